@@ -1,0 +1,84 @@
+/**
+ * What a contract says about one route. The same row validates requests, writes the discovery document,
+ * names the metric label and generates OpenAPI. Data only: this folder imports nothing outside itself.
+ */
+export type JsonTypeName = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'null'
+
+/** The subset of JSON Schema draft 4 that WordPress uses for arguments; keywords keep its spelling. */
+export type ArgumentSchema = {
+  readonly title?: string
+  readonly description?: string
+  readonly type?: JsonTypeName | readonly JsonTypeName[]
+  readonly format?: string
+  readonly enum?: readonly (string | number | boolean | null)[]
+  readonly default?: unknown
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly exclusiveMinimum?: boolean
+  readonly exclusiveMaximum?: boolean
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly pattern?: string
+  readonly items?: ArgumentSchema
+  readonly minItems?: number
+  readonly maxItems?: number
+  readonly uniqueItems?: boolean
+  readonly properties?: Readonly<Record<string, ArgumentSchema>>
+  readonly additionalProperties?: boolean | ArgumentSchema
+  readonly oneOf?: readonly ArgumentSchema[]
+  readonly anyOf?: readonly ArgumentSchema[]
+  /** On an argument: it must be given. */
+  readonly required?: boolean
+  readonly readonly?: boolean
+  readonly context?: readonly string[]
+}
+
+export type Arguments = Readonly<Record<string, ArgumentSchema>>
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** One entry of a route's `endpoints`: methods that share their arguments. */
+export type Endpoint = {
+  readonly methods: readonly Method[]
+  readonly arguments: Arguments
+  /** The route's `allow_batch.v1`; absent = no marker, and then a batch refuses it. */
+  readonly allowBatch?: boolean
+  /** Content that is neither JSON nor a form (files, multipart) is streamed on unread; elsewhere it is refused with 415. */
+  readonly acceptsUploads?: boolean
+}
+
+/**
+ * What the resource of a row is, for tags and for the order of batch items:
+ * `index` (site or namespace index), `collection`, `item`, and the parts that hang on an item.
+ */
+export type RowKind =
+  | 'index'
+  | 'batch'
+  | 'collection'
+  | 'item'
+  | 'revisions'
+  | 'revision'
+  | 'autosaves'
+  | 'autosave'
+  | 'lookup'
+  | 'action'
+  | 'related'
+
+/** Who answers: the gateway itself (discovery document and indexes, batch), or the upstream. */
+export type HandledBy = 'discovery' | 'batch' | 'upstream'
+
+export type Row = {
+  /** Stable name, e.g. `posts.item`. */
+  readonly id: string
+  /** For people, metric labels and cache rules, e.g. `/site/v2/posts/{id}`. Relative to the mount, no trailing slash except the root's. */
+  readonly template: string
+  /** As WordPress writes it: a regular expression with named groups, e.g. `/site/v2/posts/(?P<id>[\d]+)`. */
+  readonly pattern: string
+  /** '' for routes outside a namespace. */
+  readonly namespace: string
+  /** Collection that the resource belongs to, e.g. `posts`; '' for none. Tags are made of it. */
+  readonly collection: string
+  readonly kind: RowKind
+  readonly handledBy: HandledBy
+  readonly endpoints: readonly Endpoint[]
+}

@@ -1,0 +1,162 @@
+/** Whose fault an error is. Decides the log level, and whether a retry can help. */
+export type Fault = 'client' | 'upstream' | 'gateway'
+
+type ErrorFacts = {
+  readonly status: number
+  readonly fault: Fault
+  /** May the same request succeed when sent again later? */
+  readonly retryable: boolean
+  /** Fixed text; details of the single case go into `GatewayError.detail`. */
+  readonly message: string
+  /** Code in the site contract where WordPress has one of its own; otherwise `trellis_` plus the row's name. */
+  readonly siteCode?: string
+}
+
+/** Every error that the gateway makes itself, one row each: edge/error-reply.ts puts them into the shape of the service. */
+export const errorTable = {
+  no_route: {
+    status: 404,
+    fault: 'client',
+    retryable: false,
+    message: 'No route was found matching the URL and request method.',
+    siteCode: 'rest_no_route',
+  },
+  credential_missing: {
+    status: 401,
+    fault: 'client',
+    retryable: false,
+    message: 'A bearer token is required.',
+  },
+  invalid_json: {
+    status: 400,
+    fault: 'client',
+    retryable: false,
+    message: 'Invalid JSON body passed.',
+    siteCode: 'rest_invalid_json',
+  },
+  invalid_request: {
+    status: 400,
+    fault: 'client',
+    retryable: false,
+    message: 'The request is not valid.',
+  },
+  ambiguous_request: {
+    status: 400,
+    fault: 'client',
+    retryable: false,
+    message: 'The request means something other than its path and method say.',
+  },
+  content_too_large: {
+    status: 413,
+    fault: 'client',
+    retryable: false,
+    message: 'The request content is larger than allowed.',
+  },
+  target_too_long: {
+    status: 414,
+    fault: 'client',
+    retryable: false,
+    message: 'The request target is longer than allowed.',
+  },
+  unsupported_content_type: {
+    status: 415,
+    fault: 'client',
+    retryable: false,
+    message: 'The content type of the request is not supported here.',
+  },
+  fields_too_large: {
+    status: 431,
+    fault: 'client',
+    retryable: false,
+    message: 'The request header fields are larger than allowed.',
+  },
+  request_timeout: {
+    status: 408,
+    fault: 'client',
+    retryable: true,
+    message: 'The request did not arrive in time.',
+  },
+  client_gone: {
+    status: 499,
+    fault: 'client',
+    retryable: true,
+    message: 'The client went away before the answer was ready.',
+  },
+  internal: {
+    status: 500,
+    fault: 'gateway',
+    retryable: true,
+    message: 'The gateway met an unexpected condition.',
+  },
+  upstream_unreachable: {
+    status: 502,
+    fault: 'upstream',
+    retryable: true,
+    message: 'The upstream could not be reached.',
+  },
+  upstream_broken: {
+    status: 502,
+    fault: 'upstream',
+    retryable: true,
+    message: 'The upstream broke off its answer or sent one that is not HTTP.',
+  },
+  loop_detected: {
+    status: 508,
+    fault: 'gateway',
+    retryable: false,
+    message: 'The request has already passed through this gateway.',
+  },
+  upstream_busy: {
+    status: 503,
+    fault: 'gateway',
+    retryable: true,
+    message: 'The queue in front of the upstream is full.',
+  },
+  shutting_down: {
+    status: 503,
+    fault: 'gateway',
+    retryable: true,
+    message: 'The gateway is shutting down.',
+  },
+  upstream_timeout: {
+    status: 504,
+    fault: 'upstream',
+    retryable: true,
+    message: 'The upstream did not answer in time.',
+  },
+  not_sent: {
+    status: 504,
+    fault: 'gateway',
+    retryable: true,
+    message: 'The deadline passed before the request was sent; nothing was changed.',
+  },
+} as const satisfies Record<string, ErrorFacts>
+
+export type ErrorCode = keyof typeof errorTable
+
+/** Thrown once, where it is known; turned into wire form in one place (edge/error-reply.ts). */
+export class GatewayError extends Error {
+  readonly code: ErrorCode
+  /** For the client, in addition to the fixed text: which parameter, which limit. Never what the client sent, verbatim. */
+  readonly detail: string | undefined
+  /** Body in the service's own shape, when the thrower knows it better than the general form (validation). */
+  readonly body: unknown
+  /** Seconds a client should wait, sent as Retry-After. */
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(
+    code: ErrorCode,
+    options: { detail?: string; body?: unknown; cause?: unknown; retryAfterSeconds?: number } = {},
+  ) {
+    super(errorTable[code].message, { cause: options.cause })
+    this.name = 'GatewayError'
+    this.code = code
+    this.detail = options.detail
+    this.body = options.body
+    this.retryAfterSeconds = options.retryAfterSeconds
+  }
+
+  get facts(): ErrorFacts {
+    return errorTable[this.code]
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * Header fields (RFC 9110 §5). Responses keep theirs as one flat array of name, value, name, value …:
+ * order and repeated lines survive, and a stored response is ready for `writeHead` without a rebuild.
+ */
+export type FieldLines = readonly string[]
+
+/** Request fields as node:http gives them: lower-case names, repeated lines already combined. */
+export type RequestFields = Readonly<Record<string, string | string[] | undefined>>
+
+/** All values of one field, in order; names compare without regard to case (RFC 9110 §5.1). */
+export const fieldValues = (lines: FieldLines, name: string): string[] => {
+  const wanted = name.toLowerCase()
+  const values: string[] = []
+  for (let i = 0; i < lines.length; i += 2) {
+    if (lines[i]?.toLowerCase() === wanted) values.push(lines[i + 1] as string)
+  }
+  return values
+}
+
+/** The combined value of a field (RFC 9110 §5.3), or undefined when no line carries it. */
+export const fieldValue = (lines: FieldLines, name: string): string | undefined => {
+  const values = fieldValues(lines, name)
+  return values.length === 0 ? undefined : values.join(', ')
+}
+
+/** The combined value of a request field. */
+export const requestField = (fields: RequestFields, name: string): string | undefined => {
+  const value = fields[name]
+  return Array.isArray(value) ? value.join(', ') : value
+}
+
+/** The lines without the named fields. */
+export const withoutFields = (lines: FieldLines, names: ReadonlySet<string>): string[] => {
+  const kept: string[] = []
+  for (let i = 0; i < lines.length; i += 2) {
+    const name = lines[i] as string
+    if (!names.has(name.toLowerCase())) kept.push(name, lines[i + 1] as string)
+  }
+  return kept
+}
+
+/** The lines with every line of one field replaced by a single new one, at the end. */
+export const withField = (lines: FieldLines, name: string, value: string): string[] => {
+  const kept = withoutFields(lines, new Set([name.toLowerCase()]))
+  kept.push(name, value)
+  return kept
+}

@@ -1,0 +1,55 @@
+import type { Readable, Transform } from 'node:stream'
+import type { FieldLines, RequestFields } from './fields.ts'
+
+/** A request as a room sees it, whether it came from a client, from a batch item or from a background validation. */
+export type GatewayRequest = {
+  /** The method that the request means, after an override was understood. */
+  readonly method: string
+  /** Origin-form target as received: path and query (RFC 9112 §3.2.1). */
+  readonly target: string
+  readonly fields: RequestFields
+  /** Complete content, or a stream not yet read, or undefined when the request has none. */
+  readonly content: Buffer | Readable | undefined
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal: AbortSignal
+}
+
+/** Status and fields of a response, before or without its content. */
+export type ResponseHead = {
+  readonly status: number
+  readonly fields: FieldLines
+}
+
+/** A response the gateway holds or streams itself. */
+export type GatewayResponse = ResponseHead & {
+  readonly kind: 'response'
+  readonly content: Buffer | Readable | undefined
+}
+
+/**
+ * The exchange leaves the phases here: the edge lets @fastify/http-proxy carry request and answer as streams,
+ * and applies `shape` to the upstream's head before the first byte goes to the client.
+ */
+export type HandOver = {
+  readonly kind: 'hand-over'
+  /** Path and query to ask the upstream for, base path included. */
+  readonly upstreamTarget: string
+  /** Method that the upstream is asked with. */
+  readonly method: string
+  /** Request fields to send: already stripped and rebuilt. */
+  readonly fields: Readonly<Record<string, string>>
+  /** Name of the service whose upstream carries it. */
+  readonly service: string
+  /** What the phases still do to the head; also where a write's invalidation happens, before the client sees the answer. */
+  shape(head: ResponseHead): Promise<ShapedHead> | ShapedHead
+  /** Called once instead of `shape` when the upstream gave no answer, so that an unknown outcome invalidates too. */
+  failed(cause: unknown): Promise<void> | void
+}
+
+/** A head together with what must be done to the content that streams behind it. */
+export type ShapedHead = ResponseHead & { readonly through?: Transform }
+
+export type Outcome = GatewayResponse | HandOver
+
+/** What a phase gives back: at once when it can, so that a hit never waits for the microtask queue. */
+export type Answer = Outcome | Promise<Outcome>

@@ -1,0 +1,19 @@
+/** What the pipeline reports once for every exchange. All strings come from configuration or closed lists, never from a client. */
+export type ExchangeEvent = {
+  readonly kind: 'exchange-finished'
+  readonly service: string
+  /** Row template, e.g. `/site/v2/posts/{id}`; `unlisted` or `unmatched` where no row applies. */
+  readonly route: string
+  /** One of the known methods, or `_OTHER` (OpenTelemetry HTTP conventions). */
+  readonly method: string
+  readonly status: number
+  /** `hit`, `miss`, `stale`, `revalidated`, `collapsed`, `bypass`, or `none` where no cache was asked. */
+  readonly cache: CacheOutcome
+  readonly durationSeconds: number
+  /** Part of the duration spent waiting for an upstream; 0 when none was asked. */
+  readonly upstreamSeconds: number
+  /** `batch` for an item of a batch, `client` otherwise. */
+  readonly origin: 'client' | 'batch'
+}
+
+export type CacheOutcome = 'hit' | 'miss' | 'stale' | 'revalidated' | 'collapsed' | 'bypass' | 'none'

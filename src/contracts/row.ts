@@ -27,8 +27,8 @@ export type ArgumentSchema = {
   readonly additionalProperties?: boolean | ArgumentSchema
   readonly oneOf?: readonly ArgumentSchema[]
   readonly anyOf?: readonly ArgumentSchema[]
-  /** On an argument: it must be given. */
-  readonly required?: boolean
+  /** On an argument or a property: it must be given (draft 3). On an object: the properties that must be given (draft 4). */
+  readonly required?: boolean | readonly string[]
   readonly readonly?: boolean
   readonly context?: readonly string[]
 }

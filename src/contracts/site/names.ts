@@ -1,0 +1,27 @@
+/** A public name and the name that WordPress knows it by. */
+export type NamePair = { readonly neutral: string; readonly wordpress: string }
+
+/** Last segment of the REST root. */
+export const rootSegmentNames: NamePair = { neutral: 'site-json', wordpress: 'wp-json' }
+
+/** Namespaces that differ; `oembed/1.0` is the same on both sides. */
+export const namespaceNames: readonly NamePair[] = [
+  { neutral: 'contact-form/v1', wordpress: 'contact-form-7/v1' },
+  { neutral: 'site/v2', wordpress: 'wp/v2' },
+  { neutral: 'site-health/v1', wordpress: 'wp-site-health/v1' },
+  { neutral: 'block-editor/v1', wordpress: 'wp-block-editor/v1' },
+  { neutral: 'abilities/v1', wordpress: 'wp-abilities/v1' },
+]
+
+/** Parameters in queries and keys in JSON objects, at any depth. Whole names only, never a part of one. */
+export const keyNames: readonly NamePair[] = [
+  { neutral: 'site_id', wordpress: 'wp_id' },
+  { neutral: 'site_pattern_category', wordpress: 'wp_pattern_category' },
+  { neutral: 'site_pattern_category_exclude', wordpress: 'wp_pattern_category_exclude' },
+  { neutral: 'site_pattern_sync_status', wordpress: 'wp_pattern_sync_status' },
+]
+
+/** Path segments behind a namespace: collections of routes that the contract does not list. */
+export const segmentNames: readonly NamePair[] = [
+  { neutral: 'site_pattern_category', wordpress: 'wp_pattern_category' },
+]

@@ -1,0 +1,182 @@
+import type { ArgumentSchema, Arguments, Endpoint, Method, Row, RowKind } from '../row.ts'
+import { fieldDescriptions, partDescriptions, queryDescriptions } from './descriptions.ts'
+import { context } from './parameter-sets.ts'
+
+const withDescription = (schema: ArgumentSchema, description: string | undefined): ArgumentSchema =>
+  description === undefined ? schema : { description, ...schema }
+
+/** Fills in what the parts of a schema mean; parts without words of their own stay as they are. */
+const describedParts = (schema: ArgumentSchema): ArgumentSchema => ({
+  ...schema,
+  ...(schema.items && { items: describedParts(schema.items) }),
+  ...(schema.oneOf && { oneOf: schema.oneOf.map(describedParts) }),
+  ...(schema.properties && {
+    properties: Object.fromEntries(
+      Object.entries(schema.properties).map(([name, part]) => [
+        name,
+        withDescription(describedParts(part), partDescriptions[name]),
+      ]),
+    ),
+  }),
+})
+
+const described = (argumentsOf: Arguments, words: Readonly<Record<string, string>>): Arguments =>
+  Object.fromEntries(
+    Object.entries(argumentsOf).map(([name, schema]) => [
+      name,
+      withDescription(describedParts(schema), words[name]),
+    ]),
+  )
+
+type Marks = Pick<Endpoint, 'allowBatch' | 'acceptsUploads'>
+
+const updateMethods: readonly Method[] = ['POST', 'PUT', 'PATCH']
+
+/** Endpoint that reads. */
+export const reads = (query: Arguments, marks: Marks = {}): Endpoint => ({
+  methods: ['GET'],
+  arguments: described(query, queryDescriptions),
+  ...marks,
+})
+
+/** Endpoint that takes a POST: a creation or an action. */
+export const posts = (body: Arguments, marks: Marks = {}): Endpoint => ({
+  methods: ['POST'],
+  arguments: described(body, fieldDescriptions),
+  ...marks,
+})
+
+/** Endpoint that updates an item. */
+export const updates = (fields: Arguments, marks: Marks = {}): Endpoint => ({
+  methods: updateMethods,
+  arguments: described(fields, fieldDescriptions),
+  ...marks,
+})
+
+/** Endpoint that deletes. */
+export const deletes = (query: Arguments, marks: Marks = {}): Endpoint => ({
+  methods: ['DELETE'],
+  arguments: described(query, queryDescriptions),
+  ...marks,
+})
+
+/** Digits, as the identifier of a row in the database. */
+export const digits = '[\\d]+'
+
+/** `theme//slug` or `theme/subtheme//slug`: at most one slash inside the theme's name, any number behind it. */
+export const templateIdentifier = '([^\\/:<>\\*\\?"\\|]+(?:\\/[^\\/:<>\\*\\?"\\|]+)?)[\\/\\w%-]+'
+
+export const integer: ArgumentSchema = { type: 'integer' }
+const force: Arguments = { force: { type: 'boolean', default: false } }
+
+type RowFacts = Pick<Row, 'id' | 'kind' | 'endpoints'> & Partial<Row> & { readonly template: string }
+
+/** A row whose template is its pattern: no parameters in the path. */
+export const row = (facts: RowFacts): Row => ({
+  pattern: facts.template,
+  namespace: '',
+  collection: '',
+  handledBy: 'upstream',
+  ...facts,
+})
+
+/** What the rows of one collection share. */
+export type Collection = {
+  readonly name: string
+  readonly namespace: string
+  /** Pattern of an item's identifier. */
+  readonly identifier: string
+  /** Type of an item's identifier. */
+  readonly identifierSchema: ArgumentSchema
+  readonly marks: Marks
+}
+
+type Segment = string | { readonly name: string; readonly pattern: string }
+
+/** Row below `/namespace/collection`, with template and pattern made of the same segments. */
+export const collectionRow = (
+  collection: Collection,
+  kind: RowKind,
+  name: string,
+  segments: readonly Segment[],
+  endpoints: readonly Endpoint[],
+): Row => {
+  const base = `/${collection.namespace}/${collection.name}`
+  const template = segments.map((s) => (typeof s === 'string' ? `/${s}` : `/{${s.name}}`)).join('')
+  const pattern = segments
+    .map((s) => (typeof s === 'string' ? `/${s}` : `/(?P<${s.name}>${s.pattern})`))
+    .join('')
+  return row({
+    id: `${collection.name}.${name}`,
+    template: base + template,
+    pattern: base + pattern,
+    namespace: collection.namespace,
+    collection: collection.name,
+    kind,
+    endpoints,
+  })
+}
+
+/** List and creation. */
+export const listRow = (collection: Collection, query: Arguments, create: Endpoint): Row =>
+  collectionRow(collection, 'collection', 'collection', [], [reads(query, collection.marks), create])
+
+/** Reading, updating and deleting one item. */
+export const itemRow = (
+  collection: Collection,
+  facts: { readonly query: Arguments; readonly fields: Arguments },
+): Row => {
+  const id: Arguments = { id: collection.identifierSchema }
+  return collectionRow(
+    collection,
+    'item',
+    'item',
+    [{ name: 'id', pattern: collection.identifier }],
+    [
+      reads({ ...id, context, ...facts.query }, collection.marks),
+      updates({ ...id, ...facts.fields }, collection.marks),
+      deletes({ ...id, ...force }, collection.marks),
+    ],
+  )
+}
+
+/** The revisions of an item and one of them. */
+export const revisionRows = (collection: Collection, query: Arguments): readonly Row[] => {
+  const parent = { name: 'parent', pattern: collection.identifier }
+  const both: Arguments = { parent: collection.identifierSchema, id: integer }
+  return [
+    collectionRow(collection, 'revisions', 'revisions', [parent, 'revisions'], [reads(query)]),
+    collectionRow(
+      collection,
+      'revision',
+      'revision',
+      [parent, 'revisions', { name: 'id', pattern: digits }],
+      [reads({ ...both, context }), deletes({ ...both, ...force })],
+    ),
+  ]
+}
+
+/** The autosaves of an item and one of them. `handle` names the item: `parent`, or `id` for templates. */
+export const autosaveRows = (
+  collection: Collection,
+  handle: 'parent' | 'id',
+  fields: Arguments,
+): readonly Row[] => {
+  const item: Arguments = { [handle]: collection.identifierSchema }
+  return [
+    collectionRow(
+      collection,
+      'autosaves',
+      'autosaves',
+      [{ name: 'id', pattern: collection.identifier }, 'autosaves'],
+      [reads({ ...item, context }), posts({ ...item, ...fields })],
+    ),
+    collectionRow(
+      collection,
+      'autosave',
+      'autosave',
+      [{ name: 'parent', pattern: collection.identifier }, 'autosaves', { name: 'id', pattern: digits }],
+      [reads({ parent: collection.identifierSchema, id: integer, context })],
+    ),
+  ]
+}

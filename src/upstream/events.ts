@@ -1,0 +1,60 @@
+/** How one attempt at one target ended. `discarded` is an answer that was dropped in favour of a retry. */
+export type AttemptOutcome = 'answered' | 'unreachable' | 'timeout' | 'broken' | 'discarded' | 'aborted'
+
+/** `2xx` and so on for an attempt that got a head, `none` for one that did not. */
+export type StatusClass = '2xx' | '3xx' | '4xx' | '5xx' | 'none'
+
+/** Why a failed attempt was followed by another one. */
+export type RetryReason = 'connect-failed' | 'connection-lost' | 'timed-out' | 'status' | 'status-retry-after'
+
+/** Why a failed attempt was the last one. */
+export type GiveUpReason =
+  | 'attempts-used'
+  | 'method'
+  | 'content-consumed'
+  | 'no-other-target'
+  | 'retry-after-too-long'
+  | 'deadline'
+  | 'budget'
+
+/** How the wait for a slot ended. */
+export type QueueOutcome = 'sent' | 'full' | 'timeout' | 'aborted'
+
+/** What this room tells about itself. `service` and `target` come from the configuration, so they are safe as labels. */
+export type UpstreamEvent =
+  | {
+      readonly kind: 'attempt-finished'
+      readonly service: string
+      readonly target: string
+      readonly outcome: AttemptOutcome
+      readonly statusClass: StatusClass
+      /** From handing the request to the connection pool to the response head; undefined when none came. */
+      readonly headSeconds: number | undefined
+      readonly durationSeconds: number
+      /** 1 for the first. */
+      readonly attempt: number
+    }
+  | {
+      readonly kind: 'retried'
+      readonly service: string
+      readonly target: string
+      readonly reason: RetryReason
+    }
+  | {
+      readonly kind: 'gave-up'
+      readonly service: string
+      readonly target: string
+      readonly reason: GiveUpReason
+    }
+  | {
+      readonly kind: 'slot-wait-finished'
+      readonly service: string
+      readonly outcome: QueueOutcome
+      readonly waitedSeconds: number
+    }
+  | {
+      readonly kind: 'target-changed'
+      readonly service: string
+      readonly target: string
+      readonly change: 'ejected' | 'ejection-withheld' | 'returned' | 'probe-failed' | 'probe-recovered'
+    }

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { describeWith } from '../support/requirements.ts'
+import { inWordPressNames } from './in-wordpress-names.ts'
+import { getAnonymously, type SiteUnderTest } from './site-under-test.ts'
+import { apiFetchSteps } from './steps/api-fetch-steps.ts'
+import { readerSteps } from './steps/reader-steps.ts'
+import { wpapiSteps } from './steps/wpapi-steps.ts'
+import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
+
+const direct = 'directly'
+const sameNames = 'through the gateway, names: same'
+const neutralNames = 'through the gateway, names: wordpress'
+
+/** Anonymous reads that must say through the gateway what they say directly, on the first and on the second time. */
+const reads = [
+  'posts',
+  'posts?per_page=3&page=2&orderby=title&order=asc',
+  'posts?_embed=1&per_page=20&order=asc',
+  'posts?_fields=id,title.rendered,_links&per_page=4',
+  'posts?search=day&categories=2&tags_exclude=9',
+  'posts?sticky=true',
+  'pages?parent=0&orderby=menu_order&order=asc',
+  'media?per_page=2',
+  'categories',
+  'tags?per_page=3',
+  'users',
+  'comments',
+  'search?search=garden',
+  'types',
+]
+
+describeWith('php', 'real clients in front of a real WordPress', () => {
+  let wordpress: WordPress
+  const gateways: GatewayProcess[] = []
+  const sites = new Map<string, SiteUnderTest>()
+
+  beforeAll(async () => {
+    wordpress = await startWordPress()
+    const same = await startGateway(wordpress, { mount: '/index.php/wp-json', names: 'same' })
+    gateways.push(same)
+    const neutral = await startGateway(wordpress, { mount: '/index.php/site-json', names: 'wordpress' })
+    gateways.push(neutral)
+    const admin = wordpress.credentials.admin
+    const site = (facts: Omit<SiteUnderTest, 'admin' | 'namespace'>): void => {
+      const namespace = facts.names === 'neutral' ? 'site/v2' : 'wp/v2'
+      sites.set(facts.title, { ...facts, namespace, admin })
+    }
+    site({ title: direct, restRoot: wordpress.restRoot, names: 'wordpress', throughGateway: false })
+    site({
+      title: sameNames,
+      restRoot: `${same.origin}/index.php/wp-json`,
+      names: 'wordpress',
+      throughGateway: true,
+    })
+    site({
+      title: neutralNames,
+      restRoot: `${neutral.origin}/index.php/site-json`,
+      names: 'neutral',
+      throughGateway: true,
+    })
+  })
+  afterAll(async () => {
+    await Promise.all(gateways.map((gateway) => gateway.stop()))
+    await wordpress?.stop()
+  })
+  const named = (title: string): SiteUnderTest => {
+    const site = sites.get(title)
+    if (site === undefined) throw new Error(`no site ${title}`)
+    return site
+  }
+
+  describe.each([direct, sameNames, neutralNames])('%s', (title) => {
+    test.each(wpapiSteps)('wpapi: $title', (step) => step.run(named(title)))
+    test.each(apiFetchSteps)('api-fetch: $title', (step) => step.run(named(title)))
+    test.each(readerSteps)('readers: $title', (step) => step.run(named(title)))
+  })
+
+  describe.each([sameNames, neutralNames])('%s, beside the direct answer', (title) => {
+    test.each(reads)('%s', async (read) => {
+      const plain = await getAnonymously(named(direct), `wp/v2/${read}`)
+      const expected: unknown = await plain.json()
+      const site = named(title)
+      for (const time of ['first', 'second']) {
+        const answer = await getAnonymously(site, `${site.namespace}/${read}`)
+        expect(answer.status, time).toBe(plain.status)
+        expect(inWordPressNames(await answer.json(), site, wordpress.restRoot), time).toEqual(expected)
+        for (const name of ['x-wp-total', 'x-wp-totalpages', 'content-type']) {
+          expect(answer.headers.get(name), `${time}: ${name}`).toBe(plain.headers.get(name))
+        }
+      }
+    })
+
+    test('a repeated anonymous GET is a hit', async () => {
+      const site = named(title)
+      const path = `${site.namespace}/posts?per_page=6&_fields=id,link`
+      const first = await getAnonymously(site, path)
+      expect(first.headers.get('cache-status')).toMatch(/^trellis; ?fwd=uri-miss/)
+      const second = await getAnonymously(site, path)
+      expect(second.headers.get('cache-status')).toMatch(/^trellis; ?hit/)
+      expect(await second.text()).toBe(await first.text())
+    })
+  })
+})
+
+async function startGateway(
+  wordpress: WordPress,
+  service: { mount: string; names: 'same' | 'wordpress' },
+): Promise<GatewayProcess> {
+  return startGatewayProcess({
+    services: {
+      site: {
+        contract: 'site',
+        ...service,
+        upstream: { targets: [wordpress.origin], basePath: '/index.php/wp-json' },
+        cache: { rules: [{ match: 'GET /*/v2/**', ttl: '60s', staleWhileRevalidate: '30s' }] },
+      },
+    },
+  })
+}

@@ -1,0 +1,78 @@
+import { existsSync } from 'node:fs'
+import { cp, mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { freePort } from '../../support/ports.ts'
+import { startProcess, untilReady } from '../../support/processes.ts'
+import { buildSite, sitesFolder } from './build-site.ts'
+
+export type Credential = { readonly username: string; readonly password: string }
+export type Role = 'admin' | 'editor' | 'author' | 'subscriber'
+
+/** A running WordPress with content of its own, nobody else writes to it. */
+export type WordPress = {
+  /** Where it listens. */
+  readonly origin: string
+  /** REST root by its own address. */
+  readonly restRoot: string
+  readonly credentials: Readonly<Record<Role, Credential>>
+  /** What PHP has logged. */
+  log(): string
+  stop(): Promise<void>
+}
+
+const router = join(dirname(fileURLToPath(import.meta.url)), 'router.php')
+let copies = 0
+
+/**
+ * Starts a fresh copy of the seeded site on a free port.
+ * Each caller gets its own: a write that does not pass the gateway under test would rightly look like a stale read.
+ */
+export async function startWordPress(options: { publicUrl?: string } = {}): Promise<WordPress> {
+  const built = await buildSite()
+  await removeLeftOvers()
+  copies += 1
+  const folder = join(sitesFolder, `run-${process.pid}-${copies}`)
+  await mkdir(folder)
+  await cp(built, folder, { recursive: true })
+  const port = await freePort()
+  const origin = `http://127.0.0.1:${port}`
+  const php = startProcess(
+    'php',
+    [
+      ...['-d', 'opcache.enable_cli=1', '-d', 'display_errors=0', '-d', 'log_errors=1'],
+      ...['-S', `127.0.0.1:${port}`, '-t', join(folder, 'site'), router],
+    ],
+    { env: { PUBLIC_URL: options.publicUrl ?? origin, PHP_CLI_SERVER_WORKERS: '4' } },
+  )
+  const stop = async (): Promise<void> => {
+    // Nothing is kept: no need for a graceful end, which takes php -S a second.
+    await php.stop(0)
+    await rm(folder, { recursive: true, force: true })
+  }
+  const restRoot = `${origin}/index.php/wp-json`
+  try {
+    await untilReady(php, async () => {
+      const answer = await fetch(`${restRoot}/`)
+      if (answer.status !== 200) throw new Error(`status ${answer.status}`)
+      await answer.arrayBuffer()
+    })
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  const credentials: WordPress['credentials'] = JSON.parse(
+    await readFile(join(folder, 'credentials.json'), 'utf8'),
+  )
+  return { origin, restRoot, credentials, log: php.output, stop }
+}
+
+/** Copies of runs whose process is gone. */
+async function removeLeftOvers(): Promise<void> {
+  for (const name of await readdir(sitesFolder)) {
+    const owner = /^run-(\d+)-/.exec(name)?.[1]
+    if (owner !== undefined && !existsSync(`/proc/${owner}`)) {
+      await rm(join(sitesFolder, name), { recursive: true, force: true })
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { builtGateway } from './built-gateway.ts'
+import { freePort } from './ports.ts'
+import { type RunningProcess, startProcess, untilReady } from './processes.ts'
+
+/** The gateway as its users start it: a program of its own with a config file. */
+export type GatewayProcess = {
+  readonly origin: string
+  readonly adminOrigin: string
+  readonly program: RunningProcess
+  /** SIGTERM; returns the exit code. */
+  stop(): Promise<number | string>
+}
+
+/** Starts the built gateway on free ports and waits for its /readyz. `settings` are added to the config file as they are. */
+export async function startGatewayProcess(settings: Record<string, unknown>): Promise<GatewayProcess> {
+  const main = await builtGateway()
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const origin = `http://127.0.0.1:${port}`
+  const adminOrigin = `http://127.0.0.1:${adminPort}`
+  const folder = await mkdtemp(join(tmpdir(), 'trellis-test-'))
+  const file = join(folder, 'gateway.yaml')
+  const config = {
+    listen: { host: '127.0.0.1', port },
+    admin: { host: '127.0.0.1', port: adminPort },
+    publicUrl: origin,
+    log: { level: 'warn' },
+    drain: { delay: '0s', timeout: '5s' },
+    ...settings,
+  }
+  // JSON is YAML.
+  await writeFile(file, JSON.stringify(config, null, 2))
+  const program = startProcess(process.execPath, [main, 'start', '-c', file])
+  const stop = async (): Promise<number | string> => {
+    const end = await program.stop(10_000)
+    await rm(folder, { recursive: true, force: true })
+    return end
+  }
+  try {
+    await untilReady(program, async () => {
+      const answer = await fetch(`${adminOrigin}/readyz`)
+      if (!answer.ok) throw new Error(`/readyz: ${answer.status} ${await answer.text()}`)
+      await answer.arrayBuffer()
+    })
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return { origin, adminOrigin, program, stop }
+}

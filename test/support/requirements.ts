@@ -1,0 +1,49 @@
+import { spawnSync } from 'node:child_process'
+import { describe } from 'vitest'
+
+type Requirement = {
+  /** Exit code 0 means installed. */
+  readonly probe: readonly [command: string, ...args: string[]]
+  readonly packages: readonly string[]
+}
+
+/** Programs from Debian that some suites need beside Node. `.ci/run` installs every package named here. */
+export const requirements = {
+  php: {
+    probe: [
+      'sh',
+      '-c',
+      'command -v unzip && m=$(php -m) && for x in pdo_sqlite sqlite3 dom mbstring gd; do echo "$m" | grep -qix $x || exit 1; done',
+    ],
+    packages: ['php-cli', 'php-sqlite3', 'php-xml', 'php-mbstring', 'php-gd', 'unzip'],
+  },
+  wrk: { probe: ['sh', '-c', 'command -v wrk'], packages: ['wrk'] },
+} as const satisfies Record<string, Requirement>
+
+export type RequirementName = keyof typeof requirements
+
+/** Is the program there? */
+export function isInstalled(name: RequirementName): boolean {
+  const [command, ...args] = requirements[name].probe
+  return spawnSync(command, args, { stdio: 'ignore' }).status === 0
+}
+
+/** The command that installs what is needed. */
+export function installCommand(name: RequirementName): string {
+  return `apt-get install -y --no-install-recommends ${requirements[name].packages.join(' ')}`
+}
+
+/**
+ * `describe` for a suite that needs a program: without it the suite is reported as skipped, with the command that
+ * installs it. In CI everything is installed, so there a missing program is a failure.
+ */
+export function describeWith(name: RequirementName, title: string, body: () => void): void {
+  if (isInstalled(name)) {
+    describe(title, body)
+    return
+  }
+  const reason = `needs ${name}: ${installCommand(name)}`
+  if (process.env['CI']) throw new Error(`${title} ${reason}`)
+  process.stderr.write(`skipped: ${title} ${reason}\n`)
+  describe.skip(`${title} (${reason})`, body)
+}

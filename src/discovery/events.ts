@@ -1,0 +1,56 @@
+/** Why the upstream's index could not be used; the last good one stays. */
+export type IndexRefusal =
+  | 'unreachable'
+  | 'timeout'
+  | 'status'
+  | 'too-large'
+  | 'too-deep'
+  | 'too-many-routes'
+  | 'not-json'
+  | 'not-an-index'
+
+/** Why no row was made of a route that the upstream announces. */
+export type RouteRefusal =
+  | 'pattern-too-long'
+  | 'pattern-unreadable'
+  | 'not-a-route'
+  | 'no-methods'
+  | 'too-many-arguments'
+  | 'too-many-routes'
+
+/** How the upstream's index differs from the contract's table. */
+export type DifferenceKind =
+  | 'route-missing'
+  | 'pattern-changed'
+  | 'method-missing'
+  | 'method-added'
+  | 'batch-changed'
+  | 'argument-missing'
+  | 'argument-added'
+  | 'argument-changed'
+
+/** What discovery reports. `service` comes from the configuration, all else from closed lists and counts. */
+export type DiscoveryEvent =
+  | {
+      readonly kind: 'index-refreshed'
+      readonly service: string
+      readonly durationSeconds: number
+      /** Routes that the upstream announces and the contract does not list. */
+      readonly unlistedRoutes: number
+      readonly learnedRows: number
+      readonly refused: Readonly<Partial<Record<RouteRefusal, number>>>
+    }
+  | {
+      readonly kind: 'index-failed'
+      readonly service: string
+      readonly durationSeconds: number
+      readonly reason: IndexRefusal
+      /** Whether an earlier index still answers. */
+      readonly keptLast: boolean
+    }
+  | {
+      /** Sent after the first refresh and whenever the differences change, with zero counts left out. */
+      readonly kind: 'drift-compared'
+      readonly service: string
+      readonly differences: Readonly<Partial<Record<DifferenceKind, number>>>
+    }

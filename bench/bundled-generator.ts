@@ -1,0 +1,32 @@
+import { performance } from 'node:perf_hooks'
+import { Pool } from 'undici'
+import type { Load } from './generator.ts'
+
+/** Sends GETs over `connections` kept-alive connections for `seconds`, one after the other on each. */
+export async function generate(url: string, seconds: number, connections: number): Promise<Load> {
+  const { origin, pathname, search } = new URL(url)
+  const pool = new Pool(origin, { connections, pipelining: 1 })
+  const timesMs: number[] = []
+  let failures = 0
+  const begin = performance.now()
+  const end = begin + seconds * 1000
+  const one = async (): Promise<void> => {
+    while (performance.now() < end) {
+      const sent = performance.now()
+      try {
+        const answer = await pool.request({ path: pathname + search, method: 'GET' })
+        await answer.body.dump({ limit: Number.MAX_SAFE_INTEGER })
+        if (answer.statusCode >= 300) failures += 1
+      } catch {
+        failures += 1
+      }
+      timesMs.push(performance.now() - sent)
+    }
+  }
+  await Promise.all(Array.from({ length: connections }, one))
+  const took = (performance.now() - begin) / 1000
+  await pool.close()
+  timesMs.sort((a, b) => a - b)
+  const at = (share: number): number => timesMs[Math.floor(timesMs.length * share)] ?? Number.NaN
+  return { requests: timesMs.length, seconds: took, failures, p50Ms: at(0.5), p99Ms: at(0.99) }
+}

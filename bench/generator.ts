@@ -1,0 +1,74 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+/** What a generator reports of one round. */
+export type Load = {
+  readonly requests: number
+  readonly seconds: number
+  /** Answers that were not 2xx, and sockets that failed. */
+  readonly failures: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+}
+
+export type Generator = { readonly name: string; run(url: string, seconds: number): Promise<Load> }
+
+const connections = 32
+const execute = promisify(execFile)
+
+/** wrk where it is installed (Debian package wrk), otherwise a plain one on undici. Both run on the given core. */
+export function chooseGenerator(pinned: (command: readonly string[]) => readonly string[]): Generator {
+  const isWrkThere = spawnSync('sh', ['-c', 'command -v wrk']).status === 0
+  return isWrkThere ? wrk(pinned) : bundled(pinned)
+}
+
+function wrk(pinned: (command: readonly string[]) => readonly string[]): Generator {
+  return {
+    name: 'wrk',
+    async run(url, seconds) {
+      const [command = '', ...args] = pinned([
+        ...['wrk', '-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '--timeout', '10s', url],
+      ])
+      return parseWrk((await execute(command, args)).stdout)
+    },
+  }
+}
+
+function parseWrk(text: string): Load {
+  const total = /(\d+) requests in ([\d.]+)(ms|s|m)\b/.exec(text)
+  const sockets = /Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/.exec(text)
+  const refused = /Non-2xx or 3xx responses: (\d+)/.exec(text)
+  const socketFailures =
+    sockets === null ? 0 : sockets.slice(1).reduce((sum, count) => sum + Number(count), 0)
+  return {
+    requests: Number(total?.[1] ?? 0),
+    seconds: milliseconds(total?.[2], total?.[3]) / 1000,
+    failures: socketFailures + Number(refused?.[1] ?? 0),
+    p50Ms: percentile(text, 50),
+    p99Ms: percentile(text, 99),
+  }
+}
+
+function percentile(text: string, which: number): number {
+  const found = new RegExp(`^ +${which}% +([\\d.]+)(us|ms|s|m)`, 'm').exec(text)
+  return milliseconds(found?.[1], found?.[2])
+}
+
+function milliseconds(number: string | undefined, unit: string | undefined): number {
+  const factors: Readonly<Record<string, number>> = { us: 0.001, ms: 1, s: 1000, m: 60_000 }
+  return Number(number ?? Number.NaN) * (factors[unit ?? ''] ?? Number.NaN)
+}
+
+function bundled(pinned: (command: readonly string[]) => readonly string[]): Generator {
+  const run = fileURLToPath(new URL('./run.ts', import.meta.url))
+  return {
+    name: 'bundled generator (install wrk for steadier numbers)',
+    async run(url, seconds) {
+      const [command = '', ...args] = pinned([
+        ...[process.execPath, '--import', 'tsx', run, 'generate', url, String(seconds), String(connections)],
+      ])
+      return JSON.parse((await execute(command, args)).stdout) as Load
+    },
+  }
+}

@@ -106,19 +106,25 @@ export type ForwardChoice = {
 }
 
 /** May a client's field reach the upstream? A CGI upstream reads `X_Forwarded_For` as X-Forwarded-For, so names compare with `_` as `-`. */
-const isForwardable = (name: string): boolean => {
+const isForwardable = (name: string, own: ReadonlySet<string>): boolean => {
   if (name.startsWith(':')) return false
   const plain = name.replaceAll('_', '-')
-  return !notForwarded.has(plain) && !plain.startsWith('x-forwarded-') && !plain.startsWith('proxy-')
+  return (
+    !notForwarded.has(plain) &&
+    !own.has(plain) &&
+    !plain.startsWith('x-forwarded-') &&
+    !plain.startsWith('proxy-')
+  )
 }
 
 /** Request fields for the upstream: the client's end-to-end fields, then the gateway's own, which no Connection field can name away. */
 export const forwardableFields = (fields: RequestFields, choice: ForwardChoice): Record<string, string> => {
   const connection = fields['connection']
   const named = new Set(namedByConnection(Array.isArray(connection) ? connection.join(',') : connection))
+  const own = new Set(Object.keys(choice.forwarded).map((name) => name.toLowerCase()))
   const sent: Record<string, string> = Object.create(null)
   for (const [name, value] of Object.entries(fields)) {
-    if (value === undefined || named.has(name) || !isForwardable(name)) continue
+    if (value === undefined || named.has(name) || !isForwardable(name, own)) continue
     sent[name] = Array.isArray(value) ? value.join(', ') : value
   }
   sent['accept-encoding'] = choice.acceptEncoding

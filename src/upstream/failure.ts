@@ -1,0 +1,105 @@
+import { type ErrorCode, GatewayError } from '../errors.ts'
+
+/** Error codes of node:net, node:tls and undici, and what each means for the client. */
+const failureTable: Readonly<Record<string, ErrorCode>> = {
+  ECONNREFUSED: 'upstream_unreachable',
+  ENOTFOUND: 'upstream_unreachable',
+  EAI_AGAIN: 'upstream_unreachable',
+  EAI_FAIL: 'upstream_unreachable',
+  EHOSTUNREACH: 'upstream_unreachable',
+  EHOSTDOWN: 'upstream_unreachable',
+  ENETUNREACH: 'upstream_unreachable',
+  ENETDOWN: 'upstream_unreachable',
+  EADDRNOTAVAIL: 'upstream_unreachable',
+  EACCES: 'upstream_unreachable',
+  EMFILE: 'upstream_unreachable',
+  ENFILE: 'upstream_unreachable',
+  CERT_HAS_EXPIRED: 'upstream_unreachable',
+  CERT_NOT_YET_VALID: 'upstream_unreachable',
+  CERT_REVOKED: 'upstream_unreachable',
+  CERT_UNTRUSTED: 'upstream_unreachable',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'upstream_unreachable',
+  SELF_SIGNED_CERT_IN_CHAIN: 'upstream_unreachable',
+  UNABLE_TO_GET_ISSUER_CERT: 'upstream_unreachable',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'upstream_unreachable',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'upstream_unreachable',
+  EPROTO: 'upstream_unreachable',
+  // RFC 9110 §15.6.5: no timely response, wherever the time went.
+  ETIMEDOUT: 'upstream_timeout',
+  UND_ERR_CONNECT_TIMEOUT: 'upstream_timeout',
+  UND_ERR_HEADERS_TIMEOUT: 'upstream_timeout',
+  UND_ERR_BODY_TIMEOUT: 'upstream_timeout',
+  FST_REPLY_FROM_TIMEOUT: 'upstream_timeout',
+  FST_REPLY_FROM_HTTP_REQUEST_TIMEOUT: 'upstream_timeout',
+  ECONNRESET: 'upstream_broken',
+  ECONNABORTED: 'upstream_broken',
+  EPIPE: 'upstream_broken',
+  UND_ERR_SOCKET: 'upstream_broken',
+  UND_ERR_INFO: 'upstream_broken',
+  UND_ERR_HEADERS_OVERFLOW: 'upstream_broken',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'upstream_broken',
+  UND_ERR_RES_EXCEEDED_MAX_SIZE: 'upstream_broken',
+  FST_REPLY_FROM_BAD_GATEWAY: 'upstream_broken',
+  // The client promised more or less content than it sent, or went away while sending it.
+  UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'client_gone',
+  ERR_STREAM_PREMATURE_CLOSE: 'client_gone',
+  UND_ERR_ABORTED: 'client_gone',
+  ABORT_ERR: 'client_gone',
+  UND_ERR_DESTROYED: 'shutting_down',
+  UND_ERR_CLOSED: 'shutting_down',
+}
+
+/** Codes that come in families: TLS alerts, certificate names, parser errors. */
+const familyOf = (code: string): ErrorCode | undefined => {
+  if (code.startsWith('HPE_')) return 'upstream_broken'
+  if (code.startsWith('ERR_TLS_') || code.startsWith('ERR_SSL_')) return 'upstream_unreachable'
+  return undefined
+}
+
+/** An error and its causes, outermost first; a chain that is longer than eight is cut. */
+const chainOf = (error: unknown): Error[] => {
+  const chain: Error[] = []
+  let link = error
+  while (link instanceof Error && chain.length < 8) {
+    chain.push(link)
+    // Happy Eyeballs reports one error per address that was tried.
+    link = link.cause ?? (link instanceof AggregateError ? link.errors[0] : undefined)
+  }
+  return chain
+}
+
+const codeOf = (error: Error): ErrorCode | undefined => {
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  return Object.hasOwn(failureTable, code) ? failureTable[code] : familyOf(code)
+}
+
+/**
+ * The gateway's error for anything undici, node:net or @fastify/reply-from (its `onError`) hands over.
+ * reply-from wraps what it does not know, with the original as `cause`: the innermost known error decides.
+ */
+export const toGatewayError = (error: unknown): GatewayError => {
+  const chain = chainOf(error)
+  for (const link of chain) if (link instanceof GatewayError) return link
+  for (const link of chain.toReversed()) {
+    const code = codeOf(link)
+    if (code !== undefined) return new GatewayError(code, { cause: error })
+  }
+  return new GatewayError('internal', { cause: error })
+}
+
+/** What a named error says about the attempt; before anything was sent a broken connection is one that was never made. */
+export const failureKind = (
+  error: GatewayError,
+  sent: boolean,
+): 'unreachable' | 'timeout' | 'broken' | 'aborted' => {
+  switch (error.code) {
+    case 'upstream_unreachable':
+      return 'unreachable'
+    case 'upstream_timeout':
+      return sent ? 'timeout' : 'unreachable'
+    case 'upstream_broken':
+      return sent ? 'broken' : 'unreachable'
+    default:
+      return 'aborted'
+  }
+}

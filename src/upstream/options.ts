@@ -1,0 +1,30 @@
+/** Resolved settings of one service's upstream. Durations in milliseconds; 0 switches a timeout off. */
+export type UpstreamOptions = {
+  /** Name of the service, for events. */
+  readonly service: string
+  /** Origins, e.g. `http://10.0.0.7:8080`; at least one. */
+  readonly targets: readonly string[]
+  /** Put in front of probe paths; the targets handed to `forward` carry it already. */
+  readonly basePath: string
+  /** Upstream requests in flight, all callers together. */
+  readonly maxConcurrent: number
+  readonly queue: { readonly max: number; readonly timeoutMs: number }
+  readonly timeouts: {
+    /** TCP and TLS handshake. */
+    readonly connectMs: number
+    /** From the last byte of the request to the response head. */
+    readonly headersMs: number
+    /** Between two pieces of content, either way. */
+    readonly idleMs: number
+    /** From the arrival at this room to the last byte of the response, queue and retries included. */
+    readonly totalMs: number
+  }
+  /** `attempts` counts the first one too; `budget` is the share of requests that may be retried. */
+  readonly retry: { readonly attempts: number; readonly budget: number }
+  /** A target leaves after that many failures in a row; `maxShare` of the targets may be out at once. */
+  readonly eject: { readonly after: number; readonly forMs: number; readonly maxShare: number }
+  /** Active checks when `path` is not empty. */
+  readonly health: { readonly path: string; readonly intervalMs: number }
+  /** For https targets: PEM texts, in addition to normal verification, never instead of it. */
+  readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string }
+}

@@ -1,0 +1,19 @@
+import { Readable } from 'node:stream'
+import { errors } from 'undici'
+
+/** Can this content be sent (again)? A stream only as long as nobody has read from it. */
+export const isReplayable = (content: unknown, sent: boolean): boolean => {
+  if (content === undefined || content === null) return true
+  if (typeof content === 'string' || content instanceof Uint8Array) return true
+  return content instanceof Readable && !sent && !content.destroyed && !content.readableDidRead
+}
+
+/**
+ * Did the attempt fail because its content did, so that the client is at fault? When a connection breaks, undici
+ * destroys the content with the connection's error: such an error names a system call or is one of undici's own.
+ */
+export const failedByContent = (content: unknown, error: Error): boolean =>
+  content instanceof Readable &&
+  content.errored === error &&
+  !('syscall' in error) &&
+  !(error instanceof errors.UndiciError)

@@ -1,0 +1,141 @@
+import { Pool } from 'undici'
+import { createConnector } from './connector.ts'
+import type { UpstreamEvent } from './events.ts'
+import type { UpstreamOptions } from './options.ts'
+import {
+  afterAbandonedTrial,
+  afterFailure,
+  afterSuccess,
+  type HealthChange,
+  mayEject,
+  standingOf,
+  type TargetHealth,
+  untriedHealth,
+} from './target-health.ts'
+
+/** One origin with its connections and what is known about it. */
+export type Target = {
+  readonly origin: string
+  readonly pool: Pool
+  /** Attempts begun and not ended. */
+  outstanding: number
+  health: TargetHealth
+  /** The last active check failed. Kept apart from `health`: a good check does not undo what real requests found. */
+  probeFailed: boolean
+}
+
+/** A target to try; `trial` = this attempt decides whether it comes back. */
+export type Choice = { readonly target: Target; readonly trial: boolean }
+
+/** The targets of one service: which to try next, and what their answers mean for them. */
+export type Targets = {
+  readonly all: readonly Target[]
+  /** `mayTry`: this request can be repeated elsewhere when a trial fails. */
+  choose(nowMs: number, tried: ReadonlySet<Target>, mayTry: boolean): Choice
+  /** Is there a target, not tried yet, that would be chosen in earnest? */
+  hasOther(nowMs: number, tried: ReadonlySet<Target>): boolean
+  succeeded(choice: Choice): void
+  failed(choice: Choice, nowMs: number): void
+  abandoned(choice: Choice, nowMs: number): void
+  probed(target: Target, good: boolean): void
+}
+
+/**
+ * Idle connections go before the upstream's own timeout would close them: node:http says so in Keep-Alive (5 s),
+ * many servers say nothing. A connection serves a bounded number of requests, so that a changed DNS answer is followed.
+ */
+const connectionLife = {
+  keepAliveTimeout: 3_000,
+  keepAliveTimeoutThreshold: 1_500,
+  keepAliveMaxTimeout: 20_000,
+  maxRequestsPerClient: 5_000,
+}
+
+const poolOf = (origin: string, options: UpstreamOptions): Pool =>
+  new Pool(origin, {
+    connect: createConnector(options),
+    connections: options.maxConcurrent,
+    pipelining: 1,
+    // The attempt has timers of its own: undici's have a resolution of half a second.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    ...connectionLife,
+  })
+
+const leastOutstanding = (targets: readonly Target[], cursor: number): Target | undefined => {
+  let best: Target | undefined
+  for (let i = 0; i < targets.length; i += 1) {
+    const target = targets[(cursor + i) % targets.length]
+    if (target !== undefined && (best === undefined || target.outstanding < best.outstanding)) best = target
+  }
+  return best
+}
+
+/** Builds the targets with one connection pool each; whoever calls closes the pools. */
+export const createTargets = (options: UpstreamOptions, report: (event: UpstreamEvent) => void): Targets => {
+  const all: readonly Target[] = options.targets.map((origin) => ({
+    origin,
+    pool: poolOf(origin, options),
+    outstanding: 0,
+    health: untriedHealth,
+    probeFailed: false,
+  }))
+  let cursor = 0
+
+  const isOut = (target: Target): boolean => target.health.state !== 'healthy' || target.probeFailed
+  const outCount = (except: Target): number =>
+    all.filter((target) => target !== except && isOut(target)).length
+  const mayLeave = (target: Target): boolean => mayEject(outCount(target), all.length, options.eject.maxShare)
+  const isUsable = (target: Target, nowMs: number): boolean =>
+    !target.probeFailed && standingOf(target.health, nowMs) === 'usable'
+
+  const apply = (target: Target, { health, change }: HealthChange): void => {
+    target.health = health
+    if (change === 'none') return
+    report({ kind: 'target-changed', service: options.service, target: target.origin, change })
+  }
+
+  return {
+    all,
+    choose(nowMs, tried, mayTry) {
+      cursor = (cursor + 1) % all.length
+      const fresh = all.filter((target) => !tried.has(target))
+      const usable = fresh.filter((target) => isUsable(target, nowMs))
+      const due = fresh.find((target) => standingOf(target.health, nowMs) === 'trial-due')
+      if (due !== undefined && (mayTry || usable.length === 0)) {
+        due.health = { state: 'trial' }
+        return { target: due, trial: true }
+      }
+      // When nothing else is left an ejected target is better than none: the ejection may be what is wrong.
+      const from = [usable, all.filter((target) => isUsable(target, nowMs)), fresh, all].find(
+        (set) => set.length > 0,
+      )
+      const target = leastOutstanding(from ?? all, cursor)
+      if (target === undefined) throw new RangeError(`service ${options.service} has no upstream target`)
+      return { target, trial: false }
+    },
+    hasOther: (nowMs, tried) => all.some((target) => !tried.has(target) && isUsable(target, nowMs)),
+    succeeded({ target, trial }) {
+      apply(target, afterSuccess(target.health, trial))
+    },
+    failed({ target, trial }, nowMs) {
+      // A request sent before the ejection fails late: only the trial itself may end the trial.
+      if (target.health.state === 'trial' && !trial) return
+      apply(target, afterFailure(target.health, nowMs, options.eject, mayLeave(target)))
+    },
+    abandoned({ target, trial }, nowMs) {
+      if (trial) target.health = afterAbandonedTrial(target.health, nowMs)
+    },
+    probed(target, good) {
+      if (good !== target.probeFailed) return
+      if (!good && !mayLeave(target)) return
+      target.probeFailed = !good
+      report({
+        kind: 'target-changed',
+        service: options.service,
+        target: target.origin,
+        change: good ? 'probe-recovered' : 'probe-failed',
+      })
+    },
+  }
+}

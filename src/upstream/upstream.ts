@@ -1,0 +1,107 @@
+import type { Readable } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import type { Clock } from '../clock.ts'
+import type { GatewayResponse } from '../http/message.ts'
+import { UpstreamDispatcher } from './dispatcher.ts'
+import type { UpstreamEvent } from './events.ts'
+import type { UpstreamOptions } from './options.ts'
+import { startProbes } from './probe.ts'
+import { Receiver } from './receive.ts'
+import type { RelayOptions } from './relay.ts'
+import { createRetryBudget } from './retry-budget.ts'
+import { createSlots } from './slots.ts'
+import { createTargets, type Target } from './targets.ts'
+
+/** A request to forward: end-to-end fields only, without Host and framing. */
+export type ForwardRequest = {
+  readonly method: string
+  /** Path and query as the upstream is asked, base path included. */
+  readonly target: string
+  readonly fields: Readonly<Record<string, string>>
+  /** A stream that has a Content-Length field is sent with it, otherwise in chunks. */
+  readonly content: Buffer | Readable | undefined
+  readonly signal: AbortSignal
+  /** Requests of one flow wait in one line; lines are served in turn. Absent = the common line. */
+  readonly flow?: string
+}
+
+/** What a target looks like from here. */
+export type TargetSnapshot = {
+  readonly origin: string
+  readonly state: 'healthy' | 'ejected' | 'trial' | 'probe-failed'
+  readonly outstanding: number
+}
+
+/** The way to one service: several targets, one set of limits. */
+export type Upstream = {
+  /** For @fastify/reply-from (its `undici` option); callers give `placeholderOrigin`. */
+  readonly dispatcher: Dispatcher
+  readonly placeholderOrigin: string
+  /** Rejects with a GatewayError when no response head came; a response that breaks later has a content that errors. */
+  forward(request: ForwardRequest): Promise<GatewayResponse>
+  snapshot(): {
+    readonly targets: readonly TargetSnapshot[]
+    readonly inFlight: number
+    readonly queued: number
+  }
+  /** Takes no new requests and resolves when those under way have ended. */
+  close(): Promise<void>
+  /** Ends the requests under way. */
+  destroy(): Promise<void>
+}
+
+const snapshotOf = (target: Target): TargetSnapshot => ({
+  origin: target.origin,
+  state: target.probeFailed ? 'probe-failed' : target.health.state,
+  outstanding: target.outstanding,
+})
+
+/** Builds the way to a service; nothing is connected until the first request or probe. */
+export const createUpstream = (
+  options: UpstreamOptions,
+  deps: {
+    readonly clock: Clock
+    readonly random: () => number
+    readonly report: (event: UpstreamEvent) => void
+  },
+): Upstream => {
+  const slots = createSlots({
+    max: options.maxConcurrent,
+    queueMax: options.queue.max,
+    queueTimeoutMs: options.queue.timeoutMs,
+  })
+  const targets = createTargets(options, deps.report)
+  const budget = createRetryBudget(options.retry.budget)
+  const dispatcher = new UpstreamDispatcher({ ...deps, options, slots, targets, budget, relays: new Set() })
+  const stopProbes = startProbes(options, targets)
+
+  return {
+    dispatcher,
+    // RFC 2606 §2: never resolves, so that a request that missed the dispatcher goes nowhere.
+    placeholderOrigin: 'http://upstream.invalid',
+    forward: (request) =>
+      new Promise((resolve, reject) => {
+        const dispatched: RelayOptions = {
+          path: request.target,
+          method: request.method,
+          headers: request.fields,
+          body: request.content ?? null,
+          flow: request.flow ?? '',
+        }
+        dispatcher.dispatch(dispatched, new Receiver(request, resolve, reject))
+      }),
+    snapshot: () => ({
+      targets: targets.all.map(snapshotOf),
+      inFlight: slots.inFlight,
+      queued: slots.queued,
+    }),
+    close() {
+      stopProbes()
+      return dispatcher.close()
+    },
+    destroy() {
+      stopProbes()
+      return dispatcher.destroy()
+    },
+  }
+}

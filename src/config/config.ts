@@ -1,0 +1,135 @@
+import type { RuleMatch } from './rule-match.ts'
+import type { Secret } from './secret.ts'
+
+/**
+ * A checked configuration: complete, frozen, and every number carries its unit in its name
+ * (`Ms` milliseconds, `Bytes` bytes). What the file may say is in shape.ts.
+ */
+export type Config = {
+  readonly listen: { readonly host: string; readonly port: number }
+  readonly admin: { readonly host: string; readonly port: number; readonly token: Secret }
+  /** Scheme, host, port and perhaps a path, without a slash at the end. With `listen.port: 0` and none configured it ends in `:0`. */
+  readonly publicUrl: string
+  /** 0 = one per core. */
+  readonly workers: number
+  readonly trustedProxies: readonly string[]
+  readonly limits: LimitsConfig
+  readonly cors: { readonly origins: readonly string[] }
+  readonly log: LogConfig
+  readonly tracing: { readonly otlpUrl: string }
+  readonly cache: {
+    readonly maxBytes: number
+    readonly maxEntryBytes: number
+    readonly shared: { readonly url: Secret }
+  }
+  readonly drain: { readonly delayMs: number; readonly timeoutMs: number }
+  /** In the order of the file. */
+  readonly services: readonly ServiceConfig[]
+}
+
+export type LimitsConfig = {
+  readonly headerBytes: number
+  readonly urlBytes: number
+  readonly queryParameters: number
+  readonly bodyBytes: number
+  readonly jsonDepth: number
+  readonly uploadBytes: number
+  readonly requestTimeoutMs: number
+}
+
+export type LogConfig = {
+  readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
+  readonly format: 'json' | 'pretty'
+}
+
+export type ServiceConfig = PlantsConfig | SiteConfig | OpenConfig
+
+type AnyService = {
+  /** Key in the file; a metric label. */
+  readonly name: string
+  /** `/`, or a path in normal form without a slash at the end. */
+  readonly mount: string
+  readonly cache: ServiceCacheConfig
+}
+
+export type PlantsConfig = AnyService & {
+  readonly contract: 'plants'
+  readonly upstream: UpstreamConfig
+  readonly parameters: ParametersConfig
+  readonly limitParameter: string
+}
+
+export type SiteConfig = AnyService & {
+  readonly contract: 'site'
+  readonly upstream: UpstreamConfig
+  readonly parameters: ParametersConfig
+  readonly names: 'wordpress' | 'same'
+  readonly unlistedRoutes: 'learn' | 'pass' | 'refuse'
+  readonly discovery: DiscoveryConfig
+  readonly batch: {
+    readonly maxItems: number
+    readonly concurrency: number
+    readonly split: 'item' | 'chunk' | 'auto'
+    readonly deadlineMs: number
+  }
+}
+
+export type OpenConfig = AnyService & {
+  readonly contract: 'open'
+  readonly upstream: UpstreamConfig<readonly string[]>
+}
+
+export type UpstreamConfig<Targets = 'embedded' | readonly string[]> = {
+  /** Origins, or the server that the process starts itself. */
+  readonly targets: Targets
+  readonly basePath: string
+  readonly maxConcurrent: number
+  readonly queue: { readonly max: number; readonly timeoutMs: number }
+  readonly timeouts: {
+    readonly connectMs: number
+    readonly headersMs: number
+    readonly idleMs: number
+    readonly totalMs: number
+  }
+  readonly retry: { readonly attempts: number; readonly budget: number }
+  readonly eject: { readonly after: number; readonly forMs: number; readonly maxShare: number }
+  /** No active checks while `path` is ''. */
+  readonly health: { readonly path: string; readonly intervalMs: number }
+}
+
+export type ParametersConfig = {
+  readonly unknown: 'strip' | 'forward'
+  /** Names; `*` at the end stands for any rest. */
+  readonly tracking: readonly string[]
+}
+
+export type ServiceCacheConfig = {
+  readonly profile: 'safe' | 'rfc-shared-cache'
+  /** First match wins. */
+  readonly rules: readonly CacheRuleConfig[]
+}
+
+export type CacheRuleConfig = {
+  readonly match: RuleMatch
+  readonly ttlMs: number
+  readonly staleWhileRevalidateMs: number
+  readonly staleIfErrorMs: number
+  readonly negativeTtlMs: number
+  readonly scope: 'public' | 'credential'
+  /** The rule wins over what the upstream states. */
+  readonly override: boolean
+}
+
+/** Where the identity of the site comes from: name, description, URLs, time zone. */
+export type DiscoveryConfig =
+  | { readonly source: 'upstream'; readonly refreshMs: number }
+  | { readonly source: 'static'; readonly refreshMs: number; readonly identity: SiteIdentityConfig }
+
+export type SiteIdentityConfig = {
+  readonly name: string
+  readonly description: string
+  readonly url: string
+  readonly home: string
+  readonly gmtOffset: number
+  readonly timezone: string
+}

@@ -1,0 +1,100 @@
+import type { Config, ServiceConfig } from './config.ts'
+import type { Path, UnplacedFault } from './fault.ts'
+
+const fault = (path: Path, message: string): UnplacedFault => ({ path, message, at: 'value' })
+
+const when = (broken: boolean, path: Path, message: string): UnplacedFault[] =>
+  broken ? [fault(path, message)] : []
+
+const mountFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
+  services.flatMap((service, index) => {
+    const other = services.slice(0, index).find(({ mount }) => mount === service.mount)
+    return when(
+      other !== undefined,
+      ['services', service.name, 'mount'],
+      `${service.mount} is already the mount of ${other?.name}: give each service its own path`,
+    )
+  })
+
+const sharedUrlFault = (url: string): string | undefined => {
+  if (url === '') return undefined
+  if (!URL.canParse(url) || !/^rediss?:$/.test(new URL(url).protocol)) {
+    return 'expected a URL that starts with redis:// or rediss://'
+  }
+  return undefined
+}
+
+const sharedFaults = (config: Config): UnplacedFault[] => {
+  const message = sharedUrlFault(config.cache.shared.url.reveal())
+  return message === undefined ? [] : [fault(['cache', 'shared', 'url'], message)]
+}
+
+const staticIdentityFaults = (shape: ServiceSources): UnplacedFault[] =>
+  Object.entries(shape).flatMap(([name, { discovery }]) =>
+    when(
+      discovery?.source === 'static' && discovery.identity === undefined,
+      ['services', name, 'discovery', 'identity'],
+      'is required with source: static',
+    ),
+  )
+
+/** The part of a parsed file that the resolved config no longer shows. */
+export type ServiceSources = Readonly<
+  Record<
+    string,
+    {
+      readonly discovery?: { readonly source: string; readonly identity?: unknown }
+      readonly upstream: { readonly targets: readonly string[] }
+    }
+  >
+>
+
+const targetFaults = (shape: ServiceSources, services: readonly ServiceConfig[]): UnplacedFault[] =>
+  services.flatMap(({ name, contract }) => {
+    const targets = shape[name]?.upstream.targets ?? []
+    const path = ['services', name, 'upstream', 'targets']
+    const embedded = targets.includes('embedded')
+    return [
+      ...when(embedded && contract === 'open', path, 'embedded upstreams exist for plants and site only'),
+      ...when(embedded && contract !== 'open' && targets.length > 1, path, 'embedded stands alone'),
+      ...when(new Set(targets).size < targets.length, path, 'each target is listed once'),
+    ]
+  })
+
+const ejectFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
+  services.flatMap(({ name, upstream: { timeouts } }) => [
+    ...when(
+      timeouts.totalMs < timeouts.headersMs,
+      ['services', name, 'upstream', 'timeouts', 'total'],
+      'must be at least timeouts.headers: the whole cannot be shorter than its part',
+    ),
+    ...when(
+      timeouts.totalMs < timeouts.connectMs,
+      ['services', name, 'upstream', 'timeouts', 'connect'],
+      'must be at most timeouts.total: the part cannot be longer than the whole',
+    ),
+  ])
+
+/** Faults that show only when several values are seen together. */
+export const crossChecks = (config: Config, services: ServiceSources): UnplacedFault[] => [
+  ...when(
+    config.admin.port !== 0 && config.admin.port === config.listen.port,
+    ['admin', 'port'],
+    `must differ from listen.port (${config.listen.port}): the admin side is never public`,
+  ),
+  ...when(
+    config.cache.maxEntryBytes > config.cache.maxBytes,
+    ['cache', 'maxEntryBytes'],
+    'must be at most cache.maxBytes: a larger response would never fit',
+  ),
+  ...when(
+    config.limits.urlBytes > config.limits.headerBytes,
+    ['limits', 'urlBytes'],
+    'must be at most limits.headerBytes: the request line is counted with the fields',
+  ),
+  ...sharedFaults(config),
+  ...mountFaults(config.services),
+  ...targetFaults(services, config.services),
+  ...staticIdentityFaults(services),
+  ...ejectFaults(config.services),
+]

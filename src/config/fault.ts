@@ -1,0 +1,27 @@
+/** Where something stands in the file, counted from 1. */
+export type Position = { readonly line: number; readonly column: number }
+
+/** One thing that is wrong with a configuration. */
+export type ConfigFault = Position & {
+  /** Key as people write it, e.g. `services.site.batch.maxItems`; '' for the file as a whole. */
+  readonly path: string
+  readonly message: string
+  /** The name that was probably meant. */
+  readonly suggestion?: string
+}
+
+export type Path = readonly (string | number)[]
+
+/** A fault whose place in the file is not looked up yet. `at: 'key'` points at the key instead of its value. */
+export type UnplacedFault = {
+  readonly path: Path
+  readonly message: string
+  readonly at: 'key' | 'value'
+  readonly suggestion?: string
+}
+
+/** `services.site.cache.rules[0].ttl` */
+export const pathText = (path: Path): string =>
+  path
+    .map((step, index) => (typeof step === 'number' ? `[${step}]` : index === 0 ? step : `.${step}`))
+    .join('')

@@ -1,0 +1,74 @@
+import { z } from 'zod'
+import { configShape } from './shape.ts'
+
+/** JSON Schema (2020-12) as plain data. */
+export type JsonSchema = { readonly [keyword: string]: unknown }
+
+const isSchema = (value: unknown): value is JsonSchema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** What stands for a value that comes from the environment; the loader checks what arrives. */
+const reference = { type: 'string', pattern: String.raw`\$\{[A-Za-z_]` } as const
+
+const isLeafWithRules = (schema: JsonSchema): boolean =>
+  ['integer', 'number', 'boolean'].includes(String(schema['type'])) ||
+  (schema['type'] === 'string' && (schema['enum'] !== undefined || schema['pattern'] !== undefined))
+
+/** Lets every checked value be a reference to the environment too, so that editors do not mark `'${PORT:-8080}'`. */
+const withReferences = (schema: JsonSchema): JsonSchema => {
+  if (isLeafWithRules(schema)) {
+    const { default: fallback, description, ...rules } = schema
+    return {
+      ...(description === undefined ? {} : { description }),
+      ...(fallback === undefined ? {} : { default: fallback }),
+      anyOf: [rules, reference],
+    }
+  }
+  const entries = Object.entries(schema).map(([keyword, value]) => {
+    if (keyword === 'default' || keyword === 'propertyNames') return [keyword, value]
+    if (Array.isArray(value))
+      return [keyword, value.map((item) => (isSchema(item) ? withReferences(item) : item))]
+    return [keyword, isSchema(value) ? withReferences(value) : value]
+  })
+  return Object.fromEntries(entries)
+}
+
+/** The JSON Schema of the configuration file, made from the shape that checks it. */
+export const configJsonSchema = (): JsonSchema => {
+  const { $schema, ...schema } = z.toJSONSchema(configShape, { io: 'input' })
+  return { $schema, title: 'Trellis configuration', ...withReferences(schema) }
+}
+
+const keywordSchema = (schema: JsonSchema, keyword: string): JsonSchema | undefined => {
+  const value = schema[keyword]
+  return isSchema(value) ? value : undefined
+}
+
+/** The alternative whose constant `contract` is the one that the value names. */
+const chosen = (schema: JsonSchema, value: unknown): JsonSchema => {
+  const alternatives = schema['oneOf']
+  if (!Array.isArray(alternatives) || !isSchema(value)) return schema
+  const match = alternatives.filter(isSchema).find((alternative) => {
+    const properties = keywordSchema(alternative, 'properties')
+    return properties !== undefined && keywordSchema(properties, 'contract')?.['const'] === value['contract']
+  })
+  return match ?? schema
+}
+
+/** Keys that the schema knows at a path of a value; none where the path leads out of the schema. */
+export const knownKeys = (
+  schema: JsonSchema,
+  value: unknown,
+  path: readonly (string | number)[],
+): string[] => {
+  const here = chosen(schema, value)
+  const [step, ...rest] = path
+  const properties = keywordSchema(here, 'properties')
+  if (step === undefined) return Object.keys(properties ?? {})
+  const next =
+    typeof step === 'number'
+      ? keywordSchema(here, 'items')
+      : (keywordSchema(properties ?? {}, step) ?? keywordSchema(here, 'additionalProperties'))
+  if (next === undefined || typeof value !== 'object' || value === null) return []
+  return knownKeys(next, (value as Record<string | number, unknown>)[step], rest)
+}

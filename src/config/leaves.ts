@@ -1,0 +1,137 @@
+import { z } from 'zod'
+import { cidrFault, pathPrefixFault, publicUrlFault, readOrigin } from './addresses.ts'
+import { durationPattern, parseDuration, parseSize, sizePattern } from './quantities.ts'
+import { parseRuleMatch } from './rule-match.ts'
+import { Secret } from './secret.ts'
+
+const durationHint = 'expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d'
+const sizeHint = 'expected a size: bytes as a whole number, or 64KiB, 256MiB, 1GiB'
+
+/** A check that answers with a text when the value is wrong, as a zod refinement. */
+const refusedBy =
+  (faultOf: (text: string) => string | undefined) =>
+  (payload: z.core.ParsePayload<string>): void => {
+    const message = faultOf(payload.value)
+    if (message !== undefined) payload.issues.push({ code: 'custom', message, input: payload.value })
+  }
+
+/**
+ * The environment gives only text: `'${PORT:-8080}'` must do where a number is expected.
+ * Only plain decimal spellings are taken, so that no number is meant by accident.
+ */
+const numberFromText = (value: unknown): unknown =>
+  typeof value === 'string' && /^\d{1,15}(\.\d{1,15})?$/.test(value) ? Number(value) : value
+
+const booleanFromText = (value: unknown): unknown =>
+  value === 'true' ? true : value === 'false' ? false : value
+
+/** A duration; milliseconds after parsing. */
+export const duration = () =>
+  z
+    .string({ error: durationHint })
+    .regex(durationPattern, durationHint)
+    .transform((text) => parseDuration(text) ?? 0)
+
+/** A size; bytes after parsing. */
+export const size = () =>
+  z
+    .union([whole(0, Number.MAX_SAFE_INTEGER), z.string({ error: sizeHint }).regex(sizePattern, sizeHint)], {
+      error: sizeHint,
+    })
+    .transform((value) => (typeof value === 'number' ? value : (parseSize(value) ?? 0)))
+
+/** A whole number within bounds, both included. */
+export const whole = (minimum: number, maximum: number) => {
+  const error = `expected a whole number from ${minimum} to ${maximum}`
+  return z.preprocess(numberFromText, z.int({ error }).min(minimum, { error }).max(maximum, { error }))
+}
+
+/** A share between 0 and 1. */
+export const share = () => {
+  const error = 'expected a share from 0 to 1, e.g. 0.2'
+  return z.preprocess(numberFromText, z.number({ error }).min(0, { error }).max(1, { error }))
+}
+
+/** True or false. */
+export const flag = () => z.preprocess(booleanFromText, z.boolean({ error: 'expected true or false' }))
+
+/** A port to listen on; 0 lets the system choose a free one. */
+export const port = () => whole(0, 65_535)
+
+/** An address or name to listen on. */
+export const host = () =>
+  z
+    .string({ error: 'expected a host name or an IP address' })
+    .regex(/^[A-Za-z0-9.:_-]{1,253}$/, 'expected a host name or an IP address, without a port')
+
+/** A secret: given in place, from the environment, or read from a file (`file:/run/secrets/x`). */
+export const secret = () => z.string({ error: 'expected a text' }).transform((text) => new Secret(text))
+
+/** Where a service is mounted, or the path of an upstream: `/` or a path in normal form. */
+export const pathPrefix = () => z.string({ error: 'expected a path' }).check(refusedBy(pathPrefixFault))
+
+/** An address or a CIDR block. */
+export const cidr = () =>
+  z.string({ error: 'expected an IP address or a CIDR block' }).check(refusedBy(cidrFault))
+
+/** Where requests are sent: an http(s) origin, in its normal spelling after parsing, or the word `embedded`. */
+export const target = () =>
+  z
+    .string({ error: 'expected an origin, e.g. http://10.0.0.7:8080, or "embedded"' })
+    .transform((text, context) => {
+      if (text === 'embedded') return text
+      const reading = readOrigin(text)
+      if (reading.kind === 'origin') return reading.origin
+      context.issues.push({ code: 'custom', message: reading.message, input: text })
+      return z.NEVER
+    })
+
+/** An origin that scripts in browsers call from, or `*` for all. */
+export const corsOrigin = () =>
+  z.string({ error: 'expected an origin, e.g. https://app.example.org, or "*"' }).check(
+    refusedBy((text) => {
+      if (text === '*') return undefined
+      const reading = readOrigin(text)
+      if (reading.kind === 'fault') return reading.message
+      // Browsers send the ASCII serialisation and it is compared as text (Fetch standard, CORS check).
+      return reading.origin === text ? undefined : `browsers spell this origin ${reading.origin}`
+    }),
+  )
+
+/** Where clients reach the gateway; '' = derived from `listen`. No slash at the end after parsing. */
+export const publicUrl = () =>
+  z
+    .string({ error: 'expected an absolute URL' })
+    .check(refusedBy((text) => (text === '' ? undefined : publicUrlFault(text))))
+    .transform((text) => text.replace(/\/$/, ''))
+
+/** An http(s) URL that may stay empty, which means "off". */
+export const optionalUrl = (schemes: readonly string[]) =>
+  z.string({ error: 'expected a URL, or an empty text for "off"' }).check(
+    refusedBy((text) => {
+      if (text === '') return undefined
+      if (!URL.canParse(text)) return `expected a URL that starts with ${schemes.join(' or ')}`
+      return schemes.includes(`${new URL(text).protocol}//`)
+        ? undefined
+        : `the URL must start with ${schemes.join(' or ')}`
+    }),
+  )
+
+/** Method(s) and path of a cache rule; read after parsing. */
+export const ruleMatch = () =>
+  z.string({ error: 'expected methods and a path, e.g. "GET /site/v2/**"' }).transform((text, context) => {
+    const reading = parseRuleMatch(text)
+    if (reading.kind === 'match') return reading.match
+    context.issues.push({ code: 'custom', message: reading.message, input: text })
+    return z.NEVER
+  })
+
+/** One of a closed list of words. */
+export const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
+  z.enum(words, { error: `expected one of: ${words.join(', ')}` })
+
+/** A query parameter's name; `*` at its end stands for any rest. */
+export const parameterName = () =>
+  z
+    .string({ error: 'expected a parameter name' })
+    .regex(/^[A-Za-z0-9_.[\]-]{1,64}\*?$/, 'expected a parameter name; "*" may stand at its end')

@@ -1,0 +1,93 @@
+import { readFile } from 'node:fs/promises'
+import type { Config } from './config.ts'
+import { configHash } from './config-hash.ts'
+import { crossChecks } from './cross-checks.ts'
+import { deepFreeze } from './deep-freeze.ts'
+import type { ConfigFault, UnplacedFault } from './fault.ts'
+import { pathText } from './fault.ts'
+import { resolveConfig } from './resolve.ts'
+import { readSecretFiles } from './secret-files.ts'
+import { type ConfigShape, configShape } from './shape.ts'
+import { shapeFaults } from './shape-faults.ts'
+import { readSource, type Source } from './source.ts'
+import { valueAt, withoutValueAt } from './value-at.ts'
+
+export type ConfigResult =
+  | {
+      readonly kind: 'ok'
+      readonly config: Config
+      /** Tells configurations apart in metrics and logs; secrets have no part in it. */
+      readonly hash: string
+    }
+  /** Every fault at once, in the order of the file. */
+  | { readonly kind: 'faults'; readonly faults: readonly ConfigFault[] }
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const isUnder = (fault: UnplacedFault, others: readonly UnplacedFault[]): boolean =>
+  others.some((other) => `${pathText(fault.path)}.`.startsWith(`${pathText(other.path)}.`))
+
+/**
+ * What the file means without its faulty values, so that the checks across values run even then.
+ * Where leaving a value out is itself a fault (it is required), what holds it goes next.
+ */
+const withoutFaults = (value: unknown, faults: readonly UnplacedFault[]): ConfigShape | undefined => {
+  let rest = value
+  let paths = faults.map(({ path }) => path)
+  for (let round = 0; round < 4; round += 1) {
+    rest = paths.reduce(
+      (left: unknown, path) =>
+        withoutValueAt(left, valueAt(left, path) === undefined ? path.slice(0, -1) : path),
+      rest,
+    )
+    const parsed = configShape.safeParse(rest)
+    if (parsed.success) return parsed.data
+    paths = parsed.error.issues.map((issue) => issue.path as (string | number)[])
+  }
+  return undefined
+}
+
+const placed = (source: Source, { path, at, ...fault }: UnplacedFault): ConfigFault => ({
+  path: pathText(path),
+  ...source.locate(path, at),
+  message: fault.message,
+  ...(fault.suggestion === undefined ? {} : { suggestion: fault.suggestion }),
+})
+
+const inFileOrder = (a: ConfigFault, b: ConfigFault): number => a.line - b.line || a.column - b.column
+
+/** Checks the text of a configuration file. */
+export const checkConfig = async (text: string, env: Environment): Promise<ConfigResult> => {
+  const reading = readSource(text, env)
+  if (reading.kind === 'faults') return reading
+  const { source } = reading
+  const secrets = await readSecretFiles(source.value)
+  const early = [...source.faults, ...secrets.faults]
+  const parsed = configShape.safeParse(secrets.value)
+  const ofShape = parsed.success ? [] : shapeFaults(parsed.error.issues, secrets.value)
+  // What was a fault before it was read as a value is told once, by its cause.
+  const single = [...early, ...ofShape.filter((fault) => !isUnder(fault, early))]
+  const shape = parsed.success && early.length === 0 ? parsed.data : withoutFaults(secrets.value, single)
+  const config = shape === undefined ? undefined : resolveConfig(shape)
+  const across = shape === undefined || config === undefined ? [] : crossChecks(config, shape.services)
+  const faults = [...single, ...across.filter((fault) => !isUnder(fault, single))]
+  if (config === undefined || faults.length > 0) {
+    return { kind: 'faults', faults: faults.map((fault) => placed(source, fault)).sort(inFileOrder) }
+  }
+  return { kind: 'ok', config: deepFreeze(config), hash: configHash(config) }
+}
+
+/** Reads and checks a configuration file; without a file, the defaults hold. */
+export const loadConfig = async (from: {
+  readonly file: string | undefined
+  readonly env: Environment
+}): Promise<ConfigResult> => {
+  if (from.file === undefined) return checkConfig('{}', from.env)
+  try {
+    return await checkConfig(await readFile(from.file, 'utf8'), from.env)
+  } catch (cause) {
+    if (!(cause instanceof Error && 'code' in cause)) throw cause
+    const message = `the file cannot be read (${String(cause.code)})`
+    return { kind: 'faults', faults: [{ path: '', line: 1, column: 1, message }] }
+  }
+}

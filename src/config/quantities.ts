@@ -1,0 +1,20 @@
+const durationUnits = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+const sizeUnits = { B: 1, KiB: 1_024, MiB: 1_048_576, GiB: 1_073_741_824 } as const
+
+/** A duration as the file spells it: whole number and unit, e.g. `250ms`, `10s`, `5m`, `1h`, `30d`. */
+export const durationPattern = /^(\d{1,9})(ms|s|m|h|d)$/
+
+/** A size as the file spells it: whole number and binary unit, e.g. `512B`, `64KiB`, `256MiB`, `1GiB`. */
+export const sizePattern = /^(\d{1,9})(B|KiB|MiB|GiB)$/
+
+/** Milliseconds of a duration text, or undefined when it is none. */
+export const parseDuration = (text: string): number | undefined => {
+  const [, digits, unit] = durationPattern.exec(text) ?? []
+  return digits === undefined ? undefined : Number(digits) * durationUnits[unit as keyof typeof durationUnits]
+}
+
+/** Bytes of a size text, or undefined when it is none. */
+export const parseSize = (text: string): number | undefined => {
+  const [, digits, unit] = sizePattern.exec(text) ?? []
+  return digits === undefined ? undefined : Number(digits) * sizeUnits[unit as keyof typeof sizeUnits]
+}

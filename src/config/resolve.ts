@@ -1,0 +1,122 @@
+import type { RuleShape, ServiceCacheShape } from './cache-shape.ts'
+import type { CacheRuleConfig, Config, DiscoveryConfig, ServiceCacheConfig, ServiceConfig } from './config.ts'
+import { plantsRules, siteRules } from './default-rules.ts'
+import type { SiteShape } from './service-shape.ts'
+import type { ConfigShape } from './shape.ts'
+import type { UpstreamShape } from './upstream-shape.ts'
+
+type ServiceShape = ConfigShape['services'][string]
+
+/** Addresses that mean "every interface" are good to listen on and bad to link to. */
+const linkHost = (host: string): string => {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return host.includes(':') ? `[${host}]` : host
+}
+
+const resolveRule = (rule: RuleShape): CacheRuleConfig => ({
+  match: rule.match,
+  ttlMs: rule.ttl,
+  staleWhileRevalidateMs: rule.staleWhileRevalidate,
+  staleIfErrorMs: rule.staleIfError,
+  negativeTtlMs: rule.negativeTtl,
+  scope: rule.scope,
+  override: rule.override,
+})
+
+const resolveCache = (
+  cache: ServiceCacheShape,
+  defaultRules: readonly CacheRuleConfig[],
+): ServiceCacheConfig => ({
+  profile: cache.profile,
+  rules: cache.rules === undefined ? defaultRules : cache.rules.map(resolveRule),
+})
+
+const resolveUpstream = ({ queue, timeouts, eject, health, ...rest }: UpstreamShape) => ({
+  basePath: rest.basePath,
+  maxConcurrent: rest.maxConcurrent,
+  queue: { max: queue.max, timeoutMs: queue.timeout },
+  timeouts: {
+    connectMs: timeouts.connect,
+    headersMs: timeouts.headers,
+    idleMs: timeouts.idle,
+    totalMs: timeouts.total,
+  },
+  retry: rest.retry,
+  eject: { after: eject.after, forMs: eject.for, maxShare: eject.maxShare },
+  health: { path: health.path, intervalMs: health.interval },
+})
+
+const resolveTargets = (targets: readonly string[]): 'embedded' | readonly string[] =>
+  targets.includes('embedded') ? 'embedded' : targets
+
+const resolveDiscovery = ({ source, refresh, identity }: SiteShape['discovery']): DiscoveryConfig =>
+  source === 'static' && identity !== undefined
+    ? { source, refreshMs: refresh, identity }
+    : { source: 'upstream', refreshMs: refresh }
+
+const resolveService = (name: string, service: ServiceShape): ServiceConfig => {
+  switch (service.contract) {
+    case 'plants':
+      return {
+        name,
+        contract: 'plants',
+        mount: service.mount,
+        limitParameter: service.limitParameter,
+        upstream: { targets: resolveTargets(service.upstream.targets), ...resolveUpstream(service.upstream) },
+        parameters: service.parameters,
+        cache: resolveCache(service.cache, plantsRules),
+      }
+    case 'site':
+      return {
+        name,
+        contract: 'site',
+        mount: service.mount,
+        names: service.names,
+        unlistedRoutes: service.unlistedRoutes,
+        discovery: resolveDiscovery(service.discovery),
+        batch: {
+          maxItems: service.batch.maxItems,
+          concurrency: service.batch.concurrency,
+          split: service.batch.split,
+          deadlineMs: service.batch.deadline,
+        },
+        upstream: { targets: resolveTargets(service.upstream.targets), ...resolveUpstream(service.upstream) },
+        parameters: service.parameters,
+        cache: resolveCache(service.cache, siteRules(service.names)),
+      }
+    case 'open':
+      return {
+        name,
+        contract: 'open',
+        mount: service.mount,
+        upstream: { targets: service.upstream.targets, ...resolveUpstream(service.upstream) },
+        cache: resolveCache(service.cache, []),
+      }
+  }
+}
+
+/** Turns what the file says into what the rooms read: units in the names, defaults that depend on other values. */
+export const resolveConfig = (shape: ConfigShape): Config => ({
+  listen: shape.listen,
+  admin: shape.admin,
+  publicUrl:
+    shape.publicUrl === '' ? `http://${linkHost(shape.listen.host)}:${shape.listen.port}` : shape.publicUrl,
+  workers: shape.workers,
+  trustedProxies: shape.trustedProxies,
+  limits: {
+    headerBytes: shape.limits.headerBytes,
+    urlBytes: shape.limits.urlBytes,
+    queryParameters: shape.limits.queryParameters,
+    bodyBytes: shape.limits.bodyBytes,
+    jsonDepth: shape.limits.jsonDepth,
+    uploadBytes: shape.limits.uploadBytes,
+    requestTimeoutMs: shape.limits.requestTimeout,
+  },
+  cors: shape.cors,
+  log: shape.log,
+  tracing: shape.tracing,
+  cache: shape.cache,
+  drain: { delayMs: shape.drain.delay, timeoutMs: shape.drain.timeout },
+  services: Object.entries(shape.services).map(([name, service]) => resolveService(name, service)),
+})

@@ -1,0 +1,87 @@
+/** Which requests a cache rule is for, read from a text such as `GET /site/v2/**`. */
+export type RuleMatch = {
+  /** As configured, for logs and `trellis explain`. */
+  readonly text: string
+  /** Upper-case; `GET` stands for HEAD too (RFC 9110 §9.3.2). */
+  readonly methods: readonly string[]
+  /** Segments of the path under the mount; `**` is any number of segments, `*` any text within one. */
+  readonly segments: readonly string[]
+}
+
+/** Methods whose answers a rule can speak about: only what is answered to GET and HEAD is stored. */
+const cacheableMethods: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+const segmentPattern = /^[A-Za-z0-9._~!$&'()*+,;=:@%{}-]+$/
+
+export type RuleMatchReading =
+  | { readonly kind: 'match'; readonly match: RuleMatch }
+  | { readonly kind: 'fault'; readonly message: string }
+
+const fault = (message: string): RuleMatchReading => ({ kind: 'fault', message })
+
+/** Reads the `match` of a cache rule. */
+export const parseRuleMatch = (text: string): RuleMatchReading => {
+  const [methodList, path, ...rest] = text.trim().split(/ +/)
+  if (methodList === undefined || path === undefined || rest.length > 0) {
+    return fault('expected methods and a path, e.g. "GET /site/v2/**"')
+  }
+  const methods = methodList.split(',')
+  const unknown = methods.find((method) => !cacheableMethods.has(method))
+  if (unknown !== undefined)
+    return fault('only answers to GET and HEAD are stored: the rule must start with GET or HEAD')
+  if (!path.startsWith('/'))
+    return fault('the path must start with "/" and is relative to the mount of the service')
+  const segments = path === '/' ? [] : path.slice(1).split('/')
+  const odd = segments.find((segment) => !segmentPattern.test(segment) || segment === '.' || segment === '..')
+  if (odd !== undefined)
+    return fault('the path has an empty segment, a dot segment, or a character that no path has')
+  if (segments.some((segment) => segment.includes('**') && segment !== '**')) {
+    return fault('"**" stands alone between two slashes')
+  }
+  const withHead = methods.includes('GET') ? [...new Set([...methods, 'HEAD'])] : methods
+  return { kind: 'match', match: { text, methods: withHead, segments } }
+}
+
+/**
+ * Does a sequence match a pattern in which `isAny` items stand for any number of items?
+ * Remembers only the last such item, so the cost is bounded by pattern × sequence whatever both are.
+ */
+const matchesSequence = (
+  pattern: ArrayLike<string>,
+  sequence: ArrayLike<string>,
+  isAny: (item: string | undefined) => boolean,
+  same: (item: string, element: string) => boolean,
+): boolean => {
+  let at = 0
+  let anyAt = -1
+  let resumeAt = 0
+  for (let index = 0; index < sequence.length; ) {
+    const item = pattern[at]
+    if (isAny(item)) {
+      anyAt = at
+      at += 1
+      resumeAt = index
+    } else if (item !== undefined && same(item, sequence[index] as string)) {
+      at += 1
+      index += 1
+    } else if (anyAt === -1) {
+      return false
+    } else {
+      at = anyAt + 1
+      resumeAt += 1
+      index = resumeAt
+    }
+  }
+  while (isAny(pattern[at])) at += 1
+  return at === pattern.length
+}
+
+const isStar = (item: string | undefined): boolean => item === '*'
+const isDoubleStar = (item: string | undefined): boolean => item === '**'
+const sameText = (item: string, element: string): boolean => item === element
+const sameSegment = (item: string, element: string): boolean =>
+  item === element || (item.includes('*') && matchesSequence(item, element, isStar, sameText))
+
+/** Does the rule speak about this method and this path (or row template) under the mount? */
+export const matchesRule = (match: RuleMatch, method: string, path: string): boolean =>
+  match.methods.includes(method) &&
+  matchesSequence(match.segments, path === '/' ? [] : path.slice(1).split('/'), isDoubleStar, sameSegment)

@@ -1,0 +1,51 @@
+import { readFile } from 'node:fs/promises'
+import type { Path, UnplacedFault } from './fault.ts'
+import { pathText } from './fault.ts'
+import { secretPaths } from './shape.ts'
+import { valueAt, withValueAt } from './value-at.ts'
+
+const prefix = 'file:'
+const largestSecret = 65_536
+
+type SecretReading = { readonly value: unknown; readonly faults: readonly UnplacedFault[] }
+
+const readSecret = async (file: string): Promise<{ text: string } | { fault: string }> => {
+  if (!file.startsWith('/'))
+    return { fault: 'a secret file is named by its absolute path: file:/run/secrets/x' }
+  try {
+    const text = await readFile(file, 'utf8')
+    if (text.length > largestSecret) return { fault: `the secret file is larger than ${largestSecret} bytes` }
+    return { text: text.replace(/\r?\n$/, '') }
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unreadable'
+    return { fault: `the secret file cannot be read (${code})` }
+  }
+}
+
+/** Paths of all texts that begin with `file:/`. */
+const fileTexts = (value: unknown, path: Path = []): Path[] => {
+  if (typeof value === 'string') return value.startsWith(`${prefix}/`) ? [path] : []
+  if (Array.isArray(value)) return value.flatMap((item, index) => fileTexts(item, [...path, index]))
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, item]) => fileTexts(item, [...path, key]))
+}
+
+/** Puts the content of secret files in place of their names. Only secrets are read from files; elsewhere it is a fault. */
+export const readSecretFiles = async (value: unknown): Promise<SecretReading> => {
+  const faults: UnplacedFault[] = []
+  let filled = value
+  for (const path of secretPaths) {
+    const text = valueAt(filled, path)
+    if (typeof text !== 'string' || !text.startsWith(prefix)) continue
+    const reading = await readSecret(text.slice(prefix.length))
+    if ('fault' in reading) faults.push({ path, message: reading.fault, at: 'value' })
+    else filled = withValueAt(filled, path, reading.text)
+  }
+  const secret = new Set(secretPaths.map(pathText))
+  for (const path of fileTexts(value)) {
+    if (secret.has(pathText(path))) continue
+    const allowed = [...secret].join(', ')
+    faults.push({ path, message: `only secrets are read from files: ${allowed}`, at: 'value' })
+  }
+  return { value: filled, faults }
+}

@@ -1,0 +1,112 @@
+import { z } from 'zod'
+import { serviceCacheShape } from './cache-shape.ts'
+import { duration, oneOf, parameterName, pathPrefix, target, whole } from './leaves.ts'
+import { upstreamShape } from './upstream-shape.ts'
+
+/** Parameters that campaigns add and no service reads. */
+const trackingParameters = [
+  'utm_*',
+  'gclid',
+  'gbraid',
+  'wbraid',
+  'dclid',
+  'fbclid',
+  'msclkid',
+  'ttclid',
+  'twclid',
+  'yclid',
+  'li_fat_id',
+  'igshid',
+  'mc_cid',
+  'mc_eid',
+  '_ga',
+  '_gl',
+  'srsltid',
+]
+
+const parameters = z.strictObject({
+  unknown: oneOf(['strip', 'forward'])
+    .prefault('strip')
+    .describe('Query parameters that the row does not list: left out, or sent on and keyed'),
+  tracking: z
+    .array(parameterName())
+    .max(200)
+    .prefault(trackingParameters)
+    .describe('Left out even when unknown parameters are sent on'),
+})
+
+const targets = () => z.array(target()).min(1).max(64).describe('`[embedded]`, or a list of http(s) origins')
+const mount = () => pathPrefix().describe('Path under which clients see the service')
+
+const plants = z.strictObject({
+  contract: z.literal('plants'),
+  mount: mount().prefault('/'),
+  limitParameter: z
+    .string({ error: 'expected a parameter name' })
+    .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, 'expected a parameter name')
+    .prefault('limit')
+    .describe('Name of the query parameter that bounds the list'),
+  upstream: upstreamShape('/')
+    .extend({ targets: targets().prefault(['embedded']) })
+    .prefault({}),
+  parameters: parameters.prefault({}),
+  cache: serviceCacheShape('GET /plants for 5s, one stored answer per credential').prefault({}),
+})
+
+const identity = z.strictObject({
+  name: z.string().max(1_000).prefault(''),
+  description: z.string().max(10_000).prefault(''),
+  url: z.string().max(2_000).prefault(''),
+  home: z.string().max(2_000).prefault(''),
+  gmtOffset: z.number().min(-15).max(15).prefault(0),
+  timezone: z.string().max(100).prefault(''),
+})
+
+const site = z.strictObject({
+  contract: z.literal('site'),
+  mount: mount().prefault('/index.php/site-json'),
+  names: oneOf(['wordpress', 'same'])
+    .prefault('wordpress')
+    .describe('Public neutral names to upstream WordPress names, or names left alone'),
+  unlistedRoutes: oneOf(['learn', 'pass', 'refuse'])
+    .prefault('learn')
+    .describe('Routes that the upstream announces and the contract does not list'),
+  discovery: z
+    .strictObject({
+      source: oneOf(['upstream', 'static'])
+        .prefault('upstream')
+        .describe('Where the identity of the site comes from'),
+      refresh: duration().prefault('60s').describe("How often the upstream's own index is read"),
+      identity: identity.optional().describe('The identity, with `source: static`'),
+    })
+    .prefault({}),
+  batch: z
+    .strictObject({
+      maxItems: whole(1, 1_000).prefault(25).describe('Items in one batch'),
+      concurrency: whole(1, 256).prefault(8).describe('Items of one batch in flight'),
+      split: oneOf(['item', 'chunk', 'auto'])
+        .prefault('auto')
+        .describe('One upstream request an item, a few upstream batches, or what measures faster'),
+      deadline: duration().prefault('30s').describe('For the whole batch'),
+    })
+    .prefault({}),
+  upstream: upstreamShape('/index.php/wp-json')
+    .extend({ targets: targets().prefault(['embedded']) })
+    .prefault({}),
+  parameters: parameters.prefault({}),
+  cache: serviceCacheShape(
+    'GET of the main namespace for 60s, stale 30s while fetching anew, 1h on errors',
+  ).prefault({}),
+})
+
+const open = z.strictObject({
+  contract: z.literal('open'),
+  mount: mount(),
+  upstream: upstreamShape('/').extend({ targets: targets() }),
+  cache: serviceCacheShape('nothing but what the upstream allows').prefault({}),
+})
+
+/** What the file may say about one service. */
+export const serviceShape = z.discriminatedUnion('contract', [plants, site, open])
+
+export type SiteShape = z.output<typeof site>

@@ -1,0 +1,114 @@
+import { z } from 'zod'
+import {
+  cidr,
+  corsOrigin,
+  duration,
+  host,
+  oneOf,
+  optionalUrl,
+  port,
+  publicUrl,
+  secret,
+  size,
+  whole,
+} from './leaves.ts'
+import { serviceShape } from './service-shape.ts'
+
+/** A service's name is a metric label and a key in logs: short, lower-case. */
+const serviceNamePattern = /^[a-z][a-z0-9-]{0,31}$/
+
+const services = z
+  .record(
+    z.string().regex(serviceNamePattern, 'a service name is 1 to 32 lower-case letters, digits and hyphens'),
+    serviceShape,
+  )
+  .refine((named) => Object.keys(named).length > 0, 'at least one service is needed')
+
+/** What the configuration file may say: names, defaults, bounds. Every name is described here and nowhere else. */
+export const configShape = z.strictObject({
+  listen: z
+    .strictObject({
+      host: host().prefault('127.0.0.1').describe('Address of the public side'),
+      port: port().prefault(8080).describe('Port of the public side; 0 = any free one'),
+    })
+    .prefault({}),
+  admin: z
+    .strictObject({
+      host: host().prefault('127.0.0.1').describe('Address of the admin side'),
+      port: port()
+        .prefault(9090)
+        .describe('Port of metrics, health, purge and status page; 0 = any free one'),
+      token: secret()
+        .prefault('')
+        .describe('Secret. Asked for on writes when set; without one, writes come from loopback only'),
+    })
+    .prefault({}),
+  publicUrl: publicUrl().prefault('').describe('Used in links; empty = made of `listen`'),
+  workers: whole(0, 256).prefault(1).describe('Processes that share the port; 0 = one per core'),
+  trustedProxies: z
+    .array(cidr())
+    .max(1_000)
+    .prefault([])
+    .describe('CIDR blocks whose Forwarded and X-Forwarded-* fields are believed'),
+  limits: z
+    .strictObject({
+      headerBytes: size().prefault('16KiB').describe('All request header fields together'),
+      urlBytes: size().prefault('8KiB').describe('Request target'),
+      queryParameters: whole(1, 10_000).prefault(256).describe('Parameters in a query or a form'),
+      bodyBytes: size().prefault('1MiB').describe('Content that is read: JSON and forms'),
+      jsonDepth: whole(1, 1_000).prefault(64).describe('Nesting of JSON content'),
+      uploadBytes: size().prefault('64MiB').describe('Content that is streamed on: files'),
+      requestTimeout: duration().prefault('30s').describe('Until a request has arrived whole'),
+    })
+    .prefault({}),
+  cors: z
+    .strictObject({
+      origins: z.array(corsOrigin()).max(1_000).prefault([]).describe('Origins that browsers may call from'),
+    })
+    .prefault({}),
+  log: z
+    .strictObject({
+      level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+        .prefault('info')
+        .describe('Least severe level that is written'),
+      format: oneOf(['json', 'pretty']).prefault('json').describe('JSON lines, or text for people'),
+    })
+    .prefault({}),
+  tracing: z
+    .strictObject({
+      otlpUrl: optionalUrl(['http://', 'https://'])
+        .prefault('')
+        .describe('OpenTelemetry collector; empty = no tracing'),
+    })
+    .prefault({}),
+  cache: z
+    .strictObject({
+      maxBytes: size().prefault('256MiB').describe('All stored responses together, with keys and tags'),
+      maxEntryBytes: size().prefault('4MiB').describe('Largest response that is stored'),
+      shared: z
+        .strictObject({
+          url: secret()
+            .prefault('')
+            .describe('Secret. redis:// or rediss:// of the second tier; empty = none'),
+        })
+        .prefault({}),
+    })
+    .prefault({}),
+  drain: z
+    .strictObject({
+      delay: duration().prefault('5s').describe('From "not ready" to closing the listener'),
+      timeout: duration().prefault('30s').describe('Longest wait for requests in flight'),
+    })
+    .prefault({}),
+  services: services
+    .prefault({ plants: { contract: 'plants' }, site: { contract: 'site' } })
+    .describe('Services by name'),
+})
+
+export type ConfigShape = z.output<typeof configShape>
+
+/** Keys that hold secrets: the only ones read from files, and never shown. */
+export const secretPaths = [
+  ['admin', 'token'],
+  ['cache', 'shared', 'url'],
+] as const satisfies readonly (readonly string[])[]

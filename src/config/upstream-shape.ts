@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { duration, pathPrefix, share, whole } from './leaves.ts'
+
+/** What the file may say about the upstream of a service; `targets` differs by contract. */
+export const upstreamShape = (basePath: string) =>
+  z.strictObject({
+    basePath: pathPrefix().prefault(basePath).describe('Path under which the upstream offers the interface'),
+    maxConcurrent: whole(1, 65_536)
+      .prefault(64)
+      .describe('Upstream requests in flight, all callers together'),
+    queue: z
+      .strictObject({
+        max: whole(0, 1_000_000).prefault(256).describe('Requests that may wait for a free place'),
+        timeout: duration().prefault('5s').describe('Longest wait for a free place'),
+      })
+      .prefault({}),
+    timeouts: z
+      .strictObject({
+        connect: duration().prefault('1s').describe('Until the connection stands'),
+        headers: duration().prefault('10s').describe('From request sent to answer headers'),
+        idle: duration().prefault('10s').describe('Longest pause within an answer'),
+        total: duration().prefault('30s').describe('Whole exchange with the upstream'),
+      })
+      .prefault({}),
+    retry: z
+      .strictObject({
+        attempts: whole(1, 10).prefault(2).describe('Tries in all; only idempotent requests are tried again'),
+        budget: share().prefault(0.2).describe('Retries as a share of requests'),
+      })
+      .prefault({}),
+    eject: z
+      .strictObject({
+        after: whole(1, 1_000).prefault(5).describe('Failures in a row until a target is left out'),
+        for: duration().prefault('10s').describe('How long it is left out'),
+        maxShare: share().prefault(0.5).describe('Largest share of targets left out at once'),
+      })
+      .prefault({}),
+    health: z
+      .strictObject({
+        path: z
+          .string({ error: 'expected a path, or an empty text for "off"' })
+          .regex(/^(\/[^\s#]*)?$/, 'expected a path that starts with "/", or an empty text for "off"')
+          .prefault('')
+          .describe('Asked on each target when set'),
+        interval: duration().prefault('5s').describe('Time between two checks'),
+      })
+      .prefault({}),
+  })
+
+export type UpstreamShape = z.output<ReturnType<typeof upstreamShape>>

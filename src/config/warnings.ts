@@ -1,0 +1,74 @@
+import type { Config, ServiceConfig } from './config.ts'
+
+/** Something that is allowed, and that the person who runs the gateway should know. */
+export type ConfigWarning = { readonly path: string; readonly message: string }
+
+type Row = { readonly path: string; readonly isUsed: (config: Config) => boolean; readonly message: string }
+
+/** Settings that are read and checked, and that nothing carries out yet. A row goes when its feature lands. */
+const notYet: readonly Row[] = [
+  { path: 'workers', isUsed: ({ workers }) => workers !== 1, message: 'one process serves, whatever is set' },
+  { path: 'cors.origins', isUsed: ({ cors }) => cors.origins.length > 0, message: 'no CORS fields are sent' },
+  { path: 'tracing.otlpUrl', isUsed: ({ tracing }) => tracing.otlpUrl !== '', message: 'no traces are sent' },
+  {
+    path: 'cache.shared.url',
+    isUsed: ({ cache }) => cache.shared.url.isSet,
+    message: 'each instance caches and invalidates on its own',
+  },
+]
+
+type ServiceRow = {
+  readonly path: string
+  readonly isUsed: (service: ServiceConfig) => boolean
+  readonly message: string
+}
+
+const notYetOfServices: readonly ServiceRow[] = [
+  {
+    path: 'batch.split',
+    isUsed: (service) => service.contract === 'site' && service.batch.split === 'chunk',
+    message: 'every item is an upstream request of its own',
+  },
+]
+
+const loopback = /^(127\.|localhost$|::1$)/
+
+const advice: readonly Row[] = [
+  {
+    path: 'admin.host',
+    isUsed: ({ admin }) => !loopback.test(admin.host) && !admin.token.isSet,
+    message:
+      'the admin side can be reached from other machines and no admin.token is set: metrics and status are open to them, writes are refused',
+  },
+]
+
+const deadRules = (service: ServiceConfig): ConfigWarning[] =>
+  service.contract !== 'site' || service.names !== 'same'
+    ? []
+    : service.cache.rules.flatMap(({ match }, index) =>
+        match.segments[0] === 'site'
+          ? [
+              {
+                path: `services.${service.name}.cache.rules[${index}].match`,
+                message: 'matches nothing: with names: same the paths are those of the upstream (/wp/v2/...)',
+              },
+            ]
+          : [],
+      )
+
+/** What is allowed but should be known, most of it settings that have no effect yet. */
+export const configWarnings = (config: Config): readonly ConfigWarning[] => [
+  ...notYet
+    .filter(({ isUsed }) => isUsed(config))
+    .map(({ path, message }) => ({ path, message: `has no effect yet: ${message}` })),
+  ...config.services.flatMap((service) =>
+    notYetOfServices
+      .filter(({ isUsed }) => isUsed(service))
+      .map(({ path, message }) => ({
+        path: `services.${service.name}.${path}`,
+        message: `has no effect yet: ${message}`,
+      })),
+  ),
+  ...advice.filter(({ isUsed }) => isUsed(config)).map(({ path, message }) => ({ path, message })),
+  ...config.services.flatMap(deadRules),
+]

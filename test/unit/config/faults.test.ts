@@ -1,0 +1,228 @@
+import { describe, expect, test } from 'vitest'
+import { checkConfig } from '../../../src/config/load.ts'
+
+const faultsOf = async (text: string, env: Record<string, string> = {}): Promise<string[]> => {
+  const result = await checkConfig(text, env)
+  if (result.kind === 'ok') return []
+  return result.faults.map(({ line, column, path, message, suggestion }) => {
+    const hint = suggestion === undefined ? '' : ` <${suggestion}>`
+    return `${line}:${column} ${path}: ${message}${hint}`
+  })
+}
+
+describe('every fault of a file is told at once, where it stands', () => {
+  test('five faults of five kinds', async () => {
+    const text = [
+      'listen: { host: 127.0.0.1, prot: 80 }',
+      'log: { level: loud }',
+      'drain: { delay: 5 }',
+      'trustedProxies: [10.0.0.0/8, 1.2.3.4/99]',
+      'services:',
+      '  legacy: { contract: open, upstream: { targets: ["http://a.test"] } }',
+    ].join('\n')
+    expect(await faultsOf(text)).toEqual([
+      '1:28 listen.prot: unknown key <port>',
+      '2:15 log.level: expected one of: trace, debug, info, warn, error, fatal, silent',
+      '3:17 drain.delay: expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d, found a number',
+      '4:30 trustedProxies[1]: the prefix length must be 0 to 32',
+      '6:3 services.legacy.mount: is required: expected a path',
+    ])
+  })
+
+  test('faults that need several values are told beside faults of single ones', async () => {
+    const text = 'listen: { port: 9090, hots: x }\ncache: { maxBytes: 1MiB, maxEntryBytes: 2MiB }'
+    expect(await faultsOf(text)).toEqual([
+      '1:1 admin.port: must differ from listen.port (9090): the admin side is never public',
+      '1:23 listen.hots: unknown key <host>',
+      '2:41 cache.maxEntryBytes: must be at most cache.maxBytes: a larger response would never fit',
+    ])
+  })
+
+  test('broken YAML is told with its place, and nothing is guessed from the rest', async () => {
+    const faults = await faultsOf('listen: { port: 80\nadmin: [')
+    expect(faults.length).toBeGreaterThan(0)
+    for (const fault of faults) expect(fault).toMatch(/^\d+:\d+ : not YAML: /)
+  })
+
+  test('a key given twice is a fault', async () => {
+    expect(await faultsOf('workers: 1\nworkers: 2')).toEqual(['2:1 : not YAML: Map keys must be unique'])
+  })
+})
+
+const single: readonly (readonly [string, string, string])[] = [
+  ['unknown key, near a known one', 'cache: { max_bytes: 1MiB }', 'cache.max_bytes: unknown key <maxBytes>'],
+  ['unknown key, near none', 'zzzzzzzz: 1', 'zzzzzzzz: unknown key'],
+  [
+    'unknown key in a service knows its contract',
+    'services: { site: { contract: site, naems: same } }',
+    'services.site.naems: unknown key <names>',
+  ],
+  [
+    'unknown key in a rule',
+    'services: { p: { contract: plants, cache: { rules: [{ match: GET /a, ttl: 1s, scop: public }] } } }',
+    'services.p.cache.rules[0].scop: unknown key <scope>',
+  ],
+  [
+    'a prototype key is an unknown key',
+    'listen: { __proto__: { port: 1 } }',
+    'listen.__proto__: unknown key',
+  ],
+  [
+    'a prototype key is no service',
+    'services: { constructor: { contract: plants }, a: { contract: site }, __proto__: { contract: plants } }',
+    'services.__proto__: unknown key',
+  ],
+  [
+    'service name',
+    'services: { A: { contract: plants } }',
+    'services.A: a service name is 1 to 32 lower-case letters, digits and hyphens',
+  ],
+  ['no services', 'services: {}', 'services: at least one service is needed'],
+  [
+    'unknown contract',
+    'services: { a: { contract: plnts } }',
+    'services.a.contract: expected one of: plants, site, open <plants>',
+  ],
+  [
+    'contract missing',
+    'services: { a: {} }',
+    'services.a.contract: is required: expected one of: plants, site, open',
+  ],
+  ['an empty section', 'drain:', 'drain: is empty: leave the key out, or give it a value'],
+  [
+    'a list where a section belongs',
+    'drain: []',
+    'drain: expected a section with keys and values, found a list',
+  ],
+  [
+    'a text where a list belongs',
+    'trustedProxies: 10.0.0.0/8',
+    'trustedProxies: expected a list, found a text',
+  ],
+  ['port out of range', 'listen: { port: 65536 }', 'listen.port: expected a whole number from 0 to 65535'],
+  [
+    'share out of range',
+    'services: { a: { contract: plants, upstream: { retry: { budget: 2 } } } }',
+    'services.a.upstream.retry.budget: expected a share from 0 to 1, e.g. 0.2',
+  ],
+  [
+    'size unit',
+    'cache: { maxBytes: 1MB }',
+    'cache.maxBytes: expected a size: bytes as a whole number, or 64KiB, 256MiB, 1GiB',
+  ],
+  [
+    'host with a port',
+    'listen: { host: "a/b" }',
+    'listen.host: expected a host name or an IP address, without a port',
+  ],
+  [
+    'publicUrl relative',
+    'publicUrl: /api',
+    'publicUrl: expected an absolute URL, e.g. https://api.example.org',
+  ],
+  [
+    'publicUrl with credentials',
+    'publicUrl: http://a:b@c.test',
+    'publicUrl: the URL must not carry credentials',
+  ],
+  [
+    'tracing scheme',
+    'tracing: { otlpUrl: "grpc://x" }',
+    'tracing.otlpUrl: the URL must start with http:// or https://',
+  ],
+  [
+    'shared cache scheme',
+    'cache: { shared: { url: "http://x" } }',
+    'cache.shared.url: expected a URL that starts with redis:// or rediss://',
+  ],
+  [
+    'CORS origin with a slash',
+    'cors: { origins: ["https://a.test/"] }',
+    'cors.origins[0]: browsers spell this origin https://a.test',
+  ],
+  [
+    'target with a path',
+    'services: { a: { contract: plants, upstream: { targets: ["http://a/b"] } } }',
+    'services.a.upstream.targets[0]: an origin has no path: it ends after host and port (basePath takes the path)',
+  ],
+  [
+    'target with credentials',
+    'services: { a: { contract: plants, upstream: { targets: ["http://u:p@a"] } } }',
+    'services.a.upstream.targets[0]: an origin carries no credentials',
+  ],
+  [
+    'target scheme',
+    'services: { a: { contract: plants, upstream: { targets: ["ftp://a"] } } }',
+    'services.a.upstream.targets[0]: the scheme must be http or https',
+  ],
+  [
+    'no target',
+    'services: { a: { contract: plants, upstream: { targets: [] } } }',
+    'services.a.upstream.targets: expected at least 1 entries',
+  ],
+  [
+    'target twice',
+    'services: { a: { contract: plants, upstream: { targets: ["http://a", "http://a:80"] } } }',
+    'services.a.upstream.targets: each target is listed once',
+  ],
+  [
+    'embedded beside another',
+    'services: { a: { contract: site, upstream: { targets: [embedded, "http://a"] } } }',
+    'services.a.upstream.targets: embedded stands alone',
+  ],
+  [
+    'embedded for open',
+    'services: { a: { contract: open, mount: /a, upstream: { targets: [embedded] } } }',
+    'services.a.upstream.targets: embedded upstreams exist for plants and site only',
+  ],
+  [
+    'mount twice',
+    'services: { a: { contract: plants }, b: { contract: open, mount: /, upstream: { targets: ["http://a"] } } }',
+    'services.b.mount: / is already the mount of a: give each service its own path',
+  ],
+  [
+    'mount with an end slash',
+    'services: { a: { contract: plants, mount: /a/ } }',
+    'services.a.mount: the path must not end with "/"',
+  ],
+  [
+    'mount with dot segments',
+    'services: { a: { contract: plants, mount: /a/../b } }',
+    'services.a.mount: the path must not have dot segments',
+  ],
+  [
+    'mount with a percent sign',
+    'services: { a: { contract: plants, mount: /a%2Fb } }',
+    "services.a.mount: the path has a character that must be written another way (only letters, digits and -._~!$&'()*+,;=:@)",
+  ],
+  [
+    'rule for a method that is not stored',
+    'services: { a: { contract: plants, cache: { rules: [{ match: POST /a, ttl: 1s }] } } }',
+    'services.a.cache.rules[0].match: only answers to GET and HEAD are stored: the rule must start with GET or HEAD',
+  ],
+  [
+    'rule without a path',
+    'services: { a: { contract: plants, cache: { rules: [{ match: GET, ttl: 1s }] } } }',
+    'services.a.cache.rules[0].match: expected methods and a path, e.g. "GET /site/v2/**"',
+  ],
+  [
+    'rule without a ttl',
+    'services: { a: { contract: plants, cache: { rules: [{ match: GET /a }] } } }',
+    'services.a.cache.rules[0].ttl: is required: expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d',
+  ],
+  [
+    'static discovery without an identity',
+    'services: { a: { contract: site, discovery: { source: static } } }',
+    'services.a.discovery.identity: is required with source: static',
+  ],
+  [
+    'total shorter than headers',
+    'services: { a: { contract: plants, upstream: { timeouts: { total: 5s } } } }',
+    'services.a.upstream.timeouts.total: must be at least timeouts.headers: the whole cannot be shorter than its part',
+  ],
+]
+
+test.each(single)('%s', async (_description, text, expected) => {
+  const faults = await faultsOf(text)
+  expect(faults.map((fault) => fault.replace(/^\d+:\d+ /, ''))).toEqual([expected])
+})

@@ -1,0 +1,94 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { matchesRule, parseRuleMatch } from '../../../src/config/rule-match.ts'
+
+const ruleOf = (text: string) => {
+  const reading = parseRuleMatch(text)
+  if (reading.kind === 'fault') throw new Error(reading.message)
+  return reading.match
+}
+
+describe('a cache rule matches', () => {
+  test.each([
+    ['the path itself', 'GET /plants', 'GET', '/plants', true],
+    ['not a longer path', 'GET /plants', 'GET', '/plants/5', false],
+    ['not a path that only begins the same', 'GET /plants', 'GET', '/plants2', false],
+    ['HEAD with GET', 'GET /plants', 'HEAD', '/plants', true],
+    ['not GET with HEAD', 'HEAD /plants', 'GET', '/plants', false],
+    ['no other method', 'GET /plants', 'POST', '/plants', false],
+    ['both of a list', 'HEAD,GET /plants', 'GET', '/plants', true],
+    ['one segment with *', 'GET /site/v2/*', 'GET', '/site/v2/posts', true],
+    ['no two segments with *', 'GET /site/v2/*', 'GET', '/site/v2/posts/5', false],
+    ['part of a segment with *', 'GET /site/v2/po*s', 'GET', '/site/v2/posts', true],
+    ['several * in one segment', 'GET /*o*t*', 'GET', '/posts', true],
+    ['row templates with *', 'GET /site/v2/posts/*', 'GET', '/site/v2/posts/{id}', true],
+    ['any rest with **', 'GET /site/v2/**', 'GET', '/site/v2/posts/5/revisions', true],
+    ['no rest at all with **', 'GET /site/v2/**', 'GET', '/site/v2', true],
+    ['nothing beside **', 'GET /site/v2/**', 'GET', '/site/v3/posts', false],
+    ['** in the middle', 'GET /site/**/revisions', 'GET', '/site/v2/posts/5/revisions', true],
+    ['** in the middle, wrong end', 'GET /site/**/revisions', 'GET', '/site/v2/posts/5', false],
+    ['two **', 'GET /**/posts/**', 'GET', '/site/v2/posts/5', true],
+    ['everything', 'GET /**', 'GET', '/', true],
+    ['the root', 'GET /', 'GET', '/', true],
+    ['only the root', 'GET /', 'GET', '/a', false],
+    ['letter by letter, with case', 'GET /Plants', 'GET', '/plants', false],
+  ])('%s: %s for %s %s is %s', (_description, text, method, path, expected) => {
+    expect(matchesRule(ruleOf(text), method, path)).toBe(expected)
+  })
+})
+
+test.each([
+  '',
+  'GET',
+  '/a',
+  'get /a',
+  'GET a',
+  'GET /a/',
+  'GET //a',
+  'GET /a/../b',
+  'GET /a b',
+  'GET /a**',
+  'GET /é',
+  'DELETE /a',
+])('%j is no rule', (text) => {
+  expect(parseRuleMatch(text).kind).toBe('fault')
+})
+
+/** The same question asked of a regular expression, which may backtrack but is easy to believe. */
+const believable = (segments: readonly string[], path: readonly string[]): boolean => {
+  const [first, ...rest] = segments
+  if (first === undefined) return path.length === 0
+  if (first === '**')
+    return path.some((_, index) => believable(rest, path.slice(index))) || believable(rest, [])
+  const [head, ...tail] = path
+  if (head === undefined) return false
+  return new RegExp(`^${first.replaceAll('*', '.*')}$`).test(head) && believable(rest, tail)
+}
+
+test('any pattern and path agree with the plain definition', () => {
+  const segment = fc.stringMatching(/^[ab]{1,4}$/)
+  const pattern = fc.oneof(
+    segment,
+    fc.constant('**'),
+    fc.stringMatching(/^[ab*]{1,3}$/).filter((s) => !s.includes('**')),
+  )
+  fc.assert(
+    fc.property(
+      fc.array(pattern, { maxLength: 5 }),
+      fc.array(segment, { maxLength: 6 }),
+      (segments, path) => {
+        const match = { text: '', methods: ['GET'], segments }
+        expect(matchesRule(match, 'GET', `/${path.join('/')}`)).toBe(believable(segments, path))
+      },
+    ),
+    { numRuns: 500 },
+  )
+})
+
+test('a pattern made to backtrack costs next to nothing', () => {
+  const rule = ruleOf(`GET /${'*a'.repeat(20)}/${'**/a/'.repeat(20)}b`)
+  const path = `/${'a'.repeat(4_000)}/${'a/'.repeat(2_000)}c`
+  const begin = performance.now()
+  expect(matchesRule(rule, 'GET', path)).toBe(false)
+  expect(performance.now() - begin).toBeLessThan(200)
+})

@@ -2,6 +2,7 @@ import type { Endpoint, Row } from './row.ts'
 
 /** Why a path is refused before any row is looked for: each could mean one thing here and another at the upstream. */
 export type PathRefusal =
+  | 'ambiguous-identifier'
   | 'bad-encoding'
   | 'backslash'
   | 'control-character'

@@ -65,25 +65,27 @@ const mapLinkText = (plain: string, urls: RestUrls): string =>
 export const createJsonRules = (swap: NameSwap, urls: RestUrls): StringRules => {
   const keys = keyRules(swap)
   const longest = Math.max(...[...keys.keys()].map((key) => key.length))
-  const lengths = new Uint8Array(longest + 1)
-  for (const key of keys.keys()) lengths[key.length] = 1
+  // Most keys are told apart from ours by length and first octet, before a string is made of them.
+  const hints = new Uint8Array((longest + 1) * 256)
+  for (const key of keys.keys()) hints[key.length * 256 + key.charCodeAt(0)] = 1
   const prefixes = urls.roots.flatMap((root) => [
     Buffer.from(root, 'latin1'),
     Buffer.from(root.replaceAll('/', '\\/'), 'latin1'),
   ])
-  const firstOctets = new Set(prefixes.map((prefix) => prefix[0]))
+  const firstOctets = new Uint8Array(256)
+  for (const prefix of prefixes) firstOctets[prefix[0] ?? 0] = 1
   const mapUrl = (text: string): string | undefined => withSlashes(text, urls.map)
   const mapNamed: Record<Place, (text: string) => string | undefined> = {
     [place.plain]: mapUrl,
     [place.routes]: mapUrl,
     [place.namespace]: (text) => withSlashes(text, (plain) => swap.namespaces.get(plain)) ?? mapUrl(text),
     [place.segment]: (text) => swap.segments.get(text) ?? mapUrl(text),
-    [place.link]: (text) => withSlashes(text, (plain) => mapLinkText(plain, urls)),
+    [place.link]: (text) => withSlashes(text, (plain) => mapLinkText(plain, urls)) ?? mapUrl(text),
   }
 
   const plainKey = (content: Buffer, start: number, end: number): KeyRule | undefined => {
     const hasEscape = hasBackslash(content, start, end)
-    if (!hasEscape && lengths[end - start] !== 1) return undefined
+    if (!hasEscape && hints[(end - start) * 256 + (content[start] ?? 0)] !== 1) return undefined
     const text = content.toString('latin1', start, end)
     return keys.get(hasEscape ? unescaped(text) : text)
   }
@@ -91,7 +93,7 @@ export const createJsonRules = (swap: NameSwap, urls: RestUrls): StringRules => 
   return {
     maxKeyLength: (at) => (at === place.routes ? maxPatternLength : longest * escapedLength),
     maxValueLength: maxUrlLength,
-    mayMapValue: (first, at) => at !== place.plain || first === undefined || firstOctets.has(first),
+    mayMapValue: (first, at) => at !== place.plain || first === undefined || firstOctets[first] === 1,
     key: (content, start, end, at) => {
       if (at !== place.routes) return plainKey(content, start, end)
       const text = withSlashes(content.toString('latin1', start, end), (plain) => mapPath(plain, swap))

@@ -31,6 +31,25 @@ const objectBit = 0x80
 /** Deeper content passes unmapped: WordPress itself refuses to read or write more than 512 levels. */
 const maxDepth = 1024
 
+/** Octets that mean something between strings; all others are white space, colons, numbers and literals. */
+const structural = new Uint8Array(256)
+for (const octet of Buffer.from('",{}[]')) structural[octet] = 1
+
+const nextStructural = (content: Buffer, from: number): number => {
+  const length = content.length
+  let at = from
+  while (at < length && structural[content[at] as number] === 0) at++
+  return at
+}
+
+/** The next quote or backslash. */
+const nextInString = (content: Buffer, from: number): number => {
+  const length = content.length
+  let at = from
+  while (at < length && content[at] !== quote && content[at] !== backslash) at++
+  return at
+}
+
 /** A key's place reaches the object (routes) or the strings of the array (all others) that the key names, no deeper. */
 const opened = (isObject: boolean, at: Place): number => {
   if (isObject) return objectBit | (at === place.routes ? place.routes : place.plain)
@@ -101,14 +120,17 @@ export const createJsonScanner = (rules: StringRules): ContentMapper => {
       case 0x5d: // ]
         close()
         break
-      default: // white space, colons, numbers, literals
     }
   }
 
   /** Up to and with the next quote that opens a string. */
   const walkStructure = (content: Buffer, from: number): number => {
     let at = from
-    while (at < content.length && mode === 'structure') onStructure(content, at++)
+    while (mode === 'structure') {
+      at = nextStructural(content, at)
+      if (at === content.length) break
+      onStructure(content, at++)
+    }
     return at
   }
 
@@ -119,10 +141,9 @@ export const createJsonScanner = (rules: StringRules): ContentMapper => {
       escaped = false
       at++
     }
-    for (; at < content.length; at++) {
-      const octet = content[at]
-      if (octet === quote) return at
-      if (octet === backslash && ++at === content.length) escaped = true
+    for (at = nextInString(content, at); at < content.length; at = nextInString(content, at + 1)) {
+      if (content[at] === quote) return at
+      if (++at === content.length) escaped = true
     }
     return content.length
   }
@@ -162,6 +183,7 @@ export const createJsonScanner = (rules: StringRules): ContentMapper => {
     const end = mode === 'candidate' ? tokenStart : content.length
     // A copy, so that a few octets do not keep a whole chunk alive.
     held = mode === 'candidate' ? Buffer.from(content.subarray(tokenStart)) : Buffer.alloc(0)
+    if (output.length === 0 && end === content.length) return content
     const last = content.subarray(copied, end)
     return output.length === 0 ? last : Buffer.concat([...output, last])
   }

@@ -42,8 +42,10 @@ const otherScheme = (url: string): string =>
   url.startsWith('https:') ? `http:${url.slice(6)}` : url.replace(/^http:/, 'https:')
 
 /** WordPress writes the scheme that it believes the single request had, so either may occur. */
-const withBothSchemes = (roots: readonly string[]): string[] => [
-  ...new Set(roots.map(withoutSlash).flatMap((root) => [root, otherScheme(root)])),
+const withBothSchemes = (roots: readonly string[], publicRoot: string): string[] => [
+  ...new Set(
+    roots.map(withoutSlash).flatMap((root) => (root === publicRoot ? [root] : [root, otherScheme(root)])),
+  ),
 ]
 
 const essence = (contentType: string | undefined): string => {
@@ -86,7 +88,7 @@ export const createNames = (options: NamesOptions): Names => {
     const roots = options.upstreamRoots()
     if (roots.length === builtFor.length && roots.every((root, i) => root === builtFor[i])) return
     builtFor = [...roots]
-    toPublic = rulesBetween(withBothSchemes(roots), publicRoot)
+    toPublic = rulesBetween(withBothSchemes(roots, publicRoot), publicRoot)
     toUpstream = rulesBetween([publicRoot], withoutSlash(roots[0] ?? publicRoot))
   }
   const down = (): Direction => {

@@ -1,0 +1,161 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { fromUpstream, jsonFields, names, publicRoot, table, upstreamRoot } from './wordpress-names.ts'
+
+const url = (root: string, namespace: string) =>
+  fc
+    .tuple(fc.constantFrom('', '/', '/posts/5', '?a=1', '/x#y'), fc.boolean())
+    .map(([rest, bare]) => (bare ? root : `${root}/${namespace}${rest}`))
+
+const key = fc.oneof(
+  fc.constantFrom(
+    'wp_id',
+    'site_id',
+    'routes',
+    'namespace',
+    'namespaces',
+    'rest_base',
+    'Link',
+    '/wp/v2/x',
+    'a"b\\',
+    'é',
+  ),
+  fc.string({ unit: 'binary', maxLength: 8 }),
+)
+
+const text = (links: fc.Arbitrary<string>) =>
+  fc.oneof(
+    links,
+    fc.constantFrom(
+      'wp/v2',
+      'site/v2',
+      'wp_id',
+      'wp_pattern_category',
+      '<http://a>; rel="b"',
+      'h',
+      '\\',
+      '"',
+      '日本',
+    ),
+    fc.string({ unit: 'binary', maxLength: 12 }),
+  )
+
+const document = (links: fc.Arbitrary<string>) =>
+  fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4 },
+      text(links),
+      fc.constantFrom(null, true, -1.5e3),
+      fc.array(tie('value'), { maxLength: 4 }),
+      fc.dictionary(key, tie('value'), { maxKeys: 4 }),
+    ),
+  })).value
+
+const forms: readonly ((value: unknown) => string)[] = [
+  (value) => JSON.stringify(value),
+  (value) => JSON.stringify(value, null, 1),
+  (value) => JSON.stringify(value).replaceAll('/', '\\/'),
+]
+
+const json = (links: fc.Arbitrary<string>) =>
+  fc.tuple(document(links), fc.constantFrom(...forms)).map(([value, write]) => Buffer.from(write(value)))
+
+const upstreamJson = json(url(upstreamRoot, 'wp/v2'))
+const publicJson = json(url(publicRoot, 'site/v2'))
+const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 12 })
+
+test('chunks may end anywhere', () => {
+  const mapper = names()
+  fc.assert(
+    fc.property(upstreamJson, cuts, (content, shares) => {
+      const whole = fromUpstream(mapper, content)
+      const positions = shares.map((share) => Math.floor(share * content.length))
+      expect(fromUpstream(mapper, content, positions).toString('latin1')).toBe(whole.toString('latin1'))
+      const octetByOctet = [...content.keys()]
+      expect(fromUpstream(mapper, content, octetByOctet).toString('latin1')).toBe(whole.toString('latin1'))
+    }),
+    { numRuns: 400 },
+  )
+})
+
+test('whatever the octets are, chunks may end anywhere', () => {
+  const mapper = names()
+  const octet = fc.constantFrom(...Buffer.from('"\\{}[],:/hu0 wp_id').values(), 0xc3, 0xff)
+  fc.assert(
+    fc.property(fc.array(octet, { maxLength: 60 }), (octets) => {
+      const content = Buffer.from(octets)
+      const split = fromUpstream(mapper, content, [...content.keys()])
+      expect(split.equals(fromUpstream(mapper, content))).toBe(true)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('a public body mapped up and back down is the body', () => {
+  const mapper = names()
+  fc.assert(
+    fc.property(publicJson, (content) => {
+      const up = mapper.toUpstreamContent(content, 'application/json')
+      expect(fromUpstream(mapper, up).toString('latin1')).toBe(content.toString('latin1'))
+    }),
+    { numRuns: 600 },
+  )
+})
+
+/** The mapping once more, on the parsed document and for the URLs made above only. */
+const model = (value: unknown, key = ''): unknown => {
+  const swapped = new Map(
+    [...table.keys, ...table.namespaces, ...table.segments].flatMap((pair) => [
+      [pair.neutral, pair.wordpress] as const,
+      [pair.wordpress, pair.neutral] as const,
+    ]),
+  )
+  if (Array.isArray(value))
+    return value.map((item) =>
+      model(item, key.startsWith('names') && !Array.isArray(item) ? 'namespace' : ''),
+    )
+  if (typeof value === 'object' && value !== null) {
+    const name = (own: string) =>
+      key === 'routes'
+        ? own.replace(/^\/wp\/v2(?=\/|$)/, '/site/v2')
+        : own.includes('/')
+          ? own
+          : (swapped.get(own) ?? own)
+    return Object.fromEntries(
+      Object.entries(value).map(([own, inner]) => [name(own), model(inner, key === 'routes' ? '' : own)]),
+    )
+  }
+  if (typeof value !== 'string') return value
+  if (key === 'namespace' && swapped.has(value) && value.includes('/')) return swapped.get(value)
+  if (key === 'rest_base' && value === 'wp_pattern_category') return 'site_pattern_category'
+  if (!value.startsWith(upstreamRoot)) return value
+  return value.replace(upstreamRoot, publicRoot).replace('-json/wp/v2', '-json/site/v2')
+}
+
+test('a mapped document is the document whose keys and links were exchanged', () => {
+  const mapper = names()
+  fc.assert(
+    fc.property(upstreamJson, (content) => {
+      expect(JSON.parse(fromUpstream(mapper, content).toString())).toEqual(
+        model(JSON.parse(content.toString())),
+      )
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('a body without names and REST URLs is the same octets, and not copied', () => {
+  const mapper = names()
+  const plain = fc
+    .json({ stringUnit: 'binary' })
+    .filter((content) => !/wp|site|rout|namesp|rest_|Link|http/.test(content))
+  fc.assert(
+    fc.property(plain, (content) => {
+      const octets = Buffer.from(content)
+      const scanner = mapper.fromUpstreamContent(jsonFields)
+      expect(scanner?.push(octets)).toBe(octets)
+      expect(scanner?.end().length).toBe(0)
+    }),
+    { numRuns: 300 },
+  )
+})

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { siteRows } from '../../../src/contracts/site/route-table.ts'
+import { names } from './wordpress-names.ts'
+
+const upstreamRows = names().rowsInUpstreamNames(siteRows)
+
+test("the rows carry WordPress's names and nothing neutral", () => {
+  expect(upstreamRows).toHaveLength(siteRows.length)
+  const texts = upstreamRows.flatMap((row) => [
+    row.template,
+    row.pattern,
+    row.namespace,
+    ...row.endpoints.flatMap((endpoint) => Object.keys(endpoint.arguments)),
+  ])
+  expect(texts.filter((text) => /site\/v2|contact-form\/|site_id|site_pattern/.test(text))).toEqual([])
+  expect(texts).toContain('wp/v2')
+  expect(texts).toContain('wp_pattern_category_exclude')
+})
+
+test('nested names and the default of `namespace` follow', () => {
+  const index = upstreamRows.find((row) => row.template === '/wp/v2')
+  expect(index?.endpoints[0]?.arguments['namespace']?.default).toBe('wp/v2')
+  const blocks = upstreamRows.find((row) => row.template === '/wp/v2/blocks')
+  const create = blocks?.endpoints.find((endpoint) => endpoint.methods.includes('POST'))
+  expect(Object.keys(create?.arguments['meta']?.properties ?? {})).toContain('wp_pattern_sync_status')
+})
+
+test('ids, collections and kinds stay, and the mode plays no part', () => {
+  const parts = (rows: typeof siteRows) =>
+    rows.map(({ id, collection, kind, handledBy }) => [id, collection, kind, handledBy])
+  expect(parts(upstreamRows)).toEqual(parts(siteRows))
+  expect(names({ mode: 'same' }).rowsInUpstreamNames(siteRows)).toEqual(upstreamRows)
+})
+
+test('mapped twice the rows are what they were', () => {
+  expect(names().rowsInUpstreamNames(upstreamRows)).toEqual(siteRows)
+})

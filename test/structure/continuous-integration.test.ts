@@ -1,0 +1,66 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, expect, test } from 'vitest'
+import { requirements } from '../support/requirements.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const script = readFileSync(join(root, '.ci/run'), 'utf8')
+const folder = mkdtempSync(join(tmpdir(), 'trellis-count-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+test('CI installs every package that a suite needs', () => {
+  const installed = /packages=\(([^)]*)\)/.exec(script)?.[1]?.split(/\s+/)
+  const needed = new Set(Object.values(requirements).flatMap((requirement) => [...requirement.packages]))
+  expect(installed?.sort()).toEqual([...needed].sort())
+})
+
+test('CI runs every step of npm run check', () => {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>
+  }
+  const steps = [...(scripts['check'] ?? '').matchAll(/npm run (check:\S+)/g)].map((match) => match[1] ?? '')
+  expect(steps.length).toBeGreaterThan(3)
+  for (const step of steps) expect(script).toContain(`npm run --silent ${step}\n`)
+  expect(scripts['test:coverage']).toBe(`${scripts['test']} --coverage`)
+})
+
+test('the script is one that bash takes', () => {
+  execFileSync('bash', ['-n', join(root, '.ci/run')])
+})
+
+const passed = { status: 'passed' }
+const file = (status: string, ...assertionResults: { status: string }[]) => ({ status, assertionResults })
+test.each([
+  ['all passed', { testResults: [file('passed', passed, passed)] }, '2 passed, 0 failed, 0 skipped', 0],
+  [
+    'one failed',
+    { testResults: [file('failed', passed, { status: 'failed' })] },
+    '1 passed, 1 failed, 0 skipped',
+    1,
+  ],
+  [
+    'skipped and todo',
+    {
+      testResults: [file('passed', passed, { status: 'pending' }, { status: 'todo' }, { status: 'skipped' })],
+    },
+    '1 passed, 0 failed, 3 skipped',
+    1,
+  ],
+  [
+    'a file that does not load',
+    { testResults: [file('failed'), file('passed', passed)] },
+    '1 passed, 1 failed, 0 skipped',
+    1,
+  ],
+  ['nothing ran', { testResults: [] }, '0 passed, 0 failed, 0 skipped', 1],
+  ['no report', 'broken', '0 passed, 1 failed, 0 skipped', 1],
+])('the last line counts: %s', (_description, report, line, code) => {
+  const path = join(folder, 'report.json')
+  writeFileSync(path, JSON.stringify(report).replace('"broken"', '{'))
+  const counted = spawnSync(process.execPath, [join(root, '.ci/count.mjs'), path], { encoding: 'utf8' })
+  expect(counted.stdout).toBe(`${line}\n`)
+  expect(counted.status).toBe(code)
+})

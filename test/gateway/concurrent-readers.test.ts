@@ -1,0 +1,60 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+
+const readers = 200
+const list = JSON.stringify([{ id: 1, title: { rendered: 'Quince' } }])
+/** Requests for the list that the upstream has seen. */
+let received = 0
+let upstream: Server
+let gateway: GatewayProcess
+
+beforeAll(async () => {
+  upstream = createServer(async (request, response) => {
+    if (request.url?.includes('/posts')) received += 1
+    // Long enough for every reader to have asked before the first answer is there.
+    await sleep(500)
+    response.writeHead(200, { 'Content-Type': 'application/json; charset=UTF-8', 'X-WP-Total': '1' })
+    response.end(list)
+  })
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
+  const { port } = upstream.address() as AddressInfo
+  gateway = await startGatewayProcess({
+    services: {
+      site: {
+        contract: 'site',
+        mount: '/index.php/site-json',
+        names: 'wordpress',
+        upstream: { targets: [`http://127.0.0.1:${port}`], basePath: '/index.php/wp-json' },
+        cache: { rules: [{ match: 'GET /site/v2/**', ttl: '60s' }] },
+      },
+    },
+  })
+})
+afterAll(async () => {
+  await gateway?.stop()
+  upstream?.closeAllConnections()
+  await new Promise((resolve) => upstream?.close(resolve))
+})
+
+const ask = (): Promise<Response> => fetch(`${gateway.origin}/index.php/site-json/site/v2/posts?per_page=5`)
+
+test(`${readers} readers of one list that is not cached yet cost the upstream one request`, async () => {
+  const answers = await Promise.all(Array.from({ length: readers }, ask))
+  expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([200]))
+  for (const answer of answers) expect(await answer.text()).toBe(list)
+  expect(received).toBe(1)
+})
+
+test('the next reader gets a hit, and the metrics say so', async () => {
+  const before = received
+  const answer = await ask()
+  expect(answer.headers.get('cache-status')).toMatch(/^trellis; ?hit/)
+  expect(Number(answer.headers.get('age'))).toBeGreaterThanOrEqual(0)
+  expect(await answer.text()).toBe(list)
+  expect(received).toBe(before)
+  const metrics = await (await fetch(`${gateway.adminOrigin}/metrics`)).text()
+  expect(metrics).toMatch(/^trellis_\w+_total\{[^}]*route="\/site\/v2\/posts"[^}]*cache="hit"[^}]*\} 1$/m)
+})

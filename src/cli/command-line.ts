@@ -1,0 +1,99 @@
+import { parseArgs } from 'node:util'
+import { closestName } from '../config/closest-name.ts'
+
+const commandNames = ['start', 'check', 'schema', 'routes', 'explain'] as const
+
+export type CommandName = (typeof commandNames)[number]
+
+/** A command line that was understood, or why it was not. */
+export type CommandLine =
+  | { readonly kind: 'help'; readonly command: CommandName | undefined }
+  | { readonly kind: 'version' }
+  | {
+      readonly kind: 'command'
+      readonly command: CommandName
+      readonly file: string | undefined
+      readonly operands: readonly string[]
+      readonly fields: Readonly<Record<string, string>>
+    }
+  | { readonly kind: 'fault'; readonly message: string; readonly command: CommandName | undefined }
+
+const isCommand = (word: string): word is CommandName => (commandNames as readonly string[]).includes(word)
+
+const options = {
+  config: { type: 'string', short: 'c' },
+  header: { type: 'string', short: 'H', multiple: true },
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean', short: 'v' },
+} as const
+
+/** Operands that each command takes: least and most. */
+const operandCounts: Readonly<Record<CommandName, readonly [number, number]>> = {
+  start: [0, 0],
+  check: [0, 0],
+  schema: [0, 0],
+  routes: [0, 0],
+  explain: [2, 2],
+}
+
+const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}):[ \t]*([^\0\r\n]{0,8192}?)[ \t]*$/
+
+/** Field lines as curl spells them, `Name: value`; undefined when one is no field line (RFC 9110 §5.6.2 token). */
+const fieldsOf = (lines: readonly string[]): Record<string, string> | undefined => {
+  const fields = new Map<string, string>()
+  for (const line of lines) {
+    const [, name, value] = fieldLine.exec(line) ?? []
+    if (name === undefined || value === undefined) return undefined
+    fields.set(name.toLowerCase(), value)
+  }
+  return Object.fromEntries(fields)
+}
+
+type Parsed =
+  | { readonly values: Values; readonly positionals: readonly string[] }
+  | { readonly fault: string }
+type Values = { config?: string; header?: string[]; help?: boolean; version?: boolean }
+
+const parse = (argv: readonly string[]): Parsed => {
+  try {
+    return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true })
+  } catch (cause) {
+    return { fault: cause instanceof Error ? (cause.message.split('. ')[0] ?? cause.message) : String(cause) }
+  }
+}
+
+const readCommand = (command: CommandName, operands: readonly string[], values: Values): CommandLine => {
+  const [least, most] = operandCounts[command]
+  if (operands.length < least || operands.length > most) {
+    const expected = most === 0 ? 'takes no operands' : 'takes METHOD and URL'
+    return { kind: 'fault', command, message: `${command} ${expected}` }
+  }
+  if (values.header !== undefined && command !== 'explain') {
+    return { kind: 'fault', command, message: '-H is an option of explain only' }
+  }
+  if (values.config !== undefined && command === 'schema') {
+    return { kind: 'fault', command, message: 'schema is the same for every file: it takes no -c' }
+  }
+  const fields = fieldsOf(values.header ?? [])
+  if (fields === undefined) return { kind: 'fault', command, message: "-H expects 'Name: value'" }
+  return { kind: 'command', command, file: values.config, operands, fields }
+}
+
+/** Reads the arguments of the process, without the program's own name. */
+export const readCommandLine = (argv: readonly string[]): CommandLine => {
+  const parsed = parse(argv)
+  if ('fault' in parsed) return { kind: 'fault', command: undefined, message: parsed.fault }
+  const { values, positionals } = parsed
+  const [word, ...operands] = positionals
+  if (values.version === true) return { kind: 'version' }
+  if (word === undefined) {
+    if (values.help === true) return { kind: 'help', command: undefined }
+    return { kind: 'fault', command: undefined, message: 'a command is missing' }
+  }
+  if (!isCommand(word)) {
+    const near = closestName(word, commandNames)
+    const hint = near === undefined ? '' : ` (did you mean ${near}?)`
+    return { kind: 'fault', command: undefined, message: `unknown command ${JSON.stringify(word)}${hint}` }
+  }
+  return values.help === true ? { kind: 'help', command: word } : readCommand(word, operands, values)
+}

@@ -1,0 +1,16 @@
+import type { Explanation } from './cli-ports.ts'
+import { textTable } from './text-table.ts'
+
+const valueText = (value: unknown): string => {
+  if (typeof value === 'string') return value
+  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(valueText).join(', ')
+  return value === undefined || value === null ? '-' : JSON.stringify(value)
+}
+
+/** One line an aspect. Control characters of the asked URL do not reach the terminal. */
+export const explanationText = (explanation: Explanation): string =>
+  textTable(Object.entries(explanation).map(([aspect, value]) => [aspect, valueText(value)])).replaceAll(
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not get through
+    /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g,
+    '?',
+  )

@@ -1,0 +1,74 @@
+import type { CommandName } from './command-line.ts'
+import { exitCodes } from './exit-codes.ts'
+import { textTable } from './text-table.ts'
+
+type Help = { readonly usage: string; readonly summary: string; readonly details: readonly string[] }
+
+const configOption =
+  '  -c, --config FILE   configuration; otherwise TRELLIS_CONFIG, config/gateway.yaml, or the defaults'
+const helpOption = '  -h, --help          this text'
+
+const helpTexts: Readonly<Record<CommandName, Help>> = {
+  start: {
+    usage: 'trellis start [-c FILE]',
+    summary: 'run the gateway',
+    details: [
+      'Runs until SIGTERM or SIGINT: then answers "not ready", finishes what is in flight, and exits.',
+      'A second signal stops at once.',
+      '',
+      configOption,
+      helpOption,
+    ],
+  },
+  check: {
+    usage: 'trellis check [-c FILE]',
+    summary: 'check a configuration: every fault at once, with its place',
+    details: ['Prints FILE:LINE:COLUMN KEY: MESSAGE for each fault.', '', configOption, helpOption],
+  },
+  schema: {
+    usage: 'trellis schema',
+    summary: 'print the JSON Schema of the configuration',
+    details: [helpOption],
+  },
+  routes: {
+    usage: 'trellis routes [-c FILE]',
+    summary: 'print the route table: method, path, service, caching, batch',
+    details: [configOption, helpOption],
+  },
+  explain: {
+    usage: "trellis explain [-c FILE] METHOD URL [-H 'Name: value']...",
+    summary: 'tell what would happen to a request, without sending it',
+    details: [
+      'Shows the row, the canonical form, the cache key, the tags, the rule, and why it is cached or not.',
+      '',
+      configOption,
+      '  -H, --header FIELD  a request field, as in curl; may be given several times',
+      helpOption,
+    ],
+  },
+}
+
+/** The text of `trellis --help`, or of `trellis COMMAND --help`. */
+export const helpText = (command: CommandName | undefined): string => {
+  if (command !== undefined) {
+    const { usage, summary, details } = helpTexts[command]
+    return [`Usage: ${usage}`, '', `${summary[0]?.toUpperCase()}${summary.slice(1)}.`, ...details, ''].join(
+      '\n',
+    )
+  }
+  const commands = Object.entries(helpTexts).map(([name, { summary }]) => [`  ${name}`, summary])
+  const codes = Object.values(exitCodes).map(({ code, meaning }) => [`  ${code}`, meaning])
+  return [
+    'Usage: trellis COMMAND [options]',
+    '',
+    'Commands:',
+    textTable(commands),
+    'Options:',
+    configOption,
+    helpOption,
+    '  -v, --version       the version',
+    '',
+    'Exit codes:',
+    textTable(codes),
+  ].join('\n')
+}

@@ -1,0 +1,118 @@
+import type { Config } from '../config/config.ts'
+import { configJsonSchema } from '../config/json-schema.ts'
+import { configWarnings } from '../config/warnings.ts'
+import type { CliPorts, RunningGateway } from './cli-ports.ts'
+import { type CommandLine, readCommandLine } from './command-line.ts'
+import { type ExitReason, exitCodes } from './exit-codes.ts'
+import { explanationText } from './explanation-text.ts'
+import { helpText } from './help.ts'
+import { configName, faultLines, readConfig } from './read-config.ts'
+import { textTable } from './text-table.ts'
+import { welcomeText } from './welcome.ts'
+
+type Command = Extract<CommandLine, { kind: 'command' }>
+type Loaded = { readonly config: Config; readonly hash: string; readonly file: string | undefined }
+
+/** Beyond what draining may take by itself: time to close sockets and stores. */
+const closeMarginMs = 5_000
+
+const warningLines = (config: Config, file: string | undefined): string =>
+  configWarnings(config)
+    .map(({ path, message }) => `${configName(file)}: warning: ${path} ${message}\n`)
+    .join('')
+
+const check = (ports: CliPorts, { config, hash, file }: Loaded): ExitReason => {
+  ports.stdout.write(warningLines(config, file))
+  ports.stdout.write(`${configName(file)}: valid, ${config.services.length} services, hash ${hash}\n`)
+  return 'ok'
+}
+
+const routes = async (ports: CliPorts, { config }: Loaded): Promise<ExitReason> => {
+  const lines = await ports.describeRoutes(config)
+  const cells = lines.map(({ method, path, service, cached, batchable }) => [
+    method,
+    path,
+    service,
+    cached,
+    batchable ? 'yes' : '-',
+  ])
+  ports.stdout.write(textTable([['METHOD', 'PATH', 'SERVICE', 'CACHED', 'BATCHABLE'], ...cells]))
+  return 'ok'
+}
+
+const explain = async (ports: CliPorts, { config }: Loaded, command: Command): Promise<ExitReason> => {
+  const [method = '', url = ''] = command.operands
+  if (!URL.canParse(url, config.publicUrl)) {
+    ports.stderr.write('trellis: explain expects a path such as /plants, or a URL\n')
+    return 'usage'
+  }
+  // The target as it is written, not as URL would spell it: the spelling is what is asked about.
+  const target = url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/#.*$/s, '')
+  const request = { method, target: target.startsWith('/') ? target : `/${target}`, fields: command.fields }
+  ports.stdout.write(explanationText(await ports.explain(config, request)))
+  return 'ok'
+}
+
+const start = async (ports: CliPorts, { config, hash, file }: Loaded): Promise<ExitReason | 'running'> => {
+  ports.stderr.write(warningLines(config, file))
+  let gateway: RunningGateway
+  try {
+    gateway = await ports.startGateway(config, { configHash: hash, configFile: file, version: ports.version })
+  } catch (error) {
+    ports.stderr.write(`trellis: cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
+    return 'notStarted'
+  }
+  ports.stopOnSignal(gateway, config.drain.delayMs + config.drain.timeoutMs + closeMarginMs)
+  // Not on stdout, which carries log lines for machines.
+  ports.stderr.write(welcomeText(config, gateway))
+  return 'running'
+}
+
+const runCommand = async (ports: CliPorts, command: Command): Promise<ExitReason | 'running'> => {
+  if (command.command === 'schema') {
+    ports.stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
+    return 'ok'
+  }
+  const { file, result } = await readConfig(command.file, ports)
+  if (result.kind === 'faults') {
+    const output = command.command === 'check' ? ports.stdout : ports.stderr
+    output.write(faultLines(file, result.faults))
+    return 'configFaults'
+  }
+  const loaded = { config: result.config, hash: result.hash, file }
+  switch (command.command) {
+    case 'check':
+      return check(ports, loaded)
+    case 'routes':
+      return routes(ports, loaded)
+    case 'explain':
+      return explain(ports, loaded, command)
+    case 'start':
+      return start(ports, loaded)
+  }
+}
+
+const run = async (ports: CliPorts): Promise<ExitReason | 'running'> => {
+  const line = readCommandLine(ports.argv)
+  switch (line.kind) {
+    case 'help':
+      ports.stdout.write(helpText(line.command))
+      return 'ok'
+    case 'version':
+      ports.stdout.write(`${ports.version}\n`)
+      return 'ok'
+    case 'fault': {
+      const help = line.command === undefined ? 'trellis --help' : `trellis ${line.command} --help`
+      ports.stderr.write(`trellis: ${line.message}\nTry: ${help}\n`)
+      return 'usage'
+    }
+    case 'command':
+      return runCommand(ports, line)
+  }
+}
+
+/** Runs one command. Gives the code to exit with, or `running` when the gateway is up and signals will end it. */
+export const runCli = async (ports: CliPorts): Promise<number | 'running'> => {
+  const end = await run(ports)
+  return end === 'running' ? end : exitCodes[end].code
+}

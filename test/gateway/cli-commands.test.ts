@@ -1,0 +1,206 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { CliPorts, ExplainedRequest } from '../../src/cli/cli-ports.ts'
+import { runCli } from '../../src/cli/run-cli.ts'
+
+let folder = ''
+let faulty = ''
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'trellis-cli-'))
+  faulty = join(folder, 'faulty.yaml')
+  const lines = [
+    'listen: { prot: 80 }',
+    'log: { level: loud }',
+    'drain: { delay: 5 }',
+    'cache: { maxBytes: 1MB }',
+    'services: { site: { contract: site, batch: { maxItems: 0 } } }',
+  ]
+  await writeFile(faulty, lines.join('\n'))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => {
+  let stdout = ''
+  let stderr = ''
+  const asked: ExplainedRequest[] = []
+  const stops: number[] = []
+  const end = await runCli({
+    argv,
+    env: {},
+    version: '1.2.3',
+    defaultFile: undefined,
+    stdout: { write: (text) => (stdout += text) },
+    stderr: { write: (text) => (stderr += text) },
+    startGateway: async ({ listen }) => ({
+      publicAddress: `http://127.0.0.1:${listen.port}`,
+      adminAddress: 'http://127.0.0.1:9090',
+      close: async () => {},
+    }),
+    describeRoutes: () => [
+      { method: 'GET', path: '/plants', service: 'plants', cached: '5s per credential', batchable: false },
+      {
+        method: 'POST',
+        path: '/index.php/site-json/site/v2/posts',
+        service: 'site',
+        cached: '-',
+        batchable: true,
+      },
+    ],
+    explain: (_config, request) => {
+      asked.push(request)
+      return { row: '/plants', tags: ['plants'], reason: 'no \u001b[31mrule', rule: undefined }
+    },
+    stopOnSignal: (_gateway, graceMs) => stops.push(graceMs),
+    ...changes,
+  })
+  return { end, stdout, stderr, asked, stops }
+}
+
+describe('check', () => {
+  test('lists every fault with its place, says how many, and ends with 1', async () => {
+    const { end, stdout } = await run(['check', '-c', faulty])
+    expect(end).toBe(1)
+    expect(stdout.split('\n')).toEqual([
+      `${faulty}:1:11 listen.prot: unknown key (did you mean "port"?)`,
+      `${faulty}:2:15 log.level: expected one of: trace, debug, info, warn, error, fatal, silent`,
+      `${faulty}:3:17 drain.delay: expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d, found a number`,
+      `${faulty}:4:20 cache.maxBytes: expected a size: bytes as a whole number, or 64KiB, 256MiB, 1GiB`,
+      `${faulty}:5:56 services.site.batch.maxItems: expected a whole number from 1 to 1000`,
+      '5 faults',
+      '',
+    ])
+  })
+
+  test.each(['config/gateway.yaml', 'config/production.example.yaml', 'config/wordpress.example.yaml'])(
+    'finds no fault in %s',
+    async (file) => {
+      const { end, stdout } = await run(['check', '-c', file])
+      expect(stdout).toMatch(/: valid, \d services, hash [0-9a-f]{16}\n$/)
+      expect(end).toBe(0)
+    },
+  )
+
+  test('says what has no effect yet', async () => {
+    const file = join(folder, 'not-yet.yaml')
+    await writeFile(file, 'workers: 4')
+    const { end, stdout } = await run(['check', '-c', file])
+    expect(stdout).toContain('warning: workers has no effect yet: one process serves')
+    expect(end).toBe(0)
+  })
+
+  test('takes the file from TRELLIS_CONFIG, and -c before it', async () => {
+    expect((await run(['check'], { env: { TRELLIS_CONFIG: faulty } })).end).toBe(1)
+    expect((await run(['check', '-c', 'config/gateway.yaml'], { env: { TRELLIS_CONFIG: faulty } })).end).toBe(
+      0,
+    )
+    expect((await run(['check'], { env: { TRELLIS_CONFIG: '' } })).stdout).toMatch(/^\(defaults\): valid/)
+  })
+
+  test('a file that is not there is a fault', async () => {
+    const { end, stdout } = await run(['check', '-c', 'nowhere.yaml'])
+    expect(stdout).toBe('nowhere.yaml:1:1 the file cannot be read (ENOENT)\n1 fault\n')
+    expect(end).toBe(1)
+  })
+})
+
+test('routes prints an aligned table', async () => {
+  const { end, stdout } = await run(['routes'])
+  expect(stdout).toBe(
+    [
+      'METHOD  PATH                                SERVICE  CACHED             BATCHABLE',
+      'GET     /plants                             plants   5s per credential  -',
+      'POST    /index.php/site-json/site/v2/posts  site     -                  yes',
+      '',
+    ].join('\n'),
+  )
+  expect(end).toBe(0)
+})
+
+test('schema prints what config/gateway.schema.json holds', async () => {
+  const { end, stdout } = await run(['schema'])
+  expect(JSON.parse(stdout)).toMatchObject({ title: 'Trellis configuration', additionalProperties: false })
+  expect(end).toBe(0)
+})
+
+describe('explain', () => {
+  test.each([
+    ['a path', '/plants?limit=5', '/plants?limit=5'],
+    ['a URL', 'http://127.0.0.1:8080/plants', '/plants'],
+    ['a path whose spelling matters', '/a/../b//c%2F?x=%41', '/a/../b//c%2F?x=%41'],
+    ['a fragment', '/plants#top', '/plants'],
+  ])('asks about %s as it is written', async (_description, url, target) => {
+    const { end, asked } = await run(['explain', 'GET', url, '-H', 'Accept: a/b', '-H', 'X-Two:  c '])
+    expect(asked).toEqual([{ method: 'GET', target, fields: { accept: 'a/b', 'x-two': 'c' } }])
+    expect(end).toBe(0)
+  })
+
+  test('shows one aspect a line, without control characters', async () => {
+    const { stdout } = await run(['explain', 'GET', '/plants'])
+    expect(stdout).toBe('row     /plants\ntags    plants\nreason  no ?[31mrule\nrule    -\n')
+  })
+})
+
+describe('the command line', () => {
+  test.each([
+    ['no command', [], 'a command is missing'],
+    ['an unknown command', ['chekc'], 'unknown command "chekc" (did you mean check?)'],
+    ['an unknown option', ['check', '--fiel', 'x'], "Unknown option '--fiel'"],
+    ['an option without its value', ['check', '-c'], "Option '-c, --config <value>' argument missing"],
+    ['an operand too many', ['check', 'x'], 'check takes no operands'],
+    ['an operand too few', ['explain', 'GET'], 'explain takes METHOD and URL'],
+    ['an option of another command', ['check', '-H', 'a: b'], '-H is an option of explain only'],
+    ['a file for schema', ['schema', '-c', 'x'], 'schema is the same for every file: it takes no -c'],
+    ['a header that is none', ['explain', 'GET', '/', '-H', 'a b'], "-H expects 'Name: value'"],
+  ])('%s ends with 2 and says why', async (_description, argv, message) => {
+    const { end, stdout, stderr } = await run(argv)
+    expect(stderr).toContain(`trellis: ${message}`)
+    expect(stdout).toBe('')
+    expect(end).toBe(2)
+  })
+
+  test.each([
+    [['--help']],
+    [['start', '--help']],
+    [['check', '-h']],
+    [['schema', '--help']],
+    [['routes', '--help']],
+    [['explain', '--help']],
+  ])('%j shows the usage', async (argv) => {
+    const { end, stdout } = await run(argv)
+    expect(stdout).toMatch(/^Usage: trellis /)
+    expect(end).toBe(0)
+  })
+
+  test('--version', async () => {
+    expect(await run(['--version'])).toMatchObject({ end: 0, stdout: '1.2.3\n' })
+  })
+})
+
+describe('start', () => {
+  test('says where it listens and what to try, leaves stdout to the log, and stays', async () => {
+    const { end, stdout, stderr, stops } = await run(['start'])
+    expect(end).toBe('running')
+    expect(stdout).toBe('')
+    expect(stderr).toContain('http://127.0.0.1:8080/index.php/site-json/site/v2/posts?per_page=2')
+    expect(stderr).toContain("'http://127.0.0.1:8080/plants?limit=3'")
+    expect(stops).toEqual([40_000])
+  })
+
+  test('with upstreams of its own it says only where it listens', async () => {
+    const { stderr } = await run(['start', '-c', 'config/wordpress.example.yaml'])
+    expect(stderr).toBe(
+      'Trellis listens on http://127.0.0.1:8080 (public) and http://127.0.0.1:9090 (admin).\n',
+    )
+  })
+
+  test('ends with 1 on faults and with 3 when it cannot start', async () => {
+    expect((await run(['start', '-c', faulty])).end).toBe(1)
+    const { end, stderr } = await run(['start'], {
+      startGateway: () => Promise.reject(new Error('listen EADDRINUSE')),
+    })
+    expect(stderr).toBe('trellis: cannot start: listen EADDRINUSE\n')
+    expect(end).toBe(3)
+  })
+})

@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, test } from 'vitest'
+
+const from = (path: string): string => JSON.stringify(pathToFileURL(path).href)
+
+/** A process that has a stand-in for the gateway: a server that takes `closeMs` to close. */
+const program = (closeMs: number, graceMs: number): string => `
+  import { createServer } from 'node:http'
+  import { stopOnSignal } from ${from('src/cli/stop-on-signal.ts')}
+  const server = createServer((_request, response) => response.end())
+  server.listen(0, '127.0.0.1', () => console.log('listening'))
+  const close = () => new Promise((resolve) => setTimeout(() => server.close(() => { console.log('closed'); resolve() }), ${closeMs}))
+  stopOnSignal({ publicAddress: '', adminAddress: '', close }, ${graceMs}, process.stderr)
+  process.on('message', () => setImmediate(() => { throw new Error('planted') }))
+`
+
+const started = async (closeMs: number, graceMs = 10_000) => {
+  const child = spawn(
+    process.execPath,
+    ['--import', 'tsx', '--input-type=module', '-e', program(closeMs, graceMs)],
+    {
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    },
+  )
+  let text = ''
+  const isListening = new Promise<void>((resolve) => {
+    child.stdout?.on('data', (chunk: Buffer) => {
+      text += chunk.toString()
+      if (text.includes('listening')) resolve()
+    })
+  })
+  child.stderr?.on('data', (chunk: Buffer) => {
+    text += chunk.toString()
+  })
+  await isListening
+  return { child, text: () => text }
+}
+
+const exitCode = async (child: ChildProcess): Promise<unknown> => {
+  const [code] = await once(child, 'exit')
+  return code
+}
+
+describe('a running gateway', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('closes on %s and ends with 0', async (signal) => {
+    const { child, text } = await started(50)
+    child.kill(signal)
+    expect(await exitCode(child)).toBe(0)
+    expect(text()).toContain(`trellis: ${signal}, closing`)
+    expect(text()).toContain('closed')
+  })
+
+  test('a second signal does not wait: 5', async () => {
+    const { child, text } = await started(60_000)
+    child.kill('SIGTERM')
+    await expect.poll(text).toContain('closing')
+    child.kill('SIGINT')
+    expect(await exitCode(child)).toBe(5)
+    expect(text()).toContain('second signal (SIGINT)')
+  })
+
+  test('a close that takes longer than its grace ends with 5', async () => {
+    const { child, text } = await started(60_000, 100)
+    child.kill('SIGTERM')
+    expect(await exitCode(child)).toBe(5)
+    expect(text()).toContain('not closed after 100 ms')
+  })
+
+  test('an unexpected error closes, is told with its stack, and ends with 4', async () => {
+    const { child, text } = await started(50)
+    child.send('throw')
+    expect(await exitCode(child)).toBe(4)
+    expect(text()).toContain('unexpected error, closing: Error: planted')
+    expect(text()).toContain('closed')
+  })
+})

@@ -1,0 +1,97 @@
+import { canonicalSpelling } from './canonical-argument.ts'
+import { spellVerbatim } from './canonical-value.ts'
+import type { CompiledEndpoint } from './compile-endpoint.ts'
+import type { CompiledArgument } from './compiled-argument.ts'
+import { globalParameters, isCallbackName, neverPassed } from './global-parameters.ts'
+import { encodeQueryText } from './percent.ts'
+import type { PhpValue } from './php-array.ts'
+import { effectiveValue, type Sources } from './site-arguments.ts'
+import { invalidCallback, invalidParameters, type Refusal } from './site-errors.ts'
+
+/** Parameters that the contract does not name: dropped, or sent on as they are. Tracking parameters never go on. */
+export type UnknownParameters = {
+  readonly handling: 'strip' | 'forward'
+  isTracking(name: string): boolean
+}
+
+/** The canonical query, or the refusal of a parameter that only shows here. */
+export type CanonicalQuery =
+  | { readonly kind: 'canonical'; readonly query: string }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+
+type Spelling = string | undefined | Refusal
+
+const unspeakable = (name: string): Refusal => invalidParameters([{ name, issue: 'plain' }])
+
+const spellArgument = (
+  argument: CompiledArgument,
+  value: PhpValue,
+  endpoint: CompiledEndpoint,
+  typed: Readonly<Record<string, unknown>>,
+): Spelling => {
+  const unchecked = argument.checked === 'never' || argument.checked === 'container'
+  const spelling = unchecked
+    ? spellVerbatim(encodeQueryText(argument.name), value)
+    : canonicalSpelling(argument, typed[argument.name], typed['orderby'])
+  if (spelling === undefined) return unspeakable(argument.name)
+  return spelling === endpoint.defaultSpellings.get(argument.name) ? undefined : spelling
+}
+
+const spellGlobal = (name: string, value: PhpValue, typed: Record<string, unknown>): Spelling => {
+  const reading = globalParameters.get(name)?.(name, value)
+  if (reading === undefined || reading.kind === 'dropped') return undefined
+  if (name === '_jsonp' && (reading.kind === 'refused' || !isCallbackName(reading.value)))
+    return invalidCallback()
+  if (reading.kind === 'refused') return unspeakable(name)
+  typed[name] = reading.value
+  return reading.spelling
+}
+
+const spellUnknown = (
+  name: string,
+  value: PhpValue,
+  forward: boolean,
+  unknown: UnknownParameters,
+): Spelling => {
+  if (!forward || neverPassed.has(name) || unknown.isTracking(name)) return undefined
+  return spellVerbatim(encodeQueryText(name), value) ?? unspeakable('query')
+}
+
+/** An argument that the path or the content repeats or overrides says nothing more in the query. Not so the parameters of every route: WordPress reads most of those from the query alone. */
+const isOverridden = (name: string, sources: Sources): boolean =>
+  sources.content.size > 0 && effectiveValue(sources, name) !== sources.query.get(name)
+
+/** Everything that one canonical query is written from. */
+type Writing = {
+  readonly endpoint: CompiledEndpoint
+  readonly sources: Sources
+  /** Typed arguments; gets the values of the parameters that every route knows. */
+  readonly typed: Record<string, unknown>
+  readonly unknown: UnknownParameters
+}
+
+const spellParameter = (name: string, value: PhpValue, writing: Writing): Spelling => {
+  const { endpoint, sources, typed, unknown } = writing
+  // Found equal to the path before.
+  if (Object.hasOwn(sources.path, name)) return undefined
+  const argument = endpoint.arguments.get(name)
+  if (argument !== undefined) {
+    return isOverridden(name, sources) ? undefined : spellArgument(argument, value, endpoint, typed)
+  }
+  if (globalParameters.has(name)) return spellGlobal(name, value, typed)
+  return spellUnknown(name, value, endpoint.isOpen || unknown.handling === 'forward', unknown)
+}
+
+/**
+ * Writes the query in the one spelling of its meaning: known parameters only, defaults dropped, sorted.
+ * Injective: the spelling can be read back to exactly the typed values it was written from.
+ */
+export const canonicalQuery = (writing: Writing): CanonicalQuery => {
+  const parts: string[] = []
+  for (const [name, value] of writing.sources.query) {
+    const spelling = spellParameter(name, value, writing)
+    if (typeof spelling === 'object') return { kind: 'refused', refusal: spelling }
+    if (spelling !== undefined) parts.push(spelling)
+  }
+  return { kind: 'canonical', query: parts.length > 1 ? parts.sort().join('&') : (parts[0] ?? '') }
+}

@@ -1,0 +1,67 @@
+import type { ArgumentSchema } from '../contracts/row.ts'
+import { encodeQueryText } from './percent.ts'
+import { isContainer, PhpArray, type PhpValue, unreadable } from './php-array.ts'
+
+const inCsv = /^[^ \t\n\v\f\r,]+$/
+const openBracket = '%5B'
+const closeBracket = '%5D'
+
+const scalarSpelling = (value: unknown): string =>
+  typeof value === 'string' ? encodeQueryText(value) : encodeQueryText(String(value))
+
+const key = (parent: string, index: string): string =>
+  parent + openBracket + encodeQueryText(index) + closeBracket
+
+/** May the list be written with commas? Only where a scalar cannot mean anything but a list. */
+const takesCsv = (schema: ArgumentSchema | undefined): boolean => schema?.type === 'array'
+
+const csvText = (list: readonly unknown[]): string | undefined => {
+  let text = ''
+  for (const item of list) {
+    const spelled = typeof item === 'string' ? item : String(item)
+    if (isContainer(item) || !inCsv.test(spelled)) return undefined
+    text += text === '' ? spelled : `,${spelled}`
+  }
+  return text
+}
+
+const listSpelling = (name: string, list: readonly unknown[], schema: ArgumentSchema | undefined): string => {
+  const csv = takesCsv(schema) ? csvText(list) : undefined
+  if (csv !== undefined) return `${name}=${encodeQueryText(csv)}`
+  if (!list.some(isContainer)) {
+    return list.map((item) => `${name}${openBracket}${closeBracket}=${scalarSpelling(item)}`).join('&')
+  }
+  return list.map((item, index) => spell(key(name, String(index)), item, schema?.items)).join('&')
+}
+
+const recordSpelling = (name: string, value: object, schema: ArgumentSchema | undefined): string => {
+  const names = Object.keys(value).sort()
+  if (names.length === 0) return `${name}=`
+  const properties = schema?.properties
+  return names
+    .map((property) => {
+      const known =
+        properties !== undefined && Object.hasOwn(properties, property) ? properties[property] : undefined
+      return spell(key(name, property), (value as Record<string, unknown>)[property], known)
+    })
+    .join('&')
+}
+
+/** `name=value` for a typed value, or several of them joined by `&`. `name` is already escaped. */
+export function spell(name: string, value: unknown, schema: ArgumentSchema | undefined): string {
+  if (Array.isArray(value)) return listSpelling(name, value, schema)
+  return isContainer(value) ? recordSpelling(name, value, schema) : `${name}=${scalarSpelling(value)}`
+}
+
+/** The spelling of a value whose meaning is unknown: every key and the order are kept. undefined: it holds text that cannot be spelled. */
+export function spellVerbatim(name: string, value: PhpValue): string | undefined {
+  if (value === unreadable) return undefined
+  if (!(value instanceof PhpArray)) return `${name}=${encodeQueryText(value)}`
+  const parts: string[] = []
+  for (const [index, member] of value) {
+    const part = spellVerbatim(key(name, index), member)
+    if (part === undefined) return undefined
+    parts.push(part)
+  }
+  return parts.join('&')
+}

@@ -1,0 +1,61 @@
+/** An instant or a wall-clock time as WordPress reads it. */
+export type DateTime = {
+  /** Milliseconds since 1970, as if UTC when the text carries no zone. */
+  readonly time: number
+  readonly hasZone: boolean
+  /** `YYYY-MM-DDThh:mm:ss` as written, without fraction and zone. */
+  readonly wall: string
+  readonly zone: string
+}
+
+const pattern = /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(Z|[+-]\d{2}(?::\d{2})?)?\n?$/
+
+const offsetMinutes = (zone: string): number | undefined => {
+  if (zone === 'Z' || zone === '') return 0
+  const minutes = zone.length > 3 ? Number(zone.slice(4)) : 0
+  const hours = Number(zone.slice(1, 3))
+  if (minutes > 59 || (zone.length > 3 && hours > 24)) return undefined
+  return (zone[0] === '-' ? -1 : 1) * (hours * 60 + minutes)
+}
+
+/** PHP rolls the 31st of February and hour 24 over, and refuses month 13; the bounds are its own. */
+const inRange = (month: number, day: number, hour: number, minute: number, second: number): boolean =>
+  month <= 12 && day <= 31 && hour <= 24 && minute <= 59 && second <= 60
+
+/** Reads a date-time, or gives undefined where WordPress answers "Invalid date." (the epoch itself included: its timestamp 0 is taken for false). */
+export const parseDateTime = (text: string): DateTime | undefined => {
+  const match = pattern.exec(text)
+  if (match === null) return undefined
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ]
+  if (!inRange(month, day, hour, minute, second)) return undefined
+  const zone = match[7] ?? ''
+  const offset = offsetMinutes(zone)
+  if (offset === undefined) return undefined
+  const date = new Date(0)
+  date.setUTCFullYear(year, month - 1, day)
+  date.setUTCHours(hour, minute - offset, second)
+  const time = date.getTime()
+  if (time === 0) return undefined
+  const wall = `${match[1]}-${match[2]}-${match[3]}T${match[4]}:${match[5]}:${match[6]}`
+  return { time, hasZone: zone !== '', wall, zone }
+}
+
+/**
+ * The one spelling of a date-time: with a zone the instant in UTC, without one the wall-clock time as it is, because only the upstream
+ * knows the site's zone. The fraction goes: WordPress compares whole seconds.
+ */
+export const canonicalDateTime = (text: string): string => {
+  const parsed = parseDateTime(text)
+  if (parsed === undefined) return text
+  if (!parsed.hasZone) return parsed.wall
+  const iso = new Date(parsed.time).toISOString()
+  // Years outside 0000–9999 have no four-digit spelling that WordPress reads.
+  return iso.length === 24 ? `${iso.slice(0, 19)}Z` : parsed.wall + parsed.zone
+}

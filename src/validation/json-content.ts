@@ -1,0 +1,77 @@
+/** Content read as JSON, or PHP's reason for refusing it (json_last_error). */
+export type JsonReading =
+  | { readonly kind: 'read'; readonly value: unknown }
+  | { readonly kind: 'refused'; readonly code: number; readonly message: string }
+
+const refusals = {
+  depth: { kind: 'refused', code: 1, message: 'Maximum stack depth exceeded' },
+  control: { kind: 'refused', code: 3, message: 'Control character error, possibly incorrectly encoded' },
+  syntax: { kind: 'refused', code: 4, message: 'Syntax error' },
+  utf8: { kind: 'refused', code: 5, message: 'Malformed UTF-8 characters, possibly incorrectly encoded' },
+  surrogate: { kind: 'refused', code: 10, message: 'Single unpaired UTF-16 surrogate in unicode escape' },
+} as const satisfies Record<string, JsonReading>
+
+const quote = 34
+const backslash = 92
+
+const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** End of the string that starts at `from`, or -1 when it is not closed or holds a control character. */
+const endOfString = (text: string, from: number): number => {
+  for (let i = from + 1; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === quote) return i
+    if (code < 32) return -1
+    if (code === backslash) i += 1
+  }
+  return -1
+}
+
+const opens = (code: number): boolean => code === 123 || code === 91
+const closes = (code: number): boolean => code === 125 || code === 93
+const isControl = (code: number): boolean => code < 32 && code !== 9 && code !== 10 && code !== 13
+
+/** Walks brackets and strings only, so that depth is known before a parser recurses. */
+const structureFault = (text: string, maxDepth: number): 'depth' | 'control' | undefined => {
+  let depth = 0
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === quote) {
+      i = endOfString(text, i)
+      if (i < 0) return 'control'
+    } else if (opens(code)) depth += 1
+    else if (closes(code)) depth -= 1
+    else if (isControl(code)) return 'control'
+    if (depth > maxDepth) return 'depth'
+  }
+  return undefined
+}
+
+const escapedSurrogate = /\\u[dD][89a-fA-F]/
+const loneSurrogate = /\p{Surrogate}/u
+
+const holdsLoneSurrogate = (value: unknown): boolean => {
+  if (typeof value === 'string') return loneSurrogate.test(value)
+  if (typeof value !== 'object' || value === null) return false
+  return Object.entries(value).some(([key, member]) => loneSurrogate.test(key) || holdsLoneSurrogate(member))
+}
+
+/** Reads JSON as PHP would, with a bound on nesting; a byte order mark is a syntax error to both. */
+export const readJson = (content: Buffer, maxDepth: number): JsonReading => {
+  let text: string
+  try {
+    text = strict.decode(content)
+  } catch {
+    return refusals.utf8
+  }
+  const fault = structureFault(text, maxDepth)
+  if (fault !== undefined) return refusals[fault]
+  try {
+    const value: unknown = JSON.parse(text)
+    return escapedSurrogate.test(text) && holdsLoneSurrogate(value)
+      ? refusals.surrogate
+      : { kind: 'read', value }
+  } catch {
+    return refusals.syntax
+  }
+}

@@ -1,0 +1,30 @@
+import type { Validation, Validator } from '../contracts/validation.ts'
+
+/** The only bound that a service without a schema has. */
+export type OpenValidatorOptions = {
+  readonly limits: { readonly queryParameters: number }
+}
+
+const noArguments: Readonly<Record<string, unknown>> = Object.freeze({})
+
+const tooMany: Validation = {
+  kind: 'invalid',
+  status: 400,
+  code: 'too_many_parameters',
+  // RFC 9457 §3.1: no type of its own means about:blank, and then the title is the status phrase.
+  body: { title: 'Bad Request', status: 400, detail: 'The query has more parameters than allowed.' },
+}
+
+const parameterCount = (query: string): number => {
+  let count = query === '' ? 0 : 1
+  for (let at = query.indexOf('&'); at >= 0; at = query.indexOf('&', at + 1)) count += 1
+  return count
+}
+
+/** Checks bounds only. The query stays byte for byte what it was: nothing is known about what it means. */
+export const createOpenValidator = (options: OpenValidatorOptions): Validator => ({
+  validate(input) {
+    if (parameterCount(input.query) > options.limits.queryParameters) return tooMany
+    return { kind: 'valid', query: input.query, arguments: noArguments }
+  },
+})

@@ -1,0 +1,60 @@
+import { unreadable } from './php-array.ts'
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const loneSurrogate = /\p{Surrogate}/u
+const notAscii = /[\u0080-\uffff]/
+
+/** Value of one hexadecimal digit, or -1. */
+const hexDigit = (code: number | undefined): number => {
+  if (code === undefined) return -1
+  if (code >= 48 && code <= 57) return code - 48
+  const lower = code | 32
+  return lower >= 97 && lower <= 102 ? lower - 87 : -1
+}
+
+/** Byte by byte, as PHP does: `%zz` and a lone `%` mean themselves. */
+const decodeLeniently = (text: string): string | typeof unreadable => {
+  const source = Buffer.from(text, 'utf8')
+  const bytes = Buffer.alloc(source.length)
+  let length = 0
+  for (let i = 0; i < source.length; i++) {
+    const high = source[i] === 37 ? hexDigit(source[i + 1]) : -1
+    const low = high < 0 ? -1 : hexDigit(source[i + 2])
+    if (low < 0) bytes[length++] = source[i] as number
+    else {
+      bytes[length++] = high * 16 + low
+      i += 2
+    }
+  }
+  try {
+    return utf8.decode(bytes.subarray(0, length))
+  } catch {
+    return unreadable
+  }
+}
+
+/** A name or value of a query or form in clear text: `+` is a space, broken escapes stay, bytes that are not UTF-8 make it unreadable. */
+export const decodeFormText = (raw: string): string | typeof unreadable => {
+  const spaced = raw.includes('+') ? raw.replaceAll('+', ' ') : raw
+  if (spaced.includes('%')) {
+    try {
+      return decodeURIComponent(spaced)
+    } catch {
+      return decodeLeniently(spaced)
+    }
+  }
+  return notAscii.test(spaced) && loneSurrogate.test(spaced) ? unreadable : spaced
+}
+
+const plain = /^[\w.,:~-]*$/
+const alwaysClear = /%(?:2C|3A)/g
+
+/** The one spelling of a text in a canonical query: unreserved characters, comma and colon stand for themselves, all else is escaped. */
+export const encodeQueryText = (text: string): string => {
+  if (plain.test(text)) return text
+  const escaped = encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+  return escaped.replace(alwaysClear, (code) => (code === '%2C' ? ',' : ':'))
+}

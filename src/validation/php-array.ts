@@ -1,0 +1,74 @@
+/**
+ * What PHP would hold after decoding a query, a form or JSON. The upstream decides by these shapes, so the gateway has to see the same ones:
+ * a PHP array is list and dictionary at once, and `a[1]=x` and `["y","x"]` are the same kind of thing to it.
+ */
+export class PhpArray extends Map<string, PhpValue> {
+  /** Index that the next `a[]=` gets. */
+  next = 0
+}
+
+/** Text that is not UTF-8, or an index too large to follow exactly. No type accepts it, so whoever needs the parameter refuses it. */
+export const unreadable: unique symbol = Symbol('unreadable')
+
+/** A value of a decoded query or form. */
+export type PhpValue = string | PhpArray | typeof unreadable
+
+const integerKey = /^(?:0|-?[1-9]\d{0,18})$/
+const maxInt64 = 9223372036854775807n
+const minInt64 = -9223372036854775808n
+
+/** Would PHP store this key as an integer? `01`, `-0` and numbers beyond 64 bits stay strings. */
+export const isIntegerKey = (key: string): boolean => {
+  if (!integerKey.test(key)) return false
+  if (key.length < 19) return true
+  const value = BigInt(key)
+  return value <= maxInt64 && value >= minInt64
+}
+
+/** Arrays, objects from JSON and decoded brackets: everything PHP calls an array. */
+export const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+/** Keys and values in the order PHP would walk them. */
+export const entriesOf = (container: object): [string, unknown][] => {
+  if (container instanceof Map) return [...container]
+  return Object.entries(container)
+}
+
+/** Values in the order PHP would walk them. */
+export const valuesOf = (container: object): unknown[] => {
+  if (Array.isArray(container)) return container
+  return container instanceof Map ? [...container.values()] : Object.values(container)
+}
+
+/** True for what WordPress takes as a list: no key is a string. The empty array is one. */
+export const isNumericArray = (value: unknown): value is object => {
+  if (Array.isArray(value)) return true
+  if (!isContainer(value)) return false
+  const keys = value instanceof Map ? value.keys() : Object.keys(value)
+  for (const key of keys) if (typeof key !== 'string' || !isIntegerKey(key)) return false
+  return true
+}
+
+const separators = /[ \t\n\v\f\r,]+/
+
+/** A scalar as a list: cut at commas and white space, empty parts dropped. */
+export const splitList = (text: string): string[] => {
+  if (text === '') return []
+  const parts = text.split(separators)
+  return parts.includes('') ? parts.filter((part) => part !== '') : parts
+}
+
+/** The text that PHP makes of a scalar, or undefined for what is none (null is none). */
+export const scalarText = (value: unknown): string | undefined => {
+  if (typeof value === 'string') return value
+  if (typeof value === 'number') return String(value)
+  if (typeof value === 'boolean') return value ? '1' : ''
+  return undefined
+}
+
+/** The value as a list, or undefined when WordPress would not take it as one. */
+export const asList = (value: unknown): unknown[] | undefined => {
+  const text = scalarText(value)
+  if (text !== undefined) return splitList(text)
+  return isNumericArray(value) ? valuesOf(value) : undefined
+}

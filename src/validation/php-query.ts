@@ -1,0 +1,116 @@
+import { decodeFormText } from './percent.ts'
+import { isIntegerKey, PhpArray, type PhpValue, unreadable } from './php-array.ts'
+
+/** Decoded parameters in order of first appearance, names as PHP folds them. */
+export type PhpParameters = ReadonlyMap<string, PhpValue>
+
+/** A decoded query or form, or the one reason why it is not read: PHP would silently drop what exceeds its limit. */
+export type PhpQuery =
+  | { readonly kind: 'read'; readonly parameters: PhpParameters }
+  | { readonly kind: 'too-many-parameters' }
+
+/** Deeper than any argument of WordPress; PHP itself stops at 64 and forgets the variable. */
+const deepestIndex = 16
+const simpleName = /^\w+$/
+
+/** PHP turns these into `_`, because a variable could not carry them. */
+const foldName = (name: string): string => name.replace(/[ .[]/g, '_')
+
+const spaceBytes = ' \t\n\v\f\r'
+
+/** The name and its bracketed indexes; `null` is an empty index. undefined: there is no name, and PHP drops the parameter. */
+const splitName = (decoded: string): { name: string; indexes: (string | null)[] } | undefined => {
+  const end = decoded.indexOf('\0')
+  const text = (end < 0 ? decoded : decoded.slice(0, end)).replace(/^ +/, '')
+  let bracket = text.indexOf('[')
+  if (bracket === 0 || text === '') return undefined
+  if (bracket < 0) return { name: foldName(text), indexes: [] }
+  const name = foldName(text.slice(0, bracket))
+  const indexes: (string | null)[] = []
+  while (text[bracket] === '[') {
+    const blank = spaceBytes.includes(text[bracket + 1] ?? '-') ? 1 : 0
+    if (text[bracket + 1 + blank] === ']') {
+      indexes.push(null)
+      bracket += blank + 2
+      continue
+    }
+    const close = text.indexOf(']', bracket + 1)
+    // An unclosed bracket belongs to the name when it is the first one, and is ignored with all that follows otherwise.
+    if (close < 0) return indexes.length === 0 ? { name: foldName(text), indexes } : { name, indexes }
+    indexes.push(text.slice(bracket + 1, close))
+    bracket = close + 1
+  }
+  return { name, indexes }
+}
+
+/** Puts a value under an index; false when the index cannot be followed exactly. */
+const setIndex = (array: PhpArray, index: string | null, value: PhpValue): boolean => {
+  if (index === null) {
+    if (!Number.isSafeInteger(array.next)) return false
+    array.set(String(array.next), value)
+    array.next += 1
+    return true
+  }
+  array.set(index, value)
+  if (isIntegerKey(index) && Number(index) >= array.next) array.next = Number(index) + 1
+  return true
+}
+
+const nested = (parent: PhpArray, index: string | null): PhpArray | undefined => {
+  const found = index === null ? undefined : parent.get(index)
+  if (found instanceof PhpArray) return found
+  const fresh = new PhpArray()
+  return setIndex(parent, index, fresh) ? fresh : undefined
+}
+
+const assign = (
+  into: Map<string, PhpValue>,
+  name: string,
+  indexes: readonly (string | null)[],
+  value: PhpValue,
+) => {
+  if (indexes.length > deepestIndex) {
+    into.set(name, unreadable)
+    return
+  }
+  const top = into.get(name)
+  let array: PhpArray | undefined = top instanceof PhpArray ? top : new PhpArray()
+  if (array !== top) into.set(name, array)
+  for (const index of indexes.slice(0, -1)) array = array === undefined ? undefined : nested(array, index)
+  if (array === undefined || !setIndex(array, indexes.at(-1) ?? null, value)) into.set(name, unreadable)
+}
+
+const readPair = (pair: string, into: Map<string, PhpValue>) => {
+  const equals = pair.indexOf('=')
+  const rawName = equals < 0 ? pair : pair.slice(0, equals)
+  const value = equals < 0 ? '' : decodeFormText(pair.slice(equals + 1))
+  if (simpleName.test(rawName)) {
+    into.set(rawName, value)
+    return
+  }
+  const decoded = decodeFormText(rawName)
+  // A name that is not UTF-8 is no argument's name; WordPress ignores it.
+  if (decoded === unreadable) return
+  const target = splitName(decoded)
+  if (target === undefined) return
+  if (target.indexes.length === 0) into.set(target.name, value)
+  else assign(into, target.name, target.indexes, value)
+}
+
+/** Decodes a query or a form as PHP does: names folded, brackets nested, the last of equal names wins. */
+export const parsePhpQuery = (text: string, maxParameters: number): PhpQuery => {
+  const parameters = new Map<string, PhpValue>()
+  let count = 0
+  let start = 0
+  while (start < text.length) {
+    const ampersand = text.indexOf('&', start)
+    const end = ampersand < 0 ? text.length : ampersand
+    if (end > start) {
+      count += 1
+      if (count > maxParameters) return { kind: 'too-many-parameters' }
+      readPair(text.slice(start, end), parameters)
+    }
+    start = end + 1
+  }
+  return { kind: 'read', parameters }
+}

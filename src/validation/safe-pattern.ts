@@ -1,0 +1,52 @@
+/** Values longer than this are left to the upstream's own check. */
+const longestChecked = 4096
+
+type Token = { readonly kind: 'atom' | 'start' | 'end'; readonly quantifier: string }
+
+const tokenPattern =
+  /(\^)|(\$)|(?:\\[dwsDWS]|\\[^A-Za-z0-9]|\[\^?(?:\\.|[^\]\\])+\]|[^\\[\](){}|*+?.^$]|\.)(\*|\+|\?|\{\d{1,3}\})?(?![*+?{])/y
+
+/** The pattern as a row of single atoms, or undefined when it has groups, alternatives, or anything else that can make a matcher go back. */
+const tokensOf = (pattern: string): Token[] | undefined => {
+  const tokens: Token[] = []
+  tokenPattern.lastIndex = 0
+  while (tokenPattern.lastIndex < pattern.length) {
+    const match = tokenPattern.exec(pattern)
+    if (match === null) return undefined
+    const kind = match[1] !== undefined ? 'start' : match[2] !== undefined ? 'end' : 'atom'
+    tokens.push({ kind, quantifier: match[3] ?? '' })
+  }
+  return tokens
+}
+
+/**
+ * One pass over the text must be enough: variable length only in the last atom, and a `$` behind it only when a `^` pins the start
+ * (an unpinned `a+$` tries every start anew, which is quadratic).
+ */
+const isLinear = (tokens: readonly Token[]): boolean => {
+  const pinned = tokens[0]?.kind === 'start'
+  const body = pinned ? tokens.slice(1) : tokens
+  const ended = body.at(-1)?.kind === 'end'
+  const atoms = ended ? body.slice(0, -1) : body
+  if (atoms.some((token) => token.kind !== 'atom')) return false
+  const variable = atoms.findIndex((token) => '*+?'.includes(token.quantifier || ' '))
+  if (variable >= 0 && variable !== atoms.length - 1) return false
+  return variable < 0 || pinned || !ended
+}
+
+/** Tells whether a text matches somewhere; undefined means that this is not decided here. */
+export type PatternCheck = (text: string) => boolean | undefined
+
+const undecided: PatternCheck = () => undefined
+
+/**
+ * A check for a pattern that came with a schema, possibly from an upstream's discovery document. Only patterns that cannot backtrack
+ * are run; for all others the upstream, which checks the same pattern itself, decides.
+ */
+export const compilePattern = (pattern: string): PatternCheck => {
+  const tokens = pattern.length > 512 ? undefined : tokensOf(pattern)
+  if (tokens === undefined || !isLinear(tokens)) return undecided
+  // Escaped punctuation (`\%`) is an error in JavaScript's u mode and meaningless without it.
+  const expression = new RegExp(pattern)
+  return (text) => (text.length > longestChecked ? undefined : expression.test(text))
+}

@@ -1,0 +1,132 @@
+import { checkValue, chosenSchema } from './check-value.ts'
+import type { CompiledEndpoint } from './compile-endpoint.ts'
+import type { CompiledArgument } from './compiled-argument.ts'
+import type { Issue } from './issue.ts'
+import { asList, isContainer, type PhpValue } from './php-array.ts'
+import { plainValue, sanitiseValue } from './sanitise-value.ts'
+import type { InvalidArgument } from './site-errors.ts'
+
+/** The places that parameters come from, strongest first (WordPress's order). */
+export type Sources = {
+  readonly content: ReadonlyMap<string, unknown>
+  readonly query: ReadonlyMap<string, PhpValue>
+  readonly path: Readonly<Record<string, string>>
+}
+
+const given = (value: unknown): boolean => value !== undefined && value !== null
+
+/** The value that counts: content before query before path; a JSON null lets the next one through. */
+export const effectiveValue = (sources: Sources, name: string): unknown => {
+  const inContent = sources.content.get(name)
+  if (given(inContent)) return inContent
+  const inQuery = sources.query.get(name)
+  if (inQuery !== undefined) return inQuery
+  return Object.hasOwn(sources.path, name) ? sources.path[name] : undefined
+}
+
+/** The value as the cleaning of its argument leaves it before types are looked at. */
+const prepared = (argument: CompiledArgument, value: unknown): unknown => {
+  if (!argument.isStatusFilter) return value
+  return asList(value)?.map((item) => (typeof item === 'string' ? item.toLowerCase() : item)) ?? value
+}
+
+const check = (argument: CompiledArgument, value: unknown): Issue | 'plain' | undefined => {
+  if (argument.checked === 'container') return isContainer(value) ? undefined : 'plain'
+  if (typeof value === 'string' && argument.alsoAccepts.has(value)) return undefined
+  return checkValue(prepared(argument, value), argument.schema, argument.name)
+}
+
+/** The typed value of an argument that was found valid. */
+export const typedValue = (argument: CompiledArgument, value: unknown): unknown => {
+  if (argument.checked === 'never' || argument.checked === 'container') return plainValue(value)
+  return sanitiseValue(prepared(argument, value), argument.schema, chosenSchema)
+}
+
+/** Names of required arguments that no source has. */
+export const missingArguments = (endpoint: CompiledEndpoint, sources: Sources): string[] =>
+  endpoint.required.filter(
+    (name) => endpoint.defaults[name] === undefined && !given(effectiveValue(sources, name)),
+  )
+
+const isEarly = (argument: CompiledArgument | undefined): argument is CompiledArgument =>
+  argument?.checked === 'early' || argument?.checked === 'container'
+
+/** What callbacks refuse, in the endpoint's order: the value that counts is the one they see. */
+const earlyFaults = (endpoint: CompiledEndpoint, sources: Sources): InvalidArgument[] => {
+  const faults: (InvalidArgument & { position: number })[] = []
+  const look = (argument: CompiledArgument, value: unknown) => {
+    const issue = given(value) ? check(argument, value) : undefined
+    if (issue !== undefined) faults.push({ name: argument.name, issue, position: argument.position })
+  }
+  for (const name of sources.content.keys()) {
+    const argument = endpoint.arguments.get(name)
+    if (isEarly(argument)) look(argument, effectiveValue(sources, name))
+  }
+  for (const [name, value] of sources.query) {
+    const argument = endpoint.arguments.get(name)
+    if (isEarly(argument) && !sources.content.has(name)) look(argument, value)
+  }
+  return faults.sort((a, b) => a.position - b.position)
+}
+
+/** What cleaning refuses, source by source and in the order given: it looks at every value, also at one that another overrides. */
+const lateFaults = (endpoint: CompiledEndpoint, sources: Sources): InvalidArgument[] => {
+  const faults: InvalidArgument[] = []
+  const look = (name: string, value: unknown) => {
+    const argument = endpoint.arguments.get(name)
+    if (argument?.checked !== 'late') return
+    const issue = check(argument, value)
+    if (issue !== undefined) faults.push({ name, issue })
+  }
+  for (const [name, value] of sources.content) look(name, value)
+  for (const [name, value] of sources.query) look(name, value)
+  for (const name of Object.keys(sources.path)) look(name, sources.path[name])
+  return faults
+}
+
+/** Arguments with values that WordPress refuses. Only the first failing phase is told, as it does. */
+export const invalidArguments = (endpoint: CompiledEndpoint, sources: Sources): InvalidArgument[] => {
+  const early = earlyFaults(endpoint, sources)
+  return early.length > 0 ? early : lateFaults(endpoint, sources)
+}
+
+const sameAsPath = (inPath: unknown, argument: CompiledArgument | undefined, value: unknown): boolean => {
+  if (value === null) return true
+  if (typeof value === 'number' && !Number.isSafeInteger(value)) return false
+  if (typeof value !== 'string' && typeof value !== 'number') return false
+  if (argument?.schema.type === 'integer') return typedValue(argument, value) === inPath
+  return String(value) === inPath
+}
+
+/** Parameters of the path that the query or the content contradicts: WordPress would act on those. */
+export const contradictions = (endpoint: CompiledEndpoint, sources: Sources): string[] =>
+  Object.keys(sources.path).filter((name) => {
+    const argument = endpoint.arguments.get(name)
+    const text = sources.path[name] as string
+    const inPath = argument?.schema.type === 'integer' ? typedValue(argument, text) : text
+    const others = [sources.content.get(name), sources.query.get(name)].filter((value) => value !== undefined)
+    return !others.every((value) => sameAsPath(inPath, argument, value))
+  })
+
+/** Typed values of everything given, over the defaults. */
+export const typedArguments = (endpoint: CompiledEndpoint, sources: Sources): Record<string, unknown> => {
+  const typed: Record<string, unknown> = { ...endpoint.defaults }
+  for (const name of Object.keys(sources.path)) {
+    const argument = endpoint.arguments.get(name)
+    typed[name] = argument === undefined ? sources.path[name] : typedValue(argument, sources.path[name])
+  }
+  for (const name of sources.query.keys()) setTyped(typed, endpoint, name, sources)
+  for (const name of sources.content.keys()) setTyped(typed, endpoint, name, sources)
+  return typed
+}
+
+const setTyped = (
+  typed: Record<string, unknown>,
+  endpoint: CompiledEndpoint,
+  name: string,
+  sources: Sources,
+) => {
+  const argument = endpoint.arguments.get(name)
+  const value = argument === undefined ? undefined : effectiveValue(sources, name)
+  if (argument !== undefined && given(value)) typed[name] = typedValue(argument, value)
+}

@@ -1,0 +1,58 @@
+import type { ValidationInput } from '../contracts/validation.ts'
+import { readJson } from './json-content.ts'
+import { mediaTypeOf } from './media-type.ts'
+import { isContainer } from './php-array.ts'
+import { parsePhpQuery } from './php-query.ts'
+import { invalidJson, type Refusal, tooManyParameters, unsupportedContentType } from './site-errors.ts'
+
+/** Parameters that came in the content, by name; PHP has one place for JSON and for forms. */
+export type ContentParameters = ReadonlyMap<string, unknown>
+
+/** What the content contributes to the request, or why the request is refused. */
+export type SiteContent =
+  | { readonly kind: 'parameters'; readonly parameters: ContentParameters }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+
+const empty: SiteContent = { kind: 'parameters', parameters: new Map() }
+
+/** PHP's max_input_vars: what exceeds it would be dropped without a word. */
+const maxFormParameters = 1000
+
+const jsonParameters = (content: Buffer, maxDepth: number): SiteContent => {
+  const reading = readJson(content, maxDepth)
+  if (reading.kind === 'refused')
+    return { kind: 'refused', refusal: invalidJson(reading.code, reading.message) }
+  // An array has no named members, and a scalar none at all: no parameters, no error.
+  if (!isContainer(reading.value) || Array.isArray(reading.value)) return empty
+  return { kind: 'parameters', parameters: new Map(Object.entries(reading.value)) }
+}
+
+const formParameters = (content: Buffer): SiteContent => {
+  const form = parsePhpQuery(
+    content.toString('latin1').replace(/[\x80-\xff]/g, escapeByte),
+    maxFormParameters,
+  )
+  if (form.kind === 'too-many-parameters') return { kind: 'refused', refusal: tooManyParameters() }
+  return { kind: 'parameters', parameters: form.parameters }
+}
+
+/** Raw bytes beyond ASCII as the escapes they stand for, so that text and escapes are decoded in one way. */
+const escapeByte = (byte: string): string => `%${byte.charCodeAt(0).toString(16)}`
+
+/** Reads the parameters in the content. Content of GET and HEAD means nothing (RFC 9110 §9.3.1) and is not read. */
+export const readSiteContent = (input: ValidationInput, maxDepth: number): SiteContent => {
+  const { content } = input
+  if (content === undefined || content.length === 0 || input.method === 'GET' || input.method === 'HEAD')
+    return empty
+  switch (mediaTypeOf(input.contentType)) {
+    case 'json':
+      return jsonParameters(content, maxDepth)
+    case 'form':
+      return formParameters(content)
+    case 'other':
+      // WordPress ignores text/plain and guesses at content without a type; both would do something the caller did not mean.
+      return input.endpoint.acceptsUploads === true
+        ? empty
+        : { kind: 'refused', refusal: unsupportedContentType() }
+  }
+}

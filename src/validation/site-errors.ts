@@ -1,0 +1,70 @@
+import type { Validation } from '../contracts/validation.ts'
+import { errorTable } from '../errors.ts'
+import type { Issue } from './issue.ts'
+
+/** A request refused in WordPress's shape. */
+export type Refusal = Extract<Validation, { kind: 'invalid' }>
+
+const refusal = (
+  status: number,
+  code: string,
+  message: string,
+  data: Readonly<Record<string, unknown>> = {},
+): Refusal => ({
+  kind: 'invalid',
+  status,
+  code,
+  body: { code, message, data: { status, ...data } },
+})
+
+/** Required arguments are absent; `params` is a list here and a map elsewhere. */
+export const missingParameters = (names: readonly string[]): Refusal =>
+  refusal(400, 'rest_missing_callback_param', `Missing parameter(s): ${names.join(', ')}`, { params: names })
+
+/** An argument and why it is refused; `plain` = a check that says no more than "Invalid parameter.". */
+export type InvalidArgument = { readonly name: string; readonly issue: Issue | 'plain' }
+
+/** Arguments with wrong values, in the order given. An argument that is wrong in two places counts once, the last time. */
+export const invalidParameters = (invalid: readonly InvalidArgument[]): Refusal => {
+  const params: Record<string, string> = {}
+  const details: Record<string, Issue> = {}
+  for (const { name, issue } of invalid) {
+    params[name] = issue === 'plain' ? 'Invalid parameter.' : issue.message
+    if (issue !== 'plain') details[name] = issue
+  }
+  // PHP writes an empty dictionary as [].
+  const written = Object.keys(details).length === 0 ? [] : details
+  return refusal(400, 'rest_invalid_param', `Invalid parameter(s): ${Object.keys(params).join(', ')}`, {
+    params,
+    details: written,
+  })
+}
+
+/** The content is not the JSON it says it is. */
+export const invalidJson = (code: number, message: string): Refusal =>
+  refusal(400, 'rest_invalid_json', errorTable.invalid_json.message, {
+    json_error_code: code,
+    json_error_message: message,
+  })
+
+/** A parameter of the path has another value in the query or the content. WordPress would act on that one, and the path would lie. */
+export const contradiction = (names: readonly string[]): Refusal =>
+  refusal(400, 'trellis_ambiguous_request', errorTable.ambiguous_request.message, {
+    params: Object.fromEntries(names.map((name) => [name, `${name} must equal the value in the path`])),
+  })
+
+/** More parameters than are read. PHP drops the rest silently, so the request would mean something else there. */
+export const tooManyParameters = (): Refusal =>
+  refusal(400, 'trellis_too_many_parameters', 'The request has more parameters than allowed.')
+
+/** Neither JSON nor a form, and no upload is expected here. */
+export const unsupportedContentType = (): Refusal =>
+  refusal(415, 'trellis_unsupported_content_type', errorTable.unsupported_content_type.message)
+
+/** A JSONP callback that is no identifier; WordPress answers this one without data. */
+export const invalidCallback = (): Refusal => ({
+  kind: 'invalid',
+  status: 400,
+  code: 'rest_callback_invalid',
+  body: { code: 'rest_callback_invalid', message: 'Invalid JSONP callback function.' },
+})

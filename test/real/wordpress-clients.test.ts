@@ -30,57 +30,46 @@ const reads = [
   'types',
 ]
 
+const modes = [
+  { title: sameNames, mount: '/index.php/wp-json', names: 'same' },
+  { title: neutralNames, mount: '/index.php/site-json', names: 'wordpress' },
+] as const
+
 describeWith('php', 'real clients in front of a real WordPress', () => {
   let wordpress: WordPress
-  const gateways: GatewayProcess[] = []
-  const sites = new Map<string, SiteUnderTest>()
 
   beforeAll(async () => {
     wordpress = await startWordPress()
-    const same = await startGateway(wordpress, { mount: '/index.php/wp-json', names: 'same' })
-    gateways.push(same)
-    const neutral = await startGateway(wordpress, { mount: '/index.php/site-json', names: 'wordpress' })
-    gateways.push(neutral)
-    const admin = wordpress.credentials.admin
-    const site = (facts: Omit<SiteUnderTest, 'admin' | 'namespace'>): void => {
-      const namespace = facts.names === 'neutral' ? 'site/v2' : 'wp/v2'
-      sites.set(facts.title, { ...facts, namespace, admin })
-    }
-    site({ title: direct, restRoot: wordpress.restRoot, names: 'wordpress', throughGateway: false })
-    site({
-      title: sameNames,
-      restRoot: `${same.origin}/index.php/wp-json`,
-      names: 'wordpress',
-      throughGateway: true,
-    })
-    site({
-      title: neutralNames,
-      restRoot: `${neutral.origin}/index.php/site-json`,
-      names: 'neutral',
-      throughGateway: true,
-    })
   })
-  afterAll(async () => {
-    await Promise.all(gateways.map((gateway) => gateway.stop()))
-    await wordpress?.stop()
-  })
-  const named = (title: string): SiteUnderTest => {
-    const site = sites.get(title)
-    if (site === undefined) throw new Error(`no site ${title}`)
-    return site
-  }
+  afterAll(() => wordpress?.stop())
 
-  describe.each([direct, sameNames, neutralNames])('%s', (title) => {
-    test.each(wpapiSteps)('wpapi: $title', (step) => step.run(named(title)))
-    test.each(apiFetchSteps)('api-fetch: $title', (step) => step.run(named(title)))
-    test.each(readerSteps)('readers: $title', (step) => step.run(named(title)))
+  describe(direct, () => {
+    defineSteps(() => directly(wordpress))
   })
 
-  describe.each([sameNames, neutralNames])('%s, beside the direct answer', (title) => {
-    test.each(reads)('%s', async (read) => {
-      const plain = await getAnonymously(named(direct), `wp/v2/${read}`)
+  describe.each(modes)('$title', (mode) => {
+    let gateway: GatewayProcess
+    let site: SiteUnderTest
+
+    beforeAll(async () => {
+      gateway = await startGateway(wordpress, mode)
+      const isNeutral = mode.names === 'wordpress'
+      site = {
+        title: mode.title,
+        restRoot: gateway.origin + mode.mount,
+        names: isNeutral ? 'neutral' : 'wordpress',
+        namespace: isNeutral ? 'site/v2' : 'wp/v2',
+        throughGateway: true,
+        admin: wordpress.credentials.admin,
+      }
+    })
+    afterAll(() => gateway?.stop())
+
+    defineSteps(() => site)
+
+    test.each(reads)('says what the direct answer says: %s', async (read) => {
+      const plain = await getAnonymously(directly(wordpress), `wp/v2/${read}`)
       const expected: unknown = await plain.json()
-      const site = named(title)
       for (const time of ['first', 'second']) {
         const answer = await getAnonymously(site, `${site.namespace}/${read}`)
         expect(answer.status, time).toBe(plain.status)
@@ -92,7 +81,6 @@ describeWith('php', 'real clients in front of a real WordPress', () => {
     })
 
     test('a repeated anonymous GET is a hit', async () => {
-      const site = named(title)
       const path = `${site.namespace}/posts?per_page=6&_fields=id,link`
       const first = await getAnonymously(site, path)
       expect(first.headers.get('cache-status')).toMatch(/^trellis; ?fwd=uri-miss/)
@@ -103,6 +91,23 @@ describeWith('php', 'real clients in front of a real WordPress', () => {
   })
 })
 
+function defineSteps(site: () => SiteUnderTest): void {
+  test.each(wpapiSteps)('wpapi: $title', (step) => step.run(site()))
+  test.each(apiFetchSteps)('api-fetch: $title', (step) => step.run(site()))
+  test.each(readerSteps)('readers: $title', (step) => step.run(site()))
+}
+
+function directly(wordpress: WordPress): SiteUnderTest {
+  return {
+    title: direct,
+    restRoot: wordpress.restRoot,
+    names: 'wordpress',
+    namespace: 'wp/v2',
+    throughGateway: false,
+    admin: wordpress.credentials.admin,
+  }
+}
+
 async function startGateway(
   wordpress: WordPress,
   service: { mount: string; names: 'same' | 'wordpress' },
@@ -111,7 +116,8 @@ async function startGateway(
     services: {
       site: {
         contract: 'site',
-        ...service,
+        mount: service.mount,
+        names: service.names,
         upstream: { targets: [wordpress.origin], basePath: '/index.php/wp-json' },
         cache: { rules: [{ match: 'GET /*/v2/**', ttl: '60s', staleWhileRevalidate: '30s' }] },
       },

@@ -21,7 +21,7 @@ const supervisor = `
 exec 3<&0
 trap : TERM INT
 "$@" </dev/null 3<&- & child=$!
-( trap - TERM INT; cat <&3 >/dev/null; kill -KILL -- -$$ ) & watcher=$!
+( trap - TERM INT; cat <&3 >/dev/null; kill -s KILL -- -$$ ) & watcher=$!
 wait "$child"; code=$?
 while kill -0 "$child" 2>/dev/null; do wait "$child"; code=$?; done
 kill -KILL "$watcher" 2>/dev/null
@@ -54,21 +54,12 @@ export function startProcess(
   })
   const stop = async (graceMs = 5000): Promise<number | string> => {
     signalGroup(pid, 'SIGTERM')
-    const deadline = Date.now() + graceMs
-    while (groupLives(pid) && Date.now() < deadline) await sleep(20)
+    await Promise.race([ended, sleep(graceMs, undefined, { ref: false })])
+    // The rest of the group as well: the workers of php -S outlive the one that started them.
     signalGroup(pid, 'SIGKILL')
     return ended
   }
   return { pid, output: () => text, ended, stop }
-}
-
-function groupLives(pid: number): boolean {
-  try {
-    process.kill(-pid, 0)
-    return true
-  } catch {
-    return false
-  }
 }
 
 function signalGroup(pid: number, signal: NodeJS.Signals): void {

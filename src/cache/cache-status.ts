@@ -1,0 +1,37 @@
+import type { BypassReason } from './decide-caching.ts'
+
+/** Why a request was forwarded (RFC 9211 §2.2). */
+export type ForwardReason = 'bypass' | 'method' | 'uri-miss' | 'vary-miss' | 'request' | 'stale' | 'partial'
+
+/** What is said of a request that was forwarded. */
+export type ForwardedStatus = {
+  readonly reason: ForwardReason
+  readonly status: number | undefined
+  readonly ttlSeconds: number | undefined
+  readonly stored: boolean
+  readonly collapsed: boolean
+  readonly detail: string | undefined
+}
+
+/** Name of this cache in Cache-Status. */
+const name = 'trellis'
+
+/** A hit; `ttl` is negative when what is served is stale (RFC 9211 §2.4). */
+export const hitStatus = (ttlSeconds: number, detail?: string): string =>
+  `${name}; hit; ttl=${ttlSeconds}${detail === undefined ? '' : `; detail=${detail}`}`
+
+/** A request that the cache did not answer alone. */
+export const forwardedStatus = (facts: ForwardedStatus): string => {
+  let text = `${name}; fwd=${facts.reason}`
+  if (facts.status !== undefined) text += `; fwd-status=${facts.status}`
+  if (facts.ttlSeconds !== undefined) text += `; ttl=${facts.ttlSeconds}`
+  if (facts.stored) text += '; stored'
+  if (facts.collapsed) text += '; collapsed'
+  return facts.detail === undefined ? text : `${text}; detail=${facts.detail}`
+}
+
+/** A request that went past the cache, with the reason. */
+export const bypassStatus = (reason: BypassReason): string => `${name}; fwd=bypass; detail=${reason}`
+
+/** A write: its method has to be forwarded (RFC 9211 §2.2). */
+export const writeStatus: string = `${name}; fwd=method`

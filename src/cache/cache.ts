@@ -1,0 +1,250 @@
+import type { Clock } from '../clock.ts'
+import { requestField } from '../http/fields.ts'
+import { varyKey } from '../http/vary.ts'
+import { currentAgeMs, type Moment } from './age.ts'
+import { createAnswers } from './answers.ts'
+import type { CacheRead, Forward } from './cache-read.ts'
+import { discard } from './discard.ts'
+import type { CacheEvent } from './events.ts'
+import { createFetch, isServerError, overtaken } from './fetch.ts'
+import { createFlights, type Flight } from './flights.ts'
+import { createInvalidation, type Purge } from './invalidation.ts'
+import type { Landing } from './landing.ts'
+import { createMemoryStore } from './memory-store.ts'
+import { createPassMemo } from './pass-memo.ts'
+import type { CacheAnswer } from './reader-answer.ts'
+import { decideReuse, mayServeOnError, type Reuse } from './reuse.ts'
+import type { StoredResponse } from './stored-response.ts'
+import { createTagLog } from './tag-log.ts'
+
+export type CacheOptions = {
+  readonly maxBytes: number
+  readonly maxEntryBytes: number
+  readonly clock: Clock
+  readonly report: (event: CacheEvent) => void
+}
+
+/** A shared cache (RFC 9111) that never answers a read with what was there before an invalidation it comes after. */
+export type Cache = {
+  /** At once when it is a hit; otherwise through `forward`. Rejects with what `forward` rejects with. */
+  answer(read: CacheRead, forward: Forward): CacheAnswer | Promise<CacheAnswer>
+  /**
+   * To be called before the answer of a write is returned. No forward that began before may be kept or joined by
+   * later readers if it holds any of it. Returns the number of stored responses dropped.
+   */
+  invalidate(tags: readonly string[]): number
+  /** By request target instead of by tag, in all partitions (RFC 9111 §4.4). */
+  invalidateTargets(service: string, targets: readonly string[]): number
+  /** Returns the number of stored responses concerned. */
+  purge(purge: Purge): number
+  stats(): { readonly entries: number; readonly bytes: number; readonly tags: number }
+  close(): void
+}
+
+type Need = Extract<Reuse, { kind: 'fetch' }>
+
+/** What a waiter makes of a landing: its answer, or another try, beside the others or alone. */
+type Verdict =
+  | { readonly kind: 'answer'; readonly answer: CacheAnswer }
+  | { readonly kind: 'again'; readonly alone: boolean }
+
+/** One tag takes some hundred bytes; more invalidations than this during one forward make it count as overtaken. */
+const rememberedTags = 16_384
+
+/** A waiter who met that many answers not meant for it stops waiting for others. */
+const mostRounds = 3
+
+type Failure = 'unreachable' | 'server-error'
+
+/** One reader's wait for one forward; `since` is the number of the last invalidation when it began. */
+type Wait = {
+  readonly read: CacheRead
+  readonly need: Need
+  readonly since: number
+  readonly flight: Flight
+  readonly leads: boolean
+}
+
+const answered = (answer: CacheAnswer): Verdict => ({ kind: 'answer', answer })
+
+const again = (alone: boolean): Verdict => ({ kind: 'again', alone })
+
+/** Fields with which a reader of a part asks alone: the upstream may have the part cheaper than the whole. */
+const rangeFields = (read: CacheRead): Record<string, string> => {
+  const range = requestField(read.fields, 'range')
+  const condition = requestField(read.fields, 'if-range')
+  if (range === undefined || read.method === 'HEAD') return {}
+  return condition === undefined ? { range } : { range, 'if-range': condition }
+}
+
+/** In the public part the answer to a credential may turn out to be its owner's alone (RFC 9111 §3.5). */
+const carriesOwnCredential = (read: CacheRead): boolean =>
+  read.partition === 'public' && read.fields['authorization'] !== undefined
+
+export const createCache = (options: CacheOptions): Cache => {
+  const { clock, report } = options
+  const store = createMemoryStore({
+    maxBytes: options.maxBytes,
+    maxEntryBytes: options.maxEntryBytes,
+    onEvict: (bytes) => report({ kind: 'evicted', bytes }),
+  })
+  const log = createTagLog(rememberedTags)
+  const flights = createFlights()
+  const fetch = createFetch({ store, log, clock, report, maxEntryBytes: options.maxEntryBytes })
+  const invalidation = createInvalidation({ store, log, flights, clock, report })
+  const passes = createPassMemo()
+  const answers = createAnswers()
+
+  const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
+
+  const reuseFor = (read: CacheRead, at: Moment): Reuse =>
+    decideReuse(store.variants(read.key), read.fields, read.policy.profile, at)
+
+  /** Which of the key's forwards a reader may share: told apart by selecting fields as soon as they are known. */
+  const variantOf = (read: CacheRead): string => {
+    const newest = store.peek(read.key).at(-1)
+    return newest === undefined ? '' : varyKey(newest.varyNames, read.fields)
+  }
+
+  const begin = (
+    read: CacheRead,
+    forward: Forward,
+    need: Need,
+    how: 'shared' | 'alone' | 'background',
+  ): Flight => {
+    const errand = { read, forward, candidate: need.stored, extra: how === 'alone' ? rangeFields(read) : {} }
+    report({ kind: 'forwarded', service: read.service, reason: need.reason })
+    return flights.begin({
+      key: read.key,
+      variant: variantOf(read),
+      began: log.sequence,
+      joinable: how !== 'alone',
+      leader: how === 'background' ? undefined : read.signal,
+      run: (flight) => fetch(errand, flight),
+    })
+  }
+
+  const revalidateInBackground = (read: CacheRead, forward: Forward, stored: StoredResponse): void => {
+    // A HEAD brings no content to keep.
+    if (read.method === 'HEAD' || flights.find(read.key, variantOf(read)) !== undefined) return
+    const flight = begin(read, forward, { kind: 'fetch', reason: 'stale', stored }, 'background')
+    void flight.landing.then((landing) => {
+      if (landing.kind === 'failed') report({ kind: 'background-failed', service: read.service })
+    })
+  }
+
+  const onError = (read: CacheRead, need: Need, failure: Failure): CacheAnswer | undefined => {
+    const at = moment()
+    const { stored } = need
+    if (stored === undefined || !mayServeOnError(stored, failure, read.policy.profile, at)) return undefined
+    report({ kind: 'served-stale', service: read.service, reason: 'error' })
+    return answers.stale(stored, read, at, 'error')
+  }
+
+  /** One who waited may have what selects the same, holds nothing that was written before the wait began, and is fresh. */
+  const forWaiter = (stored: StoredResponse, wait: Wait): Verdict => {
+    const { read, flight, need } = wait
+    const at = moment()
+    if (varyKey(stored.varyNames, read.fields) !== stored.varyKey) return again(false)
+    if (wait.since !== flight.began && overtaken(log, stored, flight.began)) return again(false)
+    const fresh = stored.lifetimeMs > currentAgeMs(stored.initialAgeMs, stored.received, at)
+    if (!fresh || stored.validateAlways) return again(true)
+    report({ kind: 'collapsed', service: read.service })
+    return answered(answers.collapsed(stored, read, need.reason, at))
+  }
+
+  const ofServerError = (stored: StoredResponse, wait: Wait): Verdict => {
+    const { read, need, leads } = wait
+    const stale = onError(read, need, 'server-error')
+    if (stale !== undefined) return answered(stale)
+    const mine = leads || varyKey(stored.varyNames, read.fields) === stored.varyKey
+    return mine ? answered(answers.serverError(stored, read, need.reason, !leads, moment())) : again(true)
+  }
+
+  const ofFailure = (error: unknown, wait: Wait): Verdict => {
+    const stale = onError(wait.read, wait.need, 'unreachable')
+    if (stale === undefined) throw error
+    return answered(stale)
+  }
+
+  const ofOwn = (landing: Extract<Landing, { kind: 'own' }>, { read, need }: Wait): Verdict => {
+    const stale = isServerError(landing.response) ? onError(read, need, 'server-error') : undefined
+    if (stale !== undefined) {
+      discard(landing.response.content)
+      return answered(stale)
+    }
+    if (read.method === 'GET') passes.note(read.key, clock.monotonic())
+    return answered(answers.own(landing, read, need.reason, moment()))
+  }
+
+  const judge = (landing: Landing, wait: Wait): Verdict => {
+    const { read, need, leads } = wait
+    switch (landing.kind) {
+      case 'shared':
+        if (!leads) return forWaiter(landing.stored, wait)
+        passes.forget(read.key)
+        return answered(answers.led(landing, read, need.reason, moment()))
+      case 'own':
+        if (!leads) return again(true)
+        return ofOwn(landing, wait)
+      case 'server-error':
+        return ofServerError(landing.stored, wait)
+      case 'failed':
+        return ofFailure(landing.error, wait)
+    }
+  }
+
+  const asksAlone = (read: CacheRead): boolean =>
+    read.method === 'HEAD' ||
+    read.fields['range'] !== undefined ||
+    carriesOwnCredential(read) ||
+    passes.has(read.key, clock.monotonic())
+
+  const join = (read: CacheRead, forward: Forward, need: Need, alone: boolean): Wait => {
+    const since = log.sequence
+    const running = alone ? undefined : flights.find(read.key, variantOf(read))
+    if (running !== undefined) return { read, need, since, flight: running, leads: false }
+    const flight = begin(read, forward, need, alone ? 'alone' : 'shared')
+    return { read, need, since, flight, leads: true }
+  }
+
+  const answerByForward = async (read: CacheRead, forward: Forward, first: Need): Promise<CacheAnswer> => {
+    let need = first
+    let alone = asksAlone(read)
+    for (let round = 1; ; round += 1) {
+      const wait = join(read, forward, need, alone)
+      const verdict = judge(await flights.wait(wait.flight, read.signal), wait)
+      if (verdict.kind === 'answer') return verdict.answer
+      alone = verdict.alone || round >= mostRounds
+      const at = moment()
+      const reuse = reuseFor(read, at)
+      if (reuse.kind === 'fresh') return answers.collapsed(reuse.stored, read, first.reason, at)
+      if (reuse.kind === 'fetch') need = reuse
+    }
+  }
+
+  return {
+    answer: (read, forward) => {
+      const at = moment()
+      const reuse = reuseFor(read, at)
+      switch (reuse.kind) {
+        case 'fresh':
+          return answers.hit(reuse.stored, read, reuse.ageMs, at)
+        case 'stale':
+          revalidateInBackground(read, forward, reuse.stored)
+          report({ kind: 'served-stale', service: read.service, reason: 'revalidating' })
+          return answers.stale(reuse.stored, read, at, 'revalidating')
+        case 'unavailable':
+          return answers.unavailable()
+        case 'fetch':
+          return answerByForward(read, forward, reuse)
+      }
+    },
+    ...invalidation,
+    stats: store.stats,
+    close: () => {
+      flights.abortAll()
+      store.clear()
+    },
+  }
+}

@@ -1,0 +1,82 @@
+import { parseCacheControl } from '../http/cache-control.ts'
+import { type RequestFields, requestField } from '../http/fields.ts'
+import { carriesIdentity } from './identity-cookies.ts'
+import type { CachePolicy } from './policy.ts'
+import type { SensitiveParameter } from './sensitive-parameter.ts'
+
+/** Why a request goes past the cache. */
+export type BypassReason =
+  | 'method'
+  | 'no-rule'
+  | 'request-content'
+  | 'request-no-store'
+  | 'authorization'
+  | 'cookie'
+  | SensitiveParameter
+
+/** What the cache has to do with a request. */
+export type CachingDecision =
+  /** `withhold`: request fields not to send on, since the answer will be shared and must not depend on them. */
+  | { readonly kind: 'read'; readonly partition: 'public'; readonly withhold: readonly string[] }
+  | {
+      readonly kind: 'read'
+      readonly partition: 'credential'
+      readonly credential: string
+      readonly withhold: readonly string[]
+    }
+  | { readonly kind: 'bypass'; readonly reason: BypassReason }
+  | { readonly kind: 'write' }
+
+/** What is known of a request when the decision is made. */
+export type CachingFacts = {
+  readonly method: string
+  readonly fields: RequestFields
+  readonly hasContent: boolean
+  readonly sensitive: SensitiveParameter | undefined
+}
+
+const bypass = (reason: BypassReason): CachingDecision => ({ kind: 'bypass', reason })
+
+const write: CachingDecision = { kind: 'write' }
+const readPublic: CachingDecision = { kind: 'read', partition: 'public', withhold: [] }
+const readWithoutCookie: CachingDecision = { kind: 'read', partition: 'public', withhold: ['cookie'] }
+
+/** Anything that is not known to be safe counts as a write (RFC 9111 §4.4). */
+const isSafe = (method: string): boolean => method === 'OPTIONS' || method === 'TRACE'
+
+const forbidsStoring = (fields: RequestFields): boolean =>
+  fields['cache-control'] !== undefined &&
+  parseCacheControl(requestField(fields, 'cache-control')).has('no-store')
+
+/** Parts of the way that both profiles share: neither caches a read with content, or one that asks not to be stored. */
+const generalReason = (facts: CachingFacts): BypassReason | undefined => {
+  if (facts.hasContent) return 'request-content'
+  return forbidsStoring(facts.fields) ? 'request-no-store' : undefined
+}
+
+const decideSafely = (facts: CachingFacts, policy: CachePolicy): CachingDecision => {
+  const { fields, sensitive } = facts
+  // Only what an operator named is cached.
+  if (policy.rule === undefined) return bypass('no-rule')
+  if (fields['x-wp-nonce'] !== undefined || sensitive === 'nonce') return bypass('nonce')
+  const cookie = requestField(fields, 'cookie')
+  if (cookie !== undefined && carriesIdentity(cookie)) return bypass('cookie')
+  const withhold = cookie === undefined ? [] : ['cookie']
+  const credential = requestField(fields, 'authorization')
+  if (credential !== undefined) {
+    return policy.rule.scope === 'credential'
+      ? { kind: 'read', partition: 'credential', credential, withhold }
+      : bypass('authorization')
+  }
+  if (sensitive !== undefined) return bypass(sensitive)
+  return cookie === undefined ? readPublic : readWithoutCookie
+}
+
+/** Read through the cache, go past it, or invalidate: decided before anything is looked up. */
+export const decideCaching = (facts: CachingFacts, policy: CachePolicy): CachingDecision => {
+  if (facts.method !== 'GET' && facts.method !== 'HEAD')
+    return isSafe(facts.method) ? bypass('method') : write
+  const general = generalReason(facts)
+  if (general !== undefined) return bypass(general)
+  return policy.profile === 'safe' ? decideSafely(facts, policy) : readPublic
+}

@@ -1,0 +1,205 @@
+import type { Clock } from '../clock.ts'
+import { GatewayError } from '../errors.ts'
+import { type FieldLines, fieldValue, fieldValues, requestField } from '../http/fields.ts'
+import type { GatewayResponse, ResponseHead } from '../http/message.ts'
+import type { ExchangeTimes, Moment } from './age.ts'
+import { targetKeyOf } from './cache-key.ts'
+import type { CacheRead, Forward } from './cache-read.ts'
+import { discard } from './discard.ts'
+import type { CacheEvent } from './events.ts'
+import type { Flight } from './flights.ts'
+import { freshnessLifetime } from './freshness.ts'
+import type { Landing } from './landing.ts'
+import type { MemoryStore } from './memory-store.ts'
+import type { CachePolicy } from './policy.ts'
+import { readContent } from './read-content.ts'
+import { responseControl } from './response-control.ts'
+import { confirms, freshenedHead, validationFields } from './revalidation.ts'
+import { type AskedWith, decideStorage, type NoStoreReason } from './storability.ts'
+import { makeStored, type StoredResponse, withTags } from './stored-response.ts'
+import type { TagLog } from './tag-log.ts'
+
+export type FetchOptions = {
+  readonly store: MemoryStore
+  readonly log: TagLog
+  readonly clock: Clock
+  readonly maxEntryBytes: number
+  readonly report: (event: CacheEvent) => void
+}
+
+/** One forward: whom it is for, how to ask, and what it could validate. */
+export type Errand = {
+  readonly read: CacheRead
+  readonly forward: Forward
+  readonly candidate: StoredResponse | undefined
+  /** Range and If-Range of a reader who asks alone. */
+  readonly extra: Readonly<Record<string, string>>
+}
+
+type Answer = { readonly response: GatewayResponse; readonly times: ExchangeTimes }
+
+const serverErrors: ReadonlySet<number> = new Set([500, 502, 503, 504])
+
+/** Is this an upstream that failed, rather than an answer? */
+export const isServerError = (head: ResponseHead): boolean => serverErrors.has(head.status)
+
+const harmless: ReadonlySet<NoStoreReason> = new Set(['status', 'no-freshness'])
+/** `safe` asks without credentials and cookies, so that an error says nothing of the one who asked, whatever its directives say. */
+const harmlessWhenAnonymous: ReadonlySet<NoStoreReason> = new Set([...harmless, 'private', 'no-store'])
+
+/** May readers who wait at this moment share an error that is not kept? A failing upstream is not asked again by each of them. */
+const mayShareError = (head: ResponseHead, reason: NoStoreReason, policy: CachePolicy): boolean =>
+  isServerError(head) && (policy.profile === 'safe' ? harmlessWhenAnonymous : harmless).has(reason)
+
+/** Was anything that the response holds invalidated after that point, or may it have been? */
+export const overtaken = (log: TagLog, stored: StoredResponse, since: number): boolean =>
+  log.touchedSince(stored.tags, since) || log.touchedSince([targetKeyOf(stored.key)], since)
+
+const askedWith = (read: CacheRead): AskedWith => ({
+  partition: read.partition,
+  authorized: requestField(read.fields, 'authorization') !== undefined,
+})
+
+/** What is not kept and yet belongs to the reader who asked: Age as it came, and fields that no-cache or private name. */
+const fieldsNotKept = (response: ResponseHead): FieldLines => {
+  const names = new Set(['age', ...responseControl(response.fields).unkept])
+  const lines: string[] = []
+  for (const name of names) for (const value of fieldValues(response.fields, name)) lines.push(name, value)
+  return lines
+}
+
+/** Makes the function that carries a read to the upstream and keeps what may be kept. */
+export const createFetch = (
+  options: FetchOptions,
+): ((errand: Errand, flight: Flight) => Promise<Landing>) => {
+  const { store, log, clock, report, maxEntryBytes } = options
+  const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
+
+  const ask = async (
+    errand: Errand,
+    fields: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<Answer> => {
+    const requested = moment()
+    const response = await errand.forward({ fields: { ...errand.extra, ...fields }, signal })
+    return { response, times: { requested, received: moment() } }
+  }
+
+  const storageOf = (head: ResponseHead, read: CacheRead, at: Moment) => {
+    const control = responseControl(head.fields)
+    const freshness = freshnessLifetime(head, control, read.policy, at.now)
+    return decideStorage(head, askedWith(read), read.policy, control, freshness)
+  }
+
+  /** Why it is not kept although it may be: a write or a newer answer came first, or there is no room. */
+  const keep = (stored: StoredResponse, flight: Flight): NoStoreReason | undefined => {
+    if (overtaken(log, stored, flight.began)) return 'overtaken'
+    const newer = store
+      .peek(stored.key)
+      .some((other) => other.order > stored.order && other.varyKey === stored.varyKey)
+    if (newer) return 'overtaken'
+    return store.put(stored) ? undefined : 'too-large'
+  }
+
+  const finish = (
+    made: StoredResponse,
+    errand: Errand,
+    flight: Flight,
+    facts: Pick<Extract<Landing, { kind: 'shared' }>, 'upstreamStatus' | 'validated' | 'ownFields'>,
+  ): Landing => {
+    const { read } = errand
+    const tags = read.tags({
+      kind: 'response',
+      status: made.status,
+      fields: made.fields,
+      content: made.content,
+    })
+    const stored = withTags(made, tags)
+    const notKept = keep(stored, flight)
+    report(
+      notKept === undefined
+        ? { kind: 'stored', service: read.service, bytes: stored.bytes }
+        : { kind: 'not-stored', service: read.service, reason: notKept },
+    )
+    return { kind: 'shared', stored, notKept, ...facts }
+  }
+
+  const record = (errand: Errand, flight: Flight, answer: Answer, content: Buffer): StoredResponse =>
+    makeStored({
+      key: errand.read.key,
+      head: answer.response,
+      content,
+      requestFields: errand.read.fields,
+      times: answer.times,
+      policy: errand.read.policy,
+      upstreamTag: fieldValue(answer.response.fields, 'etag'),
+      order: flight.order,
+    })
+
+  const own = (errand: Errand, response: GatewayResponse, reason: NoStoreReason): Landing => {
+    report({ kind: 'not-stored', service: errand.read.service, reason })
+    return { kind: 'own', response, reason }
+  }
+
+  const landNew = async (errand: Errand, flight: Flight, answer: Answer): Promise<Landing> => {
+    const { response, times } = answer
+    if (errand.read.method === 'HEAD') return own(errand, response, 'method')
+    const storage = storageOf(response, errand.read, times.received)
+    if (storage.kind === 'no-store' && !mayShareError(response, storage.reason, errand.read.policy)) {
+      return own(errand, response, storage.reason)
+    }
+    const read = await readContent(response, maxEntryBytes)
+    if (read.kind === 'too-large') return own(errand, { ...response, content: read.content }, 'too-large')
+    const made = record(errand, flight, answer, read.content)
+    if (storage.kind === 'no-store') return { kind: 'server-error', stored: made }
+    const ownFields = fieldsNotKept(response)
+    return finish(made, errand, flight, { upstreamStatus: response.status, validated: false, ownFields })
+  }
+
+  const landConfirmed = (
+    errand: Errand,
+    flight: Flight,
+    answer: Answer,
+    candidate: StoredResponse,
+  ): Landing => {
+    const head = freshenedHead(candidate, answer.response, answer.times.received.now)
+    const storage = storageOf(head, errand.read, answer.times.received)
+    const made = makeStored({
+      key: candidate.key,
+      head,
+      content: candidate.content,
+      requestFields: errand.read.fields,
+      times: answer.times,
+      policy: errand.read.policy,
+      upstreamTag: fieldValue(answer.response.fields, 'etag') ?? candidate.upstreamTag,
+      order: flight.order,
+    })
+    if (storage.kind === 'no-store') {
+      store.delete(candidate.key)
+      return own(
+        errand,
+        { kind: 'response', status: made.status, fields: made.fields, content: made.content },
+        storage.reason,
+      )
+    }
+    return finish(made, errand, flight, { upstreamStatus: 304, validated: true, ownFields: [] })
+  }
+
+  return async (errand, flight) => {
+    const { candidate } = errand
+    const validators =
+      candidate === undefined || errand.read.method === 'HEAD' ? {} : validationFields(candidate)
+    const conditional = Object.keys(validators).length > 0
+    const answer = await ask(errand, validators, flight.signal)
+    if (!conditional || candidate === undefined || answer.response.status !== 304) {
+      return landNew(errand, flight, answer)
+    }
+    discard(answer.response.content)
+    if (confirms(answer.response, candidate)) return landConfirmed(errand, flight, answer, candidate)
+    // The 304 is about something else (RFC 9111 §4.3.4): asked again without conditions.
+    const again = await ask(errand, {}, flight.signal)
+    if (again.response.status === 304)
+      throw new GatewayError('upstream_broken', { detail: '304 without a condition' })
+    return landNew(errand, flight, again)
+  }
+}

@@ -1,0 +1,130 @@
+import { GatewayError } from '../errors.ts'
+import { discard } from './discard.ts'
+import type { Landing } from './landing.ts'
+
+/** One forward on its way. It belongs to nobody: it is aborted when all who wait for it are gone. */
+export type Flight = {
+  readonly key: string
+  /** Secondary key, where the selecting fields were already known; '' otherwise. */
+  readonly variant: string
+  /** Number of the last invalidation when it began. */
+  readonly began: number
+  readonly order: number
+  readonly signal: AbortSignal
+  /** Signal of the reader who began it; undefined in the background. */
+  readonly leader: AbortSignal | undefined
+  readonly landing: Promise<Landing>
+}
+
+/** What is needed to begin one. */
+export type Takeoff = {
+  readonly key: string
+  readonly variant: string
+  readonly began: number
+  /** May later readers wait for it too? */
+  readonly joinable: boolean
+  readonly leader: AbortSignal | undefined
+  readonly run: (flight: Flight) => Promise<Landing>
+}
+
+export type Flights = {
+  find(key: string, variant: string): Flight | undefined
+  /** The one who begins it is its leader and waits for it too; a flight in the background has nobody who could leave. */
+  begin(takeoff: Takeoff): Flight
+  /** Waits as one of many; rejects with `client_gone` when the signal is aborted. */
+  wait(flight: Flight, signal: AbortSignal): Promise<Landing>
+  /** No later reader joins any flight of the key; those who wait still get its answer. */
+  cut(key: string): number
+  abortAll(): void
+}
+
+type Running = { readonly flight: Flight; readonly controller: AbortController; waiters: number }
+
+export const createFlights = (): Flights => {
+  const joinable = new Map<string, Running[]>()
+  const running = new Map<Flight, Running>()
+  let order = 0
+
+  const close = (entry: Running): void => {
+    const { key } = entry.flight
+    const left = (joinable.get(key) ?? []).filter((other) => other !== entry)
+    if (left.length === 0) joinable.delete(key)
+    else joinable.set(key, left)
+  }
+  const begin = (takeoff: Takeoff): Flight => {
+    const controller = new AbortController()
+    order += 1
+    const { promise, resolve } = withResolvers()
+    const flight: Flight = {
+      key: takeoff.key,
+      variant: takeoff.variant,
+      began: takeoff.began,
+      order,
+      signal: controller.signal,
+      leader: takeoff.leader,
+      landing: promise,
+    }
+    const entry: Running = { flight, controller, waiters: 0 }
+    running.set(flight, entry)
+    if (takeoff.joinable) joinable.set(flight.key, [...(joinable.get(flight.key) ?? []), entry])
+    void takeoff
+      .run(flight)
+      .catch((error: unknown): Landing => ({ kind: 'failed', error }))
+      .then((landing) => {
+        close(entry)
+        running.delete(flight)
+        if (landing.kind === 'own' && takeoff.leader?.aborted !== false) discard(landing.response.content)
+        resolve(landing)
+      })
+    return flight
+  }
+  const leave = (flight: Flight): void => {
+    const entry = running.get(flight)
+    if (entry === undefined) return
+    entry.waiters -= 1
+    if (entry.waiters > 0) return
+    close(entry)
+    entry.controller.abort(new GatewayError('client_gone'))
+  }
+  const wait = (flight: Flight, signal: AbortSignal): Promise<Landing> => {
+    const entry = running.get(flight)
+    if (entry !== undefined) entry.waiters += 1
+    return new Promise((resolve, reject) => {
+      const gone = (): void => {
+        leave(flight)
+        reject(new GatewayError('client_gone', { cause: signal.reason }))
+      }
+      if (signal.aborted) return gone()
+      signal.addEventListener('abort', gone, { once: true })
+      void flight.landing.then((landing) => {
+        signal.removeEventListener('abort', gone)
+        // A landing and an abort in the same turn: nobody is left to take a stream over.
+        if (signal.aborted) reject(new GatewayError('client_gone', { cause: signal.reason }))
+        else resolve(landing)
+      })
+    })
+  }
+  return {
+    find: (key, variant) =>
+      (joinable.get(key) ?? []).find((entry) => entry.flight.variant === variant)?.flight,
+    begin,
+    wait,
+    cut: (key) => {
+      const count = joinable.get(key)?.length ?? 0
+      joinable.delete(key)
+      return count
+    },
+    abortAll: () => {
+      for (const { controller } of running.values()) controller.abort(new GatewayError('shutting_down'))
+      joinable.clear()
+    },
+  }
+}
+
+const withResolvers = (): { promise: Promise<Landing>; resolve: (landing: Landing) => void } => {
+  let resolve: (landing: Landing) => void = () => undefined
+  const promise = new Promise<Landing>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}

@@ -1,0 +1,118 @@
+import type { Clock } from '../clock.ts'
+import { currentAgeMs } from './age.ts'
+import { partsOfKey, targetKey } from './cache-key.ts'
+import type { CacheEvent } from './events.ts'
+import type { Flights } from './flights.ts'
+import type { MemoryStore } from './memory-store.ts'
+import type { StoredResponse } from './stored-response.ts'
+import type { TagLog } from './tag-log.ts'
+
+/** What an operator wants gone. */
+export type PurgeSelector =
+  /** All variants of one target, in all partitions. */
+  | { readonly kind: 'target'; readonly service: string; readonly target: string }
+  | { readonly kind: 'tag'; readonly tag: string }
+  | { readonly kind: 'prefix'; readonly service: string; readonly prefix: string }
+  | { readonly kind: 'all' }
+
+export type Purge = {
+  readonly selector: PurgeSelector
+  /** `soft` marks stale: still served while it is fetched anew or when the upstream fails, where that is allowed. */
+  readonly mode: 'hard' | 'soft'
+  /** Only counts. */
+  readonly dryRun: boolean
+}
+
+export type InvalidationOptions = {
+  readonly store: MemoryStore
+  readonly log: TagLog
+  readonly flights: Flights
+  readonly clock: Clock
+  readonly report: (event: CacheEvent) => void
+}
+
+export type Invalidation = {
+  invalidate(tags: readonly string[]): number
+  invalidateTargets(service: string, targets: readonly string[]): number
+  purge(purge: Purge): number
+}
+
+export const createInvalidation = (options: InvalidationOptions): Invalidation => {
+  const { store, log, flights, clock, report } = options
+
+  const keysOf = (tags: readonly string[]): ReadonlySet<string> =>
+    new Set(tags.flatMap((tag) => store.keysTagged(tag)))
+
+  const drop = (keys: Iterable<string>, by: 'write' | 'purge'): number => {
+    let entries = 0
+    let cut = 0
+    for (const key of keys) {
+      entries += store.delete(key)
+      cut += flights.cut(key)
+    }
+    report({ kind: 'invalidated', by, entries, cut })
+    return entries
+  }
+
+  /** Written down first: a forward that lands from here on must not bring the old state back. */
+  const invalidate = (tags: readonly string[]): number => {
+    if (tags.length === 0) return 0
+    log.note(tags)
+    return drop(keysOf(tags), 'write')
+  }
+
+  const select = (selector: PurgeSelector): readonly string[] => {
+    switch (selector.kind) {
+      case 'target':
+        return store.keysTagged(targetKey(selector.service, selector.target))
+      case 'tag':
+        return store.keysTagged(selector.tag)
+      case 'prefix':
+        return [...store.keys()].filter((key) => {
+          const { service, target } = partsOfKey(key)
+          return service === selector.service && target.startsWith(selector.prefix)
+        })
+      case 'all':
+        return [...store.keys()]
+    }
+  }
+
+  const note = (selector: PurgeSelector): void => {
+    if (selector.kind === 'target') log.note([targetKey(selector.service, selector.target)])
+    else if (selector.kind === 'tag') log.note([selector.tag])
+    // No tag stands for what a prefix covers: every forward under way is in doubt.
+    else log.noteAll()
+  }
+
+  const soften = (keys: readonly string[]): number => {
+    const at = { now: clock.now(), monotonic: clock.monotonic() }
+    let entries = 0
+    for (const key of keys) {
+      const variants = store.peek(key)
+      entries += variants.length
+      store.replace(
+        key,
+        variants.map((stored) => staleFrom(stored, currentAgeMs(stored.initialAgeMs, stored.received, at))),
+      )
+      flights.cut(key)
+    }
+    report({ kind: 'invalidated', by: 'purge', entries, cut: 0 })
+    return entries
+  }
+
+  return {
+    invalidate,
+    invalidateTargets: (service, targets) => invalidate(targets.map((target) => targetKey(service, target))),
+    purge: ({ selector, mode, dryRun }) => {
+      const keys = select(selector)
+      if (dryRun) return keys.reduce((sum, key) => sum + store.peek(key).length, 0)
+      note(selector)
+      return mode === 'hard' ? drop(keys, 'purge') : soften(keys)
+    },
+  }
+}
+
+const staleFrom = (stored: StoredResponse, ageMs: number): StoredResponse => ({
+  ...stored,
+  lifetimeMs: Math.min(stored.lifetimeMs, ageMs),
+})

@@ -1,0 +1,22 @@
+import type { FieldLines } from '../http/fields.ts'
+import type { GatewayResponse } from '../http/message.ts'
+import type { NoStoreReason } from './storability.ts'
+import type { StoredResponse } from './stored-response.ts'
+
+/** What became of a forward. */
+export type Landing =
+  /** Complete and fit for everybody who asked for the same; `notKept` says why it is not kept for later readers. */
+  | {
+      readonly kind: 'shared'
+      readonly stored: StoredResponse
+      readonly upstreamStatus: number
+      /** Lines for the reader who asked alone: on a miss Age passes unchanged. */
+      readonly ownFields: FieldLines
+      readonly notKept: NoStoreReason | undefined
+      readonly validated: boolean
+    }
+  /** For the reader who asked, and for nobody else. */
+  | { readonly kind: 'own'; readonly response: GatewayResponse; readonly reason: NoStoreReason }
+  /** A server error, complete and private to nobody: those who waited share it rather than all ask a failing upstream again. */
+  | { readonly kind: 'server-error'; readonly stored: StoredResponse }
+  | { readonly kind: 'failed'; readonly error: unknown }

@@ -1,0 +1,63 @@
+import { Readable } from 'node:stream'
+import { GatewayError } from '../errors.ts'
+import { fieldValue } from '../http/fields.ts'
+import type { GatewayResponse } from '../http/message.ts'
+
+/** A response's content in one piece, or, where it is longer than allowed, still to be streamed. */
+export type ReadContent =
+  | { readonly kind: 'complete'; readonly content: Buffer }
+  | { readonly kind: 'too-large'; readonly content: Buffer | Readable }
+
+const empty = Buffer.alloc(0)
+
+const declaredLength = (response: GatewayResponse): number | undefined => {
+  const value = fieldValue(response.fields, 'content-length')
+  return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined
+}
+
+/** What was read, then what is left of the stream; an error in it reaches the reader. */
+async function* resumed(chunks: readonly Buffer[], rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  let done = false
+  try {
+    yield* chunks
+    for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value
+    done = true
+  } finally {
+    if (!done) await rest.return?.()
+  }
+}
+
+/** The whole content as a stream again; its source ends with it even if nothing is ever read. */
+const resume = (chunks: readonly Buffer[], rest: AsyncIterator<Buffer>, source: Readable): Readable =>
+  Readable.from(resumed(chunks, rest), { objectMode: false }).on('close', () => source.destroy())
+
+/** One allocation of its own, not a slice of the pool. */
+const joined = (chunks: readonly Buffer[], length: number): Buffer => {
+  const content = Buffer.allocUnsafeSlow(length)
+  let at = 0
+  for (const chunk of chunks) at += chunk.copy(content, at)
+  return content
+}
+
+/** Rejects when the content breaks off or contradicts its length (RFC 9112 §8): an incomplete content is never kept. */
+export const readContent = async (response: GatewayResponse, maxBytes: number): Promise<ReadContent> => {
+  const { content } = response
+  const declared = declaredLength(response)
+  if (content === undefined) return { kind: 'complete', content: empty }
+  if (declared !== undefined && declared > maxBytes) return { kind: 'too-large', content }
+  if (Buffer.isBuffer(content)) {
+    return content.length > maxBytes ? { kind: 'too-large', content } : { kind: 'complete', content }
+  }
+  const chunks: Buffer[] = []
+  let length = 0
+  const iterator: AsyncIterator<Buffer> = content[Symbol.asyncIterator]()
+  for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) {
+    chunks.push(next.value)
+    length += next.value.length
+    if (length > maxBytes) return { kind: 'too-large', content: resume(chunks, iterator, content) }
+  }
+  if (declared !== undefined && declared !== length) {
+    throw new GatewayError('upstream_broken', { detail: 'content is shorter than its length' })
+  }
+  return { kind: 'complete', content: joined(chunks, length) }
+}

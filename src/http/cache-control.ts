@@ -1,0 +1,81 @@
+/** Directives of a Cache-Control field (RFC 9111 §5.2): lower-case name to argument, undefined without one. */
+export type Directives = ReadonlyMap<string, string | undefined>
+
+/** RFC 9111 §1.2.2: an overflowing delta-seconds counts as 2^31. */
+const longestSeconds = 2_147_483_648
+
+type Member = { readonly name: string; readonly argument: string | undefined; readonly end: number }
+
+/** A quoted-string from its opening quote on; a missing closing quote ends with the value. */
+const readQuoted = (value: string, start: number): { readonly text: string; readonly end: number } => {
+  let text = ''
+  let i = start + 1
+  while (i < value.length && value[i] !== '"') {
+    if (value[i] === '\\' && i + 1 < value.length) i += 1
+    text += value[i]
+    i += 1
+  }
+  return { text, end: i + 1 }
+}
+
+const endOfMember = (value: string, start: number): number => {
+  const comma = value.indexOf(',', start)
+  return comma === -1 ? value.length : comma
+}
+
+const readMember = (value: string, start: number): Member => {
+  let i = start
+  while (i < value.length && value[i] !== ',' && value[i] !== '=') i += 1
+  const rawName = value.slice(start, i)
+  const name = rawName.trim().toLowerCase()
+  if (value[i] !== '=') return { name, argument: undefined, end: i }
+  // Space around `=` is not in the grammar: it stays in the argument, which makes a number invalid.
+  const gap = rawName.trimEnd() === rawName ? '' : ' '
+  if (value[i + 1] === '"') {
+    const quoted = readQuoted(value, i + 1)
+    const end = endOfMember(value, quoted.end)
+    const rest = value.slice(quoted.end, end).trim()
+    return { name, argument: gap + quoted.text + rest, end }
+  }
+  const end = endOfMember(value, i + 1)
+  return { name, argument: gap + value.slice(i + 1, end).trimEnd(), end }
+}
+
+/** For no-cache and private, which may name fields: without an argument they mean the whole response, and that wins. */
+const mergeQualified = (known: string | undefined, added: string | undefined): string | undefined =>
+  known === undefined || added === undefined ? undefined : `${known},${added}`
+
+/** Reads any text without failing; a repeated directive keeps its first argument (RFC 9111 §4.2.1). */
+export const parseCacheControl = (value: string | undefined): Directives => {
+  const directives = new Map<string, string | undefined>()
+  if (value === undefined) return directives
+  let i = 0
+  while (i < value.length) {
+    const { name, argument, end } = readMember(value, i)
+    i = end + 1
+    if (name === '') continue
+    if (!directives.has(name)) directives.set(name, argument)
+    else if (name === 'no-cache' || name === 'private') {
+      directives.set(name, mergeQualified(directives.get(name), argument))
+    }
+  }
+  return directives
+}
+
+/** Argument in seconds: undefined when the directive is absent, `invalid` when it is not a non-negative integer. */
+export const deltaSeconds = (directives: Directives, name: string): number | 'invalid' | undefined => {
+  if (!directives.has(name)) return undefined
+  return nonNegativeInteger(directives.get(name)) ?? 'invalid'
+}
+
+/** A delta-seconds value (RFC 9111 §1.2.2), or undefined. */
+export const nonNegativeInteger = (text: string | undefined): number | undefined =>
+  text !== undefined && /^\d+$/.test(text) ? Math.min(Number(text), longestSeconds) : undefined
+
+/** Field names that qualify no-cache or private, lower case; undefined when the directive is absent or unqualified. */
+export const qualifiedFields = (directives: Directives, name: string): readonly string[] | undefined => {
+  const argument = directives.get(name)
+  if (argument === undefined) return undefined
+  const names = argument.split(',').map((part) => part.trim().toLowerCase())
+  return names.filter((part) => part !== '')
+}

@@ -1,0 +1,150 @@
+/**
+ * Structured field values (RFC 9651), as far as the gateway reads them: dictionaries (targeted cache fields, RFC 9213)
+ * and lists (Cache-Groups, RFC 9875). Anything that does not parse as a whole counts as absent.
+ */
+export type BareItem =
+  | { readonly type: 'integer' | 'decimal' | 'date'; readonly value: number }
+  | { readonly type: 'string' | 'token' | 'binary' | 'display'; readonly value: string }
+  | { readonly type: 'boolean'; readonly value: boolean }
+
+/** One member: an item or an inner list. Parameters are checked for syntax and then dropped. */
+export type Member =
+  | { readonly kind: 'item'; readonly item: BareItem }
+  | { readonly kind: 'inner-list'; readonly items: readonly BareItem[] }
+
+type Cursor = { readonly text: string; at: number }
+
+class NotStructured extends Error {}
+
+const fail = (): never => {
+  throw new NotStructured()
+}
+
+const skipSpaces = (cursor: Cursor): void => {
+  while (cursor.text[cursor.at] === ' ') cursor.at += 1
+}
+
+const skipOptionalWhitespace = (cursor: Cursor): void => {
+  while (cursor.text[cursor.at] === ' ' || cursor.text[cursor.at] === '\t') cursor.at += 1
+}
+
+/** Sticky patterns without nested repetition: each is linear. */
+const take = (cursor: Cursor, pattern: RegExp): string | undefined => {
+  pattern.lastIndex = cursor.at
+  const found = pattern.exec(cursor.text)?.[0]
+  if (found !== undefined) cursor.at += found.length
+  return found
+}
+
+const readNumber = (cursor: Cursor): BareItem => {
+  const text = take(cursor, /-?\d{1,15}(?:\.\d{1,3})?/y) ?? fail()
+  // Sixteen digits, or a decimal with more than twelve before the point, are errors and not roundings (§4.2.4).
+  if (/[\d.]/.test(cursor.text[cursor.at] ?? '')) fail()
+  if (!text.includes('.')) return { type: 'integer', value: Number(text) }
+  if (text.replace('-', '').indexOf('.') > 12) fail()
+  return { type: 'decimal', value: Number(text) }
+}
+
+const readString = (cursor: Cursor): BareItem => {
+  const quoted = take(cursor, /"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"/y) ?? fail()
+  return { type: 'string', value: quoted.slice(1, -1).replace(/\\(["\\])/g, '$1') }
+}
+
+const readBareItem = (cursor: Cursor): BareItem => {
+  const first = cursor.text[cursor.at] ?? ''
+  if (first === '"') return readString(cursor)
+  if (/[-\d]/.test(first)) return readNumber(cursor)
+  if (/[A-Za-z*]/.test(first)) {
+    return { type: 'token', value: take(cursor, /[A-Za-z*][-A-Za-z0-9!#$%&'*+.^_`|~:/]*/y) ?? fail() }
+  }
+  if (first === '?') return { type: 'boolean', value: (take(cursor, /\?[01]/y) ?? fail()) === '?1' }
+  if (first === ':') return { type: 'binary', value: take(cursor, /:[A-Za-z0-9+/=]*:/y) ?? fail() }
+  if (first === '%')
+    return {
+      type: 'display',
+      value: take(cursor, /%"(?:[\x20\x21\x23-\x24\x26-\x7e]|%[0-9a-f]{2})*"/y) ?? fail(),
+    }
+  if (first === '@') {
+    cursor.at += 1
+    const date = readNumber(cursor)
+    return date.type === 'integer' ? { type: 'date', value: date.value } : fail()
+  }
+  return fail()
+}
+
+const readKey = (cursor: Cursor): string => take(cursor, /[a-z*][-a-z0-9_.*]*/y) ?? fail()
+
+const skipParameters = (cursor: Cursor): void => {
+  while (cursor.text[cursor.at] === ';') {
+    cursor.at += 1
+    skipSpaces(cursor)
+    readKey(cursor)
+    if (cursor.text[cursor.at] === '=') {
+      cursor.at += 1
+      readBareItem(cursor)
+    }
+  }
+}
+
+const readInnerList = (cursor: Cursor): Member => {
+  cursor.at += 1
+  const items: BareItem[] = []
+  for (;;) {
+    skipSpaces(cursor)
+    if (cursor.text[cursor.at] === ')') break
+    items.push(readBareItem(cursor))
+    skipParameters(cursor)
+    if (!/[ )]/.test(cursor.text[cursor.at] ?? '')) fail()
+  }
+  cursor.at += 1
+  skipParameters(cursor)
+  return { kind: 'inner-list', items }
+}
+
+const readMember = (cursor: Cursor): Member => {
+  if (cursor.text[cursor.at] === '(') return readInnerList(cursor)
+  const item = readBareItem(cursor)
+  skipParameters(cursor)
+  return { kind: 'item', item }
+}
+
+const readDictionaryMember = (cursor: Cursor): readonly [string, Member] => {
+  const key = readKey(cursor)
+  if (cursor.text[cursor.at] === '=') {
+    cursor.at += 1
+    return [key, readMember(cursor)]
+  }
+  skipParameters(cursor)
+  return [key, { kind: 'item', item: { type: 'boolean', value: true } }]
+}
+
+/** Members separated by commas; a trailing comma is an error (§4.2.1, §4.2.2). */
+const readMembers = <T>(text: string, readOne: (cursor: Cursor) => T): readonly T[] | undefined => {
+  const cursor: Cursor = { text, at: 0 }
+  const members: T[] = []
+  try {
+    skipSpaces(cursor)
+    while (cursor.at < text.length) {
+      members.push(readOne(cursor))
+      skipOptionalWhitespace(cursor)
+      if (cursor.at >= text.length) return members
+      if (text[cursor.at] !== ',') fail()
+      cursor.at += 1
+      skipOptionalWhitespace(cursor)
+      if (cursor.at >= text.length) fail()
+    }
+    return members
+  } catch (error) {
+    if (error instanceof NotStructured) return undefined
+    throw error
+  }
+}
+
+/** A dictionary, or undefined when the text is not one; the last of equal keys wins. */
+export const parseDictionary = (text: string): ReadonlyMap<string, Member> | undefined => {
+  const members = readMembers(text, readDictionaryMember)
+  return members === undefined ? undefined : new Map(members)
+}
+
+/** A list, or undefined when the text is not one. */
+export const parseList = (text: string): readonly Member[] | undefined => readMembers(text, readMember)

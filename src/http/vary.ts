@@ -1,0 +1,51 @@
+import { type FieldLines, fieldValues, type RequestFields, requestField } from './fields.ts'
+
+/** What a response says its selection depends on (RFC 9110 §12.5.5): lower-case field names in order, or anything at all. */
+export type Vary = { readonly kind: 'fields'; readonly names: readonly string[] } | { readonly kind: 'any' }
+
+const nothing: Vary = { kind: 'fields', names: [] }
+
+/** Reads all Vary lines; a `*` among other members counts (RFC 9110 §12.5.5), names are sorted and unique. */
+export const parseVary = (fields: FieldLines): Vary => {
+  const lines = fieldValues(fields, 'vary')
+  if (lines.length === 0) return nothing
+  const names = lines.flatMap((line) => line.split(',')).map((name) => name.trim().toLowerCase())
+  if (names.includes('*')) return { kind: 'any' }
+  return { kind: 'fields', names: [...new Set(names.filter((name) => name !== ''))].sort() }
+}
+
+/** Fields whose members may be reordered and respaced without a change of meaning (RFC 9111 §4.1). */
+const reorderable: ReadonlySet<string> = new Set(['accept-encoding', 'accept-language'])
+
+const normalMember = (member: string): string =>
+  member
+    .split(';')
+    .map((part) => part.trim().toLowerCase())
+    .join(';')
+
+const normalValue = (name: string, value: string): string =>
+  reorderable.has(name)
+    ? value
+        .split(',')
+        .map(normalMember)
+        .filter((member) => member !== '')
+        .sort()
+        .join(',')
+    : value.trim()
+
+/**
+ * The secondary key of a request under the given field names. Injective: lengths go before values,
+ * and a missing field differs from an empty one.
+ */
+export const varyKey = (names: readonly string[], fields: RequestFields): string => {
+  let key = ''
+  for (const name of names) {
+    const value = requestField(fields, name)
+    if (value === undefined) key += '-;'
+    else {
+      const normal = normalValue(name, value)
+      key += `${normal.length}:${normal};`
+    }
+  }
+  return key
+}

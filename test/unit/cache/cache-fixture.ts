@@ -1,0 +1,128 @@
+import { type Cache, createCache } from '../../../src/cache/cache.ts'
+import { cacheKey } from '../../../src/cache/cache-key.ts'
+import type { CacheRead, Forward } from '../../../src/cache/cache-read.ts'
+import type { CacheEvent } from '../../../src/cache/events.ts'
+import type { CachePolicy, CacheRule } from '../../../src/cache/policy.ts'
+import type { CacheAnswer } from '../../../src/cache/reader-answer.ts'
+import type { Clock } from '../../../src/clock.ts'
+import { fieldValue } from '../../../src/http/fields.ts'
+import type { GatewayResponse } from '../../../src/http/message.ts'
+
+/** A clock that stands still until it is told to move. */
+export type ManualClock = Clock & { advance(milliseconds: number): void; setWall(milliseconds: number): void }
+
+export const startOfTest = Date.UTC(2026, 0, 1)
+
+export const manualClock = (): ManualClock => {
+  let wall = startOfTest
+  let monotonic = 1000
+  return {
+    now: () => wall,
+    monotonic: () => monotonic,
+    advance: (milliseconds) => {
+      wall += milliseconds
+      monotonic += milliseconds
+    },
+    setWall: (milliseconds) => {
+      wall = milliseconds
+    },
+  }
+}
+
+export const rule = (changes: Partial<CacheRule> = {}): CacheRule => ({
+  ttlMs: 60_000,
+  staleWhileRevalidateMs: 0,
+  staleIfErrorMs: 0,
+  override: false,
+  negativeTtlMs: 0,
+  scope: 'public',
+  ...changes,
+})
+
+export const safePolicy = (changes: Partial<CacheRule> = {}): CachePolicy => ({
+  profile: 'safe',
+  rule: rule(changes),
+})
+
+export const rfcPolicy: CachePolicy = { profile: 'rfc-shared-cache', rule: undefined }
+
+/** A response as an upstream gives it; fields as a flat list. */
+export const response = (text: string, fields: readonly string[] = [], status = 200): GatewayResponse => ({
+  kind: 'response',
+  status,
+  fields,
+  content: Buffer.from(text),
+})
+
+export type ReadOptions = Partial<Omit<CacheRead, 'tags'>> & {
+  readonly target?: string
+  readonly tags?: readonly string[] | CacheRead['tags']
+}
+
+export const readOf = (options: ReadOptions = {}): CacheRead => {
+  const { target = '/a', tags = [], ...given } = options
+  return {
+    service: 'site',
+    key: cacheKey({ service: 'site', target, dialect: '', partition: given.partition ?? 'public' }),
+    partition: 'public',
+    method: 'GET',
+    fields: {},
+    policy: safePolicy(),
+    tags: typeof tags === 'function' ? tags : () => tags,
+    signal: new AbortController().signal,
+    ...given,
+  }
+}
+
+/** One forward that waits for the test to answer it. */
+export type PendingForward = {
+  readonly fields: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
+  answer(response: GatewayResponse): void
+  fail(error: unknown): void
+}
+
+/** An upstream whose every answer the test gives itself. */
+export const scriptedForward = (): { readonly forward: Forward; readonly calls: PendingForward[] } => {
+  const calls: PendingForward[] = []
+  const forward: Forward = ({ fields, signal }) =>
+    new Promise((answer, fail) => {
+      signal.addEventListener('abort', () => fail(signal.reason), { once: true })
+      calls.push({ fields, signal, answer, fail })
+    })
+  return { forward, calls }
+}
+
+export type Harness = {
+  readonly cache: Cache
+  readonly clock: ManualClock
+  readonly events: CacheEvent[]
+}
+
+export const harness = (limits: { maxBytes?: number; maxEntryBytes?: number } = {}): Harness => {
+  const clock = manualClock()
+  const events: CacheEvent[] = []
+  const cache = createCache({
+    maxBytes: limits.maxBytes ?? 1_000_000,
+    maxEntryBytes: limits.maxEntryBytes ?? 100_000,
+    clock,
+    report: (event) => events.push(event),
+  })
+  return { cache, clock, events }
+}
+
+export const textOf = async (answer: GatewayResponse): Promise<string> => {
+  if (answer.content === undefined) return ''
+  if (Buffer.isBuffer(answer.content)) return answer.content.toString()
+  const chunks: Buffer[] = []
+  for await (const chunk of answer.content) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}
+
+export const cacheStatusOf = (answer: CacheAnswer): string | undefined =>
+  fieldValue(answer.fields, 'cache-status')
+
+/** Lets everything that can run without new input run. */
+export const settle = async (): Promise<void> => {
+  for (let i = 0; i < 5; i += 1) await new Promise((done) => setImmediate(done))
+}

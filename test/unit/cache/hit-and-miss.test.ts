@@ -1,0 +1,150 @@
+import { expect, test } from 'vitest'
+import { fieldValue } from '../../../src/http/fields.ts'
+import { cacheStatusOf, harness, readOf, response, rfcPolicy, safePolicy, textOf } from './cache-fixture.ts'
+
+test('a miss is stored and the next read is a hit, given at once', async () => {
+  const { cache, clock } = harness()
+  let forwards = 0
+  const forward = async () => {
+    forwards += 1
+    return response('one', ['Content-Type', 'text/plain', 'Transfer-Encoding', 'chunked'])
+  }
+  const miss = await cache.answer(readOf(), forward)
+  expect(miss.outcome).toBe('miss')
+  expect(cacheStatusOf(miss)).toBe('trellis; fwd=uri-miss; fwd-status=200; ttl=60; stored')
+  expect(fieldValue(miss.fields, 'age')).toBeUndefined()
+  clock.advance(12_000)
+  const hit = cache.answer(readOf(), forward)
+  expect(hit).not.toBeInstanceOf(Promise)
+  const answer = await hit
+  expect(await textOf(answer)).toBe('one')
+  expect(answer.outcome).toBe('hit')
+  expect(cacheStatusOf(answer)).toBe('trellis; hit; ttl=48')
+  expect(fieldValue(answer.fields, 'age')).toBe('12')
+  expect(fieldValue(answer.fields, 'content-length')).toBe('3')
+  expect(fieldValue(answer.fields, 'transfer-encoding')).toBeUndefined()
+  expect(forwards).toBe(1)
+})
+
+test('a stored response is not used past its ttl', async () => {
+  const { cache, clock } = harness()
+  let version = 0
+  const forward = async () => response(`v${++version}`)
+  await cache.answer(readOf(), forward)
+  clock.advance(59_999)
+  expect(await textOf(await cache.answer(readOf(), forward))).toBe('v1')
+  clock.advance(1)
+  const again = await cache.answer(readOf(), forward)
+  expect(await textOf(again)).toBe('v2')
+  expect(cacheStatusOf(again)).toBe('trellis; fwd=stale; fwd-status=200; ttl=60; stored')
+})
+
+test('a response without an entity tag gets a strong one, and the client that has it gets 304', async () => {
+  const { cache } = harness()
+  const forward = async () => response('one', ['Content-Type', 'text/plain'])
+  const first = await cache.answer(readOf(), forward)
+  const tag = fieldValue(first.fields, 'etag') ?? ''
+  expect(tag).toMatch(/^"[\w-]{24}"$/)
+  const second = await cache.answer(readOf({ fields: { 'if-none-match': tag } }), forward)
+  expect(second.status).toBe(304)
+  expect(second.content).toBeUndefined()
+  expect(fieldValue(second.fields, 'etag')).toBe(tag)
+  expect(fieldValue(second.fields, 'content-length')).toBeUndefined()
+})
+
+test('HEAD is answered from a stored GET, without content and with its length', async () => {
+  const { cache } = harness()
+  const forward = async () => response('one')
+  await cache.answer(readOf(), forward)
+  const head = await cache.answer(readOf({ method: 'HEAD' }), forward)
+  expect(head.outcome).toBe('hit')
+  expect(head.content).toBeUndefined()
+  expect(fieldValue(head.fields, 'content-length')).toBe('3')
+})
+
+test('the answer to a HEAD is not kept', async () => {
+  const { cache } = harness()
+  const forward = async () => ({ ...response(''), content: undefined })
+  const head = await cache.answer(readOf({ method: 'HEAD' }), forward)
+  expect(cacheStatusOf(head)).toBe('trellis; fwd=uri-miss; fwd-status=200; detail=method')
+  expect(cache.stats().entries).toBe(0)
+})
+
+test.each([
+  ['private', ['Cache-Control', 'private, max-age=60'], 'private'],
+  ['no-store', ['Cache-Control', 'no-store'], 'no-store'],
+  ['Set-Cookie', ['Set-Cookie', 'a=b'], 'set-cookie'],
+  ['a new nonce', ['X-WP-Nonce', 'abc'], 'nonce'],
+  ['Vary: *', ['Vary', 'Accept, *'], 'vary-any'],
+])('%s is never kept', async (_, fields, reason) => {
+  const { cache } = harness()
+  const answer = await cache.answer(readOf(), async () => response('mine', fields))
+  expect(cacheStatusOf(answer)).toBe(`trellis; fwd=uri-miss; fwd-status=200; detail=${reason}`)
+  expect(cache.stats()).toEqual({ entries: 0, bytes: 0, tags: 0 })
+})
+
+test.each([
+  [404, 0, false],
+  [404, 1000, true],
+  [410, 1000, true],
+  [400, 1000, false],
+  [401, 1000, false],
+  [413, 1000, false],
+  [500, 1000, false],
+])('status %i under a negative ttl of %i ms: kept %s', async (status, negativeTtlMs, kept) => {
+  const { cache } = harness()
+  const policy = safePolicy({ negativeTtlMs })
+  await cache.answer(readOf({ policy }), async () => response('no', [], status))
+  expect(cache.stats().entries).toBe(kept ? 1 : 0)
+})
+
+test('variants are kept apart by the selecting fields', async () => {
+  const { cache } = harness()
+  const asking = (language: string) => readOf({ fields: { 'accept-language': language } })
+  const forward = (text: string) => async () => response(text, ['Vary', 'Accept-Language'])
+  await cache.answer(asking('de'), forward('Hallo'))
+  const miss = await cache.answer(asking('en'), forward('Hello'))
+  expect(cacheStatusOf(miss)).toContain('fwd=vary-miss')
+  const never = async () => response('wrong')
+  expect(await textOf(await cache.answer(asking('de'), never))).toBe('Hallo')
+  expect(await textOf(await cache.answer(asking('EN'), never))).toBe('Hello')
+})
+
+test('a stale response is validated with its own validators, and a 304 updates its fields', async () => {
+  const { cache, clock } = harness()
+  const policy = rfcPolicy
+  const lastModified = 'Wed, 01 Jan 2025 00:00:00 GMT'
+  const first = response('one', [
+    'ETag',
+    '"a"',
+    'Last-Modified',
+    lastModified,
+    'Cache-Control',
+    'max-age=5',
+    'X',
+    '1',
+  ])
+  await cache.answer(readOf({ policy }), async () => first)
+  clock.advance(6000)
+  let asked: Readonly<Record<string, string>> = {}
+  const validated = await cache.answer(readOf({ policy }), async ({ fields }) => {
+    asked = fields
+    return { kind: 'response', status: 304, fields: ['ETag', '"a"', 'X', '2'], content: undefined }
+  })
+  expect(asked).toEqual({ 'if-none-match': '"a"', 'if-modified-since': lastModified })
+  expect(validated.outcome).toBe('revalidated')
+  expect(fieldValue(validated.fields, 'x')).toBe('2')
+  expect(await textOf(validated)).toBe('one')
+  const hit = await cache.answer(readOf({ policy }), async () => response('wrong'))
+  expect(hit.outcome).toBe('hit')
+  expect(fieldValue(hit.fields, 'x')).toBe('2')
+})
+
+test('a range is taken out of the stored response', async () => {
+  const { cache } = harness()
+  await cache.answer(readOf(), async () => response('0123456789'))
+  const part = await cache.answer(readOf({ fields: { range: 'bytes=2-4' } }), async () => response('wrong'))
+  expect(part.status).toBe(206)
+  expect(await textOf(part)).toBe('234')
+  expect(fieldValue(part.fields, 'content-range')).toBe('bytes 2-4/10')
+})

@@ -1,75 +1,99 @@
 import type { Validation, ValidationInput, Validator } from '../contracts/validation.ts'
 import { int64Of } from './int64.ts'
-import { readJson } from './json-content.ts'
 import { mediaTypeOf } from './media-type.ts'
-import { parsePhpQuery } from './php-query.ts'
-import { topLevelMembers } from './top-level-members.ts'
+import { decodeFormText, encodeQueryText } from './percent.ts'
+import { unreadable } from './php-array.ts'
+import { readPlant } from './plant-content.ts'
+import { type PlantFault, refusePlant } from './plant-errors.ts'
 import { trackingMatcher } from './tracking-parameters.ts'
 
-/** Bounds, and the names that the contract of the plant store leaves open. */
+/** Bounds, and the name that the contract of the plant store leaves open. */
 export type PlantsValidatorOptions = {
   readonly limits: { readonly queryParameters: number; readonly jsonDepth: number }
   /** Query parameter that bounds a list. */
   readonly limitParameter: string
   readonly unknownParameters: 'strip' | 'forward'
+  /** Names that are dropped in any case; a trailing `*` stands for any ending. */
   readonly trackingParameters: readonly string[]
 }
 
-type Refusal = Extract<Validation, { kind: 'invalid' }>
+type Pair = readonly [name: string, value: string]
 
-/** Why a plant request is refused: closed, because it labels metrics. */
-const refusals = {
-  invalid_json: [400, 'The content is not valid JSON.'],
-  not_an_object: [400, 'The content must be a JSON object.'],
-  repeated_member: [400, 'A member of the object is given more than once.'],
-  invalid_name: [400, 'name is required and must be a string.'],
-  invalid_id: [400, 'id is required and must be an integer of 64 bits in decimal digits.'],
-  invalid_tag: [400, 'tag must be a string.'],
-  invalid_path_id: [400, 'The id in the path must be an integer of 64 bits in decimal digits.'],
-  invalid_limit: [400, 'The limit must be an integer of at least 1.'],
-  too_many_parameters: [400, 'The query has more parameters than allowed.'],
-  unsupported_content_type: [415, 'The content type must be application/json.'],
-} as const satisfies Record<string, readonly [number, string]>
+const positive = /^0*([1-9]\d{0,15})$/
 
-const refuse = (code: keyof typeof refusals): Refusal => {
-  const [status, message] = refusals[code]
-  return { kind: 'invalid', status, code, body: { error: status, message } }
-}
-
-const byName = (a: readonly [string, string], b: readonly [string, string]): number => (a[0] < b[0] ? -1 : 1)
-
-const positiveDigits = /^\+?0*([1-9]\d{0,15})$/
-
-/** The list bound in its shortest form, or undefined. */
-const limitOf = (value: unknown): number | undefined => {
-  const digits = typeof value === 'string' ? positiveDigits.exec(value.trim())?.[1] : undefined
-  const limit = Number(digits ?? Number.NaN)
+/** The number that a bound spells; beyond 2^53 there is no such list. */
+const limitOf = (value: string): number | undefined => {
+  const limit = Number(positive.exec(value)?.[1])
   return Number.isSafeInteger(limit) ? limit : undefined
 }
 
-const parsedObject = (content: Buffer, maxDepth: number): Record<string, unknown> | Refusal => {
-  const reading = readJson(content, maxDepth)
-  if (reading.kind === 'refused') return refuse('invalid_json')
-  const { value } = reading
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuse('not_an_object')
-  return value as Record<string, unknown>
+const pairsOf = (query: string, maxParameters: number): readonly Pair[] | PlantFault => {
+  const raw = query.split('&').filter((part) => part !== '')
+  if (raw.length > maxParameters) return 'too_many_parameters'
+  const pairs: Pair[] = []
+  for (const part of raw) {
+    const equals = part.indexOf('=')
+    const name = decodeFormText(equals < 0 ? part : part.slice(0, equals))
+    const value = decodeFormText(equals < 0 ? '' : part.slice(equals + 1))
+    if (name === unreadable || value === unreadable) return 'unreadable_query'
+    pairs.push([name, value])
+  }
+  return pairs
 }
 
-const isRefusal = (value: object): value is Refusal => (value as { kind?: unknown }).kind === 'invalid' && 'body' in value
+const byName = (a: Pair, b: Pair): number => (a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0)
 
-/** A new plant. The id is read from the source text: beyond 2^53 a parsed number is another plant. */
-const readPlant = (content: Buffer, maxDepth: number): Refusal | Record<string, unknown> => {
-  const object = parsedObject(content, maxDepth)
-  if (isRefusal(object)) return object
-  const members = topLevelMembers(content.toString('utf8'))
-  // Readers differ on which of two equal names counts (RFC 8259 §4), so that one could check what another does not store.
-  if (new Set(members.map((member) => member.name)).size < members.length) return refuse('repeated_member')
-  const source = members.find((member) => member.name === 'id')?.source
-  const id = source === undefined ? undefined : int64Of(source)
-  const own = (name: string): unknown => (Object.hasOwn(object, name) ? object[name] : undefined)
-  if (typeof own('name') !== 'string') return refuse('invalid_name')
-  if (id === undefined) return refuse('invalid_id')
-  const tag = own('tag')
-  if (tag !== undefined && typeof tag !== 'string') return refuse('invalid_tag')
-  return { name: own('name'), id: String(id), ...(tag === undefined ? {} : { tag }) }
+const spell = (pairs: readonly Pair[]): string =>
+  [...pairs]
+    .sort(byName)
+    .map(([name, value]) => `${encodeQueryText(name)}=${encodeQueryText(value)}`)
+    .join('&')
+
+const readContent = (input: ValidationInput, maxDepth: number): Record<string, unknown> | PlantFault => {
+  if (input.method !== 'POST') return {}
+  if (mediaTypeOf(input.contentType) !== 'json') return 'unsupported_content_type'
+  const plant = readPlant(input.content ?? Buffer.alloc(0), maxDepth)
+  if (plant.kind === 'refused') return plant.fault
+  return { name: plant.name, id: plant.id, ...(plant.tag === undefined ? {} : { tag: plant.tag }) }
+}
+
+/** The list bound among the parameters; it may be given once at most. */
+const readLimit = (pairs: readonly Pair[], name: string): number | undefined | PlantFault => {
+  const [bound, second] = pairs.filter((pair) => pair[0] === name)
+  if (bound === undefined) return undefined
+  return (second === undefined ? limitOf(bound[1]) : undefined) ?? 'invalid_limit'
+}
+
+const readPathId = (pathParameters: ValidationInput['pathParameters']): string | undefined => {
+  const text = pathParameters['id']
+  if (text === undefined || int64Of(text) !== undefined) return text
+  return 'invalid_path_id'
+}
+
+/** Validates requests of the plant store. Arguments: `id` as decimal text (it has 64 bits), `name`, `tag`, and the list bound as a number. */
+export const createPlantsValidator = (options: PlantsValidatorOptions): Validator => {
+  const { limits, limitParameter } = options
+  const isTracking = trackingMatcher(options.trackingParameters)
+
+  const isKept = ([name]: Pair): boolean =>
+    name !== limitParameter && options.unknownParameters === 'forward' && !isTracking(name)
+
+  const validate = (input: ValidationInput): Validation => {
+    const pairs = pairsOf(input.query, limits.queryParameters)
+    if (typeof pairs === 'string') return refusePlant(pairs)
+    const typed = readContent(input, limits.jsonDepth)
+    if (typeof typed === 'string') return refusePlant(typed)
+    const id = readPathId(input.pathParameters)
+    if (id === 'invalid_path_id') return refusePlant(id)
+    // Only a list is bounded; elsewhere the parameter means nothing.
+    const isList = Object.hasOwn(input.endpoint.arguments, limitParameter)
+    const limit = isList ? readLimit(pairs, limitParameter) : undefined
+    if (typeof limit === 'string') return refusePlant(limit)
+    if (id !== undefined) typed['id'] = id
+    if (limit !== undefined) typed[limitParameter] = limit
+    const bound: readonly Pair[] = limit === undefined ? [] : [[limitParameter, String(limit)]]
+    return { kind: 'valid', query: spell([...pairs.filter(isKept), ...bound]), arguments: typed }
+  }
+
+  return { validate }
 }

@@ -41,7 +41,10 @@ export const topLevelMembers = (text: string): Member[] => {
     const endOfName = behindString(text, i)
     const colon = text.indexOf(':', endOfName)
     const end = behindValue(text, colon + 1)
-    members.push({ name: JSON.parse(text.slice(i, endOfName)) as string, source: text.slice(colon + 1, end).trim() })
+    members.push({
+      name: JSON.parse(text.slice(i, endOfName)) as string,
+      source: text.slice(colon + 1, end).trim(),
+    })
     i = end + 1
     if (text[end] === '}') return members
   }

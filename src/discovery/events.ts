@@ -13,6 +13,7 @@ export type IndexRefusal =
 export type RouteRefusal =
   | 'pattern-too-long'
   | 'pattern-unreadable'
+  | 'template-taken'
   | 'not-a-route'
   | 'no-methods'
   | 'too-many-arguments'

@@ -1,0 +1,118 @@
+import type { Clock } from '../clock.ts'
+import type { IndexRefusal } from './events.ts'
+
+/** The upstream's answer at its REST root. */
+export type IndexAnswer = { readonly status: number; readonly content: Buffer }
+
+/** How the source asks; all times in milliseconds. */
+export type IndexSourceOptions = {
+  readonly clock: Clock
+  readonly refreshMs: number
+  readonly timeoutMs: number
+  /** After a failure nobody's request asks again before this has passed. */
+  readonly retryAfterMs: number
+  fetchIndex(signal: AbortSignal): Promise<IndexAnswer>
+  /** Takes a complete answer in; says why when it is of no use. */
+  accept(content: Buffer, durationSeconds: number): 'accepted' | IndexRefusal
+  failed(reason: IndexRefusal, durationSeconds: number): void
+}
+
+/** Keeps an upstream's index up to date: one request at a time, on a timer and when asked. */
+export type IndexSource = {
+  /** Begins the first refresh and the timer, which does not keep the process alive. */
+  start(): void
+  /** What was accepted before is outdated: `ready` waits for an answer that was asked for after this moment. */
+  invalidate(): void
+  /** Whether nothing needs to be waited for. */
+  isReady(): boolean
+  /** Resolves, never rejects, after an attempt when one is due; at once otherwise. */
+  ready(): Promise<void>
+  /** Asks now. */
+  refresh(): Promise<void>
+  close(): Promise<void>
+}
+
+type Attempt = { readonly generation: number; readonly done: Promise<void> }
+
+/** Builds a source that has not asked yet. */
+export const createIndexSource = (options: IndexSourceOptions): IndexSource => {
+  const closing = new AbortController()
+  let generation = 0
+  let acceptedGeneration = -1
+  let inFlight: Attempt | undefined
+  let timer: NodeJS.Timeout | undefined
+  let lastFailureMs = Number.NEGATIVE_INFINITY
+
+  const schedule = (): void => {
+    clearTimeout(timer)
+    if (closing.signal.aborted) return
+    timer = setTimeout(() => void refresh(), options.refreshMs)
+    timer.unref()
+  }
+
+  const ask = async (): Promise<IndexAnswer | IndexRefusal> => {
+    const timeout = AbortSignal.timeout(options.timeoutMs)
+    try {
+      return await options.fetchIndex(AbortSignal.any([closing.signal, timeout]))
+    } catch {
+      return timeout.aborted ? 'timeout' : 'unreachable'
+    }
+  }
+
+  const attempt = async (begun: number): Promise<void> => {
+    if (closing.signal.aborted) return
+    const startedMs = options.clock.monotonic()
+    const answer = await ask()
+    if (closing.signal.aborted) return
+    const seconds = (options.clock.monotonic() - startedMs) / 1000
+    const outcome = judge(answer, seconds)
+    if (outcome === 'accepted') {
+      acceptedGeneration = begun
+      lastFailureMs = Number.NEGATIVE_INFINITY
+    } else {
+      lastFailureMs = options.clock.monotonic()
+      options.failed(outcome, seconds)
+    }
+  }
+
+  const judge = (answer: IndexAnswer | IndexRefusal, seconds: number): 'accepted' | IndexRefusal => {
+    if (typeof answer === 'string') return answer
+    return answer.status === 200 ? options.accept(answer.content, seconds) : 'status'
+  }
+
+  const refresh = (): Promise<void> => {
+    // An attempt that began before an invalidation may carry what was there before it, so it does not count.
+    if (inFlight?.generation === generation) return inFlight.done
+    const begun = generation
+    const before = inFlight?.done ?? Promise.resolve()
+    const done: Promise<void> = before
+      .then(() => attempt(begun))
+      .finally(() => {
+        if (inFlight?.done === done) inFlight = undefined
+        schedule()
+      })
+    inFlight = { generation: begun, done }
+    return done
+  }
+
+  const isReady = (): boolean => acceptedGeneration === generation
+  const mayAsk = (): boolean => options.clock.monotonic() - lastFailureMs >= options.retryAfterMs
+
+  return {
+    start: () => void refresh(),
+    invalidate: () => {
+      generation++
+    },
+    isReady,
+    ready: async () => {
+      if (isReady()) return
+      if (inFlight !== undefined || mayAsk()) await refresh()
+    },
+    refresh,
+    close: async () => {
+      clearTimeout(timer)
+      closing.abort()
+      await inFlight?.done
+    },
+  }
+}

@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+
+type Entry = {
+  version?: string
+  resolved?: string
+  link?: boolean
+  dependencies?: Record<string, string>
+  optionalDependencies?: Record<string, string>
+}
+
+const lock = JSON.parse(readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8')) as {
+  packages: Record<string, Entry>
+}
+const entries = Object.entries(lock.packages)
+
+/** Node's way of finding a package from inside another: the nearest node_modules upwards. */
+function isLocked(from: string, name: string): boolean {
+  for (let folder = from; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/node_modules/')))) {
+    if (lock.packages[`${folder === '' ? '' : `${folder}/`}node_modules/${name}`] !== undefined) return true
+    if (!folder.includes('/node_modules/')) return lock.packages[`node_modules/${name}`] !== undefined
+  }
+}
+
+// npm leaves out what the registry at hand does not carry for other platforms, and npm ci then refuses the whole file.
+test('every dependency of every package is locked, those of other platforms too', () => {
+  const missing = entries.flatMap(([path, entry]) =>
+    Object.keys({ ...entry.dependencies, ...entry.optionalDependencies })
+      .filter((name) => !isLocked(path, name))
+      .map((name) => `${path} needs ${name}`),
+  )
+  expect(entries.length).toBeGreaterThan(200)
+  expect(missing).toEqual([])
+})
+
+test('it names no registry', () => {
+  expect(entries.filter(([, entry]) => entry.resolved !== undefined && entry.link !== true)).toEqual([])
+})

@@ -1,0 +1,158 @@
+import type { RouteFinding } from '../../contracts/finding.ts'
+import type { Endpoint, Method, Row } from '../../contracts/row.ts'
+import type { Validation, ValidationInput } from '../../contracts/validation.ts'
+import { type RequestFields, requestField } from '../../http/fields.ts'
+import type { Answer, Call, Caller, Resource, Site } from './call.ts'
+import { filterFields } from './field-filter.ts'
+import { methodsOf } from './index-document.ts'
+import { SiteFault } from './site-fault.ts'
+
+/** A request to the site: from the wire, from a batch, or from the site itself when it embeds. */
+export type Incoming = {
+  readonly method: string
+  /** Relative to the REST root, with its leading slash. */
+  readonly path: string
+  readonly query: string
+  readonly fields: RequestFields
+  readonly content: Buffer
+  readonly caller: Caller
+}
+
+/** Runs requests against the rows. */
+export type Dispatcher = {
+  /** The row and endpoint that would answer, or undefined. */
+  match(method: string, path: string): Matched | undefined
+  /** The answer to be given instead of running it, or undefined when route and arguments are right. */
+  refusal(incoming: Incoming): Answer | undefined
+  answer(incoming: Incoming): Answer
+}
+
+/** What a dispatcher is made of. */
+export type DispatcherParts = {
+  readonly site: Site
+  readonly unlisted: readonly Row[]
+  find(method: string, path: string): RouteFinding
+  validate(input: ValidationInput): Validation
+  resourceOf(row: Row): Resource | undefined
+}
+
+type Matched = {
+  readonly row: Row
+  readonly endpoint: Endpoint
+  readonly pathParameters: Readonly<Record<string, string>>
+}
+
+const noRoute = new SiteFault(404, 'rest_no_route', 'No route was found matching the URL and request method.')
+
+const answerOf = (fault: SiteFault): Answer => ({ status: fault.status, headers: {}, body: fault.body })
+
+const caught = (run: () => Answer): Answer => {
+  try {
+    return run()
+  } catch (error) {
+    if (error instanceof SiteFault) return answerOf(error)
+    throw error
+  }
+}
+
+const asMethod = (method: string): string => (method === 'HEAD' ? 'GET' : method)
+
+/** The patterns of the unlisted rows are the demo's own and simple; they need no router. */
+const unlistedMatcher = (rows: readonly Row[]) => {
+  const compiled = rows.map((row) => ({
+    row,
+    pattern: new RegExp(`^${row.pattern.replaceAll('(?P<', '(?<')}$`, 'i'),
+  }))
+  return (method: string, path: string): Matched | undefined => {
+    if (path.length > 200) return undefined
+    for (const { row, pattern } of compiled) {
+      const match = pattern.exec(path)
+      const endpoint = row.endpoints.find((one) => one.methods.includes(asMethod(method) as Method))
+      if (match !== null && endpoint !== undefined)
+        return { row, endpoint, pathParameters: { ...match.groups } }
+    }
+    return undefined
+  }
+}
+
+const isJsonOrForm = (type: string): boolean => /json|x-www-form-urlencoded/i.test(type)
+
+const validationInput = (incoming: Incoming, matched: Matched): ValidationInput => {
+  const type = requestField(incoming.fields, 'content-type')
+  const method = asMethod(incoming.method)
+  const upload = matched.endpoint.acceptsUploads === true && !isJsonOrForm(type ?? '')
+  const unread = method === 'GET' || upload || incoming.content.length === 0
+  return {
+    ...matched,
+    method,
+    query: incoming.query,
+    contentType: type,
+    content: unread ? undefined : incoming.content,
+  }
+}
+
+const callOf = (site: Site, incoming: Incoming, matched: Matched, args: Call['args']): Call => ({
+  site,
+  method: asMethod(incoming.method),
+  row: matched.row,
+  caller: incoming.caller,
+  args: { ...matched.pathParameters, ...args },
+  path: matched.pathParameters,
+  query: incoming.query,
+  fields: incoming.fields,
+  content: incoming.content,
+})
+
+/** `Allow` names the methods that this caller may use on this very resource, so it differs by caller. */
+const allowed = (call: Call, resource: Resource): Readonly<Record<string, string>> => {
+  const methods = methodsOf(call.row).filter((method) => {
+    try {
+      resource.permit({ ...call, method })
+      return true
+    } catch {
+      return false
+    }
+  })
+  return methods.length === 0 ? {} : { Allow: methods.join(', ') }
+}
+
+const runCall = (call: Call, resource: Resource): Answer =>
+  caught(() => {
+    resource.check?.(call)
+    resource.permit(call)
+    const answer = resource.run(call)
+    return { ...answer, body: filterFields(call.query, answer.body) }
+  })
+
+/** Builds the dispatcher of one site. */
+export const createDispatcher = (parts: DispatcherParts): Dispatcher => {
+  const matchUnlisted = unlistedMatcher(parts.unlisted)
+  const match = (method: string, path: string): Matched | undefined => {
+    const finding = parts.find(method, path)
+    if (finding.kind === 'found') return finding
+    // A listed path may have further methods in an unlisted row only when it is unlisted altogether.
+    return finding.kind === 'unlisted' ? matchUnlisted(method, finding.path) : undefined
+  }
+  const check = (incoming: Incoming) => {
+    const matched = match(incoming.method, incoming.path)
+    const resource = matched && parts.resourceOf(matched.row)
+    if (matched === undefined || resource === undefined) return { refused: answerOf(noRoute) }
+    const validation = parts.validate(validationInput(incoming, matched))
+    if (validation.kind === 'valid') {
+      return { call: callOf(parts.site, incoming, matched, validation.arguments), resource }
+    }
+    const call = callOf(parts.site, incoming, matched, {})
+    const headers = allowed(call, resource)
+    return { refused: { status: validation.status, headers, body: validation.body } }
+  }
+  return {
+    match,
+    refusal: (incoming) => check(incoming).refused,
+    answer: (incoming) => {
+      const checked = check(incoming)
+      if (checked.refused !== undefined) return checked.refused
+      const answer = runCall(checked.call, checked.resource)
+      return { ...answer, headers: { ...answer.headers, ...allowed(checked.call, checked.resource) } }
+    },
+  }
+}

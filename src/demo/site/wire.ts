@@ -1,0 +1,77 @@
+import { type RequestFields, requestField } from '../../http/fields.ts'
+import type { EmbeddedReply } from '../embedded-server.ts'
+import type { Answer, Caller } from './call.ts'
+import { phpMap } from './fields.ts'
+
+/** JSON as PHP writes it: slashes escaped, everything beyond ASCII as `\uXXXX`. */
+export const phpJson = (value: unknown): string =>
+  JSON.stringify(value)
+    .replaceAll('/', '\\/')
+    .replace(/[\u0080-\uffff]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+/** What the wire form of an answer depends on. */
+export type WireContext = {
+  readonly method: string
+  readonly query: string
+  readonly fields: RequestFields
+  readonly caller: Caller
+  readonly root: string
+  /** Answers that must not be kept although nobody is signed in: a bad nonce. */
+  readonly noCache: boolean
+}
+
+const noCacheFields = {
+  Expires: 'Wed, 11 Jan 1984 05:00:00 GMT',
+  'Cache-Control': 'no-cache, must-revalidate, max-age=0, no-store, private',
+}
+
+const crossOrigin = (context: WireContext): Record<string, string> => {
+  const origin = requestField(context.fields, 'origin')
+  const vary: Record<string, string> =
+    origin !== undefined || (context.caller.role === 'anonymous' && context.method === 'GET')
+      ? { Vary: 'Origin' }
+      : {}
+  if (origin === undefined) return vary
+  return {
+    'Access-Control-Allow-Origin': origin,
+    'Access-Control-Allow-Methods': 'OPTIONS, GET, POST, PUT, PATCH, DELETE',
+    'Access-Control-Allow-Credentials': 'true',
+    ...vary,
+  }
+}
+
+const fieldsOf = (answer: Answer, context: WireContext): Record<string, string> => ({
+  'Content-Type': 'application/json; charset=UTF-8',
+  'X-Robots-Tag': 'noindex',
+  Link: `<${context.root}/>; rel="https://api.w.org/"`,
+  'X-Content-Type-Options': 'nosniff',
+  'Access-Control-Expose-Headers': 'X-WP-Total, X-WP-TotalPages, Link',
+  'Access-Control-Allow-Headers': 'Authorization, X-WP-Nonce, Content-Disposition, Content-MD5, Content-Type',
+  ...answer.headers,
+  ...(context.caller.role === 'anonymous' && !context.noCache ? {} : noCacheFields),
+  ...crossOrigin(context),
+})
+
+const isIdentifier = /^[A-Za-z_$][\w$.]{0,99}$/
+
+/** The answer with its fields and JSON, and the envelopes that the query asks for. */
+export const wireReply = (answer: Answer, context: WireContext): EmbeddedReply => {
+  const parameters = new URLSearchParams(context.query)
+  const fields = fieldsOf(answer, context)
+  if (typeof answer.body === 'string') {
+    return { status: answer.status, fields, content: Buffer.from(answer.body) }
+  }
+  const enveloped = parameters.has('_envelope')
+  const body = enveloped
+    ? { body: answer.body, status: answer.status, headers: phpMap(answer.headers) }
+    : answer.body
+  const status = enveloped ? 200 : answer.status
+  const callback = parameters.get('_jsonp')
+  if (callback === null) return { status, fields, content: Buffer.from(phpJson(body)) }
+  if (!isIdentifier.test(callback)) {
+    const fault = { code: 'rest_callback_invalid', message: 'Invalid JSONP callback function.' }
+    return { status: 400, fields, content: Buffer.from(phpJson(fault)) }
+  }
+  const script = { ...fields, 'Content-Type': 'application/javascript; charset=UTF-8' }
+  return { status, fields: script, content: Buffer.from(`/**/${callback}(${phpJson(body)})`) }
+}

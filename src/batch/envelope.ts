@@ -1,0 +1,60 @@
+import type { BatchItem } from './item.ts'
+import { type ItemError, itemError } from './item-error.ts'
+import { itemFields } from './item-fields.ts'
+import { parseItemPath } from './item-path.ts'
+
+/** One place of the batch: an item that can be asked about, or what is wrong with it. Places never shift. */
+export type Place =
+  | { readonly kind: 'item'; readonly item: BatchItem }
+  | { readonly kind: 'faulty'; readonly error: ItemError }
+
+/** A batch as read, or the error for the whole. */
+export type ReadEnvelope =
+  | { readonly kind: 'batch'; readonly allMustValidate: boolean; readonly places: readonly Place[] }
+  | { readonly kind: 'malformed'; readonly status: 400; readonly body: unknown }
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null
+
+const malformed = (code: string, params: unknown, message: string, details?: unknown): ReadEnvelope => ({
+  kind: 'malformed',
+  status: 400,
+  body: { code, message, data: { status: 400, params, ...(details === undefined ? {} : { details }) } },
+})
+
+const invalid = (code: string, message: string): ReadEnvelope =>
+  malformed('rest_invalid_param', { requests: message }, 'Invalid parameter(s): requests', {
+    requests: { code, message, data: null },
+  })
+
+/** An empty body is none, as in WordPress. */
+const contentOf = (body: unknown): Buffer | undefined => {
+  if (!isRecord(body) || Object.keys(body).length === 0) return undefined
+  return Buffer.from(JSON.stringify(body))
+}
+
+const place = (entry: unknown, index: number): Place => {
+  if (!isRecord(entry) || typeof entry['path'] !== 'string')
+    return { kind: 'faulty', error: itemError('no_route') }
+  const target = parseItemPath(entry['path'])
+  if (target.kind === 'unparsable') return { kind: 'faulty', error: itemError('parse_path_failed') }
+  if (target.kind === 'no-route') return { kind: 'faulty', error: itemError('no_route') }
+  const method = typeof entry['method'] === 'string' ? entry['method'] : 'POST'
+  const content = contentOf(entry['body'])
+  const fields = itemFields(entry['headers'], content !== undefined)
+  return { kind: 'item', item: { index, method, path: target.path, query: target.query, fields, content } }
+}
+
+/** Reads a parsed batch body. The row's own validation has come before; what it would refuse is refused here all the same. */
+export const readEnvelope = (envelope: unknown, maxItems: number): ReadEnvelope => {
+  const requests = isRecord(envelope) ? envelope['requests'] : undefined
+  if (requests === undefined) {
+    return malformed('rest_missing_callback_param', ['requests'], 'Missing parameter(s): requests')
+  }
+  if (!Array.isArray(requests)) return invalid('rest_invalid_type', 'requests is not of type array.')
+  if (requests.length > maxItems) {
+    return invalid('rest_too_many_items', `requests must contain at most ${maxItems} items.`)
+  }
+  const allMustValidate = isRecord(envelope) && envelope['validation'] === 'require-all-validate'
+  return { kind: 'batch', allMustValidate, places: requests.map(place) }
+}

@@ -1,0 +1,63 @@
+import pLimit from 'p-limit'
+
+/** How one task of a schedule ended. `started` and `ended` are what the clock said. */
+export type TaskEnd<Result> =
+  | {
+      readonly kind: 'finished'
+      readonly result: Result
+      readonly startedMs: number
+      readonly endedMs: number
+    }
+  /** The stop came before it began. */
+  | { readonly kind: 'not-begun' }
+  /** The stop came while it ran; it goes on, unwatched. */
+  | { readonly kind: 'unfinished'; readonly startedMs: number }
+
+/** All ends, and the most tasks that ran at one moment. */
+export type ScheduleEnd<Result> = { readonly ends: readonly TaskEnd<Result>[]; readonly parallelism: number }
+
+type Schedule<Result> = {
+  /** For each task the positions it waits for, all smaller than its own. */
+  readonly waits: readonly (readonly number[])[]
+  readonly concurrency: number
+  /** Never rejects. */
+  run(index: number): Promise<Result>
+  /** Aborted when nothing more shall begin and nobody waits any longer. */
+  readonly stop: AbortSignal
+  now(): number
+}
+
+/** Runs tasks in an order that keeps every wait, at most `concurrency` at once; a task that waits holds no place. */
+export const runSchedule = async <Result>(schedule: Schedule<Result>): Promise<ScheduleEnd<Result>> => {
+  const { stop, now } = schedule
+  const limit = pLimit(schedule.concurrency)
+  const ends: TaskEnd<Result>[] = schedule.waits.map(() => ({ kind: 'not-begun' }))
+  let running = 0
+  let parallelism = 0
+
+  const runOne = async (index: number): Promise<void> => {
+    if (stop.aborted) return
+    const startedMs = now()
+    ends[index] = { kind: 'unfinished', startedMs }
+    running += 1
+    parallelism = Math.max(parallelism, running)
+    const result = await schedule.run(index)
+    running -= 1
+    ends[index] = { kind: 'finished', result, startedMs, endedMs: now() }
+  }
+
+  const tasks: Promise<void>[] = []
+  for (const [index, waits] of schedule.waits.entries()) {
+    const before = waits.map((earlier) => tasks[earlier])
+    tasks.push(
+      before.length === 0 ? limit(runOne, index) : Promise.all(before).then(() => limit(runOne, index)),
+    )
+  }
+
+  const stopped = new Promise<void>((resolve) => {
+    if (stop.aborted) resolve()
+    else stop.addEventListener('abort', () => resolve(), { once: true })
+  })
+  await Promise.race([Promise.all(tasks), stopped])
+  return { ends: [...ends], parallelism }
+}

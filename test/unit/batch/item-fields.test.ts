@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+import { itemFields } from '../../../src/batch/item-fields.ts'
+
+test('passes harmless headers on, strings and lists', () => {
+  expect({ ...itemFields({ 'X-Foo': 'a', 'X-Bar': ['b', 'c'], 'X-Count': 3 }, false) }).toEqual({
+    'x-foo': 'a',
+    'x-bar': 'b, c',
+    'x-count': '3',
+  })
+})
+
+test.each([
+  'Authorization',
+  'Cookie',
+  'Host',
+  'Content-Length',
+  'Content-Type',
+  'Transfer-Encoding',
+  'Connection',
+  'X-Forwarded-For',
+  'X-Forwarded-Host',
+  'X-Real-IP',
+  'Forwarded',
+  'Proxy-Authorization',
+  'Proxy',
+  'X-HTTP-Method-Override',
+  'X_HTTP_Method_Override',
+  'X-WP-Nonce',
+  'If-None-Match',
+  'Range',
+  'Idempotency-Key',
+  'Expect',
+  '__proto__',
+])('drops %s', (name) => {
+  const headers = JSON.parse(`{${JSON.stringify(name)}:"x"}`)
+  expect(Object.keys(itemFields(headers, false))).toEqual([])
+})
+
+test.each(['a\r\nX-Evil: 1', 'a\0b', 'ä', 'x'.repeat(1025)])('drops a header with the value %j', (value) => {
+  expect(Object.keys(itemFields({ 'X-Foo': value }, false))).toEqual([])
+})
+
+test('says that content is JSON, whatever the item says', () => {
+  expect({ ...itemFields({ 'Content-Type': 'text/plain' }, true) }).toEqual({
+    'content-type': 'application/json',
+  })
+})
+
+test.each([[null], [undefined], ['x'], [['a', 'b']], [7]])('takes %j for no headers', (headers) => {
+  expect(Object.keys(itemFields(headers, false))).toEqual([])
+})

@@ -103,8 +103,8 @@ export const createBatch = (options: BatchOptions): Batch => {
       concurrency: options.concurrency,
       run: async (index) => {
         const place = planned[index]
-        if (place === undefined) throw new RangeError('no such place in the batch')
-        return place.kind === 'refused' ? place.error : dispatch(place.item, watch.signal)
+        if (place?.kind !== 'runnable') throw new RangeError('this place of the batch does not run')
+        return dispatch(place.item, watch.signal)
       },
       stop: watch.signal,
       now: () => clock.monotonic(),

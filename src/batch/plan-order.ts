@@ -101,14 +101,17 @@ const mustKeepOrder = (earlier: Reaching, later: Reaching): boolean => {
   return meetInCollection(earlier, later)
 }
 
+/** Earlier places that one waits for; undefined for a place that does not run. */
+export type Waits = readonly number[] | undefined
+
 /**
  * For each item the positions of earlier ones that it waits for, so that the outcome is that of one after the other;
  * undefined marks a place that does not run. Identifiers that the upstream makes up may differ, as they do between clients.
  */
-export const planOrder = (items: readonly (OrderFacts | undefined)[]): readonly (readonly number[])[] => {
+export const planOrder = (items: readonly (OrderFacts | undefined)[]): readonly Waits[] => {
   const reaching = items.map((facts) => (facts === undefined ? undefined : { facts, reach: reachOf(facts) }))
   return reaching.map((later, at) => {
-    if (later === undefined) return []
+    if (later === undefined) return undefined
     const waits: number[] = []
     for (const [index, earlier] of reaching.slice(0, at).entries()) {
       if (earlier !== undefined && mustKeepOrder(earlier, later)) waits.push(index)

@@ -33,7 +33,10 @@ export const itemEvent = (
 /** The event of a whole batch; without a schedule nothing ran. */
 export const batchEvent = (
   batch: { readonly result: BatchResult; readonly items: number; readonly durationMs: number },
-  schedule?: { readonly end: ScheduleEnd<unknown>; readonly waits: readonly (readonly number[])[] },
+  schedule?: {
+    readonly end: ScheduleEnd<unknown>
+    readonly waits: readonly (readonly number[] | undefined)[]
+  },
 ): BatchEvent => {
   const spent = (schedule?.end.ends ?? []).map((end) =>
     end.kind === 'finished' ? end.endedMs - end.startedMs : 0,
@@ -45,6 +48,6 @@ export const batchEvent = (
     durationSeconds: batch.durationMs / 1000,
     itemSeconds: spent.reduce((sum, ms) => sum + ms, 0) / 1000,
     parallelism: schedule?.end.parallelism ?? 0,
-    ordered: (schedule?.waits ?? []).filter((waits) => waits.length > 0).length,
+    ordered: (schedule?.waits ?? []).filter((waits) => waits !== undefined && waits.length > 0).length,
   }
 }

@@ -17,8 +17,8 @@ export type TaskEnd<Result> =
 export type ScheduleEnd<Result> = { readonly ends: readonly TaskEnd<Result>[]; readonly parallelism: number }
 
 type Schedule<Result> = {
-  /** For each task the positions it waits for, all smaller than its own. */
-  readonly waits: readonly (readonly number[])[]
+  /** For each place the smaller positions it waits for; undefined where there is nothing to run. */
+  readonly waits: readonly (readonly number[] | undefined)[]
   readonly concurrency: number
   /** Never rejects. */
   run(index: number): Promise<Result>

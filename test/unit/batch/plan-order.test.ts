@@ -76,5 +76,5 @@ test.each([
 
 test('a place that does not run is waited for by nobody', () => {
   const update = on('PUT', 'posts/1', 'title')
-  expect(planOrder([undefined, update, undefined, update])).toEqual([[], [], [], [1]])
+  expect(planOrder([undefined, update, undefined, update])).toEqual([undefined, [], undefined, [1]])
 })

@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import type { Admission, ItemAnswer } from '../../../src/batch/item.ts'
+import { batchOf } from './batch-of.ts'
+
+type Recorded = {
+  readonly body: unknown
+  readonly status: number
+  readonly headers: Record<string, string> | []
+}
+
+/** The request body out of the curl line (shell quoting undone), and the answer's status and body. */
+const recording = (name: string): { request: unknown; status: number; answer: unknown } => {
+  const text = readFileSync(new URL(`fixtures/batch-${name}.http`, import.meta.url), 'utf8')
+  const [command = '', ...rest] = text.split('\n')
+  const quoted = / -d (\S*(?:\\ \S*)*) -X POST/.exec(command)?.[1] ?? ''
+  const body = quoted.startsWith('@') ? undefined : JSON.parse(quoted.replaceAll(/\\(.)/g, '$1'))
+  const [head = '', content = ''] = rest.join('\n').replaceAll('\r', '').split('\n\n')
+  return { request: body, status: Number(head.split(' ')[1]), answer: JSON.parse(content) }
+}
+
+/** Fields that WordPress sends with every answer of its own and does not show inside a batch. */
+const outerFields = ['Link', '<http://wordpress.test/>; rel="https://api.w.org/"', 'X-Robots-Tag', 'noindex']
+
+const refusedInPlace = new Set([
+  'rest_batch_not_allowed',
+  'rest_missing_callback_param',
+  'rest_invalid_param',
+])
+
+const isRefused = (body: unknown): boolean =>
+  typeof body === 'object' && body !== null && 'code' in body && refusedInPlace.has(String(body.code))
+
+test.each(['anon', 'headers', 'mixed', 'order', 'disallowed'])(
+  'answers the recorded batch "%s" alike',
+  async (name) => {
+    const { request, status, answer } = recording(name)
+    const responses = (answer as { responses: Recorded[] }).responses
+    const batch = batchOf({
+      admit: (item): Admission => {
+        const recorded = responses[item.index]
+        const facts = { collection: 'posts', kind: 'collection', itemId: undefined, method: item.method }
+        if (recorded === undefined || !isRefused(recorded.body)) return { kind: 'runnable', conflict: facts }
+        return {
+          kind: 'refused',
+          status: recorded.status,
+          body: recorded.body,
+          fields: Object.entries(recorded.headers).flat(),
+        }
+      },
+      dispatch: async (item): Promise<ItemAnswer> => {
+        const recorded = responses[item.index] as Recorded
+        const fields = [...outerFields, ...Object.entries(recorded.headers).flat()]
+        return { status: recorded.status, fields, content: Buffer.from(JSON.stringify(recorded.body)) }
+      },
+    })
+    const answered = await batch.run(request, new AbortController().signal)
+    expect(answered.status).toBe(status)
+    // Byte for byte but for PHP's escaping of slashes.
+    expect(answered.content.toString()).toBe(JSON.stringify(answer))
+  },
+)
+
+test('answers the recorded batch that must validate as a whole alike, and runs nothing', async () => {
+  const { request, status, answer } = recording('rav-invalid')
+  const invalid = (answer as { responses: (Recorded | null)[] }).responses[1] as Recorded
+  let ran = 0
+  const batch = batchOf({
+    admit: (item): Admission =>
+      item.index === 1
+        ? { kind: 'refused', status: 400, body: invalid.body, fields: ['Allow', 'GET, POST'] }
+        : {
+            kind: 'runnable',
+            conflict: { collection: 'posts', kind: 'collection', itemId: undefined, method: 'POST' },
+          },
+    dispatch: async () => {
+      ran += 1
+      return { status: 200, fields: [], content: Buffer.from('{}') }
+    },
+  })
+  const answered = await batch.run(request, new AbortController().signal)
+  expect(answered.status).toBe(status)
+  expect(answered.content.toString()).toBe(JSON.stringify(answer))
+  expect(ran).toBe(0)
+})
+
+test('refuses 26 items with the recorded error', async () => {
+  const { status, answer } = recording('26')
+  const batch = batchOf({})
+  const requests = Array.from({ length: 26 }, () => ({ path: '/site/v2/posts' }))
+  const answered = await batch.run({ requests }, new AbortController().signal)
+  expect(answered.status).toBe(status)
+  expect(JSON.parse(answered.content.toString())).toEqual(answer)
+})

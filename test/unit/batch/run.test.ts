@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest'
+import type { BatchEvent } from '../../../src/batch/events.ts'
+import type { BatchItem, ItemAnswer } from '../../../src/batch/item.ts'
+import { batchOf, runBatch } from './batch-of.ts'
+
+const update = (id: number) => ({ method: 'PUT', path: `/site/v2/posts/${id}`, body: { title: 'x' } })
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+const ok: ItemAnswer = { status: 200, fields: [], content: Buffer.from('{}') }
+
+/** A dispatch that notes what runs beside what. */
+const watched = (ms: number) => {
+  const running = new Set<string>()
+  const begun: string[] = []
+  const ended: string[] = []
+  let most = 0
+  const dispatch = async (item: BatchItem): Promise<ItemAnswer> => {
+    running.add(item.path)
+    begun.push(item.path)
+    most = Math.max(most, running.size)
+    await pause(ms)
+    running.delete(item.path)
+    ended.push(item.path)
+    return ok
+  }
+  return { dispatch, begun, ended, most: () => most }
+}
+
+test.each([1, 3, 8])('runs at most %i items at once, and as many', async (concurrency) => {
+  const watch = watched(3)
+  const batch = batchOf({ concurrency, dispatch: watch.dispatch })
+  const { responses } = await runBatch(
+    batch,
+    Array.from({ length: 25 }, (_, i) => update(i + 1)),
+  )
+  expect(responses.map(({ status }) => status)).toEqual(Array(25).fill(200))
+  expect(watch.most()).toBe(concurrency)
+})
+
+test('two writes to one item never run side by side', async () => {
+  const watch = watched(5)
+  await runBatch(batchOf({ dispatch: watch.dispatch }), [update(1), update(1), update(2)])
+  expect(watch.begun).toEqual(['/site/v2/posts/1', '/site/v2/posts/2', '/site/v2/posts/1'])
+})
+
+test('items that wait hold no place', async () => {
+  const watch = watched(5)
+  await runBatch(batchOf({ concurrency: 2, dispatch: watch.dispatch }), [
+    update(1),
+    update(1),
+    update(1),
+    update(2),
+    update(3),
+  ])
+  expect(watch.begun.slice(0, 3)).toEqual(['/site/v2/posts/1', '/site/v2/posts/2', '/site/v2/posts/3'])
+})
+
+test('after the deadline an item that never began and one without an answer say so', async () => {
+  const watch = watched(80)
+  const batch = batchOf({ concurrency: 1, deadlineMs: 20, dispatch: watch.dispatch })
+  const { responses } = await runBatch(batch, [update(1), update(2)])
+  expect(responses).toMatchObject([
+    { status: 504, body: { code: 'trellis_outcome_unknown' } },
+    { status: 504, body: { code: 'trellis_not_sent' } },
+  ])
+  await pause(100)
+  expect(watch.ended).toEqual(['/site/v2/posts/1'])
+})
+
+test('when the client goes nothing more begins, and a write that began ends undisturbed', async () => {
+  const watch = watched(30)
+  const signals: AbortSignal[] = []
+  const client = new AbortController()
+  const events: BatchEvent[] = []
+  const batch = batchOf({
+    concurrency: 2,
+    report: (event) => events.push(event),
+    dispatch: (item, signal) => {
+      signals.push(signal)
+      return watch.dispatch(item)
+    },
+  })
+  const run = runBatch(
+    batch,
+    [update(1), { method: 'GET', path: '/site/v2/posts/2' }, update(3)],
+    client.signal,
+  )
+  await pause(5)
+  client.abort()
+  await run
+  await pause(60)
+  expect(watch.ended).toEqual(['/site/v2/posts/1', '/site/v2/posts/2'])
+  // Only the read is told that nobody waits for it.
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false, true])
+  expect(events.at(-1)).toMatchObject({ kind: 'batch-finished', result: 'client-gone', items: 3 })
+})
+
+test('reports every item and the batch', async () => {
+  const events: BatchEvent[] = []
+  const batch = batchOf({ report: (event) => events.push(event), dispatch: watched(10).dispatch })
+  await runBatch(batch, [update(1), update(2), update(1), { path: 'nowhere' }])
+  expect(
+    events.map((event) =>
+      event.kind === 'batch-item-finished' ? [event.method, event.outcome, event.status] : event.kind,
+    ),
+  ).toEqual([
+    ['PUT', 'answered', 200],
+    ['PUT', 'answered', 200],
+    ['PUT', 'answered', 200],
+    ['_OTHER', 'refused', 404],
+    'batch-finished',
+  ])
+  expect(events.at(-1)).toMatchObject({ result: 'ran', items: 4, parallelism: 2, ordered: 1 })
+})

@@ -1,0 +1,80 @@
+import { collectDefaultMetrics } from 'prom-client'
+import type { BatchEvent } from '../batch/events.ts'
+import type { CacheEvent } from '../cache/events.ts'
+import type { DiscoveryEvent } from '../discovery/events.ts'
+import type { ExchangeEvent } from '../pipeline/events.ts'
+import type { UpstreamEvent } from '../upstream/events.ts'
+import { createBatchObserver } from './observe-batches.ts'
+import { createCacheObserver } from './observe-cache.ts'
+import { createDiscoveryObserver } from './observe-discovery.ts'
+import { createExchangeObserver } from './observe-exchanges.ts'
+import { createUpstreamObserver } from './observe-upstream.ts'
+import { createRegistry } from './registry.ts'
+import { readSource, type ScrapeSource } from './scrape-source.ts'
+
+/** A gateway error or a validation refusal: `code` is a row of the error table or of the contract's list. */
+export type RefusalEvent = { readonly service: string; readonly code: string }
+
+export type Metrics = {
+  /** Content-Type of what `scrape` gives. */
+  readonly contentType: string
+  /** Everything in the Prometheus text format. */
+  scrape(): Promise<string>
+  /** One function for each room's events; none of them throws. */
+  readonly observe: {
+    exchange(event: ExchangeEvent): void
+    refusal(event: RefusalEvent): void
+    cache(event: CacheEvent): void
+    upstream(event: UpstreamEvent): void
+    batch(service: string, event: BatchEvent): void
+    discovery(event: DiscoveryEvent): void
+  }
+  /** Where the gauges come from; without it they are absent. */
+  readAtScrape(source: ScrapeSource): void
+  /** Names the configuration that is in force, in place of the one before. */
+  setConfigHash(hash: string): void
+}
+
+export type MetricsOptions = {
+  readonly version: string
+  readonly configHash: string
+  /** Event loop, heap, garbage collection and process; their observers live as long as the process. */
+  readonly processMetrics: boolean
+}
+
+/** Far above what the contracts, the configured services and their targets can make; reached only by a fault. */
+const caps = { numbers: 2_000, histograms: 400 }
+
+/** Builds the metrics of one gateway, in a registry of its own. */
+export const createMetrics = (options: MetricsOptions): Metrics => {
+  const { registry, families } = createRegistry(caps)
+  if (options.processMetrics) collectDefaultMetrics({ register: registry })
+  families.buildInfo.series({ version: options.version, node: process.version }).value = 1
+  const setConfigHash = (hash: string): void => {
+    families.configInfo.clear()
+    families.configInfo.series({ hash }).value = 1
+  }
+  setConfigHash(options.configHash)
+  let source: ScrapeSource | undefined
+  return {
+    contentType: registry.contentType,
+    scrape() {
+      if (source !== undefined) readSource(families, source)
+      return registry.metrics()
+    },
+    observe: {
+      exchange: createExchangeObserver(families),
+      refusal: ({ service, code }) => {
+        families.refusals.series({ service, code }).value += 1
+      },
+      cache: createCacheObserver(families),
+      upstream: createUpstreamObserver(families),
+      batch: createBatchObserver(families),
+      discovery: createDiscoveryObserver(families),
+    },
+    readAtScrape(given) {
+      source = given
+    },
+    setConfigHash,
+  }
+}

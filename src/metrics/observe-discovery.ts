@@ -1,0 +1,45 @@
+import type { DiscoveryEvent } from '../discovery/events.ts'
+import type { Families } from './registry.ts'
+
+/** Sets one gauge for each named count, and those that are no longer named to zero. */
+const setCounts = (
+  counts: Readonly<Record<string, number | undefined>>,
+  known: Set<string>,
+  seriesOf: (name: string) => { value: number },
+): void => {
+  for (const name of Object.keys(counts)) known.add(name)
+  for (const name of known) seriesOf(name).value = counts[name] ?? 0
+}
+
+/** Counts what discovery reports. */
+export const createDiscoveryObserver = (families: Families): ((event: DiscoveryEvent) => void) => {
+  // Closed lists by type; remembered a service, so that a reason that went away goes back to zero.
+  const reasons = new Map<string, Set<string>>()
+  const kinds = new Map<string, Set<string>>()
+  const knownOf = (all: Map<string, Set<string>>, service: string): Set<string> => {
+    const known = all.get(service) ?? new Set()
+    all.set(service, known)
+    return known
+  }
+  return (event) => {
+    const { service } = event
+    switch (event.kind) {
+      case 'index-refreshed':
+        families.discoveryRefreshes.series({ service, result: 'ok' }).value += 1
+        families.discoveryUnlistedRoutes.series({ service }).value = event.unlistedRoutes
+        families.discoveryLearnedRows.series({ service }).value = event.learnedRows
+        setCounts(event.refused, knownOf(reasons, service), (reason) =>
+          families.discoveryRefusedRoutes.series({ service, reason }),
+        )
+        return
+      case 'index-failed':
+        families.discoveryRefreshes.series({ service, result: event.reason }).value += 1
+        return
+      case 'drift-compared':
+        setCounts(event.differences, knownOf(kinds, service), (kind) =>
+          families.discoveryDifferences.series({ service, kind }),
+        )
+        return
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import type { CacheOutcome, ExchangeEvent } from '../pipeline/events.ts'
+import type { Families } from './registry.ts'
+import { type HistogramSeries, type NumberSeries, observeValue } from './series.ts'
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', '_OTHER'] as const
+const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx', 'other'] as const
+const cacheOutcomes = [
+  'hit',
+  'miss',
+  'stale',
+  'revalidated',
+  'collapsed',
+  'bypass',
+  'none',
+] as const satisfies readonly CacheOutcome[]
+
+const methodSlots: ReadonlyMap<string, number> = new Map(methods.map((method, slot) => [method, slot]))
+const cacheSlots: ReadonlyMap<string, number> = new Map(cacheOutcomes.map((outcome, slot) => [outcome, slot]))
+const otherMethod = methods.length - 1
+const noCache = cacheOutcomes.length - 1
+
+const otherStatus = statusClasses.length - 1
+
+const statusSlot = (status: number): number =>
+  status >= 100 && status < 600 ? Math.trunc(status / 100) - 1 : otherStatus
+
+/** `2xx` and so on; `other` for what is no status. */
+export const statusClass = (status: number): (typeof statusClasses)[number] =>
+  statusClasses[statusSlot(status)] ?? 'other'
+
+/** Routes of one service that are remembered; a contract has some sixty, a learned one some hundred more. */
+const maxRoutes = 1_000
+
+/** What one kind of exchange touches, resolved once: from then on it costs additions only. */
+type ExchangeSeries = {
+  readonly requests: NumberSeries
+  readonly duration: HistogramSeries
+  readonly own: HistogramSeries
+}
+
+type Slots = (ExchangeSeries | undefined)[]
+
+/** Counts answered exchanges. The way of a cache hit: two lookups by strings that are the same objects each time, then additions. */
+export const createExchangeObserver = (families: Families): ((event: ExchangeEvent) => void) => {
+  const services = new Map<string, Map<string, Slots>>()
+
+  const resolve = (event: ExchangeEvent, methodSlot: number, cacheSlot: number): ExchangeSeries => {
+    const { service, route } = event
+    const method = methods[methodSlot] ?? '_OTHER'
+    const cache = cacheOutcomes[cacheSlot] ?? 'none'
+    const labels = { service, route, method, status_class: statusClass(event.status), cache }
+    return {
+      requests: families.requests.series(labels),
+      duration: families.requestSeconds.series({ service, route, method }),
+      own: families.ownSeconds.series({ service, cache }),
+    }
+  }
+
+  const newSlots = (service: string, route: string): Slots => {
+    const routes = services.get(service) ?? new Map<string, Slots>()
+    services.set(service, routes)
+    const slots: Slots = []
+    // Beyond the cap a route is resolved each time anew instead of being remembered.
+    if (routes.size < maxRoutes) routes.set(route, slots)
+    return slots
+  }
+
+  const observeItem = ({ service, route, method, status, cache }: ExchangeEvent): void => {
+    const known = methodSlots.has(method) ? method : '_OTHER'
+    families.itemRequests.series({
+      service,
+      route,
+      method: known,
+      status_class: statusClass(status),
+      cache,
+    }).value += 1
+  }
+
+  return (event) => {
+    if (event.origin === 'batch') {
+      observeItem(event)
+      return
+    }
+    const methodSlot = methodSlots.get(event.method) ?? otherMethod
+    const cacheSlot = cacheSlots.get(event.cache) ?? noCache
+    const slots = services.get(event.service)?.get(event.route) ?? newSlots(event.service, event.route)
+    const slot =
+      (methodSlot * statusClasses.length + statusSlot(event.status)) * cacheOutcomes.length + cacheSlot
+    const series = slots[slot] ?? resolve(event, methodSlot, cacheSlot)
+    slots[slot] = series
+    series.requests.value += 1
+    observeValue(series.duration, event.durationSeconds)
+    observeValue(series.own, Math.max(0, event.durationSeconds - event.upstreamSeconds))
+  }
+}

@@ -1,0 +1,38 @@
+import type { Families } from './registry.ts'
+
+/** What is true at the moment of a scrape, read then and not before. */
+export type ScrapeSource = {
+  readonly inFlight: () => number
+  readonly cache: () => { readonly entries: number; readonly bytes: number; readonly maxBytes: number }
+  readonly upstreams: () => readonly UpstreamReading[]
+}
+
+export type UpstreamReading = {
+  readonly service: string
+  readonly inFlight: number
+  readonly queued: number
+  readonly targets: readonly {
+    readonly origin: string
+    readonly state: string
+    readonly outstanding: number
+  }[]
+}
+
+/** Sets the gauges from their sources. Targets that are gone after a reload leave no series behind. */
+export const readSource = (families: Families, source: ScrapeSource): void => {
+  families.inFlight.series({}).value = source.inFlight()
+  const cache = source.cache()
+  families.cacheEntries.series({}).value = cache.entries
+  families.cacheBytes.series({}).value = cache.bytes
+  families.cacheMaxBytes.series({}).value = cache.maxBytes
+  families.upstreamTargetUp.clear()
+  families.upstreamTargetOutstanding.clear()
+  for (const { service, inFlight, queued, targets } of source.upstreams()) {
+    families.upstreamInFlight.series({ service }).value = inFlight
+    families.upstreamWaiting.series({ service }).value = queued
+    for (const { origin, state, outstanding } of targets) {
+      families.upstreamTargetUp.series({ service, target: origin }).value = state === 'healthy' ? 1 : 0
+      families.upstreamTargetOutstanding.series({ service, target: origin }).value = outstanding
+    }
+  }
+}

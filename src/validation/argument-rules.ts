@@ -71,6 +71,10 @@ const none: ReadonlySet<string> = new Set()
 export const alsoAccepted = (row: Row, endpoint: Endpoint, name: string): ReadonlySet<string> =>
   name === 'status' && row.kind === 'item' && isWrite(endpoint) ? new Set(registeredStatuses) : none
 
+/** `template: false` asks for the default template, like ''; which names there are only the upstream's theme knows. */
+export const emptyIsNone = (endpoint: Endpoint, name: string): boolean =>
+  name === 'template' && isWrite(endpoint)
+
 /** List filters by status are slugs to WordPress: `PUBLISH` is `publish`. */
 export const isStatusFilter = (endpoint: Endpoint, name: string, schema: ArgumentSchema): boolean =>
   name === 'status' &&

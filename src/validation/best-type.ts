@@ -1,9 +1,9 @@
 import type { JsonTypeName } from '../contracts/row.ts'
 import { booleanOf, isIntegral, numberOf } from './coerce-scalar.ts'
-import { isContainer, isNumericArray, scalarText } from './php-array.ts'
+import { asList, isContainer } from './php-array.ts'
 
 const accepts: Readonly<Record<JsonTypeName, (value: unknown) => boolean>> = {
-  array: (value) => scalarText(value) !== undefined || isNumericArray(value),
+  array: (value) => asList(value) !== undefined,
   object: (value) => value === '' || isContainer(value),
   integer: isIntegral,
   number: (value) => numberOf(value) !== undefined,

@@ -29,10 +29,10 @@ const canonicalValue = (argument: CompiledArgument, value: unknown, orderby: unk
 
 /** `name=value` in the one spelling of its meaning. `orderby` is the value of that argument in the same request. */
 export const canonicalSpelling = (argument: CompiledArgument, value: unknown, orderby: unknown): string => {
+  const name = encodeQueryText(argument.name)
   const canonical = canonicalValue(argument, value, orderby)
-  const schema =
-    argument.termFilter !== undefined && Array.isArray(canonical) ? argument.termFilter.list : argument.schema
-  const described =
-    argument.termFilter !== undefined && !Array.isArray(canonical) ? argument.termFilter.query : schema
-  return spell(encodeQueryText(argument.name), canonical, described)
+  if (argument.termFilter === undefined) return spell(name, canonical, argument.schema)
+  if (!Array.isArray(canonical)) return spell(name, canonical, argument.termFilter.query)
+  // The empty text would fit both sides of a term filter and be refused; a lone comma is an empty list only.
+  return canonical.length === 0 ? `${name}=,` : spell(name, canonical, argument.termFilter.list)
 }

@@ -1,5 +1,12 @@
 import type { ArgumentSchema, Endpoint, Row } from '../contracts/row.ts'
-import { alsoAccepted, checkedWhen, isInstant, isStatusFilter, listOrder } from './argument-rules.ts'
+import {
+  alsoAccepted,
+  checkedWhen,
+  emptyIsNone,
+  isInstant,
+  isStatusFilter,
+  listOrder,
+} from './argument-rules.ts'
 import { canonicalSpelling } from './canonical-argument.ts'
 import { chosenSchema } from './check-value.ts'
 import type { CompiledArgument } from './compiled-argument.ts'
@@ -31,6 +38,7 @@ const compileArgument = (
   checked: checkedWhen(row, endpoint, name, schema),
   alsoAccepts: alsoAccepted(row, endpoint, name),
   isStatusFilter: isStatusFilter(endpoint, name, schema),
+  emptyIsNone: emptyIsNone(endpoint, name),
   isInstant: isInstant(name, schema),
   order: listOrder(endpoint, name),
   termFilter: termFilterOf(schema),

@@ -11,6 +11,8 @@ export type CompiledArgument = {
   readonly checked: CheckedWhen
   readonly alsoAccepts: ReadonlySet<string>
   readonly isStatusFilter: boolean
+  /** Anything empty stands for no value at all. */
+  readonly emptyIsNone: boolean
   readonly isInstant: boolean
   readonly order: ListOrder
   readonly termFilter: TermFilter | undefined

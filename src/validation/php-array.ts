@@ -70,5 +70,6 @@ export const scalarText = (value: unknown): string | undefined => {
 export const asList = (value: unknown): unknown[] | undefined => {
   const text = scalarText(value)
   if (text !== undefined) return splitList(text)
+  if (value === unreadable) return [unreadable]
   return isNumericArray(value) ? valuesOf(value) : undefined
 }

@@ -78,6 +78,11 @@ export const createPlantsValidator = (options: PlantsValidatorOptions): Validato
   const isKept = ([name]: Pair): boolean =>
     name !== limitParameter && options.unknownParameters === 'forward' && !isTracking(name)
 
+  const queryOf = (pairs: readonly Pair[], limit: number | undefined): string => {
+    const kept = pairs.filter(isKept)
+    return spell(limit === undefined ? kept : [...kept, [limitParameter, String(limit)]])
+  }
+
   const validate = (input: ValidationInput): Validation => {
     const pairs = pairsOf(input.query, limits.queryParameters)
     if (typeof pairs === 'string') return refusePlant(pairs)
@@ -91,8 +96,7 @@ export const createPlantsValidator = (options: PlantsValidatorOptions): Validato
     if (typeof limit === 'string') return refusePlant(limit)
     if (id !== undefined) typed['id'] = id
     if (limit !== undefined) typed[limitParameter] = limit
-    const bound: readonly Pair[] = limit === undefined ? [] : [[limitParameter, String(limit)]]
-    return { kind: 'valid', query: spell([...pairs.filter(isKept), ...bound]), arguments: typed }
+    return { kind: 'valid', query: queryOf(pairs, limit), arguments: typed }
   }
 
   return { validate }

@@ -2,7 +2,7 @@ import { checkValue, chosenSchema } from './check-value.ts'
 import type { CompiledEndpoint } from './compile-endpoint.ts'
 import type { CompiledArgument } from './compiled-argument.ts'
 import type { Issue } from './issue.ts'
-import { asList, isContainer, type PhpValue } from './php-array.ts'
+import { asList, isContainer, type PhpValue, valuesOf } from './php-array.ts'
 import { plainValue, sanitiseValue } from './sanitise-value.ts'
 import type { InvalidArgument } from './site-errors.ts'
 
@@ -24,22 +24,45 @@ export const effectiveValue = (sources: Sources, name: string): unknown => {
   return Object.hasOwn(sources.path, name) ? sources.path[name] : undefined
 }
 
-/** The value as the cleaning of its argument leaves it before types are looked at. */
-const prepared = (argument: CompiledArgument, value: unknown): unknown => {
-  if (!argument.isStatusFilter) return value
-  return asList(value)?.map((item) => (typeof item === 'string' ? item.toLowerCase() : item)) ?? value
+/** WordPress looks at each status by itself, whatever the keys, and takes each for a slug. */
+const statusList = (value: unknown): unknown[] | undefined => {
+  const list = isContainer(value) ? valuesOf(value).filter((item) => !isContainer(item)) : asList(value)
+  return list?.map((item) => (typeof item === 'string' ? item.toLowerCase() : item))
 }
+
+const checkStatuses = (argument: CompiledArgument, list: readonly unknown[]): Issue | undefined => {
+  for (const status of list) {
+    const issue = checkValue(status, argument.schema, argument.name)
+    if (issue !== undefined) return issue
+  }
+  return undefined
+}
+
+/** What PHP's empty() holds for nothing. */
+const isEmpty = (value: unknown): boolean =>
+  value === '' ||
+  value === '0' ||
+  value === 0 ||
+  value === false ||
+  (isContainer(value) && valuesOf(value).length === 0)
 
 const check = (argument: CompiledArgument, value: unknown): Issue | 'plain' | undefined => {
   if (argument.checked === 'container') return isContainer(value) ? undefined : 'plain'
   if (typeof value === 'string' && argument.alsoAccepts.has(value)) return undefined
-  return checkValue(prepared(argument, value), argument.schema, argument.name)
+  if (argument.emptyIsNone && isEmpty(value)) return undefined
+  const statuses = argument.isStatusFilter ? statusList(value) : undefined
+  if (statuses !== undefined) return checkStatuses(argument, statuses)
+  return checkValue(value, argument.schema, argument.name)
 }
 
 /** The typed value of an argument that was found valid. */
 export const typedValue = (argument: CompiledArgument, value: unknown): unknown => {
   if (argument.checked === 'never' || argument.checked === 'container') return plainValue(value)
-  return sanitiseValue(prepared(argument, value), argument.schema, chosenSchema)
+  if (argument.emptyIsNone && isEmpty(value)) return ''
+  return (
+    (argument.isStatusFilter ? statusList(value) : undefined) ??
+    sanitiseValue(value, argument.schema, chosenSchema)
+  )
 }
 
 /** Names of required arguments that no source has. */

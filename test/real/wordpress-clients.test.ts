@@ -4,6 +4,7 @@ import { describeWith } from '../support/requirements.ts'
 import { inWordPressNames } from './in-wordpress-names.ts'
 import { getAnonymously, type SiteUnderTest } from './site-under-test.ts'
 import { apiFetchSteps } from './steps/api-fetch-steps.ts'
+import { collectionSteps, otherSteps } from './steps/collection-steps.ts'
 import { readerSteps } from './steps/reader-steps.ts'
 import { wpapiSteps } from './steps/wpapi-steps.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
@@ -94,6 +95,8 @@ describeWith('php', 'real clients in front of a real WordPress', () => {
 function defineSteps(site: () => SiteUnderTest): void {
   test.each(wpapiSteps)('wpapi: $title', (step) => step.run(site()))
   test.each(apiFetchSteps)('api-fetch: $title', (step) => step.run(site()))
+  test.each(collectionSteps)('collections: $title', (step) => step.run(site()))
+  test.each(otherSteps)('$title', (step) => step.run(site()))
   test.each(readerSteps)('readers: $title', (step) => step.run(site()))
 }
 

@@ -1,13 +1,17 @@
 /**
- * Characters that one position of a pattern accepts: one byte per ASCII code, and one more for the encoded slash.
- * Cleaned paths hold nothing else (see path-form.ts).
+ * Characters that one position of a pattern accepts: one byte per ASCII code, one for the encoded slash and one that
+ * stands for all that is not ASCII. Paths are brought into these characters first (see path-form.ts).
  */
 export type CharacterSet = Uint8Array
 
 /** Stands in a cleaned path for `%2F`: text inside an identifier, but never a separator. No cleaned path has it otherwise. */
 export const encodedSlash = '\u0080'
 
-const size = encodedSlash.charCodeAt(0) + 1
+/** Stands for a byte that is not ASCII, where an upstream reads a path with its escapes undone. */
+export const foreignByte = '\u0081'
+
+const encodedSlashCode = encodedSlash.charCodeAt(0)
+const size = foreignByte.charCodeAt(0) + 1
 const slash = '/'.charCodeAt(0)
 
 const codesOf = (text: string): number[] => Array.from(text, (character) => character.charCodeAt(0))
@@ -15,8 +19,8 @@ const codesOf = (text: string): number[] => Array.from(text, (character) => char
 /** A set that accepts what the predicate accepts, and the encoded slash where it accepts a slash. */
 const setWhere = (accepts: (code: number) => boolean): CharacterSet => {
   const set = new Uint8Array(size)
-  for (let code = 0; code < size - 1; code++) set[code] = accepts(code) ? 1 : 0
-  set[size - 1] = set[slash] ?? 0
+  for (let code = 0; code < size; code++) set[code] = accepts(code) ? 1 : 0
+  set[encodedSlashCode] = set[slash] ?? 0
   return set
 }
 

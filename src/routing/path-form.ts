@@ -1,5 +1,5 @@
 import type { PathRefusal } from '../contracts/finding.ts'
-import { encodedSlash } from './character-set.ts'
+import { encodedSlash, foreignByte } from './character-set.ts'
 
 /**
  * A path in the one form that patterns are matched against: ASCII only, percent-decoded except for `%25` and for what is
@@ -81,6 +81,10 @@ export const withSingleSlashes = (text: string): string => {
 /** The spelling of a cleaned path that is sent: what RFC 3986 §3.3 does not allow in a path is escaped again. */
 export const spelled = (text: string): string =>
   plain.test(text) ? text : text.replace(/[^\w\-.~!$&'()*+,;=:@/%]/g, escaped)
+
+/** A cleaned path as a matcher of bytes sees it once all escapes are undone. */
+export const withForeignBytes = (text: string): string =>
+  text.includes('%') ? text.replace(/%[89A-F][0-9A-F]/g, foreignByte) : text
 
 /** The value of a part of a cleaned path, decoded. */
 export const decodedValue = (text: string): string => (text.includes('%') ? decodeURIComponent(text) : text)

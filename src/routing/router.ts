@@ -3,7 +3,7 @@ import type { Endpoint, Row } from '../contracts/row.ts'
 import { encodedSlash } from './character-set.ts'
 import { canonicalIdentifier } from './identifier.ts'
 import { findAny } from './open-path.ts'
-import { cleanSpelling, decodedValue, spelled, withSingleSlashes } from './path-form.ts'
+import { cleanSpelling, decodedValue, spelled, withForeignBytes, withSingleSlashes } from './path-form.ts'
 import { type IndexedRow, indexRows, type RowIndex, type SkippedRow } from './row-index.ts'
 import type { Groups, PatternPart } from './row-pattern.ts'
 
@@ -89,20 +89,27 @@ const findingOf = (
 }
 
 /**
- * The upstream sees the canonical text, and what stands in front of it may merge its slashes:
- * both readings must lead to the row that was decided on.
+ * The upstream may read what we send in several ways: what stands in front of WordPress merges slashes or keeps them, and
+ * WordPress matches the path decoded (`/index.php/…`) or as it came (rewritten addresses). No reading may lead to another
+ * row than the one decided on; to none it may only lead because an escape was not undone, and then the answer is a 404.
  */
-const leadsBack = (
+const isReadAlike = (
   index: RowIndex,
   method: string,
-  match: Match,
   text: string,
   canonical: string,
+  row: IndexedRow | undefined,
 ): boolean => {
-  if (canonical.length === text.length && !text.includes(encodedSlash)) return true
-  return [canonical, withSingleSlashes(canonical)].every(
-    (reading) => reading === text || firstMatch(index, method, reading)?.candidate === match.candidate,
-  )
+  const escaped = spelled(canonical)
+  if (canonical === text && escaped === text && !text.includes('%')) return true
+  const sent = [canonical, escaped, withForeignBytes(canonical)]
+  const readings = new Set(sent.flatMap((reading) => [reading, withSingleSlashes(reading)]))
+  readings.delete(text)
+  for (const reading of readings) {
+    const read = firstMatch(index, method, reading)?.candidate
+    if (read !== row && (read !== undefined || reading === canonical)) return false
+  }
+  return true
 }
 
 const findIn = (index: RowIndex, method: string, path: string): RouteFinding => {
@@ -110,15 +117,17 @@ const findIn = (index: RowIndex, method: string, path: string): RouteFinding => 
   const cleaned = cleanSpelling(path === '' ? '/' : path, 'all')
   if (cleaned.kind === 'refused') return cleaned
   const text = withSingleSlashes(cleaned.text)
-  const hasEncodedSlash = text.includes(encodedSlash)
   const match = firstMatch(index, method, text)
-  if (match === undefined)
-    return hasEncodedSlash ? refused('encoded-slash') : { kind: 'unlisted', path: spelled(text) }
-  const canonical = canonicalPath(match.candidate.pattern.parts, match.groups)
+  const canonical: CanonicalPath =
+    match === undefined
+      ? { kind: 'path', text, identifiers: [] }
+      : canonicalPath(match.candidate.pattern.parts, match.groups)
   if (canonical.kind === 'refused') return canonical
-  return leadsBack(index, method, match, text, canonical.text)
-    ? findingOf(match, method, canonical)
-    : refused(hasEncodedSlash ? 'encoded-slash' : 'ambiguous-identifier')
+  if (canonical.text.includes(encodedSlash)) return refused('encoded-slash')
+  if (!isReadAlike(index, method, text, canonical.text, match?.candidate)) {
+    return refused(text.includes(encodedSlash) ? 'encoded-slash' : 'ambiguous-identifier')
+  }
+  return match === undefined ? { kind: 'unlisted', path: spelled(text) } : findingOf(match, method, canonical)
 }
 
 /** Routes of one service, matched as WordPress matches them, in time linear in the path whatever the patterns are. */

@@ -1,0 +1,190 @@
+/** What was done to an item. */
+export type WriteAction = 'create' | 'update' | 'delete'
+
+/**
+ * What a write to a collection can change beyond the item itself and the lists of its collection.
+ * `everything`: nothing of the site is left; for writes that are rare, or whose reach nobody can name.
+ */
+export type WriteEffect =
+  | 'everything'
+  | {
+      /** Other items of the same collection change too: order, parents, links below it. */
+      readonly siblings: boolean
+      /** Collections of which any answer may change. */
+      readonly collections: readonly string[]
+      /** Answers with `_embedded`, which may show the item or list it. */
+      readonly embedded: boolean
+      /** Answers whose rendered content lists other things (see `dynamicMarkers`). */
+      readonly dynamic: boolean
+    }
+
+export type CollectionTags = {
+  readonly effects: Readonly<Record<WriteAction, WriteEffect>>
+  /**
+   * Arguments of the list, named like a property of the item, that bound what a list can contain: a complete list
+   * under such a filter changes only through an item that it shows or that has the value.
+   */
+  readonly filters: readonly string[]
+}
+
+/** Namespaces, in both spellings, whose collections the table speaks of; a collection of that name elsewhere is another one. */
+export const taggedNamespaces: readonly string[] = [
+  'site/v2',
+  'wp/v2',
+  'contact-form/v1',
+  'contact-form-7/v1',
+  'oembed/1.0',
+]
+
+const effect = (
+  collections: readonly string[],
+  options: { readonly siblings?: true; readonly embedded?: true; readonly dynamic?: true } = {},
+): WriteEffect => ({
+  siblings: options.siblings === true,
+  collections,
+  embedded: options.embedded === true,
+  dynamic: options.dynamic === true,
+})
+
+const always = (one: WriteEffect): CollectionTags['effects'] => ({ create: one, update: one, delete: one })
+
+const onlyOwn = always(effect([]))
+const ownAndSiblings = always(effect([], { siblings: true }))
+const everything = always('everything')
+
+// A term's count and its lists by post follow the post's status; an author is public only with a public post;
+// menus and navigation show titles.
+const post = effect(['categories', 'tags', 'search', 'oembed', 'users', 'comments', 'menu-items', 'navigation'], {
+  embedded: true,
+  dynamic: true,
+})
+
+const page = effect(['search', 'oembed', 'users', 'comments', 'menu-items', 'navigation'], {
+  siblings: true,
+  embedded: true,
+  dynamic: true,
+})
+
+// `class_list` of a post holds the slugs of its terms, and a deleted term leaves its posts to the default one.
+const term = (others: readonly string[]): CollectionTags['effects'] => ({
+  create: effect(['taxonomies'], { siblings: true, dynamic: true }),
+  update: effect(['posts', 'pages', 'search', 'menu-items', 'navigation', ...others], {
+    siblings: true,
+    embedded: true,
+    dynamic: true,
+  }),
+  delete: effect(['posts', 'pages', 'search', 'menu-items', 'navigation', 'categories', ...others], {
+    siblings: true,
+    embedded: true,
+    dynamic: true,
+  }),
+})
+
+/** Rendered content repeats a synced pattern wherever it is used, and does not say so. */
+const rendered = ['posts', 'pages', 'blocks', 'templates', 'template-parts', 'navigation', 'search'] as const
+
+/**
+ * Which write changes which answers, as observed on WordPress 6.9; where the observation could not reach (content that
+ * renders other content), more rather than less. Every collection that is not listed counts as `everything`.
+ */
+export const siteTags: Readonly<Record<string, CollectionTags>> = {
+  posts: { effects: always(post), filters: ['author', 'categories', 'tags'] },
+  pages: { effects: always(page), filters: ['author', 'parent'] },
+  media: {
+    effects: {
+      create: effect([], { dynamic: true }),
+      // Rendered images take their sizes from the media item.
+      update: effect(['posts', 'pages', 'search', 'oembed'], { embedded: true, dynamic: true }),
+      delete: effect(['posts', 'pages', 'search', 'oembed'], { siblings: true, embedded: true, dynamic: true }),
+    },
+    filters: ['author', 'parent'],
+  },
+  'menu-items': { effects: always(effect(['menus', 'menu-locations'], { siblings: true, dynamic: true })), filters: [] },
+  blocks: { effects: always(effect([...rendered], { siblings: true, dynamic: true })), filters: [] },
+  navigation: { effects: always(effect([], { dynamic: true })), filters: [] },
+  templates: { effects: ownAndSiblings, filters: [] },
+  'template-parts': { effects: ownAndSiblings, filters: [] },
+  'global-styles': { effects: always(effect(['themes'], { siblings: true })), filters: [] },
+  'contact-forms': { effects: ownAndSiblings, filters: [] },
+  categories: { effects: term([]), filters: [] },
+  tags: { effects: term([]), filters: [] },
+  menus: { effects: always(effect(['menu-items', 'menu-locations', 'navigation'], { siblings: true, dynamic: true })), filters: [] },
+  site_pattern_category: { effects: term(['blocks']), filters: [] },
+  wp_pattern_category: { effects: term(['blocks']), filters: [] },
+  comments: {
+    effects: always(effect(['posts', 'pages'], { siblings: true, embedded: true, dynamic: true })),
+    filters: ['post'],
+  },
+  users: {
+    effects: {
+      create: effect([], { dynamic: true }),
+      update: effect(['oembed', 'comments', 'posts', 'pages', 'search'], { embedded: true, dynamic: true }),
+      // Content goes to another author or goes away.
+      delete: 'everything',
+    },
+    filters: [],
+  },
+  widgets: { effects: always(effect(['sidebars', 'widget-types'], { siblings: true })), filters: [] },
+  sidebars: { effects: always(effect(['widgets'], { siblings: true })), filters: [] },
+  'font-families': { effects: onlyOwn, filters: [] },
+  'font-faces': { effects: onlyOwn, filters: [] },
+  settings: { effects: everything, filters: [] },
+  themes: { effects: everything, filters: [] },
+  plugins: { effects: everything, filters: [] },
+  // Read only, but what they show is known: no other write reaches them.
+  oembed: { effects: everything, filters: [] },
+  search: { effects: everything, filters: [] },
+  types: { effects: everything, filters: [] },
+  statuses: { effects: everything, filters: [] },
+  taxonomies: { effects: everything, filters: [] },
+  'menu-locations': { effects: everything, filters: [] },
+}
+
+/** Collection of the items with a `type`, in both spellings of the names. */
+export const collectionOfType: Readonly<Record<string, string>> = {
+  post: 'posts',
+  page: 'pages',
+  attachment: 'media',
+  nav_menu_item: 'menu-items',
+  wp_block: 'blocks',
+  wp_navigation: 'navigation',
+  wp_template: 'templates',
+  wp_template_part: 'template-parts',
+  comment: 'comments',
+}
+
+/** Collection of the terms of a `taxonomy`. */
+export const collectionOfTaxonomy: Readonly<Record<string, string>> = {
+  category: 'categories',
+  post_tag: 'tags',
+  nav_menu: 'menus',
+}
+
+/** Collection of what is embedded under a relation and says neither type nor taxonomy. */
+export const collectionOfRelation: Readonly<Record<string, string>> = { author: 'users' }
+
+/** Class names and elements in rendered content that stand for a list of other things, made anew with each answer. */
+export const dynamicMarkers: readonly string[] = [
+  'wp-block-archives',
+  'wp-block-calendar',
+  'wp-block-categories',
+  'wp-block-comments',
+  'wp-block-gallery',
+  'wp-block-latest-comments',
+  'wp-block-latest-posts',
+  'wp-block-navigation',
+  'wp-block-page-list',
+  'wp-block-post-',
+  'wp-block-query',
+  'wp-block-rss',
+  'wp-block-search',
+  'wp-block-site-',
+  'wp-block-tag-cloud',
+  'wp-block-term',
+  'wp-block-template-part',
+  'wp-block-avatar',
+  'wp-block-loginout',
+  'wp-block-read-more',
+  'gallery-columns-',
+  'wp-embedded-content',
+]

@@ -35,7 +35,8 @@ function wrk(pinned: (command: readonly string[]) => readonly string[]): Generat
   }
 }
 
-function parseWrk(text: string): Load {
+/** What wrk has printed with --latency. */
+export function parseWrk(text: string): Load {
   const total = /(\d+) requests in ([\d.]+)(ms|s|m)\b/.exec(text)
   const sockets = /Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/.exec(text)
   const refused = /Non-2xx or 3xx responses: (\d+)/.exec(text)

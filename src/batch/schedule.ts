@@ -47,11 +47,12 @@ export const runSchedule = async <Result>(schedule: Schedule<Result>): Promise<S
   }
 
   const tasks: Promise<void>[] = []
+  const begin = (index: number, waits: readonly number[]): Promise<void> => {
+    if (waits.length === 0) return limit(runOne, index)
+    return Promise.all(waits.map((earlier) => tasks[earlier])).then(() => limit(runOne, index))
+  }
   for (const [index, waits] of schedule.waits.entries()) {
-    const before = waits.map((earlier) => tasks[earlier])
-    tasks.push(
-      before.length === 0 ? limit(runOne, index) : Promise.all(before).then(() => limit(runOne, index)),
-    )
+    tasks.push(waits === undefined ? Promise.resolve() : begin(index, waits))
   }
 
   const stopped = new Promise<void>((resolve) => {

@@ -1,0 +1,40 @@
+import { onTestFinished } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
+import type { UpstreamEvent } from '../../../src/upstream/events.ts'
+import type { UpstreamOptions } from '../../../src/upstream/options.ts'
+import { createUpstream, type ForwardRequest, type Upstream } from '../../../src/upstream/upstream.ts'
+
+/** An upstream with short times, ended with the test, and what it reported. */
+export const upstreamOf = (
+  targets: readonly string[],
+  options: Partial<UpstreamOptions> = {},
+): { upstream: Upstream; events: UpstreamEvent[] } => {
+  const events: UpstreamEvent[] = []
+  const upstream = createUpstream(
+    {
+      service: 'test',
+      targets,
+      basePath: '/',
+      maxConcurrent: 8,
+      queue: { max: 64, timeoutMs: 1_000 },
+      timeouts: { connectMs: 300, headersMs: 300, idleMs: 300, totalMs: 3_000 },
+      retry: { attempts: 2, budget: 0.2 },
+      eject: { after: 3, forMs: 100, maxShare: 0.5 },
+      health: { path: '', intervalMs: 1_000 },
+      ...options,
+    },
+    { clock: systemClock, random: () => 0, report: (event) => events.push(event) },
+  )
+  onTestFinished(() => upstream.destroy())
+  return { upstream, events }
+}
+
+/** A GET of `/` unless told otherwise. */
+export const request = (changes: Partial<ForwardRequest> = {}): ForwardRequest => ({
+  method: 'GET',
+  target: '/',
+  fields: {},
+  content: undefined,
+  signal: new AbortController().signal,
+  ...changes,
+})

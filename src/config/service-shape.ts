@@ -39,31 +39,40 @@ const targets = () => z.array(target()).min(1).max(64).describe('`[embedded]`, o
 const mount = () => pathPrefix().describe('Path under which clients see the service')
 
 const plants = z.strictObject({
-  contract: z.literal('plants'),
+  contract: contract('plants'),
   mount: mount().prefault('/'),
   limitParameter: z
     .string({ error: 'expected a parameter name' })
     .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, 'expected a parameter name')
     .prefault('limit')
     .describe('Name of the query parameter that bounds the list'),
-  upstream: upstreamShape('/')
-    .extend({ targets: targets().prefault(['embedded']) })
-    .prefault({}),
+  upstream: upstreamShape('/', targets().prefault(['embedded'])).prefault({}),
   parameters: parameters.prefault({}),
   cache: serviceCacheShape('GET /plants for 5s, one stored answer per credential').prefault({}),
 })
 
+const text = (longest: number, meaning: string) =>
+  z.string({ error: 'expected a text' }).max(longest).prefault('').describe(meaning)
+
 const identity = z.strictObject({
-  name: z.string().max(1_000).prefault(''),
-  description: z.string().max(10_000).prefault(''),
-  url: z.string().max(2_000).prefault(''),
-  home: z.string().max(2_000).prefault(''),
-  gmtOffset: z.number().min(-15).max(15).prefault(0),
-  timezone: z.string().max(100).prefault(''),
+  name: text(1_000, 'Title of the site'),
+  description: text(10_000, 'Tagline of the site'),
+  url: text(2_000, 'Where the software answers'),
+  home: text(2_000, 'Where readers see the site'),
+  gmtOffset: z
+    .number({ error: 'expected hours from -15 to 15' })
+    .min(-15)
+    .max(15)
+    .prefault(0)
+    .describe('Hours from UTC'),
+  timezone: text(100, 'Name of the time zone, e.g. Europe/Berlin'),
 })
 
+const contract = <const Name extends string>(name: Name) =>
+  z.literal(name).describe('Which interface the service speaks')
+
 const site = z.strictObject({
-  contract: z.literal('site'),
+  contract: contract('site'),
   mount: mount().prefault('/index.php/site-json'),
   names: oneOf(['wordpress', 'same'])
     .prefault('wordpress')
@@ -90,9 +99,7 @@ const site = z.strictObject({
       deadline: duration().prefault('30s').describe('For the whole batch'),
     })
     .prefault({}),
-  upstream: upstreamShape('/index.php/wp-json')
-    .extend({ targets: targets().prefault(['embedded']) })
-    .prefault({}),
+  upstream: upstreamShape('/index.php/wp-json', targets().prefault(['embedded'])).prefault({}),
   parameters: parameters.prefault({}),
   cache: serviceCacheShape(
     'GET of the main namespace for 60s, stale 30s while fetching anew, 1h on errors',
@@ -100,9 +107,9 @@ const site = z.strictObject({
 })
 
 const open = z.strictObject({
-  contract: z.literal('open'),
+  contract: contract('open'),
   mount: mount(),
-  upstream: upstreamShape('/').extend({ targets: targets() }),
+  upstream: upstreamShape('/', targets().describe('List of http(s) origins')),
   cache: serviceCacheShape('nothing but what the upstream allows').prefault({}),
 })
 

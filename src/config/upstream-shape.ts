@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { duration, pathPrefix, share, whole } from './leaves.ts'
 
-/** What the file may say about the upstream of a service; `targets` differs by contract. */
-export const upstreamShape = (basePath: string) =>
+/** What the file may say about the upstream of a service; base path and targets differ by contract. */
+export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Targets) =>
   z.strictObject({
+    targets,
     basePath: pathPrefix().prefault(basePath).describe('Path under which the upstream offers the interface'),
     maxConcurrent: whole(1, 65_536)
       .prefault(64)

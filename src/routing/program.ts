@@ -2,7 +2,7 @@ import type { CharacterSet } from './character-set.ts'
 import type { PatternNode } from './pattern.ts'
 
 /** One instruction of a matching program. Where two ways lead on, the first is preferred. */
-export type Instruction =
+type Instruction =
   | { readonly kind: 'one'; readonly set: CharacterSet }
   | { readonly kind: 'fork'; preferred: number; other: number }
   | { readonly kind: 'jump'; to: number }

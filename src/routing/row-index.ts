@@ -4,7 +4,7 @@ import { compileRowPattern, type PatternRefusal, type RowPattern } from './row-p
 export type IndexedRow = { readonly row: Row; readonly order: number; readonly pattern: RowPattern }
 
 /** Why a row is not matched: its pattern, or too many rows that must each be run on every path. */
-export type SkipReason = PatternRefusal | 'too-many-ambiguous'
+type SkipReason = PatternRefusal | 'too-many-ambiguous'
 
 export type SkippedRow = { readonly row: Row; readonly reason: SkipReason }
 

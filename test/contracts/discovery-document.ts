@@ -3,7 +3,7 @@ import type { Endpoint, Row } from '../../src/contracts/row.ts'
 import { keyNames, namespaceNames, segmentNames } from '../../src/contracts/site/names.ts'
 
 /** A route as a discovery document announces it, and as a row would be announced. */
-export type AnnouncedRoute = {
+type AnnouncedRoute = {
   readonly namespace: string
   readonly methods: readonly string[]
   readonly endpoints: readonly AnnouncedEndpoint[]

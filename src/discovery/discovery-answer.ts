@@ -10,7 +10,7 @@ export type DiscoveryDocument = {
 }
 
 /** What discovery says to a request for one of its documents. */
-export type IndexAnswerVariant = DiscoveryDocument | { readonly kind: 'identity-unknown' }
+export type SiteIndexAnswer = DiscoveryDocument | { readonly kind: 'identity-unknown' }
 export type NamespaceAnswer = DiscoveryDocument | { readonly kind: 'unknown-namespace' }
 /** The upstream knows the schema of its items, which no index holds; without it the fallback still tells the arguments. */
 export type OptionsAnswer =

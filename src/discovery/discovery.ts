@@ -1,22 +1,23 @@
+import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../clock.ts'
 import type { Row } from '../contracts/row.ts'
 import {
   type DiscoveryDocument,
   documentOf,
-  type IndexAnswerVariant,
   type NamespaceAnswer,
   type OptionsAnswer,
+  type SiteIndexAnswer,
 } from './discovery-answer.ts'
-import { compareWithUpstream, type Difference } from './drift.ts'
+import type { Difference } from './drift.ts'
 import type { DiscoveryEvent, IndexRefusal } from './events.ts'
 import { selectedFields, selectFields } from './field-selection.ts'
 import { type IndexDocument, readIndex, rootOf } from './index-document.ts'
 import { createIndexSource, type IndexAnswer } from './index-source.ts'
 import type { JsonObject } from './json.ts'
-import { type LearnedRows, learnRows, unlistedPatterns } from './learn-rows.ts'
+import type { LearnedRows } from './learn-rows.ts'
 import { describeRow } from './route-entry.ts'
-import { buildSiteIndex, type SiteIndex } from './site-index.ts'
+import { emptyIndex, eventsOf, knowledgeOf } from './site-knowledge.ts'
 
 /** Everything is given in the names that clients use; `toPublic` brings the upstream's index there. */
 export type DiscoveryOptions = {
@@ -50,7 +51,7 @@ export type DiscoveryOptions = {
 export type Discovery = {
   start(): void
   /** The site index; waits only while nothing is known yet or after `invalidate`. `query` has no `?`. */
-  index(query: string): IndexAnswerVariant | Promise<IndexAnswerVariant>
+  index(query: string): SiteIndexAnswer | Promise<SiteIndexAnswer>
   namespaceIndex(namespace: string, query: string): NamespaceAnswer | Promise<NamespaceAnswer>
   options(row: Row): OptionsAnswer
   /** REST root that the upstream writes its links with; undefined until learned. */
@@ -64,62 +65,34 @@ export type Discovery = {
   close(): Promise<void>
 }
 
-type Known = {
-  readonly site: SiteIndex
-  readonly document: DiscoveryDocument
-  readonly learned: LearnedRows
-  readonly drift: readonly Difference[]
-}
-
-const nothingLearned: LearnedRows = { rows: [], refused: [] }
-
-const countBy = <Name extends string>(names: readonly Name[]): Partial<Record<Name, number>> => {
-  const counts: Partial<Record<Name, number>> = {}
-  for (const name of names) counts[name] = (counts[name] ?? 0) + 1
-  return counts
-}
-
 /** Builds discovery for one site service; it asks the upstream only after `start` or when a document is wanted. */
 export const createDiscovery = (options: DiscoveryOptions): Discovery => {
-  const { publicRoot, rows, service, source } = options
+  const { publicRoot, service, source } = options
   let root: string | undefined
-  let known: Known | undefined
-
-  const siteOf = (index: IndexDocument, unlisted: readonly string[]): SiteIndex => {
-    const shown = options.unlistedRoutes === 'refuse' ? [] : unlisted
-    return buildSiteIndex({
-      rows,
-      unlisted: new Map(shown.map((pattern) => [pattern, index.routes.get(pattern) as JsonObject])),
-      index,
-      announcesUpstreamNamespaces: options.unlistedRoutes !== 'refuse',
-      publicRoot,
-    })
-  }
-
-  const whole = (site: SiteIndex): DiscoveryDocument => documentOf(site.site, publicRoot, ['GET'])
+  let known =
+    source.kind === 'static' ? knowledgeOf({ ...emptyIndex, identity: source.identity }, options) : undefined
+  /** Until the upstream has answered once, the namespaces of the table are known, and the site's identity is not. */
+  const tableOnly = known ?? knowledgeOf(emptyIndex, options)
 
   const take = (index: IndexDocument, durationSeconds: number): void => {
-    const unlisted = unlistedPatterns(index, rows)
-    const site = siteOf(index, unlisted)
-    const learned = options.unlistedRoutes === 'learn' ? learnRows(index, rows) : nothingLearned
-    const drift = compareWithUpstream(rows, index)
     const last = known
-    known = { site, document: whole(site), learned, drift }
-    if (!isDeepStrictEqual(learned.rows, last?.learned.rows ?? [])) options.rowsLearned(learned.rows)
-    options.report({
-      kind: 'index-refreshed',
-      service,
-      durationSeconds,
-      unlistedRoutes: unlisted.length,
-      learnedRows: learned.rows.length,
-      refused: countBy(learned.refused.map(({ reason }) => reason)),
-    })
-    if (last === undefined || !isDeepStrictEqual(drift, last.drift)) {
-      options.report({ kind: 'drift-compared', service, differences: countBy(drift.map(({ kind }) => kind)) })
+    const next = knowledgeOf(index, options)
+    if (!isDeepStrictEqual(next.learned.rows, (last ?? tableOnly).learned.rows)) {
+      options.rowsLearned(next.learned.rows)
     }
+    known = next
+    for (const event of eventsOf(service, durationSeconds, next, last)) options.report(event)
   }
 
+  /** Digest of the content that `known` was made of: understanding it again costs tens of milliseconds in which nothing else is served. */
+  let understood: string | undefined
+
   const accept = (content: Buffer, durationSeconds: number): 'accepted' | IndexRefusal => {
+    const digest = createHash('sha256').update(content).digest('base64')
+    if (known !== undefined && digest === understood) {
+      for (const event of eventsOf(service, durationSeconds, known, known)) options.report(event)
+      return 'accepted'
+    }
     const announced = readIndex(content)
     if (announced.kind === 'refused') return announced.reason
     // First the root, then the names: links are found by it.
@@ -127,6 +100,7 @@ export const createDiscovery = (options: DiscoveryOptions): Discovery => {
     const mapped = readIndex(options.toPublic(content))
     if (mapped.kind === 'refused') return mapped.reason
     take(mapped.index, durationSeconds)
+    understood = digest
     return 'accepted'
   }
 
@@ -134,10 +108,8 @@ export const createDiscovery = (options: DiscoveryOptions): Discovery => {
     source.kind === 'static'
       ? undefined
       : createIndexSource({
+          ...source,
           clock: options.clock,
-          refreshMs: source.refreshMs,
-          timeoutMs: source.timeoutMs,
-          retryAfterMs: source.retryAfterMs,
           fetchIndex: options.fetchIndex,
           accept,
           failed: (reason, durationSeconds) =>
@@ -150,30 +122,22 @@ export const createDiscovery = (options: DiscoveryOptions): Discovery => {
             }),
         })
 
-  if (source.kind === 'static') {
-    const site = siteOf({ identity: source.identity, namespaces: [], routes: new Map() }, [])
-    known = { site, document: whole(site), learned: nothingLearned, drift: [] }
-  }
-
-  /** Until the upstream has answered once, namespaces of the table are known and the site's identity is not. */
-  const tableOnly = siteOf({ identity: {}, namespaces: [], routes: new Map() }, [])
-
-  const indexNow = (query: string): IndexAnswerVariant => {
-    if (known === undefined) return { kind: 'identity-unknown' }
-    const fields = selectedFields(query)
-    return fields === undefined
-      ? known.document
-      : documentOf(selectFields(known.site.site, fields), publicRoot, ['GET'])
-  }
-
-  const namespaceNow = (namespace: string, query: string): NamespaceAnswer => {
-    const document = (known?.site ?? tableOnly).namespace(namespace)
-    if (document === undefined) return { kind: 'unknown-namespace' }
+  const selected = (document: JsonObject, query: string): DiscoveryDocument => {
     const fields = selectedFields(query)
     return documentOf(fields === undefined ? document : selectFields(document, fields), publicRoot, ['GET'])
   }
 
-  const whenReady = <T>(answer: () => T): T | Promise<T> =>
+  const indexNow = (query: string): SiteIndexAnswer => {
+    if (known === undefined) return { kind: 'identity-unknown' }
+    return query.includes('_fields') ? selected(known.site.site, query) : known.document
+  }
+
+  const namespaceNow = (namespace: string, query: string): NamespaceAnswer => {
+    const document = (known ?? tableOnly).site.namespace(namespace)
+    return document === undefined ? { kind: 'unknown-namespace' } : selected(document, query)
+  }
+
+  const whenReady = <Answer>(answer: () => Answer): Answer | Promise<Answer> =>
     upstream === undefined || upstream.isReady() ? answer() : upstream.ready().then(answer)
 
   return {
@@ -181,13 +145,12 @@ export const createDiscovery = (options: DiscoveryOptions): Discovery => {
     index: (query) => whenReady(() => indexNow(query)),
     namespaceIndex: (namespace, query) => whenReady(() => namespaceNow(namespace, query)),
     options: (row) => {
-      const entry = describeRow(row, publicRoot)
       const methods = row.endpoints.flatMap((endpoint) => endpoint.methods)
-      const document = documentOf(entry, publicRoot, methods)
+      const document = documentOf(describeRow(row, publicRoot), publicRoot, methods)
       return row.handledBy === 'upstream' ? { kind: 'ask-upstream', fallback: document } : document
     },
     upstreamRoot: () => root,
-    learned: () => known?.learned ?? nothingLearned,
+    learned: () => (known ?? tableOnly).learned,
     drift: () => known?.drift ?? [],
     refresh: () => upstream?.refresh() ?? Promise.resolve(),
     invalidate: () => upstream?.invalidate(),

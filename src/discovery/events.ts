@@ -8,6 +8,8 @@ export type IndexRefusal =
   | 'too-many-routes'
   | 'not-json'
   | 'not-an-index'
+  /** It reads well, and yet what the gateway makes of it failed. */
+  | 'unusable'
 
 /** Why no row was made of a route that the upstream announces. */
 export type RouteRefusal =

@@ -77,7 +77,13 @@ export const createIndexSource = (options: IndexSourceOptions): IndexSource => {
 
   const judge = (answer: IndexAnswer | IndexRefusal, seconds: number): 'accepted' | IndexRefusal => {
     if (typeof answer === 'string') return answer
-    return answer.status === 200 ? options.accept(answer.content, seconds) : 'status'
+    if (answer.status !== 200) return 'status'
+    try {
+      return options.accept(answer.content, seconds)
+    } catch {
+      // Whatever an upstream sends must not end the process; the last good index stays.
+      return 'unusable'
+    }
   }
 
   const refresh = (): Promise<void> => {

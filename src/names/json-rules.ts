@@ -22,9 +22,13 @@ const namingKeys: Readonly<Record<string, Place>> = {
   Link: place.link,
 }
 
+/** `"namespace": { "default": "wp/v2" }`: the argument of a namespace index. */
+const argumentDefault = 'default'
+
 const keyRules = (swap: NameSwap): ReadonlyMap<string, KeyRule> => {
   const rules = new Map<string, KeyRule>()
   for (const [name, opens] of Object.entries(namingKeys)) rules.set(name, { text: undefined, opens })
+  rules.set(argumentDefault, { text: undefined, opens: place.plain })
   for (const [name, text] of swap.keys) rules.set(name, { text, opens: place.plain })
   return rules
 }
@@ -83,11 +87,13 @@ export const createJsonRules = (swap: NameSwap, urls: RestUrls): StringRules => 
     [place.link]: (text) => withSlashes(text, (plain) => mapLinkText(plain, urls)) ?? mapUrl(text),
   }
 
-  const plainKey = (content: Buffer, start: number, end: number): KeyRule | undefined => {
+  const plainKey = (content: Buffer, start: number, end: number, at: Place): KeyRule | undefined => {
     const hasEscape = hasBackslash(content, start, end)
     if (!hasEscape && hints[(end - start) * 256 + (content[start] ?? 0)] !== 1) return undefined
     const text = content.toString('latin1', start, end)
-    return keys.get(hasEscape ? unescaped(text) : text)
+    const name = hasEscape ? unescaped(text) : text
+    if (name === argumentDefault && at === place.namespace) return { text: undefined, opens: place.namespace }
+    return keys.get(name)
   }
 
   return {
@@ -95,7 +101,7 @@ export const createJsonRules = (swap: NameSwap, urls: RestUrls): StringRules => 
     maxValueLength: maxUrlLength,
     mayMapValue: (first, at) => at !== place.plain || first === undefined || firstOctets[first] === 1,
     key: (content, start, end, at) => {
-      if (at !== place.routes) return plainKey(content, start, end)
+      if (at !== place.routes) return plainKey(content, start, end, at)
       const text = withSlashes(content.toString('latin1', start, end), (plain) => mapPath(plain, swap))
       return { text, opens: place.plain }
     },

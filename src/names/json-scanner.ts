@@ -50,9 +50,9 @@ const nextInString = (content: Buffer, from: number): number => {
   return at
 }
 
-/** A key's place reaches the object (routes) or the strings of the array (all others) that the key names, no deeper. */
+/** A key's place reaches the object or the strings of the array that the key names, no deeper. */
 const opened = (isObject: boolean, at: Place): number => {
-  if (isObject) return objectBit | (at === place.routes ? place.routes : place.plain)
+  if (isObject) return objectBit | (at === place.routes || at === place.namespace ? at : place.plain)
   return at === place.routes ? place.plain : at
 }
 

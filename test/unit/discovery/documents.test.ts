@@ -1,0 +1,149 @@
+import { describe, expect, test } from 'vitest'
+import { siteRows } from '../../../src/contracts/site/route-table.ts'
+import { fieldValue } from '../../../src/http/fields.ts'
+import { parsed, publicDocument, publicRoot, watched } from './upstream-index.ts'
+
+/** Descriptions are the gateway's own words. */
+const withoutWords = (value: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(value, (key, inner) =>
+      key === 'description' && typeof inner === 'string' ? undefined : inner,
+    ),
+  )
+
+describe('the site index', () => {
+  test("is WordPress's own, under public names, but for descriptions", async () => {
+    const { discovery } = watched()
+    const document = parsed(await discovery.index(''))
+    const theirs = publicDocument()
+    expect(Object.keys(document)).toEqual(Object.keys(theirs))
+    expect(withoutWords(document)).toEqual(withoutWords(theirs))
+  })
+
+  test('does not mention the upstream where clients follow links', async () => {
+    const { discovery } = watched()
+    const text = JSON.stringify(parsed(await discovery.index('')))
+    expect(text).not.toMatch(/wp-json|wp\/v2|wp_id/)
+    expect(text).toContain(`"href":"${publicRoot}/site/v2/posts"`)
+  })
+
+  test('is one buffer, made once', async () => {
+    const { discovery } = watched()
+    const first = await discovery.index('')
+    expect(discovery.index('')).toBe(first)
+    expect(discovery.index('context=edit')).toBe(first)
+  })
+
+  test("has WordPress's fields and a strong validator", async () => {
+    const { discovery } = watched()
+    const answer = await discovery.index('')
+    if (answer.kind !== 'document') throw new Error('no document')
+    expect(fieldValue(answer.fields, 'content-type')).toBe('application/json; charset=UTF-8')
+    expect(fieldValue(answer.fields, 'link')).toBe(`<${publicRoot}/>; rel="https://api.w.org/"`)
+    expect(fieldValue(answer.fields, 'allow')).toBe('GET')
+    expect(fieldValue(answer.fields, 'etag')).toMatch(/^"[\w-]{27}"$/)
+    expect(answer.content.toString()).toMatch(
+      /^\{"name":"Test site",.*"\\\/site\\\/v2\\\/posts\\\/\(\?P<id>\[\\\\d\]\+\)":/,
+    )
+    expect(/[^ -~]/.test(answer.content.toString('latin1'))).toBe(false)
+  })
+
+  test.each([
+    ['_fields=name', { name: 'Test site' }],
+    ['_fields=name,home&_fields[]=nope', { name: 'Test site', home: 'http://wordpress.test' }],
+    ['_fields[]=show_on_front&_fields[]=site_icon', { show_on_front: 'posts', site_icon: 0 }],
+    ['_fields=authentication.application-passwords.endpoints', publicDocument()['authentication']],
+    ['_fields=routes./site/v2/posts.methods', undefined],
+    ['_fields=name.x', []],
+    ['_fields=nope', []],
+    ['_fields=__proto__,constructor', []],
+  ])('%s', async (query, expected) => {
+    const { discovery } = watched()
+    const document = parsed(await discovery.index(query))
+    if (expected === undefined) {
+      expect(document).toEqual({ routes: { '/site/v2/posts': { methods: ['GET', 'POST'] } } })
+    } else if (query.includes('authentication')) expect(document).toEqual({ authentication: expected })
+    else expect(document).toEqual(expected)
+  })
+})
+
+describe('a namespace index', () => {
+  test.each([
+    ['site/v2', 104],
+    ['oembed/1.0', 3],
+    ['contact-form/v1', 6],
+    ['site-health/v1', 8],
+    ['block-editor/v1', 4],
+    ['abilities/v1', 6],
+  ])('of %s has %i routes, each as in the site index', async (namespace, count) => {
+    const { discovery } = watched()
+    const all = parsed(await discovery.index(''))['routes'] as Record<string, unknown>
+    const document = parsed(await discovery.namespaceIndex(namespace, ''))
+    expect(Object.keys(document)).toEqual(['namespace', 'routes', '_links'])
+    expect(document['namespace']).toBe(namespace)
+    expect(document['_links']).toEqual({ up: [{ href: `${publicRoot}/` }] })
+    const routes = Object.entries(document['routes'] as Record<string, unknown>)
+    for (const [pattern, entry] of routes) expect(entry).toEqual(all[pattern])
+    expect(routes).toHaveLength(count)
+  })
+
+  test.each(['wp/v2', 'nope', '', 'constructor'])('of %j is not announced', async (namespace) => {
+    const { discovery } = watched()
+    expect(await discovery.namespaceIndex(namespace, '')).toEqual({ kind: 'unknown-namespace' })
+  })
+
+  test('of the table is known before the upstream is', async () => {
+    const { discovery } = watched({ fetchIndex: () => Promise.reject(new Error('down')) })
+    expect(Object.keys(parsed(await discovery.namespaceIndex('site/v2', '_fields=namespace')))).toEqual([
+      'namespace',
+    ])
+    expect(await discovery.index('')).toEqual({ kind: 'identity-unknown' })
+  })
+})
+
+describe('OPTIONS', () => {
+  const rowOf = (id: string) => siteRows.find((row) => row.id === id) as (typeof siteRows)[number]
+
+  test('of a route of the upstream asks the upstream, and has the arguments at hand', () => {
+    const answer = watched().discovery.options(rowOf('posts.collection'))
+    if (answer.kind !== 'ask-upstream') throw new Error('not asked')
+    const theirs = publicDocument().routes['/site/v2/posts']
+    expect(withoutWords(parsed(answer.fallback))).toEqual(withoutWords(theirs))
+    expect(fieldValue(answer.fallback.fields, 'allow')).toBe('GET, POST')
+  })
+
+  test('of what the gateway answers itself is complete', () => {
+    const answer = watched().discovery.options(rowOf('batch'))
+    expect(withoutWords(parsed(answer))).toEqual(withoutWords(publicDocument().routes['/batch/v1']))
+  })
+})
+
+describe('what unlisted routes are to be', () => {
+  test.each([
+    ['learn', 133, 6],
+    ['pass', 133, 6],
+    ['refuse', 58, 3],
+  ] as const)(
+    'with %s %i routes in %i namespaces are announced',
+    async (unlistedRoutes, routes, namespaces) => {
+      const { discovery, learned } = watched({ unlistedRoutes })
+      const document = parsed(await discovery.index(''))
+      expect(Object.keys(document['routes'] as object)).toHaveLength(routes)
+      expect(document['namespaces']).toHaveLength(namespaces)
+      expect(learned).toHaveLength(unlistedRoutes === 'learn' ? 1 : 0)
+    },
+  )
+
+  test('a static identity asks nobody', async () => {
+    const { discovery } = watched({
+      source: { kind: 'static', identity: { name: 'Still', extra: 1 } },
+      fetchIndex: () => Promise.reject(new Error('asked')),
+    })
+    discovery.start()
+    const document = parsed(await discovery.index(''))
+    expect(Object.keys(document)).toEqual(['name', 'namespaces', 'authentication', 'routes', 'extra'])
+    expect(Object.keys(document['routes'] as object)).toHaveLength(58)
+    expect(discovery.upstreamRoot()).toBeUndefined()
+    await discovery.close()
+  })
+})

@@ -35,6 +35,8 @@ const parameters = z.strictObject({
     .describe('Left out even when unknown parameters are sent on'),
 })
 
+const contract = <const Name extends string>(name: Name) =>
+  z.literal(name).describe('Which interface the service speaks')
 const targets = () => z.array(target()).min(1).max(64).describe('`[embedded]`, or a list of http(s) origins')
 const mount = () => pathPrefix().describe('Path under which clients see the service')
 
@@ -67,9 +69,6 @@ const identity = z.strictObject({
     .describe('Hours from UTC'),
   timezone: text(100, 'Name of the time zone, e.g. Europe/Berlin'),
 })
-
-const contract = <const Name extends string>(name: Name) =>
-  z.literal(name).describe('Which interface the service speaks')
 
 const site = z.strictObject({
   contract: contract('site'),

@@ -32,19 +32,29 @@ export const editing: readonly Context[] = ['edit']
 /** A field of the given contexts. */
 export const field = (contexts: readonly Context[], value: Field['value']): Field => ({ contexts, value })
 
-/** `raw` for editors beside `rendered` for all. */
+/** `raw` for editors beside `rendered` for all; an embedded navigation is made for its editor and shows both. */
 export const rendered = (raw: string, html: string, view: View): Record<string, string> =>
-  view.context === 'edit' ? { raw, rendered: html } : { rendered: html }
+  view.context === 'edit' || isEmbeddedNavigation(view) ? { raw, rendered: html } : { rendered: html }
+
+const isEmbeddedNavigation = (view: View): boolean =>
+  view.context === 'embed' && view.spec.type === 'wp_navigation'
 
 const isLocked = (entry: Entry, view: View): boolean => entry.password !== '' && !view.unlocked
 
 const content = (entry: Entry, view: View): Record<string, unknown> => {
-  const version = view.context === 'edit' ? { block_version: hasBlocks(entry.content) ? 1 : 0 } : {}
+  const versioned = view.context === 'edit' || isEmbeddedNavigation(view)
+  const version = versioned ? { block_version: hasBlocks(entry.content) ? 1 : 0 } : {}
   // Blocks are read by the editor: they have no rendered form, and `raw` in every context.
   if (entry.type === 'wp_block') return { raw: entry.content, protected: entry.password !== '', ...version }
   const locked = isLocked(entry, view)
   const html = locked ? '' : renderContent(view.site, entry.content)
   return { ...rendered(entry.content, html, view), protected: entry.password !== '', ...version }
+}
+
+const title = (entry: Entry, view: View): unknown => {
+  if (entry.type !== 'wp_block') return rendered(entry.title, entry.title, view)
+  // Blocks have no rendered title, so that nothing is left of it when they are embedded: an empty PHP array.
+  return view.context === 'embed' ? [] : { raw: entry.title }
 }
 
 const excerpt = (entry: Entry, view: View): Record<string, unknown> => {
@@ -101,9 +111,7 @@ export const sharedFields: Readonly<Record<string, Field>> = {
   status: field(full, (entry) => entry.status),
   type: field(everywhere, (entry) => entry.type),
   link: field(everywhere, (entry, view) => permalinkOf(view.site, entry)),
-  title: field(everywhere, (entry, view) =>
-    entry.type === 'wp_block' ? { raw: entry.title } : rendered(entry.title, entry.title, view),
-  ),
+  title: field(everywhere, title),
   content: field(full, content),
   excerpt: field(everywhere, excerpt),
   author: field(everywhere, (entry) => entry.author),

@@ -1,6 +1,16 @@
 import { permalinkOf } from './content-rendering.ts'
 import type { Entry } from './entry.ts'
-import { editing, everywhere, type Field, field, full, phpMap, rendered, type View } from './fields.ts'
+import {
+  editing,
+  everywhere,
+  type Field,
+  field,
+  full,
+  phpMap,
+  rendered,
+  sharedFields,
+  type View,
+} from './fields.ts'
 
 const own =
   (name: string): Field['value'] =>
@@ -91,8 +101,17 @@ const menuItemFields: Readonly<Record<string, Field>> = {
   menus: field(full, (entry) => entry.terms['nav_menu']?.[0] ?? 0),
 }
 
+const shared = (name: string): Field =>
+  field(everywhere, (entry, view) => sharedFields[name]?.value(entry, view))
+
+const navigationFields: Readonly<Record<string, Field>> = {
+  status: shared('status'),
+  content: shared('content'),
+}
+
 /** The fields that one type alone has, or shows in its own way. */
 export const ownFields: Readonly<Record<string, Readonly<Record<string, Field>>>> = {
   attachment: attachmentFields,
   nav_menu_item: menuItemFields,
+  wp_navigation: navigationFields,
 }

@@ -12,6 +12,19 @@ const avatar = {
   96: 'https://avatars.invalid/96',
 }
 
+const privateFields = (user: User): Record<string, unknown> => ({
+  username: user.slug,
+  first_name: '',
+  last_name: '',
+  email: `${user.slug}@example.org`,
+  locale: 'en_US',
+  nickname: user.slug,
+  roles: [user.role],
+  registered_date: '2025-01-01T00:00:00+00:00',
+  capabilities: { read: true, [user.role]: true },
+  extra_capabilities: { [user.role]: true },
+})
+
 const renderUser = (call: Call, user: User): Record<string, unknown> => {
   const { site } = call
   const base = `${site.root}/${site.names.content}/users`
@@ -25,12 +38,10 @@ const renderUser = (call: Call, user: User): Record<string, unknown> => {
     slug: user.slug,
     avatar_urls: avatar,
   }
-  const private_ =
-    context === 'edit' ? { username: user.slug, email: `${user.slug}@example.org`, roles: [user.role] } : {}
   return {
     ...shown,
-    ...private_,
-    ...(context === 'embed' ? {} : { meta: [] }),
+    ...(context === 'edit' ? privateFields(user) : {}),
+    ...(context === 'embed' ? {} : { meta: context === 'edit' ? { persisted_preferences: [] } : [] }),
     _links: { ...selfLink(call.caller, `${base}/${user.id}`), collection: [{ href: base }] },
   }
 }

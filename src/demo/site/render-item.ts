@@ -1,7 +1,7 @@
 import { type Call, type Context, contextOf } from './call.ts'
 import type { CollectionSpec } from './collections.ts'
 import type { Entry } from './entry.ts'
-import { type Field, field, full, sharedFields, type View } from './fields.ts'
+import { everywhere, type Field, field, full, sharedFields, type View } from './fields.ts'
 import { itemLinks } from './links.ts'
 import { ownFields } from './own-fields.ts'
 import { integer, text } from './values.ts'
@@ -16,7 +16,7 @@ const fieldOf = (spec: CollectionSpec, name: string): Field =>
   taxonomyField(spec, name) ??
   sharedFields[name] ??
   // What remains is the sync status of blocks, whose name differs between the dialects.
-  field(full, (entry) => entry.own['syncStatus'] ?? '')
+  field(everywhere, (entry) => entry.own['syncStatus'] ?? '')
 
 const defaultExcerptLength = 55
 

@@ -46,7 +46,7 @@ const people = [
 
 const postStatus = (i: number): string => ({ 58: 'draft', 59: 'private', 60: 'pending' })[i] ?? 'publish'
 
-const seedPosts = (store: Store, block: Entry): void => {
+const seedPosts = (store: Store): void => {
   for (let i = 1; i <= 60; i += 1) {
     const status = postStatus(i)
     const text = paragraph(`Body of post ${i}. ${`words of post ${i} `.repeat(30).trim()}`)
@@ -55,8 +55,7 @@ const seedPosts = (store: Store, block: Entry): void => {
       at: origin + day * i,
       title: `Post number ${i}`,
       ...(status === 'draft' || status === 'pending' ? { slug: '' } : {}),
-      // One post shows a reusable block, so that a change of the block changes a post.
-      content: i === 30 ? `${text}\n<!-- wp:block {"ref":${block.id}} /-->` : text,
+      content: text,
       status,
       author: (i % 3) + 1,
       password: i === 57 ? 'secret' : '',
@@ -128,7 +127,7 @@ const seedMenu = (store: Store, home: string): void => {
 const keepVersion = (store: Store, of: Entry, kind: 'revision' | 'autosave', title: string): void => {
   const at = of.modified + hour
   const own = { ...of.own, kind }
-  put(store, { ...of, id: store.nextId(), type: 'revision', at, modified: at, status: 'inherit', slug: `${of.id}-${kind}-v1`, parent: of.id, title, password: '', terms: {}, own }) // biome-ignore format: one record
+  put(store, { ...of, id: store.nextId(), type: 'revision', at, date: at, modified: at, status: 'inherit', slug: `${of.id}-${kind}-v1`, parent: of.id, title, password: '', terms: {}, own }) // biome-ignore format: one record
 }
 
 const seedTemplates = (store: Store): void => {
@@ -165,16 +164,33 @@ const seedDiscussion = (store: Store, postId: number): void => {
   }
 }
 
+const seedBlocks = (store: Store): Entry => {
+  const add = (i: number): Entry =>
+    put(store, {
+      type: 'wp_block',
+      at: origin,
+      title: `Block ${i}`,
+      content: paragraph(`Reusable ${i}`),
+      terms: { wp_pattern_category: i === 2 ? [19] : [] },
+    })
+  const first = add(1)
+  for (let i = 2; i <= 5; i += 1) add(i)
+  // One post shows a reusable block, so that a change of the block changes a post.
+  const post = store.ofType('post')[29]
+  if (post !== undefined)
+    store.put({ ...post, content: `${post.content}\n<!-- wp:block {"ref":${first.id}} /-->` })
+  return first
+}
+
 /** Fills a store with the demo's content; the same at every start. */
 export const seedStore = (store: Store, home: string): void => {
   seedTerms(store)
   for (const user of people) store.users.set(user.id, user)
-  const blocks = [1, 2, 3, 4, 5].map((i) => put(store, { type: 'wp_block', at: origin, title: `Block ${i}`, content: paragraph(`Reusable ${i}`), terms: { wp_pattern_category: i === 1 ? [19] : [] } })) // biome-ignore format: one record
-  const block = blocks[0] as Entry
-  seedPosts(store, block)
+  seedPosts(store)
   seedPages(store)
   seedMedia(store, home)
   seedMenu(store, home)
+  const block = seedBlocks(store)
   const navigation = put(store, {
     type: 'wp_navigation',
     at: origin,

@@ -36,7 +36,7 @@ export const typesResource = (specs: Readonly<Record<string, CollectionSpec>>): 
         has_archive: false,
         name: spec.base,
         slug: spec.type,
-        icon: null,
+        icon: 'dashicons-admin-post',
         taxonomies: Object.values(spec.taxonomies),
         rest_base: spec.base,
         rest_namespace: call.site.names.content,

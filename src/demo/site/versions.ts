@@ -2,7 +2,6 @@ import { type Answer, type Call, type Context, contextOf, ok, type Resource } fr
 import type { CollectionSpec } from './collections.ts'
 import { permalinkOf, renderContent } from './content-rendering.ts'
 import { blankEntry, type Entry } from './entry.ts'
-import { phpMap } from './fields.ts'
 import { cutPage } from './paging.ts'
 import { denied, SiteFault } from './site-fault.ts'
 import { integer, integers, rawText, siteDate, text } from './values.ts'
@@ -24,21 +23,23 @@ const textOf = (
   version: Entry,
   context: Context,
 ): Record<string, unknown> => {
-  // Menu items keep a title only; the raw text of blocks is for every context.
-  const rawToo = spec.type === 'wp_block'
+  const isNavigation = spec.type === 'wp_navigation'
+  const embedded = context === 'embed'
+  // The raw text of blocks is for every context but `embed`, that of navigations is in `embed` too.
+  const rawToo = (spec.type === 'wp_block' && !embedded) || (isNavigation && embedded)
   const title = { title: pair(version.title, version.title, context, rawToo) }
   if (spec.type === 'nav_menu_item') return title
-  const content = {
-    content: pair(version.content, renderContent(call.site, version.content), context, rawToo),
-  }
-  if (spec.type === 'wp_navigation') return { ...title, ...content }
+  const html = renderContent(call.site, version.content)
+  const content = { content: pair(version.content, html, context, rawToo) }
+  if (isNavigation) return { ...title, ...content }
   const excerpt = { excerpt: pair(version.excerpt, version.excerpt, context, false) }
-  return context === 'embed' ? { ...title, ...excerpt } : { ...title, ...content, ...excerpt }
+  return embedded ? { ...title, ...excerpt } : { ...title, ...content, ...excerpt }
 }
 
-const metaOf = (spec: CollectionSpec): Record<string, unknown> => {
-  if (spec.type === 'wp_navigation') return {}
-  return { meta: phpMap(spec.type === 'nav_menu_item' ? {} : { footnotes: '' }) }
+const metaOf = (call: Call, spec: CollectionSpec): unknown => {
+  if (spec.type === 'wp_navigation' || spec.type === 'nav_menu_item') return []
+  if (spec.type !== 'wp_block') return { footnotes: '' }
+  return { [call.site.names.patternSyncStatus]: null, footnotes: '' }
 }
 
 const renderVersion = (
@@ -75,9 +76,9 @@ const renderVersion = (
     modified_gmt: siteDate(version.modified),
     parent: version.parent,
     slug: version.slug,
-    guid: pair(address, address, context, false),
+    guid: pair(address, address, context, spec.type === 'nav_menu_item'),
     ...words,
-    ...metaOf(spec),
+    meta: metaOf(call, spec),
     ...preview,
     ...links,
   }

@@ -40,6 +40,11 @@ const list =
 const truth: Reader = (value) => (typeof value === 'boolean' ? value : undefined)
 const finite: Reader = (value) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined)
 const count: Reader = (value) => (Number.isSafeInteger(value) && (value as number) >= 0 ? value : undefined)
+/** A PHP list with keys of its own is written as a map: `users?has_published_posts` announces its enum so. */
+const listOrMap =
+  (reader: Reader): Reader =>
+  (value, depth) =>
+    reader(isObject(value) ? Object.values(value) : value, depth)
 const typeName: Reader = (value) => (typeNames.has(value) ? value : undefined)
 const scalar: Reader = (value) =>
   value === null || typeof value === 'boolean' ? value : (finite(value, 0) ?? text(limits.text)(value, 0))
@@ -55,7 +60,7 @@ const keywords: Readonly<Record<keyof ArgumentSchema, Reader>> = {
   description: text(limits.text),
   type: (value, depth) => typeName(value, depth) ?? list(typeNames.size, typeName)(value, depth),
   format: text(64),
-  enum: list(limits.members, scalar),
+  enum: listOrMap(list(limits.members, scalar)),
   default: small,
   minimum: finite,
   maximum: finite,

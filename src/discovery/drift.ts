@@ -38,7 +38,7 @@ const normalised = (value: unknown): unknown => {
   return Object.fromEntries(
     kept.map(([keyword, inner]) => [
       keyword,
-      keyword === 'enum' && Array.isArray(inner) ? [...inner].sort() : normalised(inner),
+      keyword === 'enum' && typeof inner === 'object' ? Object.values(inner ?? {}).sort() : normalised(inner),
     ]),
   )
 }

@@ -18,23 +18,16 @@ export type WriteEffect =
       readonly dynamic: boolean
     }
 
+export type ListFilter = { readonly argument: string; readonly property: string }
+
 export type CollectionTags = {
   readonly effects: Readonly<Record<WriteAction, WriteEffect>>
   /**
-   * Arguments of the list, named like a property of the item, that bound what a list can contain: a complete list
-   * under such a filter changes only through an item that it shows or that has the value.
+   * Arguments that bound what a list can contain, with the property of an item that they compare: a complete list
+   * under such a filter changes only through an item that it shows, or that has the value now.
    */
-  readonly filters: readonly string[]
+  readonly filters: readonly ListFilter[]
 }
-
-/** Namespaces, in both spellings, whose collections the table speaks of; a collection of that name elsewhere is another one. */
-export const taggedNamespaces: readonly string[] = [
-  'site/v2',
-  'wp/v2',
-  'contact-form/v1',
-  'contact-form-7/v1',
-  'oembed/1.0',
-]
 
 const effect = (
   collections: readonly string[],
@@ -48,16 +41,21 @@ const effect = (
 
 const always = (one: WriteEffect): CollectionTags['effects'] => ({ create: one, update: one, delete: one })
 
+const same = (name: string): ListFilter => ({ argument: name, property: name })
+
 const onlyOwn = always(effect([]))
 const ownAndSiblings = always(effect([], { siblings: true }))
 const everything = always('everything')
 
 // A term's count and its lists by post follow the post's status; an author is public only with a public post;
 // menus and navigation show titles.
-const post = effect(['categories', 'tags', 'search', 'oembed', 'users', 'comments', 'menu-items', 'navigation'], {
-  embedded: true,
-  dynamic: true,
-})
+const post = effect(
+  ['categories', 'tags', 'search', 'oembed', 'users', 'comments', 'menu-items', 'navigation'],
+  {
+    embedded: true,
+    dynamic: true,
+  },
+)
 
 const page = effect(['search', 'oembed', 'users', 'comments', 'menu-items', 'navigation'], {
   siblings: true,
@@ -88,18 +86,25 @@ const rendered = ['posts', 'pages', 'blocks', 'templates', 'template-parts', 'na
  * renders other content), more rather than less. Every collection that is not listed counts as `everything`.
  */
 export const siteTags: Readonly<Record<string, CollectionTags>> = {
-  posts: { effects: always(post), filters: ['author', 'categories', 'tags'] },
-  pages: { effects: always(page), filters: ['author', 'parent'] },
+  posts: { effects: always(post), filters: [same('author'), same('categories'), same('tags')] },
+  pages: { effects: always(page), filters: [] },
   media: {
     effects: {
       create: effect([], { dynamic: true }),
       // Rendered images take their sizes from the media item.
       update: effect(['posts', 'pages', 'search', 'oembed'], { embedded: true, dynamic: true }),
-      delete: effect(['posts', 'pages', 'search', 'oembed'], { siblings: true, embedded: true, dynamic: true }),
+      delete: effect(['posts', 'pages', 'search', 'oembed'], {
+        siblings: true,
+        embedded: true,
+        dynamic: true,
+      }),
     },
-    filters: ['author', 'parent'],
+    filters: [same('author'), { argument: 'parent', property: 'post' }],
   },
-  'menu-items': { effects: always(effect(['menus', 'menu-locations'], { siblings: true, dynamic: true })), filters: [] },
+  'menu-items': {
+    effects: always(effect(['menus', 'menu-locations'], { siblings: true, dynamic: true })),
+    filters: [],
+  },
   blocks: { effects: always(effect([...rendered], { siblings: true, dynamic: true })), filters: [] },
   navigation: { effects: always(effect([], { dynamic: true })), filters: [] },
   templates: { effects: ownAndSiblings, filters: [] },
@@ -108,12 +113,17 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   'contact-forms': { effects: ownAndSiblings, filters: [] },
   categories: { effects: term([]), filters: [] },
   tags: { effects: term([]), filters: [] },
-  menus: { effects: always(effect(['menu-items', 'menu-locations', 'navigation'], { siblings: true, dynamic: true })), filters: [] },
+  menus: {
+    effects: always(
+      effect(['menu-items', 'menu-locations', 'navigation'], { siblings: true, dynamic: true }),
+    ),
+    filters: [],
+  },
   site_pattern_category: { effects: term(['blocks']), filters: [] },
   wp_pattern_category: { effects: term(['blocks']), filters: [] },
   comments: {
     effects: always(effect(['posts', 'pages'], { siblings: true, embedded: true, dynamic: true })),
-    filters: ['post'],
+    filters: [],
   },
   users: {
     effects: {
@@ -124,6 +134,8 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     },
     filters: [],
   },
+  // Renders a block for an editor; its POST stores nothing.
+  'block-renderer': { effects: onlyOwn, filters: [] },
   widgets: { effects: always(effect(['sidebars', 'widget-types'], { siblings: true })), filters: [] },
   sidebars: { effects: always(effect(['widgets'], { siblings: true })), filters: [] },
   'font-families': { effects: onlyOwn, filters: [] },

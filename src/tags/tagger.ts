@@ -1,0 +1,32 @@
+import type { Found } from '../contracts/finding.ts'
+import type { FieldLines } from '../http/fields.ts'
+
+/** Typed arguments of a request, as the validator filled them in. */
+export type TaggedArguments = Readonly<Record<string, unknown>>
+
+/** A complete response that is about to be kept. */
+export type TaggedResponse = {
+  readonly status: number
+  readonly fields: FieldLines
+  readonly content: Buffer
+}
+
+/** What came back from a write; `content` undefined where it was streamed on unread. */
+export type WriteResponse = {
+  readonly status: number
+  readonly fields: FieldLines
+  readonly content: Buffer | undefined
+}
+
+/** Names what a stored response shows and what a write can have changed. Pure; throws on no input. */
+export type Tagger = {
+  /** `found` undefined: a path that no row lists. */
+  storedTags(found: Found | undefined, args: TaggedArguments, response: TaggedResponse): readonly string[]
+  /** `response` undefined: the outcome is unknown, and then everything that may have changed counts as changed. */
+  writtenTags(
+    found: Found | undefined,
+    args: TaggedArguments,
+    method: string,
+    response: WriteResponse | undefined,
+  ): readonly string[]
+}

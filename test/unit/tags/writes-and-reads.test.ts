@@ -1,0 +1,187 @@
+import { expect, test } from 'vitest'
+import { found, item, json, list, type Read, reaches, type Write } from './site-fixture.ts'
+
+const post = { id: 5, type: 'post', author: 1, categories: [2], tags: [] }
+
+const update = (collection: string, id: number | string, body: Record<string, unknown> = {}): Write => ({
+  found: found(collection, 'item', { id: String(id) }),
+  method: 'PUT',
+  response: json({ id, ...body }),
+})
+
+const create = (collection: string, body: Record<string, unknown>): Write => ({
+  found: found(collection, 'collection'),
+  method: 'POST',
+  response: json(body, [], 201),
+})
+
+const remove = (collection: string, id: number, body: Record<string, unknown>): Write => ({
+  found: found(collection, 'item', { id: String(id) }),
+  method: 'DELETE',
+  response: json(body),
+})
+
+const updatePost = update('posts', 5, post)
+const embedding: Read = item('posts', 9, { _embedded: { author: [{ id: 1 }] } })
+
+test.each<[string, Write, Read, boolean]>([
+  ['a post reaches itself', updatePost, item('posts', 5), true],
+  ['a post reaches itself under another spelling of its id', updatePost, item('posts', '0005'), true],
+  ['a post leaves another post alone', updatePost, item('posts', 6), false],
+  ['a post reaches lists of posts', updatePost, list('posts'), true],
+  [
+    'a post reaches its revisions',
+    updatePost,
+    { found: found('posts', 'revisions', { parent: '5' }), body: [] },
+    true,
+  ],
+  [
+    'a post leaves revisions of another post alone',
+    updatePost,
+    { found: found('posts', 'revisions', { parent: '6' }), body: [] },
+    false,
+  ],
+  ['a post reaches counts of terms', updatePost, list('categories'), true],
+  ['a post reaches the search', updatePost, { found: found('search', 'lookup'), body: [] }, true],
+  ['a post reaches what embeds', updatePost, embedding, true],
+  ['a post leaves media alone', updatePost, list('media'), false],
+  ['a post leaves pages alone', updatePost, list('pages'), false],
+  [
+    'a post reaches a page that renders a list of posts',
+    updatePost,
+    item('pages', 2, { content: { rendered: '<ul class="wp-block-latest-posts__list">' } }),
+    true,
+  ],
+  ['a post reaches answers of unknown collections', updatePost, list('shop/v1/offers'), true],
+  ['a post reaches answers of unlisted paths', updatePost, { found: undefined, body: {} }, true],
+  ['a new post reaches lists', create('posts', post), list('posts'), true],
+  ['a new post reaches the answer that it was missing', create('posts', post), item('posts', 5), true],
+  ['a new post leaves other posts alone', create('posts', post), item('posts', 6), false],
+  ['a deletion reaches lists', remove('posts', 5, { deleted: true, previous: post }), list('posts'), true],
+  [
+    'an autosave reaches its post',
+    {
+      found: found('posts', 'autosaves', { id: '5' }),
+      method: 'POST',
+      response: json({ id: 77, parent: 5 }),
+    },
+    item('posts', 5),
+    true,
+  ],
+  ['a page reaches other pages', update('pages', 2), item('pages', 3), true],
+  ['a page reaches navigation', update('pages', 2), item('navigation', 92), true],
+  ['a term reaches what embeds', update('categories', 2), embedding, true],
+  ['a term reaches posts', update('categories', 2), item('posts', 6), true],
+  ['a new tag leaves posts alone', create('tags', { id: 8, taxonomy: 'post_tag' }), item('posts', 6), false],
+  ['a synced pattern reaches posts', update('blocks', 97), item('posts', 6), true],
+  ['media reach posts with their images', update('media', 81), item('posts', 6), true],
+  ['new media leave posts alone', create('media', { id: 82, type: 'attachment' }), item('posts', 6), false],
+  ['a menu item reaches its neighbours', update('menu-items', 83), item('menu-items', 84), true],
+  ['a menu item leaves posts alone', update('menu-items', 83), list('posts'), false],
+  ['a comment reaches what embeds', create('comments', { id: 3, post: 5 }), embedding, true],
+  ['a comment leaves media alone', create('comments', { id: 3, post: 5 }), list('media'), false],
+  ['settings reach everything', update('settings', 0), list('media'), true],
+  ['an unknown collection reaches everything', update('shop/v1/offers', 1), list('media'), true],
+  [
+    'an unlisted path reaches everything',
+    { found: undefined, method: 'POST', response: json({}) },
+    list('media'),
+    true,
+  ],
+])('%s', (_, write, read, expected) => {
+  expect(reaches(write, read)).toBe(expected)
+})
+
+test.each([
+  [200, true],
+  [201, true],
+  [302, true],
+  [400, false],
+  [403, false],
+  [404, false],
+  [410, false],
+  [500, true],
+  [503, true],
+])('a write answered %i counts as a change: %s', (status, expected) => {
+  const write: Write = { ...updatePost, response: json({ ...post }, [], status) }
+  expect(reaches(write, item('posts', 5))).toBe(expected)
+})
+
+test('a write without an answer counts as a change', () => {
+  expect(reaches({ ...updatePost, response: undefined }, item('posts', 5))).toBe(true)
+  expect(reaches({ ...updatePost, response: undefined }, list('posts'))).toBe(true)
+})
+
+test('an upload, whose answer nobody read, reaches all of its collection', () => {
+  const upload: Write = {
+    found: found('media', 'collection'),
+    method: 'POST',
+    response: { status: 201, fields: [], content: undefined },
+  }
+  expect(reaches(upload, list('media'))).toBe(true)
+  expect(reaches(upload, item('media', 81))).toBe(true)
+})
+
+test('an answer trimmed to nothing reaches all of its collection', () => {
+  const write: Write = { ...create('posts', {}), response: json({}, [], 201) }
+  expect(reaches(write, item('posts', 6))).toBe(true)
+})
+
+const complete = (args: Record<string, unknown>, ids: readonly number[]): Read =>
+  list(
+    'posts',
+    args,
+    ids.map((id) => ({ id, type: 'post' })),
+    '1',
+  )
+
+test.each<[string, Write, Read, boolean]>([
+  ['of another author', updatePost, complete({ author: [3] }, [6, 7]), false],
+  ['of the same author', updatePost, complete({ author: [1] }, [6, 7]), true],
+  ['of several authors, one the same', updatePost, complete({ author: [3, 1] }, [6, 7]), true],
+  ['of another author, that shows the post until now', updatePost, complete({ author: [3] }, [5, 7]), true],
+  ['of another category', updatePost, complete({ categories: [9] }, [6]), false],
+  ['of the same category', updatePost, complete({ categories: [2] }, [6]), true],
+  ['of another category or a tag', updatePost, complete({ categories: [9], tax_relation: 'OR' }, [6]), true],
+  [
+    'of another author with sticky posts put first',
+    updatePost,
+    complete({ author: [3], ignore_sticky: false }, [6]),
+    true,
+  ],
+  ['of another author, beginning later', updatePost, complete({ author: [3], offset: 2 }, [6]), true],
+  ['of another author, of several pages', updatePost, list('posts', { author: [3] }, [{ id: 6 }], '2'), true],
+  [
+    'of another author, that does not show ids',
+    updatePost,
+    list('posts', { author: [3] }, [{ title: 'x' }], '1'),
+    true,
+  ],
+  [
+    'by category with its children',
+    updatePost,
+    complete({ categories: { terms: [9], include_children: true } }, [6]),
+    true,
+  ],
+  [
+    'of another author, when the write does not tell its own',
+    update('posts', 5, { type: 'post' }),
+    complete({ author: [3] }, [6]),
+    true,
+  ],
+])('a complete list %s', (_, write, read, expected) => {
+  expect(reaches(write, read)).toBe(expected)
+})
+
+test('identifiers too long for the index are covered by their collection', () => {
+  const id = 'x'.repeat(4000)
+  expect(reaches(update('templates', id), item('templates', id))).toBe(true)
+})
+
+test('no tag of one service is a tag of another', async () => {
+  const { createSiteTagger } = await import('../../../src/tags/site-tagger.ts')
+  const { siteTags } = await import('../../../src/contracts/site/tags.ts')
+  const other = createSiteTagger({ service: 'other', table: siteTags })
+  const written = other.writtenTags(updatePost.found, {}, 'PUT', updatePost.response)
+  expect(written.every((tag) => tag.startsWith('other/'))).toBe(true)
+})

@@ -2,18 +2,15 @@ import { collectDefaultMetrics } from 'prom-client'
 import type { BatchEvent } from '../batch/events.ts'
 import type { CacheEvent } from '../cache/events.ts'
 import type { DiscoveryEvent } from '../discovery/events.ts'
-import type { ExchangeEvent } from '../pipeline/events.ts'
+import type { PipelineEvent } from '../pipeline/events.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
 import { createBatchObserver } from './observe-batches.ts'
 import { createCacheObserver } from './observe-cache.ts'
 import { createDiscoveryObserver } from './observe-discovery.ts'
-import { createExchangeObserver } from './observe-exchanges.ts'
+import { createPipelineObserver } from './observe-pipeline.ts'
 import { createUpstreamObserver } from './observe-upstream.ts'
 import { createRegistry } from './registry.ts'
 import { readSource, type ScrapeSource } from './scrape-source.ts'
-
-/** A gateway error or a validation refusal: `code` is a row of the error table or of the contract's list. */
-export type RefusalEvent = { readonly service: string; readonly code: string }
 
 export type Metrics = {
   /** Content-Type of what `scrape` gives. */
@@ -22,8 +19,7 @@ export type Metrics = {
   scrape(): Promise<string>
   /** One function for each room's events; none of them throws. */
   readonly observe: {
-    exchange(event: ExchangeEvent): void
-    refusal(event: RefusalEvent): void
+    pipeline(event: PipelineEvent): void
     cache(event: CacheEvent): void
     upstream(event: UpstreamEvent): void
     batch(service: string, event: BatchEvent): void
@@ -63,10 +59,7 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
       return registry.metrics()
     },
     observe: {
-      exchange: createExchangeObserver(families),
-      refusal: ({ service, code }) => {
-        families.refusals.series({ service, code }).value += 1
-      },
+      pipeline: createPipelineObserver(families),
       cache: createCacheObserver(families),
       upstream: createUpstreamObserver(families),
       batch: createBatchObserver(families),

@@ -53,8 +53,8 @@ export const metricTable = {
   ),
   refusals: counter(
     'refusals_total',
-    ['service', 'code'],
-    'Requests that the gateway refused or failed itself, by error code.',
+    ['service', 'route', 'code'],
+    'Requests that the gateway refused, or that failed on their way, by error code.',
   ),
   inFlight: gauge('in_flight_requests', [], 'Requests that are being answered.'),
 

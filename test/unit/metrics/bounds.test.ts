@@ -23,7 +23,7 @@ const exchange: ExchangeEvent = {
 test('100,000 different methods and statuses add no more series than there are labels', async () => {
   const metrics = build()
   for (let index = 0; index < 100_000; index += 1) {
-    metrics.observe.exchange({ ...exchange, method: `M${index}`, status: index })
+    metrics.observe.pipeline({ ...exchange, method: `M${index}`, status: index })
   }
   const lines = (await metrics.scrape())
     .split('\n')
@@ -34,7 +34,7 @@ test('100,000 different methods and statuses add no more series than there are l
 test('routes that should not be there end in one overflow series, and nothing is lost', async () => {
   const metrics = build()
   for (let index = 0; index < 10_000; index += 1)
-    metrics.observe.exchange({ ...exchange, route: `/r${index}` })
+    metrics.observe.pipeline({ ...exchange, route: `/r${index}` })
   const text = await metrics.scrape()
   const lines = text.split('\n').filter((line) => line.startsWith('trellis_requests_total{'))
   expect(lines).toHaveLength(2_001)
@@ -47,7 +47,7 @@ test('routes that should not be there end in one overflow series, and nothing is
 
 test('label values that could break a line are escaped', async () => {
   const metrics = build()
-  metrics.observe.exchange({ ...exchange, route: 'a"} 5\nforged{x="\\' })
+  metrics.observe.pipeline({ ...exchange, route: 'a"} 5\nforged{x="\\' })
   const lines = (await metrics.scrape()).split('\n').filter((line) => line.includes('forged'))
   for (const line of lines)
     expect(line).toMatch(/^trellis_[a-z_]+\{.*route="a\\"\} 5\\nforged\{x=\\"\\\\".*\} [\d.]+$/)
@@ -94,9 +94,9 @@ test('names follow the conventions of Prometheus', () => {
 test('an observation of a hit costs about as much as the additions', () => {
   const metrics = build()
   const rounds = 200_000
-  for (let index = 0; index < rounds; index += 1) metrics.observe.exchange(exchange)
+  for (let index = 0; index < rounds; index += 1) metrics.observe.pipeline(exchange)
   const begin = performance.now()
-  for (let index = 0; index < rounds; index += 1) metrics.observe.exchange(exchange)
+  for (let index = 0; index < rounds; index += 1) metrics.observe.pipeline(exchange)
   const nanoseconds = ((performance.now() - begin) * 1e6) / rounds
   // Around 100 ns on a slow machine; hashing labels each time would be ten times that.
   expect(nanoseconds).toBeLessThan(1_500)
@@ -105,7 +105,7 @@ test('an observation of a hit costs about as much as the additions', () => {
 describeWith('promtool', 'a scrape', () => {
   test('has no fault that promtool knows', async () => {
     const metrics = build()
-    metrics.observe.exchange(exchange)
+    metrics.observe.pipeline(exchange)
     metrics.readAtScrape({
       inFlight: () => 1,
       cache: () => ({ entries: 1, bytes: 1, maxBytes: 1 }),

@@ -29,7 +29,7 @@ test('requests are counted by service, route, method, status class and cache out
     exchange({ cache: 'miss', durationSeconds: 0.03, upstreamSeconds: 0.02 }),
     exchange({ method: 'POST', status: 503, cache: 'none' }),
   ]) {
-    metrics.observe.exchange(event)
+    metrics.observe.pipeline(event)
   }
   expect(await linesOf(metrics, 'trellis_requests_total{')).toEqual([
     'trellis_requests_total{service="site",route="/site/v2/posts/{id}",method="GET",status_class="2xx",cache="hit"} 2',
@@ -41,8 +41,8 @@ test('requests are counted by service, route, method, status class and cache out
 
 test('the duration is split into the whole and the own part', async () => {
   const metrics = build()
-  metrics.observe.exchange(exchange({ cache: 'miss', durationSeconds: 0.5, upstreamSeconds: 0.25 }))
-  metrics.observe.exchange(exchange({ cache: 'miss', durationSeconds: 0.5, upstreamSeconds: 0.75 }))
+  metrics.observe.pipeline(exchange({ cache: 'miss', durationSeconds: 0.5, upstreamSeconds: 0.25 }))
+  metrics.observe.pipeline(exchange({ cache: 'miss', durationSeconds: 0.5, upstreamSeconds: 0.75 }))
   const whole = await linesOf(metrics, 'trellis_request_duration_seconds_sum')
   const own = await linesOf(metrics, 'trellis_request_own_duration_seconds_sum')
   expect(whole).toEqual([
@@ -53,7 +53,7 @@ test('the duration is split into the whole and the own part', async () => {
 
 test('batch items are counted apart from requests', async () => {
   const metrics = build()
-  metrics.observe.exchange(exchange({ origin: 'batch', method: 'PATCH', cache: 'none' }))
+  metrics.observe.pipeline(exchange({ origin: 'batch', method: 'PATCH', cache: 'none' }))
   expect(await linesOf(metrics, 'trellis_requests_total{')).toEqual([])
   expect(await linesOf(metrics, 'trellis_item_requests_total{')).toEqual([
     'trellis_item_requests_total{service="site",route="/site/v2/posts/{id}",method="PATCH",status_class="2xx",cache="none"} 1',
@@ -66,8 +66,8 @@ test.each([
   ['a status below 100', { status: 7 }, 'method="GET",status_class="other"'],
 ])('%s has a label from the closed list', async (_description, changes, labels) => {
   const metrics = build()
-  metrics.observe.exchange(exchange(changes))
-  metrics.observe.exchange(exchange({ method: 'HEAD' }))
+  metrics.observe.pipeline(exchange(changes))
+  metrics.observe.pipeline(exchange({ method: 'HEAD' }))
   const lines = await linesOf(metrics, 'trellis_requests_total{')
   expect(lines).toHaveLength(2)
   expect(lines[0]).toContain(labels)
@@ -258,7 +258,13 @@ test('what runs is told by labels, and a new configuration takes the place of th
 
 test('two gateways in one process count apart', async () => {
   const [one, two] = [build(), build()]
-  one.observe.refusal({ service: 'site', code: 'no_route' })
+  one.observe.pipeline({
+    kind: 'request-refused',
+    id: 'x',
+    service: 'site',
+    route: 'unmatched',
+    code: 'no_route',
+  })
   expect(await linesOf(one, 'trellis_refusals_total{')).toHaveLength(1)
   expect(await linesOf(two, 'trellis_refusals_total{')).toHaveLength(0)
 })

@@ -1,3 +1,4 @@
+import { errors } from 'undici'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 
 /** Error codes of node:net, node:tls and undici, and what each means for the client. */
@@ -69,6 +70,8 @@ const chainOf = (error: unknown): Error[] => {
 }
 
 const codeOf = (error: Error): ErrorCode | undefined => {
+  // Most of undici's parser errors carry no code.
+  if (error instanceof errors.HTTPParserError) return 'upstream_broken'
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   return Object.hasOwn(failureTable, code) ? failureTable[code] : familyOf(code)
 }

@@ -118,6 +118,7 @@ class ScriptedOrigin implements Origin {
   readonly received: ReceivedRequest[] = []
   readonly until = until
   script: Script
+  port = 0
   accepted = 0
   mostInFlight = 0
   readonly #sockets = new Set<Socket>()
@@ -137,10 +138,6 @@ class ScriptedOrigin implements Origin {
     return this.#sockets.size
   }
 
-  get port(): number {
-    return (this.#server.address() as AddressInfo).port
-  }
-
   get origin(): string {
     return `${this.#options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${this.port}`
   }
@@ -148,6 +145,7 @@ class ScriptedOrigin implements Origin {
   async listen(): Promise<void> {
     this.#server.listen(0, '127.0.0.1')
     await once(this.#server, 'listening')
+    this.port = (this.#server.address() as AddressInfo).port
   }
 
   async close(): Promise<void> {

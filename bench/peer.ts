@@ -11,7 +11,7 @@ export const scenarios: readonly { readonly name: Scenario; readonly title: stri
 /** One answer with its fields, for peers that serve from memory what Trellis serves from its cache: the same bytes. */
 export type ReadyAnswer = { readonly fields: OutgoingHttpHeaders; readonly content: string }
 
-export type PeerContext = {
+type PeerContext = {
   readonly port: number
   readonly originPort: number
   /** A folder of its own for configuration files. */

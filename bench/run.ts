@@ -84,7 +84,7 @@ async function interleave(
 
 /** Server on the first core, generator and origin on the second; unpinned where there is one core or no taskset. */
 function pins(): [Pin, Pin] {
-  const canPin = cpus().length > 1 && spawnSync('taskset', ['-c', '0', 'true']).status === 0
+  const canPin = cpus().length > 1 && spawnSync('sh', ['-c', 'taskset -c 0 true']).status === 0
   if (!canPin) console.log('no taskset or one core only: server and generator share what there is')
   const to = (core: number): Pin =>
     canPin ? (command) => ['taskset', '-c', String(core), ...command] : (c) => c

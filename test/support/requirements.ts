@@ -24,13 +24,13 @@ export const requirements = {
 export type RequirementName = keyof typeof requirements
 
 /** Is the program there? */
-export function isInstalled(name: RequirementName): boolean {
+function isInstalled(name: RequirementName): boolean {
   const [command, ...args] = requirements[name].probe
   return spawnSync(command, args, { stdio: 'ignore' }).status === 0
 }
 
 /** The command that installs what is needed. */
-export function installCommand(name: RequirementName): string {
+function installCommand(name: RequirementName): string {
   return `apt-get install -y --no-install-recommends ${requirements[name].packages.join(' ')}`
 }
 

@@ -1,16 +1,13 @@
 import type { ApiFetch } from '@wordpress/api-fetch'
 import { basic, type SiteUnderTest } from '../site-under-test.ts'
 
-export type ApiFetchOptions = {
+type ApiFetchOptions = {
   path: string
   method?: string
   data?: unknown
   body?: NonNullable<RequestInit['body']>
   headers?: Record<string, string>
 }
-
-/** What went wrong, as the client reports it: the error body of the site. */
-export type ApiFetchError = { code: string; message: string; data?: { status?: number; params?: unknown } }
 
 export type ApiFetchClient = {
   /** The parsed body; rejects with the site's error body. */

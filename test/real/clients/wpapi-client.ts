@@ -1,7 +1,7 @@
 import WPAPI from 'wpapi'
 import type { SiteUnderTest } from '../site-under-test.ts'
 
-export type WpapiRequest = ReturnType<WPAPI['root']>
+type WpapiRequest = ReturnType<WPAPI['root']>
 
 /** The client `wpapi` as a user of this site sets it up. */
 export type WpapiClient = {

@@ -7,7 +7,7 @@ import { startProcess, untilReady } from '../../support/processes.ts'
 import { buildSite, sitesFolder } from './build-site.ts'
 
 export type Credential = { readonly username: string; readonly password: string }
-export type Role = 'admin' | 'editor' | 'author' | 'subscriber'
+type Role = 'admin' | 'editor' | 'author' | 'subscriber'
 
 /** A running WordPress with content of its own, nobody else writes to it. */
 export type WordPress = {

@@ -112,13 +112,14 @@ export const createDiscovery = (options: DiscoveryOptions): Discovery => {
           clock: options.clock,
           fetchIndex: options.fetchIndex,
           accept,
-          failed: (reason, durationSeconds) =>
+          failed: (reason, durationSeconds, cause) =>
             options.report({
               kind: 'index-failed',
               service,
               durationSeconds,
               reason,
               keptLast: known !== undefined,
+              cause,
             }),
         })
 

@@ -50,6 +50,8 @@ export type DiscoveryEvent =
       readonly reason: IndexRefusal
       /** Whether an earlier index still answers. */
       readonly keptLast: boolean
+      /** What was thrown, for the log only. */
+      readonly cause?: unknown
     }
   | {
       /** Sent after the first refresh and whenever the differences change, with zero counts left out. */

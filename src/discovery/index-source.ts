@@ -14,7 +14,8 @@ export type IndexSourceOptions = {
   fetchIndex(signal: AbortSignal): Promise<IndexAnswer>
   /** Takes a complete answer in; says why when it is of no use. */
   accept(content: Buffer, durationSeconds: number): 'accepted' | IndexRefusal
-  failed(reason: IndexRefusal, durationSeconds: number): void
+  /** `cause` is what was thrown, if anything was; for the log. */
+  failed(reason: IndexRefusal, durationSeconds: number, cause: unknown): void
 }
 
 /** Keeps an upstream's index up to date: one request at a time, on a timer and when asked. */
@@ -31,6 +32,8 @@ export type IndexSource = {
   refresh(): Promise<void>
   close(): Promise<void>
 }
+
+type Failure = { readonly reason: IndexRefusal; readonly cause: unknown }
 
 type Attempt = { readonly generation: number; readonly done: Promise<void> }
 
@@ -50,12 +53,12 @@ export const createIndexSource = (options: IndexSourceOptions): IndexSource => {
     timer.unref()
   }
 
-  const ask = async (): Promise<IndexAnswer | IndexRefusal> => {
+  const ask = async (): Promise<IndexAnswer | Failure> => {
     const timeout = AbortSignal.timeout(options.timeoutMs)
     try {
       return await options.fetchIndex(AbortSignal.any([closing.signal, timeout]))
-    } catch {
-      return timeout.aborted ? 'timeout' : 'unreachable'
+    } catch (cause) {
+      return { reason: timeout.aborted ? 'timeout' : 'unreachable', cause }
     }
   }
 
@@ -65,24 +68,24 @@ export const createIndexSource = (options: IndexSourceOptions): IndexSource => {
     const answer = await ask()
     if (closing.signal.aborted) return
     const seconds = (options.clock.monotonic() - startedMs) / 1000
-    const outcome = judge(answer, seconds)
-    if (outcome === 'accepted') {
+    const failure = 'reason' in answer ? answer : take(answer, seconds)
+    if (failure === undefined) {
       acceptedGeneration = begun
       lastFailureMs = Number.NEGATIVE_INFINITY
     } else {
       lastFailureMs = options.clock.monotonic()
-      options.failed(outcome, seconds)
+      options.failed(failure.reason, seconds, failure.cause)
     }
   }
 
-  const judge = (answer: IndexAnswer | IndexRefusal, seconds: number): 'accepted' | IndexRefusal => {
-    if (typeof answer === 'string') return answer
-    if (answer.status !== 200) return 'status'
+  const take = (answer: IndexAnswer, seconds: number): Failure | undefined => {
+    if (answer.status !== 200) return { reason: 'status', cause: undefined }
     try {
-      return options.accept(answer.content, seconds)
-    } catch {
+      const outcome = options.accept(answer.content, seconds)
+      return outcome === 'accepted' ? undefined : { reason: outcome, cause: undefined }
+    } catch (cause) {
       // Whatever an upstream sends must not end the process; the last good index stays.
-      return 'unusable'
+      return { reason: 'unusable', cause }
     }
   }
 

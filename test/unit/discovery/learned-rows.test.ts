@@ -256,6 +256,6 @@ test('whatever a document holds, nothing throws', () => {
         unlistedRoutes: 'learn',
       })
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   )
 })

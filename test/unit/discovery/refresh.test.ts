@@ -178,6 +178,7 @@ describe('an answer that is no index', () => {
     })
     await discovery.refresh()
     expect(events).toMatchObject([{ kind: 'index-failed', reason: 'unusable', keptLast: false }])
+    expect(events[0]).toHaveProperty('cause.message', 'no router')
     fails = false
     await discovery.refresh()
     expect(events.at(-1)).toMatchObject({ kind: 'drift-compared', differences: {} })

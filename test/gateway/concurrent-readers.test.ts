@@ -56,5 +56,9 @@ test('the next reader gets a hit, and the metrics say so', async () => {
   expect(await answer.text()).toBe(list)
   expect(received).toBe(before)
   const metrics = await (await fetch(`${gateway.adminOrigin}/metrics`)).text()
-  expect(metrics).toMatch(/^trellis_\w+_total\{[^}]*route="\/site\/v2\/posts"[^}]*cache="hit"[^}]*\} 1$/m)
+  const counted = (cache: string): string =>
+    `trellis_requests_total{service="site",route="/site/v2/posts",method="GET",status_class="2xx",cache="${cache}"}`
+  expect(metrics).toContain(`${counted('miss')} 1\n`)
+  expect(metrics).toContain(`${counted('collapsed')} ${readers - 1}\n`)
+  expect(metrics).toContain(`${counted('hit')} 1\n`)
 })

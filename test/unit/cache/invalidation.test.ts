@@ -1,0 +1,180 @@
+import { expect, test } from 'vitest'
+import {
+  harness,
+  readOf,
+  response,
+  rfcPolicy,
+  safePolicy,
+  scriptedForward,
+  settle,
+  textOf,
+} from './cache-fixture.ts'
+
+const tags = ['site/item/posts/5']
+
+test('what carries an invalidated tag is gone, the rest stays', async () => {
+  const { cache } = harness()
+  await cache.answer(readOf({ target: '/5', tags }), async () => response('five'))
+  await cache.answer(readOf({ target: '/6', tags: ['site/item/posts/6'] }), async () => response('six'))
+  expect(cache.invalidate(tags)).toBe(1)
+  expect((await cache.answer(readOf({ target: '/5', tags }), async () => response('new'))).outcome).toBe(
+    'miss',
+  )
+  expect((await cache.answer(readOf({ target: '/6', tags }), async () => response('new'))).outcome).toBe(
+    'hit',
+  )
+})
+
+test('an answer asked for before an invalidation is not kept, though it arrives after it', async () => {
+  const { cache } = harness()
+  const { forward, calls } = scriptedForward()
+  const before = cache.answer(readOf({ tags }), forward)
+  cache.invalidate(tags)
+  calls[0]?.answer(response('old'))
+  expect(await textOf(await before)).toBe('old')
+  expect(cache.stats().entries).toBe(0)
+})
+
+test('a reader who comes after an invalidation does not get what was asked for before it', async () => {
+  const { cache } = harness()
+  const { forward, calls } = scriptedForward()
+  const before = cache.answer(readOf({ tags }), forward)
+  cache.invalidate(tags)
+  const after = cache.answer(readOf({ tags }), forward)
+  calls[0]?.answer(response('old'))
+  await settle()
+  calls[1]?.answer(response('new'))
+  expect(await textOf(await before)).toBe('old')
+  expect(await textOf(await after)).toBe('new')
+})
+
+test('where the content is known, the reader who comes after does not even wait for it', async () => {
+  const { cache, clock } = harness()
+  const { forward, calls } = scriptedForward()
+  await cache.answer(readOf({ tags }), async () => response('older'))
+  clock.advance(61_000)
+  const before = cache.answer(readOf({ tags }), forward)
+  cache.invalidate(tags)
+  const after = cache.answer(readOf({ tags }), forward)
+  expect(calls).toHaveLength(2)
+  calls[1]?.answer(response('new'))
+  expect(await textOf(await after)).toBe('new')
+  calls[0]?.answer(response('old'))
+  expect(await textOf(await before)).toBe('old')
+  expect(await textOf(await cache.answer(readOf({ tags }), forward))).toBe('new')
+})
+
+test('an invalidation of something else cuts nobody loose', async () => {
+  const { cache } = harness()
+  const { forward, calls } = scriptedForward()
+  const first = cache.answer(readOf({ tags }), forward)
+  cache.invalidate(['site/item/posts/6'])
+  const second = cache.answer(readOf({ tags }), forward)
+  calls[0]?.answer(response('one'))
+  expect((await second).outcome).toBe('collapsed')
+  await first
+  expect(calls).toHaveLength(1)
+  expect(cache.stats().entries).toBe(1)
+})
+
+test('a validation begun before an invalidation freshens nothing', async () => {
+  const { cache, clock } = harness()
+  const { forward, calls } = scriptedForward()
+  const read = () => readOf({ tags, policy: rfcPolicy })
+  await cache.answer(read(), async () => response('old', ['ETag', '"a"', 'Cache-Control', 'max-age=5']))
+  clock.advance(6000)
+  const validating = cache.answer(read(), forward)
+  cache.invalidate(tags)
+  calls[0]?.answer({ kind: 'response', status: 304, fields: ['ETag', '"a"'], content: undefined })
+  expect(await textOf(await validating)).toBe('old')
+  expect(cache.stats().entries).toBe(0)
+  const after = await cache.answer(read(), async ({ fields }) => response(`new ${Object.keys(fields)}`))
+  expect(await textOf(after)).toBe('new ')
+})
+
+test('an invalidated response is served neither while it is fetched anew nor when the upstream fails', async () => {
+  const { cache, clock } = harness()
+  const policy = safePolicy({ staleWhileRevalidateMs: 60_000, staleIfErrorMs: 60_000 })
+  await cache.answer(readOf({ tags, policy }), async () => response('old'))
+  clock.advance(61_000)
+  cache.invalidate(tags)
+  const failing = async () => {
+    throw new Error('down')
+  }
+  await expect(cache.answer(readOf({ tags, policy }), failing)).rejects.toThrow('down')
+})
+
+test('a background fetch begun before an invalidation brings nothing back', async () => {
+  const { cache, clock } = harness()
+  const { forward, calls } = scriptedForward()
+  const policy = safePolicy({ staleWhileRevalidateMs: 60_000 })
+  await cache.answer(readOf({ tags, policy }), async () => response('old'))
+  clock.advance(61_000)
+  expect((await cache.answer(readOf({ tags, policy }), forward)).outcome).toBe('stale')
+  cache.invalidate(tags)
+  calls[0]?.answer(response('old too'))
+  await settle()
+  expect(cache.stats().entries).toBe(0)
+})
+
+test('an older answer never replaces a newer one', async () => {
+  const { cache } = harness()
+  const { forward, calls } = scriptedForward()
+  const slow = cache.answer(readOf({ fields: { range: 'bytes=0-99' } }), forward)
+  const quick = cache.answer(readOf(), forward)
+  calls[1]?.answer(response('newer'))
+  await quick
+  calls[0]?.answer(response('older'))
+  await slow
+  expect(await textOf(await cache.answer(readOf(), forward))).toBe('newer')
+})
+
+test('targets are invalidated in every partition', async () => {
+  const { cache } = harness()
+  for (const partition of ['public', 'credential'] as const) {
+    await cache.answer(readOf({ target: '/t?x=1', partition }), async () => response(partition))
+  }
+  await cache.answer(readOf({ target: '/t' }), async () => response('other'))
+  expect(cache.invalidateTargets('site', ['/t?x=1'])).toBe(2)
+  expect(cache.invalidateTargets('other', ['/t'])).toBe(0)
+  expect(cache.stats().entries).toBe(1)
+})
+
+test('a forward to an invalidated target is not kept', async () => {
+  const { cache } = harness()
+  const { forward, calls } = scriptedForward()
+  const before = cache.answer(readOf({ target: '/t' }), forward)
+  cache.invalidateTargets('site', ['/t'])
+  calls[0]?.answer(response('old'))
+  await before
+  expect(cache.stats().entries).toBe(0)
+})
+
+test.each([
+  ['target', { kind: 'target', service: 'site', target: '/a/1' }, 1],
+  ['tag', { kind: 'tag', tag: 't' }, 2],
+  ['prefix', { kind: 'prefix', service: 'site', prefix: '/a' }, 2],
+  ['prefix of another service', { kind: 'prefix', service: 'other', prefix: '/a' }, 0],
+  ['all', { kind: 'all' }, 3],
+] as const)('a purge by %s counts first and then drops', async (_, selector, expected) => {
+  const { cache } = harness()
+  await cache.answer(readOf({ target: '/a/1', tags: ['t'] }), async () => response('1'))
+  await cache.answer(readOf({ target: '/a/2' }), async () => response('2'))
+  await cache.answer(readOf({ target: '/b', tags: ['t'] }), async () => response('3'))
+  expect(cache.purge({ selector, mode: 'hard', dryRun: true })).toBe(expected)
+  expect(cache.stats().entries).toBe(3)
+  expect(cache.purge({ selector, mode: 'hard', dryRun: false })).toBe(expected)
+  expect(cache.stats().entries).toBe(3 - expected)
+})
+
+test('a soft purge keeps a response for the time in which staleness is allowed', async () => {
+  const { cache } = harness()
+  const policy = safePolicy({ staleIfErrorMs: 60_000 })
+  await cache.answer(readOf({ policy, tags: ['t'] }), async () => response('old'))
+  expect(cache.purge({ selector: { kind: 'tag', tag: 't' }, mode: 'soft', dryRun: false })).toBe(1)
+  const served = await cache.answer(readOf({ policy, tags: ['t'] }), async () => response('down', [], 503))
+  expect(served.outcome).toBe('stale')
+  expect(await textOf(served)).toBe('old')
+  const renewed = await cache.answer(readOf({ policy, tags: ['t'] }), async () => response('new'))
+  expect(await textOf(renewed)).toBe('new')
+})

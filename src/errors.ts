@@ -1,7 +1,8 @@
 /** Whose fault an error is. Decides the log level, and whether a retry can help. */
 export type Fault = 'client' | 'upstream' | 'gateway'
 
-type ErrorFacts = {
+/** What is true of every error with one code. */
+export type ErrorFacts = {
   readonly status: number
   readonly fault: Fault
   /** May the same request succeed when sent again later? */
@@ -21,6 +22,12 @@ export const errorTable = {
     message: 'No route was found matching the URL and request method.',
     siteCode: 'rest_no_route',
   },
+  method_not_allowed: {
+    status: 405,
+    fault: 'client',
+    retryable: false,
+    message: 'The method is not allowed for this resource.',
+  },
   credential_missing: {
     status: 401,
     fault: 'client',
@@ -39,6 +46,12 @@ export const errorTable = {
     fault: 'client',
     retryable: false,
     message: 'The request is not valid.',
+  },
+  malformed_request: {
+    status: 400,
+    fault: 'client',
+    retryable: false,
+    message: 'The request is not HTTP as this gateway understands it.',
   },
   ambiguous_request: {
     status: 400,
@@ -143,10 +156,18 @@ export class GatewayError extends Error {
   readonly body: unknown
   /** Seconds a client should wait, sent as Retry-After. */
   readonly retryAfterSeconds: number | undefined
+  /** Further response fields as flat lines, e.g. Allow or WWW-Authenticate. */
+  readonly fields: readonly string[]
 
   constructor(
     code: ErrorCode,
-    options: { detail?: string; body?: unknown; cause?: unknown; retryAfterSeconds?: number } = {},
+    options: {
+      detail?: string
+      body?: unknown
+      cause?: unknown
+      retryAfterSeconds?: number
+      fields?: readonly string[]
+    } = {},
   ) {
     super(errorTable[code].message, { cause: options.cause })
     this.name = 'GatewayError'
@@ -154,6 +175,7 @@ export class GatewayError extends Error {
     this.detail = options.detail
     this.body = options.body
     this.retryAfterSeconds = options.retryAfterSeconds
+    this.fields = options.fields ?? []
   }
 
   get facts(): ErrorFacts {

@@ -42,8 +42,8 @@ export type HandOver = {
   readonly service: string
   /** What the phases still do to the head; also where a write's invalidation happens, before the client sees the answer. */
   shape(head: ResponseHead): Promise<ShapedHead> | ShapedHead
-  /** Called once instead of `shape` when the upstream gave no answer, so that an unknown outcome invalidates too. */
-  failed(cause: unknown): Promise<void> | void
+  /** Called once instead of `shape` when the upstream gave no answer; gives what the client gets. */
+  failed(cause: unknown): GatewayResponse | Promise<GatewayResponse>
 }
 
 /** A head together with what must be done to the content that streams behind it. */

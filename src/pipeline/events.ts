@@ -17,3 +17,16 @@ export type ExchangeEvent = {
 }
 
 export type CacheOutcome = 'hit' | 'miss' | 'stale' | 'revalidated' | 'collapsed' | 'bypass' | 'none'
+
+/** A request that was refused, or that failed on its way; reported once, where it became an answer. */
+export type RefusalEvent = {
+  readonly kind: 'request-refused'
+  /** Request id, for the log line; never a label. */
+  readonly id: string
+  readonly service: string
+  readonly route: string
+  /** From the closed lists of the validators and of errors.ts. */
+  readonly code: string
+}
+
+export type PipelineEvent = ExchangeEvent | RefusalEvent

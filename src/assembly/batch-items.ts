@@ -1,0 +1,108 @@
+import type { Admission, BatchItem, ItemAnswer } from '../batch/item.ts'
+import { type ErrorCode, type ErrorFacts, errorTable } from '../errors.ts'
+import type { Answer, GatewayResponse, Outcome } from '../http/message.ts'
+import type { Ready, Received } from '../pipeline/exchange.ts'
+import { completed } from '../pipeline/invalidate-write.ts'
+import type { Service } from '../pipeline/service.ts'
+
+/** Fields of the batch request that hold for each of its items: who asks, and from where. */
+const inherited: readonly string[] = ['authorization', 'cookie', 'x-wp-nonce', 'origin', 'user-agent', 'via']
+
+/** An item's answer is held until the batch is complete; twenty-five of these are the most a batch can hold. */
+const mostItemBytes = 8 * 1024 * 1024
+
+const refused = (status: number, code: string, message: string): Admission => ({
+  kind: 'refused',
+  status,
+  body: { code, message, data: { status } },
+})
+
+const refusedBy = (code: ErrorCode): Admission => {
+  const { status, message, siteCode }: ErrorFacts = errorTable[code]
+  return refused(status, siteCode ?? `trellis_${code}`, message)
+}
+
+const notAllowed = refused(
+  400,
+  'rest_batch_not_allowed',
+  'The requested route does not support batch requests.',
+)
+
+/** Whether an item may run: as WordPress decides it, before anything of the batch has run. */
+export const admitItem = (service: Service, item: BatchItem): Admission => {
+  const finding = service.find(item.method, item.path)
+  if (finding.kind === 'refused') return refusedBy('ambiguous_request')
+  if (finding.kind !== 'found') return refusedBy('no_route')
+  if (finding.endpoint.allowBatch !== true) return notAllowed
+  const validation = service.validator.validate({
+    method: item.method,
+    row: finding.row,
+    endpoint: finding.endpoint,
+    pathParameters: finding.pathParameters,
+    query: item.query,
+    contentType: item.content === undefined ? undefined : 'application/json',
+    content: item.content,
+  })
+  if (validation.kind === 'invalid') {
+    return { kind: 'refused', status: validation.status, body: validation.body }
+  }
+  const { row, pathParameters } = finding
+  return {
+    kind: 'runnable',
+    conflict: {
+      collection: row.collection,
+      kind: row.kind,
+      itemId: pathParameters['parent'] ?? pathParameters['id'],
+      method: item.method,
+    },
+  }
+}
+
+/** The item as a request of its own, with the credentials of the batch and nothing that the item could set in their place. */
+const itemExchange = (batch: Ready, item: BatchItem, signal: AbortSignal): Received => {
+  const fields: Record<string, string | string[] | undefined> = { ...item.fields }
+  for (const name of inherited) {
+    const value = batch.request.fields[name]
+    if (value === undefined) delete fields[name]
+    else fields[name] = value
+  }
+  if (item.content === undefined) delete fields['content-type']
+  else fields['content-type'] = 'application/json'
+  return {
+    id: `${batch.id}.${item.index}`,
+    origin: 'batch',
+    client: batch.client,
+    service: batch.service,
+    request: {
+      method: item.method,
+      target: item.query === '' ? item.path : `${item.path}?${item.query}`,
+      fields,
+      content: item.content,
+      signal,
+    },
+    path: item.path,
+    query: item.query,
+    record: { route: 'unmatched', cache: 'none', upstreamMs: 0 },
+  }
+}
+
+const responseOnly = (outcome: Outcome): GatewayResponse => {
+  if (outcome.kind === 'response') return outcome
+  throw new TypeError('an item of a batch was handed over')
+}
+
+/** Lets an item go down the whole way, like a request of a client. */
+export const runItem = async (
+  run: (exchange: Received) => Answer,
+  batch: Ready,
+  item: BatchItem,
+  signal: AbortSignal,
+): Promise<ItemAnswer> => {
+  const response = responseOnly(await run(itemExchange(batch, item, signal)))
+  const { content, status, fields } = await completed(response, mostItemBytes)
+  if (content !== undefined && !Buffer.isBuffer(content)) {
+    content.destroy()
+    throw new RangeError('the answer of the item is too large for a batch')
+  }
+  return { status, fields, content: content ?? Buffer.alloc(0) }
+}

@@ -1,0 +1,113 @@
+import type { CachePolicy } from '../cache/policy.ts'
+import type { LimitsConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
+import { matchesRule } from '../config/rule-match.ts'
+import type { RouteFinding } from '../contracts/finding.ts'
+import { openRows } from '../contracts/open/route-table.ts'
+import { plantRows } from '../contracts/plants/route-table.ts'
+import type { Row } from '../contracts/row.ts'
+import { keyNames, namespaceNames, segmentNames } from '../contracts/site/names.ts'
+import { siteRows } from '../contracts/site/route-table.ts'
+import { siteTags } from '../contracts/site/tags.ts'
+import type { Validator } from '../contracts/validation.ts'
+import type { NameTable } from '../names/name-swap.ts'
+import { createNameSwap } from '../names/name-swap.ts'
+import { mapRows } from '../names/row-names.ts'
+import { createRouter } from '../routing/router.ts'
+import { createOpenTagger, createPlantsTagger } from '../tags/plain-taggers.ts'
+import { createSiteTagger } from '../tags/site-tagger.ts'
+import type { Tagger } from '../tags/tagger.ts'
+import { createOpenValidator } from '../validation/open-validator.ts'
+import { createPlantsValidator } from '../validation/plants-validator.ts'
+import { createSiteValidator } from '../validation/site-validator.ts'
+
+/** What can be said of requests to a service without asking its upstream. */
+export type ServiceContract = {
+  readonly rows: readonly Row[]
+  find(method: string, path: string): RouteFinding
+  readonly validator: Validator
+  readonly tagger: Tagger
+  policyFor(method: string, path: string): CachePolicy
+  /** Rows that the upstream announced join those of the table. */
+  learn(rows: readonly Row[]): void
+}
+
+export const siteNameTable: NameTable = {
+  namespaces: namespaceNames,
+  keys: keyNames,
+  segments: segmentNames,
+}
+
+/** The contract's rows as WordPress spells them. */
+export const wordpressRows = (): readonly Row[] => mapRows(siteRows, createNameSwap(siteNameTable))
+
+/**
+ * With `names: same` clients use the upstream's own spelling: the neutral one where its root ends in the neutral
+ * segment, WordPress's everywhere else.
+ */
+const publicSiteRows = ({ names, upstream }: SiteConfig): readonly Row[] =>
+  names === 'wordpress' || upstream.basePath.endsWith('/site-json') ? siteRows : wordpressRows()
+
+const policies = ({ cache }: ServiceConfig): ServiceContract['policyFor'] => {
+  const { profile, rules } = cache
+  const none: CachePolicy = { profile, rule: undefined }
+  const byRule = rules.map((rule) => ({ match: rule.match, policy: { profile, rule } }))
+  return (method, path) => byRule.find(({ match }) => matchesRule(match, method, path))?.policy ?? none
+}
+
+const validatorOf = (service: ServiceConfig, limits: LimitsConfig): Validator => {
+  switch (service.contract) {
+    case 'plants':
+      return createPlantsValidator({
+        limits,
+        limitParameter: service.limitParameter,
+        unknownParameters: service.parameters.unknown,
+        trackingParameters: service.parameters.tracking,
+      })
+    case 'site':
+      return createSiteValidator({
+        limits,
+        unknownParameters: service.parameters.unknown,
+        trackingParameters: service.parameters.tracking,
+      })
+    case 'open':
+      return createOpenValidator({ limits })
+  }
+}
+
+const rowsOf = (service: ServiceConfig): readonly Row[] => {
+  switch (service.contract) {
+    case 'plants':
+      return plantRows({ limitParameter: service.limitParameter })
+    case 'site':
+      return publicSiteRows(service)
+    case 'open':
+      return openRows
+  }
+}
+
+const taggerOf = ({ contract, name }: ServiceConfig): Tagger => {
+  switch (contract) {
+    case 'plants':
+      return createPlantsTagger({ service: name })
+    case 'site':
+      return createSiteTagger({ service: name, table: siteTags })
+    case 'open':
+      return createOpenTagger({ service: name })
+  }
+}
+
+/** Rows, validation, tags and cache rules of one service, from its configuration. */
+export const serviceContract = (service: ServiceConfig, limits: LimitsConfig): ServiceContract => {
+  const rows = rowsOf(service)
+  let router = createRouter(rows)
+  return {
+    rows,
+    find: (method, path) => router.find(method, path),
+    validator: validatorOf(service, limits),
+    tagger: taggerOf(service),
+    policyFor: policies(service),
+    learn: (learned) => {
+      router = createRouter([...rows, ...learned])
+    },
+  }
+}

@@ -1,0 +1,95 @@
+import { createBatch } from '../batch/batch.ts'
+import type { BatchEvent } from '../batch/events.ts'
+import type { Clock } from '../clock.ts'
+import type { SiteConfig } from '../config/config.ts'
+import type { Discovery } from '../discovery/discovery.ts'
+import type { DiscoveryDocument } from '../discovery/discovery-answer.ts'
+import { GatewayError } from '../errors.ts'
+import type { Answer, GatewayResponse } from '../http/message.ts'
+import type { Received } from '../pipeline/exchange.ts'
+import type { LocalAnswers, Service } from '../pipeline/service.ts'
+import { admitItem, runItem } from './batch-items.ts'
+
+const asResponse = ({ fields, content }: DiscoveryDocument): GatewayResponse => ({
+  kind: 'response',
+  status: 200,
+  fields: [...fields, 'Content-Length', String(content.length)],
+  content,
+})
+
+/** The schema that only the upstream knows, or what the table says when the upstream says nothing. */
+const askedOptions = async (ask: () => Answer, fallback: DiscoveryDocument): Promise<GatewayResponse> => {
+  try {
+    const outcome = await ask()
+    if (outcome.kind === 'response' && outcome.status === 200) return outcome
+    if (outcome.kind === 'response' && outcome.content !== undefined && !Buffer.isBuffer(outcome.content)) {
+      outcome.content.destroy()
+    }
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.facts.fault === 'client') throw error
+  }
+  return asResponse(fallback)
+}
+
+export type SiteAnswersOptions = {
+  readonly config: SiteConfig
+  readonly publicRoot: string
+  readonly discovery: Discovery
+  readonly clock: Clock
+  readonly report: (event: BatchEvent) => void
+  /** The whole way, for the items of a batch. */
+  run(exchange: Received): Answer
+}
+
+/** What the gateway answers itself for a site: its documents, and the batch. */
+export const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
+  const { config, discovery, publicRoot } = options
+  const unknownNamespace = (): GatewayError => new GatewayError('no_route')
+  return {
+    index: async (exchange, row) => {
+      const { query } = exchange
+      const answer =
+        row.namespace === ''
+          ? await discovery.index(query)
+          : await discovery.namespaceIndex(row.namespace, query)
+      switch (answer.kind) {
+        case 'document':
+          return asResponse(answer)
+        case 'identity-unknown':
+          throw new GatewayError('upstream_unreachable', {
+            detail: "The site's own index has not been read yet.",
+            retryAfterSeconds: 5,
+          })
+        case 'unknown-namespace':
+          throw unknownNamespace()
+      }
+    },
+    options: (row, ask) => {
+      const answer = discovery.options(row)
+      return answer.kind === 'document' ? asResponse(answer) : askedOptions(ask, answer.fallback)
+    },
+    batch: async (exchange) => {
+      const { service }: { service: Service } = exchange
+      const batch = createBatch({
+        maxItems: config.batch.maxItems,
+        concurrency: config.batch.concurrency,
+        deadlineMs: config.batch.deadlineMs,
+        clock: options.clock,
+        report: options.report,
+        admit: (item) => admitItem(service, item),
+        dispatch: (item, signal) => runItem(options.run, exchange, item, signal),
+      })
+      const { status, content } = await batch.run(exchange.arguments, exchange.request.signal)
+      return {
+        kind: 'response',
+        status,
+        fields: [
+          ...['Content-Type', 'application/json; charset=UTF-8', 'X-Robots-Tag', 'noindex'],
+          ...['Link', `<${publicRoot}/>; rel="https://api.w.org/"`, 'X-Content-Type-Options', 'nosniff'],
+          ...['Allow', 'POST', 'Cache-Control', 'no-store', 'Content-Length', String(content.length)],
+        ],
+        content,
+      }
+    },
+  }
+}

@@ -1,0 +1,54 @@
+import { BlockList, isIP } from 'node:net'
+import { type RequestFields, requestField } from '../http/fields.ts'
+import type { Client } from '../pipeline/exchange.ts'
+
+/** Which peers are proxies of ours, whose X-Forwarded-For is believed. */
+export type TrustedProxies = (address: string) => boolean
+
+const plain = (address: string): string => (address.startsWith('::ffff:') ? address.slice(7) : address)
+
+/** CIDRs have been checked with the configuration. */
+export const createTrustedProxies = (cidrs: readonly string[]): TrustedProxies => {
+  if (cidrs.length === 0) return () => false
+  const list = new BlockList()
+  for (const cidr of cidrs) {
+    const [network = '', prefix] = cidr.split('/')
+    const family = isIP(network) === 6 ? 'ipv6' : 'ipv4'
+    const bits = family === 'ipv6' ? 128 : 32
+    list.addSubnet(network, prefix === undefined ? bits : Number(prefix), family)
+  }
+  return (address) => {
+    const family = isIP(address)
+    return family !== 0 && list.check(address, family === 6 ? 'ipv6' : 'ipv4')
+  }
+}
+
+/** The rightmost address that is not a proxy of ours: everything left of it may be invented. */
+const forwardedFor = (value: string, isTrusted: TrustedProxies): string | undefined => {
+  const hops = value.split(',').map((hop) => plain(hop.trim()))
+  for (const hop of hops.reverse()) {
+    if (isIP(hop) === 0) return undefined
+    if (!isTrusted(hop)) return hop
+  }
+  return hops.at(-1)
+}
+
+/** Who is asking: the peer itself, unless it is a trusted proxy that says more. */
+export const clientOf = (
+  peerAddress: string | undefined,
+  encrypted: boolean,
+  fields: RequestFields,
+  isTrusted: TrustedProxies,
+): Client => {
+  const address = plain(peerAddress ?? '')
+  const own = {
+    address: address === '' ? 'unknown' : address,
+    protocol: encrypted ? 'https' : 'http',
+  } as const
+  if (!isTrusted(address)) return own
+  const proto = requestField(fields, 'x-forwarded-proto')
+  return {
+    address: forwardedFor(requestField(fields, 'x-forwarded-for') ?? '', isTrusted) ?? own.address,
+    protocol: proto === 'https' || proto === 'http' ? proto : own.protocol,
+  }
+}

@@ -1,0 +1,48 @@
+import type { Socket } from 'node:net'
+import { type ErrorCode, GatewayError } from '../errors.ts'
+import type { GatewayResponse } from '../http/message.ts'
+
+type ParserError = Error & { readonly code?: string; readonly rawPacket?: Buffer }
+
+const codes: Readonly<Record<string, ErrorCode>> = {
+  HPE_HEADER_OVERFLOW: 'fields_too_large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'content_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+}
+
+/** What is wrong with bytes that node:http could not take for a request. */
+export const parserErrorCode = (error: ParserError): ErrorCode =>
+  codes[error.code ?? ''] ?? 'malformed_request'
+
+/** Path of the request line, as far as the bytes that could not be parsed show one; bounded, and used to pick the error's shape only. */
+export const pathOfPacket = (packet: unknown): string => {
+  const line = Buffer.isBuffer(packet) ? packet.subarray(0, 2048).toString('latin1') : ''
+  return /^[A-Z-]{1,20} (\/[^\s?#]*)/.exec(line)?.[1] ?? '/'
+}
+
+const reasonPhrases: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  408: 'Request Timeout',
+  413: 'Content Too Large',
+  431: 'Request Header Fields Too Large',
+}
+
+/** Answers on a bare socket and closes it: after bytes that are no request nothing on this connection can be trusted. */
+export const answerSocket = (socket: Socket, response: GatewayResponse): void => {
+  if (!socket.writable) {
+    socket.destroy()
+    return
+  }
+  const { status, fields, content } = response
+  const lines = [`HTTP/1.1 ${status} ${reasonPhrases[status] ?? 'Error'}`]
+  for (let i = 0; i < fields.length; i += 2) {
+    if (fields[i]?.toLowerCase() !== 'connection') lines.push(`${fields[i]}: ${fields[i + 1]}`)
+  }
+  lines.push('Connection: close', '', '')
+  const head = Buffer.from(lines.join('\r\n'), 'latin1')
+  socket.end(Buffer.isBuffer(content) ? Buffer.concat([head, content]) : head)
+}
+
+/** The error as ours, for the shape of the service that the path belongs to. */
+export const asRawError = (error: Error): GatewayError =>
+  new GatewayError(parserErrorCode(error), { cause: error })

@@ -1,0 +1,154 @@
+import { randomBytes } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { createAdmin, type Readiness } from './admin/server.ts'
+import { type BuiltService, buildService } from './assembly/build-service.ts'
+import { createCache } from './cache/cache.ts'
+import { createPartitions } from './cache/cache-key.ts'
+import { systemClock } from './clock.ts'
+import type { Config } from './config/config.ts'
+import { createEdge } from './edge/server.ts'
+import type { GatewayError } from './errors.ts'
+import type { Answer } from './http/message.ts'
+import { createLogger } from './logging/logger.ts'
+import { createMetrics } from './metrics/create-metrics.ts'
+import type { PipelineEvent } from './pipeline/events.ts'
+import type { Received } from './pipeline/exchange.ts'
+import { buildPhases } from './pipeline/phases.ts'
+import { createPipeline } from './pipeline/run.ts'
+
+export type GatewayOptions = {
+  /** Tells configurations apart in metrics. */
+  readonly configHash: string
+  readonly version: string
+}
+
+/** A gateway that accepts requests. */
+export type Gateway = {
+  /** Origin of the public side, with the port that was really taken. */
+  readonly publicAddress: string
+  readonly adminAddress: string
+  /** Drains, then closes everything that was opened. */
+  close(): Promise<void>
+}
+
+/** Links must carry the port before anything listens; so a free one is looked up when the configuration leaves it open. */
+const freePort = (host: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, host, () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+
+const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Lets what is in flight finish, but not longer than `timeoutMs`. */
+const closeWithin = async (server: FastifyInstance, timeoutMs: number): Promise<void> => {
+  const hard = setTimeout(() => server.server.closeAllConnections(), timeoutMs)
+  await server.close()
+  clearTimeout(hard)
+}
+
+/** Builds every room, joins them and listens: the only place that knows all. */
+export const startGateway = async (config: Config, options: GatewayOptions): Promise<Gateway> => {
+  const clock = systemClock
+  const logger = createLogger(config.log)
+  const metrics = createMetrics({ ...options, processMetrics: true })
+  const port = config.listen.port === 0 ? await freePort(config.listen.host) : config.listen.port
+  const publicUrl = config.publicUrl.endsWith(':0')
+    ? config.publicUrl.replace(/0$/, String(port))
+    : config.publicUrl
+  let draining = false
+  let inFlight = 0
+
+  const cache = createCache({
+    maxBytes: config.cache.maxBytes,
+    maxEntryBytes: config.cache.maxEntryBytes,
+    clock,
+    report: metrics.observe.cache,
+  })
+  const report = (event: PipelineEvent): void => {
+    metrics.observe.pipeline(event)
+    if (event.kind !== 'request-refused') return
+    const { kind, ...facts } = event
+    logger.info(facts, kind)
+  }
+  const failed = (error: GatewayError, { id, service, record }: Received): void => {
+    if (error.facts.fault === 'client') return
+    logger.warn(
+      { id, service: service.name, route: record.route, code: error.code, err: error.cause },
+      'request-failed',
+    )
+  }
+  const run: (exchange: Received) => Answer = createPipeline(
+    buildPhases({
+      clock,
+      report,
+      failed,
+      cacheRoom: { cache, partitionOf: createPartitions() },
+      forwarding: { via: `trellis-${randomBytes(6).toString('hex')}`, publicHost: new URL(publicUrl).host },
+    }),
+  )
+
+  const built: BuiltService[] = []
+  for (const service of config.services) {
+    built.push(await buildService(service, { config, publicUrl, clock, metrics, run }))
+  }
+  const readiness = (): Readiness => ({ ready: !draining, reasons: draining ? ['draining'] : [] })
+  const edge = await createEdge({
+    limits: config.limits,
+    trustedProxies: config.trustedProxies,
+    services: built.map(({ service }) => service),
+    logger,
+    run,
+    refusedEarly: (error, service) =>
+      report({
+        kind: 'request-refused',
+        id: '',
+        service: service?.name ?? 'none',
+        route: 'unmatched',
+        code: error.code,
+      }),
+    isDraining: () => draining,
+  })
+  edge.addHook('onRequest', (_request, reply, done) => {
+    inFlight += 1
+    reply.raw.once('close', () => {
+      inFlight -= 1
+    })
+    done()
+  })
+  metrics.readAtScrape({
+    inFlight: () => inFlight,
+    cache: () => ({ ...cache.stats(), maxBytes: config.cache.maxBytes }),
+    upstreams: () => built.map(({ service }) => ({ service: service.name, ...service.upstream.snapshot() })),
+  })
+  const admin = createAdmin({
+    logger,
+    contentType: metrics.contentType,
+    scrape: () => metrics.scrape(),
+    readiness,
+  })
+
+  await edge.listen({ host: config.listen.host, port })
+  await admin.listen({ host: config.admin.host, port: config.admin.port })
+  const adminPort = (admin.server.address() as AddressInfo).port
+  return {
+    publicAddress: `http://${urlHost(config.listen.host)}:${port}`,
+    adminAddress: `http://${urlHost(config.admin.host)}:${adminPort}`,
+    close: async () => {
+      draining = true
+      await sleep(config.drain.delayMs)
+      await closeWithin(edge, config.drain.timeoutMs)
+      for (const { close } of built) await close()
+      cache.close()
+      await admin.close()
+    },
+  }
+}

@@ -1,0 +1,15 @@
+import { Readable } from 'node:stream'
+
+/** A stream of what has been read already and of what is still to come; destroying it destroys its source. */
+export const chained = (read: readonly Buffer[], rest: AsyncIterator<Buffer>, source: Readable): Readable =>
+  Readable.from(
+    (async function* () {
+      try {
+        yield* read
+        yield* { [Symbol.asyncIterator]: () => rest }
+      } finally {
+        source.destroy()
+      }
+    })(),
+    { objectMode: false },
+  )

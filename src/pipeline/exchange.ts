@@ -1,0 +1,76 @@
+import type { Readable } from 'node:stream'
+import type { SensitiveParameter } from '../cache/sensitive-parameter.ts'
+import type { RouteFinding } from '../contracts/finding.ts'
+import type { GatewayRequest } from '../http/message.ts'
+import type { CacheOutcome } from './events.ts'
+import type { Service } from './service.ts'
+
+/** Who is at the other end of the connection, and what it may say of those before it. */
+export type Client = {
+  /** Address of the peer, or what a trusted proxy says of it. */
+  readonly address: string
+  readonly protocol: 'http' | 'https'
+}
+
+/** What happened to an exchange on its way; filled in by the phases, read when it is finished. */
+export type ExchangeRecord = {
+  /** Template of the row, `unlisted` or `unmatched`. */
+  route: string
+  cache: CacheOutcome
+  /** Milliseconds spent waiting for the upstream's head. */
+  upstreamMs: number
+}
+
+/** A request that has arrived at a service. */
+export type Received = {
+  readonly id: string
+  /** `batch`: an item of a batch, which has no connection of its own to stream to. */
+  readonly origin: 'client' | 'batch'
+  readonly client: Client
+  readonly service: Service
+  readonly request: GatewayRequest
+  /** Path as received, relative to the mount of the service; begins with `/`. */
+  readonly path: string
+  /** Query as received, without `?`; '' when there is none. */
+  readonly query: string
+  readonly record: ExchangeRecord
+}
+
+/** The findings with which a request goes on; the others have been answered. */
+export type Matching = Exclude<RouteFinding, { kind: 'refused' | 'wrong-method' }>
+
+/** A request of which the method that it means and the row it concerns are known. */
+export type Matched = Received & {
+  readonly method: string
+  readonly matching: Matching
+}
+
+/** A request in the one form that is keyed and sent. */
+export type Ready = Matched & {
+  /** Canonical path and query, in public names, relative to the mount. */
+  readonly target: string
+  readonly query: string
+  /** Typed values of the row's arguments; empty where no row applies. */
+  readonly arguments: Readonly<Record<string, unknown>>
+  /** Read and checked, or a stream that nobody has touched. */
+  readonly content: Buffer | Readable | undefined
+  readonly sensitive: SensitiveParameter | undefined
+}
+
+/** A request that is about to be forwarded. */
+export type Outgoing = Ready & {
+  /** Request fields that the cache adds (validators) or withholds from the upstream. */
+  readonly extraFields: Readonly<Record<string, string>>
+  readonly withheld: ReadonlySet<string>
+  /** May @fastify/http-proxy carry it? Not when the cache wants to read the answer. */
+  readonly mayHandOver: boolean
+  readonly signal: AbortSignal
+}
+
+/** An outgoing request in the upstream's names. */
+export type Translated = Outgoing & {
+  /** Path and query as the upstream is asked, base path included. */
+  readonly upstreamTarget: string
+  /** `content` in the upstream's names. */
+  readonly upstreamContent: Buffer | Readable | undefined
+}

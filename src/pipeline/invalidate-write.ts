@@ -1,0 +1,43 @@
+import type { Readable } from 'node:stream'
+import type { Cache } from '../cache/cache.ts'
+import type { GatewayResponse } from '../http/message.ts'
+import { unsafeTargets } from '../tags/unsafe-targets.ts'
+import { chained } from './chained-stream.ts'
+import type { Ready } from './exchange.ts'
+
+/** The response with its content read, as far as `mostBytes`; a longer one streams on, with what was read in front. */
+export const completed = async (response: GatewayResponse, mostBytes: number): Promise<GatewayResponse> => {
+  const { content } = response
+  if (content === undefined || Buffer.isBuffer(content)) return response
+  const chunks: Buffer[] = []
+  let bytes = 0
+  const iterator = (content as Readable).iterator({ destroyOnReturn: false })
+  for (;;) {
+    const step = await iterator.next()
+    if (step.done === true) return { ...response, content: Buffer.concat(chunks) }
+    const chunk = step.value as Buffer
+    chunks.push(chunk)
+    bytes += chunk.length
+    if (bytes > mostBytes) return { ...response, content: chained(chunks, iterator, content as Readable) }
+  }
+}
+
+/** Drops what a write may have changed. To be called before its answer leaves the gateway; `undefined` = nobody knows the outcome. */
+export const invalidateWrite = (
+  cache: Cache,
+  exchange: Ready,
+  response: GatewayResponse | undefined,
+): void => {
+  const { service, method, matching, target } = exchange
+  const written =
+    response === undefined
+      ? undefined
+      : { ...response, content: Buffer.isBuffer(response.content) ? response.content : undefined }
+  const found = matching.kind === 'found' ? matching : undefined
+  cache.invalidate(service.tagger.writtenTags(found, exchange.arguments, method, written))
+  if (service.invalidatesTargets) {
+    const url = `${service.upstream.placeholderOrigin}${service.basePath}${target}`
+    const targets = unsafeTargets({ target, url }, written)
+    cache.invalidateTargets(service.name, targets)
+  }
+}

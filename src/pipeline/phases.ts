@@ -1,0 +1,53 @@
+import type { Clock } from '../clock.ts'
+import type { GatewayError } from '../errors.ts'
+import type { PipelineEvent } from './events.ts'
+import type { Matched, Outgoing, Ready, Received, Translated } from './exchange.ts'
+import type { ForwardingFacts } from './forwarding-fields.ts'
+import type { Phase } from './phase.ts'
+import { answerLocally } from './phases/answer-locally.ts'
+import { authorize } from './phases/authorize.ts'
+import { type CacheRoom, cache } from './phases/cache.ts'
+import { forward } from './phases/forward.ts'
+import { match } from './phases/match.ts'
+import { preconditions } from './phases/preconditions.ts'
+import { recover } from './phases/recover.ts'
+import { stamp } from './phases/stamp.ts'
+import { translate } from './phases/translate.ts'
+import { validate } from './phases/validate.ts'
+
+/** What the phases are built from. The rooms of a single service come with each exchange (service.ts). */
+export type Rooms = {
+  readonly clock: Clock
+  readonly cacheRoom: CacheRoom
+  readonly forwarding: ForwardingFacts
+  readonly report: (event: PipelineEvent) => void
+  readonly failed: (error: GatewayError, exchange: Received) => void
+}
+
+/** The order is checked by the compiler: each phase takes what the one before it knows. */
+export type Way = readonly [
+  Phase<Received>,
+  Phase<Received>,
+  Phase<Received, Matched>,
+  Phase<Matched>,
+  Phase<Matched, Ready>,
+  Phase<Ready>,
+  Phase<Ready>,
+  Phase<Ready, Outgoing>,
+  Phase<Outgoing, Translated>,
+  Phase<Translated, never>,
+]
+
+/** The way of a request, outermost first. docs/request-path.md tells it in words. */
+export const buildPhases = (rooms: Rooms): Way => [
+  stamp(rooms), //          counts the answer; request id and Via on the way out
+  recover(rooms), //        whatever is thrown behind it becomes an answer in the service's shape
+  match(), //               the method that is meant and the row of the route table, or 404, 405, 400
+  authorize(), //           a credential must be present where the contract says so, or 401
+  validate(rooms), //       arguments and content against the row, or 400, 413, 415; the canonical request
+  preconditions(rooms), //  the client's If-None-Match and friends: 304, 412
+  answerLocally(), //       discovery document, namespace indexes, OPTIONS; batch, whose items re-enter this list
+  cache(rooms.cacheRoom), // fresh, stale, revalidate, miss; stores, invalidates, collapses
+  translate(), //           public names and URLs become the upstream's, and back
+  forward({ clock: rooms.clock, facts: rooms.forwarding }), // queue, retry budget, one attempt at one target
+]

@@ -1,0 +1,54 @@
+import type { Row } from '../../contracts/row.ts'
+import { GatewayError } from '../../errors.ts'
+import { requestMeaning } from '../../routing/request-meaning.ts'
+import type { Matched, Received } from '../exchange.ts'
+import type { Phase } from '../phase.ts'
+import type { Service } from '../service.ts'
+
+const refusals = {
+  'method-override':
+    'A method may only be overridden on POST, with PUT, PATCH or DELETE, by X-HTTP-Method-Override or _method.',
+  'route-override': 'The parameter rest_route is not accepted here.',
+} as const
+
+const meantMethod = ({ service, request, query }: Received): string => {
+  if (service.contract !== 'site') return request.method
+  const meaning = requestMeaning(request.method, query, request.fields)
+  if (meaning.kind === 'refused') {
+    throw new GatewayError('ambiguous_request', { detail: refusals[meaning.reason] })
+  }
+  return meaning.method
+}
+
+/** WordPress answers 404 to a wrong method, the other contracts say 405 and what is allowed (RFC 9110 §15.5.6). */
+const wrongMethod = (service: Service, row: Row): GatewayError => {
+  if (service.contract === 'site') return new GatewayError('no_route')
+  const methods = new Set<string>(row.endpoints.flatMap(({ methods }) => methods))
+  if (methods.has('GET')) methods.add('HEAD')
+  return new GatewayError('method_not_allowed', { fields: ['Allow', [...methods].join(', ')] })
+}
+
+/** Finds the row that the request concerns, and the method that it means; otherwise 404, 405 or 400. */
+export const match = (): Phase<Received, Matched> => ({
+  name: 'match',
+  run: (exchange, next) => {
+    const { service, record } = exchange
+    const method = meantMethod(exchange)
+    const finding = service.find(method, exchange.path)
+    switch (finding.kind) {
+      case 'refused':
+        throw new GatewayError('ambiguous_request', { detail: `Path refused: ${finding.reason}.` })
+      case 'wrong-method':
+        record.route = finding.row.template
+        throw wrongMethod(service, finding.row)
+      case 'unlisted':
+        if (service.unlisted === 'refuse') throw new GatewayError('no_route')
+        record.route = 'unlisted'
+        return next({ ...exchange, method, matching: finding })
+      case 'options':
+      case 'found':
+        record.route = finding.row.template
+        return next({ ...exchange, method, matching: finding })
+    }
+  },
+})

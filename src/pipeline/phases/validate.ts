@@ -1,0 +1,101 @@
+import type { Readable } from 'node:stream'
+import { sensitiveParameter } from '../../cache/sensitive-parameter.ts'
+import type { Found } from '../../contracts/finding.ts'
+import { GatewayError } from '../../errors.ts'
+import { requestField } from '../../http/fields.ts'
+import type { Answer } from '../../http/message.ts'
+import { refusalAnswer } from '../error-answer.ts'
+import type { PipelineEvent } from '../events.ts'
+import type { Matched, Ready } from '../exchange.ts'
+import type { Next, Phase } from '../phase.ts'
+import { readContent } from '../read-content.ts'
+
+/** What is done with a request's content before its row is asked. */
+type ContentPlan = 'none' | 'read' | 'stream'
+
+const readable =
+  /^(?:application\/(?:[a-z0-9!#$&^_.+-]+\+)?json|application\/x-www-form-urlencoded)\s*(?:;|$)/i
+
+const mayHaveContent = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
+
+const contentPlan = (exchange: Matched, found: Found): ContentPlan => {
+  const { request, service, method } = exchange
+  if (request.content === undefined) return 'none'
+  if (service.contract === 'open') return 'stream'
+  // PHP would read a JSON content on GET as parameters: an answer for another request than the one that is keyed.
+  if (!mayHaveContent(method)) {
+    throw new GatewayError('ambiguous_request', { detail: `Content on ${method} is not accepted here.` })
+  }
+  if (readable.test(requestField(request.fields, 'content-type') ?? '')) return 'read'
+  if (found.endpoint.acceptsUploads === true) return 'stream'
+  throw new GatewayError('unsupported_content_type', {
+    detail: 'Send application/json or application/x-www-form-urlencoded.',
+  })
+}
+
+type Report = (event: PipelineEvent) => void
+
+const withCanonical = (
+  exchange: Matched,
+  found: Found,
+  content: Buffer | Readable | undefined,
+  report: Report,
+  next: Next<Ready>,
+): Answer => {
+  const { service, method, query, request } = exchange
+  const validation = service.validator.validate({
+    method,
+    row: found.row,
+    endpoint: found.endpoint,
+    pathParameters: found.pathParameters,
+    query,
+    contentType: requestField(request.fields, 'content-type'),
+    content: Buffer.isBuffer(content) ? content : undefined,
+  })
+  if (validation.kind === 'invalid') {
+    const { id, record } = exchange
+    report({ kind: 'request-refused', id, service: service.name, route: record.route, code: validation.code })
+    return refusalAnswer(service.contract, validation.status, validation.body)
+  }
+  return next({
+    ...exchange,
+    query: validation.query,
+    target: validation.query === '' ? found.path : `${found.path}?${validation.query}`,
+    arguments: validation.arguments,
+    content,
+    sensitive: sensitiveParameter(validation.query),
+  })
+}
+
+/** What no row describes goes on as it came. */
+const unchecked = (exchange: Matched, next: Next<Ready>): Answer => {
+  const { matching, query, request } = exchange
+  return next({
+    ...exchange,
+    target: query === '' ? matching.path : `${matching.path}?${query}`,
+    arguments: {},
+    content: request.content,
+    sensitive: sensitiveParameter(query),
+  })
+}
+
+/** Checks arguments and content against the row, and brings the request into the one form that is keyed and sent. */
+export const validate = ({ report }: { readonly report: Report }): Phase<Matched, Ready> => ({
+  name: 'validate',
+  run: (exchange, next) => {
+    const { matching, request, service } = exchange
+    if (matching.kind !== 'found') return unchecked(exchange, next)
+    const { content } = request
+    if (content === undefined) return withCanonical(exchange, matching, undefined, report, next)
+    switch (contentPlan(exchange, matching)) {
+      case 'none':
+        return withCanonical(exchange, matching, undefined, report, next)
+      case 'stream':
+        return withCanonical(exchange, matching, content, report, next)
+      case 'read':
+        return readContent(content, service.bodyBytes, request.signal).then((read) =>
+          withCanonical(exchange, matching, read, report, next),
+        )
+    }
+  },
+})

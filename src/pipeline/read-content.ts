@@ -1,0 +1,27 @@
+import type { Readable } from 'node:stream'
+import { GatewayError } from '../errors.ts'
+
+/** Reads a request's content whole, or throws content_too_large as soon as it is known to exceed the bound. */
+export const readContent = async (
+  content: Buffer | Readable,
+  mostBytes: number,
+  signal: AbortSignal,
+): Promise<Buffer> => {
+  if (Buffer.isBuffer(content)) {
+    if (content.length > mostBytes) throw new GatewayError('content_too_large')
+    return content
+  }
+  const chunks: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of content as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      if (bytes > mostBytes) throw new GatewayError('content_too_large')
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    if (error instanceof GatewayError) throw error
+    throw new GatewayError(signal.aborted ? 'client_gone' : 'invalid_request', { cause: error })
+  }
+  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+}

@@ -1,0 +1,52 @@
+import type { CachePolicy } from '../cache/policy.ts'
+import type { RouteFinding } from '../contracts/finding.ts'
+import type { Row } from '../contracts/row.ts'
+import type { Validator } from '../contracts/validation.ts'
+import type { FieldLines } from '../http/fields.ts'
+import type { Answer, GatewayResponse } from '../http/message.ts'
+import type { Tagger } from '../tags/tagger.ts'
+import type { Upstream } from '../upstream/upstream.ts'
+import type { Ready } from './exchange.ts'
+
+/** Translates between public names and the upstream's; see names/. */
+export type Translation = {
+  toUpstreamTarget(path: string, query: string): string
+  toUpstreamContent(content: Buffer, contentType: string | undefined): Buffer
+  fromUpstreamFields(lines: FieldLines): FieldLines
+  /** Mapper for the content behind the upstream's own fields; undefined when nothing in it can carry names. */
+  fromUpstreamContent(lines: FieldLines): { push(chunk: Buffer): Buffer; end(): Buffer } | undefined
+}
+
+/** Everything the phases need to know of one service. Built in assembly/, closed there. */
+export type Service = {
+  readonly name: string
+  readonly contract: 'plants' | 'site' | 'open'
+  /** Public path in front of everything; '' for the root. */
+  readonly mount: string
+  readonly requiresBearer: boolean
+  /** What becomes of a path that no row lists: sent on unread, or 404. */
+  readonly unlisted: 'pass' | 'refuse'
+  readonly bodyBytes: number
+  readonly uploadBytes: number
+  find(method: string, path: string): RouteFinding
+  readonly validator: Validator
+  policyFor(method: string, path: string): CachePolicy
+  /** Undefined where names and URLs stay as they are. */
+  readonly translation: Translation | undefined
+  readonly tagger: Tagger
+  /** Targets that a write to an open service invalidates besides tags (RFC 9111 §4.4). */
+  readonly invalidatesTargets: boolean
+  /** Path in front of the upstream's targets; '' for none. */
+  readonly basePath: string
+  readonly upstream: Upstream
+  /** Rows that the gateway answers itself; undefined where there are none. */
+  readonly local: LocalAnswers | undefined
+}
+
+/** Answers that need no upstream, or several requests to it. */
+export type LocalAnswers = {
+  index(exchange: Ready, row: Row): GatewayResponse | Promise<GatewayResponse>
+  /** `ask` lets the upstream answer, which alone knows the schema of its items. */
+  options(row: Row, ask: () => Answer): Answer
+  batch(exchange: Ready): Promise<GatewayResponse>
+}

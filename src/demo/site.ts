@@ -109,10 +109,14 @@ export const startEmbeddedSite = (options: EmbeddedSiteOptions): Promise<Embedde
     if (target === undefined) return notFound
     const caller = callerOf(requestField(request.fields, 'authorization'), store.users)
     const noCache = hasBadNonce(request, target.query, caller)
-    const context = { ...target, fields: request.fields, caller, root: site.root, noCache }
+    const { method } = request
+    const context = { method, query: target.query, fields: request.fields, caller, root: site.root, noCache }
     if (noCache) return wireReply({ status: 403, headers: {}, body: badNonce.body }, context)
     if (target.method === 'OPTIONS') return wireReply(answerOptions(site, dispatcher, target.path), context)
     const answer = dispatcher.answer({ ...target, fields: request.fields, content: request.content, caller })
-    return wireReply({ ...answer, body: embed(answer.body, target.query, caller) }, context)
+    const body = embed(answer.body, target.query, caller)
+    // An error behind an overridden method is not to be kept under the method that was sent.
+    const overridden = request.fields['x-http-method-override'] !== undefined && answer.status >= 400
+    return wireReply({ ...answer, body }, { ...context, noCache: overridden })
   }, options)
 }

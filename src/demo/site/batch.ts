@@ -53,7 +53,9 @@ const refusalOf = (dispatcher: Dispatcher, incoming: Incoming | undefined): Answ
   const exact = path.startsWith('/') && (path === '/' || !path.endsWith('/'))
   const matched = exact ? dispatcher.match(method, path) : undefined
   if (matched === undefined) return faultAnswer(noRoute)
-  if (matched.endpoint.allowBatch !== true) return faultAnswer(notAllowed)
+  if (matched.endpoint.allowBatch !== true) {
+    return { ...faultAnswer(notAllowed), headers: dispatcher.allow(incoming) }
+  }
   return dispatcher.refusal(incoming)
 }
 

@@ -25,6 +25,8 @@ export type Dispatcher = {
   /** The answer to be given instead of running it, or undefined when route and arguments are right. */
   refusal(incoming: Incoming): Answer | undefined
   answer(incoming: Incoming): Answer
+  /** The field `Allow` of what the request names, as far as the caller has rights. */
+  allow(incoming: Incoming): Readonly<Record<string, string>>
 }
 
 /** What a dispatcher is made of. */
@@ -147,6 +149,11 @@ export const createDispatcher = (parts: DispatcherParts): Dispatcher => {
   }
   return {
     match,
+    allow: (incoming) => {
+      const matched = match(incoming.method, incoming.path)
+      const resource = matched && parts.resourceOf(matched.row)
+      return matched && resource ? allowed(callOf(parts.site, incoming, matched, {}), resource) : {}
+    },
     refusal: (incoming) => check(incoming).refused,
     answer: (incoming) => {
       const checked = check(incoming)

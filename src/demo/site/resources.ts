@@ -22,13 +22,8 @@ import {
   themesResource,
   typesResource,
 } from './site-facts.ts'
-import {
-  type TemplateKind,
-  templateAutosaves,
-  templateCollection,
-  templateItem,
-  templateRevisions,
-} from './templates.ts'
+import { templateAutosaves, templateRevisions } from './template-versions.ts'
+import { type TemplateKind, templateCollection, templateItem } from './templates.ts'
 import { termResource, termSpecs } from './terms.ts'
 import { autosaveResource, autosavesResource, revisionResource, revisionsResource } from './versions.ts'
 

@@ -22,18 +22,12 @@ export type Store = {
 }
 
 /** A writer cannot make the demo's process grow without bound. */
-const maxEntries = 20_000
+const maxEntries = 10_000
 
 /** An empty store. */
 export const createStore = (): Store => {
   const entries = new Map<number, Entry>()
   let lastId = 0
-  const taken = (slug: string, type: string, except: number): boolean => {
-    for (const entry of entries.values()) {
-      if (entry.slug === slug && entry.type === type && entry.id !== except) return true
-    }
-    return false
-  }
   const store: Store = {
     terms: new Map(),
     users: new Map(),
@@ -64,8 +58,9 @@ export const createStore = (): Store => {
         .filter((entry) => entry.type === 'revision' && entry.parent === id && entry.own['kind'] === kind)
         .sort((a, b) => b.date - a.date || b.id - a.id),
     uniqueSlug: (wanted, type, except) => {
+      const taken = new Set(store.ofType(type).map((entry) => (entry.id === except ? '' : entry.slug)))
       let slug = wanted
-      for (let suffix = 2; taken(slug, type, except); suffix += 1) slug = `${wanted}-${suffix}`
+      for (let suffix = 2; taken.has(slug); suffix += 1) slug = `${wanted}-${suffix}`
       return slug
     },
     countOf: (term) => {

@@ -1,11 +1,10 @@
 import { type Answer, type Call, type Context, contextOf, ok, type Resource } from './call.ts'
 import { hasBlocks } from './content-rendering.ts'
-import { blankEntry, type Entry, type Template } from './entry.ts'
+import { blankEntry, type Template } from './entry.ts'
 import { type Links, selfLink, withCuries } from './links.ts'
-import { cutPage } from './paging.ts'
 import { denied, SiteFault } from './site-fault.ts'
+import { slugOf } from './store.ts'
 import { flag, integer, rawText, siteDate, text } from './values.ts'
-import { putAutosave, revisionOf } from './versions.ts'
 
 /** The only theme of the embedded site. */
 export const theme = { stylesheet: 'twentytwentyfive', name: 'Twenty Twenty-Five' } as const
@@ -27,7 +26,8 @@ const keyOf = (kind: TemplateKind, id: string): string => {
 export const storeKey = (template: Pick<Template, 'type' | 'slug'>): string =>
   `${template.type}:${template.slug}`
 
-const found = (call: Call, kind: TemplateKind, id: string): Template => {
+/** The template of an identifier; the 404 when there is none. */
+export const findTemplate = (call: Call, kind: TemplateKind, id: string): Template => {
   const template = call.site.store.templates.get(keyOf(kind, id))
   if (template === undefined) {
     throw new SiteFault(404, 'rest_template_not_found', 'No templates exist with that id.')
@@ -57,7 +57,8 @@ const templateLinks = (call: Call, kind: TemplateKind, template: Template): Link
   })
 }
 
-const renderTemplate = (call: Call, template: Template, context: Context): Record<string, unknown> => {
+/** The fields of a template, without links. */
+export const renderTemplate = (call: Call, template: Template, context: Context): Record<string, unknown> => {
   const customised = template.postId !== 0
   const ofTheme = template.file !== undefined
   const version = context === 'edit' ? { block_version: hasBlocks(template.content) ? 1 : 0 } : {}
@@ -106,9 +107,9 @@ const listTemplates = (call: Call, kind: TemplateKind): Answer => {
   return ok(shown.map((template) => withLinks(call, kind, template, contextOf(call))))
 }
 
-const store = (call: Call, template: Template): Template => {
+/** Keeps a customised template, and the post that its revisions hang on. */
+export const storeTemplate = (call: Call, template: Template): Template => {
   call.site.store.templates.set(storeKey(template), template)
-  // The customisation is a post of its own: revisions hang on its number.
   call.site.store.put({
     ...blankEntry,
     id: template.postId,
@@ -125,11 +126,12 @@ const store = (call: Call, template: Template): Template => {
 
 const createTemplate = (call: Call, kind: TemplateKind): Answer => {
   const { args, site } = call
-  let slug = text(args, 'slug') ?? ''
-  const wanted = slug
+  // The contract's pattern is not anchored: anything may stand around a letter.
+  const wanted = slugOf(text(args, 'slug') ?? '')
+  let slug = wanted
   for (let suffix = 2; site.store.templates.has(`${kind.type}:${slug}`); suffix += 1)
     slug = `${wanted}-${suffix}`
-  const template = store(call, {
+  const template = storeTemplate(call, {
     type: kind.type,
     slug,
     title: rawText(args, 'title') || slug,
@@ -160,7 +162,7 @@ const keepTemplateRevision = (call: Call, template: Template): void => {
 
 const updateTemplate = (call: Call, kind: TemplateKind, before: Template): Answer => {
   const { args, site } = call
-  const after = store(call, {
+  const after = storeTemplate(call, {
     ...before,
     title: rawText(args, 'title') ?? before.title,
     description: text(args, 'description') ?? before.description,
@@ -226,96 +228,9 @@ export const templateCollection = (kind: TemplateKind): Resource => ({
 export const templateItem = (kind: TemplateKind): Resource => ({
   permit: manage,
   run: (call) => {
-    const template = found(call, kind, text(call.args, 'id') ?? '')
+    const template = findTemplate(call, kind, text(call.args, 'id') ?? '')
     if (call.method === 'GET') return ok(withLinks(call, kind, template, contextOf(call)))
     if (call.method === 'DELETE') return deleteTemplate(call, kind, template)
     return updateTemplate(call, kind, template)
-  },
-})
-
-const customised = (call: Call, kind: TemplateKind, noun: string): Template => {
-  const id = call.path['parent'] ?? call.path['id'] ?? ''
-  const template = found(call, kind, id)
-  if (call.caller.role !== 'admin' || (template.postId === 0 && call.method === 'GET')) {
-    // A theme's file has no post, so nobody may read the versions of one: 403 for the administrator too.
-    throw denied(call.caller, 'rest_cannot_read', `Sorry, you are not allowed to view ${noun} of this post.`)
-  }
-  return template
-}
-
-const renderTemplateVersion = (
-  call: Call,
-  kind: TemplateKind,
-  template: Template,
-  version: Entry,
-  context: Context,
-) => {
-  const shown = {
-    ...template,
-    title: version.title,
-    content: version.content,
-    author: version.author,
-    modified: version.modified,
-  }
-  const href = `${call.site.root}/${call.site.names.content}/${kind.base}/${templateId(template.slug)}`
-  const part = version.own['kind'] === 'autosave' ? 'autosaves' : 'revisions'
-  return {
-    ...renderTemplate(call, shown, context),
-    status: 'inherit',
-    [call.site.names.templateId]: version.id,
-    parent: template.postId,
-    _links: { self: [{ href: `${href}/${part}/${version.id}` }], parent: [{ href }] },
-  }
-}
-
-const deleteVersion = (call: Call): never => {
-  throw denied(call.caller, 'rest_cannot_delete', 'Sorry, you are not allowed to delete this revision.')
-}
-
-/** Revisions of a template, the list and one. */
-export const templateRevisions = (kind: TemplateKind): Resource => ({
-  permit: (call) => {
-    customised(call, kind, 'revisions')
-    if (call.method === 'DELETE') deleteVersion(call)
-  },
-  run: (call) => {
-    const template = customised(call, kind, 'revisions')
-    const show = (version: Entry) => renderTemplateVersion(call, kind, template, version, contextOf(call))
-    if (call.row.kind === 'revision') return ok(show(revisionOf(call, template.postId)))
-    const path = `/${call.site.names.content}/${kind.base}/${templateId(template.slug)}/revisions`
-    const all = call.site.store.versionsOf(template.postId, 'revision')
-    const page = cutPage(call, path, all, 'rest_revision_invalid_page_number')
-    return ok(page.items.map(show), page.headers)
-  },
-})
-
-/** Autosaves of a template, the list, saving one, and one. */
-export const templateAutosaves = (kind: TemplateKind): Resource => ({
-  permit: (call) => {
-    customised(call, kind, 'autosaves')
-  },
-  run: (call) => {
-    const before = customised(call, kind, 'autosaves')
-    // Saving the first autosave of a theme's file makes the post that it hangs on.
-    const template =
-      before.postId === 0
-        ? store(call, { ...before, postId: call.site.store.nextId(), modified: call.site.now() })
-        : before
-    if (call.method === 'POST') {
-      const title = rawText(call.args, 'title') ?? ''
-      const version = putAutosave(call, template.postId, {
-        title,
-        content: rawText(call.args, 'content') ?? '',
-      })
-      return ok(renderTemplateVersion(call, kind, template, version, 'edit'))
-    }
-    const all = call.site.store.versionsOf(template.postId, 'autosave')
-    const show = (version: Entry) => renderTemplateVersion(call, kind, template, version, contextOf(call))
-    if (call.row.kind === 'autosaves') return ok(all.map(show))
-    const [newest] = all
-    if (newest === undefined) {
-      throw new SiteFault(404, 'rest_post_no_autosave', 'There is no autosave revision for this template.')
-    }
-    return ok(show(newest))
   },
 })

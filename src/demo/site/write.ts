@@ -116,9 +116,15 @@ const metaPatch = (call: Call, own: Entry['own'], entry: Entry): Patch => {
 
 const trashedSuffix = '__trashed'
 
+/** A publication in the future waits; one that was to wait for a moment gone by does not. */
+const scheduled = (entry: Entry, now: number): string => {
+  if (entry.status !== 'publish' && entry.status !== 'future') return entry.status
+  return entry.date > now ? 'future' : 'publish'
+}
+
 /** The slug and status that follow from what was asked for: scheduling, the way out of the trash, uniqueness. */
 const settled = (call: Call, entry: Entry, before: Entry): Entry => {
-  const status = entry.status === 'publish' && entry.date > call.site.now() ? 'future' : entry.status
+  const status = scheduled(entry, call.site.now())
   const untrashed = before.status === 'trash' && status !== 'trash' && entry.slug.endsWith(trashedSuffix)
   const slug = untrashed ? entry.slug.slice(0, -trashedSuffix.length) : entry.slug
   if (status === 'draft' || status === 'pending') return { ...entry, status, slug }

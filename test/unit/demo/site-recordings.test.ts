@@ -1,0 +1,170 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { EmbeddedUpstream } from '../../../src/demo/embedded-server.ts'
+import { admin, ask, home, startSite } from './wired-upstreams.ts'
+
+let site: EmbeddedUpstream & { readonly rest: string }
+beforeAll(async () => {
+  site = await startSite('wordpress')
+})
+afterAll(() => site.close())
+
+type Recording = {
+  readonly status: number
+  readonly fields: ReadonlyMap<string, string>
+  readonly body: unknown
+}
+
+/** Fields of the server in front of that WordPress, not of WordPress. */
+const foreign = new Set(['server', 'date', 'transfer-encoding', 'connection', 'keep-alive', 'content-length'])
+
+/** An answer of a real WordPress 6.9, with its address exchanged for the embedded site's. */
+const recording = (name: string): Recording => {
+  const text = readFileSync(new URL(`./fixtures/recordings/${name}.http`, import.meta.url), 'utf8')
+    .replaceAll('\r', '')
+    .replaceAll('http://wordpress.test', home)
+    .replaceAll('http:\\/\\/wordpress.test', home.replaceAll('/', '\\/'))
+  const start = text.indexOf('HTTP/1.1')
+  const [head = '', body = ''] = text.slice(start).split('\n\n', 2)
+  const [status = '', ...lines] = head.split('\n')
+  const fields = lines.map(
+    (line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)] as const,
+  )
+  const isJson = body.trim().startsWith('{') || body.trim().startsWith('[')
+  return {
+    status: Number(status.split(' ')[1]),
+    fields: new Map(fields.filter(([field]) => !foreign.has(field))),
+    body: isJson ? JSON.parse(body) : body,
+  }
+}
+
+type Request = {
+  readonly method?: string
+  readonly as?: string
+  readonly body?: unknown
+  readonly fields?: Record<string, string>
+}
+
+const comparableFields = (fields: Iterable<readonly [string, string]>) =>
+  Object.fromEntries([...fields].filter(([name]) => !foreign.has(name)))
+
+/** Requests that have the same answer, whatever a site holds. */
+const same: readonly (readonly [name: string, path: string, request: Request])[] = [
+  [
+    'anon-post-badjson',
+    '/posts',
+    { method: 'POST', body: '{', fields: { 'Content-Type': 'application/json' } },
+  ],
+  [
+    'update-invalidjson',
+    '/posts/5',
+    { method: 'PUT', as: admin, body: '{bad', fields: { 'Content-Type': 'application/json' } },
+  ],
+  ['anon-put-404', '/posts/999999', { method: 'PUT', body: { title: 'x' } }],
+  ['arr-assoc', '/posts?include[a]=5&_fields=id', {}],
+  ['bool-yes', '/posts?sticky=yes', {}],
+  ['create-anon', '/posts', { method: 'POST', body: { title: 'q' } }],
+  ['create-empty', '/posts', { method: 'POST', as: admin, body: {} }],
+  ['del-term-noforce', '/tags/8', { method: 'DELETE', as: admin }],
+  ['draft-anon', '/posts/58', {}],
+  ['envelope1', '/posts/999999?_envelope=1', {}],
+  ['method-not-allowed', '/posts', { method: 'PATCH' }],
+  ['method-param-get', '/posts/1?_method=DELETE&_fields=id', {}],
+  ['method-override-get', '/posts/1?_fields=id', { fields: { 'X-HTTP-Method-Override': 'DELETE' } }],
+  ['nonce-bad', '/posts?per_page=1', { fields: { 'X-WP-Nonce': 'bad' } }],
+  ['post-404', '/posts/999999', {}],
+  ['posts-beyond', '/posts?page=999', {}],
+  ['posts-edit-anon', '/posts?context=edit', {}],
+  ['status-draft-anon', '/posts?status=draft', {}],
+  ['unknown-route', '/nope', {}],
+]
+
+test.each(same)('%s is answered as WordPress answers it', async (name, path, request) => {
+  const expected = recording(name)
+  const reply = await ask(`${site.rest}/wp/v2${path}`, request)
+  expect(reply.status).toBe(expected.status)
+  expect(reply.body).toEqual(expected.body)
+  expect(comparableFields(reply.fields)).toEqual(comparableFields(expected.fields))
+})
+
+/** Batches whose items have the same outcome on any site; bodies of successful items depend on the site. */
+const batches = [
+  'batch-mixed',
+  'batch-order',
+  'batch-rav-invalid',
+  'batch-disallowed',
+  'batch-headers',
+  'batch-anon',
+  'batch-26',
+] as const
+
+const requestOf = (name: string): Request => {
+  const text = readFileSync(new URL(`./fixtures/recordings/${name}.http`, import.meta.url), 'utf8')
+  const command = text.slice(0, text.indexOf('\n'))
+  const from = command.indexOf('-d ') + 3
+  const shell = command.slice(from, command.indexOf(' -X', from))
+  // The command line is quoted for a shell: a backslash before each character that means something there.
+  const body = shell.startsWith('@')
+    ? { requests: Array.from({ length: 26 }, () => ({ path: '/wp/v2/posts', body: {} })) }
+    : JSON.parse(shell.replaceAll(/\\(.)/g, '$1'))
+  return { method: 'POST', body, ...(command.includes('-u admin') ? { as: admin } : {}) }
+}
+
+type Item = {
+  readonly status: number
+  readonly body: { code?: string }
+  readonly headers: Record<string, string> | []
+} | null
+
+const outcome = (item: Item) =>
+  item && {
+    status: item.status,
+    code: item.body.code,
+    headers: Object.keys(item.headers),
+    allow: Array.isArray(item.headers) ? undefined : item.headers['Allow'],
+  }
+
+/** Routes that the embedded site does not have. */
+const absent = new Set(['batch-disallowed 1'])
+
+test.each(batches)('%s has the outcomes that WordPress gives, item by item', async (name) => {
+  const expected = recording(name)
+  const reply = await ask(`${site.rest}/batch/v1`, requestOf(name))
+  expect(reply.status).toBe(expected.status)
+  const wanted = expected.body as { responses?: Item[]; failed?: string }
+  expect(reply.body.failed).toBe(wanted.failed)
+  const found = (reply.body.responses ?? []) as Item[]
+  expect(found.length).toBe((wanted.responses ?? []).length)
+  for (const [index, item] of found.entries()) {
+    if (absent.has(`${name} ${index}`)) continue
+    expect(outcome(item), `item ${index}`).toEqual(outcome(wanted.responses?.[index] ?? null))
+  }
+  if (wanted.responses === undefined) expect(reply.body).toEqual(expected.body)
+})
+
+test('a contact form is answered as Contact Form 7 answers it', async () => {
+  const { body: forms } = await ask(`${site.rest}/contact-form-7/v1/contact-forms`, { as: admin })
+  const form = new FormData()
+  const filled = {
+    'your-name': 'a',
+    'your-email': 'bad',
+    'your-subject': 's',
+    _wpcf7_unit_tag: 'wpcf7-f4-o1',
+  }
+  for (const [name, value] of Object.entries(filled)) form.append(name, value)
+  const address = `${site.rest}/contact-form-7/v1/contact-forms/${forms[0].id}/feedback`
+  const reply = await ask(address, { method: 'POST', body: form })
+  const expected = recording('cf-feedback-multi')
+  expect(reply.status).toBe(expected.status)
+  expect(reply.body).toEqual({ ...(expected.body as object), contact_form_id: forms[0].id })
+  expect((await ask(address, { method: 'POST', body: {} })).status).toBe(415)
+})
+
+test('HEAD has the fields of GET without Vary, and no content', async () => {
+  const expected = recording('head-posts')
+  const reply = await ask(`${site.rest}/wp/v2/posts`, { method: 'HEAD' })
+  expect(reply.text).toBe('')
+  expect([...reply.fields.keys()].filter((name) => !foreign.has(name)).sort()).toEqual(
+    [...expected.fields.keys()].sort(),
+  )
+})

@@ -15,6 +15,8 @@ class ResponseContent extends Readable {
   constructor(controller: Controller) {
     super({ highWaterMark: 64 * 1024 })
     this.#controller = controller
+    // It may fail before the reader has begun; the reader learns of it then, and nobody's oversight ends the process.
+    this.on('error', () => {})
   }
 
   override _read(): void {

@@ -99,8 +99,13 @@ const wireOf = (socket: Socket): Wire => ({
     if (socket.destroyed) return
     const lines = Object.entries({ ...fields, 'Content-Length': String(Buffer.byteLength(content)) })
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
-    socket.write(`HTTP/1.1 ${status} Scripted\r\n${head}\r\n`, 'latin1')
-    if (content.length > 0) socket.write(content)
+    // One write, so that head and content arrive together.
+    socket.write(
+      Buffer.concat([
+        Buffer.from(`HTTP/1.1 ${status} Scripted\r\n${head}\r\n`, 'latin1'),
+        Buffer.from(content),
+      ]),
+    )
   },
   end: () => socket.end(),
   reset: () => socket.resetAndDestroy(),

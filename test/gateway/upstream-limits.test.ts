@@ -1,0 +1,268 @@
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { expect, onTestFinished, test } from 'vitest'
+import { type Origin, type OriginOptions, pause, type Script, startOrigin } from '../support/origin.ts'
+import { request, upstreamOf } from '../unit/upstream/upstream-of.ts'
+
+const originOf = async (script?: Script, options?: OriginOptions): Promise<Origin> => {
+  const origin = await startOrigin(script, options)
+  onTestFinished(() => origin.close())
+  return origin
+}
+
+const after =
+  (ms: number): Script =>
+  async (received, wire) => {
+    await pause(ms)
+    wire.respond({ content: received.target })
+  }
+
+test('never more requests in flight than allowed, served in the order they came', async () => {
+  const origin = await originOf(after(3))
+  const { upstream } = upstreamOf([origin.origin], { maxConcurrent: 4 })
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, (_, i) => upstream.forward(request({ target: `/${i}` }))),
+  )
+  expect(answers.map(({ content }) => String(content))).toEqual(Array.from({ length: 60 }, (_, i) => `/${i}`))
+  expect(origin.mostInFlight).toBe(4)
+  expect(origin.accepted).toBeLessThanOrEqual(4)
+  const order = origin.received.map(({ target }) => Number(target.slice(1)))
+  // Four connections may swap places by a few milliseconds, no more.
+  expect(order.every((number, at) => Math.abs(number - at) <= 4)).toBe(true)
+})
+
+test('a full queue answers upstream_busy at once and says when to come back', async () => {
+  const origin = await originOf(after(50))
+  const { upstream, events } = upstreamOf([origin.origin], {
+    maxConcurrent: 1,
+    queue: { max: 1, timeoutMs: 1_000 },
+  })
+  const first = [upstream.forward(request()), upstream.forward(request())]
+  await expect(upstream.forward(request())).rejects.toMatchObject({
+    code: 'upstream_busy',
+    retryAfterSeconds: 1,
+  })
+  await Promise.all(first)
+  expect(events).toContainEqual(expect.objectContaining({ kind: 'slot-wait-finished', outcome: 'full' }))
+})
+
+test('who waits too long in the queue is told, and the slot goes on', async () => {
+  const origin = await originOf(after(80))
+  const { upstream } = upstreamOf([origin.origin], { maxConcurrent: 1, queue: { max: 9, timeoutMs: 20 } })
+  const first = upstream.forward(request())
+  await expect(upstream.forward(request())).rejects.toMatchObject({ code: 'upstream_busy' })
+  await first
+  expect((await upstream.forward(request())).status).toBe(200)
+})
+
+test('a slot is held until the content has gone', async () => {
+  const origin = await originOf(async (_, wire) => {
+    wire.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab')
+    await pause(60)
+    wire.write('cd')
+  })
+  const { upstream } = upstreamOf([origin.origin], { maxConcurrent: 1 })
+  const response = await upstream.forward(request())
+  expect(upstream.snapshot()).toMatchObject({ inFlight: 1, targets: [{ outstanding: 1 }] })
+  expect(await buffer(response.content as Readable)).toEqual(Buffer.from('abcd'))
+  expect(upstream.snapshot()).toMatchObject({ inFlight: 0, targets: [{ outstanding: 0 }] })
+})
+
+test.each([
+  ['while it waits for its answer', 20],
+  ['before it was sent', 0],
+])('a caller who goes %s ends the upstream request', async (_, ms) => {
+  const origin = await originOf(() => {})
+  const { upstream } = upstreamOf([origin.origin])
+  const caller = new AbortController()
+  const answer = upstream.forward(request({ signal: caller.signal }))
+  if (ms > 0) await origin.until(() => origin.received.length === 1)
+  caller.abort()
+  await expect(answer).rejects.toMatchObject({ code: 'client_gone' })
+  expect(upstream.snapshot()).toMatchObject({
+    inFlight: 0,
+    queued: 0,
+    targets: [{ outstanding: 0, state: 'healthy' }],
+  })
+  await pause(30)
+  expect(origin.received).toHaveLength(ms > 0 ? 1 : 0)
+})
+
+test('a caller who goes while it queues leaves the queue', async () => {
+  const origin = await originOf(after(40))
+  const { upstream, events } = upstreamOf([origin.origin], { maxConcurrent: 1 })
+  const first = upstream.forward(request())
+  const caller = new AbortController()
+  const answer = upstream.forward(request({ signal: caller.signal }))
+  caller.abort()
+  await expect(answer).rejects.toMatchObject({ code: 'client_gone' })
+  await first
+  expect(origin.received).toHaveLength(1)
+  expect(events).toContainEqual(expect.objectContaining({ kind: 'slot-wait-finished', outcome: 'aborted' }))
+})
+
+test('a caller who was gone before asks nothing', async () => {
+  const origin = await originOf()
+  const { upstream } = upstreamOf([origin.origin])
+  await expect(upstream.forward(request({ signal: AbortSignal.abort() }))).rejects.toMatchObject({
+    code: 'client_gone',
+  })
+  expect(origin.accepted).toBe(0)
+})
+
+test('content that nobody reads stops the upstream, and is dropped with the caller', async () => {
+  let gone = false
+  const origin = await originOf((_, wire) => {
+    wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
+    const piece = Buffer.from(`10000\r\n${'a'.repeat(0x10000)}\r\n`)
+    const more = () => {
+      while (!wire.socket.destroyed && wire.socket.write(piece));
+    }
+    wire.socket.on('drain', more)
+    wire.socket.on('close', () => {
+      gone = true
+    })
+    more()
+  })
+  const { upstream } = upstreamOf([origin.origin])
+  const response = await upstream.forward(request())
+  const content = response.content as Readable
+  await pause(100)
+  expect(content.readableLength).toBeLessThan(1_000_000)
+  // A slow reader is no idle upstream.
+  await pause(300)
+  expect(content.destroyed).toBe(false)
+  content.destroy()
+  await origin.until(() => gone)
+  expect(upstream.snapshot()).toMatchObject({ inFlight: 0 })
+})
+
+test('listeners on the signal of a caller do not pile up', async () => {
+  const origin = await originOf()
+  const { upstream } = upstreamOf([origin.origin])
+  const { signal } = new AbortController()
+  let listeners = 0
+  const add = signal.addEventListener.bind(signal)
+  const remove = signal.removeEventListener.bind(signal)
+  signal.addEventListener = (...args: Parameters<typeof add>) => {
+    listeners += 1
+    add(...args)
+  }
+  signal.removeEventListener = (...args: Parameters<typeof remove>) => {
+    listeners -= 1
+    remove(...args)
+  }
+  for (let i = 0; i < 5; i += 1) await upstream.forward(request({ signal }))
+  expect(listeners).toBe(0)
+})
+
+test('an upload streams through in pieces, and its length is told when it is known', async () => {
+  const origin = await originOf((received, wire) =>
+    wire.respond({ content: String(received.content.length) }),
+  )
+  const { upstream } = upstreamOf([origin.origin])
+  const stream = () => Readable.from([Buffer.alloc(70_000), Buffer.alloc(30_000)])
+  const chunked = await upstream.forward(request({ method: 'POST', content: stream() }))
+  const counted = await upstream.forward(
+    request({ method: 'POST', content: stream(), fields: { 'content-length': '100000' } }),
+  )
+  expect([String(chunked.content), String(counted.content)]).toEqual(['100000', '100000'])
+  expect(
+    origin.received.map(({ fields }) => fields['content-length'] ?? fields['transfer-encoding']),
+  ).toEqual(['chunked', '100000'])
+})
+
+test('an upload that breaks off is the fault of the client, and is not tried again', async () => {
+  const origin = await originOf((_, wire) => wire.respond({}))
+  const { upstream } = upstreamOf([origin.origin])
+  const content = new Readable({ read() {} })
+  content.push('begin')
+  const answer = upstream.forward(request({ method: 'PUT', content, fields: { 'content-length': '100' } }))
+  setTimeout(() => content.destroy(new Error('aborted')), 20)
+  await expect(answer).rejects.toMatchObject({ code: 'client_gone' })
+  expect(upstream.snapshot()).toMatchObject({ inFlight: 0, targets: [{ state: 'healthy', outstanding: 0 }] })
+})
+
+test('an answer that comes while the content is still going up reaches the caller', async () => {
+  const origin = await originOf((_, wire) => wire.respond({ status: 413, content: 'too large' }), {
+    answersEarly: true,
+  })
+  const { upstream } = upstreamOf([origin.origin])
+  const content = new Readable({ read() {} })
+  content.push(Buffer.alloc(1_000))
+  const response = await upstream.forward(request({ method: 'POST', content }))
+  expect([response.status, String(response.content)]).toEqual([413, 'too large'])
+  content.destroy()
+})
+
+test('an upload that the upstream does not take ends in time', async () => {
+  const origin = await originOf((_, wire) => void wire.socket.pause(), { answersEarly: true })
+  const { upstream } = upstreamOf([origin.origin])
+  const endless = new Readable({
+    read() {
+      this.push(Buffer.alloc(65_536))
+    },
+  })
+  await expect(upstream.forward(request({ method: 'POST', content: endless }))).rejects.toMatchObject({
+    code: 'upstream_timeout',
+  })
+  expect(endless.destroyed).toBe(true)
+})
+
+test('fields of the connection end here, and Host is the one of the target', async () => {
+  const origin = await originOf((_, wire) =>
+    wire.write(
+      'HTTP/1.1 200 OK\r\nConnection: close, X-Hop, Cache-Control\r\nX-Hop: 1\r\nCache-Control: private\r\n' +
+        'Keep-Alive: timeout=5\r\nProxy-Authenticate: x\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nContent-Length: 0\r\n\r\n',
+    ),
+  )
+  const { upstream } = upstreamOf([origin.origin])
+  const response = await upstream.forward(request({ fields: { Host: 'evil.example', accept: '*/*' } }))
+  expect(response.fields).toEqual([
+    'Cache-Control',
+    'private',
+    'Set-Cookie',
+    'a=1',
+    'Set-Cookie',
+    'b=2',
+    'Content-Length',
+    '0',
+  ])
+  expect(origin.received[0]?.fields).toEqual({
+    host: origin.origin.slice(7),
+    connection: 'keep-alive',
+    accept: '*/*',
+  })
+})
+
+test.each([
+  ['HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n'],
+  ['GET', 'HTTP/1.1 204 No Content\r\n\r\n'],
+  ['GET', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n'],
+])('%s: %j has no content', async (method, answer) => {
+  const origin = await originOf((_, wire) => wire.write(answer))
+  const { upstream } = upstreamOf([origin.origin])
+  expect((await upstream.forward(request({ method }))).content).toBeUndefined()
+})
+
+test('close lets those under way finish and refuses new ones', async () => {
+  const origin = await originOf(after(40))
+  const { upstream } = upstreamOf([origin.origin])
+  const under = upstream.forward(request())
+  const closed = upstream.close()
+  await expect(upstream.forward(request())).rejects.toMatchObject({ code: 'shutting_down' })
+  expect((await under).status).toBe(200)
+  await closed
+  await origin.until(() => origin.open === 0)
+})
+
+test('destroy ends those under way', async () => {
+  const origin = await originOf(() => {})
+  const { upstream } = upstreamOf([origin.origin])
+  const under = upstream.forward(request())
+  await origin.until(() => origin.received.length === 1)
+  const failed = expect(under).rejects.toMatchObject({ code: 'shutting_down' })
+  await upstream.destroy()
+  await failed
+  await origin.until(() => origin.open === 0)
+})

@@ -1,0 +1,114 @@
+import proxy from '@fastify/http-proxy'
+import fastify from 'fastify'
+import { expect, onTestFinished, test } from 'vitest'
+import { toGatewayError } from '../../src/upstream/failure.ts'
+import type { UpstreamOptions } from '../../src/upstream/options.ts'
+import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
+import { request, upstreamOf } from '../unit/upstream/upstream-of.ts'
+
+/** fastify and @fastify/http-proxy in front of a scripted origin, on the dispatcher of an upstream. */
+const proxied = async (script?: Script, options: Partial<UpstreamOptions> = {}) => {
+  const origin: Origin = await startOrigin(script)
+  onTestFinished(() => origin.close())
+  const room = upstreamOf([origin.origin], options)
+  const app = fastify()
+  onTestFinished(() => app.close())
+  await app.register(proxy, {
+    upstream: room.upstream.placeholderOrigin,
+    undici: room.upstream.dispatcher,
+    destroyAgent: false,
+    replyOptions: {
+      // Its own retries are switched off: it would ask ten times after a 503.
+      retryDelay: () => null,
+      onError: (reply, { error }) => {
+        const named = toGatewayError(error)
+        void reply.code(named.facts.status).send({ code: named.code })
+      },
+    },
+  })
+  const address = await app.listen({ port: 0, host: '127.0.0.1' })
+  return { origin, ...room, address }
+}
+
+test('an answer passes with its fields, and the target sees its own Host', async () => {
+  const { origin, address, events } = await proxied((received, wire) =>
+    wire.respond({ fields: { 'X-Hop': '1', Connection: 'X-Hop', 'X-End': '2' }, content: received.target }),
+  )
+  const response = await fetch(`${address}/a/b?c=1`)
+  expect([response.status, await response.text()]).toEqual([200, '/a/b?c=1'])
+  expect([response.headers.get('x-hop'), response.headers.get('x-end')]).toEqual([null, '2'])
+  expect(origin.received[0]?.fields['host']).toBe(origin.origin.slice('http://'.length))
+  expect(events).toContainEqual(expect.objectContaining({ kind: 'attempt-finished', outcome: 'answered' }))
+})
+
+test('content passes both ways as it is', async () => {
+  const { origin, address } = await proxied((received, wire) => wire.respond({ content: received.content }))
+  const content = Buffer.alloc(300_000, 'x')
+  const response = await fetch(address, {
+    method: 'POST',
+    body: content,
+    headers: { 'content-type': 'application/octet-stream' },
+  })
+  expect(Buffer.from(await response.arrayBuffer()).equals(content)).toBe(true)
+  expect(origin.received[0]?.fields['content-length']).toBe('300000')
+})
+
+test('a 503 passes exactly once', async () => {
+  const { origin, address } = await proxied((_, wire) =>
+    wire.respond({ status: 503, fields: { 'Retry-After': '600' } }),
+  )
+  expect((await fetch(address)).status).toBe(503)
+  expect(origin.received).toHaveLength(1)
+})
+
+test.each<[string, Script, number, string]>([
+  ['a reset', (_, wire) => wire.reset(), 502, 'upstream_broken'],
+  ['no HTTP', (_, wire) => wire.write('nonsense\r\n\r\n'), 502, 'upstream_broken'],
+  ['no answer', () => {}, 504, 'upstream_timeout'],
+])('%s is answered %i %s', async (_, script, status, code) => {
+  const { address } = await proxied(script, { retry: { attempts: 1, budget: 0 } })
+  const response = await fetch(address)
+  expect([response.status, await response.json()]).toEqual([status, { code }])
+})
+
+test('both paths share one set of slots, and a full queue is 503', async () => {
+  const { origin, upstream, address } = await proxied(
+    async (_, wire) => {
+      await pause(60)
+      wire.respond({})
+    },
+    { maxConcurrent: 1, queue: { max: 1, timeoutMs: 1_000 } },
+  )
+  const forwarded = upstream.forward(request())
+  const passed = fetch(address)
+  await origin.until(() => upstream.snapshot().queued === 1)
+  const refused = await fetch(address)
+  expect([refused.status, await refused.json()]).toEqual([503, { code: 'upstream_busy' }])
+  expect([(await forwarded).status, (await passed).status]).toEqual([200, 200])
+  expect(origin.mostInFlight).toBe(1)
+})
+
+test('an answer cut off by the upstream is cut off for the client too', async () => {
+  const { address } = await proxied(async (_, wire) => {
+    wire.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf')
+    await pause(20)
+    wire.reset()
+  })
+  const response = await fetch(address)
+  await expect(response.text()).rejects.toThrow()
+})
+
+test('a client that goes in the middle of the answer frees the slot and the connection', async () => {
+  let gone = false
+  const { origin, upstream, address } = await proxied((_, wire) => {
+    wire.socket.on('close', () => {
+      gone = true
+    })
+    wire.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf')
+  })
+  const client = new AbortController()
+  const response = await fetch(address, { signal: client.signal })
+  expect(response.status).toBe(200)
+  client.abort()
+  await origin.until(() => gone && upstream.snapshot().inFlight === 0)
+})

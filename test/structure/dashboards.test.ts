@@ -48,22 +48,27 @@ const queries: Query[] = []
 /** Name as it is written in a query, and the labels it has. */
 const known = new Map<string, readonly string[]>()
 
-beforeAll(async () => {
+const readQueries = async (): Promise<void> => {
   for (const file of dashboards) queries.push(...queriesOf(file, await readDashboard(file)))
-  for (const file of rules) {
-    for (const { record, alert, expr } of await readRules(file)) {
-      queries.push([`${file}: ${record ?? alert}`, expr])
-      if (record !== undefined) known.set(record, ['service'])
-    }
+  for (const { record, alert, expr } of (await Promise.all(rules.map(readRules))).flat()) {
+    queries.push([`rule ${record ?? alert}`, expr])
+    if (record !== undefined) known.set(record, ['service'])
   }
+}
+
+const readNames = async (): Promise<void> => {
   for (const row of Object.values(metricTable)) {
     if (row.type !== 'histogram') known.set(row.name, row.labels)
     else
       for (const part of ['bucket', 'sum', 'count']) known.set(`${row.name}_${part}`, [...row.labels, 'le'])
   }
-  const metrics = createMetrics({ version: '1', configHash: 'a', processMetrics: true })
-  for (const [, name = ''] of (await metrics.scrape()).matchAll(/^# TYPE ((?:nodejs|process)_\w+) /gm))
-    known.set(name, [])
+  const text = await createMetrics({ version: '1', configHash: 'a', processMetrics: true }).scrape()
+  for (const [, name = ''] of text.matchAll(/^# TYPE ((?:nodejs|process)_\w+) /gm)) known.set(name, [])
+}
+
+beforeAll(async () => {
+  await readQueries()
+  await readNames()
 })
 
 /** Words of the query that are metric names: what the exporters and the recording rules call theirs. */

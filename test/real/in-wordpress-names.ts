@@ -13,8 +13,11 @@ export function inWordPressNames(document: unknown, site: SiteUnderTest, restRoo
     if (typeof value === 'string') return address(value)
     if (Array.isArray(value)) return value.map(map)
     if (typeof value !== 'object' || value === null) return value
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [neutral(key), map(inner)]))
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [neutral(key), member(key, inner)]))
   }
+  // Types and taxonomies name the namespace that clients build addresses with.
+  const member = (key: string, value: unknown): unknown =>
+    key === 'rest_namespace' && value === site.namespace ? 'wp/v2' : map(value)
   const neutral = (key: string): string => (site.names === 'neutral' ? (neutralKeys[key] ?? key) : key)
   const address = (text: string): string => {
     if (!text.startsWith(site.restRoot)) return text

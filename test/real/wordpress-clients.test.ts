@@ -78,6 +78,7 @@ describeWith('php', 'real clients in front of a real WordPress', () => {
         for (const name of ['x-wp-total', 'x-wp-totalpages', 'content-type']) {
           expect(answer.headers.get(name), `${time}: ${name}`).toBe(plain.headers.get(name))
         }
+        if (time === 'second') expect(answer.headers.get('cache-status')).toMatch(/^trellis; ?hit/)
       }
     })
 

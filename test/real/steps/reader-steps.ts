@@ -22,7 +22,7 @@ export const readerSteps: readonly Step[] = [
         return found
       }
       expect(await seen()).toEqual([])
-      expect(await seen()).toEqual([])
+      for (const list of lists) await expectHit(site, list)
       const made = await write(site, 'POST', 'posts', { title: word, status: 'publish' })
       expect(await seen()).toEqual([word, word, word])
       expect((await read<Item>(site, `posts/${made.id}`)).title.rendered).toBe(word)
@@ -42,7 +42,7 @@ export const readerSteps: readonly Step[] = [
       const made = await write(site, 'POST', 'pages', { title: word, status: 'publish' })
       const title = async () => (await read<Item>(site, `pages/${made.id}`)).title.rendered
       expect(await title()).toBe(word)
-      expect(await title()).toBe(word)
+      await expectHit(site, `pages/${made.id}`)
       await send(site, 'POST', 'batch/v1', {
         requests: [
           { method: 'PUT', path: `/${site.namespace}/pages/${made.id}`, body: { title: `${word} b` } },
@@ -69,6 +69,7 @@ export const readerSteps: readonly Step[] = [
       const shown = async (): Promise<boolean> =>
         JSON.stringify(await read(site, 'posts?_embed=1&order=asc&per_page=5')).includes(word)
       expect(await shown()).toBe(false)
+      await expectHit(site, 'posts?_embed=1&order=asc&per_page=5')
       await write(site, 'PUT', `media/${image?.id}`, { alt_text: word })
       expect(await shown()).toBe(true)
       await write(site, 'PUT', `media/${image?.id}`, { alt_text: '' })
@@ -102,6 +103,14 @@ async function read<Body>(site: SiteUnderTest, pathAndQuery: string): Promise<Bo
   const answer = await getAnonymously(site, `${site.namespace}/${pathAndQuery}`)
   expect(answer.status).toBe(200)
   return (await answer.json()) as Body
+}
+
+/** What the writer is about to change is in the gateway's cache. */
+async function expectHit(site: SiteUnderTest, pathAndQuery: string): Promise<void> {
+  if (!site.throughGateway) return
+  const answer = await getAnonymously(site, `${site.namespace}/${pathAndQuery}`)
+  expect(answer.headers.get('cache-status'), pathAndQuery).toMatch(/^trellis; ?hit/)
+  await answer.arrayBuffer()
 }
 
 async function write(

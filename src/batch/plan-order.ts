@@ -81,11 +81,10 @@ type Reaching = { readonly facts: OrderFacts; readonly reach: Reach }
 
 const isList = ({ facts }: Reaching): boolean => facts.kind === 'collection'
 
-/** Both in one collection and not the same item: does the later one see what the earlier one does, or the reverse? */
+/** Both in one collection and not the same item: does one see what the other does? */
 const meetInCollection = (earlier: Reaching, later: Reaching): boolean => {
-  if (earlier.reach === 'create') return true
-  // What is read or updated alone is there already, whatever is created after it.
-  if (later.reach === 'create') return earlier.reach === 'claim' || isList(earlier)
+  // A new item may get the number that the other one names, before or after.
+  if (earlier.reach === 'create' || later.reach === 'create') return true
   if (isList(earlier) || isList(later)) return true
   const claims = [earlier, later].filter(({ reach }) => reach === 'claim').length
   return flatCollections.has(earlier.facts.collection) ? claims === 2 : claims > 0

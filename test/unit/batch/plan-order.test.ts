@@ -21,7 +21,11 @@ test.each([
     [on('POST', 'posts'), on('PUT', 'posts/9', 'title')],
     [[], [0]],
   ],
-  ['an update, then a create', [on('PUT', 'posts/9', 'title'), on('POST', 'posts')], [[], []]],
+  [
+    'an update, then a create: the new item may get that number',
+    [on('PUT', 'posts/9', 'title'), on('POST', 'posts')],
+    [[], [0]],
+  ],
   ['two that want a slug', [on('PUT', 'posts/1', 'slug'), on('PUT', 'posts/2', 'slug')], [[], [0]]],
   [
     'two sticky posts: one list holds both',

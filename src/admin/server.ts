@@ -1,4 +1,4 @@
-import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'
+import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify'
 import type { Logger } from 'pino'
 
 /** What readiness depends on; `reasons` say why it is off, or what a client may notice although it is on. */
@@ -18,7 +18,7 @@ export type AdminOptions = {
 export const createAdmin = (options: AdminOptions): FastifyInstance => {
   const server = fastify({
     loggerInstance: options.logger as FastifyBaseLogger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: 64 * 1024,
     requestTimeout: 10_000,
     return503OnClosing: false,

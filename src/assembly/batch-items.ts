@@ -1,9 +1,9 @@
 import type { Admission, BatchItem, ItemAnswer } from '../batch/item.ts'
 import { type ErrorCode, type ErrorFacts, errorTable } from '../errors.ts'
 import type { Answer, GatewayResponse, Outcome } from '../http/message.ts'
-import type { Ready, Received } from '../pipeline/exchange.ts'
+import type { Received } from '../pipeline/exchange.ts'
 import { completed } from '../pipeline/invalidate-write.ts'
-import type { Service } from '../pipeline/service.ts'
+import type { LocalRequest, Service } from '../pipeline/service.ts'
 
 /** Fields of the batch request that hold for each of its items: who asks, and from where. */
 const inherited: readonly string[] = ['authorization', 'cookie', 'x-wp-nonce', 'origin', 'user-agent', 'via']
@@ -59,7 +59,7 @@ export const admitItem = (service: Service, item: BatchItem): Admission => {
 }
 
 /** The item as a request of its own, with the credentials of the batch and nothing that the item could set in their place. */
-const itemExchange = (batch: Ready, item: BatchItem, signal: AbortSignal): Received => {
+const itemExchange = (batch: LocalRequest, item: BatchItem, signal: AbortSignal): Received => {
   const fields: Record<string, string | string[] | undefined> = { ...item.fields }
   for (const name of inherited) {
     const value = batch.request.fields[name]
@@ -94,7 +94,7 @@ const responseOnly = (outcome: Outcome): GatewayResponse => {
 /** Lets an item go down the whole way, like a request of a client. */
 export const runItem = async (
   run: (exchange: Received) => Answer,
-  batch: Ready,
+  batch: LocalRequest,
   item: BatchItem,
   signal: AbortSignal,
 ): Promise<ItemAnswer> => {

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { type RequestFields, requestField } from '../http/fields.ts'
-import type { Client } from '../pipeline/exchange.ts'
+import type { Client } from '../pipeline/client.ts'
 
 /** Which peers are proxies of ours, whose X-Forwarded-For is believed. */
 export type TrustedProxies = (address: string) => boolean

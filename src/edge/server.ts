@@ -7,6 +7,7 @@ import {
   type FastifyReply,
   type FastifyRequest,
   fastify,
+  LogController,
 } from 'fastify'
 import type { Logger } from 'pino'
 import { GatewayError } from '../errors.ts'
@@ -125,7 +126,7 @@ export const createEdge = async (options: EdgeOptions): Promise<FastifyInstance>
 
   const server = fastify({
     loggerInstance: logger as FastifyBaseLogger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: limits.uploadBytes,
     requestTimeout: limits.requestTimeoutMs,
     http: { maxHeaderSize: limits.headerBytes },
@@ -142,7 +143,8 @@ export const createEdge = async (options: EdgeOptions): Promise<FastifyInstance>
       answerSocket(socket as Socket, errorAnswer(contractOf(service), raw))
     },
   })
-  for (const method of routedMethods)
+  const known = new Set(server.supportedMethods)
+  for (const method of routedMethods.filter((one) => !known.has(one)))
     server.addHttpMethod(method, { hasBody: method !== 'GET' && method !== 'HEAD' })
   server.setNotFoundHandler((request, reply) =>
     refuse(reply, serviceOf(services, request.raw.url as string), new GatewayError('no_route')),

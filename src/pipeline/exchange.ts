@@ -2,15 +2,9 @@ import type { Readable } from 'node:stream'
 import type { SensitiveParameter } from '../cache/sensitive-parameter.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
 import type { GatewayRequest } from '../http/message.ts'
+import type { Client } from './client.ts'
 import type { CacheOutcome } from './events.ts'
 import type { Service } from './service.ts'
-
-/** Who is at the other end of the connection, and what it may say of those before it. */
-export type Client = {
-  /** Address of the peer, or what a trusted proxy says of it. */
-  readonly address: string
-  readonly protocol: 'http' | 'https'
-}
 
 /** What happened to an exchange on its way; filled in by the phases, read when it is finished. */
 export type ExchangeRecord = {

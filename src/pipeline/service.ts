@@ -3,10 +3,10 @@ import type { RouteFinding } from '../contracts/finding.ts'
 import type { Row } from '../contracts/row.ts'
 import type { Validator } from '../contracts/validation.ts'
 import type { FieldLines } from '../http/fields.ts'
-import type { Answer, GatewayResponse } from '../http/message.ts'
+import type { Answer, GatewayRequest, GatewayResponse } from '../http/message.ts'
 import type { Tagger } from '../tags/tagger.ts'
 import type { Upstream } from '../upstream/upstream.ts'
-import type { Ready } from './exchange.ts'
+import type { Client } from './client.ts'
 
 /** Translates between public names and the upstream's; see names/. */
 export type Translation = {
@@ -43,10 +43,20 @@ export type Service = {
   readonly local: LocalAnswers | undefined
 }
 
+/** What an answer that the gateway makes itself needs to know of its request. */
+export type LocalRequest = {
+  readonly id: string
+  readonly client: Client
+  readonly service: Service
+  readonly request: GatewayRequest
+  readonly query: string
+  readonly arguments: Readonly<Record<string, unknown>>
+}
+
 /** Answers that need no upstream, or several requests to it. */
 export type LocalAnswers = {
-  index(exchange: Ready, row: Row): GatewayResponse | Promise<GatewayResponse>
+  index(request: LocalRequest, row: Row): GatewayResponse | Promise<GatewayResponse>
   /** `ask` lets the upstream answer, which alone knows the schema of its items. */
   options(row: Row, ask: () => Answer): Answer
-  batch(exchange: Ready): Promise<GatewayResponse>
+  batch(request: LocalRequest): Promise<GatewayResponse>
 }

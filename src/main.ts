@@ -1,0 +1,28 @@
+#!/usr/bin/env node
+import { existsSync, readFileSync } from 'node:fs'
+import { env, stderr, stdout } from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { describeRoutes } from './assembly/describe-routes.ts'
+import { explain } from './assembly/explain.ts'
+import { runCli } from './cli/run-cli.ts'
+import { stopOnSignal } from './cli/stop-on-signal.ts'
+import { startGateway } from './gateway.ts'
+
+const packageFile = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url))
+
+const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }
+const shipped = packageFile('config/gateway.yaml')
+
+const end = await runCli({
+  argv: process.argv.slice(2),
+  env,
+  stdout,
+  stderr,
+  version,
+  defaultFile: existsSync(shipped) ? shipped : undefined,
+  startGateway,
+  describeRoutes,
+  explain,
+  stopOnSignal: (gateway, graceMs) => stopOnSignal(gateway, graceMs, stderr),
+})
+if (end !== 'running') process.exitCode = end

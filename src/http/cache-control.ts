@@ -34,8 +34,9 @@ const readMember = (value: string, start: number): Member => {
   if (value[i + 1] === '"') {
     const quoted = readQuoted(value, i + 1)
     const end = endOfMember(value, quoted.end)
+    // Text behind the quotes is not in the grammar either: kept apart, it cannot complete a number.
     const rest = value.slice(quoted.end, end).trim()
-    return { name, argument: gap + quoted.text + rest, end }
+    return { name, argument: gap + quoted.text + (rest === '' ? '' : ` ${rest}`), end }
   }
   const end = endOfMember(value, i + 1)
   return { name, argument: gap + value.slice(i + 1, end).trimEnd(), end }

@@ -1,0 +1,124 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { cacheKey, partsOfKey, targetKey, targetKeyOf } from '../../src/cache/cache-key.ts'
+import { freshnessLifetime } from '../../src/cache/freshness.ts'
+import { responseControl } from '../../src/cache/response-control.ts'
+import { sensitiveParameter } from '../../src/cache/sensitive-parameter.ts'
+import { deltaSeconds, parseCacheControl } from '../../src/http/cache-control.ts'
+import { formatHttpDate, parseHttpDate } from '../../src/http/dates.ts'
+import { parseEntityTagList } from '../../src/http/entity-tags.ts'
+import { selectRanges } from '../../src/http/ranges.ts'
+import { parseDictionary, parseList } from '../../src/http/structured-fields.ts'
+import { varyKey } from '../../src/http/vary.ts'
+
+const pieces = [
+  ...['max-age', 'no-cache', 's-maxage', '=', '"', ',', ' ', '\\', ';', '(', ')', '?', ':', '@', 'W/', '*'],
+  ...['-', '1', '0'],
+]
+
+/** Text made of what matters to these grammars, so that near misses are common. */
+const fieldText = fc
+  .array(fc.oneof(fc.constantFrom(...pieces), fc.string({ maxLength: 4 })), { maxLength: 40 })
+  .map((texts) => texts.join(''))
+
+test('no field text makes a parser throw', () => {
+  fc.assert(
+    fc.property(fieldText, (text) => {
+      parseCacheControl(text)
+      parseDictionary(text)
+      parseList(text)
+      parseEntityTagList(text)
+      parseHttpDate(text, 0)
+      selectRanges(`bytes=${text}`, 10)
+      sensitiveParameter(text)
+      const fields = [
+        'Cache-Control',
+        text,
+        'CDN-Cache-Control',
+        text,
+        'Expires',
+        text,
+        'Date',
+        text,
+        'Age',
+        text,
+      ]
+      const control = responseControl(fields)
+      const policy = { profile: 'rfc-shared-cache', rule: undefined } as const
+      const { lifetimeMs } = freshnessLifetime({ status: 200, fields }, control, policy, 0)
+      expect(lifetimeMs).toBeGreaterThanOrEqual(0)
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+test('what a directive says is never more than 2^31 seconds', () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: 0n, max: 10n ** 40n }), (seconds) => {
+      const read = deltaSeconds(parseCacheControl(`max-age=${seconds}`), 'max-age')
+      expect(read).toBe(Number(seconds < 2_147_483_648n ? seconds : 2_147_483_648n))
+    }),
+  )
+})
+
+test('a date that is written is read back', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 4_102_444_800 }), (second) => {
+      expect(parseHttpDate(formatHttpDate(second * 1000), 0)).toBe(second * 1000)
+    }),
+  )
+})
+
+const keyParts = fc.record({
+  service: fc.string({ maxLength: 5 }),
+  target: fc.oneof(fc.string(), fieldText),
+  dialect: fc.string({ maxLength: 5 }),
+  partition: fc.string({ maxLength: 5 }),
+})
+
+test('a key stands for one set of parts and gives them back', () => {
+  fc.assert(
+    fc.property(keyParts, keyParts, (a, b) => {
+      expect(partsOfKey(cacheKey(a))).toEqual(a)
+      expect(targetKeyOf(cacheKey(a))).toBe(targetKey(a.service, a.target))
+      expect(cacheKey(a) === cacheKey(b)).toBe(JSON.stringify(a) === JSON.stringify(b))
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+const selecting = fc.record(
+  { a: fc.string({ maxLength: 3 }), b: fc.string({ maxLength: 3 }) },
+  { requiredKeys: [] },
+)
+
+test('requests with different selecting fields have different secondary keys', () => {
+  fc.assert(
+    fc.property(selecting, selecting, (x, y) => {
+      const same = x.a?.trim() === y.a?.trim() && x.b?.trim() === y.b?.trim()
+      expect(varyKey(['a', 'b'], x) === varyKey(['a', 'b'], y)).toBe(same)
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+test('long hostile fields are read in linear time', () => {
+  const shapes: readonly (readonly [string, number])[] = [
+    ['"', 60_000],
+    ['W/"', 20_000],
+    ['\\"', 30_000],
+    [', ', 30_000],
+    ['(', 60_000],
+  ]
+  const began = performance.now()
+  for (const [piece, count] of shapes) {
+    const text = piece.repeat(count)
+    parseCacheControl(`a="${text}`)
+    parseDictionary(`a="${text}`)
+    parseDictionary(text)
+    parseEntityTagList(text)
+    selectRanges(`bytes=${text}`, 10)
+    parseHttpDate(text, 0)
+  }
+  expect(performance.now() - began).toBeLessThan(500)
+})

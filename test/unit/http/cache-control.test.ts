@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+import { deltaSeconds, parseCacheControl, qualifiedFields } from '../../../src/http/cache-control.ts'
+
+test.each([
+  ['one directive', 'no-store', { 'no-store': undefined }],
+  ['an argument', 'max-age=60', { 'max-age': '60' }],
+  ['a quoted argument', 'max-age="60"', { 'max-age': '60' }],
+  ['another case', 'Max-AGE=60, No-Store', { 'max-age': '60', 'no-store': undefined }],
+  ['empty members', ', ,max-age=60,,', { 'max-age': '60' }],
+  ['the first of two', 'max-age=1, max-age=2', { 'max-age': '1' }],
+  ['a comma in quotes', 'private="a, b", max-age=1', { private: 'a, b', 'max-age': '1' }],
+  ['an escaped quote', 'ext="a\\"b", max-age=1', { ext: 'a"b', 'max-age': '1' }],
+  ['a directive hidden in quotes', 'ext="x, no-store", max-age=1', { ext: 'x, no-store', 'max-age': '1' }],
+  ['an open quote', 'ext="abc, max-age=1', { ext: 'abc, max-age=1' }],
+  ['an unqualified directive beside a qualified one', 'no-cache="a", no-cache', { 'no-cache': undefined }],
+  ['two qualified ones', 'no-cache="a", no-cache="b"', { 'no-cache': 'a,b' }],
+  ['nothing', '', {}],
+])('reads %s', (_, value, expected) => {
+  expect(Object.fromEntries(parseCacheControl(value))).toEqual(expected)
+})
+
+test.each([
+  ['a number', 'max-age=60', 60],
+  ['an overflow', 'max-age=99999999999999999999', 2_147_483_648],
+  ['a negative number', 'max-age=-1', 'invalid'],
+  ['a fraction', 'max-age=1.5', 'invalid'],
+  ['a suffix', 'max-age=60s', 'invalid'],
+  ['a prefix', 'max-age=a60', 'invalid'],
+  ['single quotes', "max-age='60'", 'invalid'],
+  ['space before =', 'max-age =60', 'invalid'],
+  ['space after =', 'max-age= 60', 'invalid'],
+  ['text behind quotes', 'max-age="60"1', 'invalid'],
+  ['no argument', 'max-age', 'invalid'],
+  ['an empty argument', 'max-age=', 'invalid'],
+  ['absence', 'no-store', undefined],
+])('takes %s as %s', (_, value, expected) => {
+  expect(deltaSeconds(parseCacheControl(value), 'max-age')).toBe(expected)
+})
+
+test('names of fields are lower case and without space', () => {
+  expect(qualifiedFields(parseCacheControl('private=" Set-Cookie , X"'), 'private')).toEqual([
+    'set-cookie',
+    'x',
+  ])
+  expect(qualifiedFields(parseCacheControl('private'), 'private')).toBeUndefined()
+})

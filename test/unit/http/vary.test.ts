@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { parseVary, varyKey } from '../../../src/http/vary.ts'
+
+test.each([
+  ['nothing', [], { kind: 'fields', names: [] }],
+  ['names in any case and order', ['Vary', 'B, a'], { kind: 'fields', names: ['a', 'b'] }],
+  ['several lines', ['Vary', 'a', 'Vary', 'b,'], { kind: 'fields', names: ['a', 'b'] }],
+  ['a repeated name', ['Vary', 'a, A'], { kind: 'fields', names: ['a'] }],
+  ['*', ['Vary', '*'], { kind: 'any' }],
+  ['* in a list', ['Vary', 'a, *'], { kind: 'any' }],
+  ['* in another line', ['Vary', 'a', 'Vary', '*'], { kind: 'any' }],
+])('reads %s', (_, fields, expected) => {
+  expect(parseVary(fields)).toEqual(expected)
+})
+
+const key = (fields: Record<string, string>) => varyKey(['accept-language', 'foo'], fields)
+
+test.each([
+  ['the same', { foo: '1' }, { foo: '1' }, true],
+  ['another value', { foo: '1' }, { foo: '2' }, false],
+  ['a missing field and an empty one', {}, { foo: '' }, false],
+  ['a value in another field', { foo: '1' }, { 'accept-language': '1' }, false],
+  ['case of a language', { 'accept-language': 'EN' }, { 'accept-language': 'en' }, true],
+  [
+    'order and space of languages',
+    { 'accept-language': 'en,de;q=0.5' },
+    { 'accept-language': 'de; q=0.5 , en' },
+    true,
+  ],
+  ['weight of a language', { 'accept-language': 'en;q=0.5' }, { 'accept-language': 'en;q=0.6' }, false],
+  ['case of another field', { foo: 'A' }, { foo: 'a' }, false],
+])('requests that differ by %s select the same: %s', (_, a, b, same) => {
+  expect(key(a) === key(b)).toBe(same)
+})

@@ -22,36 +22,33 @@ const offsetMinutes = (zone: string): number | undefined => {
 const inRange = (month: number, day: number, hour: number, minute: number, second: number): boolean =>
   month <= 12 && day <= 31 && hour <= 24 && minute <= 59 && second <= 60
 
+/** Date.UTC takes years below 100 for 19xx. */
+const dayStart = (year: number, month: number, day: number): number =>
+  year >= 100 ? Date.UTC(year, month - 1, day) : new Date(0).setUTCFullYear(year, month - 1, day)
+
 /** Reads a date-time, or gives undefined where WordPress answers "Invalid date." (the epoch itself included: its timestamp 0 is taken for false). */
 export const parseDateTime = (text: string): DateTime | undefined => {
   const match = pattern.exec(text)
   if (match === null) return undefined
-  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ]
-  if (!inRange(month, day, hour, minute, second)) return undefined
-  const zone = match[7] ?? ''
+  const [, year, month, day, hour, minute, second, zone = ''] = match as unknown as readonly string[]
+  if (!inRange(Number(month), Number(day), Number(hour), Number(minute), Number(second))) return undefined
   const offset = offsetMinutes(zone)
   if (offset === undefined) return undefined
-  const date = new Date(0)
-  date.setUTCFullYear(year, month - 1, day)
-  date.setUTCHours(hour, minute - offset, second)
-  const time = date.getTime()
+  const minutes = Number(hour) * 60 + Number(minute) - offset
+  const time = dayStart(Number(year), Number(month), Number(day)) + minutes * 60_000 + Number(second) * 1000
   if (time === 0) return undefined
-  const wall = `${match[1]}-${match[2]}-${match[3]}T${match[4]}:${match[5]}:${match[6]}`
-  return { time, hasZone: zone !== '', wall, zone }
+  return { time, hasZone: zone !== '', wall: `${text.slice(0, 10)}T${text.slice(11, 19)}`, zone }
 }
+
+const surelyCanonical =
+  /^[1-9]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/
 
 /**
  * The one spelling of a date-time: with a zone the instant in UTC, without one the wall-clock time as it is, because only the upstream
  * knows the site's zone. The fraction goes: WordPress compares whole seconds.
  */
 export const canonicalDateTime = (text: string): string => {
+  if (surelyCanonical.test(text)) return text
   const parsed = parseDateTime(text)
   if (parsed === undefined) return text
   if (!parsed.hasZone) return parsed.wall

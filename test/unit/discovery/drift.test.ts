@@ -92,6 +92,15 @@ test.each<[string, (routes: Loose) => void, object[]]>([
     (routes) => set(argumentsOf(routes)['search'], 'required', true),
     [{ kind: 'argument-changed', argument: 'search', keyword: 'required', theirs: true }],
   ],
+  ['not required, said by silence', (routes) => delete argumentsOf(routes)['search']?.['required'], []],
+  [
+    'an argument of an update, whose methods share it',
+    (routes) => {
+      const update = routes['/site/v2/posts/(?P<id>[\\d]+)']?.['endpoints']?.[1]
+      set(update?.['args']?.['slug'], 'type', 'integer')
+    },
+    [{ kind: 'argument-changed', method: 'POST', argument: 'slug', ours: 'string', theirs: 'integer' }],
+  ],
   ['words', (routes) => set(argumentsOf(routes)['search'], 'description', 'other words'), []],
   ['the order of an enum', (routes) => set(argumentsOf(routes)['order'], 'enum', ['desc', 'asc']), []],
   [

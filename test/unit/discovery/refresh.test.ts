@@ -126,6 +126,21 @@ describe('the index of the upstream', () => {
     expect(origin.received).toHaveLength(3)
   })
 
+  test('that was under way at an invalidation does not count for who asks later', async () => {
+    const { discovery } = begin()
+    await discovery.index('')
+    origin.script = async (request, wire) => {
+      await pause(30)
+      await answers(renamed('Before'))(request, wire, 0)
+    }
+    const underWay = discovery.refresh()
+    await origin.until(() => origin.received.length === 2)
+    discovery.invalidate()
+    await underWay
+    origin.script = answers(renamed('After'))
+    expect(await nameOf()).toBe('After')
+  })
+
   test('is kept after an invalidation that nothing new can follow', async () => {
     begin()
     await site.discovery.index('')
@@ -156,6 +171,7 @@ describe('an answer that is no index', () => {
     ['not-an-index', '{"routes":[]}', 200],
     ['too-deep', `{"routes":{},"x":${'['.repeat(100)}${']'.repeat(100)}}`, 200],
     ['too-deep', '['.repeat(100_000), 200],
+    ['not-an-index', `{"x":"\\\\","y":"\\"${'['.repeat(100)}"}`, 200],
     ['too-large', pad(8 * 1024 * 1024), 200],
     [
       'too-many-routes',

@@ -91,6 +91,26 @@ describe('JSON of an answer', () => {
   })
 })
 
+test.each([
+  ['a value', '{"a":"http'],
+  ['a key', '{"http'],
+  ['a pattern', '{"routes":{"\\/wp'],
+])('of %s without an end little is held back', (_what, begun) => {
+  const mapper = names().fromUpstreamContent(jsonFields)
+  const chunk = Buffer.alloc(16 * 1024, 'x')
+  mapper?.push(Buffer.from(begun))
+  mapper?.push(chunk)
+  expect(mapper?.push(chunk)).toBe(chunk)
+  expect(mapper?.end().length).toBe(0)
+})
+
+test('what is too long is too long however it arrives', () => {
+  const link = `<${upstreamRoot}/>; rel=x; title=${'x'.repeat(9000)}`
+  const content = Buffer.from(JSON.stringify({ headers: { Link: link } }))
+  expect(fromUpstream(names(), content).equals(content)).toBe(true)
+  expect(fromUpstream(names(), content, [5000, 8000]).equals(content)).toBe(true)
+})
+
 test('a stream is mapped as it passes', async () => {
   const mapper = names().fromUpstreamContent(jsonFields)
   if (mapper === undefined) throw new Error('no mapper')

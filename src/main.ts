@@ -4,6 +4,7 @@ import { env, stderr, stdout } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { describeRoutes } from './assembly/describe-routes.ts'
 import { explain } from './assembly/explain.ts'
+import { exitCodes } from './cli/exit-codes.ts'
 import { runCli } from './cli/run-cli.ts'
 import { stopOnSignal } from './cli/stop-on-signal.ts'
 import { startGateway } from './gateway.ts'
@@ -25,4 +26,6 @@ const end = await runCli({
   explain,
   stopOnSignal: (gateway, graceMs) => stopOnSignal(gateway, graceMs, stderr),
 })
+// A start that failed half-way has opened servers, which would keep the process.
+if (end === exitCodes.notStarted.code) process.exit(end)
 if (end !== 'running') process.exitCode = end

@@ -104,7 +104,7 @@ test('an observation of a hit costs about as much as the additions', () => {
 
 describeWith('promtool', 'a scrape', () => {
   test('has no fault that promtool knows', async () => {
-    const metrics = build()
+    const metrics = createMetrics({ version: '1', configHash: 'a', processMetrics: true })
     metrics.observe.pipeline(exchange)
     metrics.readAtScrape({
       inFlight: () => 1,

@@ -29,7 +29,7 @@ export type SiteKnowledge = {
 export const emptyIndex: IndexDocument = { identity: {}, namespaces: [], routes: new Map() }
 
 /** Nothing learned yet, or not to be learned. */
-export const nothingLearned: LearnedRows = { rows: [], refused: [] }
+const nothingLearned: LearnedRows = { rows: [], refused: [] }
 
 /** Understands an index whose names are already public. */
 export const knowledgeOf = (index: IndexDocument, outlook: Outlook): SiteKnowledge => {

@@ -81,7 +81,10 @@ async function runStep(command: string, cwd: string, env: Readonly<Record<string
   const { PATH = '', HOME = '' } = process.env
   const registry = process.env['npm_config_registry']
   const clean = { PATH, HOME, ...(registry === undefined ? {} : { npm_config_registry: registry }), ...env }
-  await promisify(execFile)('/bin/sh', ['-ec', command], { cwd, env: clean })
+  await promisify(execFile)('/bin/sh', ['-ec', command], { cwd, env: clean }).catch((error: unknown) => {
+    // Compilers report on stdout, which the error's own message leaves out.
+    throw new Error(`RUN ${command}\n${(error as { stdout?: string }).stdout ?? ''}`, { cause: error })
+  })
 }
 
 async function copyStep(instruction: Instruction, build: Build, from: string): Promise<void> {

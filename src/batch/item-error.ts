@@ -44,7 +44,9 @@ const outcomeOf = (code: ErrorCode): { outcome?: 'unknown' | 'not-sent' } => {
 export const thrownItemError = (thrown: unknown, isWrite: boolean): ItemError => {
   const error = thrown instanceof GatewayError ? thrown : new GatewayError('internal', { cause: thrown })
   const { status, message, siteCode } = error.facts
-  const fields = error.retryAfterSeconds === undefined ? [] : ['Retry-After', String(error.retryAfterSeconds)]
+  const { retryAfterSeconds } = error
+  const retryAfter = retryAfterSeconds === undefined ? [] : ['Retry-After', String(retryAfterSeconds)]
+  const fields = [...error.fields, ...retryAfter]
   if (error.body !== undefined) return { status, body: error.body, fields }
   const data = { status, ...(isWrite ? outcomeOf(error.code) : {}) }
   return { status, body: { code: siteCode ?? `trellis_${error.code}`, message, data }, fields }

@@ -23,6 +23,7 @@ export class Attempt implements Handler {
   #controller: Controller | undefined
   #timer: NodeJS.Timeout | undefined
   #stopped: Error | undefined
+  #released: (() => void) | undefined
   #ended = false
   /** Something of the request may have been written. */
   sent = false
@@ -33,12 +34,19 @@ export class Attempt implements Handler {
     this.#listener = listener
   }
 
-  /** Ends the attempt without telling the listener; the connection is closed unless the request was not sent yet. */
-  stop(reason: Error): void {
-    if (this.#ended) return
-    this.#finish()
-    this.#stopped = reason
-    this.#controller?.abort(reason)
+  /**
+   * Ends the attempt without telling the listener. `released` is called when the connection is free of it: at once when
+   * the request was sent (its connection is closed), else when the pool comes to it, since a handshake cannot be recalled.
+   */
+  stop(reason: Error, released: () => void): void {
+    const waitsForPool = !this.#ended && this.#controller === undefined
+    if (!this.#ended) {
+      this.#finish()
+      this.#stopped = reason
+      this.#controller?.abort(reason)
+    }
+    if (waitsForPool) this.#released = released
+    else released()
   }
 
   pause(): void {
@@ -55,6 +63,7 @@ export class Attempt implements Handler {
 
   onRequestStart(controller: Controller): void {
     if (this.#stopped !== undefined) {
+      // Ends in onResponseError, before a byte is written.
       controller.abort(this.#stopped)
       return
     }
@@ -90,7 +99,11 @@ export class Attempt implements Handler {
   }
 
   onResponseError(_: Controller, error: Error): void {
-    if (this.#ended) return
+    if (this.#ended) {
+      this.#released?.()
+      this.#released = undefined
+      return
+    }
     this.#finish()
     this.#listener.failed(error)
   }
@@ -108,7 +121,7 @@ export class Attempt implements Handler {
   #expire(detail: string): void {
     if (this.#ended) return
     const error = new GatewayError('upstream_timeout', { detail })
-    this.stop(error)
+    this.stop(error, () => {})
     this.#listener.failed(error)
   }
 

@@ -168,7 +168,10 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
       retryAfterMs: retryAfterMs(fields, this.#room.clock.now()),
     })
     if (decision.kind === 'give-up') return false
-    this.#attempt?.stop(new GatewayError('upstream_broken', { detail: 'answer discarded for a retry' }))
+    this.#attempt?.stop(
+      new GatewayError('upstream_broken', { detail: 'answer discarded for a retry' }),
+      () => {},
+    )
     this.#account?.close('discarded')
     this.#again(decision.waitMs)
     return true
@@ -203,7 +206,7 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
   /** Waits without a slot, then queues like a new request: a retry has no right of way. */
   #again(waitMs: number): void {
     this.#attempt = undefined
-    this.#releaseSlot()
+    this.#takeSlot()()
     this.#waiting = setTimeout(() => this.#enqueue(), waitMs)
   }
 
@@ -213,8 +216,10 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
 
   #fail(error: Error, outcome: AttemptOutcome): void {
     if (this.#done) return
-    this.#attempt?.stop(error)
+    const release = this.#takeSlot()
     this.#finish(outcome)
+    if (this.#attempt === undefined) release()
+    else this.#attempt.stop(error, release)
     this.#handler.onResponseError?.(this, error)
   }
 
@@ -225,15 +230,16 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
     clearTimeout(this.#waiting)
     this.#leaveQueue?.()
     this.#account?.close(outcome)
-    this.#releaseSlot()
+    this.#takeSlot()()
     this.#room.relays.delete(this)
     this.#room.ended()
   }
 
-  #releaseSlot(): void {
-    if (!this.#holdsSlot) return
+  /** Whoever has the function has the slot. */
+  #takeSlot(): () => void {
+    if (!this.#holdsSlot) return () => {}
     this.#holdsSlot = false
-    this.#room.slots.release()
+    return () => this.#room.slots.release()
   }
 
   #reportWait(outcome: QueueOutcome, sinceMs: number): void {

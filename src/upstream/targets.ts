@@ -54,7 +54,8 @@ const connectionLife = {
 const poolOf = (origin: string, options: UpstreamOptions): Pool =>
   new Pool(origin, {
     connect: createConnector(options),
-    connections: options.maxConcurrent,
+    // The slots bound what is in flight. A bound here too would make requests wait where no timer of ours runs.
+    connections: null,
     pipelining: 1,
     // The attempt has timers of its own: undici's have a resolution of half a second.
     headersTimeout: 0,

@@ -123,15 +123,16 @@ test('a single target is never left alone', async () => {
 })
 
 test('the target with the least to do is asked', async () => {
-  const slow = await originOf(async (_, wire) => {
-    await pause(150)
-    wire.respond({})
-  })
+  const held: (() => void)[] = []
+  const slow = await originOf((_, wire) => void held.push(() => wire.respond({})))
   const fast = await originOf()
-  const { upstream } = upstreamOf([slow.origin, fast.origin])
+  const { upstream } = upstreamOf([slow.origin, fast.origin], {
+    timeouts: { connectMs: 1_000, headersMs: 5_000, idleMs: 5_000, totalMs: 9_000 },
+  })
   const first = [upstream.forward(request()), upstream.forward(request())]
-  await fast.until(() => fast.received.length === 1)
+  await slow.until(() => slow.received.length === 1 && fast.received.length === 1)
   for (let i = 0; i < 10; i += 1) await upstream.forward(request())
+  for (const respond of held) respond()
   await Promise.all(first)
   expect([slow.received.length, fast.received.length]).toEqual([1, 11])
 })

@@ -1,4 +1,4 @@
-import type { RequestFields } from '../http/fields.ts'
+import { type RequestFields, requestField } from '../http/fields.ts'
 import type { GatewayResponse } from '../http/message.ts'
 import type { CachePolicy } from './policy.ts'
 
@@ -27,3 +27,15 @@ export type Forward = (extra: {
   readonly fields: Readonly<Record<string, string>>
   readonly signal: AbortSignal
 }) => Promise<GatewayResponse>
+
+/** Fields with which a reader of a part asks alone: the upstream may have the part cheaper than the whole. */
+export const rangeFields = (read: CacheRead): Record<string, string> => {
+  const range = requestField(read.fields, 'range')
+  const condition = requestField(read.fields, 'if-range')
+  if (range === undefined || read.method === 'HEAD') return {}
+  return condition === undefined ? { range } : { range, 'if-range': condition }
+}
+
+/** In the public part the answer to a credential may turn out to be its owner's alone (RFC 9111 §3.5). */
+export const carriesOwnCredential = (read: CacheRead): boolean =>
+  read.partition === 'public' && read.fields['authorization'] !== undefined

@@ -1,13 +1,13 @@
 import type { Clock } from '../clock.ts'
-import { requestField } from '../http/fields.ts'
 import { varyKey } from '../http/vary.ts'
 import { currentAgeMs, type Moment } from './age.ts'
 import { createAnswers } from './answers.ts'
-import type { CacheRead, Forward } from './cache-read.ts'
+import { type CacheRead, carriesOwnCredential, type Forward, rangeFields } from './cache-read.ts'
 import { discard } from './discard.ts'
 import type { CacheEvent } from './events.ts'
 import { createFetch, isServerError, overtaken } from './fetch.ts'
 import { createFlights, type Flight } from './flights.ts'
+import { createHeldTags } from './held-tags.ts'
 import { createInvalidation, type Purge } from './invalidation.ts'
 import type { Landing } from './landing.ts'
 import { createMemoryStore } from './memory-store.ts'
@@ -33,6 +33,11 @@ export type Cache = {
    * later readers if it holds any of it. Returns the number of stored responses dropped.
    */
   invalidate(tags: readonly string[]): number
+  /**
+   * As `invalidate`, for a write that may still be carried out after its time was over: nothing that carries the tags
+   * is kept for so long.
+   */
+  suspect(tags: readonly string[], forMs: number): number
   /** By request target instead of by tag, in all partitions (RFC 9111 §4.4). */
   invalidateTargets(service: string, targets: readonly string[]): number
   /** Returns the number of stored responses concerned. */
@@ -69,18 +74,6 @@ const answered = (answer: CacheAnswer): Verdict => ({ kind: 'answer', answer })
 
 const again = (alone: boolean): Verdict => ({ kind: 'again', alone })
 
-/** Fields with which a reader of a part asks alone: the upstream may have the part cheaper than the whole. */
-const rangeFields = (read: CacheRead): Record<string, string> => {
-  const range = requestField(read.fields, 'range')
-  const condition = requestField(read.fields, 'if-range')
-  if (range === undefined || read.method === 'HEAD') return {}
-  return condition === undefined ? { range } : { range, 'if-range': condition }
-}
-
-/** In the public part the answer to a credential may turn out to be its owner's alone (RFC 9111 §3.5). */
-const carriesOwnCredential = (read: CacheRead): boolean =>
-  read.partition === 'public' && read.fields['authorization'] !== undefined
-
 export const createCache = (options: CacheOptions): Cache => {
   const { clock, report } = options
   const store = createMemoryStore({
@@ -90,8 +83,9 @@ export const createCache = (options: CacheOptions): Cache => {
   })
   const log = createTagLog(rememberedTags)
   const flights = createFlights()
-  const fetch = createFetch({ store, log, clock, report, maxEntryBytes: options.maxEntryBytes })
-  const invalidation = createInvalidation({ store, log, flights, clock, report })
+  const held = createHeldTags(rememberedTags)
+  const fetch = createFetch({ store, log, held, clock, report, maxEntryBytes: options.maxEntryBytes })
+  const invalidation = createInvalidation({ store, log, held, flights, clock, report })
   const passes = createPassMemo()
   const answers = createAnswers()
 

@@ -9,6 +9,7 @@ import { discard } from './discard.ts'
 import type { CacheEvent } from './events.ts'
 import type { Flight } from './flights.ts'
 import { freshnessLifetime } from './freshness.ts'
+import type { HeldTags } from './held-tags.ts'
 import type { Landing } from './landing.ts'
 import type { MemoryStore } from './memory-store.ts'
 import type { CachePolicy } from './policy.ts'
@@ -22,6 +23,7 @@ import type { TagLog } from './tag-log.ts'
 export type FetchOptions = {
   readonly store: MemoryStore
   readonly log: TagLog
+  readonly held: HeldTags
   readonly clock: Clock
   readonly maxEntryBytes: number
   readonly report: (event: CacheEvent) => void
@@ -51,9 +53,11 @@ const harmlessWhenAnonymous: ReadonlySet<NoStoreReason> = new Set([...harmless, 
 const mayShareError = (head: ResponseHead, reason: NoStoreReason, policy: CachePolicy): boolean =>
   isServerError(head) && (policy.profile === 'safe' ? harmlessWhenAnonymous : harmless).has(reason)
 
+const tagsOf = (stored: StoredResponse): readonly string[] => [targetKeyOf(stored.key), ...stored.tags]
+
 /** Was anything that the response holds invalidated after that point, or may it have been? */
 export const overtaken = (log: TagLog, stored: StoredResponse, since: number): boolean =>
-  log.touchedSince(stored.tags, since) || log.touchedSince([targetKeyOf(stored.key)], since)
+  log.touchedSince(tagsOf(stored), since)
 
 const askedWith = (read: CacheRead): AskedWith => ({
   partition: read.partition,
@@ -72,7 +76,7 @@ const fieldsNotKept = (response: ResponseHead): FieldLines => {
 export const createFetch = (
   options: FetchOptions,
 ): ((errand: Errand, flight: Flight) => Promise<Landing>) => {
-  const { store, log, clock, report, maxEntryBytes } = options
+  const { store, log, held, clock, report, maxEntryBytes } = options
   const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
 
   const ask = async (
@@ -94,6 +98,7 @@ export const createFetch = (
   /** Why it is not kept although it may be: a write or a newer answer came first, or there is no room. */
   const keep = (stored: StoredResponse, flight: Flight): NoStoreReason | undefined => {
     if (overtaken(log, stored, flight.began)) return 'overtaken'
+    if (held.holds(tagsOf(stored), clock.monotonic())) return 'unsettled'
     const newer = store
       .peek(stored.key)
       .some((other) => other.order > stored.order && other.varyKey === stored.varyKey)

@@ -3,6 +3,7 @@ import { currentAgeMs } from './age.ts'
 import { partsOfKey, targetKey } from './cache-key.ts'
 import type { CacheEvent } from './events.ts'
 import type { Flights } from './flights.ts'
+import type { HeldTags } from './held-tags.ts'
 import type { MemoryStore } from './memory-store.ts'
 import type { StoredResponse } from './stored-response.ts'
 import type { TagLog } from './tag-log.ts'
@@ -26,6 +27,7 @@ export type Purge = {
 export type InvalidationOptions = {
   readonly store: MemoryStore
   readonly log: TagLog
+  readonly held: HeldTags
   readonly flights: Flights
   readonly clock: Clock
   readonly report: (event: CacheEvent) => void
@@ -33,12 +35,13 @@ export type InvalidationOptions = {
 
 export type Invalidation = {
   invalidate(tags: readonly string[]): number
+  suspect(tags: readonly string[], forMs: number): number
   invalidateTargets(service: string, targets: readonly string[]): number
   purge(purge: Purge): number
 }
 
 export const createInvalidation = (options: InvalidationOptions): Invalidation => {
-  const { store, log, flights, clock, report } = options
+  const { store, log, held, flights, clock, report } = options
 
   const keysOf = (tags: readonly string[]): ReadonlySet<string> =>
     new Set(tags.flatMap((tag) => store.keysTagged(tag)))
@@ -102,6 +105,11 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
 
   return {
     invalidate,
+    suspect: (tags, forMs) => {
+      const now = clock.monotonic()
+      held.hold(tags, now, now + forMs)
+      return invalidate(tags)
+    },
     invalidateTargets: (service, targets) => invalidate(targets.map((target) => targetKey(service, target))),
     purge: ({ selector, mode, dryRun }) => {
       const keys = select(selector)

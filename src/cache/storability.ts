@@ -20,6 +20,8 @@ export type NoStoreReason =
   | 'too-large'
   /** Something it holds was written while it was on its way. */
   | 'overtaken'
+  /** A write to something it holds may still be carried out. */
+  | 'unsettled'
   | 'method'
 
 /** May it be kept for later readers? */

@@ -17,21 +17,32 @@ export const parseVary = (fields: FieldLines): Vary => {
 /** Fields whose members may be reordered and respaced without a change of meaning (RFC 9111 §4.1). */
 const reorderable: ReadonlySet<string> = new Set(['accept-encoding', 'accept-language'])
 
+/** Fields in which a comma is text: compared as they are. */
+const singular: ReadonlySet<string> = new Set(['authorization', 'cookie', 'origin', 'referer', 'user-agent'])
+
 const normalMember = (member: string): string =>
   member
     .split(';')
     .map((part) => part.trim().toLowerCase())
     .join(';')
 
-const normalValue = (name: string, value: string): string =>
-  reorderable.has(name)
+const withoutSpaceAroundCommas = (value: string): string =>
+  value.includes(',')
     ? value
         .split(',')
-        .map(normalMember)
-        .filter((member) => member !== '')
-        .sort()
+        .map((member) => member.trim())
         .join(',')
     : value.trim()
+
+const normalValue = (name: string, value: string): string => {
+  if (singular.has(name)) return value
+  if (!reorderable.has(name)) return withoutSpaceAroundCommas(value)
+  const members = value.split(',').map(normalMember)
+  return members
+    .filter((member) => member !== '')
+    .sort()
+    .join(',')
+}
 
 /**
  * The secondary key of a request under the given field names. Injective: lengths go before values,

@@ -7,6 +7,8 @@ export type UnsafeRequest = {
   readonly target: string
   /** Absolute URL that the upstream takes the request for; its origin bounds what may be invalidated. */
   readonly url: string
+  /** RFC 9111 §4.4 spares what is stored when the answer is an error; without this a 5xx counts as an unknown outcome. */
+  readonly sparedByServerError?: boolean
 }
 
 const targetOf = (url: URL): string => url.pathname + url.search
@@ -27,7 +29,8 @@ export const unsafeTargets = (
   response: WriteResponse | undefined,
 ): readonly string[] => {
   if (response === undefined) return [request.target]
-  if (response.status < 200 || (response.status > 399 && response.status < 500)) return []
+  const spared = request.sparedByServerError === true ? 600 : 500
+  if (response.status < 200 || (response.status > 399 && response.status < spared)) return []
   if (!URL.canParse(request.url)) return [request.target]
   const base = new URL(request.url)
   return [

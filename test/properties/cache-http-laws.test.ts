@@ -92,10 +92,13 @@ const selecting = fc.record(
   { requiredKeys: [] },
 )
 
+/** Only space at the ends and around commas makes no difference. */
+const spaced = (value: string | undefined): string | undefined => value?.replace(/\s*,\s*/g, ',').trim()
+
 test('requests with different selecting fields have different secondary keys', () => {
   fc.assert(
     fc.property(selecting, selecting, (x, y) => {
-      const same = x.a?.trim() === y.a?.trim() && x.b?.trim() === y.b?.trim()
+      const same = spaced(x.a) === spaced(y.a) && spaced(x.b) === spaced(y.b)
       expect(varyKey(['a', 'b'], x) === varyKey(['a', 'b'], y)).toBe(same)
     }),
     { numRuns: 1000 },

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { createHeldTags } from '../../../src/cache/held-tags.ts'
 import {
   harness,
   readOf,
@@ -177,4 +178,29 @@ test('a soft purge keeps a response for the time in which staleness is allowed',
   expect(await textOf(served)).toBe('old')
   const renewed = await cache.answer(readOf({ policy, tags: ['t'] }), async () => response('new'))
   expect(await textOf(renewed)).toBe('new')
+})
+
+test('after a write of unknown outcome nothing it may have changed is kept until it is settled', async () => {
+  const { cache, clock } = harness()
+  const read = async (text: string) =>
+    (await cache.answer(readOf({ tags }), async () => response(text))).outcome
+  expect(await read('before')).toBe('miss')
+  expect(cache.suspect(tags, 30_000)).toBe(1)
+  expect(await read('still before')).toBe('miss')
+  clock.advance(29_999)
+  expect(await read('carried out')).toBe('miss')
+  clock.advance(1)
+  expect(await read('after')).toBe('miss')
+  expect(await read('wrong')).toBe('hit')
+})
+
+test('more held tags than are remembered hold everything, until they are over', () => {
+  const held = createHeldTags(2)
+  held.hold(['a', 'b'], 0, 10)
+  expect(held.holds(['c'], 5)).toBe(false)
+  held.hold(['c'], 5, 20)
+  expect(held.holds(['d'], 6)).toBe(true)
+  expect(held.holds(['d'], 20)).toBe(false)
+  held.hold(['c'], 20, 30)
+  expect([held.holds(['a'], 21), held.holds(['c'], 21), held.holds(['d'], 21)]).toEqual([false, true, false])
 })

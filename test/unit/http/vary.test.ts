@@ -28,7 +28,14 @@ test.each([
     true,
   ],
   ['weight of a language', { 'accept-language': 'en;q=0.5' }, { 'accept-language': 'en;q=0.6' }, false],
+  ['space around commas', { foo: '1,2' }, { foo: ' 1 , 2 ' }, true],
+  ['order in another field', { foo: '1,2' }, { foo: '2,1' }, false],
   ['case of another field', { foo: 'A' }, { foo: 'a' }, false],
 ])('requests that differ by %s select the same: %s', (_, a, b, same) => {
   expect(key(a) === key(b)).toBe(same)
+})
+
+test('where a comma is text, space counts', () => {
+  const agent = (text: string) => varyKey(['user-agent'], { 'user-agent': text })
+  expect(agent('a (b, c)')).not.toBe(agent('a (b,c)'))
 })

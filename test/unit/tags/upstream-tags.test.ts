@@ -59,3 +59,7 @@ test.each([
 ])('an unsafe request invalidates %s', (_, response, expected) => {
   expect(unsafeTargets(unsafe, response)).toEqual(expected)
 })
+
+test('by the RFC alone a server error spares what is stored', () => {
+  expect(unsafeTargets({ ...unsafe, sparedByServerError: true }, answered(500))).toEqual([])
+})

@@ -67,9 +67,17 @@ const withCanonical = (
   })
 }
 
+/** What says beforehand that it is too much is refused before a byte of it is read; the rest is counted on its way. */
+const refuseTooMuch = ({ request, service }: Matched, plan: ContentPlan): void => {
+  const declared = Number(requestField(request.fields, 'content-length') ?? 0)
+  const most = plan === 'read' ? service.bodyBytes : service.uploadBytes
+  if (declared > most) throw new GatewayError('content_too_large', { detail: `At most ${most} bytes.` })
+}
+
 /** What no row describes goes on as it came. */
 const unchecked = (exchange: Matched, next: Next<Ready>): Answer => {
   const { matching, query, request } = exchange
+  if (request.content !== undefined) refuseTooMuch(exchange, 'stream')
   return next({
     ...exchange,
     target: query === '' ? matching.path : `${matching.path}?${query}`,
@@ -87,7 +95,9 @@ export const validate = ({ report }: { readonly report: Report }): Phase<Matched
     if (matching.kind !== 'found') return unchecked(exchange, next)
     const { content } = request
     if (content === undefined) return withCanonical(exchange, matching, undefined, report, next)
-    switch (contentPlan(exchange, matching)) {
+    const plan = contentPlan(exchange, matching)
+    refuseTooMuch(exchange, plan)
+    switch (plan) {
       case 'none':
         return withCanonical(exchange, matching, undefined, report, next)
       case 'stream':

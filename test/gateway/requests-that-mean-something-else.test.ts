@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
+import { exchangeBytes } from '../support/raw-client.ts'
+
+// One row for each decision of docs/decisions/0003-requests-that-mean-something-else.md: what was sent, what the upstream saw.
+
+let origin: Origin
+let gateway: TestGateway
+const mount = '/index.php/site-json'
+const upstreamRoot = '/index.php/wp-json'
+
+beforeAll(async () => {
+  origin = await startOrigin()
+  gateway = await startTestGateway({
+    services: { site: siteService(origin.origin, { cache: { rules: [] } }) },
+  })
+})
+afterAll(async () => {
+  await gateway.close()
+  await origin.close()
+})
+beforeEach(() => {
+  origin.received.length = 0
+})
+
+type Sent = {
+  readonly method?: string
+  readonly path: string
+  readonly fields?: Readonly<Record<string, string>>
+  readonly content?: string
+}
+
+const send = async ({ method = 'GET', path, fields = {}, content }: Sent): Promise<string> => {
+  const lines = Object.entries({
+    Host: 'a',
+    Connection: 'close',
+    ...fields,
+    ...(content === undefined ? {} : { 'Content-Length': String(content.length) }),
+  })
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  return exchangeBytes(
+    gateway.publicAddress,
+    `${method} ${mount}${path} HTTP/1.1\r\n${head}\r\n${content ?? ''}`,
+  )
+}
+
+const json = { 'Content-Type': 'application/json' }
+
+describe('understood: the upstream sees what is meant, in one spelling', () => {
+  test.each<[string, Sent, string]>([
+    [
+      'override by field on POST',
+      {
+        method: 'POST',
+        path: '/site/v2/posts/5',
+        fields: { ...json, 'X-HTTP-Method-Override': 'PUT' },
+        content: '{}',
+      },
+      'PUT /wp/v2/posts/5',
+    ],
+    [
+      'override by field, lower case',
+      { method: 'POST', path: '/site/v2/posts/5', fields: { 'X-HTTP-Method-Override': 'delete' } },
+      'DELETE /wp/v2/posts/5',
+    ],
+    [
+      'override by parameter on POST',
+      { method: 'POST', path: '/site/v2/posts/5?_method=PATCH', fields: json, content: '{}' },
+      'PATCH /wp/v2/posts/5',
+    ],
+    [
+      'an override that names the method itself',
+      { path: '/site/v2/posts/5?_method=GET' },
+      'GET /wp/v2/posts/5',
+    ],
+    ['names that PHP folds', { path: '/site/v2/posts?per.page=5' }, 'GET /wp/v2/posts?per_page=5'],
+    ['names with a space', { path: '/site/v2/posts?per%20page=5' }, 'GET /wp/v2/posts?per_page=5'],
+    ['names with an open bracket', { path: '/site/v2/posts?per[page=5' }, 'GET /wp/v2/posts?per_page=5'],
+    ['names that end at NUL', { path: '/site/v2/posts?per_page%00x=5' }, 'GET /wp/v2/posts?per_page=5'],
+    [
+      'duplicate scalars: the last one',
+      { path: '/site/v2/posts?per_page=4&per_page=5' },
+      'GET /wp/v2/posts?per_page=5',
+    ],
+    ['upper case path', { path: '/SITE/V2/Posts' }, 'GET /wp/v2/posts'],
+    ['doubled slash', { path: '/site//v2/posts' }, 'GET /wp/v2/posts'],
+    ['trailing slash', { path: '/site/v2/posts/' }, 'GET /wp/v2/posts'],
+    ['leading zeros', { path: '/site/v2/posts/0005' }, 'GET /wp/v2/posts/5'],
+    ['the identifier of the path once more', { path: '/site/v2/posts/5?id=5' }, 'GET /wp/v2/posts/5'],
+    ['a parameter nobody knows', { path: '/site/v2/posts?utm_source=x&foo=bar' }, 'GET /wp/v2/posts'],
+  ])('%s', async (_, sent, seen) => {
+    expect(await send(sent)).toMatch(/^HTTP\/1\.1 200 /)
+    expect(
+      origin.received.map(({ method, target }) => `${method} ${target.slice(upstreamRoot.length)}`),
+    ).toEqual([seen])
+    expect(origin.received[0]?.fields['x-http-method-override']).toBeUndefined()
+  })
+})
+
+describe('refused: the upstream sees nothing', () => {
+  test.each<[string, Sent]>([
+    ['_method on GET', { path: '/site/v2/posts/5?_method=DELETE' }],
+    ['_method on GET, folded', { path: '/site/v2/posts/5?.method=DELETE' }],
+    ['_method on GET, escaped', { path: '/site/v2/posts/5?%5Fmethod=DELETE' }],
+    ['the field on GET', { path: '/site/v2/posts/5', fields: { 'X-HTTP-Method-Override': 'DELETE' } }],
+    [
+      'the field on HEAD',
+      { method: 'HEAD', path: '/site/v2/posts/5', fields: { 'X-HTTP-Method-Override': 'DELETE' } },
+    ],
+    [
+      'an override with a method that is none',
+      { method: 'POST', path: '/site/v2/posts/5', fields: { 'X-HTTP-Method-Override': 'FOO' } },
+    ],
+    ['an override to GET', { method: 'POST', path: '/site/v2/posts/5?_method=GET' }],
+    ['rest_route', { path: '/site/v2/posts/5?rest_route=/wp/v2/users' }],
+    ['rest_route, folded', { path: '/site/v2/posts/5?rest.route=/wp/v2/users' }],
+    ['rest_route, escaped', { path: '/site/v2/posts/5?rest%5Froute=/wp/v2/users' }],
+    [
+      'rest_route on POST',
+      { method: 'POST', path: '/site/v2/posts?rest_route=/wp/v2/users', fields: json, content: '{}' },
+    ],
+    ['JSON content on GET', { path: '/site/v2/posts/5', fields: json, content: '{"id":6}' }],
+    [
+      'form content on GET',
+      {
+        path: '/site/v2/posts/5',
+        fields: { 'Content-Type': 'application/x-www-form-urlencoded' },
+        content: 'id=6',
+      },
+    ],
+    ['another id in the query', { path: '/site/v2/posts/5?id=6' }],
+    [
+      'another id in the content',
+      { method: 'PUT', path: '/site/v2/posts/5', fields: json, content: '{"id":6}' },
+    ],
+    ['another parent in the query', { path: '/site/v2/posts/5/revisions?parent=6' }],
+    ['more parameters than are read', { path: `/site/v2/posts?${'a=1&'.repeat(400)}` }],
+    ['dot segments', { path: '/site/v2/posts/../users' }],
+    ['encoded dot segments', { path: '/site/v2/posts/%2e%2e/users' }],
+    ['encoded slash', { path: '/site/v2/posts%2f5' }],
+    ['backslash', { path: '/site/v2/posts\\5' }],
+  ])('%s', async (_, sent) => {
+    expect(await send(sent)).toMatch(/^HTTP\/1\.1 4\d\d /)
+    expect(origin.received).toEqual([])
+  })
+})
+
+describe('never kept', () => {
+  test.each(['_wpnonce=abc', 'password=secret', 'context=edit', 'status=draft'])('%s', async (query) => {
+    const answer = await fetch(`${gateway.publicAddress}${mount}/site/v2/posts?${query}`)
+    expect(answer.headers.get('cache-status')).toContain('fwd=bypass')
+  })
+})
+
+describe('fields that would let a caller pick what the upstream believes', () => {
+  test('are made anew or removed', async () => {
+    await send({
+      path: '/site/v2/posts/5',
+      fields: {
+        'X-Forwarded-Host': 'evil.test',
+        'X-Forwarded-For': '6.6.6.6',
+        'X-Forwarded-Proto': 'https',
+        Forwarded: 'for=6.6.6.6;host=evil.test',
+        'X-Original-URL': '/admin',
+        'X-Rewrite-URL': '/admin',
+        'X-Real-IP': '6.6.6.6',
+        X_Forwarded_For: '6.6.6.6',
+        Connection: 'close, X-Forwarded-For, Via',
+      },
+    })
+    const { fields = {}, head = '' } = origin.received[0] ?? {}
+    expect(head).not.toContain('evil.test')
+    expect(head).not.toContain('6.6.6.6')
+    expect(head).not.toContain('/admin')
+    expect(fields['host']).toBe(new URL(origin.origin).host)
+    expect(fields['x-forwarded-for']).toBe('127.0.0.1')
+    expect(fields['x-forwarded-host']).toBe(new URL(gateway.publicAddress).host)
+    expect(fields['via']).toMatch(/^1\.1 trellis-/)
+  })
+})

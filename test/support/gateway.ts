@@ -1,0 +1,44 @@
+import { stringify } from 'yaml'
+import { checkConfig } from '../../src/config/load.ts'
+import { type Gateway, startGateway } from '../../src/gateway.ts'
+
+/** A gateway inside the test's process, on free ports, silent and without a drain delay. */
+export type TestGateway = Gateway & {
+  /** Value of a metric's first line whose name and labels contain all the texts; 0 when there is none. */
+  metric(...texts: readonly string[]): Promise<number>
+}
+
+type Tree = { readonly [key: string]: unknown }
+
+/** Starts a gateway from a configuration as it would stand in a file. */
+export const startTestGateway = async (config: Tree): Promise<TestGateway> => {
+  const text = stringify({
+    listen: { port: 0 },
+    admin: { port: 0 },
+    log: { level: 'silent' },
+    drain: { delay: '0ms', timeout: '5s' },
+    ...config,
+  })
+  const checked = await checkConfig(text, {})
+  if (checked.kind === 'faults') {
+    throw new Error(checked.faults.map(({ path, message }) => `${path}: ${message}`).join('\n'))
+  }
+  const gateway = await startGateway(checked.config, { configHash: checked.hash, version: 'test' })
+  const metric = async (...texts: readonly string[]): Promise<number> => {
+    const response = await fetch(`${gateway.adminAddress}/metrics`)
+    const lines = (await response.text()).split('\n')
+    const line = lines.find((one) => !one.startsWith('#') && texts.every((text) => one.includes(text)))
+    return line === undefined ? 0 : Number(line.slice(line.lastIndexOf(' ') + 1))
+  }
+  return { ...gateway, metric }
+}
+
+/** A site service in front of a scripted origin that speaks WordPress's names. */
+export const siteService = (origin: string, more: Tree = {}): Tree => ({
+  contract: 'site',
+  mount: '/index.php/site-json',
+  // The origin of a test plays no site index.
+  discovery: { source: 'static', identity: { name: 'Test site' } },
+  upstream: { targets: [origin], basePath: '/index.php/wp-json' },
+  ...more,
+})

@@ -1,0 +1,95 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { builtGateway } from '../support/built-gateway.ts'
+import { startGatewayProcess } from '../support/gateway-process.ts'
+
+let main = ''
+let folder = ''
+beforeAll(async () => {
+  main = await builtGateway()
+  folder = await mkdtemp(join(tmpdir(), 'trellis-program-'))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+type End = { readonly code: number | string | null; readonly stdout: string; readonly stderr: string }
+
+/** Runs the program to its end; a start that does not end is a failure. */
+const run = (args: readonly string[], env: Record<string, string> = {}): Promise<End> =>
+  new Promise((resolve) => {
+    const options = { env: { PATH: process.env['PATH'], ...env }, timeout: 15_000 }
+    execFile(process.execPath, [main, ...args], options, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : (error.code ?? error.signal ?? null), stdout, stderr })
+    })
+  })
+
+const fileWith = async (name: string, text: string): Promise<string> => {
+  const file = join(folder, name)
+  await writeFile(file, text)
+  return file
+}
+
+test('check says what is right and what is wrong, by its exit code too', async () => {
+  expect(await run(['check'])).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('config/gateway.yaml: valid'),
+  })
+  const file = await fileWith('faulty.yaml', 'a: 1\nb: 2\nlisten: { port: x }')
+  const { code, stdout } = await run(['check', '-c', file])
+  expect(stdout).toContain('3 faults')
+  expect(code).toBe(1)
+})
+
+test('schema is config/gateway.schema.json', async () => {
+  const { code, stdout } = await run(['schema'])
+  expect(stdout).toBe(await readFile('config/gateway.schema.json', 'utf8'))
+  expect(code).toBe(0)
+})
+
+test('the shipped configuration listens where the environment says', async () => {
+  const { code, stdout } = await run(['check'], { TRELLIS_PORT: '9090' })
+  expect(stdout).toContain('must differ from listen.port (9090)')
+  expect(code).toBe(1)
+})
+
+test('routes lists both services', async () => {
+  const { code, stdout } = await run(['routes'])
+  expect(stdout).toMatch(/^GET +\/plants +plants +5s/m)
+  expect(stdout).toMatch(/^GET +\/index\.php\/site-json\/site\/v2\/posts +site +60s.* +yes$/m)
+  expect(code).toBe(0)
+})
+
+test('explain tells the canonical form without sending anything', async () => {
+  const { code, stdout } = await run([
+    'explain',
+    'GET',
+    '/index.php/site-json/site/v2/posts/007?utm_source=x',
+  ])
+  expect(stdout).toContain('/site/v2/posts/7\n')
+  expect(code).toBe(0)
+})
+
+test('a taken port is told, and the process ends with 3 although servers were already open', async () => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  await once(taken, 'listening')
+  const { port } = taken.address() as AddressInfo
+  const file = await fileWith('taken.yaml', `listen: { port: ${port} }\nadmin: { port: 0 }`)
+  const { code, stderr } = await run(['start', '-c', file])
+  taken.close()
+  expect(stderr).toContain('trellis: cannot start: listen EADDRINUSE')
+  expect(code).toBe(3)
+})
+
+test('a started gateway answers, and ends with 0 on SIGTERM', async () => {
+  const gateway = await startGatewayProcess({})
+  const answer = await fetch(`${gateway.origin}/index.php/site-json/site/v2/posts?per_page=1`)
+  expect(answer.status).toBe(200)
+  const metrics = await (await fetch(`${gateway.adminOrigin}/metrics`)).text()
+  expect(metrics).toContain('trellis_requests_total{service="site",route="/site/v2/posts",method="GET"')
+  expect(await gateway.stop()).toBe(0)
+})

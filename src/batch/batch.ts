@@ -29,8 +29,11 @@ export type BatchAnswer = { readonly status: number; readonly content: Buffer }
 
 /** The batch route of one service. */
 export type Batch = {
-  /** `envelope` is the parsed body; `signal` says that the client has gone. */
-  run(envelope: unknown, signal: AbortSignal): Promise<BatchAnswer>
+  /**
+   * `envelope` is the parsed body; `signal` says that the client has gone; `text` is the JSON that `envelope` was parsed
+   * from, when it was JSON: the items' bodies are sent as they stand there.
+   */
+  run(envelope: unknown, signal: AbortSignal, text?: string): Promise<BatchAnswer>
 }
 
 /** A place once it has been admitted. */
@@ -128,9 +131,9 @@ export const createBatch = (options: BatchOptions): Batch => {
     report(batchEvent({ result, items, durationMs: clock.monotonic() - startedMs }))
 
   return {
-    async run(envelope, signal) {
+    async run(envelope, signal, text) {
       const startedMs = clock.monotonic()
-      const read = readEnvelope(envelope, options.maxItems)
+      const read = readEnvelope(envelope, options.maxItems, text)
       if (read.kind === 'malformed') {
         reportUnrun('malformed', 0, startedMs)
         return { status: read.status, content: jsonContent(read.body) }

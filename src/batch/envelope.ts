@@ -2,6 +2,7 @@ import type { BatchItem } from './item.ts'
 import { type ItemError, itemError } from './item-error.ts'
 import { itemFields } from './item-fields.ts'
 import { parseItemPath } from './item-path.ts'
+import { rawBodies } from './raw-bodies.ts'
 
 /** One place of the batch: an item that can be asked about, or what is wrong with it. Places never shift. */
 export type Place =
@@ -28,25 +29,25 @@ const invalid = (code: string, message: string): ReadEnvelope =>
   })
 
 /** An empty body is none, as in WordPress. */
-const contentOf = (body: unknown): Buffer | undefined => {
+const contentOf = (body: unknown, text: string | undefined): Buffer | undefined => {
   if (!isRecord(body) || Object.keys(body).length === 0) return undefined
-  return Buffer.from(JSON.stringify(body))
+  return Buffer.from(text ?? JSON.stringify(body))
 }
 
-const place = (entry: unknown, index: number): Place => {
+const place = (entry: unknown, index: number, bodyText: string | undefined): Place => {
   if (!isRecord(entry) || typeof entry['path'] !== 'string')
     return { kind: 'faulty', error: itemError('no_route') }
   const target = parseItemPath(entry['path'])
   if (target.kind === 'unparsable') return { kind: 'faulty', error: itemError('parse_path_failed') }
   if (target.kind === 'no-route') return { kind: 'faulty', error: itemError('no_route') }
   const method = typeof entry['method'] === 'string' ? entry['method'] : 'POST'
-  const content = contentOf(entry['body'])
+  const content = contentOf(entry['body'], bodyText)
   const fields = itemFields(entry['headers'], content !== undefined)
   return { kind: 'item', item: { index, method, path: target.path, query: target.query, fields, content } }
 }
 
-/** Reads a parsed batch body. The row's own validation has come before; what it would refuse is refused here all the same. */
-export const readEnvelope = (envelope: unknown, maxItems: number): ReadEnvelope => {
+/** Reads a parsed batch body, and takes the items' bodies from its JSON text when there is one. The row's own validation has come before; what it would refuse is refused here all the same. */
+export const readEnvelope = (envelope: unknown, maxItems: number, text?: string): ReadEnvelope => {
   const requests = isRecord(envelope) ? envelope['requests'] : undefined
   if (requests === undefined) {
     return malformed('rest_missing_callback_param', ['requests'], 'Missing parameter(s): requests')
@@ -56,5 +57,6 @@ export const readEnvelope = (envelope: unknown, maxItems: number): ReadEnvelope 
     return invalid('rest_too_many_items', `requests must contain at most ${maxItems} items.`)
   }
   const allMustValidate = isRecord(envelope) && envelope['validation'] === 'require-all-validate'
-  return { kind: 'batch', allMustValidate, places: requests.map(place) }
+  const bodies = text === undefined ? [] : rawBodies(text)
+  return { kind: 'batch', allMustValidate, places: requests.map((entry, i) => place(entry, i, bodies[i])) }
 }

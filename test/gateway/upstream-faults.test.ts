@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { GatewayError } from '../../src/errors.ts'
 import type { UpstreamOptions } from '../../src/upstream/options.ts'
 import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
-import { request, upstreamOf } from '../unit/upstream/upstream-of.ts'
+import { request, shortTimes, upstreamOf } from '../unit/upstream/upstream-of.ts'
 
 const pem = (name: string): string =>
   readFileSync(new URL(`fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
@@ -17,7 +17,7 @@ const originOf = async (script?: Script, tls?: string): Promise<Origin> => {
   return origin
 }
 
-const once: Partial<UpstreamOptions> = { retry: { attempts: 1, budget: 0 } }
+const once: Partial<UpstreamOptions> = { retry: { attempts: 1, budget: 0 }, timeouts: shortTimes }
 
 /** The code of the error that forwarding a request, or reading its answer, ends with. */
 const outcome = async (
@@ -220,7 +220,7 @@ test('content without end is cut by the total time', async () => {
     }
     gone = true
   })
-  const timeouts = { connectMs: 300, headersMs: 300, idleMs: 300, totalMs: 200 }
+  const timeouts = { ...shortTimes, totalMs: 200 }
   expect(await outcome(origin.origin, { ...once, timeouts })).toBe('upstream_timeout')
   await origin.until(() => gone)
 })

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { type Origin, type OriginOptions, pause, type Script, startOrigin } from '../support/origin.ts'
-import { request, upstreamOf } from '../unit/upstream/upstream-of.ts'
+import { request, shortTimes, upstreamOf } from '../unit/upstream/upstream-of.ts'
 
 const originOf = async (script?: Script, options?: OriginOptions): Promise<Origin> => {
   const origin = await startOrigin(script, options)
@@ -101,7 +101,7 @@ test('a caller who goes while it queues leaves the queue', async () => {
 test('a slot stays taken while a handshake nobody waits for goes on', async () => {
   // Speaks TCP and nothing else: the TLS handshake waits.
   const silent = await originOf(() => {})
-  const { upstream } = upstreamOf([silent.origin.replace('http:', 'https:')])
+  const { upstream } = upstreamOf([silent.origin.replace('http:', 'https:')], { timeouts: shortTimes })
   const caller = new AbortController()
   const answer = upstream.forward(request({ signal: caller.signal }))
   await silent.until(() => silent.open === 1)
@@ -134,7 +134,7 @@ test('content that nobody reads stops the upstream, and is dropped with the call
     })
     more()
   })
-  const { upstream } = upstreamOf([origin.origin])
+  const { upstream } = upstreamOf([origin.origin], { timeouts: shortTimes })
   const response = await upstream.forward(request())
   const content = response.content as Readable
   await pause(100)
@@ -207,7 +207,7 @@ test('an answer that comes while the content is still going up reaches the calle
 
 test('an upload that the upstream does not take ends in time', async () => {
   const origin = await originOf((_, wire) => void wire.socket.pause(), { answersEarly: true })
-  const { upstream } = upstreamOf([origin.origin])
+  const { upstream } = upstreamOf([origin.origin], { timeouts: shortTimes })
   const endless = new Readable({
     read() {
       this.push(Buffer.alloc(65_536))

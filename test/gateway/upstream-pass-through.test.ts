@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { toGatewayError } from '../../src/upstream/failure.ts'
 import type { UpstreamOptions } from '../../src/upstream/options.ts'
 import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
-import { request, upstreamOf } from '../unit/upstream/upstream-of.ts'
+import { request, shortTimes, upstreamOf } from '../unit/upstream/upstream-of.ts'
 
 /** fastify and @fastify/http-proxy in front of a scripted origin, on the dispatcher of an upstream. */
 const proxied = async (script?: Script, options: Partial<UpstreamOptions> = {}) => {
@@ -66,7 +66,7 @@ test.each<[string, Script, number, string]>([
   ['no HTTP', (_, wire) => wire.write('nonsense\r\n\r\n'), 502, 'upstream_broken'],
   ['no answer', () => {}, 504, 'upstream_timeout'],
 ])('%s is answered %i %s', async (_, script, status, code) => {
-  const { address } = await proxied(script, { retry: { attempts: 1, budget: 0 } })
+  const { address } = await proxied(script, { retry: { attempts: 1, budget: 0 }, timeouts: shortTimes })
   const response = await fetch(address)
   expect([response.status, await response.json()]).toEqual([status, { code }])
 })

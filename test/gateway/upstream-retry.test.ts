@@ -126,9 +126,7 @@ test('the target with the least to do is asked', async () => {
   const held: (() => void)[] = []
   const slow = await originOf((_, wire) => void held.push(() => wire.respond({})))
   const fast = await originOf()
-  const { upstream } = upstreamOf([slow.origin, fast.origin], {
-    timeouts: { connectMs: 1_000, headersMs: 5_000, idleMs: 5_000, totalMs: 9_000 },
-  })
+  const { upstream } = upstreamOf([slow.origin, fast.origin])
   const first = [upstream.forward(request()), upstream.forward(request())]
   await slow.until(() => slow.received.length === 1 && fast.received.length === 1)
   for (let i = 0; i < 10; i += 1) await upstream.forward(request())

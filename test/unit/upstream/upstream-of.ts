@@ -4,7 +4,10 @@ import type { UpstreamEvent } from '../../../src/upstream/events.ts'
 import type { UpstreamOptions } from '../../../src/upstream/options.ts'
 import { createUpstream, type ForwardRequest, type Upstream } from '../../../src/upstream/upstream.ts'
 
-/** An upstream with short times, ended with the test, and what it reported. */
+/** Times for tests that wait for them to pass. */
+export const shortTimes = { connectMs: 300, headersMs: 300, idleMs: 300, totalMs: 3_000 }
+
+/** An upstream with one service's settings, ended with the test, and what it reported. */
 export const upstreamOf = (
   targets: readonly string[],
   options: Partial<UpstreamOptions> = {},
@@ -17,7 +20,7 @@ export const upstreamOf = (
       basePath: '/',
       maxConcurrent: 8,
       queue: { max: 64, timeoutMs: 1_000 },
-      timeouts: { connectMs: 300, headersMs: 300, idleMs: 300, totalMs: 3_000 },
+      timeouts: { connectMs: 3_000, headersMs: 3_000, idleMs: 3_000, totalMs: 9_000 },
       retry: { attempts: 2, budget: 0.2 },
       eject: { after: 3, forMs: 100, maxShare: 0.5 },
       health: { path: '', intervalMs: 1_000 },

@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import type { RowKind } from '../../../src/contracts/row.ts'
+import { found, json, type Read, reaches, type Write } from './site-fixture.ts'
+
+/** One line each: a write to a real WordPress, its status, and those of 66 answers that were different afterwards. */
+const recorded = readFileSync(new URL('fixtures/observed-writes.txt', import.meta.url), 'utf8')
+
+type Observation = {
+  readonly title: string
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  readonly changed: readonly string[]
+}
+
+const readLine = (line: string): Observation | undefined => {
+  const match = /^\* ((POST|PUT|DELETE) (\S+).*) \[(\d{3})[^\]]*\] -> (.*)$/.exec(line)
+  if (match === null) return undefined
+  const [, title = '', method = '', path = '', status, changed = ''] = match
+  return {
+    title,
+    method,
+    path: path.replace(/\?.*$/, ''),
+    status: Number(status),
+    changed: changed === '(nothing)' ? [] : changed.split(' | '),
+  }
+}
+
+const observations = recorded.split('\n').flatMap((line) => readLine(line) ?? [])
+
+/** The matrix speaks of some items by role. */
+const ids: Readonly<Record<string, string>> = {
+  P: '44',
+  page: '2',
+  media: '81',
+  new: '700',
+  x: '9',
+  single: 'twentytwentyfive//single',
+}
+
+const segmentsOf = (path: string): readonly string[] => {
+  const [collection = '', ...rest] = path.replace('twentytwentyfive//single', 'single').split('/')
+  return [collection, ...rest.map((segment) => ids[segment] ?? segment)]
+}
+
+const kinds: Readonly<Record<string, RowKind>> = { revisions: 'revisions', autosaves: 'autosaves' }
+
+const findingOf = (path: string) => {
+  const [collection = '', id, part] = segmentsOf(path)
+  if (id === undefined) return found(collection, collection === 'search' ? 'lookup' : 'collection')
+  if (id === 'lookup') return found(collection, 'lookup')
+  const kind = part === undefined ? 'item' : (kinds[part] ?? 'item')
+  return found(collection, kind, kind === 'revisions' ? { parent: id } : { id })
+}
+
+const readOf = (probe: string): Read => {
+  const [path = '', query = ''] = probe.split('?')
+  const body = query.includes('_embed') ? { id: 44, _embedded: { author: [{ id: 1 }] } } : []
+  return { found: findingOf(path), body, fields: ['X-WP-TotalPages', '3'] }
+}
+
+const writeOf = ({ method, path, status }: Observation): Write => {
+  const finding = findingOf(path)
+  const id = Number(finding.pathParameters['id'] ?? '700')
+  const body = { id, author: 1, categories: [2], tags: [8] }
+  return { found: finding, method, response: json(body, [], status) }
+}
+
+/** The site index is the gateway's own document and not kept here. */
+const isCached = (probe: string): boolean => probe !== '/'
+
+const pathOf = ({ path, title }: Observation): string => {
+  if (path === 'it' || path === 'draft') return 'posts/new'
+  if (path === 'tags' && title.startsWith('DELETE')) return 'tags/new'
+  if (path === 'menu-items' && !title.startsWith('POST')) return 'menu-items/83'
+  const alone: Readonly<Record<string, string>> = {
+    blocks: 'blocks/97',
+    navigation: 'navigation/92',
+    'global-styles': 'global-styles/681',
+    'pages/(menu-linked)': 'pages/3',
+    comments: title.startsWith('DELETE') ? 'comments/5' : 'comments',
+    'categories/news': 'categories/2',
+    'tags/tag': 'tags/8',
+    future: 'posts',
+  }
+  return alone[path] ?? path
+}
+
+test('the record is read', () => {
+  expect(observations.length).toBeGreaterThanOrEqual(41)
+  expect(observations.flatMap(({ changed }) => changed).length).toBeGreaterThan(150)
+})
+
+test.each(observations.map((one) => [one.title, { ...one, path: pathOf(one) }] as const))(
+  '%s reaches every answer that was seen to change',
+  (_, observation) => {
+    const missed = observation.changed
+      .filter(isCached)
+      .filter((probe) => !reaches(writeOf(observation), readOf(probe)))
+    expect(missed).toEqual([])
+  },
+)
+
+test('writes leave most of what they were not seen to change alone', () => {
+  const probes = [...new Set(observations.flatMap(({ changed }) => changed))].filter(isCached)
+  const counts = { spared: 0, spareable: 0 }
+  for (const one of observations) {
+    const observation = { ...one, path: pathOf(one) }
+    for (const probe of probes) {
+      if (observation.changed.includes(probe)) continue
+      counts.spareable += 1
+      if (!reaches(writeOf(observation), readOf(probe))) counts.spared += 1
+    }
+  }
+  expect(counts.spared / counts.spareable).toBeGreaterThan(0.5)
+})

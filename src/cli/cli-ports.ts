@@ -9,7 +9,7 @@ export type RunningGateway = {
   close(): Promise<void>
 }
 
-export type StartOptions = {
+type StartOptions = {
   /** Tells configurations apart in metrics and logs. */
   readonly configHash: string
   /** Undefined when the built-in defaults hold. */
@@ -18,7 +18,7 @@ export type StartOptions = {
 }
 
 /** One line of `trellis routes`. */
-export type RouteLine = {
+type RouteLine = {
   readonly method: string
   readonly path: string
   readonly service: string

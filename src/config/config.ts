@@ -37,7 +37,7 @@ export type LimitsConfig = {
   readonly requestTimeoutMs: number
 }
 
-export type LogConfig = {
+type LogConfig = {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
   readonly format: 'json' | 'pretty'
 }
@@ -52,7 +52,7 @@ type AnyService = {
   readonly cache: ServiceCacheConfig
 }
 
-export type PlantsConfig = AnyService & {
+type PlantsConfig = AnyService & {
   readonly contract: 'plants'
   readonly upstream: UpstreamConfig
   readonly parameters: ParametersConfig
@@ -74,12 +74,12 @@ export type SiteConfig = AnyService & {
   }
 }
 
-export type OpenConfig = AnyService & {
+type OpenConfig = AnyService & {
   readonly contract: 'open'
   readonly upstream: UpstreamConfig<readonly string[]>
 }
 
-export type UpstreamConfig<Targets = 'embedded' | readonly string[]> = {
+type UpstreamConfig<Targets = 'embedded' | readonly string[]> = {
   /** Origins, or the server that the process starts itself. */
   readonly targets: Targets
   readonly basePath: string
@@ -97,7 +97,7 @@ export type UpstreamConfig<Targets = 'embedded' | readonly string[]> = {
   readonly health: { readonly path: string; readonly intervalMs: number }
 }
 
-export type ParametersConfig = {
+type ParametersConfig = {
   readonly unknown: 'strip' | 'forward'
   /** Names; `*` at the end stands for any rest. */
   readonly tracking: readonly string[]
@@ -125,7 +125,7 @@ export type DiscoveryConfig =
   | { readonly source: 'upstream'; readonly refreshMs: number }
   | { readonly source: 'static'; readonly refreshMs: number; readonly identity: SiteIdentityConfig }
 
-export type SiteIdentityConfig = {
+type SiteIdentityConfig = {
   readonly name: string
   readonly description: string
   readonly url: string

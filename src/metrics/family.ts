@@ -1,5 +1,5 @@
 /** The label that stands for all series beyond the cap. */
-export const overflowLabel = '_overflow'
+const overflowLabel = '_overflow'
 
 /** All series of one metric, each found by its label values. */
 export type Family<Label extends string, Series> = {

@@ -7,7 +7,7 @@ export type ScrapeSource = {
   readonly upstreams: () => readonly UpstreamReading[]
 }
 
-export type UpstreamReading = {
+type UpstreamReading = {
   readonly service: string
   readonly inFlight: number
   readonly queued: number

@@ -117,6 +117,7 @@ test('every key of the gateway is in config/gateway.yaml, where people look firs
 test('docs/configuration.md names every setting that has no effect yet', async () => {
   const docs = await readFile('docs/configuration.md', 'utf8')
   const text = [
+    'admin: { token: x }',
     'workers: 2',
     'cors: { origins: ["https://a.test"] }',
     'tracing: { otlpUrl: "http://a.test" }',

@@ -1,10 +1,8 @@
 import type { Row } from '../../contracts/row.ts'
 import type { RequestFields } from '../../http/fields.ts'
+import type { Caller } from './caller.ts'
 import type { DialectNames } from './dialect-names.ts'
 import type { Store } from './store.ts'
-
-/** Who asks. An unknown user or a wrong password is anonymous, as WordPress 6.9 treats them. */
-export type Caller = { readonly role: 'anonymous' | 'reader' | 'admin'; readonly userId: number }
 
 /** WordPress's `context`: which fields an item shows. */
 export type Context = 'view' | 'embed' | 'edit'

@@ -1,7 +1,7 @@
 import type { DialectNames } from './dialect-names.ts'
 
 /** Who may read the items of a collection. */
-export type Readers = 'everyone' | 'editors-by-item' | 'editors'
+type Readers = 'everyone' | 'editors-by-item' | 'editors'
 
 /** What distinguishes one collection of items from another; the engine is the same for all. */
 export type CollectionSpec = {

@@ -1,4 +1,4 @@
-import type { Caller } from './call.ts'
+import type { Caller } from './caller.ts'
 import type { Dispatcher } from './dispatcher.ts'
 
 type Link = { readonly href: string; readonly embeddable?: boolean }
@@ -8,7 +8,7 @@ const isLinked = (value: unknown): value is Linked =>
   value !== null && typeof value === 'object' && '_links' in value && value._links !== undefined
 
 /** Relations asked for by `_embed`; undefined when none, 'all' when it names none. */
-export const askedRelations = (query: string): ReadonlySet<string> | 'all' | undefined => {
+const askedRelations = (query: string): ReadonlySet<string> | 'all' | undefined => {
   const parameters = new URLSearchParams(query)
   const values = [...parameters.getAll('_embed'), ...parameters.getAll('_embed[]')]
   if (values.length === 0 || values.includes('false') || values.includes('0')) return undefined

@@ -1,4 +1,5 @@
-import { type Answer, type Call, type Caller, contextOf, ok, type Resource } from './call.ts'
+import { type Answer, type Call, contextOf, ok, type Resource } from './call.ts'
+import type { Caller } from './caller.ts'
 import type { CollectionSpec } from './collections.ts'
 import { permalinkOf } from './content-rendering.ts'
 import { blankEntry, type Entry } from './entry.ts'
@@ -22,7 +23,7 @@ export const entryOf = (call: Call, spec: CollectionSpec, id: number | undefined
 const isPublic = (entry: Entry): boolean => entry.status === 'publish' || entry.status === 'inherit'
 
 /** Whether a caller may see an entry at all. */
-export const mayRead = (caller: Caller, spec: CollectionSpec, entry: Entry): boolean =>
+const mayRead = (caller: Caller, spec: CollectionSpec, entry: Entry): boolean =>
   caller.role === 'admin' || (spec.readers === 'everyone' && isPublic(entry))
 
 const permitList = (call: Call, spec: CollectionSpec): void => {

@@ -1,4 +1,5 @@
-import type { Call, Caller, Context, Site } from './call.ts'
+import type { Call, Context, Site } from './call.ts'
+import type { Caller } from './caller.ts'
 import { type CollectionSpec, taxonomyBases } from './collections.ts'
 import type { Entry } from './entry.ts'
 

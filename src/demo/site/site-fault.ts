@@ -1,4 +1,4 @@
-import type { Caller } from './call.ts'
+import type { Caller } from './caller.ts'
 
 /** An error in WordPress's terms; thrown where it is known, written by answer.ts. */
 export class SiteFault extends Error {

@@ -1,10 +1,11 @@
 import { type RequestFields, requestField } from '../../http/fields.ts'
 import type { EmbeddedReply } from '../embedded-server.ts'
-import type { Answer, Caller } from './call.ts'
+import type { Answer } from './call.ts'
+import type { Caller } from './caller.ts'
 import { phpMap } from './fields.ts'
 
 /** JSON as PHP writes it: slashes escaped, everything beyond ASCII as `\uXXXX`. */
-export const phpJson = (value: unknown): string =>
+const phpJson = (value: unknown): string =>
   JSON.stringify(value)
     .replaceAll('/', '\\/')
     .replace(/[\u0080-\uffff]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { freePort } from '../test/support/ports.ts'
 import { generate } from './bundled-generator.ts'
 import { listContent } from './content.ts'
-import { chooseGenerator } from './generator.ts'
+import { chooseGenerator, type Generator } from './generator.ts'
 import { launch, measure, probe, type Round, type RunningPeer, startPeer } from './measure.ts'
 import { type ReadyAnswer, scenarios } from './peer.ts'
 import { peers, yardsticks } from './peers/index.ts'
@@ -50,7 +50,13 @@ async function bench(): Promise<void> {
       }
     }
     console.log(describeRun(generator.name))
-    const results = await interleave(running, (peer, scenario) => measure(peer, scenario, generator, seconds))
+    // Not counted: code is compiled and memory grows to its size in the first second or two.
+    await round(running, generator, 2)
+    const results: Round[] = []
+    for (let done = 0; done < rounds; done += 1) {
+      results.push(...(await round(running, generator, seconds)))
+      console.log(`round ${done + 1} of ${rounds}`)
+    }
     const summaries = summarise(results, yardsticks)
     console.log(table(summaries, peers))
     await save({
@@ -65,19 +71,17 @@ async function bench(): Promise<void> {
   }
 }
 
-/** One round of every peer, then the next round: what disturbs the machine for a while disturbs all of them. */
-async function interleave(
+/** Every peer once, then all of them again: what disturbs the machine for a while disturbs all of them. */
+async function round(
   running: readonly RunningPeer[],
-  one: (peer: RunningPeer, scenario: (typeof scenarios)[number]['name']) => Promise<Round>,
+  generator: Generator,
+  length: number,
 ): Promise<Round[]> {
   const results: Round[] = []
-  for (let round = 1; round <= rounds; round += 1) {
-    for (const scenario of scenarios) {
-      for (const peer of running.filter((each) => each.peer.scenarios.includes(scenario.name))) {
-        results.push(await one(peer, scenario.name))
-      }
+  for (const { name } of scenarios) {
+    for (const peer of running.filter((each) => each.peer.scenarios.includes(name))) {
+      results.push(await measure(peer, name, generator, length))
     }
-    console.log(`round ${round} of ${rounds}`)
   }
   return results
 }

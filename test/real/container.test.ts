@@ -31,7 +31,7 @@ beforeAll(async () => {
     const answer = await fetch(`http://127.0.0.1:${ports.admin}/readyz`)
     if (!answer.ok) throw new Error(`/readyz: ${answer.status}`)
   })
-}, 300_000)
+}, 480_000)
 
 afterAll(async () => {
   await program?.stop()

@@ -14,11 +14,14 @@ export const plantsRules: readonly CacheRuleConfig[] = [
   { ...plain, match: get('plants'), ttlMs: 5_000, scope: 'credential' },
 ]
 
-/** Cache rules of a site whose section has none; the namespace is spelled as its clients spell it. */
-export const siteRules = (names: SiteConfig['names']): readonly CacheRuleConfig[] => [
+/**
+ * Cache rules of a site whose section has none. The namespace is spelled as clients spell it: with `names: same` that is
+ * the upstream's spelling, which is the neutral one only where its root ends in the neutral segment.
+ */
+export const siteRules = (names: SiteConfig['names'], basePath: string): readonly CacheRuleConfig[] => [
   {
     ...plain,
-    match: get(names === 'wordpress' ? 'site' : 'wp', 'v2', '**'),
+    match: get(names === 'wordpress' || basePath.endsWith('/site-json') ? 'site' : 'wp', 'v2', '**'),
     ttlMs: 60_000,
     staleWhileRevalidateMs: 30_000,
     staleIfErrorMs: 3_600_000,

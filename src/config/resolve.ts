@@ -83,7 +83,7 @@ const resolveService = (name: string, service: ServiceShape): ServiceConfig => {
         },
         upstream: { targets: resolveTargets(service.upstream.targets), ...resolveUpstream(service.upstream) },
         parameters: service.parameters,
-        cache: resolveCache(service.cache, siteRules(service.names)),
+        cache: resolveCache(service.cache, siteRules(service.names, service.upstream.basePath)),
       }
     case 'open':
       return {

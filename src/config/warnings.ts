@@ -48,7 +48,7 @@ const advice: readonly Row[] = [
 ]
 
 const deadRules = (service: ServiceConfig): ConfigWarning[] =>
-  service.contract !== 'site' || service.names !== 'same'
+  service.contract !== 'site' || service.names !== 'same' || service.upstream.basePath.endsWith('/site-json')
     ? []
     : service.cache.rules.flatMap(({ match }, index) =>
         match.segments[0] === 'site'

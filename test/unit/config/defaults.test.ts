@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { loadConfig } from '../../../src/config/load.ts'
+import { checkConfig, loadConfig } from '../../../src/config/load.ts'
 import { configWarnings } from '../../../src/config/warnings.ts'
 
 const load = async (file: string | undefined) => {
@@ -29,6 +29,55 @@ test('without a file both services are embedded', async () => {
     ['site', '/index.php/site-json', 'embedded'],
   ])
   expect(config.publicUrl).toBe('http://127.0.0.1:8080')
+})
+
+test.each([
+  ['neutral names', '{ contract: site }', 'GET /site/v2/**'],
+  ["the upstream's own names", '{ contract: site, names: same }', 'GET /wp/v2/**'],
+  [
+    'own names that are the neutral ones',
+    '{ contract: site, names: same, upstream: { basePath: /index.php/site-json } }',
+    'GET /site/v2/**',
+  ],
+])('without rules, a site with %s caches its main namespace', async (_description, site, match) => {
+  const result = await checkConfig(`services: { a: ${site} }`, {})
+  expect(
+    result.kind === 'ok' && result.config.services[0]?.cache.rules.map((rule) => rule.match.text),
+  ).toEqual([match])
+})
+
+test('a rule that can match nothing is told', async () => {
+  const rules = 'cache: { rules: [{ match: GET /site/v2/**, ttl: 1s }] }'
+  const result = await checkConfig(`services: { a: { contract: site, names: same, ${rules} } }`, {})
+  expect(result.kind === 'ok' && configWarnings(result.config)).toEqual([
+    { path: 'services.a.cache.rules[0].match', message: expect.stringContaining('matches nothing') },
+  ])
+})
+
+test.each([
+  ['127.0.0.1', 'http://127.0.0.1:8080'],
+  ['0.0.0.0', 'http://127.0.0.1:8080'],
+  ['"::"', 'http://[::1]:8080'],
+  ['fe80::1', 'http://[fe80::1]:8080'],
+  ['gateway', 'http://gateway:8080'],
+])('without a publicUrl, links of a gateway on %s begin with %s', async (host, expected) => {
+  const result = await checkConfig(`listen: { host: ${host} }`, {})
+  expect(result.kind === 'ok' && result.config.publicUrl).toBe(expected)
+})
+
+test.each([
+  ['https://api.example.org/', 'https://api.example.org'],
+  ['https://example.org/api', 'https://example.org/api'],
+])('publicUrl %s is %s', async (url, expected) => {
+  const result = await checkConfig(`publicUrl: ${url}`, {})
+  expect(result.kind === 'ok' && result.config.publicUrl).toBe(expected)
+})
+
+test('an admin side that other machines reach without a token is told', async () => {
+  const result = await checkConfig('admin: { host: 0.0.0.0 }', {})
+  expect(result.kind === 'ok' && configWarnings(result.config).map(({ path }) => path)).toEqual([
+    'admin.host',
+  ])
 })
 
 test('the config is frozen to its leaves', async () => {

@@ -51,7 +51,7 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/pipeline/' },
       to: {
-        path: '^src/(edge|admin|assembly|config|cli|metrics|logging|demo|discovery|batch|names)/|^src/(main|gateway)\\.ts$',
+        path: '^src/(edge|admin|assembly|config|cli|metrics|logging|demo|discovery|batch)/|^src/(main|gateway)\\.ts$',
       },
     },
     {

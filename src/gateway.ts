@@ -17,6 +17,7 @@ import type { PipelineEvent } from './pipeline/events.ts'
 import type { Received } from './pipeline/exchange.ts'
 import { buildPhases } from './pipeline/phases.ts'
 import { createPipeline } from './pipeline/run.ts'
+import { clientSignal } from './upstream/client-signal.ts'
 
 export type GatewayOptions = {
   /** Tells configurations apart in metrics. */
@@ -106,6 +107,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     trustedProxies: config.trustedProxies,
     services: built.map(({ service }) => service),
     logger,
+    signalKey: clientSignal,
     run,
     refusedEarly: (error, service) =>
       report({

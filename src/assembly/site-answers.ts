@@ -41,6 +41,9 @@ export type SiteAnswersOptions = {
   run(exchange: Received): Answer
 }
 
+/** Writes to these, and to what no row lists, can change the site's identity or its routes. */
+const describedBy: ReadonlySet<string> = new Set(['settings', 'plugins', 'themes', ''])
+
 /** What the gateway answers itself for a site: its documents, and the batch. */
 export const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
   const { config, discovery, publicRoot } = options
@@ -63,6 +66,9 @@ export const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
         case 'unknown-namespace':
           throw unknownNamespace()
       }
+    },
+    written: (collection) => {
+      if (describedBy.has(collection)) discovery.invalidate()
     },
     options: (row, ask) => {
       const answer = discovery.options(row)

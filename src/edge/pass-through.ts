@@ -34,6 +34,8 @@ type Answer = {
 
 export type Carrier = {
   readonly placeholderOrigin: string
+  /** Under which the dispatcher finds the client's signal among the fields. */
+  readonly signalKey: symbol
   readonly uploadBytes: number
   /** Sends an answer to the client. */
   send(reply: FastifyReply, response: GatewayResponse): void
@@ -71,11 +73,12 @@ export const carry = (
 ): FastifyReply => {
   const [path, query] = splitTarget(handOver.upstreamTarget)
   let ended = false
+  let refusal: GatewayError | undefined
 
   const fail = async (cause: unknown): Promise<void> => {
     if (ended) return
     ended = true
-    carrier.send(reply, await handOver.failed(cause))
+    carrier.send(reply, await handOver.failed(refusal ?? cause))
   }
   const answer = async (given: Answer): Promise<void> => {
     if (ended) {
@@ -94,6 +97,10 @@ export const carry = (
 
   if (request.body !== undefined && request.headers['content-length'] === undefined) {
     const limit = bounded(carrier.uploadBytes)
+    limit.once('error', (error) => {
+      // Our own reason is worth more than what the broken stream looks like from the other end.
+      if (error instanceof GatewayError) refusal = error
+    })
     pipeline(request.raw, limit, () => {})
     request.body = limit
   }
@@ -101,7 +108,11 @@ export const carry = (
     method: handOver.method as NonNullable<FromOptions['method']>,
     getUpstream: () => carrier.placeholderOrigin,
     queryString: () => query,
-    rewriteRequestHeaders: () => ({ ...handOver.fields, ...framing(request) }),
+    rewriteRequestHeaders: () => ({
+      ...handOver.fields,
+      ...framing(request),
+      [carrier.signalKey]: handOver.signal,
+    }),
     // The head is written from `shape`, so nothing is copied onto the reply.
     rewriteHeaders: () => ({}),
     // The upstream room retries; reply-from would repeat a GET ten times on 503.

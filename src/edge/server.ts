@@ -34,6 +34,8 @@ export type EdgeOptions = {
   /** In any order; the longest mount that fits wins. */
   readonly services: readonly Service[]
   readonly logger: Logger
+  /** See upstream/client-signal.ts. */
+  readonly signalKey: symbol
   run(exchange: Received): Answer
   /** A request that never became an exchange: reported with the service whose shape its error has. */
   refusedEarly(error: GatewayError, service: Service | undefined): void
@@ -89,6 +91,7 @@ export const createEdge = async (options: EdgeOptions): Promise<FastifyInstance>
   const register = async (server: FastifyInstance, service: Service): Promise<void> => {
     const carrier: Carrier = {
       placeholderOrigin: service.upstream.placeholderOrigin,
+      signalKey: options.signalKey,
       uploadBytes: limits.uploadBytes,
       send: sendRaw,
       broken,

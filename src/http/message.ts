@@ -40,6 +40,8 @@ export type HandOver = {
   readonly fields: Readonly<Record<string, string>>
   /** Name of the service whose upstream carries it. */
   readonly service: string
+  /** Aborted when the client has gone: the upstream is then left alone. */
+  readonly signal: AbortSignal
   /** What the phases still do to the head; also where a write's invalidation happens, before the client sees the answer. */
   shape(head: ResponseHead): Promise<ShapedHead> | ShapedHead
   /** Called once instead of `shape` when the upstream gave no answer; gives what the client gets. */

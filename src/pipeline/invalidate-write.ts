@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Cache } from '../cache/cache.ts'
+import { withField } from '../http/fields.ts'
 import type { GatewayResponse } from '../http/message.ts'
 import { unsafeTargets } from '../tags/unsafe-targets.ts'
 import { chained } from './chained-stream.ts'
@@ -14,7 +15,11 @@ export const completed = async (response: GatewayResponse, mostBytes: number): P
   const iterator = (content as Readable).iterator({ destroyOnReturn: false })
   for (;;) {
     const step = await iterator.next()
-    if (step.done === true) return { ...response, content: Buffer.concat(chunks) }
+    if (step.done === true) {
+      const whole = Buffer.concat(chunks)
+      const fields = withField(response.fields, 'Content-Length', String(whole.length))
+      return { ...response, fields, content: whole }
+    }
     const chunk = step.value as Buffer
     chunks.push(chunk)
     bytes += chunk.length
@@ -35,6 +40,7 @@ export const invalidateWrite = (
       : { ...response, content: Buffer.isBuffer(response.content) ? response.content : undefined }
   const found = matching.kind === 'found' ? matching : undefined
   cache.invalidate(service.tagger.writtenTags(found, exchange.arguments, method, written))
+  service.local?.written(found?.row.collection ?? '')
   if (service.invalidatesTargets) {
     const url = `${service.upstream.placeholderOrigin}${service.basePath}${target}`
     const targets = unsafeTargets({ target, url }, written)

@@ -4,6 +4,7 @@ import type { Row } from '../contracts/row.ts'
 import type { Validator } from '../contracts/validation.ts'
 import type { FieldLines } from '../http/fields.ts'
 import type { Answer, GatewayRequest, GatewayResponse } from '../http/message.ts'
+import type { ContentMapper } from '../names/content-mapper.ts'
 import type { Tagger } from '../tags/tagger.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Client } from './client.ts'
@@ -14,7 +15,7 @@ export type Translation = {
   toUpstreamContent(content: Buffer, contentType: string | undefined): Buffer
   fromUpstreamFields(lines: FieldLines): FieldLines
   /** Mapper for the content behind the upstream's own fields; undefined when nothing in it can carry names. */
-  fromUpstreamContent(lines: FieldLines): { push(chunk: Buffer): Buffer; end(): Buffer } | undefined
+  fromUpstreamContent(lines: FieldLines): ContentMapper | undefined
 }
 
 /** Everything the phases need to know of one service. Built in assembly/, closed there. */
@@ -59,4 +60,6 @@ export type LocalAnswers = {
   /** `ask` lets the upstream answer, which alone knows the schema of its items. */
   options(row: Row, ask: () => Answer): Answer
   batch(request: LocalRequest): Promise<GatewayResponse>
+  /** A write may have changed what the documents say; '' when no row tells which collection it was. */
+  written(collection: string): void
 }

@@ -46,6 +46,7 @@ export const forward = (options: {
         upstreamTarget: exchange.upstreamTarget,
         method,
         fields,
+        signal: exchange.signal,
         shape: (head) => {
           record.upstreamMs += options.clock.monotonic() - began
           return { ...head, fields: endToEndFields(head.fields) }

@@ -1,24 +1,15 @@
-import { pipeline, type Readable, Transform } from 'node:stream'
+import { pipeline, type Readable } from 'node:stream'
 import { requestField } from '../../http/fields.ts'
 import type { GatewayResponse, Outcome, ShapedHead } from '../../http/message.ts'
+import { type ContentMapper, createContentTransform, mapWhole } from '../../names/content-mapper.ts'
 import { whenAnswered } from '../answering.ts'
 import type { Outgoing, Translated } from '../exchange.ts'
 import type { Phase } from '../phase.ts'
 import type { Translation } from '../service.ts'
 
-type Mapper = { push(chunk: Buffer): Buffer; end(): Buffer }
-
-const throughMapper = (mapper: Mapper): Transform =>
-  new Transform({
-    transform: (chunk: Buffer, _encoding, done) => done(null, mapper.push(chunk)),
-    flush(done) {
-      done(null, mapper.end())
-    },
-  })
-
-const mappedContent = (content: Buffer | Readable, mapper: Mapper): Buffer | Readable => {
-  if (Buffer.isBuffer(content)) return Buffer.concat([mapper.push(content), mapper.end()])
-  const mapped = throughMapper(mapper)
+const mappedContent = (content: Buffer | Readable, mapper: ContentMapper): Buffer | Readable => {
+  if (Buffer.isBuffer(content)) return mapWhole(mapper, content)
+  const mapped = createContentTransform(mapper)
   // An error on either side ends both; who reads the mapped stream sees it.
   pipeline(content, mapped, () => {})
   return mapped
@@ -35,7 +26,9 @@ const translatedResponse = (response: GatewayResponse, translation: Translation)
 const translatedHead = (head: ShapedHead, translation: Translation): ShapedHead => {
   const mapper = translation.fromUpstreamContent(head.fields)
   const fields = translation.fromUpstreamFields(head.fields)
-  return mapper === undefined ? { ...head, fields } : { ...head, fields, through: throughMapper(mapper) }
+  return mapper === undefined
+    ? { ...head, fields }
+    : { ...head, fields, through: createContentTransform(mapper) }
 }
 
 const identity = (query: string, path: string): string => (query === '' ? path : `${path}?${query}`)

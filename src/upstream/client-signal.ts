@@ -1,0 +1,12 @@
+/**
+ * Under this key of a request's fields an AbortSignal may travel to the dispatcher: @fastify/reply-from hands on nothing
+ * but fields, and it copies symbols, which are never sent. When it is aborted the request to the upstream ends too.
+ */
+export const clientSignal: unique symbol = Symbol('client-signal')
+
+/** The signal that came with the fields of a request. */
+export const signalOf = (fields: unknown): AbortSignal | undefined => {
+  if (typeof fields !== 'object' || fields === null || !(clientSignal in fields)) return undefined
+  const signal = fields[clientSignal]
+  return signal instanceof AbortSignal ? signal : undefined
+}

@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest'
+import { type BypassReason, decideCaching } from '../../../src/cache/decide-caching.ts'
+import type { CachePolicy } from '../../../src/cache/policy.ts'
+import { sensitiveParameter } from '../../../src/cache/sensitive-parameter.ts'
+import type { RequestFields } from '../../../src/http/fields.ts'
+import { rfcPolicy, safePolicy } from './cache-fixture.ts'
+
+const publicRule = safePolicy()
+const credentialRule = safePolicy({ scope: 'credential' })
+const noRule: CachePolicy = { profile: 'safe', rule: undefined }
+
+const decide = (policy: CachePolicy, fields: RequestFields, query = '', method = 'GET', hasContent = false) =>
+  decideCaching({ method, fields, hasContent, sensitive: sensitiveParameter(query) }, policy)
+
+test.each<[string, CachePolicy, RequestFields, string, BypassReason]>([
+  ['no rule', noRule, {}, '', 'no-rule'],
+  ['a credential', publicRule, { authorization: 'Basic x' }, '', 'authorization'],
+  ['a login cookie', publicRule, { cookie: 'wordpress_logged_in_abc=1' }, '', 'cookie'],
+  ['a post password cookie', publicRule, { cookie: '_ga=1; wp-postpass_abc=1' }, '', 'cookie'],
+  ['a cookie that nobody knows', publicRule, { cookie: 'x=1' }, '', 'cookie'],
+  ['a cookie without a name', publicRule, { cookie: '=x; y' }, '', 'cookie'],
+  ['a nonce field', publicRule, { 'x-wp-nonce': 'x' }, '', 'nonce'],
+  ['a nonce parameter', publicRule, {}, '_wpnonce=x', 'nonce'],
+  [
+    'a nonce beside a credential of its own part',
+    credentialRule,
+    { authorization: 'x' },
+    '_wpnonce=x',
+    'nonce',
+  ],
+  ['a login cookie under credential scope', credentialRule, { cookie: 'wordpress_sec_x=1' }, '', 'cookie'],
+  ['a password', publicRule, {}, 'password=x', 'password'],
+  ['an encoded password', publicRule, {}, 'pass%77ord=x', 'password'],
+  ['context edit', publicRule, {}, 'per_page=5&context=edit', 'context-edit'],
+  ['context EDIT in brackets', publicRule, {}, 'context[]=EDIT', 'context-edit'],
+  ['status draft', publicRule, {}, 'status=draft', 'non-public-status'],
+  ['status publish and draft', publicRule, {}, 'status=publish,draft', 'non-public-status'],
+  ['status any in brackets', publicRule, {}, 'status[0]=any', 'non-public-status'],
+  ['a nonce by PHP folding', publicRule, {}, '%20.wpnonce=x', 'nonce'],
+  ['a status cut at NUL', publicRule, {}, 'status%00x=draft', 'non-public-status'],
+  ['context edit, anonymous, under credential scope', credentialRule, {}, 'context=edit', 'context-edit'],
+  ['no-store', publicRule, { 'cache-control': 'max-age=0, No-Store' }, '', 'request-no-store'],
+  ['no-store in the wide profile', rfcPolicy, { 'cache-control': 'no-store' }, '', 'request-no-store'],
+])('a read with %s goes past the cache', (_, policy, fields, query, reason) => {
+  expect(decide(policy, fields, query)).toEqual({ kind: 'bypass', reason })
+})
+
+test.each<[string, CachePolicy, RequestFields, string]>([
+  ['nothing special', publicRule, {}, 'per_page=5'],
+  ['public statuses', publicRule, {}, 'status=publish,inherit'],
+  ['context view', publicRule, {}, 'context=view'],
+  ['no-cache', publicRule, { 'cache-control': 'no-cache' }, ''],
+  ['a credential in the wide profile', rfcPolicy, { authorization: 'x' }, ''],
+  ['a cookie in the wide profile', rfcPolicy, { cookie: 'session=1' }, ''],
+])('a read with %s is public', (_, policy, fields, query) => {
+  expect(decide(policy, fields, query)).toEqual({ kind: 'read', partition: 'public', withhold: [] })
+})
+
+test('harmless cookies do not hinder, but are not sent on', () => {
+  const cookie = '_ga=1; _ga_X=2; wp-settings-1=a; wordpress_test_cookie=1; __utma=1;'
+  expect(decide(publicRule, { cookie })).toEqual({ kind: 'read', partition: 'public', withhold: ['cookie'] })
+})
+
+test('under credential scope each credential reads in its own part, even drafts', () => {
+  expect(decide(credentialRule, { authorization: 'Bearer a' }, 'context=edit&status=any')).toEqual({
+    kind: 'read',
+    partition: 'credential',
+    credential: 'Bearer a',
+    withhold: [],
+  })
+})
+
+test('a read with content goes past the cache', () => {
+  expect(decide(publicRule, {}, '', 'GET', true)).toEqual({ kind: 'bypass', reason: 'request-content' })
+})
+
+test.each([
+  ['GET', 'read'],
+  ['HEAD', 'read'],
+  ['OPTIONS', 'bypass'],
+  ['TRACE', 'bypass'],
+  ['POST', 'write'],
+  ['PUT', 'write'],
+  ['PATCH', 'write'],
+  ['DELETE', 'write'],
+  ['M-SEARCH', 'write'],
+  ['get', 'write'],
+])('%s is a %s', (method, kind) => {
+  for (const policy of [publicRule, noRule, rfcPolicy]) {
+    const decision = decide(policy, {}, '', method)
+    expect(decision.kind === 'bypass' && decision.reason === 'no-rule' ? 'read' : decision.kind).toBe(kind)
+  }
+})

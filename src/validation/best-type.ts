@@ -13,9 +13,10 @@ const accepts: Readonly<Record<JsonTypeName, (value: unknown) => boolean>> = {
 }
 
 /** Of a union, the first type in its own order that takes the value; '' is a string wherever a string is allowed. */
-export const bestType = (value: unknown, types: readonly JsonTypeName[]): JsonTypeName | undefined => {
+const bestType = (value: unknown, types: readonly JsonTypeName[]): JsonTypeName | undefined => {
   if (value === '' && types.includes('string')) return 'string'
-  return types.find((type) => accepts[type](value))
+  // A schema from a discovery document may name types that there are not.
+  return types.find((type) => Object.hasOwn(accepts, type) && accepts[type](value))
 }
 
 /** The one type to treat the value as, or undefined when a union has none for it or the schema names none. */

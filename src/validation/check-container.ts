@@ -13,8 +13,31 @@ const fingerprint = (value: unknown): string => {
 }
 
 /** True when no two elements are equal. */
-export const allDistinct = (list: readonly unknown[]): boolean =>
-  new Set(list.map(fingerprint)).size === list.length
+const allDistinct = (list: readonly unknown[]): boolean => new Set(list.map(fingerprint)).size === list.length
+
+/** Has no elements or properties of its own. */
+const isLeaf = (schema: ArgumentSchema): boolean =>
+  schema.items === undefined &&
+  schema.properties === undefined &&
+  schema.additionalProperties === undefined &&
+  schema.oneOf === undefined &&
+  schema.anyOf === undefined
+
+const checkItems = (
+  list: readonly unknown[],
+  items: ArgumentSchema,
+  path: string,
+  check: Check,
+): Issue | undefined => {
+  const leaf = isLeaf(items)
+  for (let i = 0; i < list.length; i++) {
+    // The path of an element is only written when it is wrong: lists can be long.
+    if (leaf && check(list[i], items, '') === undefined) continue
+    const issue = check(list[i], items, `${path}[${i}]`)
+    if (issue !== undefined) return issue
+  }
+  return undefined
+}
 
 /** Checks a list: its elements first, then how many there are, then whether they differ. */
 export const checkArray = (
@@ -26,12 +49,8 @@ export const checkArray = (
   const list = asList(value)
   if (list === undefined) return wrongType(path, 'array')
   const { items, minItems, maxItems } = schema
-  if (items !== undefined) {
-    for (let i = 0; i < list.length; i++) {
-      const issue = check(list[i], items, `${path}[${i}]`)
-      if (issue !== undefined) return issue
-    }
-  }
+  const issue = items === undefined ? undefined : checkItems(list, items, path, check)
+  if (issue !== undefined) return issue
   if (minItems !== undefined && list.length < minItems) {
     return issueOf('rest_too_few_items', `${path} must contain at least ${countOf(minItems, 'item')}.`)
   }

@@ -1,8 +1,6 @@
-import { unreadable } from './php-array.ts'
-
 // PHP's numeric strings (is_numeric): white space around, a sign, a fraction, an exponent; no hexadecimal, no INF.
 const numericText = /^[ \t\n\v\f\r]*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[ \t\n\v\f\r]*$/
-const integerText = /^[ \t\n\v\f\r]*([+-]?\d+)[ \t\n\v\f\r]*$/
+const integerText = /^[ \t\n\v\f\r]*([+-]?)(\d+)[ \t\n\v\f\r]*$/
 const shortDigits = /^[1-9]\d{0,14}$/
 
 /** The number that PHP sees, or undefined when it sees none. */
@@ -28,6 +26,13 @@ const saturated = (value: bigint): number | string => {
   return Number.isSafeInteger(number) ? number : String(value)
 }
 
+/** Digits without leading zeros, at most twenty: those are beyond 64 bits already, and a BigInt of a million digits takes long. */
+const significant = (digits: string): string => {
+  let start = 0
+  while (start < digits.length - 1 && digits.charCodeAt(start) === 48) start += 1
+  return digits.slice(start, start + 20)
+}
+
 /**
  * The integer that PHP's cast makes of an integral value. Up to 2^53 it is a number; beyond, its decimal text,
  * so that neighbours stay apart; beyond 64 bits the cast stops at the bound, and infinity becomes 0.
@@ -35,8 +40,8 @@ const saturated = (value: bigint): number | string => {
 export const toInteger = (value: string | number): number | string => {
   if (typeof value === 'string') {
     if (shortDigits.test(value)) return Number(value)
-    const digits = integerText.exec(value)?.[1]
-    if (digits !== undefined) return saturated(BigInt(digits.startsWith('+') ? digits.slice(1) : digits))
+    const [, sign, digits] = integerText.exec(value) ?? []
+    if (digits !== undefined) return saturated(BigInt((sign === '-' ? '-' : '') + significant(digits)))
   }
   const number = Number(value)
   if (!Number.isFinite(number)) return 0
@@ -53,6 +58,3 @@ export const booleanOf = (value: unknown): boolean | undefined => {
   const word = value.toLowerCase()
   return Object.hasOwn(booleanWords, word) ? booleanWords[word] : undefined
 }
-
-/** The value is text that could not be decoded. */
-export const isUnreadable = (value: unknown): boolean => value === unreadable

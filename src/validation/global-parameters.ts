@@ -3,7 +3,7 @@ import { isContainer, type PhpValue, splitList, unreadable, valuesOf } from './p
 import { distinct, sortedSet } from './sorted-set.ts'
 
 /** What a parameter that every route knows means, and its canonical spelling; `dropped` = it means nothing. */
-export type GlobalReading =
+type GlobalReading =
   | { readonly kind: 'read'; readonly value: unknown; readonly spelling: string }
   | { readonly kind: 'dropped' }
   | { readonly kind: 'refused' }

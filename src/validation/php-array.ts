@@ -41,7 +41,7 @@ export const valuesOf = (container: object): unknown[] => {
 }
 
 /** True for what WordPress takes as a list: no key is a string. The empty array is one. */
-export const isNumericArray = (value: unknown): value is object => {
+const isNumericArray = (value: unknown): value is object => {
   if (Array.isArray(value)) return true
   if (!isContainer(value)) return false
   const keys = value instanceof Map ? value.keys() : Object.keys(value)
@@ -59,7 +59,7 @@ export const splitList = (text: string): string[] => {
 }
 
 /** The text that PHP makes of a scalar, or undefined for what is none (null is none). */
-export const scalarText = (value: unknown): string | undefined => {
+const scalarText = (value: unknown): string | undefined => {
   if (typeof value === 'string') return value
   if (typeof value === 'number') return String(value)
   if (typeof value === 'boolean') return value ? '1' : ''

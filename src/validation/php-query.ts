@@ -2,7 +2,7 @@ import { decodeFormText } from './percent.ts'
 import { isIntegerKey, PhpArray, type PhpValue, unreadable } from './php-array.ts'
 
 /** Decoded parameters in order of first appearance, names as PHP folds them. */
-export type PhpParameters = ReadonlyMap<string, PhpValue>
+type PhpParameters = ReadonlyMap<string, PhpValue>
 
 /** A decoded query or form, or the one reason why it is not read: PHP would silently drop what exceeds its limit. */
 export type PhpQuery =

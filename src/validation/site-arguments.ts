@@ -56,7 +56,7 @@ const check = (argument: CompiledArgument, value: unknown): Issue | 'plain' | un
 }
 
 /** The typed value of an argument that was found valid. */
-export const typedValue = (argument: CompiledArgument, value: unknown): unknown => {
+const typedValue = (argument: CompiledArgument, value: unknown): unknown => {
   if (argument.checked === 'never' || argument.checked === 'container') return plainValue(value)
   if (argument.emptyIsNone && isEmpty(value)) return ''
   return (
@@ -138,18 +138,13 @@ export const typedArguments = (endpoint: CompiledEndpoint, sources: Sources): Re
     const argument = endpoint.arguments.get(name)
     typed[name] = argument === undefined ? sources.path[name] : typedValue(argument, sources.path[name])
   }
-  for (const name of sources.query.keys()) setTyped(typed, endpoint, name, sources)
-  for (const name of sources.content.keys()) setTyped(typed, endpoint, name, sources)
+  // Weakest source first; a JSON null overrides nothing.
+  for (const source of [sources.query, sources.content]) {
+    for (const [name, value] of source) {
+      const argument = given(value) ? endpoint.arguments.get(name) : undefined
+      if (argument !== undefined && effectiveValue(sources, name) === value)
+        typed[name] = typedValue(argument, value)
+    }
+  }
   return typed
-}
-
-const setTyped = (
-  typed: Record<string, unknown>,
-  endpoint: CompiledEndpoint,
-  name: string,
-  sources: Sources,
-) => {
-  const argument = endpoint.arguments.get(name)
-  const value = argument === undefined ? undefined : effectiveValue(sources, name)
-  if (argument !== undefined && given(value)) typed[name] = typedValue(argument, value)
 }

@@ -6,7 +6,7 @@ import { parsePhpQuery } from './php-query.ts'
 import { invalidJson, type Refusal, tooManyParameters, unsupportedContentType } from './site-errors.ts'
 
 /** Parameters that came in the content, by name; PHP has one place for JSON and for forms. */
-export type ContentParameters = ReadonlyMap<string, unknown>
+type ContentParameters = ReadonlyMap<string, unknown>
 
 /** What the content contributes to the request, or why the request is refused. */
 export type SiteContent =

@@ -9,15 +9,15 @@ export const siteOptions: SiteValidatorOptions = {
   trackingParameters: ['utm_*', 'fbclid'],
 }
 
-export const siteValidator: Validator = createSiteValidator(siteOptions)
+const siteValidator: Validator = createSiteValidator(siteOptions)
 
-export const rowOf = (id: string): Row => {
+const rowOf = (id: string): Row => {
   const row = siteRows.find((candidate) => candidate.id === id)
   if (row === undefined) throw new Error(`no row ${id}`)
   return row
 }
 
-export const endpointOf = (row: Row, method: string): Endpoint => {
+const endpointOf = (row: Row, method: string): Endpoint => {
   const endpoint = row.endpoints.find(({ methods }) => methods.some((one) => one === method))
   if (endpoint === undefined) throw new Error(`no ${method} on ${row.id}`)
   return endpoint

@@ -17,7 +17,10 @@ const madeFromSchema: ReadonlySet<string> = new Set(['collection', 'item', 'auto
 const isWrite = (endpoint: Endpoint): boolean =>
   endpoint.methods.some((method) => method === 'POST' || method === 'PUT' || method === 'PATCH')
 
-/** `title`, `content`, `excerpt`, `caption` …: an object with a raw and a rendered side also comes as plain text, so it goes unchecked. */
+/**
+ * `title`, `content`, `excerpt`, `caption` …: an object with a raw and a rendered side also comes as plain text, so it goes
+ * unchecked.
+ */
 const isRendered = (schema: ArgumentSchema): boolean =>
   schema.type === 'object' &&
   schema.properties?.['raw'] !== undefined &&
@@ -98,7 +101,10 @@ const filtersByMembership: ReadonlySet<string> = new Set([
 /** Lists whose order counts only when `orderby` has the given value. */
 const orderedBy: Readonly<Record<string, string>> = { include: 'include', slug: 'include_slugs' }
 
-/** What the order of a list means: `set` = nothing, `sequence` = perhaps something; otherwise the `orderby` value that makes it count. */
+/**
+ * What the order of a list means: `set` = nothing, `sequence` = perhaps something; otherwise the `orderby` value that makes it
+ * count.
+ */
 export type ListOrder =
   | { readonly kind: 'set' | 'sequence' }
   | { readonly kind: 'set-unless'; readonly orderby: string }

@@ -57,7 +57,10 @@ const spellUnknown = (
   return spellVerbatim(encodeQueryText(name), value) ?? unspeakable('query')
 }
 
-/** An argument that the path or the content repeats or overrides says nothing more in the query. Not so the parameters of every route: WordPress reads most of those from the query alone. */
+/**
+ * An argument that the path or the content repeats or overrides says nothing more in the query. Not so the parameters of every
+ * route: WordPress reads most of those from the query alone.
+ */
 const isOverridden = (name: string, sources: Sources): boolean =>
   sources.content.size > 0 && effectiveValue(sources, name) !== sources.query.get(name)
 

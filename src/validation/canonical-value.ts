@@ -53,7 +53,10 @@ export function spell(name: string, value: unknown, schema: ArgumentSchema | und
   return isContainer(value) ? recordSpelling(name, value, schema) : `${name}=${scalarSpelling(value)}`
 }
 
-/** The spelling of a value whose meaning is unknown: every key and the order are kept. undefined: it holds text that cannot be spelled. */
+/**
+ * The spelling of a value whose meaning is unknown: every key and the order are kept. undefined: it holds text that cannot be
+ * spelled.
+ */
 export function spellVerbatim(name: string, value: PhpValue): string | undefined {
   if (value === unreadable) return undefined
   if (!(value instanceof PhpArray)) return `${name}=${encodeQueryText(value)}`

@@ -77,7 +77,10 @@ export const chosenSchema = (value: unknown, schema: ArgumentSchema): ArgumentSc
   return match?.kind === 'matched' ? match.schema : undefined
 }
 
-/** Checks a value against WordPress's dialect of JSON Schema; undefined means that it is valid. `path` names it in texts: `requests[0][method]`. */
+/**
+ * Checks a value against WordPress's dialect of JSON Schema; undefined means that it is valid. `path` names it in texts:
+ * `requests[0][method]`.
+ */
 export function checkValue(value: unknown, schema: ArgumentSchema, path: string): Issue | undefined {
   const match = combine(value, schema, path)
   if (match?.kind === 'unmatched') return match.issue

@@ -26,7 +26,10 @@ const inRange = (month: number, day: number, hour: number, minute: number, secon
 const dayStart = (year: number, month: number, day: number): number =>
   year >= 100 ? Date.UTC(year, month - 1, day) : new Date(0).setUTCFullYear(year, month - 1, day)
 
-/** Reads a date-time, or gives undefined where WordPress answers "Invalid date." (the epoch itself included: its timestamp 0 is taken for false). */
+/**
+ * Reads a date-time, or gives undefined where WordPress answers "Invalid date." (the epoch itself included: its timestamp 0 is
+ * taken for false).
+ */
 export const parseDateTime = (text: string): DateTime | undefined => {
   const match = pattern.exec(text)
   if (match === null) return undefined

@@ -33,7 +33,10 @@ const decodeLeniently = (text: string): string | typeof unreadable => {
   }
 }
 
-/** A name or value of a query or form in clear text: `+` is a space, broken escapes stay, bytes that are not UTF-8 make it unreadable. */
+/**
+ * A name or value of a query or form in clear text: `+` is a space, broken escapes stay, bytes that are not UTF-8 make it
+ * unreadable.
+ */
 export const decodeFormText = (raw: string): string | typeof unreadable => {
   const spaced = raw.includes('+') ? raw.replaceAll('+', ' ') : raw
   if (spaced.includes('%')) {
@@ -49,7 +52,10 @@ export const decodeFormText = (raw: string): string | typeof unreadable => {
 const plain = /^[\w.,:~-]*$/
 const alwaysClear = /%(?:2C|3A)/g
 
-/** The one spelling of a text in a canonical query: unreserved characters, comma and colon stand for themselves, all else is escaped. */
+/**
+ * The one spelling of a text in a canonical query: unreserved characters, comma and colon stand for themselves, all else is
+ * escaped.
+ */
 export const encodeQueryText = (text: string): string => {
   if (plain.test(text)) return text
   const escaped = encodeURIComponent(text).replace(

@@ -7,7 +7,10 @@ export class PhpArray extends Map<string, PhpValue> {
   next = 0
 }
 
-/** Text that is not UTF-8, or an index too large to follow exactly. No type accepts it, so whoever needs the parameter refuses it. */
+/**
+ * Text that is not UTF-8, or an index too large to follow exactly. No type accepts it, so whoever needs the parameter refuses
+ * it.
+ */
 export const unreadable: unique symbol = Symbol('unreadable')
 
 /** A value of a decoded query or form. */

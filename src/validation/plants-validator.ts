@@ -70,7 +70,10 @@ const readPathId = (pathParameters: ValidationInput['pathParameters']): string |
   return 'invalid_path_id'
 }
 
-/** Validates requests of the plant store. Arguments: `id` as decimal text (it has 64 bits), `name`, `tag`, and the list bound as a number. */
+/**
+ * Validates requests of the plant store. Arguments: `id` as decimal text (it has 64 bits), `name`, `tag`, and the list bound as
+ * a number.
+ */
 export const createPlantsValidator = (options: PlantsValidatorOptions): Validator => {
   const { limits, limitParameter } = options
   const isTracking = trackingMatcher(options.trackingParameters)

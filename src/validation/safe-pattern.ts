@@ -6,7 +6,10 @@ type Token = { readonly kind: 'atom' | 'start' | 'end'; readonly quantifier: str
 const tokenPattern =
   /(\^)|(\$)|(?:\\[dwsDWS]|\\[^A-Za-z0-9]|\[\^?(?:\\.|[^\]\\])+\]|[^\\[\](){}|*+?.^$]|\.)(\*|\+|\?|\{\d{1,3}\})?(?![*+?{])/y
 
-/** The pattern as a row of single atoms, or undefined when it has groups, alternatives, or anything else that can make a matcher go back. */
+/**
+ * The pattern as a row of single atoms, or undefined when it has groups, alternatives, or anything else that can make a matcher
+ * go back.
+ */
 const tokensOf = (pattern: string): Token[] | undefined => {
   const tokens: Token[] = []
   tokenPattern.lastIndex = 0

@@ -47,7 +47,10 @@ export const invalidJson = (code: number, message: string): Refusal =>
     json_error_message: message,
   })
 
-/** A parameter of the path has another value in the query or the content. WordPress would act on that one, and the path would lie. */
+/**
+ * A parameter of the path has another value in the query or the content. WordPress would act on that one, and the path would
+ * lie.
+ */
 export const contradiction = (names: readonly string[]): Refusal =>
   refusal(400, 'trellis_ambiguous_request', errorTable.ambiguous_request.message, {
     params: Object.fromEntries(names.map((name) => [name, `${name} must equal the value in the path`])),

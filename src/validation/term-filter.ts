@@ -15,7 +15,10 @@ export const termFilterOf = (schema: ArgumentSchema): TermFilter | undefined => 
 
 const asRecord = (value: unknown): Record<string, unknown> => value as Record<string, unknown>
 
-/** The shorter form when both mean the same: properties at their default go, and what is then only a list of terms becomes the list. */
+/**
+ * The shorter form when both mean the same: properties at their default go, and what is then only a list of terms becomes the
+ * list.
+ */
 export const shortestTermFilter = (value: unknown, filter: TermFilter): unknown => {
   if (Array.isArray(value)) return sortedSet(value)
   const shortened: Record<string, unknown> = {}

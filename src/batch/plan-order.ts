@@ -6,9 +6,9 @@ export type OrderFacts = ConflictFacts & { readonly parameters: readonly string[
 /**
  * How far an item reaches:
  * `read` changes nothing, `update` only its own item, `claim` something that the items of a collection share
- * (slugs, order, counts), `create` a new item of the collection, `everything` cannot be told.
+ * (slugs, order, counts, the next number), `everything` cannot be told.
  */
-type Reach = 'read' | 'update' | 'claim' | 'create' | 'everything'
+type Reach = 'read' | 'update' | 'claim' | 'everything'
 
 /** Parameters that change nothing but the item itself. Anything else may be unique, counted or ordered in its collection. */
 const ownParameters: ReadonlySet<string> = new Set([
@@ -64,7 +64,7 @@ const isPlainId = (itemId: string | undefined): boolean =>
   itemId !== undefined && /^[1-9]\d{0,18}$/.test(itemId)
 
 const reachOfWrite = (facts: OrderFacts): Reach => {
-  if (facts.kind === 'collection') return facts.method === 'POST' ? 'create' : 'everything'
+  if (facts.kind === 'collection') return facts.method === 'POST' ? 'claim' : 'everything'
   // Deleting a user hands the contents over to another one.
   if (facts.method === 'DELETE') return facts.collection === 'users' ? 'everything' : 'claim'
   return facts.parameters.every((name) => ownParameters.has(name)) ? 'update' : 'claim'
@@ -79,13 +79,12 @@ const reachOf = (facts: OrderFacts): Reach => {
 
 type Reaching = { readonly facts: OrderFacts; readonly reach: Reach }
 
-const isList = ({ facts }: Reaching): boolean => facts.kind === 'collection'
+/** A list, or a create: the new item may get the number that another one names, before or after. */
+const isOnWholeCollection = ({ facts }: Reaching): boolean => facts.kind === 'collection'
 
 /** Both in one collection and not the same item: does one see what the other does? */
 const meetInCollection = (earlier: Reaching, later: Reaching): boolean => {
-  // A new item may get the number that the other one names, before or after.
-  if (earlier.reach === 'create' || later.reach === 'create') return true
-  if (isList(earlier) || isList(later)) return true
+  if (isOnWholeCollection(earlier) || isOnWholeCollection(later)) return true
   const claims = [earlier, later].filter(({ reach }) => reach === 'claim').length
   return flatCollections.has(earlier.facts.collection) ? claims === 2 : claims > 0
 }

@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream'
-import { errors } from 'undici'
 
 /** Can this content be sent (again)? A stream only as long as nobody has read from it. */
 export const isReplayable = (content: unknown, sent: boolean): boolean => {
@@ -9,11 +8,8 @@ export const isReplayable = (content: unknown, sent: boolean): boolean => {
 }
 
 /**
- * Did the attempt fail because its content did, so that the client is at fault? When a connection breaks, undici
- * destroys the content with the connection's error: such an error names a system call or is one of undici's own.
+ * Did the attempt fail because its content did, so that the client is at fault? When the connection breaks instead,
+ * undici reports that before it destroys the content with the same error.
  */
 export const failedByContent = (content: unknown, error: Error): boolean =>
-  content instanceof Readable &&
-  content.errored === error &&
-  !('syscall' in error) &&
-  !(error instanceof errors.UndiciError)
+  content instanceof Readable && content.errored === error

@@ -193,6 +193,21 @@ test('an upload that breaks off is the fault of the client, and is not tried aga
   expect(upstream.snapshot()).toMatchObject({ inFlight: 0, targets: [{ state: 'healthy', outstanding: 0 }] })
 })
 
+test('an upload whose connection the upstream breaks is the fault of the upstream', async () => {
+  const origin = await startOrigin((_, wire) => wire.reset(), { answersEarly: true })
+  onTestFinished(() => origin.close())
+  const { upstream, events } = upstreamOf([origin.origin])
+  const content = new Readable({
+    read() {
+      setTimeout(() => this.push(Buffer.alloc(65_536)), 1)
+    },
+  })
+  await expect(upstream.forward(request({ method: 'POST', content }))).rejects.toMatchObject({
+    code: 'upstream_broken',
+  })
+  expect(events).toContainEqual(expect.objectContaining({ kind: 'attempt-finished', outcome: 'broken' }))
+})
+
 test('an answer that comes while the content is still going up reaches the caller', async () => {
   const origin = await originOf((_, wire) => wire.respond({ status: 413, content: 'too large' }), {
     answersEarly: true,

@@ -27,7 +27,7 @@ const packageRules = Object.entries(packageHomes).map(([name, home]) => ({
   name: `${name.replace(/[@/]/g, '')}-has-one-home`,
   severity: 'error',
   from: { path: '^src/', pathNot: home },
-  to: { path: `^node_modules/${name}/` },
+  to: { path: `(^|/)node_modules/${name}/` },
 }))
 
 module.exports = {

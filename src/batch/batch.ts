@@ -25,7 +25,7 @@ export type BatchOptions = {
 }
 
 /** The answer to a batch. */
-export type BatchAnswer = { readonly status: number; readonly content: Buffer }
+type BatchAnswer = { readonly status: number; readonly content: Buffer }
 
 /** The batch route of one service. */
 export type Batch = {

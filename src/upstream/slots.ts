@@ -1,5 +1,5 @@
 /** Why a request got no slot. */
-export type SlotRefusal = 'full' | 'timeout'
+type SlotRefusal = 'full' | 'timeout'
 
 type Waiter = {
   readonly flow: string

@@ -26,7 +26,7 @@ export type ForwardRequest = {
 }
 
 /** What a target looks like from here. */
-export type TargetSnapshot = {
+type TargetSnapshot = {
   readonly origin: string
   readonly state: 'healthy' | 'ejected' | 'trial' | 'probe-failed'
   readonly outstanding: number

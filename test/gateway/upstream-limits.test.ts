@@ -46,6 +46,15 @@ test('a full queue answers upstream_busy at once and says when to come back', as
   expect(events).toContainEqual(expect.objectContaining({ kind: 'slot-wait-finished', outcome: 'full' }))
 })
 
+test('a caller with many requests does not keep another one waiting', async () => {
+  const origin = await originOf(after(2))
+  const { upstream } = upstreamOf([origin.origin], { maxConcurrent: 2 })
+  const many = Array.from({ length: 50 }, () => upstream.forward(request({ target: '/many', flow: 'one' })))
+  await upstream.forward(request({ target: '/single', flow: 'other' }))
+  expect(origin.received.findIndex(({ target }) => target === '/single')).toBeLessThanOrEqual(4)
+  await Promise.all(many)
+})
+
 test('who waits too long in the queue is told, and the slot goes on', async () => {
   const origin = await originOf(after(80))
   const { upstream } = upstreamOf([origin.origin], { maxConcurrent: 1, queue: { max: 9, timeoutMs: 20 } })

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 
 /** One request as it came over the wire. */
-export type ReceivedRequest = {
+type ReceivedRequest = {
   readonly method: string
   readonly target: string
   /** Lower-case names; repeated lines joined with `, `. */
@@ -16,7 +16,7 @@ export type ReceivedRequest = {
 }
 
 /** The wire under one request, for answers that no well-behaved server gives. */
-export type Wire = {
+type Wire = {
   readonly socket: Socket
   /** Bytes as given: a string is latin1. */
   write(bytes: string | Buffer): void

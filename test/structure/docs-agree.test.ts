@@ -1,0 +1,66 @@
+import { readFile } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
+import { errorTable } from '../../src/errors.ts'
+import { buildPhases, type Rooms } from '../../src/pipeline/phases.ts'
+
+const text = (name: string): Promise<string> => readFile(new URL(`../../${name}`, import.meta.url), 'utf8')
+
+/** First cells of the rows of the table behind a header line. */
+const rows = (document: string, header: string): string[][] => {
+  const lines = document.slice(document.indexOf(header)).split('\n').slice(2)
+  const end = lines.findIndex((line) => !line.startsWith('|'))
+  return lines.slice(0, end).map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  )
+}
+
+describe('documents agree with the code', () => {
+  test('request-path.md lists the phases in their order, in the picture and in the table', async () => {
+    const document = await text('docs/request-path.md')
+    // Building a phase touches nothing of its rooms.
+    const rooms = new Proxy({}, { get: () => ({}) }) as Rooms
+    const names = buildPhases(rooms).map(({ name }) => name)
+    expect(names).toHaveLength(10)
+    expect(rows(document, '| phase |').map(([first]) => first)).toEqual(names.map((name) => `\`${name}\``))
+    expect(document).toContain(names.join(' ─ '))
+  })
+
+  test('errors.md has a row for every error, and no other', async () => {
+    const document = await text('docs/errors.md')
+    const expected = Object.entries(errorTable).map(([code, facts]) => [
+      `\`${code}\``,
+      String(facts.status),
+      facts.fault,
+      facts.retryable ? 'yes' : 'no',
+      `\`${'siteCode' in facts ? facts.siteCode : `trellis_${code}`}\``,
+    ])
+    expect(rows(document, '| code |')).toEqual(expected)
+  })
+
+  test.each([
+    'README.md',
+    'CONTRIBUTING.md',
+    'docs/request-path.md',
+    'docs/errors.md',
+    'docs/caching.md',
+    'docs/names.md',
+    'docs/batch.md',
+    'docs/configuration.md',
+    'docs/metrics.md',
+    'docs/canonical-requests.md',
+  ])('every file that %s links to is there', async (name) => {
+    const document = await text(name)
+    const links = [...document.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target]) => target as string)
+    const local = links.filter((target) => !/^[a-z]+:/.test(target))
+    const base = new URL(`../../${name}`, import.meta.url)
+    const missing: string[] = []
+    for (const target of local)
+      await readFile(new URL(target, base)).catch(
+        (error: { code?: string }) => error.code === 'EISDIR' || missing.push(target),
+      )
+    expect(missing).toEqual([])
+  })
+})

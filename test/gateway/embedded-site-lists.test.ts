@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EmbeddedUpstream } from '../../src/demo/embedded-server.ts'
-import { admin, ask, startSite } from '../unit/demo/wired-upstreams.ts'
+import { admin, ask, reader, startSite } from '../unit/demo/wired-upstreams.ts'
 
 let site: EmbeddedUpstream & { readonly rest: string }
 beforeAll(async () => {
@@ -81,6 +81,9 @@ test.each<[what: string, query: string, ids: number[]]>([
   ['before', 'before=2025-01-04T09:00:00', [2, 1]],
   ['search in titles', 'search=number+44', [44]],
   ['search passes by what a password protects', 'search=number+57', []],
+  ['search for a phrase', 'search=%22number+12%22', [12]],
+  ['search in one column', 'search=body+of+post+12&search_columns=post_title', []],
+  ['include wins over exclude', 'include=9&exclude=9', [9]],
   ['categories', 'categories=2&per_page=2', [54, 48]],
   ['any of two categories', 'categories=2,3&per_page=3', [55, 54, 49]],
   ['all of two categories', 'categories[terms]=2,3&categories[operator]=AND', []],
@@ -92,10 +95,28 @@ test.each<[what: string, query: string, ids: number[]]>([
   ['categories_exclude', 'categories_exclude=2,3,4,5,6&per_page=2', [53, 47]],
   ['tags and categories together', 'tags=9&categories=3&per_page=100', [37, 31, 7, 1]],
   ['tags or categories', 'tags=9&categories=3&tax_relation=OR&per_page=3', [57, 55, 51]],
+  ['a category, or not a tag', 'categories=3&tags_exclude=9&tax_relation=OR&per_page=4', [56, 55, 54, 53]],
   ['sticky', 'sticky=true', [10]],
   ['all pages of the list', 'per_page=100', range(57, 1)],
 ])('posts: %s', async (_what, query, ids) => {
   expect((await list(`posts?${query}`)).ids).toEqual(ids)
+})
+
+test('what a password protects is found by those who are signed in', async () => {
+  expect((await list('posts?search=number+57', reader)).ids).toEqual([57])
+})
+
+test('the title of a private post says so', async () => {
+  const { body } = await list('posts?status=private&context=edit', admin)
+  expect(body[0].title).toEqual({ raw: 'Post number 59', rendered: 'Private: Post number 59' })
+})
+
+test.each([
+  ['relevance', 'rest_no_search_term_defined'],
+  ['include', 'rest_orderby_include_missing_include'],
+])('an order by %s needs what it orders by', async (orderby, code) => {
+  const { status, body } = await list(`posts?orderby=${orderby}`)
+  expect([status, body.code]).toEqual([400, code])
 })
 
 test.each<[what: string, path: string, total: number]>([

@@ -52,7 +52,8 @@ const content = (entry: Entry, view: View): Record<string, unknown> => {
 }
 
 const title = (entry: Entry, view: View): unknown => {
-  if (entry.type !== 'wp_block') return rendered(entry.title, entry.title, view)
+  const html = entry.status === 'private' ? `Private: ${entry.title}` : entry.title
+  if (entry.type !== 'wp_block') return rendered(entry.title, html, view)
   // Blocks have no rendered title, so that nothing is left of it when they are embedded: an empty PHP array.
   return view.context === 'embed' ? [] : { raw: entry.title }
 }

@@ -53,7 +53,8 @@ const permitRead = (call: Call, spec: CollectionSpec, entry: Entry): void => {
     throw denied(caller, 'rest_forbidden_context', 'Sorry, you are not allowed to edit this post.')
   }
   const password = text(call.args, 'password')
-  if (password !== undefined && password !== '' && entry.password !== '' && password !== entry.password) {
+  // A password for an item that has none is wrong as well.
+  if (password !== undefined && password !== '' && password !== entry.password) {
     throw new SiteFault(403, 'rest_post_incorrect_password', 'Incorrect post password.')
   }
   if (mayRead(caller, spec, entry)) return

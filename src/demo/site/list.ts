@@ -1,6 +1,7 @@
 import type { Call, Values } from './call.ts'
 import type { CollectionSpec } from './collections.ts'
 import type { Entry, Term } from './entry.ts'
+import { SiteFault } from './site-fault.ts'
 import { flag, instant, integer, integers, text, texts } from './values.ts'
 
 type Keep = (entry: Entry) => boolean
@@ -21,12 +22,17 @@ const idFilters: readonly [string, (entry: Entry) => number][] = [
   ['parent', (entry) => entry.parent],
 ]
 
+/** Identifiers asked for win over those left out: a list of the former ignores the latter. */
+const excludedNames = (args: Values): readonly (readonly [string, (entry: Entry) => number])[] =>
+  idFilters
+    .filter(([name]) => name !== 'include' || integers(args, 'include').length === 0)
+    .map(([name, of]) => [name === 'include' ? 'exclude' : `${name}_exclude`, of] as const)
+
 const byIds = (args: Values): Keep[] => [
   ...idFilters
     .filter(([name]) => integers(args, name).length > 0)
     .map(([name, of]) => members(integers(args, name), of)),
-  ...idFilters
-    .map(([name, of]) => [name === 'include' ? 'exclude' : `${name}_exclude`, of] as const)
+  ...excludedNames(args)
     .filter(([name]) => integers(args, name).length > 0)
     .map(([name, of]) => none(members(integers(args, name), of))),
 ]
@@ -44,25 +50,30 @@ const byDates = (args: Values): Keep[] => {
   })
 }
 
-const bySearch = (args: Values): Keep[] => {
-  const search = text(args, 'search')
-  if (search === undefined || search === '') return []
-  const words = search
+/** Words, or what stands between quotation marks as one. */
+const searchTerms = (search: string): readonly string[] =>
+  search
     .toLowerCase()
-    .split(/\s/)
-    .filter((word) => word !== '')
+    .split('"')
+    .flatMap((part, index) => (index % 2 === 1 ? [part] : part.split(/\s/)))
+    .filter((term) => term !== '')
+
+const bySearch = (call: Call): Keep[] => {
+  const { args, caller } = call
+  const terms = searchTerms(text(args, 'search') ?? '')
+  if (terms.length === 0) return []
   const columns = texts(args, 'search_columns')
   const searched = (name: string): boolean => columns.length === 0 || columns.includes(name)
   return [
     (entry) => {
-      if (entry.password !== '') return false
+      if (entry.password !== '' && caller.role === 'anonymous') return false
       const all = [
         searched('post_title') ? entry.title : '',
         searched('post_content') ? entry.content : '',
         searched('post_excerpt') ? entry.excerpt : '',
       ]
       const haystack = all.join('\n').toLowerCase()
-      return words.every((word) => haystack.includes(word))
+      return terms.every((term) => haystack.includes(term))
     },
   ]
 }
@@ -106,18 +117,15 @@ const termKeep = (call: Call, taxonomy: string, value: unknown): Keep | undefine
 }
 
 const byTerms = (call: Call, spec: CollectionSpec): Keep[] => {
-  const included: Keep[] = []
-  const excluded: Keep[] = []
+  const keeps: Keep[] = []
   for (const [name, taxonomy] of Object.entries(spec.taxonomies)) {
     const keep = termKeep(call, taxonomy, call.args[name])
-    if (keep !== undefined) included.push(keep)
+    if (keep !== undefined) keeps.push(keep)
     const drop = termKeep(call, taxonomy, call.args[`${name}_exclude`])
-    if (drop !== undefined) excluded.push(none(drop))
+    if (drop !== undefined) keeps.push(none(drop))
   }
-  const anyTaxonomy = text(call.args, 'tax_relation') === 'OR' && included.length > 1
-  return anyTaxonomy
-    ? [(entry) => included.some((keep) => keep(entry)), ...excluded]
-    : [...included, ...excluded]
+  const anyOfThem = text(call.args, 'tax_relation') === 'OR' && keeps.length > 1
+  return anyOfThem ? [(entry) => keeps.some((keep) => keep(entry))] : keeps
 }
 
 const byValues = (args: Values): Keep[] => {
@@ -155,14 +163,28 @@ const ranks = (args: Values): Readonly<Record<string, Rank>> => ({
 
 const compare = (a: number | string, b: number | string): number => (a < b ? -1 : a > b ? 1 : 0)
 
+/** Orders that mean nothing without another argument. */
+const checkOrder = (args: Values): void => {
+  const orderby = text(args, 'orderby')
+  if (orderby === 'relevance' && !text(args, 'search')) {
+    const message = 'You need to define a search term to order by relevance.'
+    throw new SiteFault(400, 'rest_no_search_term_defined', message)
+  }
+  if (orderby === 'include' && integers(args, 'include').length === 0) {
+    const message = 'You need to define an include parameter to order by include.'
+    throw new SiteFault(400, 'rest_orderby_include_missing_include', message)
+  }
+}
+
 /** The entries of a collection that a call asks for, in the order it asks for. */
 export const listEntries = (call: Call, spec: CollectionSpec): readonly Entry[] => {
   const { args } = call
+  checkOrder(args)
   const keeps = [
     byStatus(args, spec),
     ...byIds(args),
     ...byDates(args),
-    ...bySearch(args),
+    ...bySearch(call),
     ...byTerms(call, spec),
     ...byValues(args),
   ]

@@ -134,6 +134,14 @@ export const commentsResource: Resource = {
     if (id !== undefined && !call.site.store.comments.has(id)) {
       throw new SiteFault(404, 'rest_comment_invalid_id', 'Invalid comment ID.')
     }
+    const hidden = integers(call.args, 'post').some((post) => call.site.store.get(post)?.status !== 'publish')
+    if (hidden && call.caller.role !== 'admin') {
+      throw denied(
+        call.caller,
+        'rest_cannot_read_post',
+        'Sorry, you are not allowed to read the post for this comment.',
+      )
+    }
   },
   run: (call) => {
     const one = call.site.store.comments.get(integer(call.path, 'id') ?? 0)

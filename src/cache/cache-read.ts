@@ -1,5 +1,6 @@
 import { type RequestFields, requestField } from '../http/fields.ts'
 import type { GatewayResponse } from '../http/message.ts'
+import { targetKeyOf } from './cache-key.ts'
 import type { CachePolicy } from './policy.ts'
 
 /** A GET or HEAD that is to be answered through the cache. */
@@ -13,8 +14,13 @@ export type CacheRead = {
   readonly method: 'GET' | 'HEAD'
   /** As the client sent them: for Vary, request directives, preconditions and ranges. */
   readonly fields: RequestFields
+  /**
+   * What `forward` sends in place of the client's fields, or undefined for what it withholds: an answer cannot have
+   * been selected by what the upstream never saw, so that Vary on it makes no variants.
+   */
+  readonly settled?: RequestFields
   readonly policy: CachePolicy
-  /** Tags of a complete response; asked once, when it is about to be kept. Must not throw. */
+  /** Tags of a complete response that is about to be kept, or of an empty one: what the request alone tells. Must not throw. */
   readonly tags: (response: GatewayResponse & { readonly content: Buffer }) => readonly string[]
   readonly signal: AbortSignal
 }
@@ -39,3 +45,11 @@ export const rangeFields = (read: CacheRead): Record<string, string> => {
 /** In the public part the answer to a credential may turn out to be its owner's alone (RFC 9111 §3.5). */
 export const carriesOwnCredential = (read: CacheRead): boolean =>
   read.partition === 'public' && read.fields['authorization'] !== undefined
+
+const nothingYet = { kind: 'response', status: 200, fields: [], content: Buffer.alloc(0) } as const
+
+/** Tags that an answer to this read will have, as far as the request tells. */
+export const expectedTags = (read: CacheRead): readonly string[] => [
+  targetKeyOf(read.key),
+  ...read.tags(nothingYet),
+]

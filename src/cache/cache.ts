@@ -2,7 +2,13 @@ import type { Clock } from '../clock.ts'
 import { varyKey } from '../http/vary.ts'
 import { currentAgeMs, type Moment } from './age.ts'
 import { createAnswers } from './answers.ts'
-import { type CacheRead, carriesOwnCredential, type Forward, rangeFields } from './cache-read.ts'
+import {
+  type CacheRead,
+  carriesOwnCredential,
+  expectedTags,
+  type Forward,
+  rangeFields,
+} from './cache-read.ts'
 import { discard } from './discard.ts'
 import type { CacheEvent } from './events.ts'
 import { createFetch, isServerError, overtaken } from './fetch.ts'
@@ -92,12 +98,12 @@ export const createCache = (options: CacheOptions): Cache => {
   const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
 
   const reuseFor = (read: CacheRead, at: Moment): Reuse =>
-    decideReuse(store.variants(read.key), read.fields, read.policy.profile, at)
+    decideReuse(store.variants(read.key), read, read.policy.profile, at)
 
   /** Which of the key's forwards a reader may share: told apart by selecting fields as soon as they are known. */
   const variantOf = (read: CacheRead): string => {
     const newest = store.peek(read.key).at(-1)
-    return newest === undefined ? '' : varyKey(newest.varyNames, read.fields)
+    return newest === undefined ? '' : varyKey(newest.varyNames, read)
   }
 
   const begin = (
@@ -139,7 +145,7 @@ export const createCache = (options: CacheOptions): Cache => {
   const forWaiter = (stored: StoredResponse, wait: Wait): Verdict => {
     const { read, flight, need } = wait
     const at = moment()
-    if (varyKey(stored.varyNames, read.fields) !== stored.varyKey) return again(false)
+    if (varyKey(stored.varyNames, read) !== stored.varyKey) return again(false)
     if (wait.since !== flight.began && overtaken(log, stored, flight.began)) return again(false)
     const fresh = stored.lifetimeMs > currentAgeMs(stored.initialAgeMs, stored.received, at)
     if (!fresh || stored.validateAlways) return again(true)
@@ -151,7 +157,7 @@ export const createCache = (options: CacheOptions): Cache => {
     const { read, need, leads } = wait
     const stale = onError(read, need, 'server-error')
     if (stale !== undefined) return answered(stale)
-    const mine = leads || varyKey(stored.varyNames, read.fields) === stored.varyKey
+    const mine = leads || varyKey(stored.varyNames, read) === stored.varyKey
     return mine ? answered(answers.serverError(stored, read, need.reason, !leads, moment())) : again(true)
   }
 
@@ -194,10 +200,21 @@ export const createCache = (options: CacheOptions): Cache => {
     carriesOwnCredential(read) ||
     passes.has(read.key, clock.monotonic())
 
+  /**
+   * Not when something was written since it began that, as far as the request tells, it holds. What only its answer
+   * can tell is looked at when it is there.
+   */
+  const mayJoin = (flight: Flight, read: CacheRead): boolean =>
+    flight.began === log.sequence || !log.touchedSince(expectedTags(read), flight.began)
+
   const join = (read: CacheRead, forward: Forward, need: Need, alone: boolean): Wait => {
     const since = log.sequence
     const running = alone ? undefined : flights.find(read.key, variantOf(read))
-    if (running !== undefined) return { read, need, since, flight: running, leads: false }
+    if (running !== undefined && mayJoin(running, read)) {
+      return { read, need, since, flight: running, leads: false }
+    }
+    // The one that begins now takes its place.
+    if (running !== undefined) flights.cut(read.key)
     const flight = begin(read, forward, need, alone ? 'alone' : 'shared')
     return { read, need, since, flight, leads: true }
   }

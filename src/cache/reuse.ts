@@ -1,6 +1,6 @@
 import { type Directives, deltaSeconds, parseCacheControl } from '../http/cache-control.ts'
 import { type RequestFields, requestField } from '../http/fields.ts'
-import { varyKey } from '../http/vary.ts'
+import { type SelectingFields, varyKey } from '../http/vary.ts'
 import { currentAgeMs, type Moment } from './age.ts'
 import type { ForwardReason } from './cache-status.ts'
 import type { CacheProfile } from './policy.ts'
@@ -18,11 +18,11 @@ export type Reuse =
 /** The stored response whose selecting fields the request matches; the newest one if several do. */
 export const selectVariant = (
   variants: readonly StoredResponse[],
-  fields: RequestFields,
+  selecting: SelectingFields,
 ): StoredResponse | undefined => {
   let selected: StoredResponse | undefined
   for (const stored of variants) {
-    const matches = stored.varyNames.length === 0 || varyKey(stored.varyNames, fields) === stored.varyKey
+    const matches = stored.varyNames.length === 0 || varyKey(stored.varyNames, selecting) === stored.varyKey
     if (matches && (selected === undefined || stored.order > selected.order)) selected = stored
   }
   return selected
@@ -95,12 +95,12 @@ const decideStored = (stored: StoredResponse, ageMs: number, wishes: Wishes): Re
 /** Reuse without asking, reuse while asking, or ask: from the stored variants, the request and one reading of the clock. */
 export const decideReuse = (
   variants: readonly StoredResponse[],
-  fields: RequestFields,
+  selecting: SelectingFields,
   profile: CacheProfile,
   at: Moment,
 ): Reuse => {
-  const wishes = wishesOf(fields, profile)
-  const stored = selectVariant(variants, fields)
+  const wishes = wishesOf(selecting.fields, profile)
+  const stored = selectVariant(variants, selecting)
   if (stored === undefined)
     return fetchAnew(wishes, variants.length === 0 ? 'uri-miss' : 'vary-miss', undefined)
   return decideStored(stored, currentAgeMs(stored.initialAgeMs, stored.received, at), wishes)

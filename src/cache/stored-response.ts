@@ -1,9 +1,9 @@
 import { formatHttpDate } from '../http/dates.ts'
 import { contentEntityTag } from '../http/entity-tags.ts'
-import { type FieldLines, fieldValue, type RequestFields, withoutFields } from '../http/fields.ts'
+import { type FieldLines, fieldValue, withoutFields } from '../http/fields.ts'
 import { endToEndFields } from '../http/hop-by-hop.ts'
 import type { ResponseHead } from '../http/message.ts'
-import { parseVary, varyKey } from '../http/vary.ts'
+import { parseVary, type SelectingFields, varyKey } from '../http/vary.ts'
 import { correctedInitialAgeMs, type ExchangeTimes, type Moment } from './age.ts'
 import { freshnessLifetime } from './freshness.ts'
 import type { CachePolicy } from './policy.ts'
@@ -39,7 +39,7 @@ export type StoredParts = {
   readonly key: string
   readonly head: ResponseHead
   readonly content: Buffer
-  readonly requestFields: RequestFields
+  readonly selecting: SelectingFields
   readonly times: ExchangeTimes
   readonly policy: CachePolicy
   readonly upstreamTag: string | undefined
@@ -130,7 +130,7 @@ export const makeStored = (parts: StoredParts): StoredResponse => {
     fields,
     content,
     varyNames,
-    varyKey: varyKey(varyNames, parts.requestFields),
+    varyKey: varyKey(varyNames, parts.selecting),
     received: times.received,
     ...reuseTerms(head, control, policy, times),
     upstreamTag: parts.upstreamTag,

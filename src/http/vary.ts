@@ -44,14 +44,28 @@ const normalValue = (name: string, value: string): string => {
     .join(',')
 }
 
+/** What a response can have been selected by: the client's fields, unless the gateway sends another value, or none. */
+export type SelectingFields = {
+  readonly fields: RequestFields
+  /** What the gateway sends in place of the client's field; undefined for one that it withholds. */
+  readonly settled?: RequestFields
+}
+
+const nothingSettled: RequestFields = {}
+
+/** Names come from upstreams: `Vary: constructor` must not find what every object has. */
+const ownField = (fields: RequestFields, name: string): string | undefined =>
+  Object.hasOwn(fields, name) ? requestField(fields, name) : undefined
+
 /**
  * The secondary key of a request under the given field names. Injective: lengths go before values,
  * and a missing field differs from an empty one.
  */
-export const varyKey = (names: readonly string[], fields: RequestFields): string => {
+export const varyKey = (names: readonly string[], selecting: SelectingFields): string => {
+  const settled = selecting.settled ?? nothingSettled
   let key = ''
   for (const name of names) {
-    const value = requestField(fields, name)
+    const value = ownField(Object.hasOwn(settled, name) ? settled : selecting.fields, name)
     if (value === undefined) key += '-;'
     else {
       const normal = normalValue(name, value)

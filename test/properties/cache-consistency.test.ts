@@ -46,7 +46,13 @@ const policy = safePolicy({ ttlMs: 1000, staleWhileRevalidateMs: 1000, staleIfEr
 const readOne = async (cache: Cache, upstream: Upstream, floor: number, step: Step): Promise<void> => {
   const { resource, etag } = step
   const reader = new AbortController()
-  const read = readOf({ target: `/${resource}`, tags: [tagOf(resource)], policy, signal: reader.signal })
+  // One resource is known from the request, the other only from its answer.
+  const read = readOf({
+    target: `/${resource}`,
+    tags: ({ content }) => (resource === 0 || content.length > 0 ? [tagOf(resource)] : []),
+    policy,
+    signal: reader.signal,
+  })
   const answer = Promise.resolve(
     cache.answer(read, async ({ fields }) => {
       const version = await upstream.read(resource)

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { CacheRead } from '../../../src/cache/cache-read.ts'
 import { createHeldTags } from '../../../src/cache/held-tags.ts'
 import {
   harness,
@@ -36,17 +37,33 @@ test('an answer asked for before an invalidation is not kept, though it arrives 
   expect(cache.stats().entries).toBe(0)
 })
 
-test('a reader who comes after an invalidation does not get what was asked for before it', async () => {
+test('a reader who comes after an invalidation does not even wait for what was asked for before it', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const before = cache.answer(readOf({ tags }), forward)
   cache.invalidate(tags)
-  const after = cache.answer(readOf({ tags }), forward)
-  calls[0]?.answer(response('old'))
-  await settle()
+  const after = [cache.answer(readOf({ tags }), forward), cache.answer(readOf({ tags }), forward)]
+  expect(calls).toHaveLength(2)
   calls[1]?.answer(response('new'))
+  expect(await Promise.all((await Promise.all(after)).map(textOf))).toEqual(['new', 'new'])
+  calls[0]?.answer(response('old'))
   expect(await textOf(await before)).toBe('old')
-  expect(await textOf(await after)).toBe('new')
+  expect(await textOf(await cache.answer(readOf({ tags }), forward))).toBe('new')
+})
+
+test('where only the answer tells that it was overtaken, the reader who waited goes again', async () => {
+  const { cache } = harness()
+  const { forward, calls } = scriptedForward()
+  const onlyInContent: CacheRead['tags'] = ({ content }) => (content.includes('embedded') ? tags : [])
+  const before = cache.answer(readOf({ tags: onlyInContent }), forward)
+  cache.invalidate(tags)
+  const after = cache.answer(readOf({ tags: onlyInContent }), forward)
+  expect(calls).toHaveLength(1)
+  calls[0]?.answer(response('old embedded'))
+  await settle()
+  calls[1]?.answer(response('new embedded'))
+  expect(await textOf(await before)).toBe('old embedded')
+  expect(await textOf(await after)).toBe('new embedded')
 })
 
 test('where the content is known, the reader who comes after does not even wait for it', async () => {

@@ -13,7 +13,7 @@ test.each([
   expect(parseVary(fields)).toEqual(expected)
 })
 
-const key = (fields: Record<string, string>) => varyKey(['accept-language', 'foo'], fields)
+const key = (fields: Record<string, string>) => varyKey(['accept-language', 'foo'], { fields })
 
 test.each([
   ['the same', { foo: '1' }, { foo: '1' }, true],
@@ -36,6 +36,17 @@ test.each([
 })
 
 test('where a comma is text, space counts', () => {
-  const agent = (text: string) => varyKey(['user-agent'], { 'user-agent': text })
+  const agent = (text: string) => varyKey(['user-agent'], { fields: { 'user-agent': text } })
   expect(agent('a (b, c)')).not.toBe(agent('a (b,c)'))
+})
+
+test('what the gateway sends itself, or withholds, selects in place of what the client sent', () => {
+  const settled = { 'accept-encoding': 'identity', cookie: undefined }
+  const of = (fields: Record<string, string>) => varyKey(['accept-encoding', 'cookie'], { fields, settled })
+  expect(of({ 'accept-encoding': 'br', cookie: 'a=1' })).toBe(of({}))
+})
+
+test('names that every object has select nothing', () => {
+  const names = ['constructor', '__proto__', 'tostring']
+  expect(varyKey(names, { fields: {} })).toBe('-;-;-;')
 })

@@ -1,6 +1,6 @@
 /**
- * What PHP would hold after decoding a query, a form or JSON. The upstream decides by these shapes, so the gateway has to see the same ones:
- * a PHP array is list and dictionary at once, and `a[1]=x` and `["y","x"]` are the same kind of thing to it.
+ * What PHP would hold after decoding a query, a form or JSON. The upstream decides by these shapes, so the gateway has
+ * to see the same ones: a PHP array is list and dictionary at once, and `a[1]=x` and `["y","x"]` are the same kind of thing to it.
  */
 export class PhpArray extends Map<string, PhpValue> {
   /** Index that the next `a[]=` gets. */

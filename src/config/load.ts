@@ -67,7 +67,7 @@ export const checkConfig = async (text: string, env: Environment): Promise<Confi
   const ofShape = parsed.success ? [] : shapeFaults(parsed.error.issues, secrets.value)
   // What was a fault before it was read as a value is told once, by its cause.
   const single = [...early, ...ofShape.filter((fault) => !isUnder(fault, early))]
-  const shape = parsed.success && early.length === 0 ? parsed.data : withoutFaults(secrets.value, single)
+  const shape = parsed.success ? parsed.data : withoutFaults(secrets.value, single)
   const config = shape === undefined ? undefined : resolveConfig(shape)
   const across = shape === undefined || config === undefined ? [] : crossChecks(config, shape.services)
   const faults = [...single, ...across.filter((fault) => !isUnder(fault, single))]

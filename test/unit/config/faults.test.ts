@@ -38,6 +38,32 @@ describe('every fault of a file is told at once, where it stands', () => {
     ])
   })
 
+  test('a fault is told once, not again by a check across values', async () => {
+    const text = 'listen: { port: 9090 }\nadmin: { port: nine }'
+    expect(await faultsOf(text)).toEqual([
+      '2:16 admin.port: expected a whole number from 0 to 65535, found a text',
+    ])
+  })
+
+  test('a service that lacks something does not hide faults across the others', async () => {
+    const text = [
+      'services:',
+      '  a: { contract: open, upstream: { targets: ["http://a.test"] } }',
+      '  b: { contract: plants, mount: /b }',
+      '  c: { contract: plants, mount: /b }',
+    ].join('\n')
+    expect(await faultsOf(text)).toEqual([
+      '2:3 services.a.mount: is required: expected a path',
+      '4:33 services.c.mount: /b is already the mount of b: give each service its own path',
+    ])
+  })
+
+  test('a variable that is not set does not hide faults across values', async () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference as the file spells it
+    const text = "admin: { token: '${NONE}' }\nlisten: { port: 9090 }"
+    expect(await faultsOf(text)).toHaveLength(2)
+  })
+
   test('broken YAML is told with its place, and nothing is guessed from the rest', async () => {
     const faults = await faultsOf('listen: { port: 80\nadmin: [')
     expect(faults.length).toBeGreaterThan(0)

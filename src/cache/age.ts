@@ -7,7 +7,7 @@ import type { ResponseHead } from '../http/message.ts'
 export type Moment = { readonly now: number; readonly monotonic: number }
 
 /** The first member counts, and an Age that is no integer is ignored (RFC 9111 §5.1). Milliseconds. */
-export const ageValueMs = (head: ResponseHead): number => {
+const ageValueMs = (head: ResponseHead): number => {
   const first = fieldValues(head.fields, 'age')[0]?.split(',', 1)[0]?.trim()
   return (nonNegativeInteger(first) ?? 0) * 1000
 }

@@ -17,7 +17,7 @@ export type Flight = {
 }
 
 /** What is needed to begin one. */
-export type Takeoff = {
+type Takeoff = {
   readonly key: string
   readonly variant: string
   readonly began: number

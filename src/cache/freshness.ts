@@ -6,7 +6,7 @@ import type { ResponseControl } from './response-control.ts'
 import { isHeuristicallyCacheable } from './statuses.ts'
 
 /** Where a freshness lifetime comes from. */
-export type FreshnessSource = 'override' | 'upstream' | 'rule' | 'heuristic' | 'none'
+type FreshnessSource = 'override' | 'upstream' | 'rule' | 'heuristic' | 'none'
 
 export type Freshness = { readonly lifetimeMs: number; readonly source: FreshnessSource }
 

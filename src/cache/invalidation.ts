@@ -9,7 +9,7 @@ import type { StoredResponse } from './stored-response.ts'
 import type { TagLog } from './tag-log.ts'
 
 /** What an operator wants gone. */
-export type PurgeSelector =
+type PurgeSelector =
   /** All variants of one target, in all partitions. */
   | { readonly kind: 'target'; readonly service: string; readonly target: string }
   | { readonly kind: 'tag'; readonly tag: string }

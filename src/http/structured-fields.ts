@@ -2,7 +2,7 @@
  * Structured field values (RFC 9651), as far as the gateway reads them: dictionaries (targeted cache fields, RFC 9213)
  * and lists (Cache-Groups, RFC 9875). Anything that does not parse as a whole counts as absent.
  */
-export type BareItem =
+type BareItem =
   | { readonly type: 'integer' | 'decimal' | 'date'; readonly value: number }
   | { readonly type: 'string' | 'token' | 'binary' | 'display'; readonly value: string }
   | { readonly type: 'boolean'; readonly value: boolean }

@@ -1,4 +1,5 @@
 import type { Admission, BatchItem, ItemAnswer } from '../batch/item.ts'
+import type { Row } from '../contracts/row.ts'
 import { type ErrorCode, type ErrorFacts, errorTable } from '../errors.ts'
 import type { Answer, GatewayResponse, Outcome } from '../http/message.ts'
 import type { Received } from '../pipeline/exchange.ts'
@@ -11,7 +12,7 @@ const inherited: readonly string[] = ['authorization', 'cookie', 'x-wp-nonce', '
 /** An item's answer is held until the batch is complete; twenty-five of these are the most a batch can hold. */
 const mostItemBytes = 8 * 1024 * 1024
 
-const refused = (status: number, code: string, message: string): Admission => ({
+const refused = (status: number, code: string, message: string): Extract<Admission, { kind: 'refused' }> => ({
   kind: 'refused',
   status,
   body: { code, message, data: { status } },
@@ -22,18 +23,23 @@ const refusedBy = (code: ErrorCode): Admission => {
   return refused(status, siteCode ?? `trellis_${code}`, message)
 }
 
-const notAllowed = refused(
-  400,
-  'rest_batch_not_allowed',
-  'The requested route does not support batch requests.',
-)
+/** WordPress shows what the caller may do with the resource; who that is only it knows, so a credential is taken for a good one. */
+const allowField = (row: Row, hasCredential: boolean): readonly string[] => {
+  const methods = row.endpoints.flatMap((endpoint) => endpoint.methods)
+  const allowed = hasCredential ? methods : methods.filter((method) => method === 'GET')
+  return allowed.length === 0 ? [] : ['Allow', allowed.join(', ')]
+}
 
 /** Whether an item may run: as WordPress decides it, before anything of the batch has run. */
-export const admitItem = (service: Service, item: BatchItem): Admission => {
+export const admitItem = (service: Service, item: BatchItem, hasCredential: boolean): Admission => {
   const finding = service.find(item.method, item.path)
   if (finding.kind === 'refused') return refusedBy('ambiguous_request')
   if (finding.kind !== 'found') return refusedBy('no_route')
-  if (finding.endpoint.allowBatch !== true) return notAllowed
+  const fields = allowField(finding.row, hasCredential)
+  if (finding.endpoint.allowBatch !== true) {
+    const message = 'The requested route does not support batch requests.'
+    return { ...refused(400, 'rest_batch_not_allowed', message), fields }
+  }
   const validation = service.validator.validate({
     method: item.method,
     row: finding.row,
@@ -44,7 +50,7 @@ export const admitItem = (service: Service, item: BatchItem): Admission => {
     content: item.content,
   })
   if (validation.kind === 'invalid') {
-    return { kind: 'refused', status: validation.status, body: validation.body }
+    return { kind: 'refused', status: validation.status, body: validation.body, fields }
   }
   const { row, pathParameters } = finding
   return {

@@ -5,9 +5,10 @@ import type { SiteConfig } from '../config/config.ts'
 import type { Discovery } from '../discovery/discovery.ts'
 import type { DiscoveryDocument } from '../discovery/discovery-answer.ts'
 import { GatewayError } from '../errors.ts'
+import { requestField } from '../http/fields.ts'
 import type { Answer, GatewayResponse } from '../http/message.ts'
 import type { Received } from '../pipeline/exchange.ts'
-import type { LocalAnswers, Service } from '../pipeline/service.ts'
+import type { LocalAnswers, LocalRequest, Service } from '../pipeline/service.ts'
 import { admitItem, runItem } from './batch-items.ts'
 
 const asResponse = ({ fields, content }: DiscoveryDocument): GatewayResponse => ({
@@ -30,6 +31,10 @@ const askedOptions = async (ask: () => Answer, fallback: DiscoveryDocument): Pro
   }
   return asResponse(fallback)
 }
+
+const isJson = (exchange: LocalRequest): exchange is LocalRequest & { readonly content: Buffer } =>
+  Buffer.isBuffer(exchange.content) &&
+  !(requestField(exchange.request.fields, 'content-type') ?? '').toLowerCase().includes('urlencoded')
 
 export type SiteAnswersOptions = {
   readonly config: SiteConfig
@@ -82,10 +87,12 @@ export const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
         deadlineMs: config.batch.deadlineMs,
         clock: options.clock,
         report: options.report,
-        admit: (item) => admitItem(service, item),
+        admit: (item) => admitItem(service, item, exchange.request.fields['authorization'] !== undefined),
         dispatch: (item, signal) => runItem(options.run, exchange, item, signal),
       })
-      const { status, content } = await batch.run(exchange.arguments, exchange.request.signal)
+      // Integers beyond 2^53 survive in the text that the items are cut out of; a form has none.
+      const text = isJson(exchange) ? exchange.content.toString() : undefined
+      const { status, content } = await batch.run(exchange.arguments, exchange.request.signal, text)
       return {
         kind: 'response',
         status,

@@ -31,7 +31,7 @@ const contentTypes: Readonly<Record<Contract, string>> = {
 }
 
 /** A JSON answer that the gateway makes itself, complete with its framing. */
-export const jsonAnswer = (
+const jsonAnswer = (
   status: number,
   contentType: string,
   body: unknown,

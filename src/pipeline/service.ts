@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { CachePolicy } from '../cache/policy.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
 import type { Row } from '../contracts/row.ts'
@@ -52,6 +53,7 @@ export type LocalRequest = {
   readonly request: GatewayRequest
   readonly query: string
   readonly arguments: Readonly<Record<string, unknown>>
+  readonly content: Buffer | Readable | undefined
 }
 
 /** Answers that need no upstream, or several requests to it. */

@@ -9,6 +9,7 @@ import {
   type Forward,
   rangeFields,
 } from './cache-read.ts'
+import { type CacheEntry, type EntryOrder, listEntries } from './entries.ts'
 import type { CacheEvent } from './events.ts'
 import { createFetch } from './fetch.ts'
 import { createFlights, type Flight } from './flights.ts'
@@ -47,6 +48,8 @@ export type Cache = {
   invalidateTargets(service: string, targets: readonly string[]): number
   /** Returns the number of stored responses concerned. */
   purge(purge: Purge): number
+  /** Largest or oldest first; for the admin side. */
+  entries(order: EntryOrder, limit: number): readonly CacheEntry[]
   stats(): { readonly entries: number; readonly bytes: number; readonly tags: number }
   close(): void
 }
@@ -169,6 +172,7 @@ export const createCache = (options: CacheOptions): Cache => {
       }
     },
     ...invalidation,
+    entries: (order, limit) => listEntries(store, order, limit, moment()),
     stats: store.stats,
     close: () => {
       flights.abortAll()

@@ -1,0 +1,58 @@
+import { currentAgeMs, type Moment } from './age.ts'
+import { partsOfKey } from './cache-key.ts'
+import type { MemoryStore } from './memory-store.ts'
+import type { StoredResponse } from './stored-response.ts'
+
+/** What an operator is told of a stored response; never its content, nor whose it is. */
+export type CacheEntry = {
+  readonly service: string
+  readonly target: string
+  readonly partition: 'public' | 'credential'
+  readonly status: number
+  readonly bytes: number
+  readonly ageSeconds: number
+  /** Negative when it is stale. */
+  readonly ttlSeconds: number
+  readonly vary: readonly string[]
+  readonly tags: readonly string[]
+}
+
+export type EntryOrder = 'bytes' | 'age'
+
+const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
+
+const entryOf = (stored: StoredResponse, at: Moment): CacheEntry => {
+  const { service, target, partition } = partsOfKey(stored.key)
+  const ageMs = currentAgeMs(stored.initialAgeMs, stored.received, at)
+  return {
+    service,
+    target,
+    partition: partition === 'public' ? 'public' : 'credential',
+    status: stored.status,
+    bytes: stored.bytes,
+    ageSeconds: seconds(ageMs),
+    ttlSeconds: seconds(stored.lifetimeMs - ageMs),
+    vary: stored.varyNames,
+    tags: stored.tags,
+  }
+}
+
+const rank: Readonly<Record<EntryOrder, (stored: StoredResponse) => number>> = {
+  bytes: (stored) => stored.bytes,
+  age: (stored) => -stored.received.monotonic,
+}
+
+/** The first `limit` stored responses, largest or oldest first. Looks at all of them: for people, not for a scrape. */
+export const listEntries = (
+  store: MemoryStore,
+  order: EntryOrder,
+  limit: number,
+  at: Moment,
+): readonly CacheEntry[] => {
+  const all = [...store.keys()].flatMap((key) => store.peek(key))
+  const rankOf = rank[order]
+  return all
+    .sort((a, b) => rankOf(b) - rankOf(a))
+    .slice(0, limit)
+    .map((stored) => entryOf(stored, at))
+}

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { closestName } from './closest-name.ts'
 import type { Path, UnplacedFault } from './fault.ts'
-import { configJsonSchema, knownKeys } from './json-schema.ts'
+import { configJsonSchema, type JsonSchema, knownKeys } from './json-schema.ts'
 import { serviceShape } from './service-shape.ts'
 import { valueAt } from './value-at.ts'
 
@@ -60,9 +60,13 @@ const withSuggestion = (fault: UnplacedFault, name: unknown, known: readonly str
   return suggestion === undefined ? fault : { ...fault, suggestion }
 }
 
+/** Made when the first fault needs it, and once: most files have none. */
+let schemaOfShape: JsonSchema | undefined
+
 /** What zod found, in our words: one fault an unknown key, with the name that was probably meant. */
 export const shapeFaults = (issues: readonly Issue[], value: unknown): UnplacedFault[] => {
-  const schema = configJsonSchema()
+  schemaOfShape ??= configJsonSchema()
+  const schema = schemaOfShape
   return issues.flatMap((issue): UnplacedFault[] => {
     const path = issue.path as Path
     if (issue.code === 'unrecognized_keys') {

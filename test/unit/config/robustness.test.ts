@@ -83,7 +83,7 @@ test('whatever the file says, the answer is a config or faults with a place, nev
         expect(message).not.toMatch(/^Invalid|undefined|\[object/)
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 150 },
   )
 })
 
@@ -95,7 +95,7 @@ test('whatever the text, reading it never throws', async () => {
         expect(['ok', 'faults']).toContain((await checkConfig(text, {})).kind)
       },
     ),
-    { numRuns: 300 },
+    { numRuns: 150 },
   )
 })
 

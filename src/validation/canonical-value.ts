@@ -18,8 +18,9 @@ const takesCsv = (schema: ArgumentSchema | undefined): boolean => schema?.type =
 const csvText = (list: readonly unknown[]): string | undefined => {
   let text = ''
   for (const item of list) {
-    const spelled = typeof item === 'string' ? item : String(item)
-    if (isContainer(item) || !inCsv.test(spelled)) return undefined
+    if (isContainer(item)) return undefined
+    const spelled = String(item)
+    if (!inCsv.test(spelled)) return undefined
     text += text === '' ? spelled : `,${spelled}`
   }
   return text

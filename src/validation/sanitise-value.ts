@@ -62,6 +62,9 @@ export const sanitiseTyped = (
       return null
     case 'string':
       return value
+    default:
+      // A discovery document may name a type that there is not.
+      return plainValue(value)
   }
 }
 

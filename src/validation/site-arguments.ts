@@ -59,9 +59,17 @@ const check = (argument: CompiledArgument, value: unknown): Issue | 'plain' | un
 const typedValue = (argument: CompiledArgument, value: unknown): unknown => {
   if (argument.checked === 'never' || argument.checked === 'container') return plainValue(value)
   if (argument.emptyIsNone && isEmpty(value)) return ''
+  const { schema, termFilter } = argument
+  // Exactly one side of a term filter takes a valid value, and only lists read as lists.
+  if (termFilter !== undefined) {
+    return sanitiseValue(
+      value,
+      asList(value) === undefined ? termFilter.query : termFilter.list,
+      chosenSchema,
+    )
+  }
   return (
-    (argument.isStatusFilter ? statusList(value) : undefined) ??
-    sanitiseValue(value, argument.schema, chosenSchema)
+    (argument.isStatusFilter ? statusList(value) : undefined) ?? sanitiseValue(value, schema, chosenSchema)
   )
 }
 

@@ -9,7 +9,7 @@ export const siteOptions: SiteValidatorOptions = {
   trackingParameters: ['utm_*', 'fbclid'],
 }
 
-const siteValidator: Validator = createSiteValidator(siteOptions)
+export const siteValidator: Validator = createSiteValidator(siteOptions)
 
 const rowOf = (id: string): Row => {
   const row = siteRows.find((candidate) => candidate.id === id)

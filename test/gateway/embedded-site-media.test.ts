@@ -92,6 +92,13 @@ test.each<
   expect([reply.status, reply.body.code]).toEqual([status, code])
 })
 
+test('a file of a name that is taken gets another one', async () => {
+  const fields = { 'Content-Type': 'text/plain', 'Content-Disposition': 'attachment; filename=note.txt' }
+  const names: string[] = []
+  for (let i = 0; i < 3; i += 1) names.push((await upload('words', fields)).body.source_url.split('/').at(-1))
+  expect(names).toEqual(['note.txt', 'note-1.txt', 'note-2.txt'])
+})
+
 test('a name cannot leave the uploads folder', async () => {
   const { body } = await upload(png, {
     'Content-Type': 'image/png',

@@ -68,6 +68,25 @@ test('a post dated in the future is scheduled', async () => {
   expect(body).toMatchObject({ status: 'future', date: '2099-01-01T00:00:00' })
 })
 
+test('content that is neither JSON nor a form is taken no notice of', async () => {
+  const fields = { 'Content-Type': 'text/plain' }
+  const reply = await ask(`${site.rest}/wp/v2/posts/4`, { method: 'PUT', as: admin, body: 'title=x', fields })
+  expect([reply.status, reply.body.title.raw]).toEqual([200, 'Post number 4'])
+})
+
+test('a post without a category falls into the default one when it is written the next time', async () => {
+  const emptied = await write('PUT', 'posts/4', { categories: [] })
+  const next = await write('PUT', 'posts/4', {})
+  expect([emptied.body.categories, next.body.categories]).toEqual([[], [1]])
+})
+
+test.each([
+  ['Ünï Code & Co', 'uni-code-co'],
+  ["It's 10.5 / 2", 'its-10-5-2'],
+])('the title %s makes the slug %s', async (title, slug) => {
+  expect((await write('POST', 'posts', { title, status: 'publish' })).body.slug).toBe(slug)
+})
+
 test('slugs are told apart within a type', async () => {
   const slugs: string[] = []
   for (let i = 0; i < 3; i += 1)
@@ -76,17 +95,19 @@ test('slugs are told apart within a type', async () => {
   expect(slugs).toEqual(['same', 'same-2', 'same-3', 'same'])
 })
 
-test('every update bumps modified, even one that changes nothing; only changed text makes a revision', async () => {
+test('every update bumps modified; the first one keeps a revision whatever it changes, later ones when the text does', async () => {
   const before = (await get('posts/2')).body
   const same = await write('PUT', 'posts/2', { title: before.title.rendered })
   expect(same.body.modified > before.modified).toBe(true)
-  expect((await get('posts/2/revisions', admin)).body).toHaveLength(0)
+  await write('PUT', 'posts/2', {})
+  expect((await get('posts/2/revisions', admin)).body).toHaveLength(1)
   await write('PUT', 'posts/2', { content: 'first' })
   await write('PUT', 'posts/2', { content: 'second' })
   const revisions = await get('posts/2/revisions', admin)
   expect(revisions.body.map((one: { content: { rendered: string } }) => one.content.rendered)).toEqual([
     '<p>second</p>\n',
     '<p>first</p>\n',
+    before.content.rendered,
   ])
   const [newest] = (await get('posts/2')).body._links['predecessor-version']
   expect(newest.id).toBe(revisions.body[0].id)
@@ -99,6 +120,7 @@ test('an autosave changes what the item shows of its history, and nothing else o
   const after = (await get('posts/2')).body
   expect(after._links['version-history'][0].count).toBe(before._links['version-history'][0].count + 1)
   expect({ ...after, _links: 0 }).toEqual({ ...before, _links: 0 })
+  expect((await get('posts/2/revisions', admin)).body[0].id).toBe(saved.body.id)
   const second = await write('POST', 'posts/2/autosaves', { title: 'Unsaved again' })
   expect(second.body.id).toBe(saved.body.id)
 })

@@ -83,13 +83,13 @@ const isJsonOrForm = (type: string): boolean => /json|x-www-form-urlencoded/i.te
 const validationInput = (incoming: Incoming, matched: Matched): ValidationInput => {
   const type = requestField(incoming.fields, 'content-type')
   const method = asMethod(incoming.method)
-  const upload = matched.endpoint.acceptsUploads === true && !isJsonOrForm(type ?? '')
-  const unread = method === 'GET' || upload || incoming.content.length === 0
+  // WordPress takes no notice of content that is neither JSON nor a form; files are read by their resource.
+  const unread = method === 'GET' || incoming.content.length === 0 || !isJsonOrForm(type ?? '')
   return {
     ...matched,
     method,
     query: incoming.query,
-    contentType: type,
+    contentType: unread ? undefined : type,
     content: unread ? undefined : incoming.content,
   }
 }

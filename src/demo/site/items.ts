@@ -96,6 +96,9 @@ const menuItemFault = (args: Call['args']): SiteFault | undefined => {
   return first && new SiteFault(first.status, first.code, first.message, {}, more)
 }
 
+/** What a menu item is before anything is said of it. */
+const newLink = { object: 'custom', classes: [''], xfn: [''], target: '', attr_title: '' }
+
 const newEntry = (call: Call, spec: CollectionSpec): Entry => {
   const { store, now } = call.site
   const date = now()
@@ -109,7 +112,9 @@ const newEntry = (call: Call, spec: CollectionSpec): Entry => {
     modified: date,
     // A post without a category is in the default one.
     terms: spec.type === 'post' ? { category: [1], post_tag: [] } : {},
-    own: spec.type === 'nav_menu_item' ? { classes: [''], xfn: [''], target: '', attr_title: '' } : {},
+    own: spec.type === 'nav_menu_item' ? newLink : {},
+    // Pages are not for discussion unless someone says so.
+    ...(spec.type === 'page' ? { commentStatus: 'closed', pingStatus: 'closed' } : {}),
   }
   return written(call, spec, entry)
 }
@@ -163,7 +168,10 @@ const letGo = (call: Call, gone: Entry): void => {
 const remove = (call: Call, spec: CollectionSpec, entry: Entry): Answer => {
   const { store } = call.site
   if (flag(call.args, 'force')) {
-    const previous = renderFields(entry, viewOf(call, spec, entry, 'edit'))
+    const previous = renderFields(
+      entry,
+      viewOf(call, spec, entry, spec.type === 'nav_menu_item' ? 'view' : 'edit'),
+    )
     store.remove(entry.id)
     letGo(call, entry)
     return ok({ deleted: true, previous })
@@ -175,7 +183,9 @@ const remove = (call: Call, spec: CollectionSpec, entry: Entry): Answer => {
   if (entry.status === 'trash') {
     throw new SiteFault(410, 'rest_already_trashed', 'The post has already been deleted.')
   }
-  return ok(renderItem(call, spec, store.put(trashed(call, entry)), 'edit'))
+  const after = store.put(trashed(call, entry))
+  keepRevision(call, spec, entry, after)
+  return ok(renderItem(call, spec, after, 'edit'))
 }
 
 /** The list of a collection and creation in it. */

@@ -27,12 +27,9 @@ type Target = {
 }
 
 const versionLinks = ({ site, entry, href }: Target): Links => {
-  const versions = [
-    ...site.store.versionsOf(entry.id, 'revision'),
-    ...site.store.versionsOf(entry.id, 'autosave'),
-  ]
+  const versions = site.store.versionsOf(entry.id, 'both')
   const history: Links = { 'version-history': [{ count: versions.length, href: `${href}/revisions` }] }
-  const newest = versions.sort((a, b) => b.date - a.date || b.id - a.id)[0]
+  const [newest] = versions
   if (newest === undefined) return history
   return { ...history, 'predecessor-version': [{ id: newest.id, href: `${href}/revisions/${newest.id}` }] }
 }

@@ -5,7 +5,6 @@ import { collectionResource, entryOf } from './items.ts'
 import { imageSize, mimeTypeOf, type UploadedFile, uploadedFile } from './media-file.ts'
 import { renderItem } from './render-item.ts'
 import { denied, SiteFault } from './site-fault.ts'
-import { slugOf } from './store.ts'
 import { integer, text } from './values.ts'
 import { written } from './write.ts'
 
@@ -32,17 +31,21 @@ export type MediaFile = {
   readonly size: { readonly width: number; readonly height: number } | undefined
 }
 
+const folderOf = (at: number): string => new Date(at).toISOString().slice(0, 7).replace('-', '/')
+
+const sourceUrl = (home: string, at: number, name: string): string =>
+  `${home}/wp-content/uploads/${folderOf(at)}/${name}`
+
 /** The fields of an attachment that come from its file. */
 export const fileFields = (home: string, at: number, file: MediaFile): Record<string, unknown> => {
-  const folder = new Date(at).toISOString().slice(0, 7).replace('-', '/')
-  const source = `${home}/wp-content/uploads/${folder}/${file.name}`
+  const source = sourceUrl(home, at, file.name)
   const isImage = file.mimeType.startsWith('image/')
   const whole = { file: file.name, ...file.size, mime_type: file.mimeType, source_url: source }
   const details =
     isImage && file.size
       ? {
           ...file.size,
-          file: `${folder}/${file.name}`,
+          file: `${folderOf(at)}/${file.name}`,
           filesize: file.bytes,
           sizes: { full: whole },
           image_meta: imageMeta,
@@ -59,12 +62,24 @@ export const fileFields = (home: string, at: number, file: MediaFile): Record<st
   }
 }
 
+/** The name with `-1`, `-2` … when the folder has such a file. */
+const freeName = (call: Call, at: number, name: string): string => {
+  const taken = new Set(call.site.store.ofType('attachment').map((entry) => entry.own['source_url']))
+  const dot = Math.max(name.lastIndexOf('.'), 1)
+  let free = name
+  for (let suffix = 1; taken.has(sourceUrl(call.site.home, at, free)); suffix += 1) {
+    free = `${name.slice(0, dot)}-${suffix}${name.slice(dot)}`
+  }
+  return free
+}
+
 const newAttachment = (call: Call, file: UploadedFile): Entry => {
   const { store, home, now } = call.site
   const date = now()
-  const title = file.name.slice(0, Math.max(file.name.lastIndexOf('.'), 1))
+  const name = freeName(call, date, file.name)
+  const title = name.slice(0, Math.max(name.lastIndexOf('.'), 1))
   const stored: MediaFile = {
-    name: file.name,
+    name,
     mimeType: mimeTypeOf(file.name),
     bytes: file.content.length,
     size: imageSize(file.content),
@@ -76,7 +91,6 @@ const newAttachment = (call: Call, file: UploadedFile): Entry => {
     status: 'inherit',
     pingStatus: 'closed',
     author: call.caller.userId,
-    slug: slugOf(title),
     title,
     date,
     modified: date,

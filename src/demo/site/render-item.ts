@@ -8,7 +8,11 @@ import { integer, text } from './values.ts'
 
 const taxonomyField = (spec: CollectionSpec, name: string): Field | undefined => {
   const taxonomy = spec.taxonomies[name]
-  return taxonomy === undefined ? undefined : field(full, (entry) => entry.terms[taxonomy] ?? [])
+  if (taxonomy === undefined) return undefined
+  return field(full, (entry, { site }) => {
+    const nameOf = (id: number): string => site.store.terms.get(id)?.name ?? ''
+    return [...(entry.terms[taxonomy] ?? [])].sort((a, b) => nameOf(a).localeCompare(nameOf(b)))
+  })
 }
 
 const fieldOf = (spec: CollectionSpec, name: string): Field =>

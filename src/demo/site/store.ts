@@ -13,8 +13,8 @@ export type Store = {
   put(entry: Entry): Entry
   remove(id: number): void
   ofType(type: string): readonly Entry[]
-  /** Revisions and autosaves of an item, newest first. */
-  versionsOf(id: number, kind: 'revision' | 'autosave'): readonly Entry[]
+  /** Revisions, autosaves, or both of an item, newest first. */
+  versionsOf(id: number, kind: 'revision' | 'autosave' | 'both'): readonly Entry[]
   /** The slug, with `-2`, `-3` … when another item of the type has it. */
   uniqueSlug(wanted: string, type: string, except: number): string
   /** How many published items carry the term. */
@@ -48,14 +48,13 @@ export const createStore = (): Store => {
     },
     remove: (id) => {
       entries.delete(id)
-      for (const version of [...store.versionsOf(id, 'revision'), ...store.versionsOf(id, 'autosave')]) {
-        entries.delete(version.id)
-      }
+      for (const version of store.versionsOf(id, 'both')) entries.delete(version.id)
     },
     ofType: (type) => [...entries.values()].filter((entry) => entry.type === type),
     versionsOf: (id, kind) =>
       [...entries.values()]
-        .filter((entry) => entry.type === 'revision' && entry.parent === id && entry.own['kind'] === kind)
+        .filter((entry) => entry.type === 'revision' && entry.parent === id)
+        .filter((entry) => kind === 'both' || entry.own['kind'] === kind)
         .sort((a, b) => b.date - a.date || b.id - a.id),
     uniqueSlug: (wanted, type, except) => {
       const taken = new Set(store.ofType(type).map((entry) => (entry.id === except ? '' : entry.slug)))
@@ -74,11 +73,13 @@ export const createStore = (): Store => {
   return store
 }
 
-/** A slug made from a title, as permalinks have them. */
+/** A slug made from a title: accents go, what separates words becomes a dash, everything else is left out. */
 export const slugOf = (title: string): string =>
   title
-    .toLowerCase()
     .slice(0, 200)
-    .split(/[^a-z0-9_-]/)
+    .normalize('NFKD')
+    .toLowerCase()
+    .split(/[\s./-]/)
+    .map((word) => word.replace(/[^a-z0-9_]/g, ''))
     .filter((word) => word !== '')
     .join('-')

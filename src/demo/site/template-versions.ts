@@ -56,7 +56,7 @@ export const templateRevisions = (kind: TemplateKind): Resource => ({
     const show = (version: Entry) => renderTemplateVersion(call, kind, template, version, contextOf(call))
     if (call.row.kind === 'revision') return ok(show(revisionOf(call, template.postId)))
     const path = `/${call.site.names.content}/${kind.base}/${templateId(template.slug)}/revisions`
-    const all = call.site.store.versionsOf(template.postId, 'revision')
+    const all = call.site.store.versionsOf(template.postId, 'both')
     const page = cutPage(call, path, all, 'rest_revision_invalid_page_number')
     return ok(page.items.map(show), page.headers)
   },

@@ -39,10 +39,7 @@ const templateLinks = (call: Call, kind: TemplateKind, template: Template): Link
   const { site, caller } = call
   const base = `${site.root}/${site.names.content}`
   const href = `${base}/${kind.base}/${templateId(template.slug)}`
-  const versions = [
-    ...site.store.versionsOf(template.postId, 'revision'),
-    ...site.store.versionsOf(template.postId, 'autosave'),
-  ]
+  const versions = site.store.versionsOf(template.postId, 'both')
   const newest = versions[0]
   return withCuries({
     ...selfLink(caller, href),

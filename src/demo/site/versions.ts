@@ -32,14 +32,22 @@ const textOf = (
   const html = renderContent(call.site, version.content)
   const content = { content: pair(version.content, html, context, rawToo) }
   if (isNavigation) return { ...title, ...content }
-  const excerpt = { excerpt: pair(version.excerpt, version.excerpt, context, false) }
+  const excerpt = {
+    excerpt: pair(
+      version.excerpt,
+      version.excerpt === '' ? '' : `<p>${version.excerpt}</p>\n`,
+      context,
+      false,
+    ),
+  }
   return embedded ? { ...title, ...excerpt } : { ...title, ...content, ...excerpt }
 }
 
-const metaOf = (call: Call, spec: CollectionSpec): unknown => {
+const metaOf = (call: Call, spec: CollectionSpec, version: Entry): unknown => {
   if (spec.type === 'wp_navigation' || spec.type === 'nav_menu_item') return []
-  if (spec.type !== 'wp_block') return { footnotes: '' }
-  return { [call.site.names.patternSyncStatus]: null, footnotes: '' }
+  const footnotes = version.meta['footnotes'] ?? ''
+  if (spec.type !== 'wp_block') return { footnotes }
+  return { [call.site.names.patternSyncStatus]: null, footnotes }
 }
 
 const renderVersion = (
@@ -60,7 +68,7 @@ const renderVersion = (
   }
   const parent = site.store.get(version.parent)
   const preview =
-    version.own['kind'] === 'autosave' && context === 'edit'
+    call.row.kind.startsWith('autosave') && context === 'edit'
       ? {
           preview_link:
             spec.viewable && parent
@@ -78,7 +86,7 @@ const renderVersion = (
     slug: version.slug,
     guid: pair(address, address, context, spec.type === 'nav_menu_item'),
     ...words,
-    meta: metaOf(call, spec),
+    meta: metaOf(call, spec, version),
     ...preview,
     ...links,
   }
@@ -130,7 +138,7 @@ export const revisionOf = (call: Call, parentId: number): Entry => {
   return revision
 }
 
-/** The list of an item's revisions. */
+/** The list of an item's revisions; its autosaves are among them. */
 export const revisionsResource = (spec: CollectionSpec): Resource => ({
   permit: (call) => {
     parentOf(call, spec, integer(call.args, 'parent'))
@@ -140,7 +148,7 @@ export const revisionsResource = (spec: CollectionSpec): Resource => ({
     const parent = parentOf(call, spec, integer(call.args, 'parent'))
     const { names, store } = call.site
     const path = `/${names.content}/${spec.base}/${parent.id}/revisions`
-    const all = listVersions(call, store.versionsOf(parent.id, 'revision'))
+    const all = listVersions(call, store.versionsOf(parent.id, 'both'))
     const page = cutPage(call, path, all, 'rest_revision_invalid_page_number')
     return ok(
       page.items.map((version) => renderVersion(call, spec, version)),
@@ -184,6 +192,7 @@ const saveAutosave = (call: Call, spec: CollectionSpec, parent: Entry): Answer =
     title: rawText(call.args, 'title') ?? '',
     content: rawText(call.args, 'content') ?? '',
     excerpt: rawText(call.args, 'excerpt') ?? '',
+    meta: parent.meta,
   })
   return ok(renderVersion(call, spec, version, 'edit'))
 }

@@ -67,6 +67,8 @@ const termIds = (args: Values, name: string): readonly number[] | undefined => {
 
 const termsPatch = (call: Call, spec: CollectionSpec, entry: Entry): Patch => {
   const terms = { ...entry.terms }
+  // A post left without a category falls into the default one, but only when it is written the next time.
+  if (entry.type === 'post' && terms['category']?.length === 0) terms['category'] = [1]
   for (const [name, taxonomy] of Object.entries(spec.taxonomies)) {
     const ids = termIds(call.args, name)
     if (ids !== undefined) {
@@ -135,9 +137,16 @@ const settled = (call: Call, entry: Entry, before: Entry): Entry => {
 /** Templates that posts and pages may name; the theme brings no others. */
 const pageTemplates = ['', 'single-with-sidebar', 'page-no-title']
 
-const checkTogether = (entry: Entry): void => {
+/** What is wrong depends on which of the two came later. */
+const stickyMessage = (args: Values): string => {
+  if (args['sticky'] === undefined) return 'A sticky post can not be password protected.'
+  if (args['password'] === undefined) return 'A password protected post can not be set to sticky.'
+  return 'A post can not be sticky and have a password.'
+}
+
+const checkTogether = (args: Values, entry: Entry): void => {
   if (entry.sticky && entry.password !== '') {
-    throw new SiteFault(400, 'rest_invalid_field', 'A post can not be sticky and have a password.')
+    throw new SiteFault(400, 'rest_invalid_field', stickyMessage(args))
   }
   if (!pageTemplates.includes(entry.template)) {
     const message = `template is not one of ${pageTemplates.slice(1).join(', ')}.`
@@ -157,7 +166,7 @@ export const written = (call: Call, spec: CollectionSpec, before: Entry): Entry 
     ...metaPatch(call, own.own ?? {}, before),
     modified: call.site.now(),
   }
-  checkTogether(after)
+  checkTogether(call.args, after)
   return settled(call, after, before)
 }
 
@@ -165,16 +174,20 @@ export const written = (call: Call, spec: CollectionSpec, before: Entry): Entry 
 export const trashed = (call: Call, entry: Entry): Entry => ({
   ...entry,
   status: 'trash',
-  slug: `${entry.slug}${trashedSuffix}`,
+  slug: call.site.store.uniqueSlug(`${entry.slug}${trashedSuffix}`, entry.type, entry.id),
   modified: call.site.now(),
 })
 
-/** Keeps the new state as a revision when the text changed. */
+/** Keeps the new state as a revision: the first one always, later ones when the text changed. */
 export const keepRevision = (call: Call, spec: CollectionSpec, before: Entry, after: Entry): void => {
   const changed =
-    before.title !== after.title || before.content !== after.content || before.excerpt !== after.excerpt
-  if (!spec.revisions || !changed) return
+    before.title !== after.title ||
+    before.content !== after.content ||
+    before.excerpt !== after.excerpt ||
+    before.meta['footnotes'] !== after.meta['footnotes']
   const { store, now } = call.site
+  const isFirst = store.versionsOf(after.id, 'revision').length === 0
+  if (!spec.revisions || !(changed || isFirst)) return
   const date = now()
   store.put({
     ...after,

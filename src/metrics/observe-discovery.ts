@@ -40,6 +40,9 @@ export const createDiscoveryObserver = (families: Families): ((event: DiscoveryE
           families.discoveryDifferences.series({ service, kind }),
         )
         return
+      default:
+        // A new kind of event does not compile until it is counted here.
+        event satisfies never
     }
   }
 }

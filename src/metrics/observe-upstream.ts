@@ -39,5 +39,8 @@ export const createUpstreamObserver =
           change: event.change,
         }).value += 1
         return
+      default:
+        // A new kind of event does not compile until it is counted here.
+        event satisfies never
     }
   }

@@ -114,6 +114,14 @@ test('every key of the gateway is in config/gateway.yaml, where people look firs
   expect(missing).toEqual([])
 })
 
+test('docs/configuration.md names the variables that config/gateway.yaml takes, and no others', async () => {
+  const named = async (file: string, pattern: RegExp) =>
+    new Set([...(await readFile(file, 'utf8')).matchAll(pattern)].map(([, name]) => name))
+  expect(await named('docs/configuration.md', /`(TRELLIS_(?!CONFIG`)\w+)`/g)).toEqual(
+    await named('config/gateway.yaml', /\$\{(TRELLIS_\w+)/g),
+  )
+})
+
 test('docs/configuration.md names every setting that has no effect yet', async () => {
   const docs = await readFile('docs/configuration.md', 'utf8')
   const text = [

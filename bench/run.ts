@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
-import { cpus } from 'node:os'
+import { cpus, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../test/support/ports.ts'
@@ -28,6 +28,7 @@ else if (mode === 'generate') {
 } else await bench()
 
 async function bench(): Promise<void> {
+  const [loadBefore = 0] = loadavg()
   const [serverPin, loadPin] = pins()
   const generator = chooseGenerator(loadPin)
   const originPort = await freePort()
@@ -49,7 +50,7 @@ async function bench(): Promise<void> {
         if (peer.name === 'trellis' && scenario === 'hit') answer = await readyAnswer(probed)
       }
     }
-    console.log(describeRun(generator.name))
+    console.log(describeRun(generator.name, loadBefore))
     // Not counted: code is compiled and memory grows to its size in the first second or two.
     await round(running, generator, 2)
     const results: Round[] = []
@@ -62,6 +63,7 @@ async function bench(): Promise<void> {
     await save({
       node: process.version,
       processor: cpus()[0]?.model,
+      loadBefore,
       generator: generator.name,
       summaries,
       results,
@@ -115,9 +117,14 @@ function standIn(): ReadyAnswer {
   }
 }
 
-function describeRun(generator: string): string {
+function describeRun(generator: string, load: number): string {
   const machine = `Node ${process.version}, ${cpus().length} x ${cpus()[0]?.model.trim() ?? 'unknown processor'}`
-  return `${machine}\n${generator}, 32 connections, ${rounds} rounds of ${seconds} s, peers interleaved`
+  const plan = `${generator}, 32 connections, ${rounds} rounds of ${seconds} s, peers interleaved`
+  const busy =
+    load > 0.5
+      ? [`load average ${load.toFixed(1)} before the start: other programs disturb these numbers`]
+      : []
+  return [machine, plan, ...busy].join('\n')
 }
 
 async function save(result: object): Promise<void> {

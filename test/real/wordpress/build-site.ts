@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, readFile, rename, rm } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -39,6 +39,7 @@ export async function buildSite(): Promise<string> {
     await rm(unfinished, { recursive: true, force: true })
     await assemble(unfinished)
     await rename(unfinished, folder)
+    await removeOthers(folder)
   })
   return folder
 }
@@ -79,4 +80,12 @@ async function fingerprint(): Promise<string> {
   for (const name of ['wp-config.php', 'seed.php', 'build-site.ts'])
     hash.update(await readFile(join(here, name)))
   return hash.digest('hex').slice(0, 12)
+}
+
+/** Sites of earlier versions of packages or seed. */
+async function removeOthers(current: string): Promise<void> {
+  const others = (await readdir(sitesFolder)).filter((name) => /^wordpress-[0-9a-f]+$/.test(name))
+  for (const name of others.filter((one) => join(sitesFolder, one) !== current)) {
+    await rm(join(sitesFolder, name), { recursive: true, force: true })
+  }
 }

@@ -13,7 +13,7 @@ export type ManualClock = Clock & { advance(milliseconds: number): void; setWall
 
 export const startOfTest = Date.UTC(2026, 0, 1)
 
-export const manualClock = (): ManualClock => {
+const manualClock = (): ManualClock => {
   let wall = startOfTest
   let monotonic = 1000
   return {
@@ -29,7 +29,7 @@ export const manualClock = (): ManualClock => {
   }
 }
 
-export const rule = (changes: Partial<CacheRule> = {}): CacheRule => ({
+const rule = (changes: Partial<CacheRule> = {}): CacheRule => ({
   ttlMs: 60_000,
   staleWhileRevalidateMs: 0,
   staleIfErrorMs: 0,

@@ -139,6 +139,7 @@ export const buildService = async (config: ServiceConfig, parts: ServiceParts): 
     bodyBytes: limits.bodyBytes,
     uploadBytes: limits.uploadBytes,
     find: contract.find,
+    memo: contract.memo,
     validator: contract.validator,
     policyFor: contract.policyFor,
     translation: site?.names,
@@ -146,6 +147,7 @@ export const buildService = async (config: ServiceConfig, parts: ServiceParts): 
     invalidatesTargets: config.contract === 'open',
     basePath: withoutRoot(config.upstream.basePath),
     upstream,
+    upstreamTotalMs: config.upstream.timeouts.totalMs,
     local: site?.local,
   }
   site?.discovery.start()

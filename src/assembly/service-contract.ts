@@ -12,6 +12,7 @@ import type { Validator } from '../contracts/validation.ts'
 import type { NameTable } from '../names/name-swap.ts'
 import { createNameSwap } from '../names/name-swap.ts'
 import { mapRows } from '../names/row-names.ts'
+import { createTargetMemo, type TargetMemo } from '../pipeline/target-memo.ts'
 import { createRouter } from '../routing/router.ts'
 import { createOpenTagger, createPlantsTagger } from '../tags/plain-taggers.ts'
 import { createSiteTagger } from '../tags/site-tagger.ts'
@@ -27,6 +28,7 @@ export type ServiceContract = {
   readonly validator: Validator
   readonly tagger: Tagger
   policyFor(method: string, path: string): CachePolicy
+  readonly memo: TargetMemo
   /** Rows that the upstream announced join those of the table. */
   learn(rows: readonly Row[]): void
 }
@@ -96,18 +98,24 @@ const taggerOf = ({ contract, name }: ServiceConfig): Tagger => {
   }
 }
 
+/** At some 2 kB each, arguments included, at most 16 MB a service. */
+const rememberedTargets = 8192
+
 /** Rows, validation, tags and cache rules of one service, from its configuration. */
 export const serviceContract = (service: ServiceConfig, limits: LimitsConfig): ServiceContract => {
   const rows = rowsOf(service)
   let router = createRouter(rows)
+  const memo = createTargetMemo(rememberedTargets)
   return {
     rows,
     find: (method, path) => router.find(method, path),
     validator: validatorOf(service, limits),
     tagger: taggerOf(service),
     policyFor: policies(service),
+    memo,
     learn: (learned) => {
       router = createRouter([...rows, ...learned])
+      memo.clear()
     },
   }
 }

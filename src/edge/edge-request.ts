@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { RequestFields } from '../http/fields.ts'
 import type { GatewayRequest } from '../http/message.ts'
@@ -10,41 +10,39 @@ const hasContent = (fields: RequestFields): boolean =>
 
 /** A client's request. The abort signal is made only when somebody asks for it: a hit does not. */
 export class EdgeRequest implements GatewayRequest {
-  readonly #raw: IncomingMessage
+  readonly #incoming: IncomingMessage
+  readonly #outgoing: ServerResponse
   #controller: AbortController | undefined
 
-  constructor(raw: IncomingMessage) {
-    this.#raw = raw
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse) {
+    this.#incoming = incoming
+    this.#outgoing = outgoing
   }
 
   get method(): string {
-    return this.#raw.method as string
+    return this.#incoming.method as string
   }
 
   get target(): string {
-    return this.#raw.url as string
+    return this.#incoming.url as string
   }
 
   get fields(): RequestFields {
-    return this.#raw.headers
+    return this.#incoming.headers
   }
 
   get content(): Readable | undefined {
-    return hasContent(this.#raw.headers) ? this.#raw : undefined
+    return hasContent(this.#incoming.headers) ? this.#incoming : undefined
   }
 
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       const controller = new AbortController()
       this.#controller = controller
-      const { socket } = this.#raw
-      const abort = (): void => controller.abort()
-      if (socket.destroyed) abort()
-      else {
-        socket.once('close', abort)
-        // Otherwise a connection that lives long collects a listener for each of its requests.
-        this.#raw.once('close', () => setImmediate(() => socket.off('close', abort)))
-      }
+      const outgoing = this.#outgoing
+      // 'close' comes when the answer is complete too; only one that was cut short means that the client has gone.
+      if (outgoing.destroyed) controller.abort()
+      else outgoing.once('close', () => outgoing.writableFinished || controller.abort())
     }
     return this.#controller.signal
   }

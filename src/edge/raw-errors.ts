@@ -11,8 +11,7 @@ const codes: Readonly<Record<string, ErrorCode>> = {
 }
 
 /** What is wrong with bytes that node:http could not take for a request. */
-const parserErrorCode = (error: ParserError): ErrorCode =>
-  codes[error.code ?? ''] ?? 'malformed_request'
+const parserErrorCode = (error: ParserError): ErrorCode => codes[error.code ?? ''] ?? 'malformed_request'
 
 /** Path of the request line, as far as the bytes that could not be parsed show one; bounded, and used to pick the error's shape only. */
 export const pathOfPacket = (packet: unknown): string => {

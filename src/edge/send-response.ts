@@ -24,6 +24,8 @@ export const sendResponse = (raw: ServerResponse, response: GatewayResponse, opt
     raw.end(content)
     return
   }
+  // pipeline() watches `close` several times over, beside Fastify and the signal of the request: no leak, they go with the response.
+  raw.setMaxListeners(32)
   pipeline(content, raw, (error) => {
     if (error) options.broken(error)
   })

@@ -71,7 +71,7 @@ export const createEdge = async (options: EdgeOptions): Promise<FastifyInstance>
     options.refusedEarly(error, service)
     sendRaw(reply, errorAnswer(contractOf(service), error))
   }
-  const receive = (service: Service, request: FastifyRequest): Received => {
+  const receive = (service: Service, request: FastifyRequest, reply: FastifyReply): Received => {
     const target = request.raw.url as string
     const at = target.indexOf('?')
     const path = at === -1 ? target : target.slice(0, at)
@@ -81,7 +81,7 @@ export const createEdge = async (options: EdgeOptions): Promise<FastifyInstance>
       origin: 'client',
       client: clientOf(socket.remoteAddress, socket.encrypted === true, request.raw.headers, isTrusted),
       service,
-      request: new EdgeRequest(request.raw),
+      request: new EdgeRequest(request.raw, reply.raw),
       path: path.length === service.mount.length ? '/' : path.slice(service.mount.length),
       query: at === -1 ? '' : target.slice(at + 1),
       record: { route: 'unmatched', cache: 'none', upstreamMs: 0 },
@@ -115,7 +115,7 @@ export const createEdge = async (options: EdgeOptions): Promise<FastifyInstance>
             done()
           }
         }
-        const answer = options.run(receive(service, request))
+        const answer = options.run(receive(service, request, reply))
         if (answer instanceof Promise) {
           answer
             .then(settle)

@@ -1,10 +1,12 @@
 import type { Readable } from 'node:stream'
+import type { CachePolicy } from '../cache/policy.ts'
 import type { SensitiveParameter } from '../cache/sensitive-parameter.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
 import type { GatewayRequest } from '../http/message.ts'
 import type { Client } from './client.ts'
 import type { CacheOutcome } from './events.ts'
 import type { Service } from './service.ts'
+import type { RecalledTarget } from './target-memo.ts'
 
 /** What happened to an exchange on its way; filled in by the phases, read when it is finished. */
 export type ExchangeRecord = {
@@ -37,6 +39,8 @@ export type Matching = Exclude<RouteFinding, { kind: 'refused' | 'wrong-method' 
 export type Matched = Received & {
   readonly method: string
   readonly matching: Matching
+  /** Known from an earlier request with the same target; then nothing needs to be validated again. */
+  readonly recalled: RecalledTarget | undefined
 }
 
 /** A request in the one form that is keyed and sent. */
@@ -49,6 +53,8 @@ export type Ready = Matched & {
   /** Read and checked, or a stream that nobody has touched. */
   readonly content: Buffer | Readable | undefined
   readonly sensitive: SensitiveParameter | undefined
+  /** What the rules say of this route. */
+  readonly policy: CachePolicy
 }
 
 /** A request that is about to be forwarded. */

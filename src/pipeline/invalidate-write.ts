@@ -27,6 +27,9 @@ export const completed = async (response: GatewayResponse, mostBytes: number): P
   }
 }
 
+const isOutcomeUnknown = (response: { readonly status: number } | undefined): boolean =>
+  response === undefined || response.status >= 500
+
 /** Drops what a write may have changed. To be called before its answer leaves the gateway; `undefined` = nobody knows the outcome. */
 export const invalidateWrite = (
   cache: Cache,
@@ -39,11 +42,15 @@ export const invalidateWrite = (
       ? undefined
       : { ...response, content: Buffer.isBuffer(response.content) ? response.content : undefined }
   const found = matching.kind === 'found' ? matching : undefined
-  cache.invalidate(service.tagger.writtenTags(found, exchange.arguments, method, written))
+  const tags = service.tagger.writtenTags(found, exchange.arguments, method, written)
+  // An upstream that did not answer may still carry the write out, until its own time is over.
+  if (isOutcomeUnknown(written)) cache.suspect(tags, service.upstreamTotalMs)
+  else cache.invalidate(tags)
   service.local?.written(found?.row.collection ?? '')
   if (service.invalidatesTargets) {
     const url = `${service.upstream.placeholderOrigin}${service.basePath}${target}`
-    const targets = unsafeTargets({ target, url }, written)
+    const sparedByServerError = exchange.policy.profile === 'rfc-shared-cache'
+    const targets = unsafeTargets({ target, url, sparedByServerError }, written)
     cache.invalidateTargets(service.name, targets)
   }
 }

@@ -9,6 +9,7 @@ import type { ContentMapper } from '../names/content-mapper.ts'
 import type { Tagger } from '../tags/tagger.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Client } from './client.ts'
+import type { TargetMemo } from './target-memo.ts'
 
 /** Translates between public names and the upstream's; see names/. */
 export type Translation = {
@@ -31,6 +32,7 @@ export type Service = {
   readonly bodyBytes: number
   readonly uploadBytes: number
   find(method: string, path: string): RouteFinding
+  readonly memo: TargetMemo
   readonly validator: Validator
   policyFor(method: string, path: string): CachePolicy
   /** Undefined where names and URLs stay as they are. */
@@ -41,6 +43,8 @@ export type Service = {
   /** Path in front of the upstream's targets; '' for none. */
   readonly basePath: string
   readonly upstream: Upstream
+  /** Longest time that a request may take at the upstream; 0 = no bound. */
+  readonly upstreamTotalMs: number
   /** Rows that the gateway answers itself; undefined where there are none. */
   readonly local: LocalAnswers | undefined
 }

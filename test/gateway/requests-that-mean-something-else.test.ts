@@ -140,6 +140,8 @@ describe('refused: the upstream sees nothing', () => {
     ['encoded dot segments', { path: '/site/v2/posts/%2e%2e/users' }],
     ['encoded slash', { path: '/site/v2/posts%2f5' }],
     ['backslash', { path: '/site/v2/posts\\5' }],
+    ['raw bytes in the path', { path: '/site/v2/posts/\xe4' }],
+    ['raw bytes in the query', { path: '/site/v2/posts?search=\xe4' }],
   ])('%s', async (_, sent) => {
     expect(await send(sent)).toMatch(/^HTTP\/1\.1 4\d\d /)
     expect(origin.received).toEqual([])

@@ -2,8 +2,9 @@ import type { Cache } from '../../cache/cache.ts'
 import { cacheKey } from '../../cache/cache-key.ts'
 import { bypassStatus, writeStatus } from '../../cache/cache-status.ts'
 import { type CachingDecision, decideCaching } from '../../cache/decide-caching.ts'
-import type { CachePolicy } from '../../cache/policy.ts'
 import type { CacheAnswer } from '../../cache/reader-answer.ts'
+import { GatewayError } from '../../errors.ts'
+import type { RequestFields } from '../../http/fields.ts'
 import type { Answer, GatewayResponse, Outcome } from '../../http/message.ts'
 import { conditionalFields } from '../../http/preconditions.ts'
 import { reshaped, whenAnswered } from '../answering.ts'
@@ -18,6 +19,19 @@ export type CacheRoom = {
 }
 
 const nothing: ReadonlySet<string> = new Set()
+const neverAborted = new AbortController().signal
+
+/** What `forward` withholds from the upstream or sends in the client's place, for each list that `decideCaching` gives. */
+const shared = (withhold: readonly string[]) => {
+  const withheld: ReadonlySet<string> = new Set([...conditionalFields, ...withhold])
+  const settled: RequestFields = {
+    'accept-encoding': 'identity',
+    ...Object.fromEntries([...withheld].map((name) => [name, undefined])),
+  }
+  return { withheld, settled }
+}
+const withholdsNothing = shared([])
+const withholdsCookie = shared(['cookie'])
 
 const responseOnly = (outcome: Outcome): GatewayResponse => {
   if (outcome.kind === 'response') return outcome
@@ -43,23 +57,21 @@ const outgoing = (exchange: Ready): Outgoing => ({
 
 type Read = Extract<CachingDecision, { kind: 'read' }>
 
-const readThrough = (
-  room: CacheRoom,
-  exchange: Ready,
-  decision: Read,
-  policy: CachePolicy,
-  next: Next<Outgoing>,
-): Answer => {
-  const { service, target, record, matching, request } = exchange
+const readThrough = (room: CacheRoom, exchange: Ready, decision: Read, next: Next<Outgoing>): Answer => {
+  const { service, target, record, matching, request, policy, recalled } = exchange
   const partition = decision.partition === 'public' ? 'public' : room.partitionOf(decision.credential)
-  const withheld = new Set([...conditionalFields, ...decision.withhold])
+  const { withheld, settled } = decision.withhold.length === 0 ? withholdsNothing : withholdsCookie
   const answer = room.cache.answer(
     {
       service: service.name,
-      key: cacheKey({ service: service.name, target, dialect: '', partition }),
+      key:
+        recalled !== undefined && partition === 'public'
+          ? recalled.publicKey
+          : cacheKey({ service: service.name, target, dialect: '', partition }),
       partition: decision.partition,
       method: exchange.method === 'HEAD' ? 'HEAD' : 'GET',
       fields: request.fields,
+      settled,
       policy,
       tags: (response) =>
         service.tagger.storedTags(
@@ -89,36 +101,46 @@ const readThrough = (
   return answer instanceof Promise ? answer.then(noted) : noted(answer)
 }
 
+/**
+ * A write that has begun is left to finish when its client goes away, so that its outcome is known: otherwise whoever
+ * sends one and hangs up could empty the cache. A content that streams ends with its client all the same.
+ */
+const lasting = (exchange: Ready): Outgoing => ({ ...outgoing(exchange), signal: neverAborted })
+
+/** The upstream never got the whole request, so it did not carry it out. */
+const wasIncomplete = (error: unknown): boolean =>
+  error instanceof GatewayError && (error.code === 'client_gone' || error.code === 'content_too_large')
+
 const write = (room: CacheRoom, exchange: Ready, next: Next<Outgoing>): Answer => {
   const invalidate = (response: GatewayResponse | undefined): void =>
     invalidateWrite(room.cache, exchange, response)
-  const settled = async (): Promise<Outcome> => {
-    let outcome: Outcome
+  /** Sent or not, nobody knows: what it may have changed is no longer served. */
+  const unlessKnown = async <Value>(known: () => Promise<Value>): Promise<Value> => {
     try {
-      outcome = await next(outgoing(exchange))
+      return await known()
     } catch (error) {
-      // Sent or not, nobody knows: what it may have changed is no longer served.
-      invalidate(undefined)
+      if (!wasIncomplete(error)) invalidate(undefined)
       throw error
     }
+  }
+  const settled = async (): Promise<Outcome> => {
+    const outcome = await unlessKnown(async () => {
+      const first = await next(lasting(exchange))
+      return first.kind === 'response' ? completed(first, exchange.service.bodyBytes) : first
+    })
     if (outcome.kind === 'response') {
-      const whole = await completed(outcome, exchange.service.bodyBytes)
-      invalidate(whole)
-      return whole
+      invalidate(outcome)
+      return outcome
     }
-    const carried = outcome
     return {
-      ...carried,
+      ...outcome,
       shape: async (head) => {
-        const shaped = await carried.shape(head)
+        const shaped = await unlessKnown(async () => outcome.shape(head))
         // Before the client sees the first byte; the content behind is not read, so the row and the path decide.
         invalidate({ kind: 'response', status: head.status, fields: head.fields, content: undefined })
         return shaped
       },
-      failed: async (cause) => {
-        invalidate(undefined)
-        return carried.failed(cause)
-      },
+      failed: (cause) => unlessKnown(async () => outcome.failed(cause)),
     }
   }
   return withStatus(settled(), writeStatus)
@@ -128,15 +150,14 @@ const write = (room: CacheRoom, exchange: Ready, next: Next<Outgoing>): Answer =
 export const cache = (room: CacheRoom): Phase<Ready, Outgoing> => ({
   name: 'cache',
   run: (exchange, next) => {
-    const { service, method, matching, record, request, sensitive } = exchange
-    const policy = service.policyFor(method, matching.path)
+    const { method, record, request, sensitive, policy } = exchange
     const decision = decideCaching(
       { method, fields: request.fields, hasContent: exchange.content !== undefined, sensitive },
       policy,
     )
     switch (decision.kind) {
       case 'read':
-        return readThrough(room, exchange, decision, policy, next)
+        return readThrough(room, exchange, decision, next)
       case 'write':
         record.cache = 'bypass'
         return write(room, exchange, next)

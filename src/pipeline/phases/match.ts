@@ -4,6 +4,7 @@ import { requestMeaning } from '../../routing/request-meaning.ts'
 import type { Matched, Received } from '../exchange.ts'
 import type { Phase } from '../phase.ts'
 import type { Service } from '../service.ts'
+import type { RecalledTarget } from '../target-memo.ts'
 
 const refusals = {
   'method-override':
@@ -28,11 +29,30 @@ const wrongMethod = (service: Service, row: Row): GatewayError => {
   return new GatewayError('method_not_allowed', { fields: ['Allow', [...methods].join(', ')] })
 }
 
+const outsideAscii = /[^\x21-\x7e]/
+
+/** A valid GET that was seen before, unless a field gives this one another meaning. */
+const recall = ({ service, request }: Received): RecalledTarget | undefined =>
+  (request.method === 'GET' || request.method === 'HEAD') &&
+  request.fields['x-http-method-override'] === undefined
+    ? service.memo.recall(request.target)
+    : undefined
+
 /** Finds the row that the request concerns, and the method that it means; otherwise 404, 405 or 400. */
 export const match = (): Phase<Received, Matched> => ({
   name: 'match',
   run: (exchange, next) => {
     const { service, record } = exchange
+    const recalled = recall(exchange)
+    if (recalled !== undefined) {
+      const { matching } = recalled
+      record.route = matching.row.template
+      return next({ ...exchange, method: exchange.request.method, matching, recalled })
+    }
+    // RFC 3986 §2: nothing but visible ASCII. node:http lets raw bytes through, which mean one thing here and another there.
+    if (outsideAscii.test(exchange.request.target)) {
+      throw new GatewayError('malformed_request', { detail: 'The target has bytes that must be escaped.' })
+    }
     const method = meantMethod(exchange)
     const finding = service.find(method, exchange.path)
     switch (finding.kind) {
@@ -44,11 +64,11 @@ export const match = (): Phase<Received, Matched> => ({
       case 'unlisted':
         if (service.unlisted === 'refuse') throw new GatewayError('no_route')
         record.route = 'unlisted'
-        return next({ ...exchange, method, matching: finding })
+        return next({ ...exchange, method, matching: finding, recalled })
       case 'options':
       case 'found':
         record.route = finding.row.template
-        return next({ ...exchange, method, matching: finding })
+        return next({ ...exchange, method, matching: finding, recalled })
     }
   },
 })

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { cacheKey } from '../../cache/cache-key.ts'
 import { sensitiveParameter } from '../../cache/sensitive-parameter.ts'
 import type { Found } from '../../contracts/finding.ts'
 import { GatewayError } from '../../errors.ts'
@@ -57,13 +58,31 @@ const withCanonical = (
     report({ kind: 'request-refused', id, service: service.name, route: record.route, code: validation.code })
     return refusalAnswer(service.contract, validation.status, validation.body)
   }
-  return next({
+  const ready: Ready = {
     ...exchange,
     query: validation.query,
     target: validation.query === '' ? found.path : `${found.path}?${validation.query}`,
     arguments: validation.arguments,
     content,
     sensitive: sensitiveParameter(validation.query),
+    policy: service.policyFor(method, found.path),
+  }
+  // Only what a GET means by its target alone; the rest depends on content or is not worth a place.
+  if (request.method === 'GET' && content === undefined) remember(ready, found)
+  return next(ready)
+}
+
+const remember = (ready: Ready, matching: Found): void => {
+  const { service, target, query, sensitive, policy, request } = ready
+  const publicKey = cacheKey({ service: service.name, target, dialect: '', partition: 'public' })
+  service.memo.remember(request.target, {
+    matching,
+    target,
+    query,
+    arguments: ready.arguments,
+    sensitive,
+    policy,
+    publicKey,
   })
 }
 
@@ -84,6 +103,7 @@ const unchecked = (exchange: Matched, next: Next<Ready>): Answer => {
     arguments: {},
     content: request.content,
     sensitive: sensitiveParameter(query),
+    policy: exchange.service.policyFor(exchange.method, matching.path),
   })
 }
 
@@ -91,9 +111,10 @@ const unchecked = (exchange: Matched, next: Next<Ready>): Answer => {
 export const validate = ({ report }: { readonly report: Report }): Phase<Matched, Ready> => ({
   name: 'validate',
   run: (exchange, next) => {
-    const { matching, request, service } = exchange
-    if (matching.kind !== 'found') return unchecked(exchange, next)
+    const { matching, request, service, recalled } = exchange
     const { content } = request
+    if (recalled !== undefined && content === undefined) return next({ ...exchange, ...recalled, content })
+    if (matching.kind !== 'found') return unchecked(exchange, next)
     if (content === undefined) return withCanonical(exchange, matching, undefined, report, next)
     const plan = contentPlan(exchange, matching)
     refuseTooMuch(exchange, plan)

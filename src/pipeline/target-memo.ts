@@ -1,0 +1,61 @@
+import type { CachePolicy } from '../cache/policy.ts'
+import type { SensitiveParameter } from '../cache/sensitive-parameter.ts'
+import type { RouteFinding } from '../contracts/finding.ts'
+
+/** All that follows from the target of a valid GET alone, whoever sends it. */
+export type RecalledTarget = {
+  readonly matching: Extract<RouteFinding, { kind: 'found' }>
+  /** Canonical path and query, relative to the mount. */
+  readonly target: string
+  readonly query: string
+  readonly arguments: Readonly<Record<string, unknown>>
+  readonly sensitive: SensitiveParameter | undefined
+  readonly policy: CachePolicy
+  /** Cache key of the public partition. */
+  readonly publicKey: string
+}
+
+/** Canonical forms of raw targets that were seen before: a hit costs neither routing nor validation. */
+export type TargetMemo = {
+  recall(rawTarget: string): RecalledTarget | undefined
+  remember(rawTarget: string, recalled: RecalledTarget): void
+  /** The route table has changed. */
+  clear(): void
+}
+
+/** Longer ones are rare and would let a flood of them hold much memory. */
+const longestTarget = 512
+
+/**
+ * Bounded in entries; with `longestTarget` that bounds bytes too. Two generations stand in for an order of use: what is
+ * recalled from the old one moves to the new one, and when that is full the old one is dropped.
+ */
+export const createTargetMemo = (mostEntries: number): TargetMemo => {
+  const perGeneration = Math.ceil(mostEntries / 2)
+  let young = new Map<string, RecalledTarget>()
+  let old = new Map<string, RecalledTarget>()
+
+  const keep = (rawTarget: string, recalled: RecalledTarget): void => {
+    if (young.size >= perGeneration) {
+      old = young
+      young = new Map()
+    }
+    young.set(rawTarget, recalled)
+  }
+  return {
+    recall: (rawTarget) => {
+      const recalled = young.get(rawTarget)
+      if (recalled !== undefined) return recalled
+      const aged = old.get(rawTarget)
+      if (aged !== undefined) keep(rawTarget, aged)
+      return aged
+    },
+    remember: (rawTarget, recalled) => {
+      if (rawTarget.length <= longestTarget) keep(rawTarget, recalled)
+    },
+    clear: () => {
+      young = new Map()
+      old = new Map()
+    },
+  }
+}

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
+import { exchangeBytes } from '../support/raw-client.ts'
+
+let origin: Origin
+let gateway: TestGateway
+
+beforeAll(async () => {
+  origin = await startOrigin((_, wire) => wire.respond({ status: 404, content: '{}' }))
+  gateway = await startTestGateway({
+    services: {
+      plants: { contract: 'plants', mount: '/', upstream: { targets: [origin.origin] } },
+      site: siteService(origin.origin, { unlistedRoutes: 'refuse' }),
+    },
+  })
+})
+afterAll(async () => {
+  await gateway.close()
+  await origin.close()
+})
+
+const series = async (): Promise<number> => {
+  const text = await (await fetch(`${gateway.adminAddress}/metrics`)).text()
+  return text.split('\n').filter((line) => line.startsWith('trellis_')).length
+}
+
+/** TARGETS=100000 for a long look. */
+const count = Number(process.env['TARGETS'] ?? 5000)
+
+const targetOf = (i: number): string => {
+  const random = Math.random().toString(36).slice(2)
+  switch (i % 5) {
+    case 0:
+      return `/${random}/${i}`
+    case 1:
+      return `/index.php/site-json/site/v2/${random}`
+    case 2:
+      return `/index.php/site-json/site/v2/posts?per_page=${random}`
+    case 3:
+      return `/index.php/site-json/site/v2/posts/${i}`
+    default:
+      return `/index.php/site-json/site/v2/posts?search=${random}`
+  }
+}
+
+const flood = async (from: number, to: number): Promise<void> => {
+  for (let i = from; i < to; i += 100) {
+    const requests = Array.from(
+      { length: 100 },
+      (_, k) => `GET ${targetOf(i + k)} HTTP/1.1\r\nHost: a\r\n\r\n`,
+    )
+    await exchangeBytes(gateway.publicAddress, requests.join(''), 100)
+  }
+}
+
+test(`${count} random targets add no metric series and no unbounded memory`, async () => {
+  // One of each kind, and the pages of memory that any load touches first.
+  await flood(0, 1000)
+  const seriesBefore = await series()
+  globalThis.gc?.()
+  const heapBefore = process.memoryUsage().heapUsed
+  await flood(1000, 1000 + count)
+  expect(await series()).toBe(seriesBefore)
+  globalThis.gc?.()
+  const grown = process.memoryUsage().heapUsed - heapBefore
+  // The memo and the cache are bounded: 8,192 targets and 256 MiB; 404 is not kept.
+  expect(grown).toBeLessThan(96 * 1024 * 1024)
+}, 600_000)

@@ -1,0 +1,37 @@
+import { describe, expect, test } from 'vitest'
+import { createTargetMemo, type RecalledTarget } from '../../../src/pipeline/target-memo.ts'
+
+const recalled = (target: string): RecalledTarget =>
+  ({ target, query: '', arguments: {}, sensitive: undefined, publicKey: target }) as unknown as RecalledTarget
+
+describe('target memo', () => {
+  test('gives back what was remembered, and nothing after it was cleared', () => {
+    const memo = createTargetMemo(10)
+    memo.remember('/a', recalled('/a'))
+    expect(memo.recall('/a')?.target).toBe('/a')
+    expect(memo.recall('/b')).toBeUndefined()
+    memo.clear()
+    expect(memo.recall('/a')).toBeUndefined()
+  })
+
+  test('what is asked for survives a flood, what is not is forgotten', () => {
+    const memo = createTargetMemo(100)
+    memo.remember('/kept', recalled('/kept'))
+    memo.remember('/lost', recalled('/lost'))
+    for (let i = 0; i < 10_000; i += 1) {
+      memo.remember(`/flood/${i}`, recalled('x'))
+      if (i % 20 === 0) memo.recall('/kept')
+    }
+    expect(memo.recall('/kept')?.target).toBe('/kept')
+    expect(memo.recall('/lost')).toBeUndefined()
+    const held = Array.from({ length: 10_000 }, (_, i) => memo.recall(`/flood/${i}`)).filter(Boolean)
+    expect(held.length).toBeLessThanOrEqual(100)
+  })
+
+  test('a target that is long is not remembered', () => {
+    const memo = createTargetMemo(10)
+    const long = `/${'x'.repeat(600)}`
+    memo.remember(long, recalled(long))
+    expect(memo.recall(long)).toBeUndefined()
+  })
+})

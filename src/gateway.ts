@@ -138,8 +138,18 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     readiness,
   })
 
-  await edge.listen({ host: config.listen.host, port })
-  await admin.listen({ host: config.admin.host, port: config.admin.port })
+  const closeRooms = async (): Promise<void> => {
+    for (const { close } of built) await close()
+    cache.close()
+  }
+  try {
+    await edge.listen({ host: config.listen.host, port })
+    await admin.listen({ host: config.admin.host, port: config.admin.port })
+  } catch (error) {
+    // What was opened is closed by whoever opened it, also when a port is taken.
+    await Promise.all([edge.close(), admin.close(), closeRooms()])
+    throw error
+  }
   const adminPort = (admin.server.address() as AddressInfo).port
   return {
     publicAddress: `http://${urlHost(config.listen.host)}:${port}`,
@@ -148,8 +158,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       draining = true
       await sleep(config.drain.delayMs)
       await closeWithin(edge, config.drain.timeoutMs)
-      for (const { close } of built) await close()
-      cache.close()
+      await closeRooms()
       await admin.close()
     },
   }

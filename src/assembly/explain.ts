@@ -90,6 +90,9 @@ const known = (
       return {
         row: row.template,
         'canonical target': canonical,
+        ...(service.contract === 'plants' && fields['authorization'] === undefined
+          ? { refused: '401: no bearer token' }
+          : {}),
         ...(row.handledBy === 'upstream'
           ? cachingOf(contract, method, finding.path, validation.query, fields)
           : { answer: 'by the gateway' }),

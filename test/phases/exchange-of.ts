@@ -1,0 +1,127 @@
+import type { Found } from '../../src/contracts/finding.ts'
+import { siteRows } from '../../src/contracts/site/route-table.ts'
+import { siteTags } from '../../src/contracts/site/tags.ts'
+import type { GatewayRequest, GatewayResponse, HandOver, Outcome } from '../../src/http/message.ts'
+import type { Matched, Outgoing, Ready, Received } from '../../src/pipeline/exchange.ts'
+import type { Service } from '../../src/pipeline/service.ts'
+import { createTargetMemo } from '../../src/pipeline/target-memo.ts'
+import { createRouter } from '../../src/routing/router.ts'
+import { createSiteTagger } from '../../src/tags/site-tagger.ts'
+import { createSiteValidator } from '../../src/validation/site-validator.ts'
+
+const limits = { queryParameters: 64, jsonDepth: 16 }
+
+/** A site service without an upstream: what a phase needs that is not under test is missing, and would throw. */
+export const siteService = (more: Partial<Service> = {}): Service =>
+  ({
+    name: 'site',
+    contract: 'site',
+    mount: '',
+    requiresBearer: false,
+    unlisted: 'refuse',
+    bodyBytes: 1024,
+    uploadBytes: 4096,
+    find: createRouter(siteRows).find,
+    memo: createTargetMemo(10),
+    validator: createSiteValidator({ limits, unknownParameters: 'strip', trackingParameters: [] }),
+    tagger: createSiteTagger({ service: 'site', table: siteTags }),
+    policyFor: () => ({ profile: 'safe', rule: undefined }),
+    translation: undefined,
+    invalidatesTargets: false,
+    basePath: '/wp-json',
+    upstreamTotalMs: 1000,
+    local: undefined,
+    ...more,
+  }) as Service
+
+/** An exchange as the edge makes it. */
+export const received = (
+  target: string,
+  more: Partial<GatewayRequest> = {},
+  service = siteService(),
+): Received => {
+  const [path = '/', query = ''] = target.split('?')
+  return {
+    id: 'id-1',
+    origin: 'client',
+    client: { address: '127.0.0.1', protocol: 'http' },
+    service,
+    request: {
+      method: 'GET',
+      target,
+      fields: {},
+      content: undefined,
+      signal: new AbortController().signal,
+      ...more,
+    },
+    path,
+    query,
+    record: { route: 'unmatched', cache: 'none', upstreamMs: 0 },
+  }
+}
+
+export const matched = (
+  target: string,
+  more: Partial<GatewayRequest> = {},
+  service = siteService(),
+): Matched => {
+  const exchange = received(target, more, service)
+  const method = exchange.request.method
+  const matching = service.find(method, exchange.path) as Found
+  return { ...exchange, method, matching, recalled: undefined }
+}
+
+export const ready = (target: string, more: Partial<GatewayRequest> = {}, service = siteService()): Ready => {
+  const exchange = matched(target, more, service)
+  const { content } = exchange.request
+  return {
+    ...exchange,
+    target,
+    arguments: {},
+    content,
+    sensitive: undefined,
+    policy: service.policyFor(exchange.method, exchange.path),
+  }
+}
+
+export const outgoing = (
+  target: string,
+  more: Partial<GatewayRequest> = {},
+  service = siteService(),
+): Outgoing => ({
+  ...ready(target, more, service),
+  extraFields: {},
+  withheld: new Set(),
+  mayHandOver: true,
+  signal: new AbortController().signal,
+})
+
+export const response = (
+  status: number,
+  content = '{}',
+  fields: readonly string[] = [],
+): GatewayResponse => ({
+  kind: 'response',
+  status,
+  fields,
+  content: Buffer.from(content),
+})
+
+export const handOver = (): HandOver => ({
+  kind: 'hand-over',
+  service: 'site',
+  upstreamTarget: '/wp-json/x',
+  method: 'POST',
+  fields: {},
+  signal: new AbortController().signal,
+  shape: (head) => head,
+  failed: (cause) => {
+    throw cause
+  },
+})
+
+/** The fields of an outcome that must be a response. */
+export const responseOf = (outcome: Outcome): GatewayResponse => {
+  if (outcome.kind !== 'response') throw new TypeError('expected a response')
+  return outcome
+}

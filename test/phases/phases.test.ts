@@ -1,0 +1,319 @@
+import { Readable } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import { GatewayError } from '../../src/errors.ts'
+import { fieldValue } from '../../src/http/fields.ts'
+import type { PipelineEvent } from '../../src/pipeline/events.ts'
+import type { Matched, Outgoing, Ready, Received, Translated } from '../../src/pipeline/exchange.ts'
+import { answerLocally } from '../../src/pipeline/phases/answer-locally.ts'
+import { authorize } from '../../src/pipeline/phases/authorize.ts'
+import { match } from '../../src/pipeline/phases/match.ts'
+import { preconditions } from '../../src/pipeline/phases/preconditions.ts'
+import { recover } from '../../src/pipeline/phases/recover.ts'
+import { stamp } from '../../src/pipeline/phases/stamp.ts'
+import { translate } from '../../src/pipeline/phases/translate.ts'
+import { validate } from '../../src/pipeline/phases/validate.ts'
+import {
+  handOver,
+  matched,
+  outgoing,
+  ready,
+  received,
+  response,
+  responseOf,
+  siteService,
+} from './exchange-of.ts'
+
+const clock = { now: () => 0, monotonic: () => 0 }
+
+const thrownBy = (run: () => unknown): GatewayError => {
+  try {
+    run()
+  } catch (error) {
+    if (error instanceof GatewayError) return error
+    throw error
+  }
+  throw new Error('nothing was thrown')
+}
+
+describe('stamp', () => {
+  test('an answer that is there leaves at once, stamped and counted', () => {
+    const events: PipelineEvent[] = []
+    const phase = stamp({ clock, report: (event) => events.push(event) })
+    const outcome = phase.run(received('/site/v2/posts'), () => response(200))
+    expect(outcome).not.toBeInstanceOf(Promise)
+    expect(fieldValue(responseOf(outcome as never).fields, 'x-request-id')).toBe('id-1')
+    expect(fieldValue(responseOf(outcome as never).fields, 'via')).toBe('1.1 trellis')
+    expect(events).toMatchObject([{ kind: 'exchange-finished', status: 200, method: 'GET' }])
+  })
+
+  test('a method from a client never becomes a label', () => {
+    const events: PipelineEvent[] = []
+    const phase = stamp({ clock, report: (event) => events.push(event) })
+    phase.run(received('/', { method: 'X-EVIL' }), () => response(404))
+    expect(events).toMatchObject([{ method: '_OTHER' }])
+  })
+
+  test('a hand-over is counted when its head is there, once', async () => {
+    const events: PipelineEvent[] = []
+    const phase = stamp({ clock, report: (event) => events.push(event) })
+    const outcome = await phase.run(received('/x', { method: 'POST' }), () => handOver())
+    expect(events).toEqual([])
+    if (outcome.kind !== 'hand-over') throw new TypeError('expected a hand-over')
+    const head = await outcome.shape({ status: 201, fields: [] })
+    expect(fieldValue(head.fields, 'via')).toBe('1.1 trellis')
+    expect(events).toHaveLength(1)
+  })
+})
+
+describe('recover', () => {
+  const phase = (events: PipelineEvent[], failures: unknown[] = []) =>
+    recover({ report: (event) => events.push(event), failed: (error) => failures.push(error.code) })
+
+  test.each<[string, () => never]>([
+    [
+      'at once',
+      () => {
+        throw new GatewayError('no_route')
+      },
+    ],
+    ['later', () => Promise.reject(new GatewayError('no_route')) as never],
+  ])('an error thrown %s becomes the answer of the service, reported once', async (_, next) => {
+    const events: PipelineEvent[] = []
+    const outcome = responseOf(await phase(events).run(received('/x'), next))
+    expect(outcome.status).toBe(404)
+    expect(JSON.parse(String(outcome.content))).toMatchObject({
+      code: 'rest_no_route',
+      data: { status: 404 },
+    })
+    expect(events).toEqual([
+      { kind: 'request-refused', id: 'id-1', service: 'site', route: 'unmatched', code: 'no_route' },
+    ])
+  })
+
+  test('what nobody expected is an internal error that says nothing of its cause', async () => {
+    const failures: unknown[] = []
+    const outcome = responseOf(
+      await phase([], failures).run(received('/x'), () => {
+        throw new Error('secret detail')
+      }),
+    )
+    expect(outcome.status).toBe(500)
+    expect(String(outcome.content)).not.toContain('secret')
+    expect(failures).toEqual(['internal'])
+  })
+
+  test('a hand-over that fails is answered too', async () => {
+    const outcome = await phase([]).run(received('/x'), () => handOver())
+    if (outcome.kind !== 'hand-over') throw new TypeError('expected a hand-over')
+    expect((await outcome.failed(new GatewayError('upstream_timeout'))).status).toBe(504)
+  })
+})
+
+describe('match', () => {
+  const run = (exchange: Received): Matched => {
+    let seen: Matched | undefined
+    match().run(exchange, (next) => {
+      seen = next
+      return response(200)
+    })
+    if (seen === undefined) throw new Error('not reached')
+    return seen
+  }
+
+  test('finds the row and its parameters', () => {
+    const exchange = received('/site/v2/posts/0005')
+    expect(run(exchange).matching).toMatchObject({
+      kind: 'found',
+      path: '/site/v2/posts/5',
+      pathParameters: { id: '5' },
+    })
+    expect(exchange.record.route).toBe('/site/v2/posts/{id}')
+  })
+
+  test('understands an override on POST', () => {
+    const exchange = received('/site/v2/posts/5', {
+      method: 'POST',
+      fields: { 'x-http-method-override': 'DELETE' },
+    })
+    expect(run(exchange).method).toBe('DELETE')
+  })
+
+  test.each<[string, Received, string]>([
+    ['a path that no row lists', received('/nope'), 'no_route'],
+    ['a method that no endpoint has', received('/site/v2/posts', { method: 'DELETE' }), 'no_route'],
+    [
+      'an override on GET',
+      received('/site/v2/posts', { fields: { 'x-http-method-override': 'DELETE' } }),
+      'ambiguous_request',
+    ],
+    ['a path with dot segments', received('/site/../x'), 'ambiguous_request'],
+    ['bytes beyond ASCII', received('/site/v2/p\u00e4'), 'malformed_request'],
+  ])('refuses %s', (_, exchange, code) => {
+    expect(thrownBy(() => match().run(exchange, () => response(200))).code).toBe(code)
+  })
+
+  test('goes on with what no row lists where the service passes it', () => {
+    expect(run(received('/nope', {}, siteService({ unlisted: 'pass' }))).matching.kind).toBe('unlisted')
+  })
+})
+
+describe('authorize', () => {
+  const plants = siteService({ requiresBearer: true, name: 'plants' })
+
+  test.each([
+    ['Bearer abc', true],
+    ['bearer  abc.def~+/-_==', true],
+    ['Bearer', false],
+    ['Bearer a b', false],
+    ['Basic abc', false],
+    [undefined, false],
+  ])('%s: %s', (authorization, passes) => {
+    const exchange = matched('/site/v2/posts', { fields: { authorization } }, plants)
+    const run = () => authorize().run(exchange, () => response(200))
+    if (passes) expect(responseOf(run() as never).status).toBe(200)
+    else expect(thrownBy(run).fields).toEqual(['WWW-Authenticate', 'Bearer realm="plants"'])
+  })
+})
+
+describe('validate', () => {
+  const phase = validate({ report: () => {} })
+  const run = async (exchange: Matched): Promise<Ready> => {
+    let seen: Ready | undefined
+    await phase.run(exchange, (next) => {
+      seen = next
+      return response(200)
+    })
+    if (seen === undefined) throw new Error('not reached')
+    return seen
+  }
+
+  test('gives the canonical target and the typed arguments', async () => {
+    const next = await run(matched('/site/v2/posts?page=1&per_page=5&x=y'))
+    expect(next.target).toBe('/site/v2/posts?per_page=5')
+    expect(next.arguments).toMatchObject({ page: 1, per_page: 5 })
+  })
+
+  test('remembers a GET for the next one with this target, and no refusal', async () => {
+    const service = siteService()
+    await run(matched('/site/v2/posts?per_page=5', {}, service))
+    expect(service.memo.recall('/site/v2/posts?per_page=5')?.target).toBe('/site/v2/posts?per_page=5')
+    await phase.run(matched('/site/v2/posts?per_page=0', {}, service), () => response(200))
+    expect(service.memo.recall('/site/v2/posts?per_page=0')).toBeUndefined()
+  })
+
+  test('reads JSON and hands it on byte for byte', async () => {
+    const content = Readable.from([Buffer.from('{ "title"'), Buffer.from(':"x"}')])
+    const fields = { 'content-type': 'application/json' }
+    const next = await run(matched('/site/v2/posts', { method: 'POST', fields, content }))
+    expect(String(next.content)).toBe('{ "title":"x"}')
+  })
+
+  test('leaves an upload unread', async () => {
+    const content = Readable.from([Buffer.from('x')])
+    const next = await run(
+      matched('/site/v2/media', { method: 'POST', fields: { 'content-type': 'image/png' }, content }),
+    )
+    expect(next.content).toBe(content)
+  })
+
+  test.each([
+    [
+      'more content than a body may have',
+      { 'content-type': 'application/json', 'content-length': '2000' },
+      'content_too_large',
+    ],
+    ['a type that the row does not take', { 'content-type': 'text/plain' }, 'unsupported_content_type'],
+  ])('refuses %s', (_, fields, code) => {
+    const content = Readable.from([Buffer.alloc(10)])
+    expect(
+      thrownBy(() =>
+        phase.run(matched('/site/v2/posts', { method: 'POST', fields, content }), () => response(200)),
+      ).code,
+    ).toBe(code)
+  })
+})
+
+describe('preconditions', () => {
+  const phase = preconditions({ clock })
+  const tagged = () => response(200, '{}', ['ETag', '"a"', 'Content-Type', 'application/json'])
+
+  test.each([
+    ['"a"', 304],
+    ['W/"a"', 304],
+    ['*', 304],
+    ['"b"', 200],
+  ])('If-None-Match: %s gives %i', async (value, status) => {
+    const exchange = ready('/', { fields: { 'if-none-match': value } })
+    const outcome = responseOf(await phase.run(exchange, tagged))
+    expect(outcome.status).toBe(status)
+    if (status === 304) expect(outcome.content).toBeUndefined()
+  })
+
+  test('leaves an answer alone that streams, and one to a write', async () => {
+    const fields = { 'if-none-match': '"a"' }
+    const streaming = { ...tagged(), content: Readable.from(['{}']) }
+    expect(responseOf(await phase.run(ready('/', { fields }), () => streaming)).status).toBe(200)
+    expect(
+      responseOf(await phase.run(ready('/site/v2/posts', { method: 'POST', fields }), tagged)).status,
+    ).toBe(200)
+  })
+})
+
+describe('answer-locally', () => {
+  const local = {
+    index: () => response(200, '"index"'),
+    options: () => response(200, '"options"'),
+    batch: async () => response(207, '"batch"'),
+    written: () => {},
+  }
+  const run = async (target: string, method = 'GET', service = siteService({ local })) =>
+    String(
+      responseOf(
+        await answerLocally().run(ready(target, { method }, service), () => response(200, '"upstream"')),
+      ).content,
+    )
+
+  test.each([
+    ['/', 'GET', '"index"'],
+    ['/site/v2', 'GET', '"index"'],
+    ['/batch/v1', 'POST', '"batch"'],
+    ['/site/v2/posts', 'OPTIONS', '"options"'],
+    ['/site/v2/posts', 'GET', '"upstream"'],
+  ])('%s %s is answered by %s', async (target, method, by) => {
+    expect(await run(target, method)).toBe(by)
+  })
+})
+
+describe('translate', () => {
+  const translation = {
+    toUpstreamTarget: (path: string, query: string) => `/up${path}?${query}`,
+    toUpstreamContent: (content: Buffer) => Buffer.from(String(content).toUpperCase()),
+    fromUpstreamFields: (lines: readonly string[]) => [...lines, 'X-Mapped', '1'],
+    fromUpstreamContent: () => ({
+      push: (chunk: Buffer) => Buffer.from(String(chunk).toLowerCase()),
+      end: () => Buffer.from('.'),
+    }),
+  }
+
+  test('names go up and come down, for content at hand and for content that streams', async () => {
+    let seen: Translated | undefined
+    const exchange: Outgoing = outgoing(
+      '/site/v2/posts',
+      { method: 'POST', content: Buffer.from('a') },
+      siteService({ translation }),
+    )
+    const next = (upstreamContent: Buffer | Readable) => (translated: Translated) => {
+      seen = translated
+      return { ...response(200), content: upstreamContent }
+    }
+    const whole = responseOf(await translate().run(exchange, next(Buffer.from('ABC'))))
+    expect([seen?.upstreamTarget, String(seen?.upstreamContent)]).toEqual(['/wp-json/up/site/v2/posts?', 'A'])
+    expect([String(whole.content), fieldValue(whole.fields, 'x-mapped')]).toEqual(['abc.', '1'])
+    const streamed = responseOf(
+      await translate().run(exchange, next(Readable.from([Buffer.from('A'), Buffer.from('B')]))),
+    )
+    const chunks: Buffer[] = []
+    for await (const chunk of streamed.content as Readable) chunks.push(chunk as Buffer)
+    expect(String(Buffer.concat(chunks))).toBe('ab.')
+  })
+})

@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import type { AdminEvent } from './admin/events.ts'
 import { createAdmin, type Readiness } from './admin/server.ts'
+import { createOperator } from './assembly/admin-operator.ts'
 import { type BuiltService, buildService } from './assembly/build-service.ts'
 import { createCache } from './cache/cache.ts'
 import { createPartitions } from './cache/cache-key.ts'
@@ -134,8 +136,11 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const admin = createAdmin({
     logger,
     contentType: metrics.contentType,
+    token: config.admin.token.reveal(),
+    operator: createOperator({ config, publicUrl, version: options.version, cache, built }),
     scrape: () => metrics.scrape(),
     readiness,
+    report: ({ kind, ...facts }: AdminEvent) => logger.info(facts, kind),
   })
 
   const closeRooms = async (): Promise<void> => {

@@ -1,5 +1,12 @@
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify'
 import type { Logger } from 'pino'
+import { type AdminRequest, createAccess } from './access.ts'
+import type { AdminEvent } from './events.ts'
+import type { Operator } from './operator.ts'
+import { addPages } from './pages.ts'
+import { sendProblem, sendRefusal } from './problem.ts'
+import { readPurgeRequest } from './purge-request.ts'
+import { addViews } from './views.ts'
 
 /** What readiness depends on; `reasons` say why it is off, or what a client may notice although it is on. */
 export type Readiness = {
@@ -10,8 +17,43 @@ export type Readiness = {
 export type AdminOptions = {
   readonly logger: Logger
   readonly contentType: string
+  /** '' when none is configured. */
+  readonly token: string
+  readonly operator: Operator
   scrape(): Promise<string>
   readiness(): Readiness
+  report(event: AdminEvent): void
+}
+
+/** Asked by machines that carry no token: the orchestrator and Prometheus. */
+const openPaths: ReadonlySet<string | undefined> = new Set(['/metrics', '/livez', '/readyz'])
+
+const guard = (server: FastifyInstance, { token, report }: AdminOptions): void => {
+  const access = createAccess(token)
+  server.addHook('onRequest', async (request, reply) => {
+    const writes = request.method !== 'GET' && request.method !== 'HEAD'
+    if (openPaths.has(request.routeOptions.url) && !writes) return undefined
+    const address = request.socket.remoteAddress ?? ''
+    const asked: AdminRequest = { writes, peer: address, fields: request.headers }
+    const decision = access(asked)
+    if (decision.kind === 'granted') return undefined
+    report({ kind: 'admin-refused', address, reason: decision.reason })
+    return sendRefusal(reply, decision.reason)
+  })
+}
+
+const addPurge = (server: FastifyInstance, { operator, report }: AdminOptions): void => {
+  server.post('/cache/purge', (request, reply) => {
+    const reading = readPurgeRequest(request.body)
+    if (reading.kind === 'fault') return sendProblem(reply, 400, 'invalid-purge', reading.detail)
+    const { selection, mode, dryRun } = reading.request
+    const outcome = operator.purge(reading.request)
+    if (outcome.kind === 'refused') return sendProblem(reply, 400, 'invalid-purge', outcome.detail)
+    const { entries } = outcome
+    const address = request.socket.remoteAddress ?? ''
+    report({ kind: 'admin-purge', address, selector: selection.by, mode, dryRun, entries })
+    return reply.send({ entries, mode, dryRun })
+  })
 }
 
 /** The operator's side, on a port of its own. */
@@ -22,11 +64,21 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     bodyLimit: 64 * 1024,
     requestTimeout: 10_000,
     return503OnClosing: false,
-  })
+  }) as unknown as FastifyInstance
   server.addHook('onSend', async (_request, reply) => {
-    reply.header('cache-control', 'no-store')
+    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store')
     reply.header('x-content-type-options', 'nosniff')
   })
+  server.setNotFoundHandler((_request, reply) =>
+    sendProblem(reply, 404, 'not-found', 'GET / lists what is here.'),
+  )
+  server.setErrorHandler((error, _request, reply) => {
+    const status = (error as { statusCode?: number }).statusCode ?? 500
+    if (status < 500) return sendProblem(reply, status, 'invalid-request', 'The request cannot be read.')
+    options.logger.error({ err: error }, 'admin request failed')
+    return sendProblem(reply, 500, 'internal', 'See the log.')
+  })
+  guard(server, options)
   server.get('/metrics', async (_request, reply) =>
     reply.type(options.contentType).send(await options.scrape()),
   )
@@ -35,5 +87,8 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     const { ready, reasons } = options.readiness()
     return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not-ready', reasons })
   })
-  return server as unknown as FastifyInstance
+  addPurge(server, options)
+  addViews(server, options.operator)
+  addPages(server)
+  return server
 }

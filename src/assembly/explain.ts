@@ -1,8 +1,11 @@
 import { decideCaching } from '../cache/decide-caching.ts'
 import { sensitiveParameter } from '../cache/sensitive-parameter.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
+import type { Found } from '../contracts/finding.ts'
+import type { Validation } from '../contracts/validation.ts'
 import type { RequestFields } from '../http/fields.ts'
 import { requestMeaning } from '../routing/request-meaning.ts'
+import { type AskedService, publicTarget } from './admin-target.ts'
 import { type ServiceContract, serviceContract } from './service-contract.ts'
 
 /** A request that somebody asks about; nothing is sent anywhere. */
@@ -17,25 +20,34 @@ export type ExplainedRequest = {
 /** What would happen, aspect by aspect, in the order in which it is decided. */
 export type Explanation = Readonly<Record<string, unknown>>
 
-const under = (mount: string, path: string): string | undefined => {
-  if (mount === '/') return path
-  if (path === mount) return '/'
-  return path.startsWith(`${mount}/`) ? path.slice(mount.length) : undefined
-}
+type Valid = Extract<Validation, { kind: 'valid' }>
 
-const serviceFor = (config: Config, path: string): ServiceConfig | undefined =>
-  config.services
-    .filter(({ mount }) => under(mount, path) !== undefined)
-    .sort((a, b) => b.mount.length - a.mount.length)[0]
+const nothingYet = { status: 200, fields: [], content: Buffer.alloc(0) } as const
+
+/** What the stored answer would be found and invalidated by, as far as the request tells. */
+const storedAs = (
+  service: ServiceConfig,
+  contract: ServiceContract,
+  found: Found,
+  valid: Valid,
+  partition: string,
+): Explanation => ({
+  'cache key': `${service.name}, ${targetOf(found, valid)}, ${partition}`,
+  tags: contract.tagger.storedTags(found, valid.arguments, nothingYet),
+})
+
+const targetOf = ({ path }: Found, { query }: Valid): string => (query === '' ? path : `${path}?${query}`)
 
 const cachingOf = (
+  service: ServiceConfig,
   contract: ServiceContract,
   method: string,
-  path: string,
-  query: string,
+  found: Found,
+  valid: Valid,
   fields: RequestFields,
 ): Explanation => {
-  const policy = contract.policyFor(method, path)
+  const { query } = valid
+  const policy = contract.policyFor(method, found.path)
   const sensitive = sensitiveParameter(query)
   const decision = decideCaching({ method, fields, hasContent: false, sensitive }, policy)
   const rule =
@@ -44,7 +56,12 @@ const cachingOf = (
       : `ttl ${policy.rule.ttlMs} ms, stale-while-revalidate ${policy.rule.staleWhileRevalidateMs} ms, stale-if-error ${policy.rule.staleIfErrorMs} ms`
   switch (decision.kind) {
     case 'read':
-      return { cache: `read, ${decision.partition}`, rule, profile: policy.profile }
+      return {
+        cache: `read, ${decision.partition}`,
+        rule,
+        profile: policy.profile,
+        ...storedAs(service, contract, found, valid, decision.partition),
+      }
     case 'write':
       return { cache: 'write: invalidates', profile: policy.profile }
     case 'bypass':
@@ -86,34 +103,47 @@ const known = (
       if (validation.kind === 'invalid') {
         return { row: row.template, refused: `${validation.status} ${validation.code}` }
       }
-      const canonical = validation.query === '' ? finding.path : `${finding.path}?${validation.query}`
       return {
         row: row.template,
-        'canonical target': canonical,
+        'canonical target': targetOf(finding, validation),
         ...(service.contract === 'plants' && fields['authorization'] === undefined
           ? { refused: '401: no bearer token' }
           : {}),
         ...(row.handledBy === 'upstream'
-          ? cachingOf(contract, method, finding.path, validation.query, fields)
+          ? cachingOf(service, contract, method, finding, validation, fields)
           : { answer: 'by the gateway' }),
       }
     }
   }
 }
 
-/** What the gateway would make of a request, by the same functions that decide it. */
-export const explain = (config: Config, { method, target, fields }: ExplainedRequest): Explanation => {
-  const [path = '/', ...rest] = target.split('?')
-  const query = rest.join('?')
-  const service = serviceFor(config, path)
-  if (service === undefined) return { refused: '404: no service is mounted there' }
-  const inside = under(service.mount, path) ?? path
+/** What becomes of a request to one of these services, by the same functions that decide it. */
+export const explainAt = (
+  services: readonly AskedService[],
+  publicUrl: string,
+  { method, target, fields }: ExplainedRequest,
+): Explanation => {
+  const found = publicTarget(services, publicUrl, target)
+  if (found === undefined) return { refused: '404: no service is mounted there' }
+  const { query, path } = found
+  const { config, contract } = found.service
   const meaning =
-    service.contract === 'site' ? requestMeaning(method, query, fields) : { kind: 'method' as const, method }
-  if (meaning.kind === 'refused') return { service: service.name, refused: meaning.reason }
+    config.contract === 'site' ? requestMeaning(method, query, fields) : { kind: 'method' as const, method }
+  if (meaning.kind === 'refused') return { service: config.name, refused: meaning.reason }
   return {
-    service: service.name,
+    service: config.name,
     method: meaning.method,
-    ...known(service, serviceContract(service, config.limits), meaning.method, inside, query, fields),
+    ...known(config, contract, meaning.method, path, query, fields),
   }
 }
+
+/** What the gateway would make of a request, as far as its configuration tells: nothing is asked of an upstream. */
+export const explain = (config: Config, request: ExplainedRequest): Explanation =>
+  explainAt(
+    config.services.map((service) => ({
+      config: service,
+      contract: serviceContract(service, config.limits),
+    })),
+    config.publicUrl,
+    request,
+  )

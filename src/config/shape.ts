@@ -40,7 +40,9 @@ export const configShape = z.strictObject({
         .describe('Port of metrics, health, purge and status page; 0 = any free one'),
       token: secret()
         .prefault('')
-        .describe('Secret. Asked for on writes when set; without one, writes come from loopback only'),
+        .describe(
+          'Secret. Asked for when set, on all but metrics and health; without one, writes come from loopback only',
+        ),
     })
     .prefault({}),
   publicUrl: publicUrl().prefault('').describe('Used in links; empty = made of `listen`'),

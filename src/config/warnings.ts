@@ -7,11 +7,6 @@ type Row = { readonly path: string; readonly isUsed: (config: Config) => boolean
 
 /** Settings that are read and checked, and that nothing carries out yet. A row goes when its feature lands. */
 const notYet: readonly Row[] = [
-  {
-    path: 'admin.token',
-    isUsed: ({ admin }) => admin.token.isSet,
-    message: 'the admin side has nothing yet that asks for it',
-  },
   { path: 'workers', isUsed: ({ workers }) => workers !== 1, message: 'one process serves, whatever is set' },
   { path: 'cors.origins', isUsed: ({ cors }) => cors.origins.length > 0, message: 'no CORS fields are sent' },
   { path: 'tracing.otlpUrl', isUsed: ({ tracing }) => tracing.otlpUrl !== '', message: 'no traces are sent' },
@@ -22,20 +17,6 @@ const notYet: readonly Row[] = [
   },
 ]
 
-type ServiceRow = {
-  readonly path: string
-  readonly isUsed: (service: ServiceConfig) => boolean
-  readonly message: string
-}
-
-const notYetOfServices: readonly ServiceRow[] = [
-  {
-    path: 'batch.split',
-    isUsed: (service) => service.contract === 'site' && service.batch.split === 'chunk',
-    message: 'every item is an upstream request of its own',
-  },
-]
-
 const loopback = /^(127\.|localhost$|::1$)/
 
 const advice: readonly Row[] = [
@@ -43,7 +24,7 @@ const advice: readonly Row[] = [
     path: 'admin.host',
     isUsed: ({ admin }) => !loopback.test(admin.host) && !admin.token.isSet,
     message:
-      'the admin side can be reached from other machines and no admin.token is set: metrics and health are open to them',
+      'the admin side can be reached from other machines and no admin.token is set: they can see everything there, and change nothing',
   },
 ]
 
@@ -66,14 +47,6 @@ export const configWarnings = (config: Config): readonly ConfigWarning[] => [
   ...notYet
     .filter(({ isUsed }) => isUsed(config))
     .map(({ path, message }) => ({ path, message: `has no effect yet: ${message}` })),
-  ...config.services.flatMap((service) =>
-    notYetOfServices
-      .filter(({ isUsed }) => isUsed(service))
-      .map(({ path, message }) => ({
-        path: `services.${service.name}.${path}`,
-        message: `has no effect yet: ${message}`,
-      })),
-  ),
   ...advice.filter(({ isUsed }) => isUsed(config)).map(({ path, message }) => ({ path, message })),
   ...config.services.flatMap(deadRules),
 ]

@@ -1,0 +1,27 @@
+import type { PurgeRequest } from './purge-request.ts'
+
+/** What came of a purge: how many stored responses it concerned, or why nothing was looked for. */
+export type PurgeOutcome =
+  | { readonly kind: 'purged'; readonly entries: number }
+  | { readonly kind: 'refused'; readonly detail: string }
+
+export type EntriesQuery = { readonly sort: 'size' | 'age'; readonly limit: number }
+
+/** A request that an operator asks about. */
+export type AskedRequest = {
+  readonly method: string
+  readonly url: string
+  /** Lower-case names. */
+  readonly fields: Readonly<Record<string, string>>
+}
+
+/** What the admin side shows and does; joined in assembly/. Views are plain data for JSON. */
+export type Operator = {
+  purge(request: PurgeRequest): PurgeOutcome
+  entries(query: EntriesQuery): readonly unknown[]
+  explain(request: AskedRequest): unknown
+  drift(): unknown
+  config(): unknown
+  /** The OpenAPI document, ready to be sent. */
+  openApi(): Buffer
+}

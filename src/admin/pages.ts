@@ -1,0 +1,91 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import type { FastifyInstance } from 'fastify'
+
+/** Nothing from elsewhere, nothing inline, nothing to be framed; `data:` for the icons inside Swagger UI's style sheet. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const pageFields = { 'content-security-policy': policy, 'referrer-policy': 'no-referrer' }
+const html = 'text/html; charset=utf-8'
+
+const views: readonly (readonly [path: string, text: string])[] = [
+  ['docs', 'Operations of all services, to browse'],
+  ['openapi.json', 'the same as OpenAPI 3.1'],
+  ['metrics', 'Metrics for Prometheus'],
+  ['livez', 'Is the process alive?'],
+  ['readyz', 'Does it take requests, and if not, why?'],
+  ['cache/entries?sort=size&limit=50', 'The largest stored responses'],
+  ['cache/entries?sort=age&limit=50', 'The oldest stored responses'],
+  ['drift', 'How the upstream differs from the contract'],
+  ['config', 'The configuration in force, without secrets'],
+]
+
+// Links are relative: the admin side may stand behind a path of something else.
+const indexPage = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Trellis: admin side</title>
+<h1>Trellis: admin side</h1>
+<ul>
+${views.map(([path, text]) => `<li><a href="${path.replaceAll('&', '&amp;')}">/${path.split('?', 1)[0]}</a> ${text}</li>`).join('\n')}
+<li>/explain?method=GET&amp;url=/plants What would become of a request</li>
+<li>POST /cache/purge Drops stored responses</li>
+</ul>
+`
+
+const documentationPage = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Trellis: operations</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="docs/swagger-ui.css">
+<body>
+<div id="swagger-ui"></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
+`
+
+// No trying out: requests would go to the public side, which is another origin. No validator: it would be asked on the Internet.
+const startScript = `SwaggerUIBundle({
+  url: 'openapi.json',
+  dom_id: '#swagger-ui',
+  deepLinking: true,
+  docExpansion: 'none',
+  defaultModelsExpandDepth: -1,
+  filter: true,
+  supportedSubmitMethods: [],
+  validatorUrl: null,
+})
+`
+
+const assets: readonly (readonly [name: string, type: string])[] = [
+  ['swagger-ui.css', 'text/css; charset=utf-8'],
+  ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
+]
+
+const assetFile = (name: string): string => fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`))
+
+/** The pages for people: what there is, and the documentation of all operations. */
+export const addPages = (server: FastifyInstance): void => {
+  server.get('/', (_request, reply) => reply.headers(pageFields).type(html).send(indexPage))
+  server.get('/docs', (_request, reply) => reply.headers(pageFields).type(html).send(documentationPage))
+  server.get('/docs/start.js', (_request, reply) =>
+    reply.type('text/javascript; charset=utf-8').send(startScript),
+  )
+  for (const [name, type] of assets) {
+    server.get(`/docs/${name}`, async (_request, reply) => {
+      reply.type(type).header('cache-control', 'private, max-age=3600')
+      return reply.send(await readFile(assetFile(name)))
+    })
+  }
+}

@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
+
+let origin: Origin
+let gateway: TestGateway
+const mount = '/index.php/site-json'
+const json = { 'Content-Type': 'application/json; charset=UTF-8' }
+
+beforeAll(async () => {
+  origin = await startOrigin()
+  gateway = await startTestGateway({
+    services: {
+      site: siteService(origin.origin),
+      plants: {
+        contract: 'plants',
+        mount: '/',
+        upstream: { targets: [origin.origin] },
+        cache: { rules: [{ match: 'GET /plants', ttl: '60s', scope: 'credential' }] },
+      },
+    },
+  })
+})
+afterAll(async () => {
+  await gateway.close()
+  await origin.close()
+})
+
+const purge = async (body: unknown): Promise<{ status: number; answer: Record<string, unknown> }> => {
+  const response = await fetch(`${gateway.adminAddress}/cache/purge`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  return { status: response.status, answer: (await response.json()) as Record<string, unknown> }
+}
+const cacheStatus = async (path: string, headers: Record<string, string> = {}): Promise<string> => {
+  const response = await fetch(`${gateway.publicAddress}${path}`, { headers })
+  await response.arrayBuffer()
+  return response.headers.get('cache-status') ?? ''
+}
+const isStored = async (path: string, headers: Record<string, string> = {}): Promise<boolean> =>
+  (await cacheStatus(path, headers)).startsWith('trellis; hit')
+
+beforeEach(async () => {
+  origin.script = (_, wire) => wire.respond({ fields: json, content: '[{"id":7,"type":"post"}]' })
+  expect((await purge({ all: true })).status).toBe(200)
+})
+
+describe('by URL', () => {
+  const stored = `${mount}/site/v2/posts?per_page=2&categories=3,7`
+  test.each([
+    ['as it was asked', stored],
+    ['with its origin', `http://127.0.0.1:1${stored}`],
+    ['in another order', `${mount}/site/v2/posts?categories=3,7&per_page=2`],
+    ['in another spelling', `${mount}/SITE/v2//posts/?categories[]=7&categories[]=3&per_page=%32&page=1`],
+    ['with a tracking parameter and a fragment', `${stored}&utm_source=mail#top`],
+  ])('%s: the entry is gone', async (_description, url) => {
+    await cacheStatus(stored)
+    await cacheStatus(`${mount}/site/v2/posts?per_page=3`)
+    expect(await purge({ url })).toEqual({ status: 200, answer: { entries: 1, mode: 'hard', dryRun: false } })
+    expect(await isStored(stored)).toBe(false)
+    expect(await isStored(`${mount}/site/v2/posts?per_page=3`)).toBe(true)
+  })
+
+  test('with the public URL of the configuration', async () => {
+    await cacheStatus(stored)
+    expect((await purge({ url: gateway.publicAddress + stored })).answer).toMatchObject({ entries: 1 })
+  })
+
+  test('all variants and all partitions go', async () => {
+    origin.script = (_, wire) => wire.respond({ fields: { ...json, Vary: 'Origin' }, content: '[]' })
+    for (const bearer of ['one', 'two']) {
+      for (const from of ['https://a.example', 'https://b.example']) {
+        const headers = { Authorization: `Bearer ${bearer}`, Origin: from }
+        await cacheStatus('/plants', headers)
+        expect(await isStored('/plants', headers)).toBe(true)
+      }
+    }
+    expect((await purge({ url: '/plants', service: 'plants' })).answer).toMatchObject({ entries: 4 })
+    expect(await isStored('/plants', { Authorization: 'Bearer one', Origin: 'https://a.example' })).toBe(
+      false,
+    )
+  })
+
+  test.each([
+    [
+      'a URL that no request is answered for',
+      { url: `${mount}/site/v2/posts?per_page=1000` },
+      'rest_invalid_param',
+    ],
+    ['a path that means two things', { url: `${mount}/site/v2/%2e%2e/posts` }, 'refused'],
+    ['a route override', { url: `${mount}/?rest_route=/site/v2/posts` }, 'means another request'],
+    ['a URL of another service', { url: '/plants', service: 'site' }, 'another service'],
+  ])('%s is refused with the reason', async (_description, body, reason) => {
+    const { status, answer } = await purge(body)
+    expect(status).toBe(400)
+    expect(answer['detail']).toContain(reason)
+  })
+})
+
+describe('by tag, by prefix, all', () => {
+  const posts = `${mount}/site/v2/posts?search=a`
+  const pages = `${mount}/site/v2/pages?search=a`
+  const fill = async (): Promise<void> => {
+    for (const path of [posts, pages]) await cacheStatus(path)
+  }
+
+  test.each([
+    ['a tag', { tag: 'site/any/posts' }, 1, [false, true]],
+    ['a tag that nothing carries', { tag: 'site/any/none' }, 0, [true, true]],
+    ['a prefix inside a service', { prefix: `${mount}/site/v2/po` }, 1, [false, true]],
+    ['a prefix of a mount', { prefix: '/index' }, 2, [false, false]],
+    ['a prefix narrowed to another service', { prefix: '/', service: 'plants' }, 0, [true, true]],
+    ['all of one service', { all: true, service: 'site' }, 2, [false, false]],
+    ['all of another service', { all: true, service: 'plants' }, 0, [true, true]],
+    ['all', { all: true }, 2, [false, false]],
+  ])('%s', async (_description, body, entries, left) => {
+    await fill()
+    expect((await purge({ ...body, dryRun: true })).answer).toEqual({ entries, mode: 'hard', dryRun: true })
+    expect((await purge(body)).answer).toEqual({ entries, mode: 'hard', dryRun: false })
+    expect([await isStored(posts), await isStored(pages)]).toEqual(left)
+  })
+
+  test('soft: what may be served stale still is, once, while it is fetched anew', async () => {
+    await fill()
+    expect((await purge({ all: true, mode: 'soft' })).answer).toEqual({
+      entries: 2,
+      mode: 'soft',
+      dryRun: false,
+    })
+    expect(await cacheStatus(posts)).not.toContain('fwd=uri-miss')
+  })
+
+  test('an answer that was under way when all was purged is not kept', async () => {
+    let release = (): void => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    origin.script = async (_, wire) => {
+      await held
+      wire.respond({ fields: json, content: '[]' })
+    }
+    const before = origin.received.length
+    const slow = cacheStatus(posts)
+    await origin.until(() => origin.received.length > before)
+    await purge({ prefix: mount })
+    release()
+    await slow
+    expect(await isStored(posts)).toBe(false)
+  })
+})
+
+describe('what is not understood is refused, not guessed', () => {
+  test.each([
+    ['a list', [], 'expected a JSON object'],
+    ['no selector', {}, 'exactly one of url, tag, prefix, all'],
+    ['two selectors', { all: true, tag: 'x' }, 'exactly one of'],
+    ['all: false', { all: false }, 'all: expected true'],
+    ['a misspelt member', { url: '/x', dryrun: true }, 'unknown member'],
+    ['an unknown mode', { all: true, mode: 'gentle' }, 'mode: expected'],
+    ['a dryRun that is no boolean', { all: true, dryRun: 'yes' }, 'dryRun: expected'],
+    ['a prefix without a slash', { prefix: 'posts' }, 'prefix: expected'],
+    ['an empty URL', { url: '' }, 'url: expected'],
+    ['an unknown service', { all: true, service: 'none' }, 'no service has this name'],
+    ['a tag of another service', { tag: 'site/any/posts', service: 'plants' }, 'another service'],
+  ])('%s', async (_description, body, detail) => {
+    const { status, answer } = await purge(body)
+    expect([status, answer['code']]).toEqual([400, 'invalid-purge'])
+    expect(answer['detail']).toContain(detail)
+  })
+
+  test('content that is no JSON', async () => {
+    const response = await fetch(`${gateway.adminAddress}/cache/purge`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{all: true}',
+    })
+    expect(response.status).toBe(400)
+    expect(response.headers.get('content-type')).toContain('application/problem+json')
+  })
+})
+
+test('a purge is counted', async () => {
+  await cacheStatus(`${mount}/site/v2/posts`)
+  const before = await gateway.metric('trellis_cache_invalidated_entries_total', 'by="purge"')
+  await purge({ all: true })
+  expect(await gateway.metric('trellis_cache_invalidated_entries_total', 'by="purge"')).toBe(before + 1)
+})

@@ -1,10 +1,11 @@
 import type { Admission, BatchItem, ItemAnswer } from '../batch/item.ts'
 import type { Row } from '../contracts/row.ts'
-import { type ErrorCode, type ErrorFacts, errorTable } from '../errors.ts'
+import { type ErrorCode, type ErrorFacts, errorTable, GatewayError } from '../errors.ts'
 import type { Answer, GatewayResponse, Outcome } from '../http/message.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import { completed } from '../pipeline/invalidate-write.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
+import type { ForwardRequest, Upstream } from '../upstream/upstream.ts'
 
 /** Fields of the batch request that hold for each of its items: who asks, and from where. */
 const inherited: readonly string[] = ['authorization', 'cookie', 'x-wp-nonce', 'origin', 'user-agent', 'via']
@@ -64,8 +65,31 @@ export const admitItem = (service: Service, item: BatchItem, hasCredential: bool
   }
 }
 
+/** The fields of an item that are its own: not those that say who asks, nor what describes its content. */
+export const ownFields = (item: BatchItem): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(item.fields).filter(([name]) => name !== 'content-type' && !inherited.includes(name)),
+  )
+
+/** Takes the item's request to the upstream; by itself, or in company. */
+export type SendItem = (request: ForwardRequest) => Promise<GatewayResponse>
+
+/** A client's batches wait in another line than its single requests, which are not to wait behind all of those. */
+export const batchFlow = (address: string): string => `batch ${address}`
+
+/** Sends the item as a request of its own. */
+export const sendAlone =
+  (upstream: Upstream): SendItem =>
+  (request) =>
+    upstream.forward({ ...request, flow: batchFlow(request.flow ?? '') })
+
 /** The item as a request of its own, with the credentials of the batch and nothing that the item could set in their place. */
-const itemExchange = (batch: LocalRequest, item: BatchItem, signal: AbortSignal): Received => {
+const itemExchange = (
+  batch: LocalRequest,
+  item: BatchItem,
+  signal: AbortSignal,
+  send: SendItem,
+): Received => {
   const fields: Record<string, string | string[] | undefined> = { ...item.fields }
   for (const name of inherited) {
     const value = batch.request.fields[name]
@@ -74,11 +98,13 @@ const itemExchange = (batch: LocalRequest, item: BatchItem, signal: AbortSignal)
   }
   if (item.content === undefined) delete fields['content-type']
   else fields['content-type'] = 'application/json'
+  const { service } = batch
   return {
     id: `${batch.id}.${item.index}`,
     origin: 'batch',
     client: batch.client,
-    service: batch.service,
+    // Everything of the service's way but its last step.
+    service: { ...service, upstream: { ...service.upstream, forward: send } },
     request: {
       method: item.method,
       target: item.query === '' ? item.path : `${item.path}?${item.query}`,
@@ -97,15 +123,33 @@ const responseOnly = (outcome: Outcome): GatewayResponse => {
   throw new TypeError('an item of a batch was handed over')
 }
 
-/** Lets an item go down the whole way, like a request of a client. */
+const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
+
+/**
+ * Lets an item go down the whole way, like a request of a client; `send` is its last step. Rejects where a write got no
+ * answer from the upstream: the way makes an error page of that, which does not say whether the write may have happened.
+ */
 export const runItem = async (
   run: (exchange: Received) => Answer,
   batch: LocalRequest,
   item: BatchItem,
   signal: AbortSignal,
+  send: SendItem,
 ): Promise<ItemAnswer> => {
-  const response = responseOnly(await run(itemExchange(batch, item, signal)))
-  const { content, status, fields } = await completed(response, mostItemBytes)
+  let failure: unknown
+  const watched: SendItem = async (request) => {
+    try {
+      // Read here, so that an answer that breaks off counts as none for all who are on the way back.
+      return await completed(await send(request), mostItemBytes)
+    } catch (thrown) {
+      failure =
+        thrown instanceof GatewayError ? thrown : new GatewayError('upstream_broken', { cause: thrown })
+      throw failure
+    }
+  }
+  const response = responseOnly(await run(itemExchange(batch, item, signal, watched)))
+  if (failure !== undefined && isWrite(item.method)) throw failure
+  const { content, status, fields } = response
   if (content !== undefined && !Buffer.isBuffer(content)) {
     content.destroy()
     throw new RangeError('the answer of the item is too large for a batch')

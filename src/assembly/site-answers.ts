@@ -1,5 +1,7 @@
 import { createBatch } from '../batch/batch.ts'
 import type { BatchEvent } from '../batch/events.ts'
+import type { Places } from '../batch/places.ts'
+import { createSplitter, type Splitter } from '../batch/splitter.ts'
 import type { Clock } from '../clock.ts'
 import type { SiteConfig } from '../config/config.ts'
 import type { Discovery } from '../discovery/discovery.ts'
@@ -9,7 +11,9 @@ import { requestField } from '../http/fields.ts'
 import type { Answer, GatewayResponse } from '../http/message.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import type { LocalAnswers, LocalRequest, Service } from '../pipeline/service.ts'
-import { admitItem, runItem } from './batch-items.ts'
+import { createSlots } from '../upstream/slots.ts'
+import { runChunk } from './batch-chunk.ts'
+import { admitItem, batchFlow, runItem, sendAlone } from './batch-items.ts'
 
 const asResponse = ({ fields, content }: DiscoveryDocument): GatewayResponse => ({
   kind: 'response',
@@ -49,9 +53,40 @@ export type SiteAnswersOptions = {
 /** Writes to these, and to what no row lists, can change the site's identity or its routes. */
 const describedBy: ReadonlySet<string> = new Set(['settings', 'plugins', 'themes', ''])
 
+/** As WordPress has it; an upstream with a lower one refuses, and the items go one by one. */
+const upstreamMaxItems = 25
+
+/** Batches take at most this share of the upstream's concurrency, so that a single request finds room. */
+const batchShare = 0.75
+
+/** More upstream requests of batches than this never wait: then items answer that they were not sent. */
+const mostWaiting = 10_000
+
+/** What all batches of a service share: how they are sent, and how much room they have together. */
+const sharedByBatches = (
+  { batch, upstream }: SiteConfig,
+  clock: Clock,
+): { splitter: Splitter; places: Places } => ({
+  splitter: createSplitter({
+    mode: batch.split,
+    concurrency: batch.concurrency,
+    mostItems: upstreamMaxItems,
+    // The head of its answer comes when all its items have run.
+    mostChunkMs: upstream.timeouts.headersMs / 2,
+    clock,
+  }),
+  places: createSlots({
+    max: Math.max(1, Math.floor(upstream.maxConcurrent * batchShare)),
+    queueMax: mostWaiting,
+    // The deadline of the batch ends the waiting.
+    queueTimeoutMs: 0,
+  }),
+})
+
 /** What the gateway answers itself for a site: its documents, and the batch. */
 export const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
   const { config, discovery, publicRoot } = options
+  const { splitter, places } = sharedByBatches(config, options.clock)
   const unknownNamespace = (): GatewayError => new GatewayError('no_route')
   return {
     index: async (exchange, row) => {
@@ -88,7 +123,11 @@ export const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
         clock: options.clock,
         report: options.report,
         admit: (item) => admitItem(service, item, exchange.request.fields['authorization'] !== undefined),
-        dispatch: (item, signal) => runItem(options.run, exchange, item, signal),
+        splitter,
+        places,
+        flow: batchFlow(exchange.client.address),
+        dispatch: (item, signal) => runItem(options.run, exchange, item, signal, sendAlone(service.upstream)),
+        dispatchChunk: (items, watch) => runChunk(options.run, exchange, items, watch),
       })
       // Integers beyond 2^53 survive in the text that the items are cut out of; a form has none.
       const text = isJson(exchange) ? exchange.content.toString() : undefined

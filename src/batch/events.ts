@@ -4,6 +4,25 @@ export type BatchResult = 'ran' | 'validation' | 'deadline' | 'client-gone' | 'm
 /** How one item ended. `refused` never ran; `not-sent` and `outcome-unknown` met the deadline or an absent client. */
 export type BatchItemOutcome = 'answered' | 'refused' | 'not-sent' | 'outcome-unknown'
 
+/** Why a batch was sent the way it was: see decide-split.ts. */
+export type SplitReason =
+  | 'configured'
+  | 'few-items'
+  | 'no-batch-route'
+  | 'broken-chunks'
+  | 'one-group'
+  | 'shared'
+  | 'first-guess'
+  | 'explored'
+  | 'measured'
+
+/**
+ * What became of one upstream batch: `answered`; `not-run` = the upstream refused it as a whole and its items went one by
+ * one; `limited` = the upstream asked to come back later; `not-sent` = it never got there; `broken` = nobody knows which of
+ * its items took effect.
+ */
+export type ChunkResult = 'answered' | 'not-run' | 'limited' | 'not-sent' | 'broken'
+
 /** What this room tells about itself; every string is from a closed list. */
 export type BatchEvent =
   | {
@@ -26,5 +45,19 @@ export type BatchEvent =
       readonly status: number
       /** From the start of the batch to the start of the item; 0 for one that never started. */
       readonly queuedSeconds: number
+      readonly durationSeconds: number
+    }
+  | {
+      /** Told for every batch of which items run, before they do. */
+      readonly kind: 'batch-split'
+      readonly split: 'items' | 'chunks'
+      readonly reason: SplitReason
+      /** Upstream requests that the batch will be. */
+      readonly requests: number
+    }
+  | {
+      readonly kind: 'batch-chunk-finished'
+      readonly result: ChunkResult
+      readonly items: number
       readonly durationSeconds: number
     }

@@ -20,6 +20,10 @@ type Schedule<Result> = {
   /** For each place the smaller positions it waits for; undefined where there is nothing to run. */
   readonly waits: readonly (readonly number[] | undefined)[]
   readonly concurrency: number
+  /** Called before a task begins, within its turn; false = it does not begin. */
+  enter(): Promise<boolean>
+  /** Called once for each `enter` that gave true, when its task has ended. */
+  leave(): void
   /** Never rejects. */
   run(index: number): Promise<Result>
   /** Aborted when nothing more shall begin and nobody waits any longer. */
@@ -36,13 +40,14 @@ export const runSchedule = async <Result>(schedule: Schedule<Result>): Promise<S
   let parallelism = 0
 
   const runOne = async (index: number): Promise<void> => {
-    if (stop.aborted) return
+    if (stop.aborted || !(await schedule.enter())) return
     const startedMs = now()
     ends[index] = { kind: 'unfinished', startedMs }
     running += 1
     parallelism = Math.max(parallelism, running)
     const result = await schedule.run(index)
     running -= 1
+    schedule.leave()
     ends[index] = { kind: 'finished', result, startedMs, endedMs: now() }
   }
 

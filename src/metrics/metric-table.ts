@@ -181,6 +181,25 @@ export const metricTable = {
     ['service'],
     'Items that had to wait for another item of their batch.',
   ),
+  batchSplits: counter(
+    'batch_splits_total',
+    ['service', 'split', 'reason'],
+    'Batches, by how their items were sent and why so: see docs/batch.md.',
+  ),
+  batchRequests: histogram(
+    'batch_upstream_requests',
+    ['service', 'split'],
+    counts,
+    'Upstream requests that one batch became.',
+  ),
+  batchChunks: counter('batch_chunks_total', ['service', 'result'], 'Upstream batches, by how they ended.'),
+  batchChunkItems: histogram('batch_chunk_items', ['service'], counts, 'Items of one upstream batch.'),
+  batchChunkSeconds: histogram(
+    'batch_chunk_duration_seconds',
+    ['service'],
+    httpSeconds,
+    'One upstream batch, in seconds.',
+  ),
   batchItems: counter(
     'batch_items_total',
     ['service', 'method', 'outcome', 'status_class'],

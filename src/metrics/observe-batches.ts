@@ -19,6 +19,19 @@ export const createBatchObserver =
         observeValue(families.batchItemQueueSeconds.series({ service }), event.queuedSeconds)
       return
     }
+    if (event.kind === 'batch-split') {
+      const { split, reason } = event
+      families.batchSplits.series({ service, split, reason }).value += 1
+      observeValue(families.batchRequests.series({ service, split }), event.requests)
+      return
+    }
+    if (event.kind === 'batch-chunk-finished') {
+      const { result } = event
+      families.batchChunks.series({ service, result }).value += 1
+      observeValue(families.batchChunkItems.series({ service }), event.items)
+      observeValue(families.batchChunkSeconds.series({ service }), event.durationSeconds)
+      return
+    }
     families.batches.series({ service, result: event.result }).value += 1
     observeValue(families.batchSize.series({ service }), event.items)
     observeValue(families.batchSeconds.series({ service }), event.durationSeconds)

@@ -1,5 +1,7 @@
 import { type Batch, type BatchOptions, createBatch } from '../../../src/batch/batch.ts'
+import { createSplitter } from '../../../src/batch/splitter.ts'
 import { systemClock } from '../../../src/clock.ts'
+import { createSlots } from '../../../src/upstream/slots.ts'
 
 /** A batch route with defaults for what a test does not care about: all items run, and answer with their own path. */
 export const batchOf = (options: Partial<BatchOptions>): Batch =>
@@ -9,6 +11,18 @@ export const batchOf = (options: Partial<BatchOptions>): Batch =>
     deadlineMs: 5_000,
     clock: systemClock,
     report: () => {},
+    flow: 'client',
+    places: createSlots({ max: 100, queueMax: 100, queueTimeoutMs: 0 }),
+    splitter: createSplitter({
+      mode: 'item',
+      concurrency: 8,
+      mostItems: 25,
+      mostChunkMs: 0,
+      clock: systemClock,
+    }),
+    dispatchChunk: () => {
+      throw new Error('no chunks here')
+    },
     admit: (item) => {
       const [, , , collection = '', itemId] = item.path.split('/')
       return {

@@ -103,6 +103,7 @@ test('reports every item and the batch', async () => {
       event.kind === 'batch-item-finished' ? [event.method, event.outcome, event.status] : event.kind,
     ),
   ).toEqual([
+    'batch-split',
     ['PUT', 'answered', 200],
     ['PUT', 'answered', 200],
     ['PUT', 'answered', 200],

@@ -199,6 +199,13 @@ test('batch events', async () => {
     queuedSeconds: 0,
     durationSeconds: 0,
   })
+  observe.batch('site', { kind: 'batch-split', split: 'chunks', reason: 'measured', requests: 2 })
+  observe.batch('site', {
+    kind: 'batch-chunk-finished',
+    result: 'answered',
+    items: 13,
+    durationSeconds: 0.5,
+  })
   const lines = (await linesOf(metrics, 'trellis_batch')).filter((line) => !line.includes('_bucket'))
   expect(lines).toEqual([
     'trellis_batches_total{service="site",result="ran"} 2',
@@ -210,6 +217,14 @@ test('batch events', async () => {
     'trellis_batch_parallelism_items_count{service="site"} 2',
     'trellis_batch_saved_seconds_total{service="site"} 4',
     'trellis_batch_ordered_items_total{service="site"} 2',
+    'trellis_batch_splits_total{service="site",split="chunks",reason="measured"} 1',
+    'trellis_batch_upstream_requests_sum{service="site",split="chunks"} 2',
+    'trellis_batch_upstream_requests_count{service="site",split="chunks"} 1',
+    'trellis_batch_chunks_total{service="site",result="answered"} 1',
+    'trellis_batch_chunk_items_sum{service="site"} 13',
+    'trellis_batch_chunk_items_count{service="site"} 1',
+    'trellis_batch_chunk_duration_seconds_sum{service="site"} 0.5',
+    'trellis_batch_chunk_duration_seconds_count{service="site"} 1',
     'trellis_batch_items_total{service="site",method="PUT",outcome="answered",status_class="2xx"} 1',
     'trellis_batch_items_total{service="site",method="PUT",outcome="not-sent",status_class="5xx"} 1',
     'trellis_batch_item_queue_seconds_sum{service="site"} 0.25',

@@ -1,0 +1,86 @@
+import { createChunk } from '../batch/chunk.ts'
+import type { ChunkResult } from '../batch/events.ts'
+import type { BatchItem, ItemAnswer } from '../batch/item.ts'
+import { GatewayError } from '../errors.ts'
+import type { Answer, GatewayResponse } from '../http/message.ts'
+import type { Received } from '../pipeline/exchange.ts'
+import { completed } from '../pipeline/invalidate-write.ts'
+import type { LocalRequest } from '../pipeline/service.ts'
+import type { ForwardRequest } from '../upstream/upstream.ts'
+import { ownFields, runItem, type SendItem, sendAlone } from './batch-items.ts'
+
+/** The answers of one upstream batch are held together until each item has its own. */
+const mostChunkBytes = 64 * 1024 * 1024
+
+/** The batch route under the upstream's REST root; it has the same name on both sides. */
+const batchRoute = '/batch/v1'
+
+const read = async (response: GatewayResponse): Promise<Buffer> => {
+  const { content } = await completed(response, mostChunkBytes)
+  if (content === undefined) return Buffer.alloc(0)
+  if (Buffer.isBuffer(content)) return content
+  content.destroy()
+  throw new GatewayError('upstream_broken', { detail: 'The answer to several items is too large.' })
+}
+
+/** The fields of the chunk are those of its first item, without what is the item's own. */
+const chunkFields = (
+  batch: LocalRequest,
+  { fields }: ForwardRequest,
+  item: BatchItem,
+): Record<string, string> => {
+  const kept: Record<string, string> = { ...fields }
+  for (const name of Object.keys(ownFields(item))) delete kept[name]
+  return { ...kept, 'content-type': 'application/json', 'x-request-id': batch.id }
+}
+
+/**
+ * Lets several items go down the whole way, each like a request of its own, and the last step together: one request to
+ * the upstream's batch route. Validation, names, invalidation and counting are therefore those of single items.
+ */
+export const runChunk = (
+  run: (exchange: Received) => Answer,
+  batch: LocalRequest,
+  items: readonly BatchItem[],
+  watch: { readonly stop: AbortSignal; ended(result: ChunkResult): void },
+): readonly Promise<ItemAnswer>[] => {
+  const { basePath, upstream } = batch.service
+  const alone = sendAlone(upstream)
+  // Nobody ends a chunk that has begun: it may have written.
+  const { signal } = new AbortController()
+  let lead: ((content: Buffer) => ForwardRequest) | undefined
+  const chunk = createChunk({
+    size: items.length,
+    stop: watch.stop,
+    ended: watch.ended,
+    ask: async (content) => {
+      if (lead === undefined) throw new TypeError('a chunk without items was sent')
+      const response = await alone(lead(content))
+      return { response, content: await read(response) }
+    },
+  })
+  return items.map(async (item, place) => {
+    const send: SendItem = (request) => {
+      lead ??= (content) => ({
+        ...request,
+        method: 'POST',
+        target: `${basePath}${batchRoute}`,
+        fields: chunkFields(batch, request, item),
+        content,
+        signal,
+      })
+      return chunk.join(place, {
+        method: request.method,
+        path: request.target.slice(basePath.length),
+        fields: ownFields(item),
+        content: Buffer.isBuffer(request.content) ? request.content : undefined,
+        alone: () => alone(request),
+      })
+    }
+    try {
+      return await runItem(run, batch, item, signal, send)
+    } finally {
+      chunk.leave(place)
+    }
+  })
+}

@@ -1,0 +1,111 @@
+import { type ErrorCode, GatewayError } from '../errors.ts'
+import type { GatewayResponse } from '../http/message.ts'
+import { type ChunkAnswer, readChunkAnswer } from './chunk-answer.ts'
+import { type ChunkItem, chunkContent } from './chunk-content.ts'
+import type { ChunkResult } from './events.ts'
+import type { ItemAnswer } from './item.ts'
+
+/** An item that has come down its way as far as the upstream. */
+export type ChunkRequest = ChunkItem & {
+  /** Sends it as a request of its own. */
+  alone(): Promise<GatewayResponse>
+}
+
+/** What a chunk needs. */
+export type ChunkOptions = {
+  readonly size: number
+  /** Asks the upstream's batch route; the answer's content has been read. */
+  ask(content: Buffer): Promise<{ readonly response: GatewayResponse; readonly content: Buffer }>
+  /** Aborted when nothing more shall begin. */
+  readonly stop: AbortSignal
+  ended(result: ChunkResult): void
+}
+
+/**
+ * Items that go to the upstream in one batch. Each comes down its own way and joins, or leaves when it was answered
+ * before; when every place is accounted for, the batch is sent, and each item goes on with its own answer.
+ */
+export type Chunk = {
+  join(place: number, request: ChunkRequest): Promise<GatewayResponse>
+  leave(place: number): void
+}
+
+type Seat = {
+  readonly request: ChunkRequest
+  resolve(response: GatewayResponse): void
+  reject(error: unknown): void
+}
+
+const asResponse = (answer: ItemAnswer): GatewayResponse => ({ kind: 'response', ...answer })
+
+/** In order, one after the other: which of them wait for each other is not known here. */
+const oneByOne = async (seats: readonly Seat[], stop: AbortSignal): Promise<void> => {
+  for (const { request, resolve, reject } of seats) {
+    if (stop.aborted) reject(new GatewayError('not_sent'))
+    else await request.alone().then(resolve, reject)
+  }
+}
+
+/** These say that the upstream never saw the request. */
+const neverSent: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'upstream_busy',
+  'upstream_unreachable',
+  'shutting_down',
+  'loop_detected',
+])
+
+const resultOf = (thrown: unknown): ChunkResult =>
+  thrown instanceof GatewayError && neverSent.has(thrown.code) ? 'not-sent' : 'broken'
+
+/** Builds an empty chunk; nothing is sent until all places are accounted for. */
+export const createChunk = (options: ChunkOptions): Chunk => {
+  const seats = new Map<number, Seat | 'left'>()
+
+  const deliver = async (
+    present: readonly Seat[],
+    response: GatewayResponse,
+    answer: ChunkAnswer,
+  ): Promise<void> => {
+    options.ended(answer.kind)
+    switch (answer.kind) {
+      case 'answered':
+        for (const [at, { resolve }] of present.entries())
+          resolve(asResponse(answer.answers[at] as ItemAnswer))
+        return
+      case 'not-run':
+        return oneByOne(present, options.stop)
+      case 'limited':
+        for (const { resolve } of present) resolve(response)
+        return
+      case 'broken':
+        for (const { reject } of present) reject(new GatewayError('upstream_broken'))
+    }
+  }
+
+  const send = async (): Promise<void> => {
+    const places = [...seats].sort(([one], [other]) => one - other)
+    const present = places.map(([, seat]) => seat).filter((seat) => seat !== 'left')
+    if (present.length === 0) return
+    let asked: Awaited<ReturnType<ChunkOptions['ask']>>
+    try {
+      asked = await options.ask(chunkContent(present.map(({ request }) => request)))
+    } catch (thrown) {
+      options.ended(resultOf(thrown))
+      for (const { reject } of present) reject(thrown)
+      return
+    }
+    const { response, content } = asked
+    await deliver(present, response, readChunkAnswer(response.status, content, present.length))
+  }
+
+  const take = (place: number, seat: Seat | 'left'): void => {
+    if (seats.has(place)) return
+    seats.set(place, seat)
+    if (seats.size === options.size) void send()
+  }
+
+  return {
+    join: (place, request) => new Promise((resolve, reject) => take(place, { request, resolve, reject })),
+    leave: (place) => take(place, 'left'),
+  }
+}

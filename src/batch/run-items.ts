@@ -1,0 +1,120 @@
+import type { Clock } from '../clock.ts'
+import { conflictGroups } from './conflict-groups.ts'
+import type { BatchEvent, ChunkResult } from './events.ts'
+import type { BatchItem, ItemAnswer } from './item.ts'
+import { type ItemError, thrownItemError } from './item-error.ts'
+import { type Places, waitForPlace } from './places.ts'
+import type { Waits } from './plan-order.ts'
+import { planUnits } from './plan-units.ts'
+import { runSchedule, type ScheduleEnd, type TaskEnd } from './schedule.ts'
+import type { BatchSplit, Splitter } from './splitter.ts'
+
+/** What running the items of a batch needs from others. */
+export type RunOptions = {
+  /** Upstream requests of one batch in flight. */
+  readonly concurrency: number
+  readonly clock: Clock
+  readonly report: (event: BatchEvent) => void
+  readonly splitter: Splitter
+  readonly places: Places
+  /** Whose line the batch's requests wait in. */
+  readonly flow: string
+  /** Runs the item like a request of its own, with the credentials of the batch; what it throws becomes the item's answer. */
+  dispatch(item: BatchItem, signal: AbortSignal): Promise<ItemAnswer>
+  /** Runs items in one upstream batch, in their order; `ended` is called once. An answer that rejects becomes its item's. */
+  dispatchChunk(
+    items: readonly BatchItem[],
+    watch: { readonly stop: AbortSignal; ended(result: ChunkResult): void },
+  ): readonly Promise<ItemAnswer>[]
+}
+
+type Made = ItemAnswer | ItemError
+
+/** How each item ended, and the run as a whole told by its upstream requests. */
+export type ItemsEnd = {
+  readonly items: readonly (TaskEnd<Made> | undefined)[]
+  readonly requests: ScheduleEnd<unknown>
+}
+
+const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
+
+const answerOf = async (item: BatchItem, answer: Promise<ItemAnswer>): Promise<Made> => {
+  try {
+    return await answer
+  } catch (thrown) {
+    return thrownItemError(thrown, isWrite(item.method))
+  }
+}
+
+/** A write that has begun is left to finish, so that its outcome is known to the cache; a read that nobody waits for is not. */
+const signalFor = (item: BatchItem, stop: AbortSignal): AbortSignal =>
+  isWrite(item.method) ? new AbortController().signal : stop
+
+const runChunk = (
+  options: RunOptions,
+  split: BatchSplit,
+  items: readonly BatchItem[],
+  stop: AbortSignal,
+): Promise<readonly Made[]> => {
+  const startedMs = options.clock.monotonic()
+  const ended = (result: ChunkResult): void => {
+    const ms = options.clock.monotonic() - startedMs
+    split.chunkEnded(result, items.length, ms)
+    options.report({
+      kind: 'batch-chunk-finished',
+      result,
+      items: items.length,
+      durationSeconds: ms / 1000,
+    })
+  }
+  const answers = options.dispatchChunk(items, { stop, ended })
+  return Promise.all(answers.map((answer, at) => answerOf(items[at] as BatchItem, answer)))
+}
+
+const itemEnd = (end: TaskEnd<readonly Made[]>, place: number): TaskEnd<Made> =>
+  end.kind === 'finished' ? { ...end, result: end.result[place] as Made } : end
+
+/** Runs the items that are there, cut as the splitter says, so that the outcome is that of one after the other. */
+export const runItems = async (
+  options: RunOptions,
+  items: readonly (BatchItem | undefined)[],
+  waits: readonly Waits[],
+  stop: AbortSignal,
+): Promise<ItemsEnd> => {
+  const { clock, concurrency, places, flow } = options
+  const groups = conflictGroups(waits)
+  const split = options.splitter.begin({ runnable: groups.flat().length, groups: groups.length })
+  const { cut, reason, mostItems } = split.decision
+  const isChunkable = (index: number): boolean => isWrite(items[index]?.method ?? 'GET')
+  const units = planUnits(waits, groups, cut, { mostItems, isChunkable })
+  if (units.length > 0) {
+    options.report({ kind: 'batch-split', split: cut.kind, reason, requests: units.length })
+  }
+  const startedMs = clock.monotonic()
+
+  const run = async (at: number): Promise<readonly Made[]> => {
+    const members = (units[at]?.members ?? []).map((index) => items[index] as BatchItem)
+    const [first] = members
+    if (first === undefined) return []
+    if (members.length > 1) return runChunk(options, split, members, stop)
+    return [await answerOf(first, options.dispatch(first, signalFor(first, stop)))]
+  }
+  const requests = await runSchedule<readonly Made[]>({
+    waits: units.map((unit) => unit.waits),
+    concurrency,
+    enter: () => waitForPlace(places, flow, stop),
+    leave: () => places.release(),
+    run,
+    stop,
+    now: () => clock.monotonic(),
+  })
+  split.ended(stop.aborted ? undefined : clock.monotonic() - startedMs)
+
+  const ends: (TaskEnd<Made> | undefined)[] = items.map(() => undefined)
+  for (const [at, unit] of units.entries()) {
+    for (const [place, index] of unit.members.entries()) {
+      ends[index] = itemEnd(requests.ends[at] ?? { kind: 'not-begun' }, place)
+    }
+  }
+  return { items: ends, requests }
+}

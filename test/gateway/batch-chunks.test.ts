@@ -1,0 +1,277 @@
+import { afterEach, expect, test } from 'vitest'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
+
+const root = '/index.php/site-json'
+const json = { 'Content-Type': 'application/json; charset=UTF-8' }
+const batchTarget = '/index.php/wp-json/batch/v1'
+
+let origin: Origin
+let gateway: TestGateway
+afterEach(async () => {
+  await gateway?.close()
+  await origin?.close()
+})
+
+type Sent = { method: string; path: string; body?: unknown; headers?: unknown }
+
+/** What the upstream's batch was asked. */
+const sentIn = (content: Buffer): Sent[] => JSON.parse(content.toString()).requests
+
+/** An item's answer, as WordPress puts it into a batch. */
+const itemAnswer = ({ path }: Sent): string =>
+  `{"body":{"path":${JSON.stringify(path)},"big":9007199254740993},"status":200,"headers":{"Allow":"GET, POST"}}`
+
+const answersBatches: Script = (request, wire) => {
+  if (request.target !== batchTarget) {
+    wire.respond({ fields: json, content: `{"alone":${JSON.stringify(request.target)}}` })
+    return
+  }
+  const responses = sentIn(request.content).map(itemAnswer)
+  wire.respond({ status: 207, fields: json, content: `{"responses":[${responses.join(',')}]}` })
+}
+
+const start = async (script: Script, batch: Record<string, unknown>, more: Record<string, unknown> = {}) => {
+  origin = await startOrigin(script)
+  const upstream = { targets: [origin.origin], basePath: '/index.php/wp-json', ...more }
+  gateway = await startTestGateway({ services: { site: siteService(origin.origin, { batch, upstream }) } })
+}
+
+const update = (id: number, more: Record<string, unknown> = {}) => ({
+  method: 'PUT',
+  path: `/site/v2/posts/${id}?_fields=id`,
+  body: { title: `t${id}` },
+  ...more,
+})
+
+const send = async (requests: readonly unknown[], headers: Record<string, string> = {}) => {
+  const answer = await fetch(`${gateway.publicAddress}${root}/batch/v1`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: JSON.stringify({ requests }),
+  })
+  const text = await answer.text()
+  return { status: answer.status, text, responses: JSON.parse(text).responses }
+}
+
+const updates = (count: number) => Array.from({ length: count }, (_, at) => update(at + 1))
+const targets = (): string[] => origin.received.map(({ target }) => target)
+const wholeBatches = () => origin.received.filter(({ target }) => target === batchTarget)
+
+test('25 updates become two upstream batches, and every answer is in its place', async () => {
+  await start(answersBatches, { split: 'chunk' })
+  const { status, text, responses } = await send(updates(25))
+  expect(status).toBe(207)
+  expect(targets()).toEqual([batchTarget, batchTarget])
+  expect(responses.map(({ body }: { body: { path: string } }) => body.path)).toEqual(
+    updates(25).map(({ path }) => path.replace('/site/v2', '/wp/v2')),
+  )
+  // Copied, not parsed: 2^53 + 1.
+  expect(text.match(/9007199254740993/g)).toHaveLength(25)
+  expect(responses[0].headers).toEqual({ Allow: 'GET, POST' })
+})
+
+test('an item is sent in the names of the upstream, with its own headers; the chunk with the credentials of the batch', async () => {
+  await start(answersBatches, { split: 'chunk' })
+  const first = update(1, {
+    headers: { 'X-Foo': ['a', 'b'], Authorization: 'Basic bad', 'Content-Type': 'text/plain' },
+    body: { site_id: 12345678901234567890n.toString(), meta: { a: [] } },
+  })
+  await send([first, update(2), update(3)], { Authorization: 'Basic good', 'X-Forwarded-For': '6.6.6.6' })
+  const [chunk] = wholeBatches().filter(({ content }) => content.includes('/posts/1?'))
+  expect(chunk?.fields).toMatchObject({
+    authorization: 'Basic good',
+    'content-type': 'application/json',
+    'x-forwarded-for': '127.0.0.1',
+  })
+  expect(chunk?.fields['x-foo']).toBeUndefined()
+  expect(sentIn(chunk?.content ?? Buffer.alloc(0))[0]).toEqual({
+    method: 'PUT',
+    path: '/wp/v2/posts/1?_fields=id',
+    headers: { 'x-foo': 'a, b' },
+    body: { wp_id: '12345678901234567890', meta: { a: [] } },
+  })
+})
+
+test('what the gateway refuses never goes, and shifts nobody', async () => {
+  await start(answersBatches, { split: 'chunk' })
+  const bad = [{ path: '/site/v2/media' }, { path: '/nowhere' }, update(7, { body: { status: 'bogus' } })]
+  const four = updates(4)
+  const { responses } = await send([bad[0], four[0], bad[1], four[1], four[2], bad[2], four[3]])
+  expect(responses.map(({ status }: { status: number }) => status)).toEqual([
+    400, 200, 404, 200, 200, 400, 200,
+  ])
+  expect(wholeBatches().flatMap(({ content }) => sentIn(content))).toHaveLength(4)
+})
+
+test('items that wait for each other share a chunk, in their order', async () => {
+  await start(answersBatches, { split: 'chunk' })
+  const create = (slug: string) => ({ path: '/site/v2/posts', body: { title: slug, slug } })
+  await send([create('a'), create('b'), update(1), create('c')])
+  expect(wholeBatches()).toHaveLength(1)
+  const bodies = sentIn(wholeBatches()[0]?.content ?? Buffer.alloc(0)).map(({ body }) => body)
+  expect(bodies).toMatchObject([{ slug: 'a' }, { slug: 'b' }, { title: 't1' }, { slug: 'c' }])
+})
+
+test('an upstream without a batch route gets the items one by one, and is remembered', async () => {
+  const noRoute = '{"code":"rest_no_route","message":"No route.","data":{"status":404}}'
+  await start(
+    (request, wire, count) =>
+      request.target === batchTarget
+        ? wire.respond({ status: 404, fields: json, content: noRoute })
+        : answersBatches(request, wire, count),
+    { split: 'chunk' },
+  )
+  const { responses } = await send(updates(5))
+  expect(responses.map(({ body }: { body: { alone: string } }) => body.alone)).toEqual(
+    [1, 2, 3, 4, 5].map((id) => `/index.php/wp-json/wp/v2/posts/${id}?_fields=id`),
+  )
+  const asked = wholeBatches().length
+  expect((await send(updates(5))).responses).toHaveLength(5)
+  expect(wholeBatches()).toHaveLength(asked)
+  expect(await gateway.metric('trellis_batch_splits_total', 'no-batch-route')).toBe(1)
+})
+
+const refusals: [what: string, status: number, content: string][] = [
+  ['401', 401, '{"code":"rest_forbidden","message":"No.","data":{"status":401}}'],
+  [
+    'fewer items than 25',
+    400,
+    '{"code":"rest_invalid_param","message":"x","data":{"status":400,"params":{"requests":"too many"}}}',
+  ],
+  ['413 of a server in front', 413, '<h1>413</h1>'],
+]
+test.each(refusals)('a chunk that is refused as a whole runs as items: %s', async (_, status, content) => {
+  await start(
+    (request, wire, count) =>
+      request.target === batchTarget
+        ? wire.respond({ status, fields: json, content })
+        : answersBatches(request, wire, count),
+    { split: 'chunk' },
+  )
+  const { responses } = await send(updates(4))
+  expect(responses.map((one: { status: number }) => one.status)).toEqual([200, 200, 200, 200])
+})
+
+const unreadable: [what: string, status: number, content: string][] = [
+  ['a fatal error', 500, '<p>There has been a critical error on this website.</p>'],
+  ['a page in place of JSON', 207, '<h1>Hi</h1>'],
+  ['JSON of another shape', 207, '{"responses":{}}'],
+  ['one response too few', 207, '{"responses":[{"body":1,"status":200,"headers":[]}]}'],
+  ['a response without status', 207, '{"responses":[{"body":1},{"body":1}]}'],
+  ['a 404 of somebody else', 404, '{"error":"not found"}'],
+  ['200', 200, '{"responses":[{"body":1,"status":200},{"body":1,"status":200}]}'],
+  ['a refusal without the shape of one', 403, 'blocked'],
+]
+test.each(unreadable)(
+  'nothing is sent twice after %s: the outcome is unknown',
+  async (_, status, content) => {
+    await start((_request, wire) => wire.respond({ status, fields: json, content }), { split: 'chunk' })
+    const { responses } = await send(updates(4))
+    expect(responses).toHaveLength(4)
+    for (const response of responses) {
+      expect(response).toMatchObject({
+        status: 502,
+        body: { code: 'trellis_upstream_broken', data: { status: 502, outcome: 'unknown' } },
+        headers: [],
+      })
+    }
+    expect(targets()).toEqual([batchTarget, batchTarget])
+  },
+)
+
+test('a chunk whose connection breaks leaves the outcome unknown, the other one has its answers', async () => {
+  await start(
+    (request, wire, count) =>
+      request.content.includes('/posts/1?') ? wire.reset() : answersBatches(request, wire, count),
+    { split: 'chunk' },
+  )
+  const { responses } = await send(updates(6))
+  expect(responses.map(({ status }: { status: number }) => status)).toEqual([502, 200, 502, 200, 502, 200])
+  expect(responses[0].body.data).toEqual({ status: 502, outcome: 'unknown' })
+})
+
+test('an upstream that cannot be reached has done nothing, and the items say so', async () => {
+  await start(answersBatches, { split: 'chunk' })
+  await origin.close()
+  const { responses } = await send(updates(4))
+  for (const { body } of responses) {
+    expect(body).toMatchObject({
+      code: 'trellis_upstream_unreachable',
+      data: { status: 502, outcome: 'not-sent' },
+    })
+  }
+})
+
+test('too many requests is told to every item, with the time to wait', async () => {
+  await start(
+    (_, wire) =>
+      wire.respond({
+        status: 429,
+        fields: { ...json, 'Retry-After': '7' },
+        content: '{"code":"slow_down","message":"","data":{"status":429}}',
+      }),
+    { split: 'chunk' },
+  )
+  const { responses } = await send(updates(4))
+  for (const response of responses) {
+    expect(response).toMatchObject({
+      status: 429,
+      body: { code: 'slow_down' },
+      headers: { 'Retry-After': '7' },
+    })
+  }
+  expect(origin.received).toHaveLength(2)
+})
+
+const cached = { rules: [{ match: 'GET /site/v2/**', ttl: '1h' }] }
+
+/** Each time it is asked, a post says how often it has been read. */
+const countsReads = (broken: boolean): Script => {
+  let reads = 0
+  return (request, wire, count) => {
+    if (request.method === 'GET') wire.respond({ fields: json, content: `{"id":1,"reads":${++reads}}` })
+    else if (broken) wire.reset()
+    else answersBatches(request, wire, count)
+  }
+}
+
+test.each([
+  ['answered', false],
+  ['broken', true],
+])('a read after a chunk that was %s does not come from the cache', async (_, broken) => {
+  origin = await startOrigin(countsReads(broken))
+  gateway = await startTestGateway({
+    services: { site: siteService(origin.origin, { batch: { split: 'chunk' }, cache: cached }) },
+  })
+  const read = async () => (await fetch(`${gateway.publicAddress}${root}/site/v2/posts/1`)).json()
+  expect([await read(), await read()]).toEqual([
+    { id: 1, reads: 1 },
+    { id: 1, reads: 1 },
+  ])
+  await send(updates(4))
+  expect(await read()).toEqual({ id: 1, reads: 2 })
+})
+
+test('after the deadline a chunk that has begun is unknown, one that has not was not sent; both say so', async () => {
+  await start(
+    async (request, wire, count) => {
+      await pause(300)
+      await answersBatches(request, wire, count)
+    },
+    { split: 'chunk', deadline: '100ms' },
+    { maxConcurrent: 1 },
+  )
+  const { responses } = await send(updates(6))
+  const codes = responses.map(({ body }: { body: { code: string } }) => body.code)
+  const [unknown, notSent] = ['trellis_outcome_unknown', 'trellis_not_sent']
+  expect(codes).toEqual([unknown, notSent, unknown, notSent, unknown, notSent])
+  await pause(300)
+  expect(origin.received).toHaveLength(1)
+})
+
+test('auto sends one or two items by themselves', async () => {
+  await start(answersBatches, { split: 'auto' })
+  await send(updates(2))
+  expect(targets().sort()).toEqual([1, 2].map((id) => `/index.php/wp-json/wp/v2/posts/${id}?_fields=id`))
+})

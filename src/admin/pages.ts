@@ -34,6 +34,7 @@ const indexPage = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <title>Trellis: admin side</title>
+<link rel="icon" href="data:,">
 <h1>Trellis: admin side</h1>
 <ul>
 ${views.map(([path, text]) => `<li><a href="${path.replaceAll('&', '&amp;')}">/${path.split('?', 1)[0]}</a> ${text}</li>`).join('\n')}

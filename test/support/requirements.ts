@@ -18,6 +18,7 @@ export const requirements = {
     packages: ['php-cli', 'php-sqlite3', 'php-xml', 'php-mbstring', 'php-gd', 'unzip'],
   },
   promtool: { probe: ['sh', '-c', 'command -v promtool'], packages: ['prometheus'] },
+  chromium: { probe: ['/usr/bin/chromium', '--version'], packages: ['chromium'] },
   wrk: { probe: ['sh', '-c', 'command -v wrk'], packages: ['wrk'] },
 } as const satisfies Record<string, Requirement>
 

@@ -1,0 +1,70 @@
+import { createRequire } from 'node:module'
+import { pathToFileURL } from 'node:url'
+import { freePort } from '../support/ports.ts'
+import { type RunningProcess, startProcess, untilReady } from '../support/processes.ts'
+
+/** `true`, or the kind of failure and what was seen. */
+type Result = true | readonly [kind: string, message: string]
+
+type Case = { readonly id: string; readonly browser_only?: boolean }
+type Suite = { readonly id: string; readonly tests: readonly Case[] }
+
+/** The parts of the package's client that are used; it has no types. */
+type Client = {
+  makeCacheTest(test: Case): Promise<void>
+  readonly testResults: Record<string, Result>
+}
+type Settings = {
+  setFetch(call: unknown): void
+  setBaseUrl(url: string): void
+  setUseBrowserCache(used: boolean): void
+}
+
+const require = createRequire(import.meta.url)
+const inPackage = createRequire(require.resolve('http-cache-tests/package.json'))
+const load = async <Module>(path: string): Promise<Module> =>
+  (await import(pathToFileURL(inPackage.resolve(path)).href)) as Module
+
+/** The origin that answers as each test tells it to. */
+export const startSuiteOrigin = async (): Promise<{
+  readonly origin: string
+  readonly program: RunningProcess
+}> => {
+  const port = await freePort()
+  const program = startProcess(process.execPath, [inPackage.resolve('./server/server.mjs')], {
+    env: { npm_config_port: String(port), npm_config_pidfile: '/dev/null', npm_config_protocol: 'http' },
+  })
+  const origin = `http://127.0.0.1:${port}`
+  await untilReady(program, async () => {
+    await fetch(`${origin}/state/none`)
+  })
+  return { origin, program }
+}
+
+/** More at once would wait for each other, and what the tests measure is seconds. */
+const atOnce = 100
+
+/** Runs all tests, the failed ones a second time and alone: a busy machine must not look like a wrong cache. */
+export const runPublicSuite = async (
+  base: string,
+  expectedToFail: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, Result>> => {
+  const settings = await load<Settings>('./client/config.mjs')
+  const client = await load<Client>('./client/test.mjs')
+  const suites = await load<{ default: readonly Suite[] }>('./tests/index.mjs')
+  settings.setFetch(inPackage('node-fetch'))
+  settings.setBaseUrl(base)
+  settings.setUseBrowserCache(false)
+  const cases = suites.default.flatMap(({ tests }) => tests.filter((test) => test.browser_only !== true))
+
+  const run = async (some: readonly Case[]): Promise<void> => {
+    for (let i = 0; i < some.length; i += atOnce) {
+      await Promise.all(some.slice(i, i + atOnce).map((test) => client.makeCacheTest(test)))
+    }
+  }
+  await run(cases)
+  const surprising = cases.filter(({ id }) => client.testResults[id] !== true && !expectedToFail.has(id))
+  for (const { id } of surprising) delete client.testResults[id]
+  await run(surprising)
+  return new Map(Object.entries(client.testResults))
+}

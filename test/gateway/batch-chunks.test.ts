@@ -22,7 +22,7 @@ const sentIn = (content: Buffer): Sent[] => JSON.parse(content.toString()).reque
 const itemAnswer = ({ path }: Sent): string =>
   `{"body":{"path":${JSON.stringify(path)},"big":9007199254740993},"status":200,"headers":{"Allow":"GET, POST"}}`
 
-const answersBatches: Script = (request, wire) => {
+const answersBatches = (request: Parameters<Script>[0], wire: Parameters<Script>[1]): void => {
   if (request.target !== batchTarget) {
     wire.respond({ fields: json, content: `{"alone":${JSON.stringify(request.target)}}` })
     return
@@ -116,10 +116,10 @@ test('items that wait for each other share a chunk, in their order', async () =>
 test('an upstream without a batch route gets the items one by one, and is remembered', async () => {
   const noRoute = '{"code":"rest_no_route","message":"No route.","data":{"status":404}}'
   await start(
-    (request, wire, count) =>
+    (request, wire) =>
       request.target === batchTarget
         ? wire.respond({ status: 404, fields: json, content: noRoute })
-        : answersBatches(request, wire, count),
+        : answersBatches(request, wire),
     { split: 'chunk' },
   )
   const { responses } = await send(updates(5))
@@ -143,10 +143,10 @@ const refusals: [what: string, status: number, content: string][] = [
 ]
 test.each(refusals)('a chunk that is refused as a whole runs as items: %s', async (_, status, content) => {
   await start(
-    (request, wire, count) =>
+    (request, wire) =>
       request.target === batchTarget
         ? wire.respond({ status, fields: json, content })
-        : answersBatches(request, wire, count),
+        : answersBatches(request, wire),
     { split: 'chunk' },
   )
   const { responses } = await send(updates(4))
@@ -182,8 +182,7 @@ test.each(unreadable)(
 
 test('a chunk whose connection breaks leaves the outcome unknown, the other one has its answers', async () => {
   await start(
-    (request, wire, count) =>
-      request.content.includes('/posts/1?') ? wire.reset() : answersBatches(request, wire, count),
+    (request, wire) => (request.content.includes('/posts/1?') ? wire.reset() : answersBatches(request, wire)),
     { split: 'chunk' },
   )
   const { responses } = await send(updates(6))
@@ -229,10 +228,10 @@ const cached = { rules: [{ match: 'GET /site/v2/**', ttl: '1h' }] }
 /** Each time it is asked, a post says how often it has been read. */
 const countsReads = (broken: boolean): Script => {
   let reads = 0
-  return (request, wire, count) => {
+  return (request, wire) => {
     if (request.method === 'GET') wire.respond({ fields: json, content: `{"id":1,"reads":${++reads}}` })
     else if (broken) wire.reset()
-    else answersBatches(request, wire, count)
+    else answersBatches(request, wire)
   }
 }
 
@@ -255,9 +254,9 @@ test.each([
 
 test('after the deadline a chunk that has begun is unknown, one that has not was not sent; both say so', async () => {
   await start(
-    async (request, wire, count) => {
+    async (request, wire) => {
       await pause(300)
-      await answersBatches(request, wire, count)
+      answersBatches(request, wire)
     },
     { split: 'chunk', deadline: '100ms' },
     { maxConcurrent: 1 },

@@ -138,7 +138,6 @@ test('docs/configuration.md names every setting that has no effect yet', async (
     'cors: { origins: ["https://a.test"] }',
     'tracing: { otlpUrl: "http://a.test" }',
     'cache: { shared: { url: "redis://a.test" } }',
-    'services: { site: { contract: site, batch: { split: chunk } } }',
   ].join('\n')
   const result = await checkConfig(text, {})
   if (result.kind === 'faults') throw new Error(JSON.stringify(result.faults))

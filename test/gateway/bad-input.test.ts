@@ -230,6 +230,12 @@ describe('bytes that are no request', () => {
       '"error":431',
     ],
     [
+      'more chunks than a body may have',
+      `POST ${site}/site/v2/posts HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1400\r\n${' '.repeat(5120)}\r\n0\r\n\r\n`,
+      413,
+      '"code":"trellis_content_too_large"',
+    ],
+    [
       'two lengths',
       'POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na',
       400,

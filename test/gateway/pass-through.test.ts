@@ -148,12 +148,15 @@ test('content on GET of an open service is sent on', async () => {
   expect(origin.received[0]?.content.toString()).toBe('{}')
 })
 
-test('an answer of 503 is passed on once, not asked for again', async () => {
-  origin.script = (_, wire) => wire.respond({ status: 503, content: 'busy' })
-  const response = await fetch(`${gateway.publicAddress}/legacy/busy`, { method: 'POST', body: 'x' })
-  expect([response.status, await response.text()]).toEqual([503, 'busy'])
-  expect(origin.received).toHaveLength(1)
-})
+test.each(['GET', 'POST'])(
+  'an answer of 503 to %s is passed on once, not asked for again',
+  async (method) => {
+    origin.script = (_, wire) => wire.respond({ status: 503, content: 'busy' })
+    const response = await fetch(`${gateway.publicAddress}/legacy/busy`, { method })
+    expect([response.status, await response.text()]).toEqual([503, 'busy'])
+    expect(origin.received).toHaveLength(1)
+  },
+)
 
 test('an answer that breaks off is seen as broken by the client', async () => {
   origin.script = async (_, wire) => {

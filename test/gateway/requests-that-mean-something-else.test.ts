@@ -148,6 +148,13 @@ describe('refused: the upstream sees nothing', () => {
   })
 })
 
+test('a target that was fine before is refused when a field gives it another meaning', async () => {
+  expect(await send({ path: '/site/v2/posts/5' })).toMatch(/^HTTP\/1\.1 200 /)
+  const fields = { 'X-HTTP-Method-Override': 'DELETE' }
+  expect(await send({ path: '/site/v2/posts/5', fields })).toMatch(/^HTTP\/1\.1 400 /)
+  expect(origin.received).toHaveLength(1)
+})
+
 describe('never kept', () => {
   test.each(['_wpnonce=abc', 'password=secret', 'context=edit', 'status=draft'])('%s', async (query) => {
     const answer = await fetch(`${gateway.publicAddress}${mount}/site/v2/posts?${query}`)

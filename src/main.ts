@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { env, stderr, stdout } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { describeRoutes } from './assembly/describe-routes.ts'
+import { driftReport } from './assembly/drift-report.ts'
 import { explain } from './assembly/explain.ts'
 import { exitCodes } from './cli/exit-codes.ts'
 import { runCli } from './cli/run-cli.ts'
@@ -23,6 +24,7 @@ const end = await runCli({
   defaultFile: existsSync(shipped) ? shipped : undefined,
   startGateway,
   describeRoutes,
+  driftReport,
   explain,
   stopOnSignal: (gateway, graceMs) => stopOnSignal(gateway, graceMs, stderr),
 })

@@ -56,7 +56,7 @@ const documentationPage = `<!doctype html>
 <script src="docs/start.js"></script>
 `
 
-// No trying out: requests would go to the public side, which is another origin. No validator: it would be asked on the Internet.
+// No trying out, and so nothing to log in for: requests would go to the public side, which is another origin. No validator: it would be asked on the Internet.
 const startScript = `SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#swagger-ui',
@@ -66,6 +66,7 @@ const startScript = `SwaggerUIBundle({
   filter: true,
   supportedSubmitMethods: [],
   validatorUrl: null,
+  plugins: [() => ({ wrapComponents: { authorizeBtn: () => () => null, authorizeOperationBtn: () => () => null } })],
 })
 `
 

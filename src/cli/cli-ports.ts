@@ -27,6 +27,25 @@ type RouteLine = {
   readonly batchable: boolean
 }
 
+/** One thing that an upstream announces otherwise than its contract says. */
+export type DriftLine = {
+  readonly kind: string
+  readonly route: string
+  readonly method?: string
+  readonly argument?: string
+  readonly keyword?: string
+  readonly ours?: unknown
+  readonly theirs?: unknown
+}
+
+/** What asking the upstream of one service came to. */
+export type ServiceDriftLines = {
+  readonly service: string
+  readonly outcome:
+    | { readonly kind: 'compared'; readonly differences: readonly DriftLine[] }
+    | { readonly kind: 'unread'; readonly reason: string }
+}
+
 /** A request that `trellis explain` asks about. */
 export type ExplainedRequest = {
   readonly method: string
@@ -53,6 +72,8 @@ export type CliPorts = {
   readonly defaultFile: string | undefined
   startGateway(config: Config, options: StartOptions): Promise<RunningGateway>
   describeRoutes(config: Config): readonly RouteLine[] | Promise<readonly RouteLine[]>
+  /** Asks the upstreams, once each. */
+  driftReport(config: Config): Promise<readonly ServiceDriftLines[]>
   explain(config: Config, request: ExplainedRequest): Explanation | Promise<Explanation>
   /** Called once the gateway runs: from then on signals stop it. */
   stopOnSignal(gateway: RunningGateway, graceMs: number): void

@@ -15,6 +15,8 @@ export type CommandLine =
       readonly file: string | undefined
       readonly operands: readonly string[]
       readonly fields: Readonly<Record<string, string>>
+      /** Of routes: compare with the upstream instead. */
+      readonly drift: boolean
     }
   | { readonly kind: 'fault'; readonly message: string; readonly command: CommandName | undefined }
 
@@ -23,6 +25,7 @@ const isCommand = (word: string): word is CommandName => (commandNames as readon
 const options = {
   config: { type: 'string', short: 'c' },
   header: { type: 'string', short: 'H', multiple: true },
+  drift: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const
@@ -52,7 +55,7 @@ const fieldsOf = (lines: readonly string[]): Record<string, string> | undefined 
 type Parsed =
   | { readonly values: Values; readonly positionals: readonly string[] }
   | { readonly fault: string }
-type Values = { config?: string; header?: string[]; help?: boolean; version?: boolean }
+type Values = { config?: string; header?: string[]; drift?: boolean; help?: boolean; version?: boolean }
 
 const parse = (argv: readonly string[]): Parsed => {
   try {
@@ -71,12 +74,15 @@ const readCommand = (command: CommandName, operands: readonly string[], values: 
   if (values.header !== undefined && command !== 'explain') {
     return { kind: 'fault', command, message: '-H is an option of explain only' }
   }
+  if (values.drift === true && command !== 'routes') {
+    return { kind: 'fault', command, message: '--drift is an option of routes only' }
+  }
   if (values.config !== undefined && command === 'schema') {
     return { kind: 'fault', command, message: 'schema is the same for every file: it takes no -c' }
   }
   const fields = fieldsOf(values.header ?? [])
   if (fields === undefined) return { kind: 'fault', command, message: "-H expects 'Name: value'" }
-  return { kind: 'command', command, file: values.config, operands, fields }
+  return { kind: 'command', command, file: values.config, operands, fields, drift: values.drift === true }
 }
 
 /** Reads the arguments of the process, without the program's own name. */

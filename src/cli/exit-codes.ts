@@ -2,6 +2,10 @@
 export const exitCodes = {
   ok: { code: 0, meaning: 'done; `start`: stopped by a signal, every request in flight was finished' },
   configFaults: { code: 1, meaning: 'the configuration has faults' },
+  drift: {
+    code: 1,
+    meaning: '`routes --drift`: an upstream announces something else than its contract says',
+  },
   usage: { code: 2, meaning: 'the command line is not understood' },
   notStarted: {
     code: 3,
@@ -12,6 +16,7 @@ export const exitCodes = {
     code: 5,
     meaning: 'stopped before every request in flight was finished: second signal, or drain took too long',
   },
+  driftUnknown: { code: 6, meaning: "`routes --drift`: an upstream's index could not be read" },
 } as const satisfies Record<string, { readonly code: number; readonly meaning: string }>
 
 /** The name of a row of the table. */

@@ -1,4 +1,5 @@
 import type { Explanation } from './cli-ports.ts'
+import { printable } from './printable.ts'
 import { textTable } from './text-table.ts'
 
 const valueText = (value: unknown): string => {
@@ -9,8 +10,4 @@ const valueText = (value: unknown): string => {
 
 /** One line an aspect. Control characters of the asked URL do not reach the terminal. */
 export const explanationText = (explanation: Explanation): string =>
-  textTable(Object.entries(explanation).map(([aspect, value]) => [aspect, valueText(value)])).replaceAll(
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not get through
-    /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g,
-    '?',
-  )
+  printable(textTable(Object.entries(explanation).map(([aspect, value]) => [aspect, valueText(value)])))

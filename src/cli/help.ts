@@ -31,9 +31,16 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
     details: [helpOption],
   },
   routes: {
-    usage: 'trellis routes [-c FILE]',
+    usage: 'trellis routes [--drift] [-c FILE]',
     summary: 'print the route table: method, path, service, caching, batch',
-    details: [configOption, helpOption],
+    details: [
+      'With --drift it asks the upstream of each site service for its index, once, and prints how that differs',
+      'from the contract; the exit code is 1 when it does.',
+      '',
+      configOption,
+      '  --drift             compare with the upstream instead',
+      helpOption,
+    ],
   },
   explain: {
     usage: "trellis explain [-c FILE] METHOD URL [-H 'Name: value']...",

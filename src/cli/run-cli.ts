@@ -3,6 +3,7 @@ import { configJsonSchema } from '../config/json-schema.ts'
 import { configWarnings } from '../config/warnings.ts'
 import type { CliPorts, RunningGateway } from './cli-ports.ts'
 import { type CommandLine, readCommandLine } from './command-line.ts'
+import { driftText } from './drift-text.ts'
 import { type ExitReason, exitCodes } from './exit-codes.ts'
 import { explanationText } from './explanation-text.ts'
 import { helpText } from './help.ts'
@@ -38,6 +39,14 @@ const routes = async (ports: CliPorts, { config }: Loaded): Promise<ExitReason> 
   ])
   ports.stdout.write(textTable([['METHOD', 'PATH', 'SERVICE', 'CACHED', 'BATCHABLE'], ...cells]))
   return 'ok'
+}
+
+const drift = async (ports: CliPorts, { config }: Loaded): Promise<ExitReason> => {
+  const reports = await ports.driftReport(config)
+  ports.stdout.write(driftText(reports))
+  if (reports.some(({ outcome }) => outcome.kind === 'unread')) return 'driftUnknown'
+  const differs = reports.some(({ outcome }) => outcome.kind === 'compared' && outcome.differences.length > 0)
+  return differs ? 'drift' : 'ok'
 }
 
 const explain = async (ports: CliPorts, { config }: Loaded, command: Command): Promise<ExitReason> => {
@@ -84,7 +93,7 @@ const runCommand = async (ports: CliPorts, command: Command): Promise<ExitReason
     case 'check':
       return check(ports, loaded)
     case 'routes':
-      return routes(ports, loaded)
+      return command.drift ? drift(ports, loaded) : routes(ports, loaded)
     case 'explain':
       return explain(ports, loaded, command)
     case 'start':

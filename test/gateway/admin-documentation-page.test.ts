@@ -42,6 +42,7 @@ describeWith('chromium', 'the documentation page in a browser', () => {
     await list.locator('.opblock-summary-control').click()
     await list.locator('tr[data-param-name="per_page"]').waitFor()
     expect(await list.textContent()).toContain('X-WP-TotalPages')
+    expect(await page.locator('.authorize, .authorization__btn').count()).toBe(0)
     const folder = process.env['TRELLIS_SCREENSHOTS']
     if (folder !== undefined) {
       await mkdir(folder, { recursive: true })

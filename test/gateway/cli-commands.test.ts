@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { CliPorts, ExplainedRequest } from '../../src/cli/cli-ports.ts'
+import type { CliPorts, DriftLine, ExplainedRequest } from '../../src/cli/cli-ports.ts'
 import { runCli } from '../../src/cli/run-cli.ts'
 
 let folder = ''
@@ -48,6 +48,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
         batchable: true,
       },
     ],
+    driftReport: async () => [],
     explain: (_config, request) => {
       asked.push(request)
       return { row: '/plants', tags: ['plants'], reason: 'no \u001b[31mrule', rule: undefined }
@@ -118,6 +119,54 @@ test('routes prints an aligned table', async () => {
   expect(end).toBe(0)
 })
 
+describe('routes --drift', () => {
+  const compared = (differences: readonly DriftLine[]): Partial<CliPorts> => ({
+    driftReport: async () => [{ service: 'site', outcome: { kind: 'compared', differences } }],
+  })
+
+  test('prints each difference and how many there are, and ends with 1', async () => {
+    const { end, stdout } = await run(
+      ['routes', '--drift'],
+      compared([
+        { kind: 'route-missing', route: '/site/v2/blocks' },
+        {
+          kind: 'argument-changed',
+          route: '/site/v2/posts',
+          method: 'GET',
+          argument: 'per_page\u001b[31m',
+          keyword: 'maximum',
+          ours: 100,
+          theirs: 'x'.repeat(100),
+        },
+      ]),
+    )
+    expect(stdout.split('\n')).toEqual([
+      'KIND              SERVICE  METHOD  ROUTE            ARGUMENT       KEYWORD  CONTRACT  UPSTREAM',
+      'route-missing     site     -       /site/v2/blocks  -              -        -         -',
+      `argument-changed  site     GET     /site/v2/posts   per_page?[31m  maximum  100       ${'x'.repeat(59)}…`,
+      '2 differences',
+      '',
+    ])
+    expect(end).toBe(1)
+  })
+
+  test('without a difference it ends with 0', async () => {
+    expect(await run(['routes', '--drift'], compared([]))).toMatchObject({
+      end: 0,
+      stdout: '0 differences\n',
+    })
+  })
+
+  test('an index that cannot be read is not taken for one without differences', async () => {
+    const driftReport: CliPorts['driftReport'] = async () => [
+      { service: 'site', outcome: { kind: 'unread', reason: 'unreachable' } },
+    ]
+    const { end, stdout } = await run(['routes', '--drift'], { driftReport })
+    expect(stdout).toBe('site: the index of its upstream could not be read: unreachable\n0 differences\n')
+    expect(end).toBe(6)
+  })
+})
+
 test('schema prints what config/gateway.schema.json holds', async () => {
   const { end, stdout } = await run(['schema'])
   expect(JSON.parse(stdout)).toMatchObject({ title: 'Trellis configuration', additionalProperties: false })
@@ -151,6 +200,7 @@ describe('the command line', () => {
     ['an operand too many', ['check', 'x'], 'check takes no operands'],
     ['an operand too few', ['explain', 'GET'], 'explain takes METHOD and URL'],
     ['an option of another command', ['check', '-H', 'a: b'], '-H is an option of explain only'],
+    ['--drift of another command', ['check', '--drift'], '--drift is an option of routes only'],
     ['a file for schema', ['schema', '-c', 'x'], 'schema is the same for every file: it takes no -c'],
     ['a header that is none', ['explain', 'GET', '/', '-H', 'a b'], "-H expects 'Name: value'"],
   ])('%s ends with 2 and says why', async (_description, argv, message) => {

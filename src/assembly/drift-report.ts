@@ -1,0 +1,61 @@
+import { systemClock } from '../clock.ts'
+import type { Config, SiteConfig } from '../config/config.ts'
+import type { Difference } from '../discovery/drift.ts'
+import type { DiscoveryEvent, IndexRefusal } from '../discovery/events.ts'
+import { createMetrics } from '../metrics/create-metrics.ts'
+import { buildService } from './build-service.ts'
+
+/** What asking the upstream of one service came to. */
+export type ServiceDrift = {
+  readonly service: string
+  readonly outcome:
+    | { readonly kind: 'compared'; readonly differences: readonly Difference[] }
+    | { readonly kind: 'unread'; readonly reason: IndexRefusal }
+}
+
+/** No request is served while drift is looked at. */
+const neverRun = (): never => {
+  throw new Error('nothing is served')
+}
+
+const driftOf = async (service: SiteConfig, config: Config): Promise<ServiceDrift> => {
+  let refusal: IndexRefusal | undefined
+  const metrics = createMetrics({ version: '', configHash: '', processMetrics: false })
+  const discovery = (event: DiscoveryEvent): void => {
+    if (event.kind === 'index-failed') refusal = event.reason
+  }
+  // An identity of its own does not say what the upstream offers: the upstream is asked all the same.
+  const { refreshMs } = service.discovery
+  const built = await buildService(
+    { ...service, discovery: { source: 'upstream', refreshMs } },
+    {
+      config,
+      publicUrl: config.publicUrl,
+      clock: systemClock,
+      metrics: { ...metrics, observe: { ...metrics.observe, discovery } },
+      run: neverRun,
+    },
+  )
+  try {
+    // The one request that building has begun.
+    await built.discovery?.refresh()
+    return {
+      service: service.name,
+      outcome:
+        refusal === undefined
+          ? { kind: 'compared', differences: built.discovery?.drift() ?? [] }
+          : { kind: 'unread', reason: refusal },
+    }
+  } finally {
+    await built.close()
+  }
+}
+
+/** Asks the upstream of each site service for its index, once, and compares it with the contract. Listens nowhere public. */
+export const driftReport = async (config: Config): Promise<readonly ServiceDrift[]> => {
+  const reports: ServiceDrift[] = []
+  for (const service of config.services) {
+    if (service.contract === 'site') reports.push(await driftOf(service, config))
+  }
+  return reports
+}

@@ -73,6 +73,10 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const cache = createCache({
     maxBytes: config.cache.maxBytes,
     maxEntryBytes: config.cache.maxEntryBytes,
+    compression: {
+      codings: config.cache.compression.encodings,
+      minBytes: config.cache.compression.minBytes,
+    },
     clock,
     report: metrics.observe.cache,
   })

@@ -3,6 +3,7 @@ import type { GatewayResponse } from '../http/message.ts'
 import { currentAgeMs, type Moment } from './age.ts'
 import type { CacheRead } from './cache-read.ts'
 import { type ForwardReason, forwardedStatus, hitStatus } from './cache-status.ts'
+import type { Encodings } from './encodings.ts'
 import type { ReadOutcome } from './events.ts'
 import type { Landing } from './landing.ts'
 import { type CacheAnswer, forReader, takesWhole } from './reader-answer.ts'
@@ -62,14 +63,15 @@ const aged = (stored: StoredResponse, ageMs: number, status: string): GatewayRes
 
 type Ready = { readonly ageSeconds: number; readonly answer: CacheAnswer }
 
-export const createAnswers = (): Answers => {
+export const createAnswers = (encodings: Encodings): Answers => {
   const ready = new WeakMap<StoredResponse, Ready>()
 
   const ageOf = (stored: StoredResponse, at: Moment): number =>
     currentAgeMs(stored.initialAgeMs, stored.received, at)
 
   return {
-    hit: (stored, read, ageMs, at) => {
+    hit: (uncoded, read, ageMs, at) => {
+      const stored = encodings.serve(uncoded, read)
       const known = ready.get(stored)
       const ageSeconds = seconds(ageMs)
       const asIs = takesWhole(read)
@@ -78,12 +80,14 @@ export const createAnswers = (): Answers => {
       if (asIs) ready.set(stored, { ageSeconds, answer })
       return answer
     },
-    stale: (stored, read, at, detail) => {
+    stale: (uncoded, read, at, detail) => {
+      const stored = encodings.serve(uncoded, read)
       const ageMs = ageOf(stored, at)
       return given(read, aged(stored, ageMs, hitStatus(ttlSeconds(stored, ageMs), detail)), 'stale', at)
     },
     led: (landing, read, reason, at) => {
-      const { stored, notKept, validated, upstreamStatus, ownFields } = landing
+      const { notKept, validated, upstreamStatus, ownFields } = landing
+      const stored = encodings.formFor(landing.stored, read)
       const status = forwardedStatus({
         reason,
         status: upstreamStatus,
@@ -95,7 +99,8 @@ export const createAnswers = (): Answers => {
       const response = whole(stored, [...ownFields, 'Cache-Status', status])
       return given(read, response, validated ? 'revalidated' : 'miss', at)
     },
-    collapsed: (stored, read, reason, at) => {
+    collapsed: (uncoded, read, reason, at) => {
+      const stored = encodings.formFor(uncoded, read)
       const ageMs = ageOf(stored, at)
       const status = forwardedStatus({
         reason,

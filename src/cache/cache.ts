@@ -9,6 +9,7 @@ import {
   type Forward,
   rangeFields,
 } from './cache-read.ts'
+import { type CompressionOptions, createEncodings } from './encodings.ts'
 import { type CacheEntry, type EntryOrder, listEntries } from './entries.ts'
 import type { CacheEvent } from './events.ts'
 import { createFetch } from './fetch.ts'
@@ -26,6 +27,7 @@ import { createJudge, type Need, type Wait } from './verdict.ts'
 export type CacheOptions = {
   readonly maxBytes: number
   readonly maxEntryBytes: number
+  readonly compression: CompressionOptions
   readonly clock: Clock
   readonly report: (event: CacheEvent) => void
 }
@@ -70,10 +72,20 @@ export const createCache = (options: CacheOptions): Cache => {
   const log = createTagLog(rememberedTags)
   const flights = createFlights()
   const held = createHeldTags(rememberedTags)
-  const fetch = createFetch({ store, log, held, clock, report, maxEntryBytes: options.maxEntryBytes })
+  const encodings = createEncodings({ ...options.compression, store, maxBytes: options.maxBytes })
+  const { codedFrom } = encodings
+  const fetch = createFetch({
+    store,
+    log,
+    held,
+    clock,
+    report,
+    codedFrom,
+    maxEntryBytes: options.maxEntryBytes,
+  })
   const invalidation = createInvalidation({ store, log, held, flights, clock, report })
   const passes = createPassMemo()
-  const answers = createAnswers()
+  const answers = createAnswers(encodings)
   const judge = createJudge({ answers, log, passes, clock, report })
 
   const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })

@@ -26,6 +26,8 @@ export type FetchOptions = {
   readonly held: HeldTags
   readonly clock: Clock
   readonly maxEntryBytes: number
+  /** See encodings.ts. */
+  readonly codedFrom: (read: CacheRead) => number
   readonly report: (event: CacheEvent) => void
 }
 
@@ -76,7 +78,7 @@ const fieldsNotKept = (response: ResponseHead): FieldLines => {
 export const createFetch = (
   options: FetchOptions,
 ): ((errand: Errand, flight: Flight) => Promise<Landing>) => {
-  const { store, log, held, clock, report, maxEntryBytes } = options
+  const { store, log, held, clock, report, maxEntryBytes, codedFrom } = options
   const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
 
   const ask = async (
@@ -139,6 +141,8 @@ export const createFetch = (
       policy: errand.read.policy,
       upstreamTag: fieldValue(answer.response.fields, 'etag'),
       order: flight.order,
+      codedFrom: codedFrom(errand.read),
+      forms: [],
     })
 
   const own = (errand: Errand, response: GatewayResponse, reason: NoStoreReason): Landing => {
@@ -178,6 +182,8 @@ export const createFetch = (
       policy: errand.read.policy,
       upstreamTag: fieldValue(answer.response.fields, 'etag') ?? candidate.upstreamTag,
       order: flight.order,
+      codedFrom: codedFrom(errand.read),
+      forms: candidate.forms,
     })
     if (storage.kind === 'no-store') {
       store.delete(candidate.key)

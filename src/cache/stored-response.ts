@@ -1,13 +1,18 @@
 import { formatHttpDate } from '../http/dates.ts'
 import { contentEntityTag } from '../http/entity-tags.ts'
-import { type FieldLines, fieldValue, withoutFields } from '../http/fields.ts'
+import { type FieldLines, fieldValue, withField, withoutFields } from '../http/fields.ts'
 import { endToEndFields } from '../http/hop-by-hop.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { parseVary, type SelectingFields, varyKey } from '../http/vary.ts'
 import { correctedInitialAgeMs, type ExchangeTimes, type Moment } from './age.ts'
+import { isCodable } from './codable.ts'
+import type { Coding } from './compress.ts'
 import { freshnessLifetime } from './freshness.ts'
 import type { CachePolicy } from './policy.ts'
 import { type ResponseControl, responseControl } from './response-control.ts'
+
+/** The content of a stored response in another coding; undefined: tried, and it saves nothing. */
+export type CodedForm = { readonly coding: Coding; readonly content: Buffer | undefined }
 
 /** A complete response as it is kept: its field lines are ready to be sent, but for Age and Cache-Status. */
 export type StoredResponse = ResponseHead & {
@@ -28,6 +33,9 @@ export type StoredResponse = ResponseHead & {
   /** The upstream's own entity tag; a tag that the gateway made is of no use to the upstream. */
   readonly upstreamTag: string | undefined
   readonly tags: readonly string[]
+  /** May be given in other content codings: Vary then says so. */
+  readonly codable: boolean
+  readonly forms: readonly CodedForm[]
   /** Of everything it holds: content, fields, key, tags, bookkeeping. */
   readonly bytes: number
   /** Forwards are numbered in the order they began: an older one never replaces the answer of a newer one. */
@@ -44,22 +52,30 @@ export type StoredParts = {
   readonly policy: CachePolicy
   readonly upstreamTag: string | undefined
   readonly order: number
+  /** Contents from this length on may be given in other codings too. */
+  readonly codedFrom: number
+  /** Of the same content, made before it was validated. */
+  readonly forms: readonly CodedForm[]
 }
 
 /** Measured: objects, array headers and index entries of one stored response and of one tag on a 64-bit Node. */
 const overheadBytes = 640
 const overheadOfTag = 96
 const overheadOfLine = 24
+const overheadOfForm = 480
 
-const sizeOf = (key: string, fields: FieldLines, content: Buffer, tags: readonly string[]): number => {
+type Counted = Pick<StoredResponse, 'key' | 'fields' | 'content' | 'tags' | 'forms'>
+
+const sizeOf = ({ key, fields, content, tags, forms }: Counted): number => {
   let bytes = overheadBytes + key.length + content.length
   for (const text of fields) bytes += text.length + overheadOfLine
   for (const tag of tags) bytes += tag.length + overheadOfTag
+  for (const form of forms) bytes += overheadOfForm + (form.content?.length ?? 0) + 8 * fields.length
   return bytes
 }
 
 /** Small buffers are often a slice of a pool that they would keep alive. */
-const ownBytes = (content: Buffer): Buffer => {
+export const ownBytes = (content: Buffer): Buffer => {
   if (content.buffer.byteLength === content.length) return content
   const copy = Buffer.allocUnsafeSlow(content.length)
   content.copy(copy)
@@ -116,26 +132,42 @@ const reuseTerms = (
   }
 }
 
+/** Every form says that there are others (RFC 9110 §12.5.5). */
+const withVaryByCoding = (fields: string[]): string[] => {
+  const vary = fieldValue(fields, 'vary')
+  if (vary === undefined) return [...fields, 'Vary', 'Accept-Encoding']
+  return /accept-encoding/i.test(vary) ? fields : withField(fields, 'Vary', `${vary}, Accept-Encoding`)
+}
+
+/** Codings are made here: where the upstream is always asked for none, none selects what is stored. */
+const selectingNames = (fields: FieldLines, { settled }: SelectingFields): readonly string[] => {
+  const vary = parseVary(fields)
+  if (vary.kind === 'any') return []
+  return settled?.['accept-encoding'] === undefined
+    ? vary.names
+    : vary.names.filter((name) => name !== 'accept-encoding')
+}
+
 /** Makes the record of a response. Whether it may be kept is decided elsewhere. */
 export const makeStored = (parts: StoredParts): StoredResponse => {
   const { key, head, policy, times } = parts
   const content = ownBytes(parts.content)
   const control = responseControl(head.fields)
-  const fields = keptFields(head, content, control, times.received.now)
-  const vary = parseVary(fields)
-  const varyNames = vary.kind === 'fields' ? vary.names : []
+  const kept = keptFields(head, content, control, times.received.now)
+  const codable = isCodable({ status: head.status, fields: kept }, content.length, parts.codedFrom)
+  const fields = codable ? withVaryByCoding(kept) : kept
+  const varyNames = selectingNames(fields, parts.selecting)
+  const counted = { key, fields, content, tags: [], forms: codable ? parts.forms : [] }
   return {
-    key,
+    ...counted,
     status: head.status,
-    fields,
-    content,
+    codable,
     varyNames,
     varyKey: varyKey(varyNames, parts.selecting),
     received: times.received,
     ...reuseTerms(head, control, policy, times),
     upstreamTag: parts.upstreamTag,
-    tags: [],
-    bytes: sizeOf(key, fields, content, []),
+    bytes: sizeOf(counted),
     order: parts.order,
   }
 }
@@ -144,5 +176,12 @@ export const makeStored = (parts: StoredParts): StoredResponse => {
 export const withTags = (stored: StoredResponse, tags: readonly string[]): StoredResponse => ({
   ...stored,
   tags,
-  bytes: sizeOf(stored.key, stored.fields, stored.content, tags),
+  bytes: sizeOf({ ...stored, tags }),
+})
+
+/** The same with its coded forms. */
+export const withForms = (stored: StoredResponse, forms: readonly CodedForm[]): StoredResponse => ({
+  ...stored,
+  forms,
+  bytes: sizeOf({ ...stored, forms }),
 })

@@ -20,6 +20,11 @@ export type Config = {
   readonly cache: {
     readonly maxBytes: number
     readonly maxEntryBytes: number
+    /** Best first; none = off. */
+    readonly compression: {
+      readonly encodings: readonly ('br' | 'gzip' | 'zstd')[]
+      readonly minBytes: number
+    }
     readonly shared: { readonly url: Secret }
   }
   readonly drain: { readonly delayMs: number; readonly timeoutMs: number }

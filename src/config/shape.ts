@@ -87,6 +87,16 @@ export const configShape = z.strictObject({
     .strictObject({
       maxBytes: size().prefault('256MiB').describe('All stored responses together, with keys and tags'),
       maxEntryBytes: size().prefault('4MiB').describe('Largest response that is stored'),
+      compression: z
+        .strictObject({
+          encodings: z
+            .array(oneOf(['br', 'gzip', 'zstd']))
+            .max(3)
+            .prefault(['br', 'gzip'])
+            .describe('Content codings of stored answers, best first: br, gzip, zstd; [] = none'),
+          minBytes: size().prefault('1KiB').describe('Shorter contents are not compressed'),
+        })
+        .prefault({}),
       shared: z
         .strictObject({
           url: secret()

@@ -1,3 +1,4 @@
+import * as zlib from 'node:zlib'
 import type { Config, ServiceConfig } from './config.ts'
 
 /** Something that is allowed, and that the person who runs the gateway should know. */
@@ -20,6 +21,11 @@ const notYet: readonly Row[] = [
 const loopback = /^(127\.|localhost$|::1$)/
 
 const advice: readonly Row[] = [
+  {
+    path: 'cache.compression.encodings',
+    isUsed: ({ cache }) => cache.compression.encodings.includes('zstd') && !('zstdCompress' in zlib),
+    message: 'zstd needs Node 22.15 or newer; the other codings are used',
+  },
   {
     path: 'admin.host',
     isUsed: ({ admin }) => !loopback.test(admin.host) && !admin.token.isSet,

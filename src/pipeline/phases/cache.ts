@@ -4,7 +4,8 @@ import { bypassStatus, writeStatus } from '../../cache/cache-status.ts'
 import { type CachingDecision, decideCaching } from '../../cache/decide-caching.ts'
 import type { CacheAnswer } from '../../cache/reader-answer.ts'
 import { GatewayError } from '../../errors.ts'
-import type { RequestFields } from '../../http/fields.ts'
+import { withUncodedTags } from '../../http/coded-tags.ts'
+import { type RequestFields, requestField } from '../../http/fields.ts'
 import type { Answer, GatewayResponse, Outcome } from '../../http/message.ts'
 import { conditionalFields } from '../../http/preconditions.ts'
 import { reshaped, whenAnswered } from '../answering.ts'
@@ -101,11 +102,25 @@ const readThrough = (room: CacheRoom, exchange: Ready, decision: Read, next: Nex
   return answer instanceof Promise ? answer.then(noted) : noted(answer)
 }
 
+/** The upstream does not know the tags of the forms that are coded here: a write under such a condition would be refused. */
+const ownConditions = (fields: RequestFields): Readonly<Record<string, string>> => {
+  const match = requestField(fields, 'if-match')
+  const noneMatch = requestField(fields, 'if-none-match')
+  return {
+    ...(match === undefined ? {} : { 'if-match': withUncodedTags(match) }),
+    ...(noneMatch === undefined ? {} : { 'if-none-match': withUncodedTags(noneMatch) }),
+  }
+}
+
 /**
  * A write that has begun is left to finish when its client goes away, so that its outcome is known: otherwise whoever
  * sends one and hangs up could empty the cache. A content that streams ends with its client all the same.
  */
-const lasting = (exchange: Ready): Outgoing => ({ ...outgoing(exchange), signal: neverAborted })
+const lasting = (exchange: Ready): Outgoing => ({
+  ...outgoing(exchange),
+  extraFields: ownConditions(exchange.request.fields),
+  signal: neverAborted,
+})
 
 /** The upstream never got the whole request, so it did not carry it out. */
 const wasIncomplete = (error: unknown): boolean =>

@@ -1,6 +1,7 @@
 import { type Cache, createCache } from '../../../src/cache/cache.ts'
 import { cacheKey } from '../../../src/cache/cache-key.ts'
 import type { CacheRead, Forward } from '../../../src/cache/cache-read.ts'
+import type { CompressionOptions } from '../../../src/cache/encodings.ts'
 import type { CacheEvent } from '../../../src/cache/events.ts'
 import type { CachePolicy, CacheRule } from '../../../src/cache/policy.ts'
 import type { CacheAnswer } from '../../../src/cache/reader-answer.ts'
@@ -99,12 +100,15 @@ export type Harness = {
   readonly events: CacheEvent[]
 }
 
-export const harness = (limits: { maxBytes?: number; maxEntryBytes?: number } = {}): Harness => {
+export const harness = (
+  limits: { maxBytes?: number; maxEntryBytes?: number; compression?: CompressionOptions } = {},
+): Harness => {
   const clock = manualClock()
   const events: CacheEvent[] = []
   const cache = createCache({
     maxBytes: limits.maxBytes ?? 1_000_000,
     maxEntryBytes: limits.maxEntryBytes ?? 100_000,
+    compression: limits.compression ?? { codings: [], minBytes: 1024 },
     clock,
     report: (event) => events.push(event),
   })

@@ -1,0 +1,152 @@
+import { tagOfCoded } from '../http/coded-tags.ts'
+import { fieldValue, type RequestFields, withoutFields } from '../http/fields.ts'
+import { evaluatePreconditions } from '../http/preconditions.ts'
+import { type AcceptedForms, createAcceptedForms } from './accepted-forms.ts'
+import type { CacheRead } from './cache-read.ts'
+import { availableCodings, type Coding, compress } from './compress.ts'
+import type { MemoryStore } from './memory-store.ts'
+import type { ReaderFacts } from './reader-answer.ts'
+import { type CodedForm, ownBytes, type StoredResponse, withForms } from './stored-response.ts'
+
+export type CompressionOptions = {
+  /** Best first; none = off. */
+  readonly codings: readonly Coding[]
+  readonly minBytes: number
+}
+
+/** Content codings of stored responses: each is made once, beside the requests, after somebody has asked for it. */
+export type Encodings = {
+  /** Contents from this length on may be coded for other readers of the same; `Infinity` = none. */
+  codedFrom(read: CacheRead): number
+  /** The form for a reader, of those that are there. */
+  formFor(stored: StoredResponse, reader: ReaderFacts): StoredResponse
+  /** As `formFor`; what the reader would rather have is made for the next ones. */
+  serve(stored: StoredResponse, reader: ReaderFacts): StoredResponse
+}
+
+export type EncodingsOptions = CompressionOptions & {
+  readonly store: MemoryStore
+  readonly maxBytes: number
+}
+
+/** libuv has four threads for this, name look-ups and files together. */
+const mostAtOnce = 2
+
+const ofUncoded: ReadonlySet<string> = new Set(['etag', 'content-length', 'accept-ranges'])
+
+const codedResponse = (stored: StoredResponse, coding: Coding, content: Buffer): StoredResponse => ({
+  ...stored,
+  content,
+  fields: [
+    ...withoutFields(stored.fields, ofUncoded),
+    'ETag',
+    tagOfCoded(fieldValue(stored.fields, 'etag') ?? '', coding),
+    'Content-Encoding',
+    coding,
+    'Content-Length',
+    String(content.length),
+  ],
+})
+
+const isConfirmed = (reader: ReaderFacts, response: StoredResponse): boolean => {
+  const condition: RequestFields = { 'if-none-match': reader.fields['if-none-match'] }
+  return evaluatePreconditions(condition, 'GET', response, 0) === 'not-modified'
+}
+
+const matches = (reader: ReaderFacts, response: StoredResponse): boolean => {
+  const condition: RequestFields = { 'if-match': reader.fields['if-match'] }
+  return evaluatePreconditions(condition, 'GET', response, 0) === 'proceed'
+}
+
+export const createEncodings = (options: EncodingsOptions): Encodings => {
+  const { store } = options
+  const offered = availableCodings(options.codings)
+  const acceptedBy = createAcceptedForms(offered)
+  const coded = new WeakMap<StoredResponse, Map<Coding, StoredResponse>>()
+  /** Contents that are being compressed. */
+  const making = new Set<Buffer>()
+
+  /** The same object each time, so that answers made of it can be remembered. */
+  const responseOf = (stored: StoredResponse, { coding, content }: CodedForm): StoredResponse | undefined => {
+    if (content === undefined) return undefined
+    const known = coded.get(stored) ?? new Map<Coding, StoredResponse>()
+    const response = known.get(coding) ?? codedResponse(stored, coding, content)
+    if (!known.has(coding)) coded.set(stored, known.set(coding, response))
+    return response
+  }
+
+  const ready = (stored: StoredResponse, coding: Coding): StoredResponse | undefined => {
+    const form = stored.forms.find((one) => one.coding === coding)
+    return form === undefined ? undefined : responseOf(stored, form)
+  }
+
+  /** Found by its content: the record may have been marked stale or validated meanwhile; one that was dropped stays away. */
+  const keep = (stored: StoredResponse, form: CodedForm): void => {
+    const variants = store.peek(stored.key)
+    const current = variants.find(({ content, codable }) => codable && content === stored.content)
+    if (current === undefined) return
+    const grown = withForms(current, [...current.forms, form])
+    const bytes = variants.reduce((sum, each) => sum + each.bytes, grown.bytes - current.bytes)
+    if (bytes > options.maxBytes) return
+    store.replace(
+      stored.key,
+      variants.map((each) => (each === current ? grown : each)),
+    )
+  }
+
+  const make = async (stored: StoredResponse, coding: Coding): Promise<void> => {
+    if (making.size >= mostAtOnce || making.has(stored.content)) return
+    making.add(stored.content)
+    try {
+      const content = await compress(stored.content, coding)
+      keep(stored, { coding, content: content === undefined ? undefined : ownBytes(content) })
+    } catch {
+      // Out of memory, say: the next readers get it uncoded as well, and nobody tries again.
+      keep(stored, { coding, content: undefined })
+    } finally {
+      making.delete(stored.content)
+    }
+  }
+
+  /** The best form that is there. Where none is acceptable, the uncoded one all the same (RFC 9110 §12.4.1). */
+  const best = (stored: StoredResponse, accepted: AcceptedForms): StoredResponse => {
+    for (const coding of accepted.codings) {
+      const response = ready(stored, coding)
+      if (response !== undefined) return response
+    }
+    return stored
+  }
+
+  /** A reader that already has an acceptable form need not get another one; its 304 must carry that form's tag (RFC 9111 §4.3.4). */
+  const known = (stored: StoredResponse, reader: ReaderFacts, accepted: AcceptedForms) => {
+    const chosen = best(stored, accepted)
+    const uncoded = accepted.uncoded ? [stored] : []
+    if (reader.fields['if-none-match'] !== undefined) {
+      const any = accepted.codings.map((coding) => codedResponse(stored, coding, stored.content))
+      return [chosen, ...any, ...uncoded].find((form) => isConfirmed(reader, form)) ?? chosen
+    }
+    if (reader.fields['if-match'] === undefined) return chosen
+    return [chosen, ...uncoded].find((form) => matches(reader, form)) ?? chosen
+  }
+
+  const formFor = (stored: StoredResponse, reader: ReaderFacts): StoredResponse =>
+    stored.codable ? known(stored, reader, acceptedBy(reader)) : stored
+
+  return {
+    // Shared answers only: compressing what holds a secret tells its length (BREACH), and a caller's own part has few readers.
+    codedFrom: ({ partition, policy }) =>
+      offered.length > 0 && partition === 'public' && policy.profile === 'safe'
+        ? options.minBytes
+        : Number.POSITIVE_INFINITY,
+    formFor,
+    serve: (stored, reader) => {
+      if (!stored.codable || reader.fields['accept-encoding'] === undefined) return stored
+      const accepted = acceptedBy(reader)
+      const [wanted] = accepted.codings
+      if (wanted !== undefined && !stored.forms.some(({ coding }) => coding === wanted)) {
+        void make(stored, wanted)
+      }
+      return known(stored, reader, accepted)
+    },
+  }
+}

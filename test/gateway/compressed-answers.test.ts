@@ -1,0 +1,275 @@
+import { request } from 'node:http'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, pause, startOrigin } from '../support/origin.ts'
+
+let origin: Origin
+let gateway: TestGateway
+const json = { 'Content-Type': 'application/json; charset=UTF-8' }
+const long = JSON.stringify([{ id: 1, type: 'page', text: 'Leaf, stem and root. '.repeat(120) }])
+
+type Got = {
+  readonly status: number
+  readonly fields: Readonly<Record<string, string | undefined>>
+  readonly bytes: Buffer
+}
+
+/** fetch decodes and asks for codings on its own account; here the bytes count. */
+const get = (path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Got> =>
+  new Promise((resolve, reject) => {
+    const sent = request(`${gateway.publicAddress}${path}`, { method, headers }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('end', () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          fields: response.headers as Got['fields'],
+          bytes: Buffer.concat(chunks),
+        }),
+      )
+    })
+    sent.on('error', reject).end()
+  })
+
+const site = '/index.php/site-json/site/v2'
+let count = 0
+/** A list that no test has asked for yet. */
+const fresh = (): string => {
+  count += 1
+  return `${site}/pages?search=c${count}`
+}
+
+/** Asks until the answer has the coding. */
+const coded = async (path: string, coding: string): Promise<Got> => {
+  for (let tries = 0; tries < 200; tries += 1) {
+    const got = await get(path, { 'Accept-Encoding': coding })
+    if (got.fields['content-encoding'] === coding) return got
+    await pause(5)
+  }
+  throw new Error(`never coded with ${coding}`)
+}
+
+beforeAll(async () => {
+  origin = await startOrigin()
+  gateway = await startTestGateway({
+    services: {
+      site: siteService(origin.origin),
+      open: {
+        contract: 'open',
+        mount: '/open',
+        upstream: { targets: [origin.origin] },
+        cache: { profile: 'rfc-shared-cache' },
+      },
+    },
+  })
+})
+afterAll(async () => {
+  await gateway.close()
+  await origin.close()
+})
+beforeEach(() => {
+  origin.received.length = 0
+  origin.script = (_, wire) => wire.respond({ fields: json, content: long })
+})
+
+describe('content codings of stored answers', () => {
+  test('the first answers are as they are stored; who asked for a coding gets it from then on', async () => {
+    const path = fresh()
+    const gzip = { 'Accept-Encoding': 'gzip' }
+    const miss = await get(path, gzip)
+    const hit = await get(path, gzip)
+    for (const plain of [miss, hit]) {
+      expect(plain.fields['content-encoding']).toBeUndefined()
+      expect(plain.fields['vary']).toBe('Accept-Encoding')
+      expect(plain.bytes.toString()).toBe(long)
+    }
+    const zipped = await coded(path, 'gzip')
+    expect(gunzipSync(zipped.bytes).toString()).toBe(long)
+    expect(zipped.fields).toMatchObject({
+      'content-length': String(zipped.bytes.length),
+      'content-type': json['Content-Type'],
+      vary: 'Accept-Encoding',
+      etag: `${hit.fields['etag']?.slice(0, -1)}~gzip"`,
+    })
+    expect(zipped.fields['cache-status']).toMatch(/^trellis; hit; ttl=\d+$/)
+    expect((await get(path)).bytes.toString()).toBe(long)
+    expect(origin.received).toHaveLength(1)
+    expect(origin.received[0]?.fields['accept-encoding']).toBe('identity')
+  })
+
+  test('HEAD has the fields of GET', async () => {
+    const path = fresh()
+    await get(path)
+    const zipped = await coded(path, 'br')
+    const head = await get(path, { 'Accept-Encoding': 'br' }, 'HEAD')
+    for (const name of ['etag', 'content-length', 'content-encoding', 'vary', 'content-type']) {
+      expect(head.fields[name]).toBe(zipped.fields[name])
+    }
+    expect(head.bytes).toHaveLength(0)
+  })
+
+  test.each([
+    ['no field', undefined, undefined],
+    ['an empty field', '', undefined],
+    ['identity alone', 'identity', undefined],
+    ['an unknown coding', 'compress', undefined],
+    ['both: the better one of the gateway', 'gzip, br', 'br'],
+    ['weights decide', 'br;q=0.5, gzip;q=0.8', 'gzip'],
+    ['a refused one is not taken', 'br;q=0, gzip', 'gzip'],
+    ['any', '*', 'br'],
+    ['any but', '*, br;q=0', 'gzip'],
+    ['nothing but', '*;q=0, gzip;q=0.1', 'gzip'],
+    ['identity preferred', 'gzip;q=0.5, identity', undefined],
+    ['identity refused', 'gzip, identity;q=0', 'gzip'],
+    ['an old name', 'X-GZip', 'gzip'],
+    ['everything refused', '*;q=0', undefined],
+    ['no weight at all', 'gzip;q=, br;q=0', 'gzip'],
+  ])('%s: Accept-Encoding %s', async (_, accept, expected) => {
+    const path = `${site}/pages?search=negotiation`
+    await get(path)
+    await coded(path, 'br')
+    await coded(path, 'gzip')
+    const got = await get(path, accept === undefined ? {} : { 'Accept-Encoding': accept })
+    expect(got.fields['content-encoding']).toBe(expected)
+    expect(got.status).toBe(200)
+    const text =
+      expected === 'br'
+        ? brotliDecompressSync(got.bytes)
+        : expected === 'gzip'
+          ? gunzipSync(got.bytes)
+          : got.bytes
+    expect(text.toString()).toBe(long)
+  })
+
+  test.each<[string, Record<string, string>, string]>([
+    ['short', json, '[]'],
+    ['coded already', { ...json, 'Content-Encoding': 'x-own' }, long],
+    ['no-transform', { ...json, 'Cache-Control': 'no-transform' }, long],
+    ['an image', { 'Content-Type': 'image/png' }, long],
+    ['of unknown type', {}, long],
+    ['with a digest of its bytes', { ...json, 'Repr-Digest': 'sha-256=:AAAA:' }, long],
+    ['noise', { 'Content-Type': 'text/plain' }, `${Buffer.from(noise()).toString('latin1')}`],
+  ])('an answer is left as it is: %s', async (name, fields, content) => {
+    origin.script = (_, wire) => wire.respond({ fields, content: Buffer.from(content, 'latin1') })
+    const path = fresh()
+    for (let asked = 0; asked < 4; asked += 1) {
+      const got = await get(path, { 'Accept-Encoding': 'gzip, br' })
+      expect(got.fields['content-encoding']).toBe(fields['Content-Encoding'])
+      expect(got.bytes.toString('latin1')).toBe(content)
+      if (name !== 'noise') expect(got.fields['vary']).toBeUndefined()
+      await pause(10)
+    }
+  })
+
+  test.each([
+    ['of the form itself', '~gzip"'],
+    ['of the form as it is stored', '"'],
+    ['of a form that nobody has made', '~br"'],
+  ])('who has it already gets 304 with the tag it has: %s', async (_, end) => {
+    const path = fresh()
+    const etag = (await get(path)).fields['etag'] ?? ''
+    await coded(path, 'gzip')
+    const mine = `${etag.slice(0, -1)}${end}`
+    const got = await get(path, { 'Accept-Encoding': 'gzip, br', 'If-None-Match': `"x", ${mine}` })
+    expect(got.status).toBe(304)
+    expect(got.fields['etag']).toBe(mine)
+    expect(got.fields['vary']).toBe('Accept-Encoding')
+    expect(got.fields['content-encoding']).toBeUndefined()
+  })
+
+  test('a form that the reader does not take is not confirmed', async () => {
+    const path = fresh()
+    await get(path)
+    const { etag = '' } = (await coded(path, 'gzip')).fields
+    expect((await get(path, { 'If-None-Match': etag })).status).toBe(200)
+    const refused = await get(path, { 'If-None-Match': etag, 'Accept-Encoding': 'gzip;q=0' })
+    expect(refused.status).toBe(200)
+  })
+
+  test('ranges are parts of the uncoded form', async () => {
+    const path = fresh()
+    const plain = await get(path)
+    const zipped = await coded(path, 'gzip')
+    const part = { 'Accept-Encoding': 'gzip', Range: 'bytes=0-9' }
+    const got = await get(path, part)
+    expect([got.status, got.bytes.toString(), got.fields['etag']]).toEqual([
+      206,
+      long.slice(0, 10),
+      plain.fields['etag'],
+    ])
+    const other = await get(path, { ...part, 'If-Range': zipped.fields['etag'] ?? '' })
+    expect([other.status, other.bytes.toString()]).toEqual([200, long])
+  })
+
+  test('an upstream that varies itself is named once, and a weak tag stays what it is', async () => {
+    const fields = { ...json, Vary: 'Accept-Language, Accept-Encoding', ETag: 'W/"7"' }
+    origin.script = (_, wire) => wire.respond({ fields, content: long })
+    const path = fresh()
+    await get(path)
+    const got = await coded(path, 'gzip')
+    expect([got.fields['vary'], got.fields['etag']]).toEqual(['Accept-Language, Accept-Encoding', 'W/"7"'])
+    expect(origin.received).toHaveLength(1)
+  })
+
+  test('an invalidation takes all forms along, and one that is being made does not come back', async () => {
+    const path = fresh()
+    await get(path)
+    await coded(path, 'gzip')
+    void get(path, { 'Accept-Encoding': 'br' })
+    const other = long.replaceAll('Leaf', 'Twig')
+    origin.script = (_, wire) => wire.respond({ fields: json, content: other })
+    await fetch(`${gateway.publicAddress}${site}/pages/1`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{}',
+    })
+    await get(path)
+    expect(gunzipSync((await coded(path, 'gzip')).bytes).toString()).toBe(other)
+    expect(brotliDecompressSync((await coded(path, 'br')).bytes).toString()).toBe(other)
+  })
+
+  test('a write under the tag of a form is asked under the tag that the upstream knows as well', async () => {
+    await fetch(`${gateway.publicAddress}${site}/pages/1`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'If-Match': '"abc~gzip", "def"' },
+      body: '{}',
+    })
+    expect(origin.received[0]?.fields['if-match']).toBe('"abc~gzip", "def", "abc"')
+  })
+
+  test('a validated answer keeps its forms', async () => {
+    const fields = { ...json, ETag: '"1"', 'Cache-Control': 'max-age=1, must-revalidate' }
+    origin.script = (received, wire) =>
+      received.fields['if-none-match'] === undefined
+        ? wire.respond({ fields, content: long })
+        : wire.respond({ status: 304, fields })
+    const path = fresh()
+    await get(path)
+    await coded(path, 'gzip')
+    await pause(1100)
+    const validated = await get(path, { 'Accept-Encoding': 'gzip' })
+    expect(validated.fields['cache-status']).toContain('fwd-status=304')
+    expect(validated.fields['content-encoding']).toBe('gzip')
+    expect(gunzipSync(validated.bytes).toString()).toBe(long)
+  })
+
+  test('answers for one caller and those under rfc-shared-cache are never coded', async () => {
+    const fields = { ...json, 'Cache-Control': 'max-age=60' }
+    origin.script = (_, wire) => wire.respond({ fields, content: long })
+    for (let asked = 0; asked < 3; asked += 1) {
+      const got = await get('/open/a', { 'Accept-Encoding': 'gzip' })
+      expect([got.fields['vary'], got.fields['content-encoding']]).toEqual([undefined, undefined])
+      await pause(10)
+    }
+  })
+})
+
+/** Bytes that no coding makes shorter. */
+function noise(): Uint8Array {
+  let state = 1
+  return Uint8Array.from({ length: 2000 }, () => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
+    return state >> 16
+  })
+}

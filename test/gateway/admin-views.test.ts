@@ -1,0 +1,230 @@
+import { readFile } from 'node:fs/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { stringify } from 'yaml'
+import { driftReport } from '../../src/assembly/drift-report.ts'
+import { checkConfig } from '../../src/config/load.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
+
+const mount = '/index.php/site-json'
+const json = { 'Content-Type': 'application/json; charset=UTF-8' }
+const token = 'T0ken-of-the-test'
+
+type Index = { routes: Record<string, { endpoints: { args: Record<string, Record<string, unknown>> }[] }> }
+
+/** A real WordPress's index that lacks a route, and lets lists be longer. */
+const differingIndex = async (): Promise<string> => {
+  const fixture = new URL('../contracts/fixtures/discovery-wordpress-6.9.json', import.meta.url)
+  const index = JSON.parse(await readFile(fixture, 'utf8')) as Index
+  delete index.routes['/wp/v2/blocks']
+  const perPage = index.routes['/wp/v2/posts']?.endpoints[0]?.args['per_page']
+  if (perPage === undefined) throw new Error('the fixture has no such argument')
+  perPage['maximum'] = 500
+  return JSON.stringify(index)
+}
+
+let origin: Origin
+let gateway: TestGateway
+let services: Record<string, unknown>
+
+beforeAll(async () => {
+  origin = await startOrigin()
+  const index = await differingIndex()
+  origin.script = ({ target }, wire) => {
+    const isIndex = target === '/index.php/wp-json/'
+    wire.respond({ fields: json, content: isIndex ? index : `[{"id":7,"type":"post","pad":"${target}"}]` })
+  }
+  services = {
+    site: {
+      contract: 'site',
+      mount,
+      upstream: { targets: [origin.origin], basePath: '/index.php/wp-json' },
+      cache: { rules: [{ match: 'GET /**', ttl: '60s' }] },
+    },
+    plants: {
+      contract: 'plants',
+      mount: '/',
+      upstream: { targets: [origin.origin] },
+      cache: { rules: [{ match: 'GET /plants', ttl: '60s', scope: 'credential' }] },
+    },
+  }
+  gateway = await startTestGateway({ services, admin: { port: 0, token } })
+  // Everything behind the index is known once it has been asked for.
+  await (await fetch(`${gateway.publicAddress}${mount}/`)).arrayBuffer()
+})
+afterAll(async () => {
+  await gateway.close()
+  await origin.close()
+})
+
+const look = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(gateway.adminAddress + path, { headers: { Authorization: `Bearer ${token}`, ...headers } })
+const view = async (path: string): Promise<Record<string, unknown>> =>
+  (await (await look(path)).json()) as Record<string, unknown>
+const explain = (url: string, more: Record<string, string> = {}): Promise<Record<string, unknown>> =>
+  view(`/explain?${new URLSearchParams({ url, ...more })}`)
+
+describe('/cache/entries', () => {
+  beforeAll(async () => {
+    await (await fetch(`${gateway.publicAddress}${mount}/site/v2/posts?search=first`)).arrayBuffer()
+    const headers = { Authorization: 'Bearer secret-of-a-reader' }
+    await (await fetch(`${gateway.publicAddress}/plants?limit=3`, { headers })).arrayBuffer()
+    await (await fetch(`${gateway.publicAddress}${mount}/site/v2/pages`)).arrayBuffer()
+  })
+
+  test('shows URLs as clients ask for them, and of what belongs to a credential only that it does', async () => {
+    const { entries } = (await view('/cache/entries?sort=age')) as { entries: Record<string, unknown>[] }
+    expect(entries.map(({ url, partition }) => [url, partition])).toEqual([
+      [`${mount}/site/v2/posts?search=first`, 'public'],
+      ['/plants', 'credential'],
+      [`${mount}/site/v2/pages`, 'public'],
+    ])
+    expect(entries[0]?.['tags']).toContain('site/any/posts')
+    expect(entries[1]?.['tags']).toEqual([])
+    const told = JSON.stringify(entries)
+    expect(told).not.toContain('secret-of-a-reader')
+    expect(told).not.toContain('limit=3')
+    expect(told).not.toContain('pad')
+  })
+
+  test('the largest first, as many as asked for', async () => {
+    const { entries } = (await view('/cache/entries?sort=size&limit=2')) as { entries: { bytes: number }[] }
+    expect(entries).toHaveLength(2)
+    expect(entries[0]?.bytes).toBeGreaterThanOrEqual(entries[1]?.bytes ?? 0)
+  })
+
+  test.each([
+    '?sort=hits',
+    '?limit=0',
+    '?limit=5000',
+    '?limit=1e2',
+    '?sort=size&sort=age',
+    '?limit=2&limit=3',
+  ])('%s is refused', async (query) => {
+    expect((await look(`/cache/entries${query}`)).status).toBe(400)
+  })
+})
+
+describe('/explain', () => {
+  test('tells row, canonical form, key, tags, rule and what is stored', async () => {
+    const url = `${gateway.publicAddress}${mount}/site/v2/posts?page=1&search=explained`
+    expect(await explain(url)).toEqual({
+      service: 'site',
+      method: 'GET',
+      row: '/site/v2/posts',
+      'canonical target': '/site/v2/posts?search=explained',
+      cache: 'read, public',
+      rule: 'ttl 60000 ms, stale-while-revalidate 0 ms, stale-if-error 0 ms',
+      profile: 'safe',
+      'cache key': 'site, /site/v2/posts?search=explained, public',
+      tags: expect.arrayContaining(['site/all', 'site/any/posts']),
+      'stored responses': 0,
+    })
+    await (await fetch(url)).arrayBuffer()
+    expect(await explain(url)).toMatchObject({ 'stored responses': 1 })
+  })
+
+  test('knows the rows that were learned from the upstream', async () => {
+    expect(await explain(`${mount}/site/v2/categories?per_page=5`)).toMatchObject({
+      row: '/site/v2/categories',
+      'canonical target': '/site/v2/categories?per_page=5',
+    })
+  })
+
+  test.each([
+    ['another method', { method: 'DELETE' }, { cache: 'write: invalidates' }],
+    ['a credential', { header: 'Authorization: Basic YTpi' }, { cache: 'bypass: authorization' }],
+  ])('with %s', async (_description, more, expected) => {
+    expect(
+      await explain(`${mount}/site/v2/posts/7`, more as unknown as Record<string, string>),
+    ).toMatchObject(expected)
+  })
+
+  test.each([
+    ['no URL', ''],
+    ['a method that is none', '?url=/&method=get%20it'],
+    ['a header that is none', '?url=/&header=a%20b'],
+    ['a header with a line break', '?url=/&header=a:b%0d%0ac:d'],
+  ])('%s is refused', async (_description, query) => {
+    expect((await look(`/explain${query}`)).status).toBe(400)
+  })
+})
+
+test('/config shows what is in force, without the token', async () => {
+  const text = await (await look('/config')).text()
+  expect(JSON.parse(text)).toMatchObject({ admin: { token: '[redacted]' }, cache: { maxBytes: 268435456 } })
+  expect(text).not.toContain(token)
+})
+
+describe('/openapi.json', () => {
+  test('has the rows of every service and the learned ones, under their mounts', async () => {
+    const { paths, servers } = (await view('/openapi.json')) as { paths: object; servers: { url: string }[] }
+    expect(Object.keys(paths)).toEqual(
+      expect.arrayContaining(['/plants', `${mount}/site/v2/posts/{id}`, `${mount}/site/v2/categories`]),
+    )
+    expect(servers).toEqual([{ url: gateway.publicAddress }])
+  })
+
+  test('is not sent twice to whoever has it', async () => {
+    const first = await look('/openapi.json')
+    const etag = first.headers.get('etag') ?? ''
+    await first.arrayBuffer()
+    const second = await look('/openapi.json', { 'If-None-Match': etag })
+    expect([second.status, await second.text(), second.headers.get('etag')]).toEqual([304, '', etag])
+    expect((await look('/openapi.json', { 'If-None-Match': '"other"' })).status).toBe(200)
+  })
+})
+
+describe('drift', () => {
+  const expected = expect.arrayContaining([
+    { kind: 'route-missing', route: '/site/v2/blocks' },
+    {
+      kind: 'argument-changed',
+      route: '/site/v2/posts',
+      method: 'GET',
+      argument: 'per_page',
+      keyword: 'maximum',
+      ours: 100,
+      theirs: 500,
+    },
+  ])
+
+  test('/drift lists how the upstream differs from the contract', async () => {
+    expect(await view('/drift')).toEqual({ services: [{ service: 'site', differences: expected }] })
+  })
+
+  const configured = async (site: object): Promise<Parameters<typeof driftReport>[0]> => {
+    const checked = await checkConfig(stringify({ services: { ...services, site } }), {})
+    if (checked.kind === 'faults') throw new Error(JSON.stringify(checked.faults))
+    return checked.config
+  }
+
+  test('the command asks once, also where the identity is configured', async () => {
+    const asked = origin.received.length
+    const site = {
+      ...(services['site'] as object),
+      discovery: { source: 'static', identity: { name: 'Mine' } },
+    }
+    expect(await driftReport(await configured(site))).toEqual([
+      { service: 'site', outcome: { kind: 'compared', differences: expected } },
+    ])
+    expect(origin.received.slice(asked).map(({ target }) => target)).toEqual(['/index.php/wp-json/'])
+  })
+
+  test('an index that is none is not taken for one without differences', async () => {
+    const site = {
+      ...(services['site'] as object),
+      upstream: { targets: [origin.origin], basePath: '/elsewhere' },
+    }
+    expect(await driftReport(await configured(site))).toEqual([
+      { service: 'site', outcome: { kind: 'unread', reason: 'not-an-index' } },
+    ])
+  })
+})
+
+test('what is not there is told as a problem, and nothing may be kept', async () => {
+  const response = await look('/nowhere')
+  expect(response.status).toBe(404)
+  expect(response.headers.get('content-type')).toContain('application/problem+json')
+  expect(response.headers.get('cache-control')).toBe('no-store')
+})

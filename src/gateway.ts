@@ -73,6 +73,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const cache = createCache({
     maxBytes: config.cache.maxBytes,
     maxEntryBytes: config.cache.maxEntryBytes,
+    admission: config.cache.admission,
     compression: {
       codings: config.cache.compression.encodings,
       minBytes: config.cache.compression.minBytes,

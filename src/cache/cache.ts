@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { varyKey } from '../http/vary.ts'
+import { type AdmissionMode, createAdmission } from './admission.ts'
 import type { Moment } from './age.ts'
 import { createAnswers } from './answers.ts'
 import {
@@ -28,6 +29,7 @@ export type CacheOptions = {
   readonly maxBytes: number
   readonly maxEntryBytes: number
   readonly compression: CompressionOptions
+  readonly admission: AdmissionMode
   readonly clock: Clock
   readonly report: (event: CacheEvent) => void
 }
@@ -81,6 +83,11 @@ export const createCache = (options: CacheOptions): Cache => {
     clock,
     report,
     codedFrom,
+    admission: createAdmission({
+      mode: options.admission,
+      maxBytes: options.maxBytes,
+      storedBytes: () => store.stats().bytes,
+    }),
     maxEntryBytes: options.maxEntryBytes,
   })
   const invalidation = createInvalidation({ store, log, held, flights, clock, report })

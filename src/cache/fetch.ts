@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import { type FieldLines, fieldValue, fieldValues, requestField } from '../http/fields.ts'
 import type { GatewayResponse, ResponseHead } from '../http/message.ts'
+import type { Admission } from './admission.ts'
 import type { ExchangeTimes, Moment } from './age.ts'
 import { targetKeyOf } from './cache-key.ts'
 import type { CacheRead, Forward } from './cache-read.ts'
@@ -26,6 +27,7 @@ export type FetchOptions = {
   readonly held: HeldTags
   readonly clock: Clock
   readonly maxEntryBytes: number
+  readonly admission: Admission
   /** See encodings.ts. */
   readonly codedFrom: (read: CacheRead) => number
   readonly report: (event: CacheEvent) => void
@@ -78,7 +80,7 @@ const fieldsNotKept = (response: ResponseHead): FieldLines => {
 export const createFetch = (
   options: FetchOptions,
 ): ((errand: Errand, flight: Flight) => Promise<Landing>) => {
-  const { store, log, held, clock, report, maxEntryBytes, codedFrom } = options
+  const { store, log, held, clock, report, maxEntryBytes, codedFrom, admission } = options
   const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
 
   const ask = async (
@@ -105,6 +107,8 @@ export const createFetch = (
       .peek(stored.key)
       .some((other) => other.order > stored.order && other.varyKey === stored.varyKey)
     if (newer) return 'overtaken'
+    const known = store.peek(stored.key).length > 0
+    if (!known && !admission.admits(stored.key)) return 'not-admitted'
     return store.put(stored) ? undefined : 'too-large'
   }
 

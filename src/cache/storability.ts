@@ -22,6 +22,8 @@ export type NoStoreReason =
   | 'overtaken'
   /** A write to something it holds may still be carried out. */
   | 'unsettled'
+  /** Asked for the first time while the cache is nearly full. */
+  | 'not-admitted'
   | 'method'
 
 /** May it be kept for later readers? */

@@ -20,6 +20,7 @@ export type Config = {
   readonly cache: {
     readonly maxBytes: number
     readonly maxEntryBytes: number
+    readonly admission: 'always' | 'second-request'
     /** Best first; none = off. */
     readonly compression: {
       readonly encodings: readonly ('br' | 'gzip' | 'zstd')[]

@@ -87,6 +87,9 @@ export const configShape = z.strictObject({
     .strictObject({
       maxBytes: size().prefault('256MiB').describe('All stored responses together, with keys and tags'),
       maxEntryBytes: size().prefault('4MiB').describe('Largest response that is stored'),
+      admission: oneOf(['always', 'second-request'])
+        .prefault('always')
+        .describe('`second-request`: while over 90 % full, only what is asked for again is stored'),
       compression: z
         .strictObject({
           encodings: z

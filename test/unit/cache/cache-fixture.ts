@@ -1,3 +1,4 @@
+import type { AdmissionMode } from '../../../src/cache/admission.ts'
 import { type Cache, createCache } from '../../../src/cache/cache.ts'
 import { cacheKey } from '../../../src/cache/cache-key.ts'
 import type { CacheRead, Forward } from '../../../src/cache/cache-read.ts'
@@ -101,13 +102,19 @@ export type Harness = {
 }
 
 export const harness = (
-  limits: { maxBytes?: number; maxEntryBytes?: number; compression?: CompressionOptions } = {},
+  limits: {
+    maxBytes?: number
+    maxEntryBytes?: number
+    compression?: CompressionOptions
+    admission?: AdmissionMode
+  } = {},
 ): Harness => {
   const clock = manualClock()
   const events: CacheEvent[] = []
   const cache = createCache({
     maxBytes: limits.maxBytes ?? 1_000_000,
     maxEntryBytes: limits.maxEntryBytes ?? 100_000,
+    admission: limits.admission ?? 'always',
     compression: limits.compression ?? { codings: [], minBytes: 1024 },
     clock,
     report: (event) => events.push(event),

@@ -19,7 +19,7 @@ import type { PipelineEvent } from './pipeline/events.ts'
 import type { Received } from './pipeline/exchange.ts'
 import { buildPhases } from './pipeline/phases.ts'
 import { createPipeline } from './pipeline/run.ts'
-import { clientSignal } from './upstream/client-signal.ts'
+import { clientInterim, clientSignal } from './upstream/client-signal.ts'
 
 export type GatewayOptions = {
   /** Tells configurations apart in metrics. */
@@ -115,6 +115,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     services: built.map(({ service }) => service),
     logger,
     signalKey: clientSignal,
+    interimKey: clientInterim,
     run,
     refusedEarly: (error, service) =>
       report({

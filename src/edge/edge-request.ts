@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { RequestFields } from '../http/fields.ts'
-import type { GatewayRequest } from '../http/message.ts'
+import type { GatewayRequest, Interim } from '../http/message.ts'
+import { createInterim } from './interim.ts'
 
 /** RFC 9112 §6.3: there is content when it is framed, by a length that is not zero or by chunks. */
 const hasContent = (fields: RequestFields): boolean =>
@@ -33,6 +34,10 @@ export class EdgeRequest implements GatewayRequest {
 
   get content(): Readable | undefined {
     return hasContent(this.#incoming.headers) ? this.#incoming : undefined
+  }
+
+  get interim(): Interim {
+    return createInterim(this.#outgoing)
   }
 
   get signal(): AbortSignal {

@@ -36,6 +36,8 @@ export type Carrier = {
   readonly placeholderOrigin: string
   /** Under which the dispatcher finds the client's signal among the fields. */
   readonly signalKey: symbol
+  /** The same for who hears of interim responses. */
+  readonly interimKey: symbol
   readonly uploadBytes: number
   /** Sends an answer to the client. */
   send(reply: FastifyReply, response: GatewayResponse): void
@@ -112,6 +114,7 @@ export const carry = (
       ...handOver.fields,
       ...framing(request),
       [carrier.signalKey]: handOver.signal,
+      [carrier.interimKey]: handOver.interim,
     }),
     // The head is written from `shape`, so nothing is copied onto the reply.
     rewriteHeaders: () => ({}),

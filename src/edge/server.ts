@@ -36,6 +36,7 @@ export type EdgeOptions = {
   readonly logger: Logger
   /** See upstream/client-signal.ts. */
   readonly signalKey: symbol
+  readonly interimKey: symbol
   run(exchange: Received): Answer
   /** A request that never became an exchange: reported with the service whose shape its error has. */
   refusedEarly(error: GatewayError, service: Service | undefined): void
@@ -92,6 +93,7 @@ export const createEdge = async (options: EdgeOptions): Promise<FastifyInstance>
     const carrier: Carrier = {
       placeholderOrigin: service.upstream.placeholderOrigin,
       signalKey: options.signalKey,
+      interimKey: options.interimKey,
       uploadBytes: limits.uploadBytes,
       send: sendRaw,
       broken,

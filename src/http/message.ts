@@ -12,6 +12,8 @@ export type GatewayRequest = {
   readonly content: Buffer | Readable | undefined
   /** Aborted when nobody waits for the answer any more. */
   readonly signal: AbortSignal
+  /** Tells the client something before the answer (RFC 9110 §15.2); absent where there is no connection of its own. */
+  readonly interim?: Interim
 }
 
 /** Status and fields of a response, before or without its content. */
@@ -19,6 +21,9 @@ export type ResponseHead = {
   readonly status: number
   readonly fields: FieldLines
 }
+
+/** Takes a 1xx of the upstream. Must not throw; may be called when the answer is already out. */
+export type Interim = (head: ResponseHead) => void
 
 /** A response the gateway holds or streams itself. */
 export type GatewayResponse = ResponseHead & {
@@ -42,6 +47,7 @@ export type HandOver = {
   readonly service: string
   /** Aborted when the client has gone: the upstream is then left alone. */
   readonly signal: AbortSignal
+  readonly interim?: Interim | undefined
   /** What the phases still do to the head; also where a write's invalidation happens, before the client sees the answer. */
   shape(head: ResponseHead): Promise<ShapedHead> | ShapedHead
   /** Called once instead of `shape` when the upstream gave no answer; gives what the client gets. */

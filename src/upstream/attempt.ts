@@ -5,6 +5,8 @@ import type { UpstreamOptions } from './options.ts'
 
 /** What an attempt tells the relay it belongs to. Exactly one of `head`/`upgraded` and `failed` comes first. */
 export type AttemptListener = {
+  /** A 1xx, any number of times before `head`. */
+  interim(status: number, rawFields: readonly (Buffer | string)[]): void
   head(status: number, rawFields: readonly (Buffer | string)[], statusText: string | undefined): void
   upgraded(status: number, fields: object, socket: Duplex): void
   data(chunk: Buffer): void
@@ -80,8 +82,12 @@ export class Attempt implements Handler {
   }
 
   onResponseStart(controller: Controller, status: number, _: object, statusText?: string): void {
+    if (this.#ended) return
     // An interim response is no answer (RFC 9110 §15.2), and must not feed the timer: a server could send them for ever.
-    if (this.#ended || status < 200) return
+    if (status < 200) {
+      this.#listener.interim(status, (controller.rawHeaders ?? []) as readonly Buffer[])
+      return
+    }
     this.#arm(this.#timeouts.idleMs, 'no content for too long')
     this.#listener.head(status, (controller.rawHeaders ?? []) as readonly Buffer[], statusText)
   }

@@ -1,6 +1,6 @@
 import { DecoratorHandler, Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
-import { signalOf } from './client-signal.ts'
+import { interimOf, signalOf } from './client-signal.ts'
 import { Relay, type RelayOptions, type RelayRoom } from './relay.ts'
 import { withoutHost } from './request-fields.ts'
 
@@ -21,7 +21,9 @@ export class UpstreamDispatcher extends Dispatcher {
   override dispatch(options: RelayOptions, handler: Dispatcher.DispatchHandler): boolean {
     // Understands handlers of both undici interfaces, and stops calling one that has had its error.
     const current: Dispatcher.DispatchHandler = new DecoratorHandler(handler)
-    const relay = new Relay(this.#room, { ...options, headers: withoutHost(options.headers) }, current)
+    const interim = options.interim ?? interimOf(options.headers)
+    const request = { ...options, headers: withoutHost(options.headers), interim }
+    const relay = new Relay(this.#room, request, current)
     const signal = signalOf(options.headers)
     const gone = (): void => relay.abort(new GatewayError('client_gone'))
     relay.begin(this.#closing ? new GatewayError('shutting_down') : undefined)

@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
 import type { FieldLines } from '../http/fields.ts'
 import { endToEndFields } from '../http/hop-by-hop.ts'
+import type { Interim } from '../http/message.ts'
 import { Attempt, type AttemptListener } from './attempt.ts'
 import { type AccountRoom, AttemptAccount, isGatewayStatus } from './attempt-account.ts'
 import { type AttemptFailure, decideRetry, isIdempotent, type RetryDecision } from './decide-retry.ts'
@@ -27,7 +28,10 @@ export type RelayRoom = AccountRoom & {
 }
 
 /** A request for the dispatcher; requests of one `flow` wait in one line, and lines are served in turn. */
-export type RelayOptions = Dispatcher.DispatchOptions & { readonly flow?: string }
+export type RelayOptions = Dispatcher.DispatchOptions & {
+  readonly flow?: string
+  readonly interim?: Interim | undefined
+}
 
 /** One request on its way through this room: waits for a slot, is tried, perhaps tried again, and answers its handler once. */
 export class Relay implements Dispatcher.DispatchController, AttemptListener {
@@ -85,6 +89,10 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
   resume(): void {
     this.paused = false
     this.#attempt?.resume()
+  }
+
+  interim(status: number, rawFields: readonly (Buffer | string)[]): void {
+    this.#request.interim?.({ status, fields: endToEndFields(fieldTexts(rawFields)) })
   }
 
   head(status: number, rawFields: readonly (Buffer | string)[], statusText: string | undefined): void {

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
-import type { GatewayResponse } from '../http/message.ts'
+import type { GatewayResponse, Interim } from '../http/message.ts'
 import { UpstreamDispatcher } from './dispatcher.ts'
 import type { UpstreamEvent } from './events.ts'
 import type { UpstreamOptions } from './options.ts'
@@ -23,6 +23,8 @@ export type ForwardRequest = {
   readonly signal: AbortSignal
   /** Requests of one flow wait in one line; lines are served in turn. Absent = the common line. */
   readonly flow?: string
+  /** Hears of interim responses (RFC 9110 §15.2). */
+  readonly interim?: Interim | undefined
 }
 
 /** What a target looks like from here. */
@@ -87,6 +89,7 @@ export const createUpstream = (
           headers: request.fields,
           body: request.content ?? null,
           flow: request.flow ?? '',
+          interim: request.interim,
         }
         dispatcher.dispatch(dispatched, new Receiver(request, resolve, reject))
       }),

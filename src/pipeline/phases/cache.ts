@@ -20,7 +20,6 @@ export type CacheRoom = {
 }
 
 const nothing: ReadonlySet<string> = new Set()
-const neverAborted = new AbortController().signal
 
 /** What `forward` withholds from the upstream or sends in the client's place, for each list that `decideCaching` gives. */
 const shared = (withhold: readonly string[]) => {
@@ -119,7 +118,8 @@ const ownConditions = (fields: RequestFields): Readonly<Record<string, string>> 
 const lasting = (exchange: Ready): Outgoing => ({
   ...outgoing(exchange),
   extraFields: ownConditions(exchange.request.fields),
-  signal: neverAborted,
+  // One of its own: what listens to it must go with the request.
+  signal: new AbortController().signal,
 })
 
 /** The upstream never got the whole request, so it did not carry it out. */

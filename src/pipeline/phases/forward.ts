@@ -37,6 +37,8 @@ export const forward = (options: {
       exchange.withheld,
     )
     Object.assign(fields, exchange.extraFields)
+    // Links in the upstream's names are of no use to a client.
+    const interim = service.translation === undefined ? request.interim : undefined
 
     if (handsOver(exchange)) {
       const began = options.clock.monotonic()
@@ -47,6 +49,7 @@ export const forward = (options: {
         method,
         fields,
         signal: exchange.signal,
+        interim,
         shape: (head) => {
           record.upstreamMs += options.clock.monotonic() - began
           return { ...head, fields: endToEndFields(head.fields) }
@@ -67,6 +70,7 @@ export const forward = (options: {
         content: exchange.upstreamContent,
         signal: exchange.signal,
         flow: exchange.client.address,
+        interim,
       })
       .finally(() => {
         record.upstreamMs += options.clock.monotonic() - began

@@ -5,6 +5,8 @@ type Entry = {
   version?: string
   resolved?: string
   link?: boolean
+  dev?: boolean
+  hasInstallScript?: boolean
   dependencies?: Record<string, string>
   optionalDependencies?: Record<string, string>
 }
@@ -35,4 +37,12 @@ test('every dependency of every package is locked, those of other platforms too'
 
 test('it names no registry', () => {
   expect(entries.filter(([, entry]) => entry.resolved !== undefined && entry.link !== true)).toEqual([])
+})
+
+// Some packages report their installation to their makers that way.
+test('nothing that the gateway runs with runs a script when it is installed', () => {
+  const scripted = entries.filter(
+    ([, { hasInstallScript, dev }]) => hasInstallScript === true && dev !== true,
+  )
+  expect(scripted.map(([path]) => path)).toEqual([])
 })

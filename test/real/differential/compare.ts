@@ -1,0 +1,75 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { PlainAnswer } from './send.ts'
+import { addressAsWordPress, asWordPress, contentOf, linkAsWordPress, type Site } from './spelling.ts'
+
+/** What two answers are compared by. */
+export type Aspect =
+  | 'status'
+  | 'content'
+  | 'content-type'
+  | 'x-wp-total'
+  | 'x-wp-totalpages'
+  | 'allow'
+  | 'location'
+  | 'link'
+
+/** One aspect in which an answer of the gateway is not the answer of WordPress. */
+export type Difference = { readonly aspect: Aspect; readonly direct: unknown; readonly gateway: unknown }
+
+export type Comparison = {
+  readonly direct: PlainAnswer
+  readonly answer: PlainAnswer
+  readonly site: Site
+  /** REST root of the WordPress that answered directly. */
+  readonly home: string
+  /** Every Link field that WordPress has sent to the gateway. */
+  readonly upstreamLinks: ReadonlySet<string>
+  /** Takes out what no two answers have in common. */
+  steady(content: unknown): unknown
+}
+
+const plainFields = ['content-type', 'x-wp-total', 'x-wp-totalpages', 'allow'] as const
+
+/** All differences; none means that a client cannot tell the two apart. */
+export function compare(comparison: Comparison): Difference[] {
+  const { direct, answer, site, home, steady } = comparison
+  const differences: Difference[] = []
+  const look = (aspect: Aspect, ofDirect: unknown, ofGateway: unknown): void => {
+    if (!isDeepStrictEqual(ofDirect, ofGateway)) {
+      differences.push({ aspect, direct: ofDirect, gateway: ofGateway })
+    }
+  }
+  look('status', direct.status, answer.status)
+  look('content', steady(contentOf(direct)), steady(asWordPress(contentOf(answer), site, home)))
+  for (const name of plainFields) look(name, direct.fields[name], answer.fields[name])
+  const { location } = answer.fields
+  look(
+    'location',
+    steady(direct.fields['location']),
+    steady(location && addressAsWordPress(location, site, home)),
+  )
+  const links = { direct: direct.fields['link'], gateway: linkAsWordPress(answer.fields['link'], site, home) }
+  if (!sameLinks(links.direct, links.gateway, comparison)) differences.push({ aspect: 'link', ...links })
+  return differences
+}
+
+/**
+ * WordPress repeats the query it was asked with in its links, and the gateway asks in the canonical form. So links may be spelled
+ * otherwise, as long as WordPress itself has written them and they lead to the same pages.
+ */
+function sameLinks(
+  direct: string | undefined,
+  link: string | undefined,
+  { steady, upstreamLinks }: Comparison,
+): boolean {
+  if (steady(direct) === steady(link)) return true
+  if (direct === undefined || link === undefined) return false
+  return upstreamLinks.has(link) && isDeepStrictEqual(pagesOf(direct), pagesOf(link))
+}
+
+function pagesOf(link: string): string[] {
+  return [...link.matchAll(/<([^>]*)>; rel="([^"]*)"/g)].map(([, target = '', relation]) => {
+    const { pathname, searchParams } = new URL(target)
+    return `${relation} ${pathname.toLowerCase().replace(/\/+$/, '')} page=${searchParams.get('page')}`
+  })
+}

@@ -1,0 +1,60 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse, request as sendRequest } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** Request field that says which case a request belongs to; the gateway sends it on like any other. */
+export const caseField = 'x-case'
+
+/** What the upstream was asked for a case. */
+export type Passage = { readonly method: string; readonly target: string }
+
+/** Stands between gateway and WordPress and sees what gets through. */
+export type Relay = {
+  readonly origin: string
+  /** What went through for a case, in order. */
+  passages(name: string): readonly Passage[]
+  /** Every Link field that the upstream has answered with. */
+  readonly links: ReadonlySet<string>
+  close(): Promise<void>
+}
+
+/** Starts a relay to `origin` on a free port. */
+export async function startRelay(origin: string): Promise<Relay> {
+  const { hostname, port } = new URL(origin)
+  const seen = new Map<string, Passage[]>()
+  const links = new Set<string>()
+  const pass = (request: IncomingMessage, response: ServerResponse): void => {
+    const { method = '', url = '', headers } = request
+    const onward = sendRequest({ hostname, port, method, path: url, headers, agent: false }, (answer) => {
+      const name = String(headers[caseField] ?? '')
+      seen.set(name, [...(seen.get(name) ?? []), { method, target: url }])
+      // Node joins repeated lines of every field but Set-Cookie.
+      const { link } = answer.headers
+      if (link !== undefined) links.add(String(link))
+      response.writeHead(answer.statusCode ?? 502, answer.rawHeaders.filter(isEndToEnd))
+      answer.pipe(response)
+    })
+    onward.on('error', () => response.destroy())
+    request.pipe(onward)
+  }
+  const server = createServer(pass)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    passages: (name) => seen.get(name) ?? [],
+    links,
+    close: async () => {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+const hopByHop = new Set(['connection', 'keep-alive', 'transfer-encoding'])
+
+/** Keeps name and value of the lines that are not about this one connection. */
+function isEndToEnd(_: string, index: number, lines: readonly string[]): boolean {
+  return !hopByHop.has((lines[index - (index % 2)] ?? '').toLowerCase())
+}

@@ -1,0 +1,97 @@
+import { basic } from '../site-under-test.ts'
+import type { WordPress } from '../wordpress/start-wordpress.ts'
+import { compare, type Difference } from './compare.ts'
+import { caseField, type Passage, type Relay } from './relay.ts'
+import { type RequestCase, titleOf } from './request-case.ts'
+import { type PlainAnswer, send } from './send.ts'
+import { inNeutralNames, type Site } from './spelling.ts'
+
+/** A gateway's service, and the WordPress behind it. */
+export type Behind = {
+  readonly title: string
+  readonly site: Site
+  /** Origin that the gateway's clients talk to, and the mount of the service. */
+  readonly origin: string
+  readonly mount: string
+  readonly relay: Relay
+}
+
+/** What became of one case at one service. */
+export type Outcome = {
+  readonly through: string
+  readonly time: 'first' | 'second'
+  readonly answer: PlainAnswer
+  readonly differences: readonly Difference[]
+}
+
+export type CaseReport = {
+  readonly title: string
+  readonly direct: PlainAnswer
+  readonly outcomes: readonly Outcome[]
+  /** Everything that reached a WordPress on behalf of this case. */
+  readonly passages: readonly Passage[]
+}
+
+export type Run = {
+  readonly wordpress: WordPress
+  readonly services: readonly Behind[]
+  /** Whether anonymous reads are repeated, to see what comes from the cache; what others ask is not kept. */
+  readonly repeats: boolean
+  steady(content: unknown): unknown
+}
+
+/** Sends one case directly and then through each service, and compares. */
+export async function runCase(request: RequestCase, number: number, run: Run): Promise<CaseReport> {
+  const { wordpress, services } = run
+  const fields = fieldsFor(request, wordpress)
+  const { method, content } = request
+  const root = new URL(wordpress.restRoot).pathname
+  const direct = await send(wordpress.origin, { method, target: root + request.target, fields, content })
+  const outcomes: Outcome[] = []
+  const passages: Passage[] = []
+  for (const service of services) {
+    const isNeutral = service.site.names === 'neutral'
+    const spelled = (text: string): string => (isNeutral ? inNeutralNames(text) : text)
+    const name = `${service.title} ${number}`
+    for (const time of timesOf(request, run)) {
+      const answer = await send(service.origin, {
+        method,
+        target: service.mount + spelled(request.target),
+        fields: { ...fields, [caseField]: name },
+        content: content === undefined ? undefined : spelled(content),
+      })
+      const { site, relay } = service
+      const differences = compare({
+        ...{ direct, answer, site, home: wordpress.restRoot },
+        ...{ upstreamLinks: relay.links, steady: run.steady },
+      })
+      outcomes.push({ through: service.title, time, answer, differences })
+    }
+    passages.push(...service.relay.passages(name))
+  }
+  return { title: titleOf(request), direct, outcomes, passages }
+}
+
+/** All cases, a few at a time: WordPress has as many workers. */
+export async function runCases(
+  cases: readonly RequestCase[],
+  run: Run,
+  atOnce: number,
+): Promise<CaseReport[]> {
+  const reports: CaseReport[] = []
+  const waiting = cases.entries()
+  const work = async (): Promise<void> => {
+    for (const [number, request] of waiting) reports[number] = await runCase(request, number, run)
+  }
+  await Promise.all(Array.from({ length: atOnce }, work))
+  return reports
+}
+
+function timesOf({ as, method }: RequestCase, run: Run): readonly Outcome['time'][] {
+  const repeated = run.repeats && as === 'anonymous' && (method === 'GET' || method === 'HEAD')
+  return repeated ? ['first', 'second'] : ['first']
+}
+
+function fieldsFor({ as, fields }: RequestCase, wordpress: WordPress): Record<string, string> {
+  return as === 'anonymous' ? { ...fields } : { Authorization: basic(wordpress.credentials[as]), ...fields }
+}

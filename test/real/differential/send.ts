@@ -1,0 +1,45 @@
+import { request as sendRequest } from 'node:http'
+
+/** An answer as it came; field names in lower case, repeated lines joined. */
+export type PlainAnswer = {
+  readonly status: number
+  readonly fields: Readonly<Record<string, string>>
+  readonly text: string
+}
+
+export type PlainRequest = {
+  readonly method: string
+  /** Path and query: sent as it is, which `fetch` does not do with dot segments and doubled slashes. */
+  readonly target: string
+  readonly fields: Readonly<Record<string, string>>
+  readonly content: string | undefined
+}
+
+/** Sends a request on a connection of its own. */
+export function send(
+  origin: string,
+  { method, target, fields, content }: PlainRequest,
+): Promise<PlainAnswer> {
+  const { hostname, port } = new URL(origin)
+  const length = content === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(content)) }
+  return new Promise((resolve, reject) => {
+    const request = sendRequest(
+      { hostname, port, method, path: target, headers: { ...fields, ...length }, agent: false },
+      (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('error', reject)
+        response.on('end', () => {
+          const joined = Object.entries(response.headers).map(([name, value]) => [name, String(value)])
+          resolve({
+            status: response.statusCode ?? 0,
+            fields: Object.fromEntries(joined),
+            text: Buffer.concat(chunks).toString(),
+          })
+        })
+      },
+    )
+    request.on('error', reject)
+    request.end(content)
+  })
+}

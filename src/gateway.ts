@@ -6,6 +6,7 @@ import type { AdminEvent } from './admin/events.ts'
 import { createAdmin, type Readiness } from './admin/server.ts'
 import { createOperator } from './assembly/admin-operator.ts'
 import { type BuiltService, buildService } from './assembly/build-service.ts'
+import { withDriftLog } from './assembly/drift-log.ts'
 import { createCache } from './cache/cache.ts'
 import { createPartitions } from './cache/cache-key.ts'
 import { systemClock } from './clock.ts'
@@ -104,9 +105,10 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     }),
   )
 
+  const parts = { config, publicUrl, clock, metrics: withDriftLog(metrics, logger), run }
   const built: BuiltService[] = []
   for (const service of config.services) {
-    built.push(await buildService(service, { config, publicUrl, clock, metrics, run }))
+    built.push(await buildService(service, parts))
   }
   const readiness = (): Readiness => ({ ready: !draining, reasons: draining ? ['draining'] : [] })
   const edge = await createEdge({

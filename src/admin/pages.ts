@@ -70,12 +70,19 @@ const startScript = `SwaggerUIBundle({
 })
 `
 
-const assets: readonly (readonly [name: string, type: string])[] = [
-  ['swagger-ui.css', 'text/css; charset=utf-8'],
-  ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
+/** Resolved when asked for: whoever never opens the page does not need its files. */
+const assets: readonly (readonly [path: string, type: string, address: () => string])[] = [
+  [
+    '/docs/swagger-ui.css',
+    'text/css; charset=utf-8',
+    () => import.meta.resolve('swagger-ui-dist/swagger-ui.css'),
+  ],
+  [
+    '/docs/swagger-ui-bundle.js',
+    'text/javascript; charset=utf-8',
+    () => import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js'),
+  ],
 ]
-
-const assetFile = (name: string): string => fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`))
 
 /** The pages for people: what there is, and the documentation of all operations. */
 export const addPages = (server: FastifyInstance): void => {
@@ -84,10 +91,10 @@ export const addPages = (server: FastifyInstance): void => {
   server.get('/docs/start.js', (_request, reply) =>
     reply.type('text/javascript; charset=utf-8').send(startScript),
   )
-  for (const [name, type] of assets) {
-    server.get(`/docs/${name}`, async (_request, reply) => {
+  for (const [path, type, address] of assets) {
+    server.get(path, async (_request, reply) => {
       reply.type(type).header('cache-control', 'private, max-age=3600')
-      return reply.send(await readFile(assetFile(name)))
+      return reply.send(await readFile(fileURLToPath(address())))
     })
   }
 }

@@ -2,7 +2,7 @@ import type { ArgumentSchema, Endpoint, Row } from '../contracts/row.ts'
 import { type JsonObject, jsonSchema } from './json-schema.ts'
 
 /** Names in braces, in order. */
-export const pathNames = (template: string): readonly string[] =>
+const pathNames = (template: string): readonly string[] =>
   [...template.matchAll(/\{([^{}/]+)\}/g)].map(([, name]) => name as string)
 
 const groupEnd = (pattern: string, from: number): number => {

@@ -50,6 +50,8 @@ describe('documents agree with the code', () => {
     'docs/batch.md',
     'docs/configuration.md',
     'docs/metrics.md',
+    'docs/operations.md',
+    'docs/decisions/0005-openapi-page.md',
     'docs/canonical-requests.md',
   ])('every file that %s links to is there', async (name) => {
     const document = await text(name)

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { withDriftLog } from '../../src/assembly/drift-log.ts'
+import { createMetrics } from '../../src/metrics/create-metrics.ts'
+
+test('an index that cannot be read and drift are counted and written down', async () => {
+  const lines: unknown[] = []
+  const log = {
+    info: (facts: object, message: string) => lines.push(['info', message, facts]),
+    warn: (facts: object, message: string) => lines.push(['warn', message, facts]),
+  }
+  const metrics = withDriftLog(createMetrics({ version: '', configHash: '', processMetrics: false }), log)
+  const { discovery } = metrics.observe
+  const cause = new Error('ECONNREFUSED')
+  const service = 'site'
+  discovery({
+    kind: 'index-failed',
+    service,
+    durationSeconds: 1,
+    reason: 'unreachable',
+    keptLast: true,
+    cause,
+  })
+  discovery({
+    kind: 'index-refreshed',
+    service,
+    durationSeconds: 1,
+    unlistedRoutes: 0,
+    learnedRows: 0,
+    refused: {},
+  })
+  discovery({ kind: 'drift-compared', service, differences: { 'route-missing': 2 } })
+  discovery({ kind: 'drift-compared', service, differences: {} })
+  expect(lines).toEqual([
+    ['warn', 'index-failed', { service, reason: 'unreachable', keptLast: true, err: cause }],
+    ['warn', 'drift-compared', { service, differences: { 'route-missing': 2 } }],
+    ['info', 'no-drift', { service }],
+  ])
+  expect(await metrics.scrape()).toContain(
+    'trellis_discovery_differences{service="site",kind="route-missing"} 0',
+  )
+})

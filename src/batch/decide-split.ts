@@ -52,38 +52,48 @@ const mostItemsOf = ({ mostItems, mostChunkMs }: SplitInput, cost: RequestCost |
   return Math.max(1, Math.min(mostItems, fitting))
 }
 
-const items = (reason: SplitReason, mostItems: number): SplitDecision => ({
-  cut: { kind: 'items' },
-  reason,
-  mostItems,
-})
+/** Why the items go one by one without a look at what is faster; undefined when nothing says so. */
+const itemsReason = (
+  { mode, runnable }: SplitInput,
+  { noRouteUntilMs, brokenUntilMs }: Learned,
+  nowMs: number,
+): SplitReason | undefined => {
+  if (mode === 'item') return 'configured'
+  if (runnable <= fewItems) return 'few-items'
+  if (nowMs < noRouteUntilMs) return 'no-batch-route'
+  return mode === 'auto' && nowMs < brokenUntilMs ? 'broken-chunks' : undefined
+}
+
+type WayChoice = { readonly way: Way; readonly reason: SplitReason }
+
+/** Nothing is learned from such a batch, so nothing is tried out with it either. */
+const knownWay = ({ active, mode, concurrency }: SplitInput, learned: Learned): WayChoice => {
+  const best = bestWay(learned.experience, concurrency)?.way ?? learned.firstGuess
+  const reason = active > 1 ? 'shared' : 'measured'
+  if (best === 0 && mode === 'auto') return { way: 0, reason }
+  // The upstream's parallelism is for all batches together; more requests would only add start-up costs.
+  return { way: Math.max(1, Math.round((best || learned.firstGuess) / active)), reason }
+}
+
+const wayOf = (input: SplitInput, learned: Learned): WayChoice => {
+  const { mode, runnable, groups, active } = input
+  // Everything waits for something: side by side nothing runs, and one request saves the start-up of all but one.
+  if (groups === 1) return { way: 1, reason: 'one-group' }
+  if (active > 1 || groups < runnable) return knownWay(input, learned)
+  return chooseChunks(learned.experience, {
+    mostChunks: Math.min(input.concurrency, groups),
+    firstGuess: learned.firstGuess,
+    items: mode === 'auto',
+  })
+}
 
 /** How a batch is sent. Pure: settings, the batch and what was learned decide, at the given moment. */
 export const decideSplit = (input: SplitInput, learned: Learned, nowMs: number): SplitDecision => {
-  const { mode, runnable, groups, active } = input
   const mostItems = mostItemsOf(input, learned.cost)
-  const chunks = (count: Way, reason: SplitReason): SplitDecision => {
-    const enough = Math.max(1, Math.min(count, groups), Math.ceil(runnable / mostItems))
-    return { cut: { kind: 'chunks', count: enough }, reason, mostItems }
-  }
-  if (mode === 'item') return items('configured', mostItems)
-  if (runnable <= fewItems) return items('few-items', mostItems)
-  if (nowMs < learned.noRouteUntilMs) return items('no-batch-route', mostItems)
-  if (mode === 'auto' && nowMs < learned.brokenUntilMs) return items('broken-chunks', mostItems)
-  // Everything waits for something: side by side nothing runs, and one request saves the start-up of all but one.
-  if (groups === 1) return chunks(1, 'one-group')
-  const mostChunks = Math.min(input.concurrency, groups)
-  if (active > 1) {
-    const best = bestWay(learned.experience, mostChunks)?.way ?? learned.firstGuess
-    if (best === 0 && mode === 'auto') return items('measured', mostItems)
-    // The upstream's parallelism is for all batches together; more requests would only add start-up costs.
-    return chunks(Math.round((best || learned.firstGuess) / active), 'shared')
-  }
-  const { firstGuess } = learned
-  const { way, reason } = chooseChunks(learned.experience, {
-    mostChunks,
-    firstGuess,
-    items: mode === 'auto',
-  })
-  return way === 0 ? items(reason, mostItems) : chunks(way, reason)
+  const byItem = itemsReason(input, learned, nowMs)
+  if (byItem !== undefined) return { cut: { kind: 'items' }, reason: byItem, mostItems }
+  const { way, reason } = wayOf(input, learned)
+  if (way === 0) return { cut: { kind: 'items' }, reason, mostItems }
+  const count = Math.max(Math.min(way, input.groups), Math.ceil(input.runnable / mostItems))
+  return { cut: { kind: 'chunks', count }, reason, mostItems }
 }

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type OrderFacts, planOrder } from '../../../src/batch/plan-order.ts'
+import { conflictGroups } from '../../../src/batch/conflict-groups.ts'
+import { type OrderFacts, planOrder, type Waits } from '../../../src/batch/plan-order.ts'
+import { type Cut, planUnits, type Unit } from '../../../src/batch/plan-units.ts'
 
 /**
  * A store with the couplings WordPress has: slugs are unique in a collection, pages form a tree whose links contain the
@@ -130,28 +132,34 @@ const inOrder = (operations: readonly Operation[]): { answers: unknown[]; store:
   return { answers: operations.map((operation) => begin(store, operation)()), store }
 }
 
-/** Runs as the scheduler may: whatever has nothing left to wait for begins, whatever has begun may end. `choose` picks. */
+/**
+ * Runs as the scheduler may: a unit that has nothing left to wait for begins, one that has begun may end. Inside a unit
+ * items run one after the other, each from its start to its end, and others may come in between. `choose` picks.
+ */
 const interleaved = (
   operations: readonly Operation[],
+  unitsOf: (waits: readonly Waits[]) => readonly Unit[],
   choose: (n: number) => number,
 ): { answers: unknown[]; store: Store } => {
   const store = seeded()
-  const waits = planOrder(operations.map(factsOf))
+  const units = unitsOf(planOrder(operations.map(factsOf)))
   const answers: unknown[] = operations.map(() => undefined)
-  const ended = new Set<number>()
+  const done: number[] = units.map(() => 0)
   const running = new Map<number, () => unknown>()
-  while (ended.size < operations.length) {
-    const ready = operations.flatMap((_, i) =>
-      !ended.has(i) && !running.has(i) && (waits[i] ?? []).every((w) => ended.has(w)) ? [i] : [],
+  const isOver = (at: number): boolean => done[at] === units[at]?.members.length
+  while (!units.every((_, at) => isOver(at))) {
+    const ready = units.flatMap(({ waits }, at) =>
+      !isOver(at) && !running.has(at) && waits.every(isOver) ? [at] : [],
     )
     const moves = [...ready, ...running.keys()]
-    const index = moves[choose(moves.length)] as number
-    const end = running.get(index)
-    if (end === undefined) running.set(index, begin(store, operations[index] as Operation))
+    const at = moves[choose(moves.length)] as number
+    const index = units[at]?.members[done[at] as number] as number
+    const end = running.get(at)
+    if (end === undefined) running.set(at, begin(store, operations[index] as Operation))
     else {
       answers[index] = end()
-      running.delete(index)
-      ended.add(index)
+      running.delete(at)
+      done[at] = (done[at] as number) + 1
     }
   }
   return { answers, store }
@@ -184,18 +192,52 @@ const operation: fc.Arbitrary<Operation> = fc
   // Only posts are sticky.
   .filter(({ collection, set }) => collection === 'posts' || set.sticky === undefined)
 
-test('every interleaving that the order allows ends as one after the other would', () => {
+const unitsCut =
+  (cut: Cut, mostItems: number) =>
+  (waits: readonly Waits[]): readonly Unit[] =>
+    planUnits(waits, conflictGroups(waits), cut, { mostItems, isChunkable: (index) => index % 7 !== 6 })
+
+const ways = fc.oneof(
+  fc.constant(unitsCut({ kind: 'items' }, 25)),
+  fc
+    .record({ count: fc.integer({ min: 1, max: 4 }), mostItems: fc.integer({ min: 1, max: 8 }) })
+    .map(({ count, mostItems }) => unitsCut({ kind: 'chunks', count }, mostItems)),
+)
+
+test('every interleaving that the order allows, in items and in chunks, ends as one after the other would', () => {
   fc.assert(
     fc.property(
       fc.array(operation, { minLength: 2, maxLength: 8 }),
       fc.array(fc.nat(), { minLength: 16, maxLength: 16 }),
-      (operations, picks) => {
+      ways,
+      (operations, picks, unitsOf) => {
         let at = 0
         const choose = (n: number) => (picks[at++ % picks.length] as number) % n
-        expect(interleaved(operations, choose)).toEqual(inOrder(operations))
+        expect(interleaved(operations, unitsOf, choose)).toEqual(inOrder(operations))
       },
     ),
-    { numRuns: 3_000 },
+    { numRuns: 5_000 },
+  )
+})
+
+test('a cut leaves out no item, takes none twice, and keeps within its bounds', () => {
+  fc.assert(
+    fc.property(
+      fc.array(operation, { minLength: 1, maxLength: 25 }),
+      fc.integer({ min: 1, max: 6 }),
+      fc.integer({ min: 1, max: 10 }),
+      (operations, count, mostItems) => {
+        const waits = planOrder(operations.map(factsOf))
+        const units = unitsCut({ kind: 'chunks', count }, mostItems)(waits)
+        const all = units.flatMap(({ members }) => members)
+        expect([...all].sort((a, b) => a - b)).toEqual(operations.map((_, at) => at))
+        for (const [at, { members, waits: earlier }] of units.entries()) {
+          expect(members.length).toBeLessThanOrEqual(mostItems)
+          expect(members).toEqual([...members].sort((a, b) => a - b))
+          for (const one of earlier) expect(one).toBeLessThan(at)
+        }
+      },
+    ),
   )
 })
 

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { describeWith } from '../support/requirements.ts'
+import { expectedDifference } from './batch/differences.ts'
+import { envelopeCases } from './batch/envelope-cases.ts'
+import { itemCases } from './batch/item-cases.ts'
+import { orderCases } from './batch/order-cases.ts'
+import { type BatchAnswer, type BatchSite, publicUrl, sendBatch } from './batch/send-batch.ts'
+import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
+
+const cases = [...orderCases, ...itemCases, ...envelopeCases]
+
+const ways = [
+  { title: 'item by item, names: same', split: 'item', names: 'same' },
+  { title: 'in chunks, names: same', split: 'chunk', names: 'same' },
+  { title: 'in chunks, names: wordpress', split: 'chunk', names: 'wordpress' },
+] as const
+
+/** Copies of one site get the same batches in the same order, one directly, the others through a gateway. */
+describeWith('php', 'a batch is answered as WordPress answers it', () => {
+  const expected = new Map<string, BatchAnswer>()
+
+  beforeAll(async () => {
+    const wordpress = await startWordPress({ publicUrl })
+    const site: BatchSite = { ...wordpress, names: 'wordpress' }
+    for (const one of cases) expected.set(one.title, await sendBatch(site, one))
+    await wordpress.stop()
+  })
+
+  test('cases have names of their own', () => {
+    expect(cases.length).toBeGreaterThan(60)
+    expect(expected.size).toBe(cases.length)
+  })
+
+  describe.each(ways)('$title', ({ split, names }) => {
+    let wordpress: WordPress
+    let gateway: GatewayProcess
+    let site: BatchSite
+    beforeAll(async () => {
+      wordpress = await startWordPress({ publicUrl })
+      const mount = names === 'same' ? '/index.php/wp-json' : '/index.php/site-json'
+      gateway = await startGatewayProcess({
+        services: {
+          site: {
+            contract: 'site',
+            mount,
+            names,
+            batch: { split },
+            upstream: { targets: [wordpress.origin], basePath: '/index.php/wp-json' },
+          },
+        },
+      })
+      // The upstream's own address is learned from its index.
+      await fetch(`${gateway.origin}${mount}/`)
+      site = {
+        restRoot: `${gateway.origin}${mount}`,
+        names: names === 'same' ? 'wordpress' : 'neutral',
+        credentials: wordpress.credentials,
+      }
+    })
+    afterAll(async () => {
+      await gateway?.stop()
+      await wordpress?.stop()
+    })
+
+    test.each(cases)('$title', async (one) => {
+      const answer = await sendBatch(site, one)
+      const plain = expected.get(one.title)
+      const difference = expectedDifference(one.title)
+      if (difference === undefined) expect(answer).toEqual(plain)
+      else {
+        expect(answer, 'no longer different: take it off the list').not.toEqual(plain)
+        difference.compare(answer, plain as BatchAnswer)
+      }
+    })
+  })
+})

@@ -1,0 +1,80 @@
+import { expect } from 'vitest'
+import type { BatchAnswer } from './send-batch.ts'
+
+/** A case in which the gateway means to answer otherwise, why, and what then holds. */
+export type Difference = { readonly reason: string; compare(answer: BatchAnswer, plain: BatchAnswer): void }
+
+type Item = {
+  readonly status: number
+  readonly body: { readonly code?: string }
+  readonly headers: Record<string, string> | []
+}
+
+const itemsOf = (answer: BatchAnswer): readonly Item[] =>
+  (answer.body as { readonly responses: readonly Item[] }).responses
+
+const unparsablePath: Difference = {
+  reason:
+    'WordPress before 6.8 dies of a path that it cannot parse, and the whole batch with it; later ones answer the item',
+  compare: (answer, plain) => {
+    expect(plain.status).toBe(500)
+    expect(answer.status).toBe(207)
+    const codes = itemsOf(answer).map((item) => item?.body.code)
+    expect(codes).toContain('parse_path_failed')
+  },
+}
+
+const withoutAllow = (answer: BatchAnswer): unknown =>
+  itemsOf(answer).map((item) => (item.status === 400 ? { ...item, headers: {} } : item))
+
+const allowOfRefused: Difference = {
+  reason:
+    'what a caller may do only WordPress knows; an item that is refused before it gets there shows what the route can do',
+  compare: (answer, plain) => {
+    expect(answer.status).toBe(plain.status)
+    expect(withoutAllow(answer)).toEqual(withoutAllow(plain))
+  },
+}
+
+const otherId: Difference = {
+  reason: 'an id in the body that contradicts the path is refused (docs/decisions/0003)',
+  compare: (answer, plain) => {
+    const refused = itemsOf(answer)[1]
+    expect([refused?.status, refused?.body.code]).toEqual([400, 'trellis_ambiguous_request'])
+    const others = (items: readonly Item[]) => items.filter((_, at) => at !== 1)
+    expect(others(itemsOf(answer))).toEqual(others(itemsOf(plain)))
+  },
+}
+
+const partOfTheWhole: Difference = {
+  reason: '_fields that leads into the list gives an empty list in WordPress; the gateway ignores it',
+  compare: (answer, plain) => {
+    expect(plain.body).toEqual({ responses: [] })
+    expect(itemsOf(answer)).toHaveLength(1)
+  },
+}
+
+const envelopeOfTheWhole: Difference = {
+  reason:
+    '_envelope is for clients that cannot see a status; that of a batch says nothing, and the gateway ignores it',
+  compare: (answer, plain) => {
+    expect(plain.body).toMatchObject({ status: 207, body: answer.body })
+  },
+}
+
+/** By the title of the case. Anything else is answered alike. */
+const differences: Readonly<Record<string, Difference>> = {
+  'path: a port that is none': unparsablePath,
+  'path: no host': unparsablePath,
+  'path: three slashes': unparsablePath,
+  'refused in every way': unparsablePath,
+  'all must validate, one does not': unparsablePath,
+  'rights of wrong-password': allowOfRefused,
+  'rights of subscriber': allowOfRefused,
+  'an id in the body': otherId,
+  '_fields of a part': partOfTheWhole,
+  '_envelope of the whole': envelopeOfTheWhole,
+}
+
+/** The difference that is meant to be, if there is one. */
+export const expectedDifference = (title: string): Difference | undefined => differences[title]

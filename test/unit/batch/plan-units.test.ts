@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest'
+import { conflictGroups } from '../../../src/batch/conflict-groups.ts'
+import type { Waits } from '../../../src/batch/plan-order.ts'
+import { type Cut, planUnits } from '../../../src/batch/plan-units.ts'
+import { noCost, requestCost, withRequest } from '../../../src/batch/request-cost.ts'
+
+const free = (count: number): Waits[] => Array.from({ length: count }, () => [])
+const cutOf = (waits: readonly Waits[], cut: Cut, mostItems = 25, notChunkable: readonly number[] = []) =>
+  planUnits(waits, conflictGroups(waits), cut, {
+    mostItems,
+    isChunkable: (index) => !notChunkable.includes(index),
+  }).map(({ members, waits: earlier }) => [members, earlier])
+
+test.each<[what: string, waits: Waits[], groups: number[][]]>([
+  ['nobody waits', free(3), [[0], [1], [2]]],
+  ['a place that does not run', [[], undefined, [0]], [[0, 2]]],
+  ['waiting through another', [[], [0], [], [1]], [[0, 1, 3], [2]]],
+  ['two that one waits for', [[], [], [0, 1]], [[0, 1, 2]]],
+  ['two lines that meet late', [[], [], [0], [1], [2, 3]], [[0, 1, 2, 3, 4]]],
+])('groups: %s', (_, waits, groups) => {
+  expect(conflictGroups(waits)).toEqual(groups)
+})
+
+test.each<[what: string, units: unknown, expected: unknown]>([
+  [
+    'items keep their waits',
+    cutOf([[], undefined, [0]], { kind: 'items' }),
+    [
+      [[0], []],
+      [[2], [0]],
+    ],
+  ],
+  [
+    'five in two chunks',
+    cutOf(free(5), { kind: 'chunks', count: 2 }),
+    [
+      [[0, 2, 4], []],
+      [[1, 3], []],
+    ],
+  ],
+  [
+    'more chunks than items',
+    cutOf(free(2), { kind: 'chunks', count: 4 }),
+    [
+      [[0], []],
+      [[1], []],
+    ],
+  ],
+  [
+    'the longest group first, and even',
+    cutOf([[], [], [0], [2], []], { kind: 'chunks', count: 2 }),
+    [
+      [[0, 2, 3], []],
+      [[1, 4], []],
+    ],
+  ],
+  [
+    'a group too long for one chunk goes in pieces, one after the other',
+    cutOf([[], [0], [1], [2], [3], []], { kind: 'chunks', count: 1 }, 2),
+    [
+      [[0, 1], []],
+      [[2, 3], [0]],
+      [[4], [1]],
+      [[5], []],
+    ],
+  ],
+  [
+    'chunks that are full are not overfilled',
+    cutOf(free(5), { kind: 'chunks', count: 1 }, 2),
+    [
+      [[0, 1], []],
+      [[2, 3], []],
+      [[4], []],
+    ],
+  ],
+  [
+    'what cannot go in a chunk goes by itself, and with it who waits for it',
+    cutOf([[], [0], [], []], { kind: 'chunks', count: 1 }, 25, [0]),
+    [
+      [[0], []],
+      [[1], [0]],
+      [[2, 3], []],
+    ],
+  ],
+])('units: %s', (_, units, expected) => {
+  expect(units).toEqual(expected)
+})
+
+test('the cost of a request and of an item are told apart, and follow the upstream', () => {
+  let sums = noCost
+  expect(requestCost(sums)).toBeUndefined()
+  for (const items of [25, 13, 8, 25, 13]) sums = withRequest(sums, items, 15 + 5 * items)
+  expect(requestCost(sums)?.startUpMs).toBeCloseTo(15)
+  expect(requestCost(sums)?.itemMs).toBeCloseTo(5)
+  for (let n = 0; n < 300; n += 1) sums = withRequest(sums, 8 + (n % 5), 30 + 10 * (8 + (n % 5)))
+  expect(requestCost(sums)?.startUpMs).toBeCloseTo(30, 0)
+  expect(requestCost(sums)?.itemMs).toBeCloseTo(10, 0)
+})
+
+test('requests of one size count wholly as their items', () => {
+  const sums = withRequest(withRequest(noCost, 10, 100), 10, 100)
+  expect(requestCost(sums)).toEqual({ startUpMs: 0, itemMs: 10 })
+})

@@ -1,0 +1,102 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { pause } from '../support/origin.ts'
+
+/** What becomes of a write; the writer asks for it in a field. */
+export const writeFates = ['answered', 'failed', 'refused', 'lost', 'dropped', 'late'] as const
+export type WriteFate = (typeof writeFates)[number]
+
+const carriedOut: ReadonlySet<WriteFate> = new Set(['answered', 'failed', 'lost', 'late'])
+const brokenOff: ReadonlySet<WriteFate> = new Set(['lost', 'dropped'])
+const refusals: Readonly<Partial<Record<WriteFate, number>>> = { failed: 500, refused: 400 }
+
+/** So long the gateway of the test waits for a head; a late write takes up to twice as long. */
+export const patienceMs = 400
+
+export const postIds = [1, 2, 3, 4, 5] as const
+
+/** A site of five posts, each a version number, that takes its time at every step and tells everybody who they are. */
+export type VersionedUpstream = {
+  readonly origin: string
+  versionOf(id: number): number
+  /** A change that does not pass through the gateway; returns the version. */
+  change(id: number): number
+  /** Called when a write was carried out although its time at the gateway may be over. */
+  onLate: (id: number, version: number) => void
+  close(): void
+}
+
+/** Most turns take no time, some take a while, so that everything overtakes everything. */
+const sometime = (): Promise<void> => (Math.random() < 0.3 ? Promise.resolve() : pause(Math.random() * 4))
+
+export const startVersionedUpstream = async (): Promise<VersionedUpstream> => {
+  const versions = new Map<number, number>()
+  const versionOf = (id: number): number => versions.get(id) ?? 0
+  const change = (id: number): number => {
+    versions.set(id, versionOf(id) + 1)
+    return versionOf(id)
+  }
+
+  const itemOf = (id: number, caller: string) => ({
+    id,
+    type: 'post',
+    author: 1,
+    categories: [1],
+    tags: [],
+    version: versionOf(id),
+    caller,
+  })
+
+  /** What the upstream would answer now: an item, the list of all, or a page that renders the list. */
+  const stateOf = (path: string, caller: string): unknown => {
+    const id = /\/posts\/(\d+)$/.exec(path)?.[1]
+    if (id !== undefined) return itemOf(Number(id), caller)
+    const all = postIds.map((one) => itemOf(one, caller))
+    if (path.endsWith('/posts')) return all
+    return { id: 9, type: 'page', content: { rendered: '<ul class="wp-block-latest-posts">' }, all, caller }
+  }
+
+  /** Carries a write out, or not; false when the answer is done with. */
+  const meet = async (fate: WriteFate, id: number, response: ServerResponse): Promise<boolean> => {
+    if (fate === 'late') await pause(Math.random() * patienceMs * 2)
+    if (carriedOut.has(fate)) {
+      const version = change(id)
+      if (fate === 'late') upstream.onLate(id, version)
+    }
+    const status = refusals[fate]
+    if (status !== undefined) response.writeHead(status).end('{}')
+    else if (brokenOff.has(fate)) response.destroy()
+    return fate === 'answered'
+  }
+
+  const answer = async (received: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const path = (received.url ?? '').split('?', 1)[0] ?? ''
+    received.resume()
+    await sometime()
+    if (received.method === 'PUT') {
+      const fate = received.headers['x-fate'] as WriteFate
+      if (!(await meet(fate, Number(/\/(\d+)$/.exec(path)?.[1]), response))) return
+    }
+    const content = JSON.stringify(stateOf(path, received.headers.authorization ?? 'nobody'))
+    await sometime()
+    response.writeHead(200, { 'Content-Type': 'application/json', 'X-WP-Total': '5', 'X-WP-TotalPages': '1' })
+    response.flushHeaders()
+    if (Math.random() < 0.2) await sometime()
+    response.end(content)
+  }
+
+  const server = createServer((received, response) => void answer(received, response)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const upstream: VersionedUpstream = {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    versionOf,
+    change,
+    onLate: () => {},
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+  return upstream
+}

@@ -7,7 +7,9 @@ const text = (name: string): Promise<string> => readFile(new URL(`../../${name}`
 
 /** First cells of the rows of the table behind a header line. */
 const rows = (document: string, header: string): string[][] => {
-  const lines = document.slice(document.indexOf(header)).split('\n').slice(2)
+  // The formatter pads tables.
+  const unpadded = document.replaceAll(/ {2,}/g, ' ')
+  const lines = unpadded.slice(unpadded.indexOf(header)).split('\n').slice(2)
   const end = lines.findIndex((line) => !line.startsWith('|'))
   return lines.slice(0, end).map((line) =>
     line

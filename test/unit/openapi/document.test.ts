@@ -1,4 +1,5 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
 import { openRows } from '../../../src/contracts/open/route-table.ts'
 import { plantRows } from '../../../src/contracts/plants/route-table.ts'
@@ -76,6 +77,19 @@ test('a validator of OpenAPI 3.1 finds no fault', async () => {
   expect(result.errors ?? []).toEqual([])
   expect(result.valid).toBe(true)
   expect(validator.version).toBe('3.1')
+})
+
+test('every schema is one of JSON Schema 2020-12', () => {
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  const schemas = [
+    ...Object.values(document.components.schemas),
+    ...Object.values(document.paths).flatMap((operations) =>
+      Object.values(operations).flatMap(({ parameters }) => parameters.map((one) => one['schema'] as Schema)),
+    ),
+  ]
+  expect(schemas.length).toBeGreaterThan(300)
+  const faulty = schemas.filter((schema) => ajv.validateSchema(schema) !== true)
+  expect(faulty).toEqual([])
 })
 
 test('every reference leads somewhere, every operation has a name of its own', () => {

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { targetKeyOf } from './cache-key.ts'
+import { createIntern } from './interned.ts'
 import type { StoredResponse } from './stored-response.ts'
 import { createTagIndex } from './tag-index.ts'
 
@@ -42,6 +43,7 @@ const indexedTags = (key: string, variants: readonly StoredResponse[]): readonly
 
 export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
   const index = createTagIndex()
+  const intern = createIntern()
   let responses = 0
   const lru = new LRUCache<string, readonly StoredResponse[]>({
     maxSize: options.maxBytes,
@@ -53,6 +55,12 @@ export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
       index.remove(key, indexedTags(key, variants))
       if (reason === 'evict') options.onEvict(bytesOf(variants))
     },
+  })
+  /** As small as it gets: with as few strings of its own as possible, and no slack in its lists. */
+  const compact = (stored: StoredResponse): StoredResponse => ({
+    ...stored,
+    fields: stored.fields.map(intern),
+    tags: stored.tags.map(index.canonical),
   })
   const write = (key: string, variants: readonly StoredResponse[]): void => {
     index.remove(key, indexedTags(key, lru.peek(key) ?? none))
@@ -73,8 +81,8 @@ export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
       if (stored.bytes > options.maxBytes || stored.content.length > options.maxEntryBytes) return false
       const known = lru.peek(stored.key) ?? none
       const others = known.filter((variant) => !sameSelection(variant, stored))
-      const variants = fitting([...others, stored])
-      write(stored.key, bytesOf(variants) > options.maxBytes ? [stored] : variants)
+      const variants = fitting([...others, compact(stored)])
+      write(stored.key, bytesOf(variants) > options.maxBytes ? variants.slice(-1) : variants)
       return true
     },
     delete: (key) => {

@@ -42,7 +42,7 @@ describeWith('php', 'reads and refusals, directly and through the gateway', () =
     const both = await startBothNames({ same: relay, wordpress: relay })
     gateway = both.gateway
     const run = { wordpress, services: both.services, repeats: true, steady: steadyContent } as const
-    for (const report of await runCases(cases, run, 6)) reports.set(report.title, report)
+    for (const report of await runCases(cases, run, 3)) reports.set(report.title, report)
   }, 300_000)
   afterAll(async () => {
     await gateway?.close()

@@ -64,7 +64,8 @@ function sameLinks(
 ): boolean {
   if (steady(direct) === steady(link)) return true
   if (direct === undefined || link === undefined) return false
-  return upstreamLinks.has(link) && isDeepStrictEqual(pagesOf(direct), pagesOf(link))
+  const written = [...upstreamLinks].some((one) => steady(one) === steady(link))
+  return written && isDeepStrictEqual(pagesOf(direct), pagesOf(link))
 }
 
 function pagesOf(link: string): string[] {

@@ -46,30 +46,36 @@ export async function runCase(request: RequestCase, number: number, run: Run): P
   const fields = fieldsFor(request, wordpress)
   const { method, content } = request
   const root = new URL(wordpress.restRoot).pathname
-  const direct = await send(wordpress.origin, { method, target: root + request.target, fields, content })
-  const outcomes: Outcome[] = []
-  const passages: Passage[] = []
-  for (const service of services) {
+  const [direct, ...answered] = await Promise.all([
+    send(wordpress.origin, { method, target: root + request.target, fields, content }),
+    ...services.map((service) => answersOf(service)),
+  ])
+  const outcomes = answered.flat().map(({ service, time, answer }): Outcome => {
+    const { site, relay, title } = service
+    const differences = compare({
+      ...{ direct, answer, site, home: wordpress.restRoot },
+      ...{ upstreamLinks: relay.links, steady: run.steady },
+    })
+    return { through: title, time, answer, differences }
+  })
+  const passages = services.flatMap(({ title, relay }) => relay.passages(`${title} ${number}`))
+  return { title: titleOf(request), direct, outcomes, passages }
+
+  async function answersOf(service: Behind) {
     const isNeutral = service.site.names === 'neutral'
     const spelled = (text: string): string => (isNeutral ? inNeutralNames(text) : text)
-    const name = `${service.title} ${number}`
+    const answers = []
     for (const time of timesOf(request, run)) {
       const answer = await send(service.origin, {
         method,
         target: service.mount + spelled(request.target),
-        fields: { ...fields, [caseField]: name },
+        fields: { ...fields, [caseField]: `${service.title} ${number}` },
         content: content === undefined ? undefined : spelled(content),
       })
-      const { site, relay } = service
-      const differences = compare({
-        ...{ direct, answer, site, home: wordpress.restRoot },
-        ...{ upstreamLinks: relay.links, steady: run.steady },
-      })
-      outcomes.push({ through: service.title, time, answer, differences })
+      answers.push({ service, time, answer })
     }
-    passages.push(...service.relay.passages(name))
+    return answers
   }
-  return { title: titleOf(request), direct, outcomes, passages }
 }
 
 /** All cases, a few at a time: WordPress has as many workers. */

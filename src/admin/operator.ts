@@ -5,7 +5,7 @@ export type PurgeOutcome =
   | { readonly kind: 'purged'; readonly entries: number }
   | { readonly kind: 'refused'; readonly detail: string }
 
-export type EntriesQuery = { readonly sort: 'size' | 'age'; readonly limit: number }
+export type EntriesQuery = { readonly sort: 'size' | 'hits' | 'age'; readonly limit: number }
 
 /** A request that an operator asks about. */
 export type AskedRequest = {

@@ -24,6 +24,7 @@ const views: readonly (readonly [path: string, text: string])[] = [
   ['livez', 'Is the process alive?'],
   ['readyz', 'Does it take requests, and if not, why?'],
   ['cache/entries?sort=size&limit=50', 'The largest stored responses'],
+  ['cache/entries?sort=hits&limit=50', 'Those that answered most'],
   ['cache/entries?sort=age&limit=50', 'The oldest stored responses'],
   ['drift', 'How the upstream differs from the contract'],
   ['config', 'The configuration in force, without secrets'],

@@ -10,7 +10,7 @@ const mostEntries = 1000
 
 /** Undefined when a value is not one of those documented. */
 const readEntriesQuery = ({ sort = 'size', limit = '50' }: Query): EntriesQuery | undefined => {
-  if (sort !== 'size' && sort !== 'age') return undefined
+  if (sort !== 'size' && sort !== 'hits' && sort !== 'age') return undefined
   if (typeof limit !== 'string' || !/^[1-9]\d{0,3}$/.test(limit) || Number(limit) > mostEntries) {
     return undefined
   }
@@ -50,7 +50,7 @@ export const addViews = (server: FastifyInstance, operator: Operator): void => {
   server.get('/cache/entries', (request, reply) => {
     const query = readEntriesQuery(request.query as Query)
     if (query === undefined) {
-      return sendProblem(reply, 400, 'invalid-query', `sort: size or age; limit: 1 to ${mostEntries}`)
+      return sendProblem(reply, 400, 'invalid-query', `sort: size, hits or age; limit: 1 to ${mostEntries}`)
     }
     return reply.send({ sort: query.sort, entries: operator.entries(query) })
   })

@@ -35,7 +35,7 @@ const describedServices = ({ built }: OperatorParts): readonly DescribedService[
     rows: [...rows, ...(discovery?.learned().rows ?? [])],
   }))
 
-const orders = { size: 'bytes', age: 'age' } as const
+const orders = { size: 'bytes', hits: 'hits', age: 'age' } as const
 
 /** Under its public path. What belongs to a credential shows neither what was asked for nor what it holds. */
 const shownEntry = (entry: CacheEntry, mountOf: ReadonlyMap<string, string>): unknown => {

@@ -179,6 +179,7 @@ export const createCache = (options: CacheOptions): Cache => {
       const reuse = reuseFor(read, at)
       switch (reuse.kind) {
         case 'fresh':
+          reuse.stored.hits += 1
           return answers.hit(reuse.stored, read, reuse.ageMs, at)
         case 'stale':
           revalidateInBackground(read, forward, reuse.stored)

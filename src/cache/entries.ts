@@ -10,6 +10,8 @@ export type CacheEntry = {
   readonly partition: 'public' | 'credential'
   readonly status: number
   readonly bytes: number
+  /** Fresh answers given from it. */
+  readonly hits: number
   readonly ageSeconds: number
   /** Negative when it is stale. */
   readonly ttlSeconds: number
@@ -17,7 +19,7 @@ export type CacheEntry = {
   readonly tags: readonly string[]
 }
 
-export type EntryOrder = 'bytes' | 'age'
+export type EntryOrder = 'bytes' | 'hits' | 'age'
 
 const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
 
@@ -30,6 +32,7 @@ const entryOf = (stored: StoredResponse, at: Moment): CacheEntry => {
     partition: partition === 'public' ? 'public' : 'credential',
     status: stored.status,
     bytes: stored.bytes,
+    hits: stored.hits,
     ageSeconds: seconds(ageMs),
     ttlSeconds: seconds(stored.lifetimeMs - ageMs),
     vary: stored.varyNames,
@@ -39,6 +42,7 @@ const entryOf = (stored: StoredResponse, at: Moment): CacheEntry => {
 
 const rank: Readonly<Record<EntryOrder, (stored: StoredResponse) => number>> = {
   bytes: (stored) => stored.bytes,
+  hits: (stored) => stored.hits,
   age: (stored) => -stored.received.monotonic,
 }
 

@@ -40,6 +40,8 @@ export type StoredResponse = ResponseHead & {
   readonly bytes: number
   /** Forwards are numbered in the order they began: an older one never replaces the answer of a newer one. */
   readonly order: number
+  /** Answers given from it while it was fresh: counted for the admin side, nothing is decided by it. */
+  hits: number
 }
 
 /** What a stored response is made of. */
@@ -169,6 +171,7 @@ export const makeStored = (parts: StoredParts): StoredResponse => {
     upstreamTag: parts.upstreamTag,
     bytes: sizeOf(counted),
     order: parts.order,
+    hits: 0,
   }
 }
 

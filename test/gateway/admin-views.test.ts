@@ -93,8 +93,14 @@ describe('/cache/entries', () => {
     expect(entries[0]?.bytes).toBeGreaterThanOrEqual(entries[1]?.bytes ?? 0)
   })
 
+  test('those that answered most first', async () => {
+    await (await fetch(`${gateway.publicAddress}${mount}/site/v2/pages`)).arrayBuffer()
+    const { entries } = (await view('/cache/entries?sort=hits&limit=1')) as { entries: object[] }
+    expect(entries).toMatchObject([{ url: `${mount}/site/v2/pages`, hits: 1 }])
+  })
+
   test.each([
-    '?sort=hits',
+    '?sort=name',
     '?limit=0',
     '?limit=5000',
     '?limit=1e2',

@@ -18,11 +18,17 @@ test('stored responses are listed largest or oldest first, without content or cr
       partition: 'public',
       status: 200,
       bytes: expect.any(Number),
+      hits: 0,
       ageSeconds: 10,
       ttlSeconds: 50,
       vary: [],
       tags: ['t'],
     },
+  ])
+  await cache.answer(readOf({ target: '/small', tags: ['t'] }), async () => response('x'))
+  expect(cache.entries('hits', 10).map(({ target, hits }) => [target, hits])).toEqual([
+    ['/small', 1],
+    ['/own', 0],
   ])
   const told = JSON.stringify(cache.entries('bytes', 10))
   expect(told).not.toContain('secret')

@@ -27,8 +27,9 @@ export const completed = async (response: GatewayResponse, mostBytes: number): P
   }
 }
 
-const isOutcomeUnknown = (response: { readonly status: number } | undefined): boolean =>
-  response === undefined || response.status >= 500
+/** No answer, or one of a proxy that got none: whoever carries the write out has said nothing yet. Any other answer ends it. */
+const mayStillRun = (response: { readonly status: number } | undefined): boolean =>
+  response === undefined || response.status === 502 || response.status === 504
 
 /** Drops what a write may have changed. To be called before its answer leaves the gateway; `undefined` = nobody knows the outcome. */
 export const invalidateWrite = (
@@ -43,8 +44,8 @@ export const invalidateWrite = (
       : { ...response, content: Buffer.isBuffer(response.content) ? response.content : undefined }
   const found = matching.kind === 'found' ? matching : undefined
   const tags = service.tagger.writtenTags(found, exchange.arguments, method, written)
-  // An upstream that did not answer may still carry the write out, until its own time is over.
-  if (isOutcomeUnknown(written)) cache.suspect(tags, service.upstreamTotalMs)
+  // It may still be carried out, until the upstream's own time is over.
+  if (mayStillRun(written)) cache.suspect(tags, service.upstreamTotalMs)
   else cache.invalidate(tags)
   service.local?.written(found?.row.collection ?? '')
   if (service.invalidatesTargets) {

@@ -145,6 +145,26 @@ describe('after an answered write no reader sees the state before', () => {
     expect(asked).toBe(2)
   })
 
+  test.each([
+    [501, 1],
+    [500, 1],
+    [504, 2],
+  ])('an answer of %i to a write: %i more read until it is kept again', async (status, reads) => {
+    const target = `${root()}/site/v2/media?search=${status}`
+    let asked = 0
+    origin.script = (request, wire) => {
+      if (request.method !== 'GET') return wire.respond({ status, fields: json, content: '{}' })
+      asked += 1
+      wire.respond({ fields: json, content: '[]' })
+    }
+    await fetch(target)
+    await fetch(`${root()}/site/v2/media/5`, { method: 'DELETE' })
+    await fetch(target)
+    await fetch(target)
+    // While the write may still be carried out, nothing that it could change is kept.
+    expect(asked).toBe(1 + reads)
+  })
+
   test('a read that was under way when the write was answered is not kept', async () => {
     let release = (): void => {}
     const held = new Promise<void>((resolve) => {

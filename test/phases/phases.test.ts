@@ -49,7 +49,7 @@ describe('stamp', () => {
   test('a method from a client never becomes a label', () => {
     const events: PipelineEvent[] = []
     const phase = stamp({ clock, report: (event) => events.push(event) })
-    phase.run(received('/', { method: 'X-EVIL' }), () => response(404))
+    void phase.run(received('/', { method: 'X-EVIL' }), () => response(404))
     expect(events).toMatchObject([{ method: '_OTHER' }])
   })
 
@@ -112,7 +112,7 @@ describe('recover', () => {
 describe('match', () => {
   const run = (exchange: Received): Matched => {
     let seen: Matched | undefined
-    match().run(exchange, (next) => {
+    void match().run(exchange, (next) => {
       seen = next
       return response(200)
     })

@@ -28,7 +28,9 @@ const cold = (target: string): string => {
   const finding = router.find('GET', target.slice(0, at))
   if (finding.kind !== 'found') throw new Error('no row')
   const validation = validator.validate({
-    ...finding,
+    row: finding.row,
+    endpoint: finding.endpoint,
+    pathParameters: finding.pathParameters,
     method: 'GET',
     query: target.slice(at + 1),
     contentType: undefined,

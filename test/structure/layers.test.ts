@@ -50,6 +50,7 @@ const faults: readonly (readonly [string, string, string])[] = [
   ['src/config/fault.ts', "import '../routing/router.ts'", 'config-imports-base'],
   ['src/cli/fault.ts', "import '../gateway.ts'", 'cli-imports-config'],
   ['src/tags/fault.ts', "import 'undici'", 'undici-has-one-home'],
+  ['src/openapi/fault.ts', "import '../routing/router.ts'", 'openapi-stays-in-its-room'],
   ['src/names/fault.ts', "import 'prom-client'", 'prom-client-has-one-home'],
   ['src/discovery/fault.ts', "import 'fastify'", 'fastify-has-one-home'],
   ['src/upstream/fault.ts', "import 'lru-cache'", 'lru-cache-has-one-home'],

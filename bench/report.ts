@@ -1,5 +1,6 @@
 import type { Round } from './measure.ts'
 import { type Peer, scenarios } from './peer.ts'
+import { median } from './statistics.ts'
 
 export type Summary = {
   readonly peer: string
@@ -44,13 +45,6 @@ function summary(first: Round, group: readonly Round[], floor: number): Summary 
     p50Ms: median(group.map((round) => round.p50Ms)),
     p99Ms: median(group.map((round) => round.p99Ms)),
   }
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b)
-  const half = sorted.length / 2
-  const upper = sorted[Math.floor(half)] ?? Number.NaN
-  return Number.isInteger(half) ? (upper + (sorted[half - 1] ?? Number.NaN)) / 2 : upper
 }
 
 /** The table that `npm run bench` prints. */

@@ -4,10 +4,12 @@ import { cpus, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../test/support/ports.ts'
+import { benchBatches } from './batch.ts'
 import { generate } from './bundled-generator.ts'
 import { listContent } from './content.ts'
 import { chooseGenerator, type Generator } from './generator.ts'
 import { launch, measure, probe, type Round, type RunningPeer, startPeer } from './measure.ts'
+import { pacedGets } from './paced-gets.ts'
 import { type ReadyAnswer, scenarios } from './peer.ts'
 import { peers, yardsticks } from './peers/index.ts'
 import { summarise, table } from './report.ts'
@@ -16,6 +18,7 @@ import { servers } from './servers.ts'
 
 // npm run bench                                    the whole run
 // BENCH_ROUNDS=1 BENCH_SECONDS=2 npm run bench     a short look
+// npm run bench batch                              batches: see bench/batch.ts
 // BENCH_PEERS=trellis,node-http npm run bench      some of the peers
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 7)
 const seconds = Number(process.env['BENCH_SECONDS'] ?? 5)
@@ -25,6 +28,9 @@ const [mode, ...rest] = process.argv.slice(2)
 if (mode === 'serve') await servers[rest[0] ?? '']?.(Number(rest[1]), rest[2] ?? '')
 else if (mode === 'generate') {
   console.log(JSON.stringify(await generate(rest[0] ?? '', Number(rest[1]), Number(rest[2]))))
+} else if (mode === 'batch') await benchBatches()
+else if (mode === 'paced-gets') {
+  console.log(JSON.stringify(await pacedGets(rest[0] ?? '', Number(rest[1]))))
 } else await bench()
 
 async function bench(): Promise<void> {

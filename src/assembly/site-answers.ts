@@ -1,6 +1,6 @@
 import { createBatch } from '../batch/batch.ts'
 import type { BatchEvent } from '../batch/events.ts'
-import type { Places } from '../batch/places.ts'
+import { createPlaces, type Places } from '../batch/places.ts'
 import { createSplitter, type Splitter } from '../batch/splitter.ts'
 import type { Clock } from '../clock.ts'
 import type { SiteConfig } from '../config/config.ts'
@@ -11,7 +11,6 @@ import { requestField } from '../http/fields.ts'
 import type { Answer, GatewayResponse } from '../http/message.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import type { LocalAnswers, LocalRequest, Service } from '../pipeline/service.ts'
-import { createSlots } from '../upstream/slots.ts'
 import { runChunk } from './batch-chunk.ts'
 import { admitItem, batchFlow, runItem, sendAlone } from './batch-items.ts'
 
@@ -59,29 +58,28 @@ const upstreamMaxItems = 25
 /** Batches take at most this share of the upstream's concurrency, so that a single request finds room. */
 const batchShare = 0.75
 
-/** More upstream requests of batches than this never wait: then items answer that they were not sent. */
-const mostWaiting = 10_000
-
 /** What all batches of a service share: how they are sent, and how much room they have together. */
 const sharedByBatches = (
   { batch, upstream }: SiteConfig,
   clock: Clock,
-): { splitter: Splitter; places: Places } => ({
-  splitter: createSplitter({
+): { readonly splitter: Splitter; readonly places: { readonly items: Places; readonly chunks: Places } } => {
+  const splitter = createSplitter({
     mode: batch.split,
     concurrency: batch.concurrency,
     mostItems: upstreamMaxItems,
     // The head of its answer comes when all its items have run.
     mostChunkMs: upstream.timeouts.headersMs / 2,
     clock,
-  }),
-  places: createSlots({
-    max: Math.max(1, Math.floor(upstream.maxConcurrent * batchShare)),
-    queueMax: mostWaiting,
-    // The deadline of the batch ends the waiting.
-    queueTimeoutMs: 0,
-  }),
-})
+  })
+  const room = Math.floor(upstream.maxConcurrent * batchShare)
+  return {
+    splitter,
+    places: {
+      items: createPlaces(() => room),
+      chunks: createPlaces(() => Math.min(room, splitter.mostChunksAtOnce())),
+    },
+  }
+}
 
 /** What the gateway answers itself for a site: its documents, and the batch. */
 export const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {

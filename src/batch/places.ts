@@ -1,28 +1,62 @@
+type Waiter = { readonly granted: () => void }
+
 /**
- * Room for upstream requests of all batches of a service together. Who waits is served in turn by flow, so that the
- * batches of one caller do not keep those of another waiting.
+ * Room for upstream requests of all batches of a service together. Who waits is served in turn by flow, and first come
+ * first served within a flow, so that the batches of one caller do not keep those of another waiting.
  */
 export type Places = {
-  /** Calls one of the two once, unless the returned function is called first, which leaves the queue. */
-  acquire(flow: string, granted: () => void, refused: () => void): () => void
-  release(): void
+  /** Waits for a place; false when the stop comes first. Who got true gives the place back with `leave`. */
+  enter(flow: string, stop: AbortSignal): Promise<boolean>
+  leave(): void
 }
 
-/** Waits for a place; false when there is none to be had, or when the stop comes first. */
-export const waitForPlace = (places: Places, flow: string, stop: AbortSignal): Promise<boolean> =>
-  new Promise((resolve) => {
-    const end = (granted: boolean): void => {
-      stop.removeEventListener('abort', stopped)
-      resolve(granted)
+/** Places for as many as `most` says at the moment, at least one. Who waits is bounded by the batches that are open. */
+export const createPlaces = (most: () => number): Places => {
+  let taken = 0
+  // A Map keeps insertion order: the first flow is the next one to be served, and goes to the end afterwards.
+  const flows = new Map<string, Set<Waiter>>()
+
+  const leaveLine = (flow: string, waiter: Waiter): void => {
+    const line = flows.get(flow)
+    line?.delete(waiter)
+    if (line?.size === 0) flows.delete(flow)
+  }
+
+  const serve = (): void => {
+    while (taken < Math.max(1, most())) {
+      const [flow, line] = flows.entries().next().value ?? []
+      const waiter = line?.values().next().value
+      if (flow === undefined || line === undefined || waiter === undefined) return
+      line.delete(waiter)
+      flows.delete(flow)
+      if (line.size > 0) flows.set(flow, line)
+      taken += 1
+      waiter.granted()
     }
-    const stopped = (): void => {
-      leave()
-      end(false)
-    }
-    stop.addEventListener('abort', stopped, { once: true })
-    const leave = places.acquire(
-      flow,
-      () => end(true),
-      () => end(false),
-    )
-  })
+  }
+
+  return {
+    enter: (flow, stop) =>
+      new Promise((resolve) => {
+        const stopped = (): void => {
+          leaveLine(flow, waiter)
+          resolve(false)
+        }
+        const waiter: Waiter = {
+          granted: () => {
+            stop.removeEventListener('abort', stopped)
+            resolve(true)
+          },
+        }
+        stop.addEventListener('abort', stopped, { once: true })
+        const line = flows.get(flow)
+        if (line === undefined) flows.set(flow, new Set([waiter]))
+        else line.add(waiter)
+        serve()
+      }),
+    leave: () => {
+      taken -= 1
+      serve()
+    },
+  }
+}

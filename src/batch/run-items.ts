@@ -3,7 +3,7 @@ import { conflictGroups } from './conflict-groups.ts'
 import type { BatchEvent, ChunkResult } from './events.ts'
 import type { BatchItem, ItemAnswer } from './item.ts'
 import { type ItemError, thrownItemError } from './item-error.ts'
-import { type Places, waitForPlace } from './places.ts'
+import type { Places } from './places.ts'
 import type { Waits } from './plan-order.ts'
 import { planUnits } from './plan-units.ts'
 import { runSchedule, type ScheduleEnd, type TaskEnd } from './schedule.ts'
@@ -16,7 +16,8 @@ export type RunOptions = {
   readonly clock: Clock
   readonly report: (event: BatchEvent) => void
   readonly splitter: Splitter
-  readonly places: Places
+  /** Room for items that go by themselves, and for chunks, of all batches together. */
+  readonly places: { readonly items: Places; readonly chunks: Places }
   /** Whose line the batch's requests wait in. */
   readonly flow: string
   /** Runs the item like a request of its own, with the credentials of the batch; what it throws becomes the item's answer. */
@@ -91,6 +92,8 @@ export const runItems = async (
     options.report({ kind: 'batch-split', split: cut.kind, reason, requests: units.length })
   }
   const startedMs = clock.monotonic()
+  const placesFor = (at: number): Places =>
+    (units[at]?.members.length ?? 1) > 1 ? places.chunks : places.items
 
   const run = async (at: number): Promise<readonly Made[]> => {
     const members = (units[at]?.members ?? []).map((index) => items[index] as BatchItem)
@@ -102,8 +105,8 @@ export const runItems = async (
   const requests = await runSchedule<readonly Made[]>({
     waits: units.map((unit) => unit.waits),
     concurrency,
-    enter: () => waitForPlace(places, flow, stop),
-    leave: () => places.release(),
+    enter: (at) => placesFor(at).enter(flow, stop),
+    leave: (at) => placesFor(at).leave(),
     run,
     stop,
     now: () => clock.monotonic(),

@@ -21,9 +21,9 @@ type Schedule<Result> = {
   readonly waits: readonly (readonly number[] | undefined)[]
   readonly concurrency: number
   /** Called before a task begins, within its turn; false = it does not begin. */
-  enter(): Promise<boolean>
+  enter(index: number): Promise<boolean>
   /** Called once for each `enter` that gave true, when its task has ended. */
-  leave(): void
+  leave(index: number): void
   /** Never rejects. */
   run(index: number): Promise<Result>
   /** Aborted when nothing more shall begin and nobody waits any longer. */
@@ -40,14 +40,14 @@ export const runSchedule = async <Result>(schedule: Schedule<Result>): Promise<S
   let parallelism = 0
 
   const runOne = async (index: number): Promise<void> => {
-    if (stop.aborted || !(await schedule.enter())) return
+    if (stop.aborted || !(await schedule.enter(index))) return
     const startedMs = now()
     ends[index] = { kind: 'unfinished', startedMs }
     running += 1
     parallelism = Math.max(parallelism, running)
     const result = await schedule.run(index)
     running -= 1
-    schedule.leave()
+    schedule.leave(index)
     ends[index] = { kind: 'finished', result, startedMs, endedMs: now() }
   }
 

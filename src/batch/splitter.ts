@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { bestWay, type Experience, noExperience, type Way, withBatch } from './choose-chunks.ts'
+import { firstChunkLimit, nextChunkLimit } from './chunk-limit.ts'
 import { decideSplit, type SplitDecision, type SplitMode } from './decide-split.ts'
 import type { ChunkResult } from './events.ts'
 import { noCost, requestCost, withRequest } from './request-cost.ts'
@@ -25,7 +26,11 @@ export type BatchSplit = {
 }
 
 /** Decides how the batches of one service are sent and learns from how they went. Bounded: a few numbers for each size of batch. */
-export type Splitter = { begin(batch: { readonly runnable: number; readonly groups: number }): BatchSplit }
+export type Splitter = {
+  begin(batch: { readonly runnable: number; readonly groups: number }): BatchSplit
+  /** Upstream batches in flight at once, all batches together, that the upstream seems able to work on. */
+  mostChunksAtOnce(): number
+}
 
 /** WordPress since 5.6 has the route, and plugins that take it away are not switched on and off by the minute. */
 const noRouteMs = 5 * 60_000
@@ -44,6 +49,7 @@ export const createSplitter = (options: SplitterOptions): Splitter => {
   const experiences: Experience[] = [noExperience, noExperience, noExperience]
   const running = new Set<Run>()
   let sums = noCost
+  let chunkLimit = firstChunkLimit
   let noRouteUntilMs = Number.NEGATIVE_INFINITY
   let brokenUntilMs = Number.NEGATIVE_INFINITY
 
@@ -57,6 +63,7 @@ export const createSplitter = (options: SplitterOptions): Splitter => {
   }
 
   return {
+    mostChunksAtOnce: () => Math.floor(chunkLimit),
     begin({ runnable, groups }) {
       const sizeClass = sizeClassOf(runnable)
       const run: Run = { alone: running.size === 0 }
@@ -79,17 +86,24 @@ export const createSplitter = (options: SplitterOptions): Splitter => {
       let undisturbed = true
       // More requests at once than the upstream can work on wait for each other: that is no cost of theirs.
       const runsFreely = (): boolean => run.alone && way > 0 && way <= Math.max(best, 1)
+      const timedOut = (result: ChunkResult, ms: number): boolean =>
+        result === 'broken' && options.mostChunkMs > 0 && ms > options.mostChunkMs
       const tellsCost = (result: ChunkResult, ms: number): boolean =>
-        result === 'answered'
-          ? runsFreely()
-          : result === 'broken' && options.mostChunkMs > 0 && ms > options.mostChunkMs
+        result === 'answered' ? runsFreely() : run.alone && timedOut(result, ms)
+      const learnTime = (result: ChunkResult, items: number, ms: number): void => {
+        const chunk = { items, ms, timedOut: timedOut(result, ms) }
+        if (result === 'answered' || chunk.timedOut) {
+          chunkLimit = nextChunkLimit(chunkLimit, chunk, requestCost(sums))
+        }
+        if (tellsCost(result, ms)) sums = withRequest(sums, items, ms)
+      }
       return {
         decision,
         chunkEnded(result, items, ms) {
           if (result !== 'answered') undisturbed = false
           if (result === 'not-run') noRouteUntilMs = clock.monotonic() + noRouteMs
           if (result === 'broken') brokenUntilMs = clock.monotonic() + brokenMs
-          if (tellsCost(result, ms)) sums = withRequest(sums, items, ms)
+          learnTime(result, items, ms)
         },
         ended(wholeMs) {
           running.delete(run)

@@ -1,7 +1,7 @@
 import { type Batch, type BatchOptions, createBatch } from '../../../src/batch/batch.ts'
+import { createPlaces } from '../../../src/batch/places.ts'
 import { createSplitter } from '../../../src/batch/splitter.ts'
 import { systemClock } from '../../../src/clock.ts'
-import { createSlots } from '../../../src/upstream/slots.ts'
 
 /** A batch route with defaults for what a test does not care about: all items run, and answer with their own path. */
 export const batchOf = (options: Partial<BatchOptions>): Batch =>
@@ -12,7 +12,7 @@ export const batchOf = (options: Partial<BatchOptions>): Batch =>
     clock: systemClock,
     report: () => {},
     flow: 'client',
-    places: createSlots({ max: 100, queueMax: 100, queueTimeoutMs: 0 }),
+    places: { items: createPlaces(() => 100), chunks: createPlaces(() => 100) },
     splitter: createSplitter({
       mode: 'item',
       concurrency: 8,

@@ -1,0 +1,68 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** An upstream that takes its time: so many workers, so long for each request or each item of a batch. */
+export type SlowUpstream = {
+  readonly origin: string
+  /** Most requests that were there at one moment. */
+  mostAtOnce(): number
+  close(): Promise<void>
+}
+
+type Item = { readonly path: string }
+
+/** Without `batchRoute` it answers as WordPress does where there is none. */
+export async function startSlowUpstream(options: {
+  readonly workers: number
+  readonly requestMs: number
+  readonly batchRoute: boolean
+}): Promise<SlowUpstream> {
+  let busy = 0
+  let present = 0
+  let most = 0
+  const waiting: (() => void)[] = []
+  const work = async (units: number): Promise<void> => {
+    if (busy < options.workers) busy += 1
+    else await new Promise<void>((resolve) => waiting.push(resolve))
+    await new Promise((resolve) => setTimeout(resolve, units * options.requestMs))
+    const next = waiting.shift()
+    if (next === undefined) busy -= 1
+    else next()
+  }
+  const answer = async (url: string, content: string): Promise<[status: number, body: unknown]> => {
+    if (!url.endsWith('/batch/v1')) {
+      await work(1)
+      return [200, { id: 1, url }]
+    }
+    if (!options.batchRoute) return [404, { code: 'rest_no_route', message: '', data: { status: 404 } }]
+    const { requests } = JSON.parse(content) as { requests: Item[] }
+    await work(requests.length)
+    const responses = requests.map(({ path }) => ({ body: { id: 1, path }, status: 200, headers: [] }))
+    return [207, { responses }]
+  }
+  const server = createServer(async (request, response) => {
+    present += 1
+    most = Math.max(most, present)
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const [status, body] = await answer(request.url ?? '', Buffer.concat(chunks).toString())
+    present -= 1
+    const content = JSON.stringify(body)
+    response.writeHead(status, {
+      'Content-Type': 'application/json; charset=UTF-8',
+      'Content-Length': Buffer.byteLength(content),
+    })
+    response.end(content)
+  })
+  server.keepAliveTimeout = 60_000
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    mostAtOnce: () => most,
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      }),
+  }
+}

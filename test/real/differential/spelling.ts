@@ -17,6 +17,7 @@ const names: readonly (readonly [wordpress: string, neutral: string])[] = [
 const namespaces: readonly (readonly [wordpress: string, neutral: string])[] = [
   ['wp-site-health/v1', 'site-health/v1'],
   ['wp-block-editor/v1', 'block-editor/v1'],
+  ['contact-form-7/v1', 'contact-form/v1'],
   ['wp/v2', 'site/v2'],
 ]
 
@@ -30,7 +31,9 @@ export function inNeutralNames(text: string): string {
     .replace(/^(\/+)wp(\/+v2)/, '$1site$2')
     .replace(/^(\/+)WP(\/+V2)/, '$1SITE$2')
     .replace(/^\/wp-(site-health|block-editor)\//, '/$1/')
+    .replace(/^\/contact-form-7\//, '/contact-form/')
     .replaceAll('"/wp/v2/', '"/site/v2/')
+    .replaceAll('"/contact-form-7/', '"/contact-form/')
     .replaceAll(/\bwp_(?:id|pattern_sync_status|pattern_category(?:_exclude)?)\b/g, (name) =>
       String(neutralName.get(name)),
     )

@@ -1,0 +1,170 @@
+import type { Readable } from 'node:stream'
+import { buildService } from '../src/assembly/build-service.ts'
+import { startEmbedded } from '../src/assembly/start-embedded.ts'
+import { createCache } from '../src/cache/cache.ts'
+import { createPartitions } from '../src/cache/cache-key.ts'
+import type { Clock } from '../src/clock.ts'
+import type { Config, SiteConfig } from '../src/config/config.ts'
+import { checkConfig } from '../src/config/load.ts'
+import { fieldValue } from '../src/http/fields.ts'
+import { createMetrics } from '../src/metrics/create-metrics.ts'
+import type { Received } from '../src/pipeline/exchange.ts'
+import { buildPhases } from '../src/pipeline/phases.ts'
+import { createPipeline } from '../src/pipeline/run.ts'
+import type { Service } from '../src/pipeline/service.ts'
+
+/** What came back: all that a reader could tell an old state by. */
+export type TraceAnswer = { readonly status: number; readonly text: string; readonly total: string }
+
+/** The phases, the cache and the contract as in the product, without sockets in front and with a clock of their own. */
+export type TraceGateway = {
+  ask(method: string, target: string, content?: string): Promise<TraceAnswer & { readonly hit: boolean }>
+  readonly upstreamRequests: number
+  /** The same without a gateway. */
+  direct(target: string): Promise<TraceAnswer>
+  close(): Promise<void>
+}
+
+const root = '/index.php/site-json'
+const publicUrl = 'http://127.0.0.1:8080'
+const editor = `Basic ${Buffer.from('admin:trellis-demo').toString('base64')}`
+
+/** The neutral names on both sides, so that the answers can be compared byte for byte. */
+const configText = (target: string): string => `
+services:
+  site:
+    contract: site
+    mount: ${root}
+    names: same
+    upstream: { targets: ['${target}'], basePath: ${root} }
+`
+
+const configOf = async (target: string): Promise<{ readonly config: Config; readonly site: SiteConfig }> => {
+  const checked = await checkConfig(configText(target), {})
+  if (checked.kind === 'faults') throw new Error(JSON.stringify(checked.faults))
+  const [site] = checked.config.services
+  if (site?.contract !== 'site') throw new Error('no site')
+  return { config: checked.config, site }
+}
+
+const read = async (content: Buffer | Readable | undefined): Promise<string> => {
+  if (content === undefined || Buffer.isBuffer(content)) return content?.toString() ?? ''
+  const chunks: Buffer[] = []
+  for await (const chunk of content) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString()
+}
+
+/** Counts what goes upstream, and knows when nothing is under way there. */
+const counted = (service: Service) => {
+  const count = { requests: 0, pending: new Set<Promise<unknown>>() }
+  const { upstream } = service
+  const watched: Service = {
+    ...service,
+    upstream: {
+      ...upstream,
+      forward: (request) => {
+        count.requests += 1
+        const answer = upstream.forward(request)
+        const settled = answer.then(
+          () => undefined,
+          () => undefined,
+        )
+        count.pending.add(settled)
+        void settled.then(() => count.pending.delete(settled))
+        return answer
+      },
+    },
+  }
+  return { service: watched, count }
+}
+
+/** Comments, terms and users are in no contract: the gateway learns them from the site's own index. */
+const untilLearned = async (service: Service): Promise<void> => {
+  for (let tries = 0; service.find('GET', '/site/v2/comments').kind !== 'found'; tries += 1) {
+    if (tries === 500) throw new Error('the routes of the site were not learned')
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+/** Starts the embedded site and the gateway in front of it. */
+export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => {
+  const embedded = await configOf('embedded')
+  const site = await startEmbedded(embedded.site, embedded.config.limits, publicUrl)
+  if (site === undefined) throw new Error('no embedded site')
+  const { config, site: service } = await configOf(site.origin)
+  const metrics = createMetrics({ configHash: 'trace', version: 'trace', processMetrics: false })
+  const cache = createCache({
+    ...config.cache,
+    compression: { codings: [], minBytes: 0 },
+    clock,
+    report: () => {},
+  })
+  const run = createPipeline(
+    buildPhases({
+      clock,
+      report: () => {},
+      failed: () => {},
+      cacheRoom: { cache, partitionOf: createPartitions() },
+      forwarding: { via: 'trellis-trace', publicHost: new URL(publicUrl).host },
+    }),
+  )
+  const built = await buildService(service, { config, publicUrl, clock, metrics, run })
+  await untilLearned(built.service)
+  const watched = counted(built.service)
+  const { signal } = new AbortController()
+
+  return {
+    ask: async (method, target, content) => {
+      const at = target.indexOf('?')
+      const body = content === undefined ? undefined : Buffer.from(content)
+      const exchange: Received = {
+        id: 'trace',
+        origin: 'client',
+        client: { address: '127.0.0.1', protocol: 'http' },
+        service: watched.service,
+        request: {
+          method,
+          target: `${root}${target}`,
+          fields:
+            body === undefined
+              ? { host: '127.0.0.1:8080' }
+              : {
+                  host: '127.0.0.1:8080',
+                  authorization: editor,
+                  'content-type': 'application/json',
+                  'content-length': String(body.length),
+                },
+          content: body,
+          signal,
+        },
+        path: at === -1 ? target : target.slice(0, at),
+        query: at === -1 ? '' : target.slice(at + 1),
+        record: { route: 'unmatched', cache: 'none', upstreamMs: 0 },
+      }
+      const outcome = await run(exchange)
+      if (outcome.kind !== 'response') throw new Error(`${target} was handed over`)
+      const text = await read(outcome.content)
+      // Background validations end within the moment in which they began: the clock moves between requests only.
+      await Promise.all(watched.count.pending)
+      const { cache: how } = exchange.record
+      const total = fieldValue(outcome.fields, 'x-wp-total') ?? ''
+      return { status: outcome.status, text, total, hit: how === 'hit' || how === 'stale' }
+    },
+    get upstreamRequests() {
+      return watched.count.requests
+    },
+    direct: async (target) => {
+      const answer = await fetch(`${site.origin}${root}${target}`)
+      return {
+        status: answer.status,
+        text: await answer.text(),
+        total: answer.headers.get('x-wp-total') ?? '',
+      }
+    },
+    close: async () => {
+      await built.close()
+      cache.close()
+      await site.close()
+    },
+  }
+}

@@ -42,7 +42,7 @@ export function inNeutralNames(text: string): string {
 const nameInText = /\bsite_(?:id|pattern_sync_status|pattern_category(?:_exclude)?)\b/g
 
 /** Keys whose value names a namespace. */
-const namesNamespace = new Set(['rest_namespace', 'namespace', 'namespaces'])
+const namesNamespace = new Set(['rest_namespace', 'namespace', 'namespaces', 'default'])
 
 /** Texts that name arguments: the message of an error, and the messages below `params` and `details`. */
 const namesArguments = new Set(['message', 'params', 'details'])
@@ -107,4 +107,14 @@ function parsed(text: string): unknown {
   } catch {
     return { notJson: text }
   }
+}
+
+/** The patterns of a discovery document. */
+export function routesAsWordPress<Route>(
+  routes: Readonly<Record<string, Route>>,
+  site: Site,
+): Record<string, Route> {
+  const named = (pattern: string): string =>
+    addressAsWordPress(site.restRoot + pattern, site, '').replace(/^\/site\/v2\//, '/wp/v2/')
+  return Object.fromEntries(Object.entries(routes).map(([pattern, route]) => [named(pattern), route]))
 }

@@ -1,0 +1,49 @@
+import type { Difference } from '../../contracts/compare-values.ts'
+
+/** A kind of difference between the gateway's documents and those of WordPress 6.7, with its reason. */
+export type ExpectedInIndex = { readonly reason: string; covers(difference: Difference): boolean }
+
+const argumentOf = ({ path }: Difference): string | undefined => path[path.indexOf('args') + 1]
+
+const newerArguments = new Set(['search_semantics', 'ignore_sticky', 'format'])
+const newerEditArguments = new Set(['caption', 'title', 'post', 'alt_text'])
+const changedArguments = new Set(['media_type', 'mime_type', 'modifiers'])
+
+const isOnlyHere = ({ ours, theirs }: Difference): boolean => ours !== undefined && theirs === undefined
+
+const isContactForm = (text: unknown): boolean =>
+  typeof text === 'string' && /^\/?contact-form-7\/v1/.test(text)
+
+/** The contract is that of WordPress 6.9 with its contact forms, and the site under test is a plain 6.7. */
+export const expectedInIndex: readonly ExpectedInIndex[] = [
+  { reason: "descriptions are the gateway's own", covers: ({ path }) => path.at(-1) === 'description' },
+  {
+    reason: 'routes of contact forms, which are a plugin',
+    covers: (difference) =>
+      isOnlyHere(difference) && (isContactForm(difference.path[1]) || isContactForm(difference.ours)),
+  },
+  {
+    reason: 'arguments of 6.9',
+    covers: (difference) => isOnlyHere(difference) && newerArguments.has(argumentOf(difference) ?? ''),
+  },
+  {
+    reason: 'arguments of 6.9 of media/edit',
+    covers: (difference) =>
+      isOnlyHere(difference) &&
+      (difference.path[1] ?? '').endsWith('/edit') &&
+      newerEditArguments.has(argumentOf(difference) ?? ''),
+  },
+  {
+    reason: 'arguments that 6.9 has changed',
+    covers: (difference) => changedArguments.has(argumentOf(difference) ?? ''),
+  },
+  {
+    reason: 'a title that 6.9 adds to the schema of registered meta',
+    covers: (difference) =>
+      isOnlyHere(difference) && difference.path.at(-1) === 'title' && difference.ours === '',
+  },
+  {
+    reason: 'the pattern of global styles in 6.9 and in 6.7',
+    covers: ({ path }) => path.length === 2 && (path[1] ?? '').startsWith('/wp/v2/global-styles/(?P<id>'),
+  },
+]

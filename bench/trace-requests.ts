@@ -10,7 +10,7 @@ export type TraceRequest =
   | { readonly kind: 'write'; readonly method: string; readonly target: string; readonly content: string }
 
 /** Numbers from 0 to 1, the same for the same seed (mulberry32). */
-export const randomFrom = (seed: number): (() => number) => {
+const randomFrom = (seed: number): (() => number) => {
   let state = seed >>> 0
   return () => {
     state = (state + 0x6d2b79f5) >>> 0

@@ -1,0 +1,110 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { gunzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import type { CacheRead } from '../../../src/cache/cache-read.ts'
+import { fieldValue } from '../../../src/http/fields.ts'
+import {
+  type Harness,
+  harness,
+  type ReadOptions,
+  readOf,
+  response,
+  rfcPolicy,
+  safePolicy,
+} from './cache-fixture.ts'
+
+const text = 'leaf stem root '.repeat(400)
+const json = ['Content-Type', 'application/json', 'Cache-Control', 'max-age=60']
+const compression = { codings: ['br', 'gzip'], minBytes: 1024 } as const
+const settled = { 'accept-encoding': 'identity' }
+
+const reading = (more: ReadOptions = {}): CacheRead =>
+  readOf({ fields: { 'accept-encoding': 'gzip' }, settled, tags: ['t'], ...more })
+
+const codingOf = async ({ cache }: Harness, read: CacheRead): Promise<string | undefined> =>
+  fieldValue((await cache.answer(read, async () => response(text, json))).fields, 'content-encoding')
+
+/** Asks until an answer is coded, or until it is clear that none will be. */
+const untilCoded = async (room: Harness, read: CacheRead, tries = 60): Promise<string | undefined> => {
+  for (let left = tries; left > 0; left -= 1) {
+    const coding = await codingOf(room, read)
+    if (coding !== undefined) return coding
+    await sleep(2)
+  }
+  return undefined
+}
+
+describe('coded forms', () => {
+  test('count in the bytes of their response, and go with it', async () => {
+    const room = harness({ compression })
+    await codingOf(room, reading())
+    const uncoded = room.cache.stats().bytes
+    expect(await untilCoded(room, reading())).toBe('gzip')
+    const answer = await room.cache.answer(reading(), async () => response('never'))
+    const form = answer.content as Buffer
+    expect(gunzipSync(form).toString()).toBe(text)
+    expect(room.cache.stats().bytes).toBeGreaterThanOrEqual(uncoded + form.length)
+    expect(room.cache.stats().entries).toBe(1)
+    expect(room.cache.invalidate(['t'])).toBe(1)
+    expect(room.cache.stats().bytes).toBe(0)
+  })
+
+  test('one that is being made when its response is invalidated is thrown away', async () => {
+    const room = harness({ compression })
+    await codingOf(room, reading())
+    await codingOf(room, reading())
+    room.cache.invalidate(['t'])
+    await sleep(50)
+    expect(room.cache.stats()).toEqual({ entries: 0, bytes: 0, tags: 0 })
+  })
+
+  test('one that is being made when its response is softly purged is kept, and as stale as it', async () => {
+    const policy = safePolicy({ staleWhileRevalidateMs: 10_000 })
+    const room = harness({ compression })
+    const lasting = ['Content-Type', 'application/json']
+    const ask = () => room.cache.answer(reading({ policy }), async () => response(text, lasting))
+    await ask()
+    await ask()
+    room.cache.purge({ selector: { kind: 'all' }, mode: 'soft', dryRun: false })
+    await sleep(50)
+    const answer = await ask()
+    expect(answer.outcome).toBe('stale')
+    expect(fieldValue(answer.fields, 'content-encoding')).toBe('gzip')
+  })
+
+  test('are not kept where they would not fit beside their response', async () => {
+    const probe = harness({ compression })
+    await codingOf(probe, reading())
+    const room = harness({ compression, maxBytes: probe.cache.stats().bytes + 10 })
+    expect(await untilCoded(room, reading(), 20)).toBeUndefined()
+    expect(await codingOf(room, reading({ fields: {} }))).toBeUndefined()
+    expect(room.cache.stats()).toEqual(probe.cache.stats())
+  })
+
+  test.each<[string, ReadOptions]>([
+    ['what belongs to one caller', { partition: 'credential', policy: safePolicy({ scope: 'credential' }) }],
+    ['what rfc-shared-cache keeps', { policy: rfcPolicy }],
+    ['a reader who forbids it', { fields: { 'accept-encoding': 'gzip', 'cache-control': 'no-transform' } }],
+  ])('are not given of %s', async (_, more) => {
+    const room = harness({ compression })
+    expect(await untilCoded(room, reading(more), 20)).toBeUndefined()
+  })
+
+  test('are not made where none are configured', async () => {
+    const room = harness()
+    expect(await untilCoded(room, reading(), 20)).toBeUndefined()
+    const answer = await room.cache.answer(reading(), async () => response('never'))
+    expect(fieldValue(answer.fields, 'vary')).toBeUndefined()
+  })
+
+  test('a response that varies by coding alone has one variant, whoever asks', async () => {
+    const room = harness({ compression })
+    const varying = [...json, 'Vary', 'Accept-Encoding']
+    for (const coding of ['gzip', 'br', 'identity']) {
+      const read = reading({ fields: { 'accept-encoding': coding } })
+      await room.cache.answer(read, async () => response(text, varying))
+    }
+    expect(room.cache.stats().entries).toBe(1)
+    expect(room.events.filter(({ kind }) => kind === 'forwarded')).toHaveLength(1)
+  })
+})

@@ -6,10 +6,13 @@ import { basic } from '../test/real/site-under-test.ts'
 import { startWordPress } from '../test/real/wordpress/start-wordpress.ts'
 import { startGatewayProcess } from '../test/support/gateway-process.ts'
 import { type SlowUpstream, startSlowUpstream } from './batch-upstream.ts'
+import type { PacedGets } from './paced-gets.ts'
 import { median, quantile } from './statistics.ts'
 
 // npm run bench batch                       batches in front of a real WordPress (needs PHP), and of slow upstreams
 // BENCH_ROUNDS=10 npm run bench batch       a short look
+// BENCH_WORDPRESS=http://user:application-password@host:port npm run bench batch
+//   another WordPress, with posts 4 to 28: the one that comes along keeps its data in SQLite, which lets one writer in at a time
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 40)
 const warmUp = 24
 const size = 25
@@ -112,10 +115,10 @@ async function splits(adminOrigin: string): Promise<string> {
 const run = promisify(execFile)
 
 /** In a process of its own, so that what it measures is not its neighbour in this one. */
-async function hitTimes(url: string, seconds: number): Promise<number[]> {
+async function hitTimes(url: string, seconds: number): Promise<PacedGets> {
   const main = fileURLToPath(new URL('./run.ts', import.meta.url))
   const args = ['--import', 'tsx', main, 'paced-gets', url, String(seconds)]
-  return JSON.parse((await run(process.execPath, args, { maxBuffer: 1 << 24 })).stdout) as number[]
+  return JSON.parse((await run(process.execPath, args, { maxBuffer: 1 << 24 })).stdout) as PacedGets
 }
 
 /** Hits while nothing else happens, and while 40 clients send one batch after the other. */
@@ -134,18 +137,32 @@ async function hitsBesideBatches(title: string, hit: string, batch: () => Promis
   const busy = await hitTimes(hit, 8)
   isOver = true
   await Promise.all(senders)
-  const [idle99, busy99] = [quantile(idle, 0.99), quantile(busy, 0.99)]
+  const [idle99, busy99] = [quantile(idle.hits, 0.99), quantile(busy.hits, 0.99)]
   console.log(`\n${title}`)
-  console.log(`  idle: p50 ${median(idle).toFixed(2)} p99 ${idle99.toFixed(2)} ms (${idle.length} GETs)`)
   console.log(
-    `  beside 40 batches at once (${batches} in all, ${failed} items not answered in time): p50 ${median(busy).toFixed(2)} p99 ${busy99.toFixed(2)} ms, ratio of p99 ${(busy99 / idle99).toFixed(2)}`,
+    `  idle: p50 ${median(idle.hits).toFixed(2)} p99 ${idle99.toFixed(2)} ms (${idle.hits.length} hits, ${idle.others} others)`,
+  )
+  console.log(
+    `  beside 40 batches at once (${batches} in all, ${failed} items not answered in time): p50 ${median(busy.hits).toFixed(2)} p99 ${busy99.toFixed(2)} ms, ratio of p99 ${(busy99 / idle99).toFixed(2)} (${busy.hits.length} hits, ${busy.others} others)`,
   )
 }
 
+type Upstream = { readonly origin: string; readonly authorization: string; stop(): Promise<void> }
+
+async function wordPress(): Promise<Upstream> {
+  const given = process.env['BENCH_WORDPRESS']
+  if (given === undefined) {
+    const started = await startWordPress()
+    return { ...started, authorization: basic(started.credentials.admin) }
+  }
+  const { origin, username, password } = new URL(given)
+  return { origin, authorization: basic({ username, password }), stop: async () => {} }
+}
+
 async function againstWordPress(): Promise<void> {
-  const wordpress = await startWordPress()
+  const wordpress = await wordPress()
   const gateway = await gatewayBefore(wordpress.origin)
-  const authorization = basic(wordpress.credentials.admin)
+  const { authorization } = wordpress
   const direct = client(wordpress.origin, 8, authorization)
   const through = client(gateway.origin, 64, authorization)
   for (let at = 0; at < warmUp; at += 1) await through.batch(-at)
@@ -155,13 +172,11 @@ async function againstWordPress(): Promise<void> {
     { name: "WordPress's own batch of 25", run: direct.batch },
     { name: '25 requests to WordPress on 8 connections', run: direct.singles },
   ])
-  report(`25 updates, real WordPress (php -S, 4 workers), ${rounds} rounds`, times, trellis)
+  report(`25 updates, real WordPress, ${rounds} rounds`, times, trellis)
   console.log(`  how they were sent: ${await splits(gateway.adminOrigin)}`)
   let number = 1_000
-  await hitsBesideBatches(
-    'cache hits, real WordPress behind',
-    `${gateway.origin}${mount}/wp/v2/categories`,
-    () => through.hurriedBatch(number++),
+  await hitsBesideBatches('cache hits, real WordPress behind', `${gateway.origin}${mount}/wp/v2/pages?_fields=id,slug`, () =>
+    through.hurriedBatch(number++),
   )
   await Promise.all([direct.close(), through.close()])
   await gateway.stop()
@@ -182,7 +197,7 @@ async function againstSlow(title: string, batchRoute: boolean): Promise<void> {
   report(`25 updates, 50 ms each, 16 workers, ${title}`, times, trellis)
   console.log(`  how they were sent: ${await splits(gateway.adminOrigin)}`)
   let number = 1_000
-  await hitsBesideBatches(`cache hits, ${title}`, `${gateway.origin}${mount}/wp/v2/categories`, () =>
+  await hitsBesideBatches(`cache hits, ${title}`, `${gateway.origin}${mount}/wp/v2/pages?_fields=id,slug`, () =>
     through.hurriedBatch(number++),
   )
   console.log(`  most upstream requests at once: ${upstream.mostAtOnce()} (bound 16)`)

@@ -25,6 +25,7 @@ declare module 'wpapi' {
   }
   type Handlers = Record<string, () => WPRequest>
   class WPAPI {
+    static discover(address: string): Promise<WPAPI>
     constructor(options: { endpoint: string; username?: string; password?: string; routes?: unknown })
     namespace(name: string): Handlers
     root(path: string): WPRequest

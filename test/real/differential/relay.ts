@@ -18,13 +18,19 @@ export type Relay = {
   close(): Promise<void>
 }
 
-/** Starts a relay to `origin` on a free port. */
-export async function startRelay(origin: string): Promise<Relay> {
+/**
+ * Starts a relay to `origin` on a free port. With `restoresHost` it puts the host that the client asked for back into Host, as the
+ * server in front of a WordPress must behind any proxy: front pages redirect to themselves otherwise.
+ */
+export async function startRelay(origin: string, options = { restoresHost: false }): Promise<Relay> {
   const { hostname, port } = new URL(origin)
   const seen = new Map<string, Passage[]>()
   const links = new Set<string>()
   const pass = (request: IncomingMessage, response: ServerResponse): void => {
-    const { method = '', url = '', headers } = request
+    const { method = '', url = '' } = request
+    const headers = { ...request.headers }
+    const forwardedHost = headers['x-forwarded-host']
+    if (options.restoresHost && forwardedHost !== undefined) headers.host = String(forwardedHost)
     const onward = sendRequest({ hostname, port, method, path: url, headers, agent: false }, (answer) => {
       const name = String(headers[caseField] ?? '')
       seen.set(name, [...(seen.get(name) ?? []), { method, target: url }])

@@ -57,7 +57,7 @@ const argumentCodes = new Set([
 ])
 
 /** The code of an error in WordPress's shape. */
-export function errorCode({ text, fields }: PlainAnswer): string | undefined {
+function errorCode({ text, fields }: PlainAnswer): string | undefined {
   if (fields['content-type']?.startsWith('application/json') !== true || !text.startsWith('{'))
     return undefined
   const { code } = JSON.parse(text) as { code?: unknown }

@@ -41,7 +41,7 @@ export type Run = {
 }
 
 /** Sends one case directly and then through each service, and compares. */
-export async function runCase(request: RequestCase, number: number, run: Run): Promise<CaseReport> {
+async function runCase(request: RequestCase, number: number, run: Run): Promise<CaseReport> {
   const { wordpress, services } = run
   const fields = fieldsFor(request, wordpress)
   const { method, content } = request

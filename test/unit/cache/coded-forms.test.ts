@@ -58,6 +58,28 @@ describe('coded forms', () => {
     expect(room.cache.stats()).toEqual({ entries: 0, bytes: 0, tags: 0 })
   })
 
+  test('one that was made of an older content is never given for a newer one', async () => {
+    const room = harness({ compression })
+    await codingOf(room, reading())
+    await codingOf(room, reading())
+    room.cache.invalidate(['t'])
+    const newer = text.replaceAll('leaf', 'twig')
+    await room.cache.answer(reading(), async () => response(newer, json))
+    await sleep(50)
+    expect(await untilCoded(room, reading())).toBe('gzip')
+    const answer = await room.cache.answer(reading(), async () => response('never'))
+    expect(gunzipSync(answer.content as Buffer).toString()).toBe(newer)
+  })
+
+  test('a validated response takes the place of the one before', async () => {
+    const room = harness({ compression })
+    await room.cache.answer(reading(), async () => response(text, [...json, 'ETag', '"1"']))
+    room.clock.advance(61_000)
+    const answer = await room.cache.answer(reading(), async () => response('', ['ETag', '"1"'], 304))
+    expect(answer.outcome).toBe('revalidated')
+    expect(room.cache.stats().entries).toBe(1)
+  })
+
   test('one that is being made when its response is softly purged is kept, and as stale as it', async () => {
     const policy = safePolicy({ staleWhileRevalidateMs: 10_000 })
     const room = harness({ compression })

@@ -175,8 +175,10 @@ async function againstWordPress(): Promise<void> {
   report(`25 updates, real WordPress, ${rounds} rounds`, times, trellis)
   console.log(`  how they were sent: ${await splits(gateway.adminOrigin)}`)
   let number = 1_000
-  await hitsBesideBatches('cache hits, real WordPress behind', `${gateway.origin}${mount}/wp/v2/pages?_fields=id,slug`, () =>
-    through.hurriedBatch(number++),
+  await hitsBesideBatches(
+    'cache hits, real WordPress behind',
+    `${gateway.origin}${mount}/wp/v2/pages?_fields=id,slug`,
+    () => through.hurriedBatch(number++),
   )
   await Promise.all([direct.close(), through.close()])
   await gateway.stop()
@@ -197,8 +199,10 @@ async function againstSlow(title: string, batchRoute: boolean): Promise<void> {
   report(`25 updates, 50 ms each, 16 workers, ${title}`, times, trellis)
   console.log(`  how they were sent: ${await splits(gateway.adminOrigin)}`)
   let number = 1_000
-  await hitsBesideBatches(`cache hits, ${title}`, `${gateway.origin}${mount}/wp/v2/pages?_fields=id,slug`, () =>
-    through.hurriedBatch(number++),
+  await hitsBesideBatches(
+    `cache hits, ${title}`,
+    `${gateway.origin}${mount}/wp/v2/pages?_fields=id,slug`,
+    () => through.hurriedBatch(number++),
   )
   console.log(`  most upstream requests at once: ${upstream.mostAtOnce()} (bound 16)`)
   await Promise.all([one.close(), through.close()])

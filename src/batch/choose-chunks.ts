@@ -51,15 +51,21 @@ const stepBelow = (most: number): Way => ladder.findLast((step) => step <= most)
 
 type Known = WayMeasure & { readonly way: Way }
 
-/** The cheapest way measured so far that `mostChunks` allows; undefined when none was. */
+/** What is within this of the cheapest is as good: measures of a busy machine differ by more. */
+const asGood = 1.05
+
+/** More requests are more work for the upstream; single items are the most. */
+const requestsOf = (way: Way): number => (way === 0 ? Number.POSITIVE_INFINITY : way)
+
+/** Of the ways that are about as cheap as the cheapest, the one with the fewest requests; undefined when none was measured. */
 export const bestWay = (experience: Experience, mostChunks: number): Known | undefined => {
-  let best: Known | undefined
-  for (const [way, measure] of experience.measures) {
-    if (way <= mostChunks && (best === undefined || measure.msPerItem < best.msPerItem)) {
-      best = { way, ...measure }
-    }
-  }
-  return best
+  const known = [...experience.measures]
+    .map(([way, measure]): Known => ({ way, ...measure }))
+    .filter(({ way }) => way <= mostChunks)
+  const cheapest = Math.min(...known.map(({ msPerItem }) => msPerItem))
+  return known
+    .filter(({ msPerItem }) => msPerItem <= cheapest * asGood)
+    .sort((one, other) => requestsOf(one.way) - requestsOf(other.way))[0]
 }
 
 /** Which ways there are. */

@@ -1,63 +1,114 @@
 import { expect, test } from 'vitest'
-import { firstChunkLimit, nextChunkLimit } from '../../../src/batch/chunk-limit.ts'
-import { createPlaces } from '../../../src/batch/places.ts'
+import type { ItemAnswer } from '../../../src/batch/item.ts'
+import { GatewayError } from '../../../src/errors.ts'
+import { batchOf, runBatch } from './batch-of.ts'
 
-const never = new AbortController().signal
-const settled = () => new Promise((resolve) => setImmediate(resolve))
+const good = (id: number) => ({ method: 'PUT', path: `/site/v2/posts/${id}`, body: { title: 'x' } })
 
-test('lines are served in turn, whatever their length', async () => {
-  const places = createPlaces(() => 1)
-  const served: string[] = []
-  const enter = (flow: string, name: string) => void places.enter(flow, never).then(() => served.push(name))
-  enter('a', 'a1')
-  for (const name of ['a2', 'a3', 'a4']) enter('a', name)
-  enter('b', 'b1')
-  for (let n = 0; n < 5; n += 1) {
-    await settled()
-    places.leave()
-  }
-  expect(served).toEqual(['a1', 'a2', 'b1', 'a3', 'a4'])
+const faulty = [
+  ['an unparsable path', { path: 'http:///x' }, 400, 'parse_path_failed'],
+  ['a path without a slash', { path: 'site/v2/posts' }, 404, 'rest_no_route'],
+  ['a refused route', { path: '/site/v2/media/7' }, 400, 'rest_batch_not_allowed'],
+  ['an item that throws', { path: '/site/v2/posts/666' }, 503, 'trellis_upstream_busy'],
+  ['no object at all', null, 404, 'rest_no_route'],
+] as const
+
+const positions = faulty.flatMap(([what, entry, status, code]) =>
+  [0, 1, 2, 3, 4].map((at) => [what, at, entry, status, code] as const),
+)
+
+test.each(positions)('%s at place %i shifts no other', async (_, at, entry, status, code) => {
+  const requests: unknown[] = [1, 2, 3, 4].map(good)
+  requests.splice(at, 0, entry)
+  const batch = batchOf({
+    admit: (item) =>
+      item.path.startsWith('/site/v2/media')
+        ? {
+            kind: 'refused',
+            status: 400,
+            body: { code: 'rest_batch_not_allowed', message: '', data: { status: 400 } },
+          }
+        : {
+            kind: 'runnable',
+            conflict: { collection: 'posts', kind: 'item', itemId: item.path.slice(15), method: 'PUT' },
+          },
+    dispatch: async (item): Promise<ItemAnswer> => {
+      if (item.path.endsWith('666')) throw new GatewayError('upstream_busy', { retryAfterSeconds: 1 })
+      return { status: 200, fields: [], content: Buffer.from(JSON.stringify({ path: item.path })) }
+    },
+  })
+  const { responses } = await runBatch(batch, requests)
+  const expected: unknown[] = [1, 2, 3, 4].map((id) => ({
+    body: { path: `/site/v2/posts/${id}` },
+    status: 200,
+  }))
+  expected.splice(at, 0, { body: { code }, status })
+  expect(responses).toMatchObject(expected)
 })
 
-test('who is stopped leaves the line, and holds no place', async () => {
-  const places = createPlaces(() => 1)
-  const stop = new AbortController()
-  expect(await places.enter('a', never)).toBe(true)
-  const waiting = places.enter('a', stop.signal)
-  const next = places.enter('a', never)
-  stop.abort()
-  expect(await waiting).toBe(false)
-  places.leave()
-  expect(await next).toBe(true)
+test('no items, no responses', async () => {
+  expect(await runBatch(batchOf({}), [])).toEqual({ responses: [] })
 })
 
-test('the bound may move while others wait', async () => {
-  let most = 1
-  const places = createPlaces(() => most)
-  let inside = 0
-  for (let n = 0; n < 6; n += 1) {
-    void places.enter('a', never).then(() => {
-      inside += 1
-    })
-  }
-  await settled()
-  expect(inside).toBe(1)
-  most = 3
-  places.leave()
-  await settled()
-  expect(inside).toBe(4)
+test.each([[undefined], [null], ['x'], [7], [[]], [{ requests: 'x' }], [{ requests: {} }]])(
+  'answers 400 to the body %j',
+  async (body) => {
+    const answer = await batchOf({}).run(body, new AbortController().signal)
+    expect(answer.status).toBe(400)
+    expect(JSON.parse(answer.content.toString())).toMatchObject({ data: { status: 400 } })
+  },
+)
+
+test.each([
+  ['a 64-bit integer', '{"id":9223372036854775807}'],
+  ['escapes and spaces', '{ "a" : "\\u00e4\\/" }'],
+  ['repeated names', '{"a":1,"a":2}'],
+  ['minus zero and exponents', '[-0,1E2]'],
+])('copies %s byte for byte', async (_, json) => {
+  const batch = batchOf({ dispatch: async () => ({ status: 200, fields: [], content: Buffer.from(json) }) })
+  const answer = await batch.run({ requests: [good(1)] }, new AbortController().signal)
+  expect(answer.content.toString()).toBe(`{"responses":[{"body":${json},"status":200,"headers":[]}]}`)
 })
 
-const cost = { startUpMs: 15, itemMs: 5 }
-const chunk = (ms: number, timedOut = false) => ({ items: 10, ms, timedOut })
+test.each([
+  ['nothing', '', 200, 200, null],
+  ['a byte order mark', '\ufeff{"a":1}', 200, 200, { a: 1 }],
+  [
+    'an HTML page as success',
+    '<h1>Hi</h1>',
+    200,
+    502,
+    { code: 'trellis_upstream_broken', data: { status: 502 } },
+  ],
+  [
+    'an HTML page as failure',
+    '<h1>Oh</h1>',
+    500,
+    500,
+    { code: 'trellis_upstream_broken', data: { status: 500 } },
+  ],
+  ['two values', '{}{}', 200, 502, { code: 'trellis_upstream_broken' }],
+])('keeps the envelope whole when an item answers %s', async (_, content, status, shown, body) => {
+  const batch = batchOf({ dispatch: async () => ({ status, fields: [], content: Buffer.from(content) }) })
+  const { responses } = await runBatch(batch, [good(1)])
+  expect(responses).toHaveLength(1)
+  expect(responses[0]?.status).toBe(shown)
+  if (body === null) expect(responses[0]?.body).toBeNull()
+  else expect(responses[0]?.body).toMatchObject(body)
+})
 
-test('the limit of chunks falls while they only wait for each other, and rises slowly while they do not', () => {
-  let limit = firstChunkLimit
-  for (let n = 0; n < 100; n += 1) limit = nextChunkLimit(limit, chunk(400), cost)
-  expect(limit).toBe(2)
-  for (let n = 0; n < 100; n += 1) limit = nextChunkLimit(limit, chunk(65), cost)
-  expect(limit).toBeGreaterThan(10)
-  expect(nextChunkLimit(limit, chunk(130.1), cost)).toBe(limit)
-  expect(nextChunkLimit(16, chunk(5_000, true), cost)).toBe(8)
-  expect(nextChunkLimit(16, chunk(5_000), undefined)).toBe(16)
+test('a write whose connection broke says that its outcome is unknown, one that was not sent says so', async () => {
+  const batch = batchOf({
+    dispatch: async (item) => {
+      throw new GatewayError(item.path.endsWith('1') ? 'upstream_broken' : 'upstream_unreachable')
+    },
+  })
+  const { responses } = await runBatch(batch, [good(1), good(2)])
+  expect(responses).toMatchObject([
+    { status: 502, body: { code: 'trellis_upstream_broken', data: { status: 502, outcome: 'unknown' } } },
+    {
+      status: 502,
+      body: { code: 'trellis_upstream_unreachable', data: { status: 502, outcome: 'not-sent' } },
+    },
+  ])
 })

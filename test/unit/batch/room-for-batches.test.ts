@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import { firstChunkLimit, nextChunkLimit } from '../../../src/batch/chunk-limit.ts'
+import { createPlaces } from '../../../src/batch/places.ts'
+
+const never = new AbortController().signal
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+test('lines are served in turn, whatever their length', async () => {
+  const places = createPlaces(() => 1)
+  const served: string[] = []
+  const enter = (flow: string, name: string) => void places.enter(flow, never).then(() => served.push(name))
+  enter('a', 'a1')
+  for (const name of ['a2', 'a3', 'a4']) enter('a', name)
+  enter('b', 'b1')
+  for (let n = 0; n < 5; n += 1) {
+    await settled()
+    places.leave()
+  }
+  expect(served).toEqual(['a1', 'a2', 'b1', 'a3', 'a4'])
+})
+
+test('who is stopped leaves the line, and holds no place', async () => {
+  const places = createPlaces(() => 1)
+  const stop = new AbortController()
+  expect(await places.enter('a', never)).toBe(true)
+  const waiting = places.enter('a', stop.signal)
+  const next = places.enter('a', never)
+  stop.abort()
+  expect(await waiting).toBe(false)
+  places.leave()
+  expect(await next).toBe(true)
+})
+
+test('the bound may move while others wait', async () => {
+  let most = 1
+  const places = createPlaces(() => most)
+  let inside = 0
+  for (let n = 0; n < 6; n += 1) {
+    void places.enter('a', never).then(() => {
+      inside += 1
+    })
+  }
+  await settled()
+  expect(inside).toBe(1)
+  most = 3
+  places.leave()
+  await settled()
+  expect(inside).toBe(4)
+})
+
+const cost = { startUpMs: 15, itemMs: 5 }
+const chunk = (ms: number, timedOut = false) => ({ items: 10, ms, timedOut })
+
+test('the limit of chunks falls while they only wait for each other, and rises slowly while they do not', () => {
+  let limit = firstChunkLimit
+  for (let n = 0; n < 100; n += 1) limit = nextChunkLimit(limit, chunk(400), cost)
+  expect(limit).toBe(2)
+  for (let n = 0; n < 100; n += 1) limit = nextChunkLimit(limit, chunk(65), cost)
+  expect(limit).toBeGreaterThan(10)
+  expect(nextChunkLimit(limit, chunk(130.1), cost)).toBe(limit)
+  expect(nextChunkLimit(16, chunk(5_000, true), cost)).toBe(8)
+  expect(nextChunkLimit(16, chunk(5_000), undefined)).toBe(16)
+})

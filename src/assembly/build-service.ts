@@ -145,6 +145,12 @@ export const buildService = async (config: ServiceConfig, parts: ServiceParts): 
     translation: site?.names,
     tagger: contract.tagger,
     invalidatesTargets: config.contract === 'open',
+    roots: [
+      ...[upstream.placeholderOrigin, ...targets].map(
+        (origin) => origin + withoutRoot(config.upstream.basePath),
+      ),
+      parts.publicUrl + withoutRoot(config.mount),
+    ],
     basePath: withoutRoot(config.upstream.basePath),
     upstream,
     upstreamTotalMs: config.upstream.timeouts.totalMs,

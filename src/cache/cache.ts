@@ -17,6 +17,7 @@ import { createFetch } from './fetch.ts'
 import { createFlights, type Flight } from './flights.ts'
 import { createHeldTags } from './held-tags.ts'
 import { createInvalidation, type Purge } from './invalidation.ts'
+import { createKeep } from './keep.ts'
 import { createMemoryStore } from './memory-store.ts'
 import { createPassMemo } from './pass-memo.ts'
 import type { CacheAnswer } from './reader-answer.ts'
@@ -24,6 +25,7 @@ import { decideReuse, type Reuse } from './reuse.ts'
 import type { StoredResponse } from './stored-response.ts'
 import { createTagLog } from './tag-log.ts'
 import { createJudge, type Need, type Wait } from './verdict.ts'
+import { createWritten, type WrittenAnswer } from './written-answer.ts'
 
 export type CacheOptions = {
   readonly maxBytes: number
@@ -50,6 +52,10 @@ export type Cache = {
   suspect(tags: readonly string[], forMs: number): number
   /** By request target instead of by tag, in all partitions (RFC 9111 §4.4). */
   invalidateTargets(service: string, targets: readonly string[]): number
+  /** Is to `invalidateTargets` what `suspect` is to `invalidate`. */
+  suspectTargets(service: string, targets: readonly string[], forMs: number): number
+  /** To be called when a POST is sent whose answer may serve later reads of its target (RFC 9110 §9.3.3). */
+  written(read: CacheRead): WrittenAnswer
   /** Returns the number of stored responses concerned. */
   purge(purge: Purge): number
   /** Largest or oldest first; for the admin side. */
@@ -76,20 +82,14 @@ export const createCache = (options: CacheOptions): Cache => {
   const held = createHeldTags(rememberedTags)
   const encodings = createEncodings({ ...options.compression, store, maxBytes: options.maxBytes })
   const { codedFrom } = encodings
-  const fetch = createFetch({
-    store,
-    log,
-    held,
-    clock,
-    report,
-    codedFrom,
-    admission: createAdmission({
-      mode: options.admission,
-      maxBytes: options.maxBytes,
-      storedBytes: () => store.stats().bytes,
-    }),
-    maxEntryBytes: options.maxEntryBytes,
+  const admission = createAdmission({
+    mode: options.admission,
+    maxBytes: options.maxBytes,
+    storedBytes: () => store.stats().bytes,
   })
+  const keep = createKeep({ store, log, held, admission, clock })
+  const { maxEntryBytes } = options
+  const fetch = createFetch({ store, keep, clock, report, codedFrom, maxEntryBytes })
   const invalidation = createInvalidation({ store, log, held, flights, clock, report })
   const passes = createPassMemo()
   const answers = createAnswers(encodings)
@@ -192,6 +192,7 @@ export const createCache = (options: CacheOptions): Cache => {
       }
     },
     ...invalidation,
+    written: createWritten({ log, keep, flights, clock, report, maxEntryBytes, codedFrom }),
     entries: (order, limit) => listEntries(store, order, limit, moment()),
     stats: store.stats,
     close: () => {

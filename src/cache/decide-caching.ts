@@ -44,7 +44,8 @@ const readWithoutCookie: CachingDecision = { kind: 'read', partition: 'public', 
 /** Anything that is not known to be safe counts as a write (RFC 9111 §4.4). */
 const isSafe = (method: string): boolean => method === 'OPTIONS' || method === 'TRACE'
 
-const forbidsStoring = (fields: RequestFields): boolean =>
+/** Does the request ask that nothing of it is kept? */
+export const forbidsStoring = (fields: RequestFields): boolean =>
   fields['cache-control'] !== undefined &&
   parseCacheControl(requestField(fields, 'cache-control')).has('no-store')
 

@@ -1,33 +1,28 @@
 import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
-import { type FieldLines, fieldValue, fieldValues, requestField } from '../http/fields.ts'
+import { type FieldLines, fieldValue, fieldValues } from '../http/fields.ts'
 import type { GatewayResponse, ResponseHead } from '../http/message.ts'
-import type { Admission } from './admission.ts'
 import type { ExchangeTimes, Moment } from './age.ts'
-import { targetKeyOf } from './cache-key.ts'
 import type { CacheRead, Forward } from './cache-read.ts'
 import { discard } from './discard.ts'
 import type { CacheEvent } from './events.ts'
 import type { Flight } from './flights.ts'
-import { freshnessLifetime } from './freshness.ts'
-import type { HeldTags } from './held-tags.ts'
+import type { Keep } from './keep.ts'
 import type { Landing } from './landing.ts'
 import type { MemoryStore } from './memory-store.ts'
 import type { CachePolicy } from './policy.ts'
 import { readContent } from './read-content.ts'
 import { responseControl } from './response-control.ts'
-import { confirms, freshenedHead, validationFields } from './revalidation.ts'
-import { type AskedWith, decideStorage, type NoStoreReason } from './storability.ts'
+import { confirms, describes, freshenedHead, validationFields } from './revalidation.ts'
+import type { NoStoreReason } from './storability.ts'
+import { storageOf } from './storage-of.ts'
 import { makeStored, type StoredResponse, withTags } from './stored-response.ts'
-import type { TagLog } from './tag-log.ts'
 
 export type FetchOptions = {
   readonly store: MemoryStore
-  readonly log: TagLog
-  readonly held: HeldTags
+  readonly keep: Keep
   readonly clock: Clock
   readonly maxEntryBytes: number
-  readonly admission: Admission
   /** See encodings.ts. */
   readonly codedFrom: (read: CacheRead) => number
   readonly report: (event: CacheEvent) => void
@@ -57,17 +52,6 @@ const harmlessWhenAnonymous: ReadonlySet<NoStoreReason> = new Set([...harmless, 
 const mayShareError = (head: ResponseHead, reason: NoStoreReason, policy: CachePolicy): boolean =>
   isServerError(head) && (policy.profile === 'safe' ? harmlessWhenAnonymous : harmless).has(reason)
 
-const tagsOf = (stored: StoredResponse): readonly string[] => [targetKeyOf(stored.key), ...stored.tags]
-
-/** Was anything that the response holds invalidated after that point, or may it have been? */
-export const overtaken = (log: TagLog, stored: StoredResponse, since: number): boolean =>
-  log.touchedSince(tagsOf(stored), since)
-
-const askedWith = (read: CacheRead): AskedWith => ({
-  partition: read.partition,
-  authorized: requestField(read.fields, 'authorization') !== undefined,
-})
-
 /** What is not kept and yet belongs to the reader who asked: Age as it came, and fields that no-cache or private name. */
 const fieldsNotKept = (response: ResponseHead): FieldLines => {
   const names = new Set(['age', ...responseControl(response.fields).unkept])
@@ -80,7 +64,7 @@ const fieldsNotKept = (response: ResponseHead): FieldLines => {
 export const createFetch = (
   options: FetchOptions,
 ): ((errand: Errand, flight: Flight) => Promise<Landing>) => {
-  const { store, log, held, clock, report, maxEntryBytes, codedFrom, admission } = options
+  const { store, keep, clock, report, maxEntryBytes, codedFrom } = options
   const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
 
   const ask = async (
@@ -91,25 +75,6 @@ export const createFetch = (
     const requested = moment()
     const response = await errand.forward({ fields: { ...errand.extra, ...fields }, signal })
     return { response, times: { requested, received: moment() } }
-  }
-
-  const storageOf = (head: ResponseHead, read: CacheRead, at: Moment) => {
-    const control = responseControl(head.fields)
-    const freshness = freshnessLifetime(head, control, read.policy, at.now)
-    return decideStorage(head, askedWith(read), read.policy, control, freshness)
-  }
-
-  /** Why it is not kept although it may be: a write or a newer answer came first, or there is no room. */
-  const keep = (stored: StoredResponse, flight: Flight): NoStoreReason | undefined => {
-    if (overtaken(log, stored, flight.began)) return 'overtaken'
-    if (held.holds(tagsOf(stored), clock.monotonic())) return 'unsettled'
-    const newer = store
-      .peek(stored.key)
-      .some((other) => other.order > stored.order && other.varyKey === stored.varyKey)
-    if (newer) return 'overtaken'
-    const known = store.peek(stored.key).length > 0
-    if (!known && !admission.admits(stored.key)) return 'not-admitted'
-    return store.put(stored) ? undefined : 'too-large'
   }
 
   const finish = (
@@ -126,7 +91,7 @@ export const createFetch = (
       content: made.content,
     })
     const stored = withTags(made, tags)
-    const notKept = keep(stored, flight)
+    const notKept = keep(stored, flight.began)
     report(
       notKept === undefined
         ? { kind: 'stored', service: read.service, bytes: stored.bytes }
@@ -156,8 +121,7 @@ export const createFetch = (
 
   const landNew = async (errand: Errand, flight: Flight, answer: Answer): Promise<Landing> => {
     const { response, times } = answer
-    if (errand.read.method === 'HEAD') return own(errand, response, 'method')
-    const storage = storageOf(response, errand.read, times.received)
+    const storage = storageOf(response, errand.read, times.received.now)
     if (storage.kind === 'no-store' && !mayShareError(response, storage.reason, errand.read.policy)) {
       return own(errand, response, storage.reason)
     }
@@ -176,7 +140,7 @@ export const createFetch = (
     candidate: StoredResponse,
   ): Landing => {
     const head = freshenedHead(candidate, answer.response, answer.times.received.now)
-    const storage = storageOf(head, errand.read, answer.times.received)
+    const storage = storageOf(head, errand.read, answer.times.received.now)
     const made = makeStored({
       key: candidate.key,
       head,
@@ -197,7 +161,23 @@ export const createFetch = (
         storage.reason,
       )
     }
-    return finish(made, errand, flight, { upstreamStatus: 304, validated: true, ownFields: [] })
+    return finish(made, errand, flight, {
+      upstreamStatus: answer.response.status,
+      validated: true,
+      ownFields: [],
+    })
+  }
+
+  /** Brings no content to keep, but may speak of the one that is kept (RFC 9111 §4.3.5). */
+  const landHead = (errand: Errand, flight: Flight, answer: Answer): Landing => {
+    const { candidate, read } = errand
+    const { response } = answer
+    const speaks =
+      candidate !== undefined && response.status === 200 && read.policy.profile === 'rfc-shared-cache'
+    if (!speaks) return own(errand, response, 'method')
+    if (describes(response, candidate)) return landConfirmed(errand, flight, answer, candidate)
+    store.delete(candidate.key)
+    return own(errand, response, 'method')
   }
 
   return async (errand, flight) => {
@@ -206,6 +186,7 @@ export const createFetch = (
       candidate === undefined || errand.read.method === 'HEAD' ? {} : validationFields(candidate)
     const conditional = Object.keys(validators).length > 0
     const answer = await ask(errand, validators, flight.signal)
+    if (errand.read.method === 'HEAD') return landHead(errand, flight, answer)
     if (!conditional || candidate === undefined || answer.response.status !== 304) {
       return landNew(errand, flight, answer)
     }

@@ -35,6 +35,8 @@ export type Flights = {
   wait(flight: Flight, signal: AbortSignal): Promise<Landing>
   /** No later reader joins any flight of the key; those who wait still get its answer. */
   cut(key: string): number
+  /** For what is stored without a flight. */
+  nextOrder(): number
   abortAll(): void
 }
 
@@ -113,6 +115,10 @@ export const createFlights = (): Flights => {
       const count = joinable.get(key)?.length ?? 0
       joinable.delete(key)
       return count
+    },
+    nextOrder: () => {
+      order += 1
+      return order
     },
     abortAll: () => {
       for (const { controller } of running.values()) controller.abort(new GatewayError('shutting_down'))

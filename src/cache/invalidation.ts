@@ -37,6 +37,7 @@ export type Invalidation = {
   invalidate(tags: readonly string[]): number
   suspect(tags: readonly string[], forMs: number): number
   invalidateTargets(service: string, targets: readonly string[]): number
+  suspectTargets(service: string, targets: readonly string[], forMs: number): number
   purge(purge: Purge): number
 }
 
@@ -103,14 +104,20 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
     return entries
   }
 
+  const suspect = (tags: readonly string[], forMs: number): number => {
+    const now = clock.monotonic()
+    held.hold(tags, now, now + forMs)
+    return invalidate(tags)
+  }
+
+  const targetTags = (service: string, targets: readonly string[]): readonly string[] =>
+    targets.map((target) => targetKey(service, target))
+
   return {
     invalidate,
-    suspect: (tags, forMs) => {
-      const now = clock.monotonic()
-      held.hold(tags, now, now + forMs)
-      return invalidate(tags)
-    },
-    invalidateTargets: (service, targets) => invalidate(targets.map((target) => targetKey(service, target))),
+    suspect,
+    invalidateTargets: (service, targets) => invalidate(targetTags(service, targets)),
+    suspectTargets: (service, targets, forMs) => suspect(targetTags(service, targets), forMs),
     purge: ({ selector, mode, dryRun }) => {
       const keys = select(selector)
       if (dryRun) return keys.reduce((sum, key) => sum + store.peek(key).length, 0)

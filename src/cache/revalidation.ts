@@ -21,6 +21,19 @@ export const confirms = (answer: ResponseHead, stored: StoredResponse): boolean 
   return said === undefined || known === undefined || matchesWeakly(said, known)
 }
 
+/** Does the answer to a HEAD speak of the content that is stored? Only what it says can contradict (RFC 9111 §4.3.5). */
+export const describes = (answer: ResponseHead, stored: StoredResponse): boolean => {
+  const length = fieldValue(answer.fields, 'content-length')
+  const modified = fieldValue(answer.fields, 'last-modified')
+  const tag = fieldValue(answer.fields, 'etag')
+  return (
+    (length === undefined || length === String(stored.content.length)) &&
+    (modified === undefined || modified === fieldValue(stored.fields, 'last-modified')) &&
+    (tag === undefined || tag === stored.upstreamTag) &&
+    fieldValue(answer.fields, 'content-encoding') === fieldValue(stored.fields, 'content-encoding')
+  )
+}
+
 /** What a 304 cannot change: they describe the content that is kept (RFC 9111 §3.2). */
 const notUpdated: ReadonlySet<string> = new Set(['content-length', 'content-encoding', 'content-range'])
 

@@ -1,10 +1,11 @@
 import type { Readable } from 'node:stream'
 import type { Cache } from '../cache/cache.ts'
-import { withField } from '../http/fields.ts'
-import type { GatewayResponse } from '../http/message.ts'
-import { unsafeTargets } from '../tags/unsafe-targets.ts'
+import { fieldValue, withField } from '../http/fields.ts'
+import type { GatewayResponse, ResponseHead } from '../http/message.ts'
+import { namedTarget, type UnsafeRequest, unsafeTargets } from '../tags/unsafe-targets.ts'
 import { chained } from './chained-stream.ts'
 import type { Ready } from './exchange.ts'
+import type { Service } from './service.ts'
 
 /** The response with its content read, as far as `mostBytes`; a longer one streams on, with what was read in front. */
 export const completed = async (response: GatewayResponse, mostBytes: number): Promise<GatewayResponse> => {
@@ -31,13 +32,35 @@ export const completed = async (response: GatewayResponse, mostBytes: number): P
 const mayStillRun = (response: { readonly status: number } | undefined): boolean =>
   response === undefined || response.status === 502 || response.status === 504
 
+/** What RFC 9111 §4.4 needs to know of a write to an open service. */
+const unsafeRequest = ({ service, target, policy }: Ready): UnsafeRequest => ({
+  target,
+  url: `${service.upstream.placeholderOrigin}${service.basePath}${target}`,
+  roots: service.roots,
+  sparedByServerError: policy.profile === 'rfc-shared-cache',
+})
+
+/** A target as it is keyed, however the upstream spells it. */
+const spelled = (service: Service, target: string): string | undefined => {
+  const at = target.indexOf('?')
+  const found = service.find('GET', at === -1 ? target : target.slice(0, at))
+  if (found.kind !== 'found') return undefined
+  return at === -1 ? found.path : found.path + target.slice(at)
+}
+
+/** Does Content-Location say that the answer shows what the target of its own request shows (RFC 9110 §8.7)? */
+export const showsOwnTarget = (exchange: Ready, head: ResponseHead): boolean => {
+  const named = namedTarget(fieldValue(head.fields, 'content-location'), unsafeRequest(exchange))
+  return named !== undefined && spelled(exchange.service, named) === exchange.target
+}
+
 /** Drops what a write may have changed. To be called before its answer leaves the gateway; `undefined` = nobody knows the outcome. */
 export const invalidateWrite = (
   cache: Cache,
   exchange: Ready,
   response: GatewayResponse | undefined,
 ): void => {
-  const { service, method, matching, target } = exchange
+  const { service, method, matching } = exchange
   const written =
     response === undefined
       ? undefined
@@ -48,10 +71,10 @@ export const invalidateWrite = (
   if (mayStillRun(written)) cache.suspect(tags, service.upstreamTotalMs)
   else cache.invalidate(tags)
   service.local?.written(found?.row.collection ?? '')
-  if (service.invalidatesTargets) {
-    const url = `${service.upstream.placeholderOrigin}${service.basePath}${target}`
-    const sparedByServerError = exchange.policy.profile === 'rfc-shared-cache'
-    const targets = unsafeTargets({ target, url, sparedByServerError }, written)
-    cache.invalidateTargets(service.name, targets)
-  }
+  if (!service.invalidatesTargets) return
+  const targets = unsafeTargets(unsafeRequest(exchange), written).flatMap(
+    (one) => spelled(service, one) ?? [],
+  )
+  if (mayStillRun(written)) cache.suspectTargets(service.name, targets, service.upstreamTotalMs)
+  else cache.invalidateTargets(service.name, targets)
 }

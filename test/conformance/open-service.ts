@@ -39,7 +39,7 @@ export const startOpenService = async (script?: Script): Promise<OpenService> =>
 }
 
 /** Status line and fields, without Date. */
-export const headOf = (reply: string): string => reply.slice(0, reply.indexOf('\r\n\r\n'))
+const headOf = (reply: string): string => reply.slice(0, reply.indexOf('\r\n\r\n'))
 
 /** A field of a reply that holds one response. */
 export const fieldOf = (reply: string, name: string): string | undefined =>

@@ -12,7 +12,7 @@ const brokenOff: ReadonlySet<WriteFate> = new Set(['lost', 'dropped'])
 const refusals: Readonly<Partial<Record<WriteFate, number>>> = { failed: 500, refused: 400 }
 
 /** So long the gateway of the test waits for a head; a late write takes up to twice as long. */
-export const patienceMs = 400
+export const patienceMs = 800
 
 export const postIds = [1, 2, 3, 4, 5] as const
 

@@ -49,19 +49,21 @@ const everything = always('everything')
 
 // A term's count and its lists by post follow the post's status; an author is public only with a public post;
 // menus and navigation show titles.
-const post = effect(
-  ['categories', 'tags', 'search', 'oembed', 'users', 'comments', 'menu-items', 'navigation'],
-  {
-    embedded: true,
-    dynamic: true,
-  },
-)
+const shown = ['search', 'oembed', 'users', 'comments', 'menu-items', 'navigation'] as const
 
-const page = effect(['search', 'oembed', 'users', 'comments', 'menu-items', 'navigation'], {
-  siblings: true,
-  embedded: true,
-  dynamic: true,
+/** What is attached to a post or page is public as long as that is: a new one has nothing attached. */
+const withAttachments = (
+  collections: readonly string[],
+  options: Parameters<typeof effect>[1],
+): CollectionTags['effects'] => ({
+  create: effect(collections, options),
+  update: effect(['media', ...collections], options),
+  delete: effect(['media', ...collections], options),
 })
+
+const post = withAttachments(['categories', 'tags', ...shown], { embedded: true, dynamic: true })
+
+const page = withAttachments(shown, { siblings: true, embedded: true, dynamic: true })
 
 // `class_list` of a post holds the slugs of its terms, and a deleted term leaves its posts to the default one.
 const term = (others: readonly string[]): CollectionTags['effects'] => ({
@@ -86,8 +88,8 @@ const rendered = ['posts', 'pages', 'blocks', 'templates', 'template-parts', 'na
  * renders other content), more rather than less. Every collection that is not listed counts as `everything`.
  */
 export const siteTags: Readonly<Record<string, CollectionTags>> = {
-  posts: { effects: always(post), filters: [same('author'), same('categories'), same('tags')] },
-  pages: { effects: always(page), filters: [] },
+  posts: { effects: post, filters: [same('author'), same('categories'), same('tags')] },
+  pages: { effects: page, filters: [] },
   media: {
     effects: {
       create: effect([], { dynamic: true }),

@@ -1,8 +1,10 @@
 import type { Cache } from '../../cache/cache.ts'
 import { cacheKey } from '../../cache/cache-key.ts'
+import type { CacheRead } from '../../cache/cache-read.ts'
 import { bypassStatus, writeStatus } from '../../cache/cache-status.ts'
-import { type CachingDecision, decideCaching } from '../../cache/decide-caching.ts'
+import { type CachingDecision, decideCaching, forbidsStoring } from '../../cache/decide-caching.ts'
 import type { CacheAnswer } from '../../cache/reader-answer.ts'
+import type { WrittenAnswer } from '../../cache/written-answer.ts'
 import { GatewayError } from '../../errors.ts'
 import { withUncodedTags } from '../../http/coded-tags.ts'
 import { type RequestFields, requestField } from '../../http/fields.ts'
@@ -10,7 +12,8 @@ import type { Answer, GatewayResponse, Outcome } from '../../http/message.ts'
 import { conditionalFields } from '../../http/preconditions.ts'
 import { reshaped, whenAnswered } from '../answering.ts'
 import type { Outgoing, Ready } from '../exchange.ts'
-import { completed, invalidateWrite } from '../invalidate-write.ts'
+import { completed, invalidateWrite, showsOwnTarget } from '../invalidate-write.ts'
+import { keepingContent } from '../keep-written.ts'
 import type { Next, Phase } from '../phase.ts'
 
 export type CacheRoom = {
@@ -57,32 +60,42 @@ const outgoing = (exchange: Ready): Outgoing => ({
 
 type Read = Extract<CachingDecision, { kind: 'read' }>
 
+const cacheRead = (
+  exchange: Ready,
+  kind: 'public' | 'credential',
+  partition: string,
+  settled: RequestFields,
+): CacheRead => {
+  const { service, target, matching, request, policy, recalled } = exchange
+  return {
+    service: service.name,
+    key:
+      recalled !== undefined && partition === 'public'
+        ? recalled.publicKey
+        : cacheKey({ service: service.name, target, dialect: '', partition }),
+    partition: kind,
+    method: exchange.method === 'HEAD' ? 'HEAD' : 'GET',
+    fields: request.fields,
+    settled,
+    policy,
+    tags: (response) =>
+      service.tagger.storedTags(
+        matching.kind === 'found' ? matching : undefined,
+        exchange.arguments,
+        response,
+      ),
+    get signal() {
+      return request.signal
+    },
+  }
+}
+
 const readThrough = (room: CacheRoom, exchange: Ready, decision: Read, next: Next<Outgoing>): Answer => {
-  const { service, target, record, matching, request, policy, recalled } = exchange
+  const { record } = exchange
   const partition = decision.partition === 'public' ? 'public' : room.partitionOf(decision.credential)
   const { withheld, settled } = decision.withhold.length === 0 ? withholdsNothing : withholdsCookie
   const answer = room.cache.answer(
-    {
-      service: service.name,
-      key:
-        recalled !== undefined && partition === 'public'
-          ? recalled.publicKey
-          : cacheKey({ service: service.name, target, dialect: '', partition }),
-      partition: decision.partition,
-      method: exchange.method === 'HEAD' ? 'HEAD' : 'GET',
-      fields: request.fields,
-      settled,
-      policy,
-      tags: (response) =>
-        service.tagger.storedTags(
-          matching.kind === 'found' ? matching : undefined,
-          exchange.arguments,
-          response,
-        ),
-      get signal() {
-        return request.signal
-      },
-    },
+    cacheRead(exchange, decision.partition, partition, settled),
     async (extra) =>
       responseOnly(
         await next({
@@ -126,6 +139,15 @@ const lasting = (exchange: Ready): Outgoing => ({
 const wasIncomplete = (error: unknown): boolean =>
   error instanceof GatewayError && (error.code === 'client_gone' || error.code === 'content_too_large')
 
+/** RFC 9110 §9.3.3 lets an answer to POST serve later reads; only the wide profile makes use of it. */
+const maybeKept = ({ cache }: CacheRoom, exchange: Ready): WrittenAnswer | undefined => {
+  const { method, policy, request, service } = exchange
+  if (method !== 'POST' || policy.profile !== 'rfc-shared-cache' || !service.invalidatesTargets)
+    return undefined
+  if (forbidsStoring(request.fields)) return undefined
+  return cache.written(cacheRead(exchange, 'public', 'public', withholdsNothing.settled))
+}
+
 const write = (room: CacheRoom, exchange: Ready, next: Next<Outgoing>): Answer => {
   const invalidate = (response: GatewayResponse | undefined): void =>
     invalidateWrite(room.cache, exchange, response)
@@ -138,6 +160,7 @@ const write = (room: CacheRoom, exchange: Ready, next: Next<Outgoing>): Answer =
       throw error
     }
   }
+  const written = maybeKept(room, exchange)
   const settled = async (): Promise<Outcome> => {
     const outcome = await unlessKnown(async () => {
       const first = await next(lasting(exchange))
@@ -151,9 +174,10 @@ const write = (room: CacheRoom, exchange: Ready, next: Next<Outgoing>): Answer =
       ...outcome,
       shape: async (head) => {
         const shaped = await unlessKnown(async () => outcome.shape(head))
+        const keeps = written !== undefined && showsOwnTarget(exchange, shaped) && written.accepts(shaped)
         // Before the client sees the first byte; the content behind is not read, so the row and the path decide.
         invalidate({ kind: 'response', status: head.status, fields: head.fields, content: undefined })
-        return shaped
+        return keeps ? keepingContent(written, shaped) : shaped
       },
       failed: (cause) => unlessKnown(async () => outcome.failed(cause)),
     }

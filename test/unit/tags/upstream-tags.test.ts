@@ -42,7 +42,11 @@ test('an open service is known by its own tags only', () => {
   ])
 })
 
-const unsafe = { target: '/things/1', url: 'http://upstream.test/things/1' }
+const unsafe = {
+  target: '/things/1',
+  url: 'http://upstream.test/things/1',
+  roots: ['http://upstream.test', 'http://10.0.0.9/base', 'https://public.test/mount'],
+}
 const answered = (status: number, ...fields: string[]) => ({ status, fields, content: undefined })
 
 test.each([
@@ -51,6 +55,17 @@ test.each([
   ['Location as an absolute URL', answered(201, 'Location', 'http://upstream.test/b'), ['/things/1', '/b']],
   ['not a Location on another origin', answered(201, 'Location', 'http://other.test/b'), ['/things/1']],
   ['not a Location on another port', answered(201, 'Location', 'http://upstream.test:81/b'), ['/things/1']],
+  ['Location under another target', answered(201, 'Location', 'http://10.0.0.9/base/b'), ['/things/1', '/b']],
+  [
+    'Location under the public URL',
+    answered(201, 'Location', 'https://public.test/mount/b#x'),
+    ['/things/1', '/b'],
+  ],
+  [
+    'not a Location beside the mount',
+    answered(201, 'Location', 'https://public.test/mountain/b'),
+    ['/things/1'],
+  ],
   ['Content-Location', answered(200, 'Content-Location', '../c'), ['/things/1', '/c']],
   ['not a Location that is no URL', answered(200, 'Location', 'http://[bad'), ['/things/1']],
   ['nothing after a refusal', answered(403, 'Location', '/x'), []],

@@ -44,7 +44,8 @@ test.each<[string, Write, Read, boolean]>([
   ['a post reaches counts of terms', updatePost, list('categories'), true],
   ['a post reaches the search', updatePost, { found: found('search', 'lookup'), body: [] }, true],
   ['a post reaches what embeds', updatePost, embedding, true],
-  ['a post leaves media alone', updatePost, list('media'), false],
+  ['a post reaches media, which are public as long as it is', updatePost, list('media'), true],
+  ['a new post leaves media alone', create('posts', post), list('media'), false],
   ['a post leaves pages alone', updatePost, list('pages'), false],
   [
     'a post reaches a page that renders a list of posts',

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { fieldOf, type OpenService, startOpenService } from './open-service.ts'
+
+let service: OpenService
+let target = 0
+beforeAll(async () => {
+  service = await startOpenService()
+})
+afterAll(() => service.close())
+
+type Fields = Readonly<Record<string, string>>
+
+/** POSTs to a fresh target, then reads it; what the read got. */
+const readAfterPost = async (
+  fields: (path: string) => Fields,
+  options: { readonly status?: number; readonly request?: readonly string[] } = {},
+): Promise<string> => {
+  target += 1
+  const path = `/posted/${target}`
+  service.origin.script = ({ method }, wire) => {
+    if (method === 'POST') {
+      wire.respond({ status: options.status ?? 200, fields: fields(path), content: 'posted' })
+    } else wire.respond({ content: 'read' })
+  }
+  const posted = await service.ask(
+    [`POST ${path} HTTP/1.1`, 'Content-Length: 1', ...(options.request ?? [])],
+    'x',
+  )
+  expect(posted).toMatch(/posted$/)
+  return service.ask([`GET ${path} HTTP/1.1`])
+}
+
+const fresh: Fields = { 'Cache-Control': 'max-age=60' }
+
+// RFC 9110 §9.3.3
+test.each<[string, (path: string) => Fields]>([
+  ['its path', (path) => ({ ...fresh, 'Content-Location': path })],
+  ['a relative reference', (path) => ({ ...fresh, 'Content-Location': path.replace('/posted/', '') })],
+  ['the address of the upstream', (path) => ({ ...fresh, 'Content-Location': service.origin.origin + path })],
+  ['the public address', (path) => ({ ...fresh, 'Content-Location': service.gateway.publicAddress + path })],
+])(
+  'the answer to a POST with a lifetime serves later reads when Content-Location is %s',
+  async (_, fields) => {
+    const reply = await readAfterPost(fields)
+    expect(reply).toMatch(/posted$/)
+    expect(fieldOf(reply, 'Cache-Status')).toMatch(/^trellis; hit/)
+  },
+)
+
+test.each<[string, (path: string) => Fields, Parameters<typeof readAfterPost>[1]]>([
+  ['no Content-Location', () => fresh, {}],
+  ['another Content-Location', (path) => ({ ...fresh, 'Content-Location': `${path}0` }), {}],
+  [
+    'a Content-Location elsewhere',
+    (path) => ({ ...fresh, 'Content-Location': `http://other.test${path}` }),
+    {},
+  ],
+  ['no lifetime', (path) => ({ 'Content-Location': path }), {}],
+  [
+    'a heuristic only',
+    (path) => ({ 'Content-Location': path, 'Last-Modified': 'Mon, 01 Jan 2024 00:00:00 GMT' }),
+    {},
+  ],
+  ['private', (path) => ({ 'Content-Location': path, 'Cache-Control': 'private, max-age=60' }), {}],
+  ['no-store', (path) => ({ 'Content-Location': path, 'Cache-Control': 'no-store, max-age=60' }), {}],
+  ['another status', (path) => ({ ...fresh, 'Content-Location': path }), { status: 201 }],
+  [
+    'a request with no-store',
+    (path) => ({ ...fresh, 'Content-Location': path }),
+    { request: ['Cache-Control: no-store'] },
+  ],
+  [
+    'a credential',
+    (path) => ({ ...fresh, 'Content-Location': path }),
+    { request: ['Authorization: Basic eA=='] },
+  ],
+])('it does not with %s', async (_, fields, options) => {
+  expect(await readAfterPost(fields, options)).toMatch(/read$/)
+})
+
+test('an answer that breaks off is not kept', async () => {
+  service.origin.script = ({ method }, wire) => {
+    if (method !== 'POST') {
+      wire.respond({ content: 'read' })
+      return
+    }
+    wire.write(
+      'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Location: /broken\r\nContent-Length: 9\r\n\r\nposted',
+    )
+    wire.end()
+  }
+  await service.ask(['POST /broken HTTP/1.1', 'Content-Length: 1'], 'x')
+  expect(await service.ask(['GET /broken HTTP/1.1'])).toMatch(/read$/)
+})
+
+// RFC 9111 §4.3.5
+test.each([
+  ['says nothing that contradicts', {}, 'hit'],
+  ['has the same length and tag', { ETag: '"a"' }, 'hit'],
+  ['has another tag', { ETag: '"b"' }, 'miss'],
+  ['has another date', { 'Last-Modified': 'Mon, 01 Jan 2024 00:00:00 GMT' }, 'miss'],
+])('a HEAD whose answer %s: the stored response is a %s', async (name, fields, expected) => {
+  const path = `/head/${encodeURIComponent(name)}`
+  service.origin.script = ({ method }, wire) => {
+    if (method === 'HEAD') {
+      const lines = Object.entries({ ...fields, 'Cache-Control': 'max-age=60', 'X-New': '1' })
+      wire.write(`HTTP/1.1 200 OK\r\n${lines.map((line) => `${line.join(': ')}\r\n`).join('')}\r\n`)
+      wire.end()
+    } else wire.respond({ fields: { 'Cache-Control': 'max-age=0', ETag: '"a"' }, content: 'whole' })
+  }
+  await service.ask([`GET ${path} HTTP/1.1`])
+  await service.ask([`HEAD ${path} HTTP/1.1`])
+  const reply = await service.ask([`GET ${path} HTTP/1.1`])
+  expect(reply).toMatch(/whole$/)
+  expect(fieldOf(reply, 'Cache-Status')?.startsWith('trellis; hit')).toBe(expected === 'hit')
+  expect(fieldOf(reply, 'X-New')).toBe(expected === 'hit' ? '1' : undefined)
+})

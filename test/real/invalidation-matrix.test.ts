@@ -1,0 +1,169 @@
+import { isDeepStrictEqual } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { describeWith } from '../support/requirements.ts'
+import { inWordPressNames } from './in-wordpress-names.ts'
+import { adminProbes, type MatrixWrite, publicProbes, writes } from './invalidation/matrix.ts'
+import { type Ids, idsOfSite } from './invalidation/site-ids.ts'
+import { basic, type SiteUnderTest } from './site-under-test.ts'
+import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
+
+/** The server of the test has four workers. */
+const atOnce = 8
+
+const image = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
+
+type Probe = { readonly path: string; readonly caller: 'nobody' | 'admin' }
+
+const probes: readonly Probe[] = [
+  ...publicProbes.map((path) => ({ path, caller: 'nobody' as const })),
+  ...adminProbes.map((path) => ({ path, caller: 'admin' as const })),
+]
+
+type Reply = { readonly status: number; readonly cacheStatus: string; readonly shown: unknown }
+
+/** Runs in parallel, in the order of the list. */
+const forAll = async <In, Out>(list: readonly In[], step: (one: In) => Promise<Out>): Promise<Out[]> => {
+  const results: Out[] = []
+  const queue = [...list.entries()]
+  const work = async (): Promise<void> => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      results[next[0]] = await step(next[1])
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, work))
+  return results
+}
+
+describeWith('php', 'the writes of the invalidation matrix, on a real WordPress', () => {
+  let wordpress: WordPress
+  let gateway: TestGateway
+  let site: SiteUnderTest
+  let ids: Ids
+
+  const filled = (text: string): string =>
+    text.replace(/\{(\w+)\}/g, (_, name: string) => String(ids.get(name)))
+  const filledBody = (body: Readonly<Record<string, unknown>>): string =>
+    filled(JSON.stringify(body)).replace(/"(\d+)"/g, '$1')
+
+  const fieldsOf = ({ caller }: Probe): Record<string, string> =>
+    caller === 'admin' ? { authorization: basic(wordpress.credentials.admin) } : {}
+
+  const read = async (root: string, probe: Probe): Promise<Reply> => {
+    const response = await fetch(`${root}/wp/v2/${filled(probe.path)}`, { headers: fieldsOf(probe) })
+    const body = inWordPressNames(await response.json(), site, wordpress.restRoot)
+    const counts = ['x-wp-total', 'x-wp-totalpages'].map((name) => response.headers.get(name))
+    return {
+      status: response.status,
+      cacheStatus: response.headers.get('cache-status') ?? '',
+      shown: { status: response.status, counts, body },
+    }
+  }
+
+  const write = async ({ method, path, body, keep }: MatrixWrite): Promise<number> => {
+    const upload = { 'content-type': 'image/png', 'content-disposition': 'attachment; filename="new.png"' }
+    const response = await fetch(`${site.restRoot}/wp/v2/${filled(path)}`, {
+      method,
+      headers: {
+        authorization: basic(wordpress.credentials.admin),
+        ...(body === 'image' ? upload : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: body === 'image' ? image : filledBody(body) }),
+    })
+    const answer = (await response.json()) as { id?: number | string }
+    if (keep !== undefined) ids.set(keep, answer.id ?? 'missing')
+    return response.status
+  }
+
+  beforeAll(async () => {
+    wordpress = await startWordPress()
+    gateway = await startTestGateway({
+      services: {
+        site: {
+          contract: 'site',
+          mount: '/index.php/wp-json',
+          names: 'same',
+          upstream: { targets: [wordpress.origin], basePath: '/index.php/wp-json' },
+          cache: {
+            rules: [
+              {
+                match: 'GET /wp/v2/**',
+                // WordPress says no-store to everybody who is logged in.
+                override: true,
+                ttl: '1h',
+                staleWhileRevalidate: '1h',
+                staleIfError: '1h',
+                scope: 'credential',
+              },
+            ],
+          },
+        },
+      },
+    })
+    site = {
+      title: 'gateway',
+      restRoot: `${gateway.publicAddress}/index.php/wp-json`,
+      names: 'wordpress',
+      namespace: 'wp/v2',
+      throughGateway: true,
+      admin: wordpress.credentials.admin,
+    }
+    ids = await idsOfSite(wordpress)
+  })
+  afterAll(async () => {
+    await gateway?.close()
+    await wordpress?.stop()
+  })
+
+  const readAll = (): Promise<Reply[]> => forAll(probes, (probe) => read(site.restRoot, probe))
+
+  /** What became of the stored answers; what was asked anew is the site's own answer, what was kept is compared with it. */
+  const compare = async (before: readonly Reply[], after: readonly Reply[]): Promise<Outcome> => {
+    const kept = [...probes.entries()].filter(([i]) => after[i]?.cacheStatus.startsWith('trellis; hit'))
+    const direct = await forAll(kept, ([, probe]) => read(wordpress.restRoot, probe))
+    const stale = kept.filter(([i], k) => !isDeepStrictEqual(direct[k]?.shown, after[i]?.shown))
+    const same = before.filter(({ shown }, i) => isDeepStrictEqual(shown, after[i]?.shown)).length
+    return {
+      kept: kept.length,
+      needless: same - (kept.length - stale.length),
+      stale: stale.map(([, { path, caller }]) => `${path} (${caller})`),
+    }
+  }
+
+  test('after each write every answer says what the site itself says', async () => {
+    const table: string[] = []
+    const stale: string[] = []
+    const unexpected: string[] = []
+    let kept = 0
+    let needless = 0
+    await readAll()
+    let before = await readAll()
+    const uncached = probes.filter((_, i) => !before[i]?.cacheStatus.startsWith('trellis; hit'))
+    expect(uncached).toEqual([])
+    for (const one of writes) {
+      const title = `${one.method} ${one.title}`
+      const status = await write(one)
+      if (status !== one.status) unexpected.push(`${title}: ${status}`)
+      const after = await readAll()
+      const outcome = await compare(before, after)
+      kept += outcome.kept
+      needless += outcome.needless
+      stale.push(...outcome.stale.map((probe) => `${title}: ${probe}`))
+      const share = Math.round((100 * outcome.kept) / probes.length)
+      table.push(
+        `${title.padEnd(34)} ${String(share).padStart(3)} % left, ${outcome.needless} dropped without need`,
+      )
+      before = after
+    }
+    const precision = kept / (kept + needless)
+    table.push(`of what did not change, ${Math.round(100 * precision)} % was left`)
+    process.stdout.write(`${table.join('\n')}\n`)
+    expect({ stale, unexpected }).toEqual({ stale: [], unexpected: [] })
+    expect(precision).toBeGreaterThan(0.45)
+  }, 600_000)
+})
+
+type Outcome = { readonly kept: number; readonly needless: number; readonly stale: readonly string[] }

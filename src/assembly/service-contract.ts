@@ -49,6 +49,20 @@ export const wordpressRows = (): readonly Row[] => mapRows(siteRows, createNameS
 const publicSiteRows = ({ names, upstream }: SiteConfig): readonly Row[] =>
   names === 'wordpress' || upstream.basePath.endsWith('/site-json') ? siteRows : wordpressRows()
 
+/** The batch takes as many items as the configuration says, and says so to whoever asks the discovery document. */
+const withBatchLimit = (rows: readonly Row[], maxItems: number): readonly Row[] =>
+  rows.map((row) =>
+    row.kind !== 'batch'
+      ? row
+      : {
+          ...row,
+          endpoints: row.endpoints.map((endpoint) => ({
+            ...endpoint,
+            arguments: { ...endpoint.arguments, requests: { ...endpoint.arguments['requests'], maxItems } },
+          })),
+        },
+  )
+
 const policies = ({ cache }: ServiceConfig): ServiceContract['policyFor'] => {
   const { profile, rules } = cache
   const none: CachePolicy = { profile, rule: undefined }
@@ -81,7 +95,7 @@ const rowsOf = (service: ServiceConfig): readonly Row[] => {
     case 'plants':
       return plantRows({ limitParameter: service.limitParameter })
     case 'site':
-      return publicSiteRows(service)
+      return withBatchLimit(publicSiteRows(service), service.batch.maxItems)
     case 'open':
       return openRows
   }

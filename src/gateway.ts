@@ -12,7 +12,7 @@ import { createPartitions } from './cache/cache-key.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config/config.ts'
 import { createEdge } from './edge/server.ts'
-import type { GatewayError } from './errors.ts'
+import { type ErrorCode, errorTable, type GatewayError } from './errors.ts'
 import type { Answer } from './http/message.ts'
 import { createLogger } from './logging/logger.ts'
 import { createMetrics } from './metrics/create-metrics.ts'
@@ -36,6 +36,10 @@ export type Gateway = {
   /** Drains, then closes everything that was opened. */
   close(): Promise<void>
 }
+
+/** Codes that are not in the error table come from validators, which find fault with clients only. */
+const isClientFault = (code: string): boolean =>
+  !(code in errorTable) || errorTable[code as ErrorCode].fault === 'client'
 
 /** Links must carry the port before anything listens; so a free one is looked up when the configuration leaves it open. */
 const freePort = (host: string): Promise<number> =>
@@ -84,7 +88,8 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   })
   const report = (event: PipelineEvent): void => {
     metrics.observe.pipeline(event)
-    if (event.kind !== 'request-refused') return
+    // What failed here or at an upstream is told by `failed`, with its cause.
+    if (event.kind !== 'request-refused' || !isClientFault(event.code)) return
     const { kind, ...facts } = event
     logger.info(facts, kind)
   }

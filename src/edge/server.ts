@@ -100,6 +100,8 @@ export const createEdge = async (options: EdgeOptions): Promise<FastifyInstance>
     }
     await server.register(httpProxy, {
       prefix: service.mount,
+      // What goes wrong on the way is told once, by the phases; reply-from would tell it again.
+      logLevel: 'silent',
       upstream: service.upstream.placeholderOrigin,
       undici: service.upstream.dispatcher,
       destroyAgent: false,

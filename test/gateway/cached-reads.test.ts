@@ -150,7 +150,7 @@ describe('after an answered write no reader sees the state before', () => {
     [500, 1],
     [504, 2],
   ])('an answer of %i to a write: %i more read until it is kept again', async (status, reads) => {
-    const target = `${root()}/site/v2/media?search=${status}`
+    const target = `${root()}/site/v2/blocks?search=${status}`
     let asked = 0
     origin.script = (request, wire) => {
       if (request.method !== 'GET') return wire.respond({ status, fields: json, content: '{}' })
@@ -158,7 +158,7 @@ describe('after an answered write no reader sees the state before', () => {
       wire.respond({ fields: json, content: '[]' })
     }
     await fetch(target)
-    await fetch(`${root()}/site/v2/media/5`, { method: 'DELETE' })
+    await fetch(`${root()}/site/v2/blocks/5`, { method: 'DELETE' })
     await fetch(target)
     await fetch(target)
     // While the write may still be carried out, nothing that it could change is kept.

@@ -20,10 +20,13 @@ const texts = (value: PhpValue): string[] | undefined => {
   return members.includes(unreadable) ? undefined : (members as string[])
 }
 
+/** One element of a list with commas or spaces: what `splitList` gives back as it is. */
+const inList = /^[^ \t\n\v\f\r,]+$/
+
 /** Commas where they say the same as brackets, brackets elsewhere: `_embed=1` is not the list of the relation "1". */
 const spellList = (name: string, list: readonly string[], misread: ReadonlySet<string>): string => {
   const csv = list.join(',')
-  const safe = !misread.has(csv) && list.every((item) => item !== '' && splitList(item)[0] === item)
+  const safe = !misread.has(csv) && list.every((item) => inList.test(item))
   if (safe) return `${name}=${encodeQueryText(csv)}`
   return list.map((item) => `${name}%5B%5D=${encodeQueryText(item)}`).join('&')
 }
@@ -37,6 +40,7 @@ const isPartOf = (part: string, whole: string): boolean => part.startsWith(`${wh
  * WordPress stops reading where a part follows its whole, so that such a list means only what stands before. It is left as it is.
  */
 const fieldSet = (fields: readonly string[]): readonly string[] => {
+  if (!fields.some((field) => field.includes('.'))) return sortedSet(fields) as string[]
   const cutShort = fields.some((part, at) => fields.slice(0, at).some((whole) => isPartOf(part, whole)))
   if (cutShort) return fields
   const kept = fields.filter((part) => !fields.some((whole) => isPartOf(part, whole)))

@@ -14,11 +14,15 @@ export const stopOnSignal = (gateway: RunningGateway, graceMs: number, stderr: T
     stderr.write(`trellis: ${line}\n`)
     process.exit(code)
   }
+  // Without a listener the signal would end the process at once, in the middle of requests.
+  process.on('SIGHUP', () =>
+    stderr.write('trellis: SIGHUP: a changed configuration takes a restart, nothing was done\n'),
+  )
   closeWithGrace(
     {
       delay: graceMs,
       logger: false,
-      // SIGHUP asks for a reload, not for an end; an empty event loop cannot happen while the gateway listens.
+      // SIGHUP is answered above; an empty event loop cannot happen while the gateway listens.
       skip: ['SIGHUP', 'SIGUSR2', 'beforeExit'],
       onSecondSignal: (signal) =>
         end(`second signal (${signal}), not waiting any longer`, exitCodes.forced.code),

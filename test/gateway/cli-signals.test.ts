@@ -52,6 +52,14 @@ describe('a running gateway', () => {
     expect(text()).toContain('closed')
   })
 
+  test('SIGHUP does not end it: a reload takes a restart, and that is said', async () => {
+    const { child, text } = await started(0)
+    child.kill('SIGHUP')
+    await expect.poll(text).toContain('trellis: SIGHUP: a changed configuration takes a restart')
+    child.kill('SIGTERM')
+    expect(await exitCode(child)).toBe(0)
+  })
+
   test('a second signal does not wait: 5', async () => {
     const { child, text } = await started(60_000)
     child.kill('SIGTERM')

@@ -1,0 +1,48 @@
+import { counter, gauge, type MetricRow } from './metric-row.ts'
+
+/** Metrics of the cache. */
+export const cacheMetrics = {
+  cacheForwards: counter(
+    'cache_forwards_total',
+    ['service', 'reason'],
+    'Requests that the cache sent on, by reason (RFC 9211 fwd).',
+  ),
+  cacheStored: counter('cache_stored_total', ['service'], 'Responses stored.'),
+  cacheStoredBytes: counter('cache_stored_bytes_total', ['service'], 'Bytes of responses stored.'),
+  cacheNotStored: counter(
+    'cache_not_stored_total',
+    ['service', 'reason'],
+    'Responses not stored, by reason.',
+  ),
+  cacheCollapsed: counter(
+    'cache_collapsed_total',
+    ['service'],
+    "Readers answered by another reader's upstream request.",
+  ),
+  cacheServedStale: counter(
+    'cache_served_stale_total',
+    ['service', 'reason'],
+    'Stale responses served, by reason.',
+  ),
+  cacheBackgroundFailures: counter(
+    'cache_background_failures_total',
+    ['service'],
+    'Background validations that failed.',
+  ),
+  cacheInvalidations: counter('cache_invalidations_total', ['by'], 'Invalidations, by writes and by purges.'),
+  cacheInvalidatedEntries: counter(
+    'cache_invalidated_entries_total',
+    ['by'],
+    'Stored responses that an invalidation touched.',
+  ),
+  cacheCutForwards: counter(
+    'cache_cut_forwards_total',
+    ['by'],
+    'Upstream requests in flight whose answer may no longer be stored because of an invalidation.',
+  ),
+  cacheEvictions: counter('cache_evictions_total', [], 'Stored responses dropped to make room.'),
+  cacheEvictedBytes: counter('cache_evicted_bytes_total', [], 'Bytes dropped to make room.'),
+  cacheEntries: gauge('cache_entries', [], 'Stored responses.'),
+  cacheBytes: gauge('cache_bytes', [], 'Bytes of stored responses with keys, fields and tags.'),
+  cacheMaxBytes: gauge('cache_max_bytes', [], 'Bytes that the cache may hold (cache.maxBytes).'),
+} as const satisfies Record<string, MetricRow>

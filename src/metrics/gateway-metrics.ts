@@ -1,0 +1,12 @@
+import { counter, gauge, type MetricRow } from './metric-row.ts'
+
+/** Metrics of the gateway as a whole: what runs, and how its metrics are. */
+export const gatewayMetrics = {
+  seriesOverflow: counter(
+    'metrics_overflow_total',
+    ['metric'],
+    'Times a series was asked for and not made because its metric had too many; what it would count is under the label `_overflow`.',
+  ),
+  buildInfo: gauge('build_info', ['version', 'node'], 'Always 1; the labels say what runs.'),
+  configInfo: gauge('config_info', ['hash'], 'Always 1; the label tells configurations apart.'),
+} as const satisfies Record<string, MetricRow>

@@ -1,0 +1,35 @@
+/** Buckets of the OpenTelemetry HTTP conventions for request durations, in seconds. */
+export const httpSeconds = [
+  0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
+] as const
+/** What the gateway adds by itself lies far below the first HTTP bucket. */
+export const ownSeconds = [
+  0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5,
+] as const
+/** For numbers of things, of which most batches have few. */
+export const counts = [1, 2, 3, 5, 8, 12, 16, 20, 25, 50, 100] as const
+
+/** One metric. */
+export type MetricRow = {
+  readonly name: string
+  readonly help: string
+  /** Values come from the configuration, from a route table or from a closed list: never from a client. */
+  readonly labels: readonly string[]
+} & (
+  | { readonly type: 'counter' | 'gauge' }
+  | { readonly type: 'histogram'; readonly buckets: readonly number[] }
+)
+
+/** A row of a counter; the prefix is added. */
+export const counter = <const Labels extends readonly string[]>(name: string, labels: Labels, help: string) =>
+  ({ type: 'counter', name: `trellis_${name}`, labels, help }) as const
+/** A row of a gauge; the prefix is added. */
+export const gauge = <const Labels extends readonly string[]>(name: string, labels: Labels, help: string) =>
+  ({ type: 'gauge', name: `trellis_${name}`, labels, help }) as const
+/** A row of a histogram; the prefix is added. */
+export const histogram = <const Labels extends readonly string[]>(
+  name: string,
+  labels: Labels,
+  buckets: readonly number[],
+  help: string,
+) => ({ type: 'histogram', name: `trellis_${name}`, labels, buckets, help }) as const

@@ -1,0 +1,64 @@
+import { counter, gauge, histogram, httpSeconds, type MetricRow } from './metric-row.ts'
+
+/** Metrics of the upstreams and their targets. */
+export const upstreamMetrics = {
+  upstreamAttempts: counter(
+    'upstream_attempts_total',
+    ['service', 'target', 'outcome', 'status_class'],
+    'Attempts at a target, by how they ended.',
+  ),
+  upstreamHeadSeconds: histogram(
+    'upstream_head_seconds',
+    ['service', 'target'],
+    httpSeconds,
+    'From an attempt begun to its response head, in seconds.',
+  ),
+  upstreamSeconds: histogram(
+    'upstream_attempt_duration_seconds',
+    ['service', 'target'],
+    httpSeconds,
+    'Whole attempt with the last byte of the answer, in seconds.',
+  ),
+  upstreamRetries: counter(
+    'upstream_retries_total',
+    ['service', 'target', 'reason'],
+    'Attempts tried again, by reason.',
+  ),
+  upstreamGaveUp: counter(
+    'upstream_gave_up_total',
+    ['service', 'target', 'reason'],
+    'Failed attempts that were not tried again, by reason; `budget` says that the retry budget is used up.',
+  ),
+  upstreamQueued: counter(
+    'upstream_queue_total',
+    ['service', 'outcome'],
+    'Requests that asked for a free place, by how the wait ended.',
+  ),
+  upstreamQueueSeconds: histogram(
+    'upstream_queue_seconds',
+    ['service'],
+    httpSeconds,
+    'Wait for a free place, in seconds.',
+  ),
+  upstreamTargetChanges: counter(
+    'upstream_target_changes_total',
+    ['service', 'target', 'change'],
+    'Targets ejected, returned, or seen otherwise by a health check.',
+  ),
+  upstreamTargetUp: gauge(
+    'upstream_target_up',
+    ['service', 'target'],
+    '1 while a target gets requests, 0 while it is left out.',
+  ),
+  upstreamTargetOutstanding: gauge(
+    'upstream_target_outstanding_requests',
+    ['service', 'target'],
+    'Requests in flight at a target.',
+  ),
+  upstreamInFlight: gauge(
+    'upstream_in_flight_requests',
+    ['service'],
+    'Requests in flight at all targets of a service.',
+  ),
+  upstreamWaiting: gauge('upstream_waiting_requests', ['service'], 'Requests that wait for a free place.'),
+} as const satisfies Record<string, MetricRow>

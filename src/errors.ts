@@ -125,6 +125,12 @@ export const errorTable = {
     retryable: true,
     message: 'The queue in front of the upstream is full.',
   },
+  upstream_suspended: {
+    status: 503,
+    fault: 'upstream',
+    retryable: true,
+    message: 'The upstream has failed too often and is left alone for a while.',
+  },
   shutting_down: {
     status: 503,
     fault: 'gateway',
@@ -158,15 +164,18 @@ export class GatewayError extends Error {
   readonly retryAfterSeconds: number | undefined
   /** Further response fields as flat lines, e.g. Allow or WWW-Authenticate. */
   readonly fields: readonly string[]
+  /** Nothing of the request has left the gateway. */
+  readonly unsent: boolean
 
   constructor(
     code: ErrorCode,
     options: {
-      detail?: string
+      detail?: string | undefined
       body?: unknown
       cause?: unknown
-      retryAfterSeconds?: number
+      retryAfterSeconds?: number | undefined
       fields?: readonly string[]
+      unsent?: boolean
     } = {},
   ) {
     super(errorTable[code].message, { cause: options.cause })
@@ -176,6 +185,7 @@ export class GatewayError extends Error {
     this.body = options.body
     this.retryAfterSeconds = options.retryAfterSeconds
     this.fields = options.fields ?? []
+    this.unsent = options.unsent ?? false
   }
 
   get facts(): ErrorFacts {

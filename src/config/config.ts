@@ -99,6 +99,14 @@ type UpstreamConfig<Targets = 'embedded' | readonly string[]> = {
   }
   readonly retry: { readonly attempts: number; readonly budget: number }
   readonly eject: { readonly after: number; readonly forMs: number; readonly maxShare: number }
+  /** `failureRatio: 0` = never. */
+  readonly breaker: {
+    readonly failureRatio: number
+    readonly minRequests: number
+    readonly windowMs: number
+    readonly forMs: number
+    readonly probes: number
+  }
   /** No active checks while `path` is ''. */
   readonly health: { readonly path: string; readonly intervalMs: number }
 }

@@ -32,7 +32,7 @@ const resolveCache = (
   rules: cache.rules === undefined ? defaultRules : cache.rules.map(resolveRule),
 })
 
-const resolveUpstream = ({ queue, timeouts, eject, health, ...rest }: UpstreamShape) => ({
+const resolveUpstream = ({ queue, timeouts, eject, breaker, health, ...rest }: UpstreamShape) => ({
   basePath: rest.basePath,
   maxConcurrent: rest.maxConcurrent,
   queue: { max: queue.max, timeoutMs: queue.timeout },
@@ -44,6 +44,13 @@ const resolveUpstream = ({ queue, timeouts, eject, health, ...rest }: UpstreamSh
   },
   retry: rest.retry,
   eject: { after: eject.after, forMs: eject.for, maxShare: eject.maxShare },
+  breaker: {
+    failureRatio: breaker.failureRatio,
+    minRequests: breaker.minRequests,
+    windowMs: breaker.window,
+    forMs: breaker.for,
+    probes: breaker.probes,
+  },
   health: { path: health.path, intervalMs: health.interval },
 })
 

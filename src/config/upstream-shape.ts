@@ -36,6 +36,19 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
         maxShare: share().prefault(0.5).describe('Largest share of targets left out at once'),
       })
       .prefault({}),
+    breaker: z
+      .strictObject({
+        failureRatio: share()
+          .prefault(0.5)
+          .describe('Share of failed requests at which the upstream is left alone; 0 = never'),
+        minRequests: whole(1, 1_000_000)
+          .prefault(20)
+          .describe('Requests in the window below which it stays closed'),
+        window: duration().prefault('10s').describe('How far back requests count'),
+        for: duration().prefault('5s').describe('How long the upstream is left alone'),
+        probes: whole(1, 1_000).prefault(3).describe('Requests that then find out whether it is back'),
+      })
+      .prefault({}),
     health: z
       .strictObject({
         path: z

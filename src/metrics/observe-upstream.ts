@@ -32,6 +32,12 @@ export const createUpstreamObserver =
         families.upstreamQueued.series({ service, outcome: event.outcome }).value += 1
         observeValue(families.upstreamQueueSeconds.series({ service }), event.waitedSeconds)
         return
+      case 'breaker-changed':
+        families.upstreamBreakerChanges.series({ service, to: event.to }).value += 1
+        return
+      case 'breaker-refused':
+        families.upstreamBreakerRefused.series({ service }).value += 1
+        return
       case 'target-changed':
         families.upstreamTargetChanges.series({
           service,

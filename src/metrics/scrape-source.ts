@@ -11,6 +11,7 @@ type UpstreamReading = {
   readonly service: string
   readonly inFlight: number
   readonly queued: number
+  readonly breaker: string
   readonly targets: readonly {
     readonly origin: string
     readonly state: string
@@ -27,9 +28,12 @@ export const readSource = (families: Families, source: ScrapeSource): void => {
   families.cacheMaxBytes.series({}).value = cache.maxBytes
   families.upstreamTargetUp.clear()
   families.upstreamTargetOutstanding.clear()
-  for (const { service, inFlight, queued, targets } of source.upstreams()) {
+  for (const { service, inFlight, queued, breaker, targets } of source.upstreams()) {
     families.upstreamInFlight.series({ service }).value = inFlight
     families.upstreamWaiting.series({ service }).value = queued
+    for (const state of ['closed', 'open', 'half-open']) {
+      families.upstreamBreakerState.series({ service, state }).value = state === breaker ? 1 : 0
+    }
     for (const { origin, state, outstanding } of targets) {
       families.upstreamTargetUp.series({ service, target: origin }).value = state === 'healthy' ? 1 : 0
       families.upstreamTargetOutstanding.series({ service, target: origin }).value = outstanding

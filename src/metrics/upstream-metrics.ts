@@ -55,6 +55,21 @@ export const upstreamMetrics = {
     ['service', 'target'],
     'Requests in flight at a target.',
   ),
+  upstreamBreakerState: gauge(
+    'upstream_breaker_state',
+    ['service', 'state'],
+    '1 for the state that the breaker is in (`closed`, `open`, `half-open`), 0 for the others.',
+  ),
+  upstreamBreakerChanges: counter(
+    'upstream_breaker_changes_total',
+    ['service', 'to'],
+    'Changes of the breaker, by the state that it came to.',
+  ),
+  upstreamBreakerRefused: counter(
+    'upstream_breaker_refused_total',
+    ['service'],
+    'Requests not sent because the breaker was open; stale answers may have stood in for them.',
+  ),
   upstreamInFlight: gauge(
     'upstream_in_flight_requests',
     ['service'],

@@ -1,7 +1,8 @@
 import { DecoratorHandler, Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
 import { interimOf, signalOf } from './client-signal.ts'
-import { Relay, type RelayOptions, type RelayRoom } from './relay.ts'
+import { Relay } from './relay.ts'
+import type { RelayOptions, RelayRoom } from './relay-room.ts'
 import { withoutHost } from './request-fields.ts'
 
 /**
@@ -22,13 +23,11 @@ export class UpstreamDispatcher extends Dispatcher {
     // Understands handlers of both undici interfaces, and stops calling one that has had its error.
     const current: Dispatcher.DispatchHandler = new DecoratorHandler(handler)
     const interim = options.interim ?? interimOf(options.headers)
-    const request = { ...options, headers: withoutHost(options.headers), interim }
-    const relay = new Relay(this.#room, request, current)
-    const signal = signalOf(options.headers)
-    const gone = (): void => relay.abort(new GatewayError('client_gone'))
-    relay.begin(this.#closing ? new GatewayError('shutting_down') : undefined)
-    if (signal?.aborted === true) gone()
-    else signal?.addEventListener('abort', gone, { once: true })
+    const client = options.client ?? signalOf(options.headers)
+    const request = { ...options, headers: withoutHost(options.headers), interim, client }
+    new Relay(this.#room, request, current).begin(
+      this.#closing ? new GatewayError('shutting_down') : undefined,
+    )
     return true
   }
 

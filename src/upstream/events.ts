@@ -53,6 +53,13 @@ export type UpstreamEvent =
       readonly waitedSeconds: number
     }
   | {
+      readonly kind: 'breaker-changed'
+      readonly service: string
+      readonly to: 'closed' | 'open' | 'half-open'
+    }
+  /** A request was refused because the upstream is left alone. */
+  | { readonly kind: 'breaker-refused'; readonly service: string }
+  | {
       readonly kind: 'target-changed'
       readonly service: string
       readonly target: string

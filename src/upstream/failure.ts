@@ -106,3 +106,13 @@ export const failureKind = (
       return 'aborted'
   }
 }
+
+/** The refusal of a request to an upstream that is left alone for a while. */
+export const leftAlone = (waitMs: number): GatewayError =>
+  new GatewayError('upstream_suspended', { retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) })
+
+/** The same error, saying that nothing of the request has left the gateway: then a write has changed nothing. */
+export const neverSent = (error: Error): Error =>
+  error instanceof GatewayError && !error.unsent
+    ? new GatewayError(error.code, { ...error, cause: error.cause, unsent: true })
+    : error

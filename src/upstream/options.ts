@@ -1,3 +1,5 @@
+import type { BreakerOptions } from './breaker-state.ts'
+
 /** Resolved settings of one service's upstream. Durations in milliseconds; 0 switches a timeout off. */
 export type UpstreamOptions = {
   /** Name of the service, for events. */
@@ -21,6 +23,8 @@ export type UpstreamOptions = {
   }
   /** `attempts` counts the first one too; `budget` is the share of requests that may be retried. */
   readonly retry: { readonly attempts: number; readonly budget: number }
+  /** When the upstream as a whole is left alone; see breaker-state.ts. */
+  readonly breaker: BreakerOptions
   /** A target leaves after that many failures in a row; `maxShare` of the targets may be out at once. */
   readonly eject: { readonly after: number; readonly forMs: number; readonly maxShare: number }
   /** Active checks when `path` is not empty. */

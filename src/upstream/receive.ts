@@ -36,7 +36,6 @@ const hasNoContent = (method: string, status: number): boolean =>
 /** Handler of one forwarded request: a small answer becomes a Buffer, a larger one a stream with backpressure. */
 export class Receiver implements Dispatcher.DispatchHandler {
   readonly #method: string
-  readonly #signal: AbortSignal
   readonly #resolve: (response: GatewayResponse) => void
   readonly #reject: (error: GatewayError) => void
   #controller: Controller | undefined
@@ -47,20 +46,17 @@ export class Receiver implements Dispatcher.DispatchHandler {
   #content: ResponseContent | undefined
 
   constructor(
-    request: { readonly method: string; readonly signal: AbortSignal },
+    method: string,
     resolve: (response: GatewayResponse) => void,
     reject: (error: GatewayError) => void,
   ) {
-    this.#method = request.method
-    this.#signal = request.signal
+    this.#method = method
     this.#resolve = resolve
     this.#reject = reject
   }
 
   onRequestStart(controller: Controller): void {
     this.#controller = controller
-    if (this.#signal.aborted) this.#abandon()
-    else this.#signal.addEventListener('abort', this.#abandon, { once: true })
   }
 
   onResponseStart(controller: Controller, status: number): void {
@@ -76,14 +72,12 @@ export class Receiver implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     this.#ended = true
-    this.#forget()
     if (this.#content === undefined) return
     this.#content.settled = true
     this.#content.push(null)
   }
 
   onResponseError(_: Controller, error: Error): void {
-    this.#forget()
     const named = toGatewayError(error)
     if (this.#content === undefined) {
       this.#head = undefined
@@ -92,14 +86,6 @@ export class Receiver implements Dispatcher.DispatchHandler {
     }
     this.#content.settled = true
     this.#content.destroy(named)
-  }
-
-  readonly #abandon = (): void => {
-    this.#controller?.abort(new GatewayError('client_gone', { cause: this.#signal.reason }))
-  }
-
-  #forget(): void {
-    this.#signal.removeEventListener('abort', this.#abandon)
   }
 
   #answer(): void {

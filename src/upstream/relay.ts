@@ -3,35 +3,19 @@ import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
 import type { FieldLines } from '../http/fields.ts'
 import { endToEndFields } from '../http/hop-by-hop.ts'
-import type { Interim } from '../http/message.ts'
+import { askForRetry } from './ask-for-retry.ts'
 import { Attempt, type AttemptListener } from './attempt.ts'
-import { type AccountRoom, AttemptAccount, isGatewayStatus } from './attempt-account.ts'
-import { type AttemptFailure, decideRetry, isIdempotent, type RetryDecision } from './decide-retry.ts'
-import type { AttemptOutcome, QueueOutcome } from './events.ts'
-import { failureKind, toGatewayError } from './failure.ts'
-import type { UpstreamOptions } from './options.ts'
+import { AttemptAccount, isGatewayStatus } from './attempt-account.ts'
+import type { Ticket } from './breaker.ts'
+import type { RequestResult } from './breaker-state.ts'
+import { type AttemptFailure, isIdempotent, type RetryDecision } from './decide-retry.ts'
+import type { AttemptOutcome } from './events.ts'
+import { failureKind, leftAlone, neverSent, toGatewayError } from './failure.ts'
+import { Place } from './place.ts'
+import type { RelayOptions, RelayRoom } from './relay-room.ts'
 import { failedByContent, isReplayable } from './request-content.ts'
 import { fieldObject, fieldTexts, retryAfterMs } from './response-fields.ts'
-import type { RetryBudget } from './retry-budget.ts'
-import type { Slots } from './slots.ts'
 import type { Target } from './targets.ts'
-
-/** What every relay of one upstream shares. */
-export type RelayRoom = AccountRoom & {
-  readonly options: UpstreamOptions
-  readonly random: () => number
-  readonly slots: Slots
-  readonly budget: RetryBudget
-  readonly relays: Set<Relay>
-  /** Called after a relay has left `relays`. */
-  readonly ended: () => void
-}
-
-/** A request for the dispatcher; requests of one `flow` wait in one line, and lines are served in turn. */
-export type RelayOptions = Dispatcher.DispatchOptions & {
-  readonly flow?: string
-  readonly interim?: Interim | undefined
-}
 
 /** One request on its way through this room: waits for a slot, is tried, perhaps tried again, and answers its handler once. */
 export class Relay implements Dispatcher.DispatchController, AttemptListener {
@@ -40,13 +24,14 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
   readonly #handler: Dispatcher.DispatchHandler
   readonly #tried = new Set<Target>()
   readonly #startedMs: number
+  readonly #place: Place
   #attempts = 0
   #attempt: Attempt | undefined
   #account: AttemptAccount | undefined
-  #leaveQueue: (() => void) | undefined
+  #ticket: Ticket | undefined
+  #everSent = false
   #waiting: NodeJS.Timeout | undefined
   #total: NodeJS.Timeout | undefined
-  #holdsSlot = false
   #answering = false
   #done = false
   aborted = false
@@ -60,6 +45,7 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
     this.#request = request
     this.#handler = handler
     this.#startedMs = room.clock.monotonic()
+    this.#place = new Place(room, request.flow ?? '')
   }
 
   /** Starts; the handler may abort from its first call on, also while the request still waits. */
@@ -68,6 +54,17 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
     this.#handler.onRequestStart?.(this, {})
     if (refusal !== undefined) this.#fail(refusal, 'aborted')
     if (this.#done) return
+    const { client } = this.#request
+    if (client?.aborted === true) {
+      this.#clientGone()
+      return
+    }
+    client?.addEventListener('abort', this.#clientGone)
+    const waitMs = this.#room.breaker.refusal(this.#startedMs)
+    if (waitMs !== undefined) {
+      this.#fail(leftAlone(waitMs), 'aborted')
+      return
+    }
     const { totalMs } = this.#room.options.timeouts
     if (totalMs > 0) this.#total = setTimeout(() => this.#expire(), totalMs)
     this.#room.budget.requested(this.#startedMs)
@@ -98,7 +95,9 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
   head(status: number, rawFields: readonly (Buffer | string)[], statusText: string | undefined): void {
     this.#account?.head(status)
     const fields = fieldTexts(rawFields)
-    if (isGatewayStatus(status) && this.#triesAgainInsteadOf(fields)) return
+    const isFailure = isGatewayStatus(status)
+    if (isFailure && this.#triesAgainInsteadOf(fields)) return
+    this.#settle(isFailure ? 'failed' : 'answered')
     this.#answering = true
     this.rawHeaders = endToEndFields(fields)
     this.#handler.onResponseStart?.(this, status, fieldObject(this.rawHeaders), statusText)
@@ -106,6 +105,7 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
 
   upgraded(status: number, fields: object, socket: Duplex): void {
     this.#account?.head(status)
+    this.#settle('answered')
     clearTimeout(this.#total)
     socket.once('close', () => this.#finish('answered'))
     this.#handler.onRequestUpgrade?.(this, status, { ...fields }, socket)
@@ -136,28 +136,37 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
     else this.#fail(named, kind)
   }
 
+  readonly #clientGone = (): void => {
+    this.abort(new GatewayError('client_gone', { cause: this.#request.client?.reason }))
+  }
+
   #enqueue(): void {
-    const { slots, clock } = this.#room
-    const since = clock.monotonic()
-    const granted = () => {
-      this.#leaveQueue = undefined
-      this.#holdsSlot = true
-      this.#reportWait('sent', since)
-      this.#tryOnce()
+    this.#place.ask(
+      () => this.#tryOnce(),
+      () => this.#fail(new GatewayError('upstream_busy', { retryAfterSeconds: 1 }), 'aborted'),
+    )
+  }
+
+  /** A retry is not asked again: the budget bounds it, and its first attempt was let through. */
+  #isAdmitted(): boolean {
+    if (this.#ticket !== undefined) return true
+    const entry = this.#room.breaker.enter(this.#room.clock.monotonic())
+    if (typeof entry === 'number') {
+      this.#fail(leftAlone(entry), 'aborted')
+      return false
     }
-    const leave = slots.acquire(this.#request.flow ?? '', granted, (why) => {
-      this.#leaveQueue = undefined
-      this.#reportWait(why, since)
-      this.#fail(new GatewayError('upstream_busy', { retryAfterSeconds: 1 }), 'aborted')
-    })
-    if (this.#holdsSlot || this.#done) return
-    this.#leaveQueue = () => {
-      leave()
-      this.#reportWait('aborted', since)
-    }
+    this.#ticket = entry
+    return true
+  }
+
+  #settle(result: RequestResult): void {
+    if (this.#ticket === undefined) return
+    this.#room.breaker.settle(this.#ticket, result, this.#room.clock.monotonic())
+    this.#ticket = undefined
   }
 
   #tryOnce(): void {
+    if (!this.#isAdmitted()) return
     const { targets, clock, options } = this.#room
     const { body, method } = this.#request
     const mayTry = isIdempotent(method) && isReplayable(body, false) && options.retry.attempts > 1
@@ -186,35 +195,23 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
   }
 
   #decide(failure: AttemptFailure): RetryDecision {
-    const { options, clock, targets, budget, report } = this.#room
-    const now = clock.monotonic()
-    const sent = this.#attempt?.sent ?? false
-    const { totalMs } = options.timeouts
-    const decision = decideRetry({
+    return askForRetry(this.#room, {
       failure,
       method: this.#request.method,
-      sent,
-      replayable: isReplayable(this.#request.body, sent),
-      attemptsMade: this.#attempts,
-      attemptsAllowed: options.retry.attempts,
-      otherTarget: targets.hasOther(now, this.#tried),
-      remainingMs: totalMs > 0 ? this.#startedMs + totalMs - now : Number.POSITIVE_INFINITY,
-      random: this.#room.random(),
+      content: this.#request.body,
+      sent: this.#attempt?.sent ?? false,
+      attempts: this.#attempts,
+      startedMs: this.#startedMs,
+      tried: this.#tried,
+      account: this.#account,
     })
-    const target = this.#account?.choice.target.origin ?? ''
-    if (decision.kind === 'retry' && budget.take(now)) {
-      report({ kind: 'retried', service: options.service, target, reason: decision.reason })
-      return decision
-    }
-    const reason = decision.kind === 'retry' ? 'budget' : decision.reason
-    report({ kind: 'gave-up', service: options.service, target, reason })
-    return { kind: 'give-up', reason }
   }
 
   /** Waits without a slot, then queues like a new request: a retry has no right of way. */
   #again(waitMs: number): void {
+    this.#everSent ||= this.#attempt?.sent === true
     this.#attempt = undefined
-    this.#takeSlot()()
+    this.#place.take()()
     this.#waiting = setTimeout(() => this.#enqueue(), waitMs)
   }
 
@@ -224,11 +221,13 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
 
   #fail(error: Error, outcome: AttemptOutcome): void {
     if (this.#done) return
-    const release = this.#takeSlot()
+    const release = this.#place.take()
+    const told = this.#everSent || this.#attempt?.sent === true ? error : neverSent(error)
+    this.#settle(outcome === 'aborted' ? 'unknown' : 'failed')
     this.#finish(outcome)
     if (this.#attempt === undefined) release()
     else this.#attempt.stop(error, release)
-    this.#handler.onResponseError?.(this, error)
+    this.#handler.onResponseError?.(this, told)
   }
 
   #finish(outcome: AttemptOutcome): void {
@@ -236,23 +235,11 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
     this.#done = true
     clearTimeout(this.#total)
     clearTimeout(this.#waiting)
-    this.#leaveQueue?.()
+    this.#request.client?.removeEventListener('abort', this.#clientGone)
+    this.#place.leave()
     this.#account?.close(outcome)
-    this.#takeSlot()()
+    this.#place.take()()
     this.#room.relays.delete(this)
     this.#room.ended()
-  }
-
-  /** Whoever has the function has the slot. */
-  #takeSlot(): () => void {
-    if (!this.#holdsSlot) return () => {}
-    this.#holdsSlot = false
-    return () => this.#room.slots.release()
-  }
-
-  #reportWait(outcome: QueueOutcome, sinceMs: number): void {
-    const { options, clock, report } = this.#room
-    const waitedSeconds = (clock.monotonic() - sinceMs) / 1000
-    report({ kind: 'slot-wait-finished', service: options.service, outcome, waitedSeconds })
   }
 }

@@ -1,4 +1,6 @@
-const windowSeconds = 10
+import { createSlidingCount } from './sliding-count.ts'
+
+const windowMs = 10_000
 
 /** Retries as a share of the requests of the last ten seconds, so that a failing upstream is never asked much more than usual. */
 export type RetryBudget = {
@@ -14,38 +16,13 @@ export type RetryBudget = {
  */
 export const createRetryBudget = (share: number): RetryBudget => {
   const floor = share > 0 ? 3 : 0
-  const requests = new Array<number>(windowSeconds).fill(0)
-  const retries = new Array<number>(windowSeconds).fill(0)
-  let second = 0
-
-  const advance = (nowMs: number): number => {
-    const current = Math.floor(nowMs / 1000)
-    const steps = Math.min(current - second, windowSeconds)
-    for (let i = 1; i <= steps; i += 1) {
-      requests[(second + i) % windowSeconds] = 0
-      retries[(second + i) % windowSeconds] = 0
-    }
-    if (steps === windowSeconds) {
-      requests.fill(0)
-      retries.fill(0)
-    }
-    second = Math.max(second, current)
-    return second % windowSeconds
-  }
-
-  const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
-  const count = (counts: number[], at: number): void => {
-    counts[at] = (counts[at] ?? 0) + 1
-  }
-
+  const requests = createSlidingCount(windowMs)
+  const retries = createSlidingCount(windowMs)
   return {
-    requested(nowMs) {
-      count(requests, advance(nowMs))
-    },
+    requested: (nowMs) => requests.add(nowMs),
     take(nowMs) {
-      const at = advance(nowMs)
-      if (sum(retries) + 1 > Math.max(floor, share * sum(requests))) return false
-      count(retries, at)
+      if (retries.total(nowMs) + 1 > Math.max(floor, share * requests.total(nowMs))) return false
+      retries.add(nowMs)
       return true
     },
   }

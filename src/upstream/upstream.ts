@@ -2,12 +2,14 @@ import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import type { GatewayResponse, Interim } from '../http/message.ts'
+import { createBreaker } from './breaker.ts'
+import type { BreakerState } from './breaker-state.ts'
 import { UpstreamDispatcher } from './dispatcher.ts'
 import type { UpstreamEvent } from './events.ts'
 import type { UpstreamOptions } from './options.ts'
 import { startProbes } from './probe.ts'
 import { Receiver } from './receive.ts'
-import type { RelayOptions } from './relay.ts'
+import type { Abortable, RelayOptions } from './relay-room.ts'
 import { createRetryBudget } from './retry-budget.ts'
 import { createSlots } from './slots.ts'
 import { createTargets, type Target } from './targets.ts'
@@ -45,6 +47,7 @@ export type Upstream = {
     readonly targets: readonly TargetSnapshot[]
     readonly inFlight: number
     readonly queued: number
+    readonly breaker: BreakerState['state']
   }
   /** Takes no new requests and resolves when those under way have ended. */
   close(): Promise<void>
@@ -74,7 +77,9 @@ export const createUpstream = (
   })
   const targets = createTargets(options, deps.report)
   const budget = createRetryBudget(options.retry.budget)
-  const dispatcher = new UpstreamDispatcher({ ...deps, options, slots, targets, budget, relays: new Set() })
+  const breaker = createBreaker({ ...options.breaker, service: options.service }, deps.report)
+  const room = { ...deps, options, slots, targets, budget, breaker, relays: new Set<Abortable>() }
+  const dispatcher = new UpstreamDispatcher(room)
   const stopProbes = startProbes(options, targets)
 
   return {
@@ -90,13 +95,15 @@ export const createUpstream = (
           body: request.content ?? null,
           flow: request.flow ?? '',
           interim: request.interim,
+          client: request.signal,
         }
-        dispatcher.dispatch(dispatched, new Receiver(request, resolve, reject))
+        dispatcher.dispatch(dispatched, new Receiver(request.method, resolve, reject))
       }),
     snapshot: () => ({
       targets: targets.all.map(snapshotOf),
       inFlight: slots.inFlight,
       queued: slots.queued,
+      breaker: breaker.state,
     }),
     close() {
       stopProbes()

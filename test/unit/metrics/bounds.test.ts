@@ -114,6 +114,7 @@ describeWith('promtool', 'a scrape', () => {
           service: 'site',
           inFlight: 1,
           queued: 1,
+          breaker: 'closed',
           targets: [{ origin: 'http://a', state: 'healthy', outstanding: 1 }],
         },
       ],

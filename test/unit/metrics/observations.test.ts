@@ -133,11 +133,13 @@ test('upstream events, and targets as they are at the scrape', async () => {
   observe.upstream({ kind: 'gave-up', ...at, reason: 'budget' })
   observe.upstream({ kind: 'slot-wait-finished', service: 'site', outcome: 'full', waitedSeconds: 0 })
   observe.upstream({ kind: 'target-changed', ...at, change: 'ejected' })
+  observe.upstream({ kind: 'breaker-changed', service: 'site', to: 'open' })
+  observe.upstream({ kind: 'breaker-refused', service: 'site' })
   let targets = [{ origin: at.target, state: 'ejected', outstanding: 1 }]
   metrics.readAtScrape({
     inFlight: () => 0,
     cache: () => ({ entries: 0, bytes: 0, maxBytes: 0 }),
-    upstreams: () => [{ service: 'site', inFlight: 4, queued: 3, targets }],
+    upstreams: () => [{ service: 'site', inFlight: 4, queued: 3, breaker: 'open', targets }],
   })
   const lines = (await linesOf(metrics, 'trellis_upstream')).filter((line) => !line.includes('_bucket'))
   const labels = 'service="site",target="http://10.0.0.7"'
@@ -156,6 +158,11 @@ test('upstream events, and targets as they are at the scrape', async () => {
     `trellis_upstream_target_changes_total{${labels},change="ejected"} 1`,
     `trellis_upstream_target_up{${labels}} 0`,
     `trellis_upstream_target_outstanding_requests{${labels}} 1`,
+    'trellis_upstream_breaker_state{service="site",state="closed"} 0',
+    'trellis_upstream_breaker_state{service="site",state="open"} 1',
+    'trellis_upstream_breaker_state{service="site",state="half-open"} 0',
+    'trellis_upstream_breaker_changes_total{service="site",to="open"} 1',
+    'trellis_upstream_breaker_refused_total{service="site"} 1',
     'trellis_upstream_in_flight_requests{service="site"} 4',
     'trellis_upstream_waiting_requests{service="site"} 3',
   ])

@@ -23,6 +23,7 @@ export const upstreamOf = (
       timeouts: { connectMs: 3_000, headersMs: 3_000, idleMs: 3_000, totalMs: 9_000 },
       retry: { attempts: 2, budget: 0.2 },
       eject: { after: 3, forMs: 100, maxShare: 0.5 },
+      breaker: { failureRatio: 0, minRequests: 20, windowMs: 10_000, forMs: 200, probes: 2 },
       health: { path: '', intervalMs: 1_000 },
       ...options,
     },

@@ -1,0 +1,30 @@
+import type { Dispatcher } from 'undici'
+import type { Interim } from '../http/message.ts'
+import type { AccountRoom } from './attempt-account.ts'
+import type { Breaker } from './breaker.ts'
+import type { UpstreamOptions } from './options.ts'
+import type { RetryBudget } from './retry-budget.ts'
+import type { Slots } from './slots.ts'
+
+/** A request under way. */
+export type Abortable = { abort(reason: Error): void }
+
+/** What every relay of one upstream shares. */
+export type RelayRoom = AccountRoom & {
+  readonly options: UpstreamOptions
+  readonly random: () => number
+  readonly slots: Slots
+  readonly budget: RetryBudget
+  readonly breaker: Breaker
+  readonly relays: Set<Abortable>
+  /** Called after a relay has left `relays`. */
+  readonly ended: () => void
+}
+
+/** A request for the dispatcher; requests of one `flow` wait in one line, and lines are served in turn. */
+export type RelayOptions = Dispatcher.DispatchOptions & {
+  readonly flow?: string
+  readonly interim?: Interim | undefined
+  /** When it is aborted, so is the request. */
+  readonly client?: AbortSignal | undefined
+}

@@ -133,13 +133,14 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
         code: error.code,
       }),
     isDraining: () => draining,
-  })
-  edge.addHook('onRequest', (_request, reply, done) => {
-    inFlight += 1
-    reply.raw.once('close', () => {
-      inFlight -= 1
-    })
-    done()
+    inFlight: {
+      enter: () => {
+        inFlight += 1
+      },
+      leave: () => {
+        inFlight -= 1
+      },
+    },
   })
   metrics.readAtScrape({
     inFlight: () => inFlight,
@@ -148,10 +149,12 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   })
   const admin = createAdmin({
     logger,
-    contentType: metrics.contentType,
     token: config.admin.token.reveal(),
     operator: createOperator({ config, publicUrl, version: options.version, cache, built }),
-    scrape: () => metrics.scrape(),
+    scrape: async (accept) => ({
+      contentType: metrics.contentType(accept),
+      text: await metrics.scrape(accept),
+    }),
     readiness,
     report: ({ kind, ...facts }: AdminEvent) => logger.info(facts, kind),
   })

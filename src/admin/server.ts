@@ -16,11 +16,11 @@ export type Readiness = {
 
 export type AdminOptions = {
   readonly logger: Logger
-  readonly contentType: string
   /** '' when none is configured. */
   readonly token: string
   readonly operator: Operator
-  scrape(): Promise<string>
+  /** What Prometheus gets, in the format that its Accept field asks for. */
+  scrape(accept: string | undefined): Promise<{ readonly contentType: string; readonly text: string }>
   readiness(): Readiness
   report(event: AdminEvent): void
 }
@@ -79,9 +79,10 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     return sendProblem(reply, 500, 'internal', 'See the log.')
   })
   guard(server, options)
-  server.get('/metrics', async (_request, reply) =>
-    reply.type(options.contentType).send(await options.scrape()),
-  )
+  server.get('/metrics', async (request, reply) => {
+    const { contentType, text } = await options.scrape(request.headers.accept)
+    return reply.type(contentType).header('vary', 'Accept').send(text)
+  })
   server.get('/livez', async () => ({ status: 'alive' }))
   server.get('/readyz', async (_request, reply) => {
     const { ready, reasons } = options.readiness()

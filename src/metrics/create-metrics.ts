@@ -4,19 +4,22 @@ import type { CacheEvent } from '../cache/events.ts'
 import type { DiscoveryEvent } from '../discovery/events.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
+import { acceptedFormat } from './accepted-format.ts'
+import { addUpRoutes } from './add-up-routes.ts'
 import { createBatchObserver } from './observe-batches.ts'
 import { createCacheObserver } from './observe-cache.ts'
 import { createDiscoveryObserver } from './observe-discovery.ts'
 import { createPipelineObserver } from './observe-pipeline.ts'
 import { createUpstreamObserver } from './observe-upstream.ts'
+import { openMetricsOf } from './read-metric.ts'
 import { createRegistry } from './registry.ts'
 import { readSource, type ScrapeSource } from './scrape-source.ts'
 
 export type Metrics = {
-  /** Content-Type of what `scrape` gives. */
-  readonly contentType: string
-  /** Everything in the Prometheus text format. */
-  scrape(): Promise<string>
+  /** Everything in the format that an Accept field asks for: Prometheus text, unless OpenMetrics is named. */
+  scrape(accept?: string): Promise<string>
+  /** Content-Type of that. */
+  contentType(accept?: string): string
   /** One function for each room's events; none of them throws. */
   readonly observe: {
     pipeline(event: PipelineEvent): void
@@ -55,8 +58,9 @@ const addProcessMetrics = (registry: Registry): void => {
 
 /** Builds the metrics of one gateway, in a registry of its own. */
 export const createMetrics = (options: MetricsOptions): Metrics => {
-  const { registry, families } = createRegistry(caps)
+  const { families, registry } = createRegistry(caps)
   if (options.processMetrics) addProcessMetrics(registry)
+  const registries = { prometheus: registry, openmetrics: openMetricsOf(registry) }
   families.buildInfo.series({ version: options.version, node: process.version }).value = 1
   const setConfigHash = (hash: string): void => {
     families.configInfo.clear()
@@ -65,10 +69,11 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
   setConfigHash(options.configHash)
   let source: ScrapeSource | undefined
   return {
-    contentType: registry.contentType,
-    scrape() {
+    contentType: (accept) => registries[acceptedFormat(accept)].contentType,
+    scrape(accept) {
       if (source !== undefined) readSource(families, source)
-      return registry.metrics()
+      addUpRoutes(families)
+      return registries[acceptedFormat(accept)].metrics()
     },
     observe: {
       pipeline: createPipelineObserver(families),

@@ -1,6 +1,6 @@
 import type { CacheOutcome, ExchangeEvent } from '../pipeline/events.ts'
 import type { Families } from './registry.ts'
-import { type HistogramSeries, type NumberSeries, observeValue } from './series.ts'
+import { type HistogramSeries, type NumberSeries, observeTraced, observeValue } from './series.ts'
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', '_OTHER'] as const
 const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx', 'other'] as const
@@ -36,6 +36,7 @@ type ExchangeSeries = {
   readonly requests: NumberSeries
   readonly duration: HistogramSeries
   readonly own: HistogramSeries
+  readonly upstream: HistogramSeries
 }
 
 type Slots = (ExchangeSeries | undefined)[]
@@ -51,7 +52,8 @@ export const createExchangeObserver = (families: Families): ((event: ExchangeEve
     const labels = { service, route, method, status_class: statusClass(event.status), cache }
     return {
       requests: families.requests.series(labels),
-      duration: families.requestSeconds.series({ service, route, method }),
+      duration: families.routeSeconds.series({ service, route }),
+      upstream: families.upstreamWaitSeconds.series({ service }),
       own: families.ownSeconds.series({ service, cache }),
     }
   }
@@ -89,7 +91,9 @@ export const createExchangeObserver = (families: Families): ((event: ExchangeEve
     const series = slots[slot] ?? resolve(event, methodSlot, cacheSlot)
     slots[slot] = series
     series.requests.value += 1
-    observeValue(series.duration, event.durationSeconds)
+    if (event.trace === undefined) observeValue(series.duration, event.durationSeconds)
+    else observeTraced(series.duration, event.durationSeconds, event.trace)
     observeValue(series.own, Math.max(0, event.durationSeconds - event.upstreamSeconds))
+    if (event.upstreamSeconds > 0) observeValue(series.upstream, event.upstreamSeconds)
   }
 }

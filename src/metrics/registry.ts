@@ -1,6 +1,7 @@
-import { Gauge, Registry } from 'prom-client'
+import { Registry } from 'prom-client'
 import { createFamily, type Family } from './family.ts'
 import { type MetricKey, metricTable } from './metric-table.ts'
+import { histogramValues, ReadMetric, type Value } from './read-metric.ts'
 import { createHistogramSeries, type HistogramSeries, type NumberSeries } from './series.ts'
 
 type Table = typeof metricTable
@@ -10,54 +11,7 @@ type SeriesOf<Key extends MetricKey> = Table[Key]['type'] extends 'histogram' ? 
 /** The series of every metric of the table. */
 export type Families = { readonly [Key in MetricKey]: Family<LabelOf<Key>, SeriesOf<Key>> }
 
-type Value = {
-  readonly labels: Record<string, string | number>
-  readonly value: number
-  readonly metricName?: string
-}
 type Row = Table[MetricKey]
-
-/**
- * A metric that prom-client writes out and does not count itself. Its own counters hash the labels at each observation,
- * several times the cost of a cache hit's other accounting; here the series are resolved once and held.
- */
-class ReadMetric extends Gauge<string> {
-  readonly #row: Row
-  readonly #values: () => Value[]
-
-  constructor(row: Row, values: () => Value[]) {
-    super({ name: row.name, help: row.help, labelNames: [...row.labels], registers: [] })
-    this.#row = row
-    this.#values = values
-  }
-
-  override async get(): ReturnType<Gauge<string>['get']> {
-    const { name, help, type } = this.#row
-    // The declared enum of types has no counterpart at run time: prom-client itself uses these words.
-    const read = { name, help, type, aggregator: 'sum', values: this.#values() }
-    return read as unknown as Awaited<ReturnType<Gauge<string>['get']>>
-  }
-}
-
-const histogramValues = (
-  name: string,
-  labels: Readonly<Record<string, string>>,
-  series: HistogramSeries,
-): Value[] => {
-  const values: Value[] = []
-  let count = 0
-  series.bounds.forEach((bound, index) => {
-    count += series.counts[index] ?? 0
-    values.push({ metricName: `${name}_bucket`, labels: { le: bound, ...labels }, value: count })
-  })
-  count += series.counts[series.bounds.length] ?? 0
-  values.push(
-    { metricName: `${name}_bucket`, labels: { le: '+Inf', ...labels }, value: count },
-    { metricName: `${name}_sum`, labels, value: series.sum },
-    { metricName: `${name}_count`, labels, value: count },
-  )
-  return values
-}
 
 const numberFamily = (row: Row, maxSeries: number, onOverflow: () => void) => {
   const create = (): NumberSeries => ({ value: 0 })
@@ -66,11 +20,13 @@ const numberFamily = (row: Row, maxSeries: number, onOverflow: () => void) => {
   return { family, read }
 }
 
-const histogramFamily = (row: Row, buckets: readonly number[], maxSeries: number, onOverflow: () => void) => {
-  const create = () => createHistogramSeries(buckets)
+type HistogramRow = Extract<Row, { type: 'histogram' }>
+
+const histogramFamily = (row: HistogramRow, maxSeries: number, onOverflow: () => void) => {
+  const create = () => createHistogramSeries(row.counted)
   const family = createFamily<string, HistogramSeries>({ labels: row.labels, maxSeries, create, onOverflow })
   const read = (): Value[] =>
-    [...family.entries()].flatMap(([labels, series]) => histogramValues(row.name, labels, series))
+    [...family.entries()].flatMap(([labels, series]) => histogramValues(row, labels, series))
   return { family, read }
 }
 
@@ -90,7 +46,7 @@ export const createRegistry = (
   for (const [key, row] of Object.entries(metricTable)) {
     const { family, read } =
       row.type === 'histogram'
-        ? histogramFamily(row, row.buckets, caps.histograms, onOverflow(row.name))
+        ? histogramFamily(row, caps.histograms, onOverflow(row.name))
         : numberFamily(row, caps.numbers, onOverflow(row.name))
     families[key] = family
     // A counter that has one series only shows 0 from the start, so that its first step is seen as one.

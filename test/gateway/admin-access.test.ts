@@ -20,7 +20,6 @@ const startAdmin = async (token: string): Promise<Side> => {
   const purges: PurgeRequest[] = []
   const server = createAdmin({
     logger: pino({ level: 'silent' }),
-    contentType: 'text/plain',
     token,
     operator: {
       purge: (request) => {
@@ -33,7 +32,7 @@ const startAdmin = async (token: string): Promise<Side> => {
       config: () => ({ secret: 'shown to operators only' }),
       openApi: () => Buffer.from('{}'),
     },
-    scrape: async () => 'up 1',
+    scrape: async () => ({ contentType: 'text/plain', text: 'up 1' }),
     readiness: () => ({ ready: true, reasons: [] }),
     report: (event) => events.push(event),
   })

@@ -45,10 +45,86 @@ test('the duration is split into the whole and the own part', async () => {
   metrics.observe.pipeline(exchange({ cache: 'miss', durationSeconds: 0.5, upstreamSeconds: 0.75 }))
   const whole = await linesOf(metrics, 'trellis_request_duration_seconds_sum')
   const own = await linesOf(metrics, 'trellis_request_own_duration_seconds_sum')
-  expect(whole).toEqual([
-    'trellis_request_duration_seconds_sum{service="site",route="/site/v2/posts/{id}",method="GET"} 1',
-  ])
+  const upstream = await linesOf(metrics, 'trellis_request_upstream_duration_seconds_sum')
+  expect(whole).toEqual(['trellis_request_duration_seconds_sum{service="site"} 1'])
   expect(own).toEqual(['trellis_request_own_duration_seconds_sum{service="site",cache="miss"} 0.25'])
+  expect(upstream).toEqual(['trellis_request_upstream_duration_seconds_sum{service="site"} 1'])
+})
+
+test('a service is told by all buckets of the conventions, a route by some of them, and both of the same requests', async () => {
+  const metrics = build()
+  metrics.observe.pipeline(exchange({ durationSeconds: 0.06 }))
+  metrics.observe.pipeline(exchange({ durationSeconds: 0.3, route: '/site/v2/pages' }))
+  const count = async (name: string) =>
+    (await linesOf(metrics, `${name}_bucket`)).map((line) =>
+      line
+        .match(/le="([^"]+)".* (\d+)$/)
+        ?.slice(1)
+        .join(' '),
+    )
+  expect(await count('trellis_request_duration_seconds')).toEqual([
+    '0.005 0',
+    '0.01 0',
+    '0.025 0',
+    '0.05 0',
+    '0.075 1',
+    '0.1 1',
+    '0.25 1',
+    '0.5 2',
+    '0.75 2',
+    '1 2',
+    '2.5 2',
+    '5 2',
+    '7.5 2',
+    '10 2',
+    '+Inf 2',
+  ])
+  expect((await count('trellis_route_duration_seconds')).slice(0, 8)).toEqual([
+    '0.005 0',
+    '0.025 0',
+    '0.1 1',
+    '0.25 1',
+    '1 1',
+    '2.5 1',
+    '10 1',
+    '+Inf 1',
+  ])
+  // A second scrape adds nothing up twice.
+  expect(await linesOf(metrics, 'trellis_request_duration_seconds_count')).toEqual([
+    'trellis_request_duration_seconds_count{service="site"} 2',
+  ])
+})
+
+test('OpenMetrics is given to whoever prefers it, with the trace of the last request of a bucket; text has none', async () => {
+  const metrics = build()
+  const trace = { id: '0af7651916cd43dd8448eb211c80319c', epochMs: 1_700_000_000_500 }
+  metrics.observe.pipeline(exchange({ durationSeconds: 0.06, trace }))
+  metrics.observe.pipeline(exchange({ durationSeconds: 0.3 }))
+  const accept = 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1'
+  for (let round = 0; round < 2; round += 1) {
+    const text = await metrics.scrape(accept)
+    expect(metrics.contentType(accept)).toContain('application/openmetrics-text')
+    expect(text).toContain(
+      `_bucket{le="0.075",service="site"} 1 # {trace_id="${trace.id}"} 0.06 1700000000.5\n`,
+    )
+    expect(text).toContain('# TYPE trellis_requests counter\ntrellis_requests_total{')
+    expect(text.match(/trace_id/g)).toHaveLength(2)
+    expect(text.endsWith('# EOF\n')).toBe(true)
+    const plain = await metrics.scrape('text/plain')
+    expect(plain).not.toContain('trace_id')
+    expect(plain).toContain('# TYPE trellis_requests_total counter\ntrellis_requests_total{')
+  }
+})
+
+test.each([
+  [undefined, 'text/plain'],
+  ['*/*', 'text/plain'],
+  ['application/openmetrics-text', 'application/openmetrics-text'],
+  ['application/openmetrics-text;q=0', 'text/plain'],
+  ['application/openmetrics-text;q=x', 'text/plain'],
+  ['text/plain, application/openmetrics-text;q=0.5', 'text/plain'],
+])('who accepts %s gets %s', (accept, type) => {
+  expect(build().contentType(accept)).toContain(type)
 })
 
 test('batch items are counted apart from requests', async () => {

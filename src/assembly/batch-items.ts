@@ -2,7 +2,7 @@ import type { Admission, BatchItem, ItemAnswer } from '../batch/item.ts'
 import type { Row } from '../contracts/row.ts'
 import { type ErrorCode, type ErrorFacts, errorTable, GatewayError } from '../errors.ts'
 import type { Answer, GatewayResponse, Outcome } from '../http/message.ts'
-import type { Received } from '../pipeline/exchange.ts'
+import { arrived, type Received } from '../pipeline/exchange.ts'
 import { completed } from '../pipeline/invalidate-write.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
 import type { ForwardRequest, Upstream } from '../upstream/upstream.ts'
@@ -99,7 +99,7 @@ const itemExchange = (
   if (item.content === undefined) delete fields['content-type']
   else fields['content-type'] = 'application/json'
   const { service } = batch
-  return {
+  return arrived({
     id: `${batch.id}.${item.index}`,
     origin: 'batch',
     client: batch.client,
@@ -114,8 +114,7 @@ const itemExchange = (
     },
     path: item.path,
     query: item.query,
-    record: { route: 'unmatched', cache: 'none', upstreamMs: 0 },
-  }
+  })
 }
 
 const responseOnly = (outcome: Outcome): GatewayResponse => {

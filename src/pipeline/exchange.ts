@@ -32,6 +32,32 @@ export type Received = {
   readonly record: ExchangeRecord
 }
 
+/** An exchange as it begins. All that will ever be known of it has its place from the start: one shape for all of the way. */
+export const arrived = (known: Omit<Received, 'record'>): Received => {
+  const exchange: Received & Record<keyof Omit<Ready, keyof Received>, undefined> = {
+    id: known.id,
+    origin: known.origin,
+    client: known.client,
+    service: known.service,
+    request: known.request,
+    path: known.path,
+    query: known.query,
+    record: { route: 'unmatched', cache: 'none', upstreamMs: 0 },
+    method: undefined,
+    matching: undefined,
+    recalled: undefined,
+    target: undefined,
+    arguments: undefined,
+    content: undefined,
+    sensitive: undefined,
+    policy: undefined,
+  }
+  return exchange
+}
+
+/** Written by `asMatched` and `asReady` alone; all others see an exchange that does not change. */
+type Growing<Stage> = { -readonly [Name in keyof Stage]: Stage[Name] }
+
 /** The findings with which a request goes on; the others have been answered. */
 export type Matching = Exclude<RouteFinding, { kind: 'refused' | 'wrong-method' }>
 
@@ -41,6 +67,20 @@ export type Matched = Received & {
   readonly matching: Matching
   /** Known from an earlier request with the same target; then nothing needs to be validated again. */
   readonly recalled: RecalledTarget | undefined
+}
+
+/** Says what was found out, on the exchange itself: a stage is the same object, of which more is known. */
+export const asMatched = (
+  exchange: Received,
+  method: string,
+  matching: Matching,
+  recalled: RecalledTarget | undefined,
+): Matched => {
+  const known = exchange as Growing<Matched>
+  known.method = method
+  known.matching = matching
+  known.recalled = recalled
+  return known
 }
 
 /** A request in the one form that is keyed and sent. */
@@ -55,6 +95,21 @@ export type Ready = Matched & {
   readonly sensitive: SensitiveParameter | undefined
   /** What the rules say of this route. */
   readonly policy: CachePolicy
+}
+
+/** What follows from the target and the row. */
+type Canonical = Pick<Ready, 'target' | 'query' | 'arguments' | 'sensitive' | 'policy'>
+
+/** As `asMatched`: the same object again. */
+export const asReady = (exchange: Matched, canonical: Canonical, content: Ready['content']): Ready => {
+  const known = exchange as Growing<Ready>
+  known.target = canonical.target
+  known.query = canonical.query
+  known.arguments = canonical.arguments
+  known.sensitive = canonical.sensitive
+  known.policy = canonical.policy
+  known.content = content
+  return known
 }
 
 /** A request that is about to be forwarded. */

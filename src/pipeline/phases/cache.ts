@@ -1,6 +1,4 @@
 import type { Cache } from '../../cache/cache.ts'
-import { cacheKey } from '../../cache/cache-key.ts'
-import type { CacheRead } from '../../cache/cache-read.ts'
 import { bypassStatus, writeStatus } from '../../cache/cache-status.ts'
 import { type CachingDecision, decideCaching, forbidsStoring } from '../../cache/decide-caching.ts'
 import type { CacheAnswer } from '../../cache/reader-answer.ts'
@@ -12,6 +10,7 @@ import type { Answer, GatewayResponse, Outcome } from '../../http/message.ts'
 import { conditionalFields } from '../../http/preconditions.ts'
 import { reshaped, whenAnswered } from '../answering.ts'
 import type { Outgoing, Ready } from '../exchange.ts'
+import { ExchangeRead, type ReadPartition } from '../exchange-read.ts'
 import { completed, invalidateWrite, showsOwnTarget } from '../invalidate-write.ts'
 import { keepingContent } from '../keep-written.ts'
 import type { Next, Phase } from '../phase.ts'
@@ -60,58 +59,36 @@ const outgoing = (exchange: Ready): Outgoing => ({
 
 type Read = Extract<CachingDecision, { kind: 'read' }>
 
-const cacheRead = (
-  exchange: Ready,
-  kind: 'public' | 'credential',
-  partition: string,
-  settled: RequestFields,
-): CacheRead => {
-  const { service, target, matching, request, policy, recalled } = exchange
-  return {
-    service: service.name,
-    key:
-      recalled !== undefined && partition === 'public'
-        ? recalled.publicKey
-        : cacheKey({ service: service.name, target, dialect: '', partition }),
-    partition: kind,
-    method: exchange.method === 'HEAD' ? 'HEAD' : 'GET',
-    fields: request.fields,
-    settled,
-    policy,
-    tags: (response) =>
-      service.tagger.storedTags(
-        matching.kind === 'found' ? matching : undefined,
-        exchange.arguments,
-        response,
-      ),
-    get signal() {
-      return request.signal
-    },
-  }
+const publicPart: ReadPartition = { kind: 'public', name: 'public' }
+
+/** A read's own part of the cache, or the one that all share. */
+const partitionFor = (room: CacheRoom, decision: Read): ReadPartition =>
+  decision.partition === 'public'
+    ? publicPart
+    : { kind: 'credential', name: room.partitionOf(decision.credential) }
+
+const noted = (exchange: Ready, answer: CacheAnswer): CacheAnswer => {
+  exchange.record.cache = answer.outcome
+  return answer
 }
 
 const readThrough = (room: CacheRoom, exchange: Ready, decision: Read, next: Next<Outgoing>): Answer => {
-  const { record } = exchange
-  const partition = decision.partition === 'public' ? 'public' : room.partitionOf(decision.credential)
   const { withheld, settled } = decision.withhold.length === 0 ? withholdsNothing : withholdsCookie
-  const answer = room.cache.answer(
-    cacheRead(exchange, decision.partition, partition, settled),
-    async (extra) =>
-      responseOnly(
-        await next({
-          ...exchange,
-          extraFields: extra.fields,
-          withheld,
-          mayHandOver: false,
-          signal: extra.signal,
-        }),
-      ),
+  const read = new ExchangeRead(exchange, partitionFor(room, decision), settled)
+  const answer = room.cache.answer(read, async (extra) =>
+    responseOnly(
+      await next({
+        ...exchange,
+        extraFields: extra.fields,
+        withheld,
+        mayHandOver: false,
+        signal: extra.signal,
+      }),
+    ),
   )
-  const noted = (answered: CacheAnswer): CacheAnswer => {
-    record.cache = answered.outcome
-    return answered
-  }
-  return answer instanceof Promise ? answer.then(noted) : noted(answer)
+  return answer instanceof Promise
+    ? answer.then((answered) => noted(exchange, answered))
+    : noted(exchange, answer)
 }
 
 /** The upstream does not know the tags of the forms that are coded here: a write under such a condition would be refused. */
@@ -135,9 +112,10 @@ const lasting = (exchange: Ready): Outgoing => ({
   signal: new AbortController().signal,
 })
 
-/** The upstream never got the whole request, so it did not carry it out. */
+/** The upstream never got the whole request, or nothing of it, so it did not carry it out. */
 const wasIncomplete = (error: unknown): boolean =>
-  error instanceof GatewayError && (error.code === 'client_gone' || error.code === 'content_too_large')
+  error instanceof GatewayError &&
+  (error.unsent || error.code === 'client_gone' || error.code === 'content_too_large')
 
 /** RFC 9110 §9.3.3 lets an answer to POST serve later reads; only the wide profile makes use of it. */
 const maybeKept = ({ cache }: CacheRoom, exchange: Ready): WrittenAnswer | undefined => {
@@ -145,7 +123,7 @@ const maybeKept = ({ cache }: CacheRoom, exchange: Ready): WrittenAnswer | undef
   if (method !== 'POST' || policy.profile !== 'rfc-shared-cache' || !service.invalidatesTargets)
     return undefined
   if (forbidsStoring(request.fields)) return undefined
-  return cache.written(cacheRead(exchange, 'public', 'public', withholdsNothing.settled))
+  return cache.written(new ExchangeRead(exchange, publicPart, withholdsNothing.settled))
 }
 
 const write = (room: CacheRoom, exchange: Ready, next: Next<Outgoing>): Answer => {

@@ -1,7 +1,7 @@
 import type { Row } from '../../contracts/row.ts'
 import { GatewayError } from '../../errors.ts'
 import { requestMeaning } from '../../routing/request-meaning.ts'
-import type { Matched, Received } from '../exchange.ts'
+import { asMatched, type Matched, type Received } from '../exchange.ts'
 import type { Phase } from '../phase.ts'
 import type { Service } from '../service.ts'
 import type { RecalledTarget } from '../target-memo.ts'
@@ -47,7 +47,7 @@ export const match = (): Phase<Received, Matched> => ({
     if (recalled !== undefined) {
       const { matching } = recalled
       record.route = matching.row.template
-      return next({ ...exchange, method: exchange.request.method, matching, recalled })
+      return next(asMatched(exchange, exchange.request.method, matching, recalled))
     }
     // RFC 3986 §2: nothing but visible ASCII. node:http lets raw bytes through, which mean one thing here and another there.
     if (outsideAscii.test(exchange.request.target)) {
@@ -64,11 +64,11 @@ export const match = (): Phase<Received, Matched> => ({
       case 'unlisted':
         if (service.unlisted === 'refuse') throw new GatewayError('no_route')
         record.route = 'unlisted'
-        return next({ ...exchange, method, matching: finding, recalled })
+        return next(asMatched(exchange, method, finding, recalled))
       case 'options':
       case 'found':
         record.route = finding.row.template
-        return next({ ...exchange, method, matching: finding, recalled })
+        return next(asMatched(exchange, method, finding, recalled))
     }
   },
 })

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
-import type { GatewayResponse, ResponseHead } from '../../http/message.ts'
-import { reshaped, whenAnswered } from '../answering.ts'
+import type { GatewayResponse, Outcome, ResponseHead, ShapedHead } from '../../http/message.ts'
+import { reshaped } from '../answering.ts'
 import type { ExchangeEvent } from '../events.ts'
 import type { Received } from '../exchange.ts'
 import type { Phase } from '../phase.ts'
@@ -19,34 +19,51 @@ const knownMethods: ReadonlySet<string> = new Set([
 export const stamp = (options: {
   readonly clock: Clock
   readonly report: (event: ExchangeEvent) => void
-}): Phase<Received> => ({
-  name: 'stamp',
-  run: (exchange, next) => {
-    const began = options.clock.monotonic()
+}): Phase<Received> => {
+  const { clock, report } = options
 
-    const finish = (status: number): void => {
-      const { record, service, request, origin } = exchange
-      options.report({
-        kind: 'exchange-finished',
-        service: service.name,
-        route: record.route,
-        method: knownMethods.has(request.method) ? request.method : '_OTHER',
-        status,
-        cache: record.cache,
-        durationSeconds: (options.clock.monotonic() - began) / 1000,
-        upstreamSeconds: record.upstreamMs / 1000,
-        origin,
-      })
+  const finish = ({ record, service, request, origin }: Received, began: number, status: number): void =>
+    report({
+      kind: 'exchange-finished',
+      service: service.name,
+      route: record.route,
+      method: knownMethods.has(request.method) ? request.method : '_OTHER',
+      status,
+      cache: record.cache,
+      durationSeconds: (clock.monotonic() - began) / 1000,
+      upstreamSeconds: record.upstreamMs / 1000,
+      origin,
+    })
+  const stampedFields = ({ fields }: ResponseHead, id: string): string[] => [
+    ...fields,
+    'Via',
+    '1.1 trellis',
+    'X-Request-Id',
+    id,
+  ]
+  const stamped = (exchange: Received, began: number, response: GatewayResponse): GatewayResponse => {
+    finish(exchange, began, response.status)
+    const { status, content } = response
+    return { kind: 'response', status, fields: stampedFields(response, exchange.id), content }
+  }
+  const settled = (exchange: Received, began: number, outcome: Outcome): Outcome => {
+    if (outcome.kind === 'response') return stamped(exchange, began, outcome)
+    const shaped = (head: ShapedHead): ShapedHead => {
+      finish(exchange, began, head.status)
+      return { ...head, fields: stampedFields(head, exchange.id) }
     }
-    const stamped = <Head extends ResponseHead>(head: Head): Head => {
-      finish(head.status)
-      return { ...head, fields: [...head.fields, 'Via', '1.1 trellis', 'X-Request-Id', exchange.id] }
-    }
+    return reshaped(outcome, shaped, (response) => stamped(exchange, began, response))
+  }
 
-    return whenAnswered(next(exchange), (outcome) =>
-      outcome.kind === 'response'
-        ? stamped(outcome)
-        : reshaped(outcome, stamped, (response: GatewayResponse) => stamped(response)),
-    )
-  },
-})
+  return {
+    name: 'stamp',
+    run: (exchange, next) => {
+      const began = clock.monotonic()
+      const answer = next(exchange)
+      // Without a function for each exchange: most answers are there at once.
+      return answer instanceof Promise
+        ? answer.then((outcome) => settled(exchange, began, outcome))
+        : settled(exchange, began, answer)
+    },
+  }
+}

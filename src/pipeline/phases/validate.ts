@@ -7,7 +7,7 @@ import { requestField } from '../../http/fields.ts'
 import type { Answer } from '../../http/message.ts'
 import { refusalAnswer } from '../error-answer.ts'
 import type { PipelineEvent } from '../events.ts'
-import type { Matched, Ready } from '../exchange.ts'
+import { asReady, type Matched, type Ready } from '../exchange.ts'
 import type { Next, Phase } from '../phase.ts'
 import { readContent } from '../read-content.ts'
 
@@ -58,15 +58,14 @@ const withCanonical = (
     report({ kind: 'request-refused', id, service: service.name, route: record.route, code: validation.code })
     return refusalAnswer(service.contract, validation.status, validation.body)
   }
-  const ready: Ready = {
-    ...exchange,
+  const canonical = {
     query: validation.query,
     target: validation.query === '' ? found.path : `${found.path}?${validation.query}`,
     arguments: validation.arguments,
-    content,
     sensitive: sensitiveParameter(validation.query),
     policy: service.policyFor(method, found.path),
   }
+  const ready = asReady(exchange, canonical, content)
   // Only what a GET means by its target alone; the rest depends on content or is not worth a place.
   if (request.method === 'GET' && content === undefined) remember(ready, found)
   return next(ready)
@@ -97,14 +96,14 @@ const refuseTooMuch = ({ request, service }: Matched, plan: ContentPlan): void =
 const unchecked = (exchange: Matched, next: Next<Ready>): Answer => {
   const { matching, query, request } = exchange
   if (request.content !== undefined) refuseTooMuch(exchange, 'stream')
-  return next({
-    ...exchange,
+  const canonical = {
+    query,
     target: query === '' ? matching.path : `${matching.path}?${query}`,
     arguments: {},
-    content: request.content,
     sensitive: sensitiveParameter(query),
     policy: exchange.service.policyFor(exchange.method, matching.path),
-  })
+  }
+  return next(asReady(exchange, canonical, request.content))
 }
 
 /** Checks arguments and content against the row, and brings the request into the one form that is keyed and sent. */
@@ -113,7 +112,9 @@ export const validate = ({ report }: { readonly report: Report }): Phase<Matched
   run: (exchange, next) => {
     const { matching, request, service, recalled } = exchange
     const { content } = request
-    if (recalled !== undefined && content === undefined) return next({ ...exchange, ...recalled, content })
+    if (recalled !== undefined && content === undefined) {
+      return next(asReady(exchange, recalled, content))
+    }
     if (matching.kind !== 'found') return unchecked(exchange, next)
     if (content === undefined) return withCanonical(exchange, matching, undefined, report, next)
     const plan = contentPlan(exchange, matching)

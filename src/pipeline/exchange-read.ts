@@ -1,0 +1,47 @@
+import { cacheKey } from '../cache/cache-key.ts'
+import type { CacheRead } from '../cache/cache-read.ts'
+import type { CachePolicy } from '../cache/policy.ts'
+import type { RequestFields } from '../http/fields.ts'
+import type { GatewayResponse } from '../http/message.ts'
+import type { Ready } from './exchange.ts'
+
+/** In which part of the cache an exchange reads; `name` as in the key. */
+export type ReadPartition = { readonly kind: CacheRead['partition']; readonly name: string }
+
+const keyOf = ({ service, target, recalled }: Ready, partition: string): string =>
+  recalled !== undefined && partition === 'public'
+    ? recalled.publicKey
+    : cacheKey({ service: service.name, target, dialect: '', partition })
+
+/** An exchange as the cache sees it. A class, since every hit makes one: what only a miss asks for costs a hit nothing. */
+export class ExchangeRead implements CacheRead {
+  readonly #exchange: Ready
+  readonly service: string
+  readonly key: string
+  readonly partition: CacheRead['partition']
+  readonly method: 'GET' | 'HEAD'
+  readonly fields: RequestFields
+  readonly settled: RequestFields
+  readonly policy: CachePolicy
+
+  constructor(exchange: Ready, partition: ReadPartition, settled: RequestFields) {
+    this.#exchange = exchange
+    this.service = exchange.service.name
+    this.key = keyOf(exchange, partition.name)
+    this.partition = partition.kind
+    this.method = exchange.method === 'HEAD' ? 'HEAD' : 'GET'
+    this.fields = exchange.request.fields
+    this.settled = settled
+    this.policy = exchange.policy
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.request.signal
+  }
+
+  tags(response: GatewayResponse & { readonly content: Buffer }): readonly string[] {
+    const { service, matching } = this.#exchange
+    const found = matching.kind === 'found' ? matching : undefined
+    return service.tagger.storedTags(found, this.#exchange.arguments, response)
+  }
+}

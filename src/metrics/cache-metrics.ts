@@ -1,4 +1,4 @@
-import { counter, gauge, type MetricRow } from './metric-row.ts'
+import { ageSeconds, counter, gauge, histogram, type MetricRow } from './metric-row.ts'
 
 /** Metrics of the cache. */
 export const cacheMetrics = {
@@ -18,6 +18,12 @@ export const cacheMetrics = {
     'cache_collapsed_total',
     ['service'],
     "Readers answered by another reader's upstream request.",
+  ),
+  cacheServedAge: histogram(
+    'cache_served_age_seconds',
+    ['service'],
+    ageSeconds,
+    'Age of the stored responses that readers got, in seconds.',
   ),
   cacheServedStale: counter(
     'cache_served_stale_total',

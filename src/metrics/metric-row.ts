@@ -11,6 +11,8 @@ export const routeSeconds = [0.005, 0.025, 0.1, 0.25, 1, 2.5, 10] as const
 export const ownSeconds = [
   0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5,
 ] as const
+/** Ages of what is served: from what a burst of readers shares to what nobody has changed for a day. */
+export const ageSeconds = [1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400] as const
 /** For numbers of things, of which most batches have few. */
 export const counts = [1, 2, 3, 5, 8, 12, 16, 20, 25, 50, 100] as const
 

@@ -12,11 +12,41 @@ type UpstreamReading = {
   readonly inFlight: number
   readonly queued: number
   readonly breaker: string
+  readonly retriesLeft: number
   readonly targets: readonly {
     readonly origin: string
     readonly state: string
     readonly outstanding: number
+    readonly connections: number
+    readonly idleConnections: number
   }[]
+}
+
+const readTargets = (families: Families, service: string, targets: UpstreamReading['targets']): void => {
+  for (const { origin: target, state, outstanding, connections, idleConnections } of targets) {
+    families.upstreamTargetUp.series({ service, target }).value = state === 'healthy' ? 1 : 0
+    families.upstreamTargetOutstanding.series({ service, target }).value = outstanding
+    families.upstreamConnections.series({ service, target, state: 'idle' }).value = idleConnections
+    families.upstreamConnections.series({ service, target, state: 'busy' }).value = Math.max(
+      0,
+      connections - idleConnections,
+    )
+  }
+}
+
+const readUpstreams = (families: Families, upstreams: readonly UpstreamReading[]): void => {
+  families.upstreamTargetUp.clear()
+  families.upstreamTargetOutstanding.clear()
+  families.upstreamConnections.clear()
+  for (const { service, inFlight, queued, breaker, retriesLeft, targets } of upstreams) {
+    families.upstreamInFlight.series({ service }).value = inFlight
+    families.upstreamWaiting.series({ service }).value = queued
+    families.upstreamRetriesLeft.series({ service }).value = retriesLeft
+    for (const state of ['closed', 'open', 'half-open']) {
+      families.upstreamBreakerState.series({ service, state }).value = state === breaker ? 1 : 0
+    }
+    readTargets(families, service, targets)
+  }
 }
 
 /** Sets the gauges from their sources. Targets that are gone after a reload leave no series behind. */
@@ -26,17 +56,5 @@ export const readSource = (families: Families, source: ScrapeSource): void => {
   families.cacheEntries.series({}).value = cache.entries
   families.cacheBytes.series({}).value = cache.bytes
   families.cacheMaxBytes.series({}).value = cache.maxBytes
-  families.upstreamTargetUp.clear()
-  families.upstreamTargetOutstanding.clear()
-  for (const { service, inFlight, queued, breaker, targets } of source.upstreams()) {
-    families.upstreamInFlight.series({ service }).value = inFlight
-    families.upstreamWaiting.series({ service }).value = queued
-    for (const state of ['closed', 'open', 'half-open']) {
-      families.upstreamBreakerState.series({ service, state }).value = state === breaker ? 1 : 0
-    }
-    for (const { origin, state, outstanding } of targets) {
-      families.upstreamTargetUp.series({ service, target: origin }).value = state === 'healthy' ? 1 : 0
-      families.upstreamTargetOutstanding.series({ service, target: origin }).value = outstanding
-    }
-  }
+  readUpstreams(families, source.upstreams())
 }

@@ -45,6 +45,16 @@ export const upstreamMetrics = {
     ['service', 'target', 'change'],
     'Targets ejected, returned, or seen otherwise by a health check.',
   ),
+  upstreamRetriesLeft: gauge(
+    'upstream_retries_left',
+    ['service'],
+    'Retries that the budget of the last ten seconds still grants.',
+  ),
+  upstreamConnections: gauge(
+    'upstream_connections',
+    ['service', 'target', 'state'],
+    'Connections to a target, `busy` or `idle`.',
+  ),
   upstreamTargetUp: gauge(
     'upstream_target_up',
     ['service', 'target'],

@@ -8,6 +8,8 @@ export type RetryBudget = {
   requested(nowMs: number): void
   /** Takes one retry out of the budget, or says that none is left. */
   take(nowMs: number): boolean
+  /** Retries that `take` would grant now. */
+  left(nowMs: number): number
 }
 
 /**
@@ -18,10 +20,13 @@ export const createRetryBudget = (share: number): RetryBudget => {
   const floor = share > 0 ? 3 : 0
   const requests = createSlidingCount(windowMs)
   const retries = createSlidingCount(windowMs)
+  const left = (nowMs: number): number =>
+    Math.max(0, Math.floor(Math.max(floor, share * requests.total(nowMs)) - retries.total(nowMs)))
   return {
+    left,
     requested: (nowMs) => requests.add(nowMs),
     take(nowMs) {
-      if (retries.total(nowMs) + 1 > Math.max(floor, share * requests.total(nowMs))) return false
+      if (left(nowMs) < 1) return false
       retries.add(nowMs)
       return true
     },

@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
@@ -34,6 +35,9 @@ type TargetSnapshot = {
   readonly origin: string
   readonly state: 'healthy' | 'ejected' | 'trial' | 'probe-failed'
   readonly outstanding: number
+  /** Connections of its pool, those in use included. */
+  readonly connections: number
+  readonly idleConnections: number
 }
 
 /** The way to one service: several targets, one set of limits. */
@@ -48,6 +52,7 @@ export type Upstream = {
     readonly inFlight: number
     readonly queued: number
     readonly breaker: BreakerState['state']
+    readonly retriesLeft: number
   }
   /** Takes no new requests and resolves when those under way have ended. */
   close(): Promise<void>
@@ -59,6 +64,8 @@ const snapshotOf = (target: Target): TargetSnapshot => ({
   origin: target.origin,
   state: target.probeFailed ? 'probe-failed' : target.health.state,
   outstanding: target.outstanding,
+  connections: target.pool.stats.connected,
+  idleConnections: target.pool.stats.free,
 })
 
 /** Builds the way to a service; nothing is connected until the first request or probe. */
@@ -67,6 +74,8 @@ export const createUpstream = (
   deps: {
     readonly clock: Clock
     readonly random: () => number
+    /** Finds the address of a target's name, for each connection anew. */
+    readonly lookup: LookupFunction
     readonly report: (event: UpstreamEvent) => void
   },
 ): Upstream => {
@@ -75,7 +84,7 @@ export const createUpstream = (
     queueMax: options.queue.max,
     queueTimeoutMs: options.queue.timeoutMs,
   })
-  const targets = createTargets(options, deps.report)
+  const targets = createTargets(options, deps.lookup, deps.report)
   const budget = createRetryBudget(options.retry.budget)
   const breaker = createBreaker({ ...options.breaker, service: options.service }, deps.report)
   const room = { ...deps, options, slots, targets, budget, breaker, relays: new Set<Abortable>() }
@@ -104,6 +113,7 @@ export const createUpstream = (
       inFlight: slots.inFlight,
       queued: slots.queued,
       breaker: breaker.state,
+      retriesLeft: budget.left(deps.clock.monotonic()),
     }),
     close() {
       stopProbes()

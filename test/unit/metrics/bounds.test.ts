@@ -115,7 +115,10 @@ describeWith('promtool', 'a scrape', () => {
           inFlight: 1,
           queued: 1,
           breaker: 'closed',
-          targets: [{ origin: 'http://a', state: 'healthy', outstanding: 1 }],
+          retriesLeft: 3,
+          targets: [
+            { origin: 'http://a', state: 'healthy', outstanding: 1, connections: 3, idleConnections: 1 },
+          ],
         },
       ],
     })

@@ -211,11 +211,11 @@ test('upstream events, and targets as they are at the scrape', async () => {
   observe.upstream({ kind: 'target-changed', ...at, change: 'ejected' })
   observe.upstream({ kind: 'breaker-changed', service: 'site', to: 'open' })
   observe.upstream({ kind: 'breaker-refused', service: 'site' })
-  let targets = [{ origin: at.target, state: 'ejected', outstanding: 1 }]
+  let targets = [{ origin: at.target, state: 'ejected', outstanding: 1, connections: 3, idleConnections: 1 }]
   metrics.readAtScrape({
     inFlight: () => 0,
     cache: () => ({ entries: 0, bytes: 0, maxBytes: 0 }),
-    upstreams: () => [{ service: 'site', inFlight: 4, queued: 3, breaker: 'open', targets }],
+    upstreams: () => [{ service: 'site', inFlight: 4, queued: 3, breaker: 'open', retriesLeft: 2, targets }],
   })
   const lines = (await linesOf(metrics, 'trellis_upstream')).filter((line) => !line.includes('_bucket'))
   const labels = 'service="site",target="http://10.0.0.7"'
@@ -232,6 +232,9 @@ test('upstream events, and targets as they are at the scrape', async () => {
     'trellis_upstream_queue_seconds_sum{service="site"} 0',
     'trellis_upstream_queue_seconds_count{service="site"} 1',
     `trellis_upstream_target_changes_total{${labels},change="ejected"} 1`,
+    'trellis_upstream_retries_left{service="site"} 2',
+    `trellis_upstream_connections{${labels},state="idle"} 1`,
+    `trellis_upstream_connections{${labels},state="busy"} 2`,
     `trellis_upstream_target_up{${labels}} 0`,
     `trellis_upstream_target_outstanding_requests{${labels}} 1`,
     'trellis_upstream_breaker_state{service="site",state="closed"} 0',

@@ -20,6 +20,15 @@ test('with little traffic a few retries are allowed, and again after the window'
   expect(budget.take(10_000)).toBe(true)
 })
 
+test('what is left is what would be granted', () => {
+  const budget = createRetryBudget(0.2)
+  for (let i = 0; i < 100; i += 1) budget.requested(0)
+  expect(budget.left(0)).toBe(20)
+  budget.take(0)
+  expect(budget.left(9_999)).toBe(19)
+  expect(budget.left(10_000)).toBe(3)
+})
+
 test('a budget of nothing allows nothing', () => {
   const budget = createRetryBudget(0)
   budget.requested(0)

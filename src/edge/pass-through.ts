@@ -29,7 +29,7 @@ type FromOptions = NonNullable<Parameters<FastifyReply['from']>[1]>
 type Answer = {
   readonly statusCode: number
   readonly headers: Record<string, string | string[] | undefined>
-  readonly stream: NodeJS.ReadableStream & { destroy(error?: Error): void }
+  readonly stream: Readable
 }
 
 export type Carrier = {
@@ -57,7 +57,7 @@ const framing = (request: FastifyRequest): Record<string, string> => {
 
 const sendStreaming = (carrier: Carrier, reply: FastifyReply, head: ShapedHead, answer: Answer): void => {
   const { through } = head
-  const source = answer.stream as unknown as Readable
+  const source = answer.stream
   if (through === undefined) {
     carrier.send(reply, { kind: 'response', status: head.status, fields: head.fields, content: source })
     return
@@ -83,6 +83,8 @@ export const carry = (
     carrier.send(reply, await handOver.failed(refusal ?? cause))
   }
   const answer = async (given: Answer): Promise<void> => {
+    // Destroyed before it has a reader, it fails; an error that nobody takes would end the process.
+    given.stream.on('error', () => {})
     if (ended) {
       given.stream.destroy()
       return

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { GatewayResponse } from '../http/message.ts'
@@ -26,20 +27,44 @@ const reasonPhrases: Readonly<Record<number, string>> = {
   431: 'Request Header Fields Too Large',
 }
 
-/** Answers on a bare socket and closes it: after bytes that are no request nothing on this connection can be trusted. */
-export const answerSocket = (socket: Socket, response: GatewayResponse): void => {
-  if (!socket.writable) {
-    socket.destroy()
-    return
-  }
-  const { status, fields, content } = response
+const textOf = ({ status, fields, content }: GatewayResponse): Buffer => {
   const lines = [`HTTP/1.1 ${status} ${reasonPhrases[status] ?? 'Error'}`]
   for (let i = 0; i < fields.length; i += 2) {
     if (fields[i]?.toLowerCase() !== 'connection') lines.push(`${fields[i]}: ${fields[i + 1]}`)
   }
   lines.push('Connection: close', '', '')
   const head = Buffer.from(lines.join('\r\n'), 'latin1')
-  socket.end(Buffer.isBuffer(content) ? Buffer.concat([head, content]) : head)
+  return Buffer.isBuffer(content) ? Buffer.concat([head, content]) : head
+}
+
+/** The response whose turn it is on a connection. node:http keeps it there, under no public name. */
+const underWay = (socket: Socket): ServerResponse | undefined =>
+  (socket as Socket & { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
+
+const answerInTurn = (socket: Socket, response: GatewayResponse): void => {
+  const before = underWay(socket)
+  if (!socket.writable || before?.headersSent === true) socket.destroy()
+  else socket.end(textOf(response))
+}
+
+const whenItsTurnComes = (socket: Socket, answer: () => void): void => {
+  const before = underWay(socket)
+  // An incomplete request is the very one whose content cannot be read.
+  if (before?.req.complete === true) before.once('close', () => whenItsTurnComes(socket, answer))
+  else answer()
+}
+
+const answered = new WeakSet<Socket>()
+
+/**
+ * Answers on a bare socket and closes it: after bytes that are no request nothing on this connection can be trusted. What was
+ * asked before them is answered before them (RFC 9112 §9.3.2): the client would take the error for the answer to that.
+ */
+export const answerSocket = (socket: Socket, response: GatewayResponse): void => {
+  // Each piece that still comes raises the error again.
+  if (answered.has(socket)) return
+  answered.add(socket)
+  whenItsTurnComes(socket, () => answerInTurn(socket, response))
 }
 
 /** The error as ours, for the shape of the service that the path belongs to. */

@@ -1,0 +1,90 @@
+/** Why a request that the parser took is not taken by the gateway: its end, its recipient or its version is open to another reading. */
+export type MessageFault = 'version' | 'host' | 'transfer-coding' | 'field-count' | 'target'
+
+/** What the client is told. */
+export const faultTexts: Readonly<Record<MessageFault, string>> = {
+  version: 'Speak HTTP/1.1 or HTTP/1.0.',
+  host: 'One Host field with a valid host is required.',
+  'transfer-coding': 'The only transfer coding accepted is chunked, once, in HTTP/1.1.',
+  'field-count': 'There are too many fields.',
+  target: 'The target must be a path or an http URL.',
+}
+
+/** What the parser says of a request. */
+export type ParsedMessage = {
+  readonly rawHeaders: readonly string[]
+  readonly httpVersionMajor: number
+  readonly httpVersionMinor: number
+}
+
+/** What the field lines of a request show at one look. */
+export type MessageLook =
+  | { readonly kind: 'fault'; readonly fault: MessageFault }
+  | {
+      readonly kind: 'sound'
+      /** The client asks for another protocol on this connection (RFC 9110 §7.8). */
+      readonly asksUpgrade: boolean
+    }
+
+/** node:http drops fields silently from the thousandth on, also those that frame the content; nobody sends as many as this. */
+const mostFields = 256
+
+const authority = /^(?:[\w.~-]{1,255}|\[[\dA-Fa-f:.]{2,45}\])(?::\d{0,5})?$/
+
+const sound: MessageLook = { kind: 'sound', asksUpgrade: false }
+const upgrading: MessageLook = { kind: 'sound', asksUpgrade: true }
+const faulty = (fault: MessageFault): MessageLook => ({ kind: 'fault', fault })
+
+/** Where a field of this name stands in the flat list of names and values, or -1. */
+const indexOfField = (rawHeaders: readonly string[], wanted: string, from: number): number => {
+  for (let i = from; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string
+    if (name.length === wanted.length && (name === wanted || name.toLowerCase() === wanted)) return i
+  }
+  return -1
+}
+
+/** RFC 9112 §6.1: another coding than chunked is not undone here, and HTTP/1.0 knows none. */
+const hasGoodCoding = (rawHeaders: readonly string[], minorVersion: number): boolean => {
+  const at = indexOfField(rawHeaders, 'transfer-encoding', 0)
+  if (at === -1) return true
+  if (minorVersion === 0 || indexOfField(rawHeaders, 'transfer-encoding', at + 2) !== -1) return false
+  return rawHeaders[at + 1]?.toLowerCase() === 'chunked'
+}
+
+/** Looks at each request once; remembers the Host it saw last, since clients keep asking for the same one. */
+export const createMessageLook = (): ((message: ParsedMessage) => MessageLook) => {
+  let goodHost = ''
+  const isGoodHost = (value: string): boolean => {
+    if (value === goodHost) return true
+    if (!authority.test(value)) return false
+    goodHost = value
+    return true
+  }
+  /** RFC 9112 §3.2: exactly one in HTTP/1.1, at most one before. */
+  const hasGoodHost = (rawHeaders: readonly string[], minorVersion: number): boolean => {
+    const at = indexOfField(rawHeaders, 'host', 0)
+    if (at === -1) return minorVersion === 0
+    return isGoodHost(rawHeaders[at + 1] as string) && indexOfField(rawHeaders, 'host', at + 2) === -1
+  }
+  return ({ rawHeaders, httpVersionMajor, httpVersionMinor }) => {
+    // RFC 9112 §2.3: 1.0 and 1.1 are all that is spoken here. The parser also takes 0.9 and the text `HTTP/2.0`.
+    if (httpVersionMajor !== 1) return faulty('version')
+    if (rawHeaders.length > 2 * mostFields) return faulty('field-count')
+    if (!hasGoodHost(rawHeaders, httpVersionMinor)) return faulty('host')
+    if (!hasGoodCoding(rawHeaders, httpVersionMinor)) return faulty('transfer-coding')
+    return indexOfField(rawHeaders, 'upgrade', 0) === -1 ? sound : upgrading
+  }
+}
+
+/**
+ * The target in origin form (RFC 9112 §3.2.1), or undefined when it has none. Absolute form is accepted as §3.2.2 demands;
+ * its authority means no more than a Host does: nothing.
+ */
+export const originForm = (target: string): string | undefined => {
+  if (target.charCodeAt(0) === 47) return target
+  const found = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target)
+  if (found === null || !authority.test(found[1] as string)) return undefined
+  const rest = found[2] as string
+  return rest.startsWith('/') ? rest : `/${rest}`
+}

@@ -1,0 +1,245 @@
+import type { Clock } from '../clock.ts'
+import { createAcknowledgements } from './acknowledgements.ts'
+import { type Batch, createBacklog } from './backlog.ts'
+import { createContact } from './contact.ts'
+import type { CoherenceEvent, DistrustReason, LedgerStep } from './events.ts'
+import { createLease, type Moment } from './lease.ts'
+import type { Appended, Ledger, Noted, Position, Push, Synced } from './ledger.ts'
+import { decodeNote, encodeNote, type Note } from './note.ts'
+
+/** A note, and the number under which the ledger has it. */
+export type NotedNote = { readonly seq: number; readonly note: Note }
+
+export type CoherenceOptions = {
+  /** Name of this process among the members. */
+  readonly member: string
+  readonly ledger: Ledger
+  /** False where a process that cannot reach the ledger ends. */
+  readonly canBeCutOff: boolean
+  readonly leaseMs: number
+  readonly clock: Clock
+  /** Carries notes out in this process's memory; returns the number of stored responses concerned. */
+  readonly apply: (notes: readonly NotedNote[]) => number
+  /** Drops everything stored: what was noted up to that position is not known. */
+  readonly dropAll: (at: Position) => void
+  readonly report: (event: CoherenceEvent) => void
+}
+
+/** Keeps the memory tier of one process in step with those of others (docs/decisions/0007). */
+export type Coherence = {
+  /** May a read that has been received be answered from memory at this moment? */
+  mayTrust(at: Moment): boolean
+  /** What is fetched from now on is newer than everything noted up to here. */
+  readonly place: Position
+  /** To be awaited before a write is sent; gives the name to settle it by. */
+  begin(notes: readonly Note[]): Promise<string>
+  /**
+   * To be awaited before a write is answered: from then on nobody answers from memory with what the notes say is no longer
+   * true. They must have been carried out here before. Returns the number of stored responses dropped elsewhere.
+   */
+  spread(notes: readonly Note[], write?: string): Promise<number>
+  /** Another member is known to have ended. */
+  forget(member: string): void
+  /** Why this process does not trust its memory; undefined when it does. */
+  distrust(): DistrustReason | undefined
+  start(): Promise<void>
+  close(): Promise<void>
+}
+
+const syncsPerLease = 4
+
+export const createCoherence = (options: CoherenceOptions): Coherence => {
+  const { clock, leaseMs, ledger, member, report } = options
+  const acknowledgements = createAcknowledgements(leaseMs)
+  const backlog = createBacklog()
+  const contact = createContact(leaseMs, options.canBeCutOff)
+  const lease = createLease(leaseMs)
+  let place: Position = { epoch: '', applied: 0 }
+  let wasTrusting = false
+  let writes = 0
+  let closed = false
+  let syncing: Promise<void> | undefined
+  let delivering: Promise<boolean> | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
+
+  const applyAll = (notes: readonly Noted[]): number =>
+    options.apply(notes.map(({ seq, text }) => ({ seq, note: decodeNote(text) })))
+
+  const advance = (seq: number): void => {
+    if (seq > place.applied) place = { ...place, applied: seq }
+  }
+
+  const failed = (step: LedgerStep): void => {
+    contact.failed(clock.monotonic())
+    if (!closed) report({ kind: 'ledger-failed', step })
+  }
+
+  /** Nobody trusts its memory any more: a write need not wait for anybody. */
+  const releaseIsolated = (): void => {
+    if (contact.isIsolated(clock.monotonic())) backlog.release()
+  }
+
+  const tellTrust = (): void => {
+    const trusting = lease.isCurrent(moment())
+    if (trusting === wasTrusting) return
+    wasTrusting = trusting
+    report(trusting ? { kind: 'trust-regained' } : { kind: 'trust-lost', reason: lease.refusal })
+  }
+
+  const catchUp = (reply: Synced, received: number): void => {
+    const { epoch, floor, notes, seq } = reply
+    // Another ledger than before, or one that does not remember so far: whatever is stored may be wrong.
+    const isLost = epoch !== place.epoch || place.applied < floor
+    if (isLost) {
+      if (reply.lease === 'young-ledger') acknowledgements.quiet(received + leaseMs)
+      if (place.epoch !== '') report({ kind: 'memory-dropped' })
+      lease.end()
+      place = { epoch, applied: floor }
+      options.dropAll(place)
+    }
+    const entries = applyAll(notes)
+    advance(seq)
+    if (isLost || notes.length === 0) return
+    report({ kind: 'notes-applied', notes: notes.length })
+    ledger.acknowledge(place, entries, undefined)
+  }
+
+  const syncOnce = async (): Promise<void> => {
+    // What nobody has heard of yet goes first: a beat would make others trust their memory again.
+    if (!(await deliver())) return
+    const sent = moment()
+    try {
+      const reply = await ledger.sync(place)
+      const received = clock.monotonic()
+      contact.succeeded()
+      catchUp(reply, received)
+      acknowledgements.seen(reply, received)
+      if (reply.lease === 'granted') lease.granted(sent)
+      else lease.refused(reply.lease)
+    } catch {
+      lease.refused('unreachable')
+      failed('sync')
+    }
+  }
+  const sync = (): Promise<void> => {
+    syncing ??= syncOnce().finally(() => {
+      syncing = undefined
+      tellTrust()
+    })
+    return syncing
+  }
+
+  const appendedNow = (appended: Appended, batch: Batch, received: number): void => {
+    contact.succeeded()
+    const { epoch, seq } = appended
+    // Once more: the second tier may have given back what was true before.
+    if (batch.notes.length > 0) applyAll(batch.notes.map((text) => ({ seq, text })))
+    if (epoch === place.epoch && seq === place.applied + 1) advance(seq)
+    if (epoch !== place.epoch) acknowledgements.quiet(received + leaseMs)
+    void acknowledgements.wait(appended, received).then((heard) => {
+      for (const { done } of batch.waiting) done(heard)
+    })
+    if (epoch !== place.epoch || seq > place.applied) void sync()
+  }
+
+  const deliverOnce = async (): Promise<boolean> => {
+    while (!backlog.isEmpty()) {
+      const batch = backlog.take()
+      try {
+        const appended = await ledger.append(batch.notes, batch.settled)
+        appendedNow(appended, batch, clock.monotonic())
+      } catch {
+        backlog.putBack(batch)
+        failed('append')
+        releaseIsolated()
+        return false
+      }
+    }
+    return true
+  }
+  /** Appends what is waiting; false when that failed. */
+  const deliver = (): Promise<boolean> => {
+    delivering ??= deliverOnce().finally(() => {
+      delivering = undefined
+    })
+    return delivering
+  }
+
+  const take = (push: Push): void => {
+    const { epoch, seq } = push
+    if (push.kind === 'applied') {
+      acknowledgements.acknowledged(epoch, push.member, seq, push.entries)
+      return
+    }
+    if (epoch === place.epoch && seq <= place.applied) return
+    if (epoch !== place.epoch || seq !== place.applied + 1) {
+      void sync()
+      return
+    }
+    const entries = applyAll(push.notes.map((text) => ({ seq, text })))
+    advance(seq)
+    if (push.writer === member) return
+    report({ kind: 'notes-applied', notes: push.notes.length })
+    ledger.acknowledge(place, entries, push.writer)
+  }
+
+  const tick = (): void => {
+    contact.tick(clock.monotonic())
+    tellTrust()
+    releaseIsolated()
+    void sync()
+  }
+
+  return {
+    mayTrust: (at) => lease.isCurrent(at),
+    get place() {
+      return place
+    },
+    begin: async (notes) => {
+      writes += 1
+      const write = `${member}#${writes}`
+      if (contact.isFailing()) return write
+      try {
+        await ledger.begin(write, notes.map(encodeNote))
+      } catch {
+        // The write goes on: when this process ends before it is settled, a member that fell silent makes all drop everything.
+        failed('begin')
+      }
+      return write
+    },
+    spread: async (notes, write) => {
+      const began = clock.monotonic()
+      const { heard, nothing } = backlog.add(notes.map(encodeNote), write)
+      releaseIsolated()
+      void deliver()
+      // A write that changed nothing has nobody to wait for.
+      if (nothing) return 0
+      const end = await heard
+      const waitedSeconds = (clock.monotonic() - began) / 1000
+      const outcome = end === 'isolated' ? 'isolated' : end.all ? 'acknowledged' : 'lapsed'
+      report({ kind: 'write-spread', outcome, waitedSeconds })
+      return end === 'isolated' ? 0 : end.entries
+    },
+    forget: (other) => {
+      ledger.forget(other).catch(() => undefined)
+    },
+    distrust: () => (lease.isCurrent(moment()) ? undefined : lease.refusal),
+    start: async () => {
+      ledger.listen(take)
+      timer = setInterval(tick, leaseMs / syncsPerLease)
+      // Twice: the first reply proves what the second one is granted for.
+      await sync()
+      await sync()
+    },
+    close: async () => {
+      closed = true
+      clearInterval(timer)
+      const told = await deliver()
+      backlog.release()
+      acknowledgements.close()
+      await ledger.leave(told)
+    },
+  }
+}

@@ -1,0 +1,73 @@
+/** How far a member has come, as the ledger knows it. */
+export type Standing = {
+  readonly member: string
+  readonly applied: number
+  /** Grows with each lease that the member is given. */
+  readonly beat: number
+}
+
+/** Why a member got no lease. */
+export type LeaseRefusal =
+  /** The member has not shown that it hears the ledger, not just speaks to it. */
+  | 'unproven'
+  /** Another member is silent and may answer writes that nobody hears of. */
+  | 'member-silent'
+  /** The ledger has been made anew: members that are still looking for it may answer writes. */
+  | 'young-ledger'
+
+/** An encoded note, and the number under which it was last appended. */
+export type Noted = { readonly seq: number; readonly text: string }
+
+export type Synced = {
+  /** Changes whenever the ledger may have forgotten something. */
+  readonly epoch: string
+  readonly seq: number
+  /** Notes up to this number may have been forgotten. */
+  readonly floor: number
+  /** Oldest first: those after the position that was given, and all that are remembered when it is of another epoch. */
+  readonly notes: readonly Noted[]
+  /** The other members. */
+  readonly members: readonly Standing[]
+  readonly lease: 'granted' | LeaseRefusal
+}
+
+export type Appended = Pick<Synced, 'epoch' | 'seq' | 'members'>
+
+/** What a ledger says unasked: hints that make it quick; what is lost is found by the next `sync`. */
+export type Push =
+  | {
+      readonly kind: 'noted'
+      readonly epoch: string
+      readonly seq: number
+      readonly writer: string
+      readonly notes: readonly string[]
+    }
+  | {
+      readonly kind: 'applied'
+      readonly epoch: string
+      readonly seq: number
+      readonly member: string
+      readonly entries: number
+    }
+
+export type Position = { readonly epoch: string; readonly applied: number }
+
+/**
+ * The one place through which members agree (docs/decisions/0007). Each call rejects when no answer came in time; it may
+ * have been carried out all the same, at any later moment.
+ */
+export type Ledger = {
+  /** Tells what was noted since, and asks for a lease. */
+  sync(position: Position): Promise<Synced>
+  /** What a write may change, should this process not live to tell. */
+  begin(write: string, notes: readonly string[]): Promise<void>
+  append(notes: readonly string[], settled: readonly string[]): Promise<Appended>
+  /** Tells a writer, or all of them, how far this member has come. Best effort. */
+  acknowledge(applied: Position, entries: number, writer: string | undefined): void
+  /** A member is known to have ended. */
+  forget(member: string): Promise<void>
+  /** Called with what comes unasked; once, before anything else. */
+  listen(take: (push: Push) => void): void
+  /** Ends the connection. `cleanly`: everything that this member knows has been told, so that it can be forgotten at once. */
+  leave(cleanly: boolean): Promise<void>
+}

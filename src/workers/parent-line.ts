@@ -1,0 +1,17 @@
+import cluster from 'node:cluster'
+import type { ToWorker } from './messages.ts'
+import type { Line } from './worker-link.ts'
+
+/** Was this process started by a parent, to be one of its workers? */
+export const isWorker = (): boolean => cluster.isWorker
+
+/** The line of this process to its parent. */
+export const parentLine = (): Line => ({
+  send: (message) => {
+    // After the parent is gone this process ends by itself.
+    if (process.connected) process.send?.(message)
+  },
+  listen: (take) => {
+    process.on('message', (message) => take(message as ToWorker))
+  },
+})

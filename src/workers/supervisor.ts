@@ -1,0 +1,251 @@
+import cluster, { type Worker } from 'node:cluster'
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../clock.ts'
+import type { WorkerEvent } from './events.ts'
+import { createGatherings } from './gathering.ts'
+import { createMemoryLedger } from './memory-ledger.ts'
+import type {
+  Assignment,
+  LedgerAnswer,
+  LedgerCall,
+  Standing,
+  ToParent,
+  ToWorker,
+  WorkerEnd,
+} from './messages.ts'
+import { createRestartPause } from './restart-pause.ts'
+
+export type SupervisorOptions = {
+  readonly workers: number
+  /** The program that each worker runs, and its arguments. */
+  readonly program: { readonly file: string; readonly args: readonly string[] }
+  readonly leaseMs: number
+  /** Handed to each worker that starts. */
+  readonly settings: () => unknown
+  /** Until a worker that was asked to finish is killed. */
+  readonly graceMs: number
+  readonly clock: Clock
+  readonly report: (event: WorkerEvent) => void
+}
+
+/** Processes that share a port, watched and replaced by this one. */
+export type Supervisor = {
+  /** What the first worker that was ready said of itself. */
+  readonly addresses: unknown
+  standing(): Standing
+  /** Lets all workers finish, and waits for them. */
+  close(): Promise<void>
+}
+
+type Watched = {
+  readonly worker: Worker
+  readonly member: string
+  readyAt: number | undefined
+  silentTicks: number
+  killed: boolean
+}
+
+const tickMs = 1_000
+/** Blocked for so long, a worker is of no use to anybody. */
+const stuckAfterTicks = 10
+const gatherPatienceMs = 2_000
+/** As many as a member of the cache remembers. */
+const rememberedNotes = 16_384
+
+/** Starts the workers and resolves when all are ready; rejects when one cannot start. */
+export const startSupervisor = async (options: SupervisorOptions): Promise<Supervisor> => {
+  const { clock, report } = options
+  const watched = new Map<number, Watched>()
+  const byMember = new Map<string, Watched>()
+  const ended: Record<WorkerEnd, number> = { exit: 0, signal: 0, stuck: 0 }
+  const instance = randomBytes(6).toString('hex')
+  const pause = createRestartPause()
+  const gatherings = createGatherings<string>(gatherPatienceMs)
+  let started = 0
+  let complete = false
+  let closing = false
+  let addresses: unknown
+  let startup: { done(): void; failed(error: Error): void } | undefined
+
+  const tell = ({ worker }: Watched, message: ToWorker): void => {
+    // A worker that is going away hears nothing any more; its `exit` follows.
+    if (worker.isConnected()) worker.send(message, () => undefined)
+  }
+  const ledger = createMemoryLedger({
+    epoch: instance,
+    rememberedNotes,
+    push: (member, push) => {
+      const to = byMember.get(member)
+      if (to !== undefined) tell(to, { kind: 'pushed', push })
+    },
+  })
+  const standing = (): Standing => ({
+    wanted: options.workers,
+    ready: [...watched.values()].filter(({ readyAt }) => readyAt !== undefined).length,
+    complete,
+    ended: { ...ended },
+  })
+  const tellStanding = (): void => {
+    for (const one of watched.values()) tell(one, { kind: 'standing', standing: standing() })
+  }
+
+  const answerCall = (member: string, call: LedgerCall): LedgerAnswer => {
+    switch (call.name) {
+      case 'sync':
+        return ledger.sync(member, call.position)
+      case 'append':
+        return ledger.append(member, call.notes, call.settled)
+      case 'begin':
+        ledger.begin(member, call.write, call.notes)
+        return null
+    }
+  }
+  const becameReady = (one: Watched, told: unknown): void => {
+    one.readyAt = clock.monotonic()
+    addresses ??= told
+    complete ||= standing().ready >= options.workers
+    report({ kind: 'worker-ready', member: one.member, pid: one.worker.process.pid ?? 0 })
+    tellStanding()
+    if (complete) startup?.done()
+  }
+  const ask = (from: Watched, id: number, question: { topic: string; content: unknown }): void => {
+    const asked = [...watched.values()].filter(({ readyAt }) => readyAt !== undefined)
+    const gathering = gatherings.begin(
+      asked.map(({ member }) => member),
+      (answers) => tell(from, { kind: 'answered', id, answers }),
+    )
+    for (const one of asked) tell(one, { kind: 'asked', id: gathering, question })
+  }
+  const assignmentOf = ({ member }: Watched): Assignment => ({
+    member,
+    leaseMs: options.leaseMs,
+    settings: options.settings(),
+  })
+  const take = (one: Watched, message: ToParent): void => {
+    one.silentTicks = 0
+    switch (message.kind) {
+      case 'hello':
+        tell(one, { kind: 'assigned', assignment: assignmentOf(one) })
+        break
+      case 'ready':
+        becameReady(one, message.addresses)
+        break
+      case 'failed':
+        startup?.failed(new Error(message.message))
+        break
+      case 'call':
+        tell(one, { kind: 'called', id: message.id, answer: answerCall(one.member, message.call) })
+        break
+      case 'acknowledge':
+        ledger.acknowledge(one.member, message.applied, message.entries, message.writer)
+        break
+      case 'ask':
+        ask(one, message.id, message.question)
+        break
+      case 'answer':
+        gatherings.answer(message.id, one.member, message.content)
+        break
+    }
+  }
+
+  const howEnded = (one: Watched, signal: string | null): WorkerEnd => {
+    if (one.killed) return 'stuck'
+    return signal === null ? 'exit' : 'signal'
+  }
+  const gone = (one: Watched, code: number | null, signal: string | null): void => {
+    watched.delete(one.worker.id)
+    byMember.delete(one.member)
+    gatherings.gone(one.member)
+    const unsettled = ledger.forget(one.member)
+    for (const other of watched.values()) tell(other, { kind: 'ended', member: one.member })
+    if (closing) return
+    startup?.failed(new Error(`a worker ended with ${signal ?? code} before it was ready`))
+    const end = howEnded(one, signal)
+    ended[end] += 1
+    const nextInMs = pause.next(one.readyAt === undefined ? 0 : clock.monotonic() - one.readyAt)
+    const pid = one.worker.process.pid ?? 0
+    report({
+      kind: 'worker-ended',
+      member: one.member,
+      pid,
+      end,
+      code: signal ?? code ?? 0,
+      unsettled,
+      nextInMs,
+    })
+    tellStanding()
+    setTimeout(() => {
+      if (!closing) start()
+    }, nextInMs)
+  }
+  const start = (): void => {
+    started += 1
+    const worker = cluster.fork()
+    const one: Watched = {
+      worker,
+      member: `${instance}.${started}`,
+      readyAt: undefined,
+      silentTicks: 0,
+      killed: false,
+    }
+    watched.set(worker.id, one)
+    byMember.set(one.member, one)
+    worker.on('message', (message) => take(one, message as ToParent))
+    worker.on('error', () => undefined)
+    worker.on('exit', (code, signal) => gone(one, code, signal))
+  }
+
+  // Counted in ticks of this process: when it was stopped itself, the others have not been silent.
+  const watch = setInterval(() => {
+    for (const one of watched.values()) {
+      if (one.readyAt === undefined) continue
+      one.silentTicks += 1
+      if (one.silentTicks < stuckAfterTicks || one.killed) continue
+      one.killed = true
+      one.worker.process.kill('SIGKILL')
+    }
+  }, tickMs)
+
+  const close = async (): Promise<void> => {
+    closing = true
+    clearInterval(watch)
+    const all = [...watched.values()]
+    const exits = all.map(
+      ({ worker }) => new Promise<void>((resolve) => worker.once('exit', () => resolve())),
+    )
+    for (const one of all) tell(one, { kind: 'drain' })
+    const hard = setTimeout(() => {
+      for (const { worker } of all) worker.process.kill('SIGKILL')
+    }, options.graceMs)
+    await Promise.all(exits)
+    clearTimeout(hard)
+  }
+
+  cluster.setupPrimary({ exec: options.program.file, args: [...options.program.args] })
+  const ready = new Promise<void>((resolve, reject) => {
+    startup = {
+      done: () => {
+        startup = undefined
+        resolve()
+      },
+      failed: (error) => {
+        startup = undefined
+        reject(error)
+      },
+    }
+  })
+  for (let count = 0; count < options.workers; count += 1) start()
+  try {
+    await ready
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return {
+    get addresses() {
+      return addresses
+    },
+    standing,
+    close,
+  }
+}

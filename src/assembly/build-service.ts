@@ -12,6 +12,7 @@ import { createUpstream, type Upstream } from '../upstream/upstream.ts'
 import { type ServiceContract, serviceContract, siteNameTable } from './service-contract.ts'
 import { siteAnswers } from './site-answers.ts'
 import { startEmbedded } from './start-embedded.ts'
+import { upstreamOptions } from './upstream-options.ts'
 
 /** A service with everything behind it, and how to end it. */
 export type BuiltService = {
@@ -122,7 +123,7 @@ export const buildService = async (config: ServiceConfig, parts: ServiceParts): 
   const embedded = await startEmbedded(config, limits, parts.publicUrl)
   const targets = embedded === undefined ? (config.upstream.targets as readonly string[]) : [embedded.origin]
   const upstream = createUpstream(
-    { ...config.upstream, service: config.name, targets },
+    upstreamOptions(config, targets, parts.publicUrl),
     { clock: parts.clock, random: Math.random, report: parts.metrics.observe.upstream },
   )
   const contract = serviceContract(config, limits)

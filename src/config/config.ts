@@ -107,6 +107,18 @@ type UpstreamConfig<Targets = 'embedded' | readonly string[]> = {
     readonly forMs: number
     readonly probes: number
   }
+  /** `preserve` = the host of `publicUrl`, never what a client wrote. */
+  readonly host: 'target' | 'preserve'
+  readonly http2: boolean
+  readonly connectionMaxAgeMs: number
+  readonly tls: {
+    readonly ca: Secret
+    readonly cert: Secret
+    readonly key: Secret
+    readonly serverName: string
+    readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
+    readonly acceptAnyCertificate: boolean
+  }
   /** No active checks while `path` is ''. */
   readonly health: { readonly path: string; readonly intervalMs: number }
 }

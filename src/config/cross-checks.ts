@@ -1,5 +1,6 @@
 import type { Config, ServiceConfig } from './config.ts'
 import type { Path, UnplacedFault } from './fault.ts'
+import { tlsFaults } from './tls-checks.ts'
 
 const fault = (path: Path, message: string): UnplacedFault => ({ path, message, at: 'value' })
 
@@ -97,4 +98,5 @@ export const crossChecks = (config: Config, services: ServiceSources): UnplacedF
   ...targetFaults(services, config.services),
   ...staticIdentityFaults(services),
   ...ejectFaults(config.services),
+  ...tlsFaults(config.services),
 ]

@@ -32,7 +32,7 @@ const resolveCache = (
   rules: cache.rules === undefined ? defaultRules : cache.rules.map(resolveRule),
 })
 
-const resolveUpstream = ({ queue, timeouts, eject, breaker, health, ...rest }: UpstreamShape) => ({
+const resolveUpstream = ({ queue, timeouts, eject, breaker, tls, health, ...rest }: UpstreamShape) => ({
   basePath: rest.basePath,
   maxConcurrent: rest.maxConcurrent,
   queue: { max: queue.max, timeoutMs: queue.timeout },
@@ -51,6 +51,10 @@ const resolveUpstream = ({ queue, timeouts, eject, breaker, health, ...rest }: U
     forMs: breaker.for,
     probes: breaker.probes,
   },
+  host: rest.host,
+  http2: rest.http2,
+  connectionMaxAgeMs: rest.connections.maxAge,
+  tls: { ...tls, minVersion: `TLSv${tls.minVersion}` as const },
   health: { path: health.path, intervalMs: health.interval },
 })
 

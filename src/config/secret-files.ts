@@ -30,21 +30,30 @@ const fileTexts = (value: unknown, path: Path = []): Path[] => {
   return Object.entries(value).flatMap(([key, item]) => fileTexts(item, [...path, key]))
 }
 
+/** The paths that a pattern stands for in this value. */
+const pathsOf = (value: unknown, [step, ...rest]: Path): Path[] => {
+  if (step === undefined) return [[]]
+  if (typeof value !== 'object' || value === null) return []
+  const steps = step === '*' ? Object.keys(value) : [step]
+  return steps.flatMap((one) => pathsOf(valueAt(value, [one]), rest).map((path) => [one, ...path]))
+}
+
 /** Puts the content of secret files in place of their names. Only secrets are read from files; elsewhere it is a fault. */
 export const readSecretFiles = async (value: unknown): Promise<SecretReading> => {
   const faults: UnplacedFault[] = []
   let filled = value
-  for (const path of secretPaths) {
+  const paths = secretPaths.flatMap((pattern) => pathsOf(value, pattern))
+  for (const path of paths) {
     const text = valueAt(filled, path)
     if (typeof text !== 'string' || !text.startsWith(prefix)) continue
     const reading = await readSecret(text.slice(prefix.length))
     if ('fault' in reading) faults.push({ path, message: reading.fault, at: 'value' })
     else filled = withValueAt(filled, path, reading.text)
   }
-  const secret = new Set(secretPaths.map(pathText))
+  const secret = new Set(paths.map(pathText))
+  const allowed = secretPaths.map(pathText).join(', ')
   for (const path of fileTexts(value)) {
     if (secret.has(pathText(path))) continue
-    const allowed = [...secret].join(', ')
     faults.push({ path, message: `only secrets are read from files: ${allowed}`, at: 'value' })
   }
   return { value: filled, faults }

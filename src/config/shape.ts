@@ -122,8 +122,11 @@ export const configShape = z.strictObject({
 
 export type ConfigShape = z.output<typeof configShape>
 
-/** Keys that hold secrets: the only ones read from files, and never shown. */
+/** Keys that hold secrets: the only ones read from files, and never shown. `*` = every service. */
 export const secretPaths = [
   ['admin', 'token'],
   ['cache', 'shared', 'url'],
+  ['services', '*', 'upstream', 'tls', 'ca'],
+  ['services', '*', 'upstream', 'tls', 'cert'],
+  ['services', '*', 'upstream', 'tls', 'key'],
 ] as const satisfies readonly (readonly string[])[]

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { duration, pathPrefix, share, whole } from './leaves.ts'
+import { duration, flag, host, oneOf, pathPrefix, secret, share, whole } from './leaves.ts'
 
 /** What the file may say about the upstream of a service; base path and targets differ by contract. */
 export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Targets) =>
@@ -47,6 +47,32 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
         window: duration().prefault('10s').describe('How far back requests count'),
         for: duration().prefault('5s').describe('How long the upstream is left alone'),
         probes: whole(1, 1_000).prefault(3).describe('Requests that then find out whether it is back'),
+      })
+      .prefault({}),
+    host: oneOf(['target', 'preserve'])
+      .prefault('target')
+      .describe('Host that the upstream sees: its own, or that of `publicUrl`'),
+    http2: flag().prefault(false).describe('Offer HTTP/2 to https targets'),
+    connections: z
+      .strictObject({
+        maxAge: duration()
+          .prefault('5m')
+          .describe('Then a new one is opened and the name looked up again; 0s = no bound'),
+      })
+      .prefault({}),
+    tls: z
+      .strictObject({
+        ca: secret().prefault('').describe('Secret. Authorities to believe instead of the usual ones, PEM'),
+        cert: secret().prefault('').describe('Secret. Certificate that the gateway shows, PEM'),
+        key: secret().prefault('').describe('Secret. Its key, PEM'),
+        serverName: z
+          .union([z.literal(''), host()])
+          .prefault('')
+          .describe("Name that the certificate must show; empty = the target's"),
+        minVersion: oneOf(['1.2', '1.3']).prefault('1.2').describe('Oldest TLS that is spoken'),
+        acceptAnyCertificate: flag()
+          .prefault(false)
+          .describe('Believe whoever answers; for tests, warned about at the start'),
       })
       .prefault({}),
     health: z

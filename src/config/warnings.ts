@@ -34,6 +34,16 @@ const advice: readonly Row[] = [
   },
 ]
 
+const insecureUpstream = ({ name, upstream }: ServiceConfig): ConfigWarning[] =>
+  upstream.tls.acceptAnyCertificate
+    ? [
+        {
+          path: `services.${name}.upstream.tls.acceptAnyCertificate`,
+          message: 'no certificate is checked: whoever stands between can read and change everything',
+        },
+      ]
+    : []
+
 const deadRules = (service: ServiceConfig): ConfigWarning[] =>
   service.contract !== 'site' || service.names !== 'same' || service.upstream.basePath.endsWith('/site-json')
     ? []
@@ -54,5 +64,6 @@ export const configWarnings = (config: Config): readonly ConfigWarning[] => [
     .filter(({ isUsed }) => isUsed(config))
     .map(({ path, message }) => ({ path, message: `has no effect yet: ${message}` })),
   ...advice.filter(({ isUsed }) => isUsed(config)).map(({ path, message }) => ({ path, message })),
+  ...config.services.flatMap(insecureUpstream),
   ...config.services.flatMap(deadRules),
 ]

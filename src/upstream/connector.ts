@@ -1,17 +1,34 @@
-import type { Socket } from 'node:net'
+import type { LookupFunction, Socket } from 'node:net'
 import { buildConnector, errors } from 'undici'
 import type { UpstreamOptions } from './options.ts'
+
+const given = <Key extends string>(key: Key, value: string): { [K in Key]?: string } =>
+  value === '' ? {} : ({ [key]: value } as { [K in Key]?: string })
 
 /**
  * Opens connections with an exact connect timeout: undici's own has a resolution of half a second, and one that fires
  * before the TLS handshake has ended would not count it.
  */
-export const createConnector = (options: UpstreamOptions): buildConnector.connector => {
-  const connect = buildConnector({ ...options.tls, timeout: 0, allowH2: false })
+export const createConnector = (
+  options: UpstreamOptions,
+  lookup: LookupFunction | undefined,
+): buildConnector.connector => {
+  const { tls } = options
+  const connect = buildConnector({
+    ...given('ca', tls.ca),
+    ...given('cert', tls.cert),
+    ...given('key', tls.key),
+    minVersion: tls.minVersion,
+    rejectUnauthorized: !tls.acceptAnyCertificate,
+    ...(lookup === undefined ? {} : { lookup }),
+    timeout: 0,
+    allowH2: options.http2,
+  })
   const { connectMs } = options.timeouts
   return (target, callback) => {
     let timer: NodeJS.Timeout | undefined
-    const socket = connect(target, (...result) => {
+    // undici would take the name from the Host field, which may be another one: '' makes it the target's.
+    const socket = connect({ ...target, servername: tls.serverName }, (...result) => {
       clearTimeout(timer)
       callback(...result)
     }) as unknown as Socket

@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.ts'
 import { interimOf, signalOf } from './client-signal.ts'
 import { Relay } from './relay.ts'
 import type { RelayOptions, RelayRoom } from './relay-room.ts'
-import { withoutHost } from './request-fields.ts'
+import { withHost } from './request-fields.ts'
 
 /**
  * The dispatcher that every path of one service uses, @fastify/reply-from included: the origin a caller names is
@@ -24,7 +24,12 @@ export class UpstreamDispatcher extends Dispatcher {
     const current: Dispatcher.DispatchHandler = new DecoratorHandler(handler)
     const interim = options.interim ?? interimOf(options.headers)
     const client = options.client ?? signalOf(options.headers)
-    const request = { ...options, headers: withoutHost(options.headers), interim, client }
+    const request = {
+      ...options,
+      headers: withHost(options.headers, this.#room.options.hostField),
+      interim,
+      client,
+    }
     new Relay(this.#room, request, current).begin(
       this.#closing ? new GatewayError('shutting_down') : undefined,
     )

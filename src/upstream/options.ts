@@ -29,6 +29,22 @@ export type UpstreamOptions = {
   readonly eject: { readonly after: number; readonly forMs: number; readonly maxShare: number }
   /** Active checks when `path` is not empty. */
   readonly health: { readonly path: string; readonly intervalMs: number }
-  /** For https targets: PEM texts, in addition to normal verification, never instead of it. */
-  readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string }
+  /** For https targets; '' = not given. */
+  readonly tls: {
+    /** PEM: authorities that are believed instead of those that Node brings along. */
+    readonly ca: string
+    /** PEM: what the gateway shows of itself. */
+    readonly cert: string
+    readonly key: string
+    /** Asked for by SNI, and the name that the certificate must show; '' = the target's. */
+    readonly serverName: string
+    readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
+    readonly acceptAnyCertificate: boolean
+  }
+  /** Offers HTTP/2 to https targets (ALPN); they choose. */
+  readonly http2: boolean
+  /** The Host that targets see; '' = their own. */
+  readonly hostField: string
+  /** A connection that is older is not used again, so that a changed DNS answer is followed; 0 = no bound. */
+  readonly connectionMaxAgeMs: number
 }

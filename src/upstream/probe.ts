@@ -8,10 +8,16 @@ const joined = (basePath: string, path: string): string =>
   `${basePath.replace(/\/$/, '')}/${path.replace(/^\//, '')}`
 
 /** One GET beside the slots: a full upstream must not look like a dead one. Anything below 500 is good. */
-const check = async (target: Target, path: string, timeoutMs: number): Promise<boolean> => {
+const check = async (
+  target: Target,
+  path: string,
+  { hostField, health }: UpstreamOptions,
+): Promise<boolean> => {
+  // The same as for requests: undici opens another connection for another name.
+  const headers = hostField === '' ? {} : { host: hostField }
   try {
-    const signal = AbortSignal.timeout(timeoutMs)
-    const { statusCode, body } = await target.pool.request({ path, method: 'GET', signal })
+    const signal = AbortSignal.timeout(health.intervalMs)
+    const { statusCode, body } = await target.pool.request({ path, method: 'GET', headers, signal })
     await body.dump({ limit: 64 * 1024, signal })
     return statusCode < 500
   } catch {
@@ -27,7 +33,7 @@ export const startProbes = (options: UpstreamOptions, targets: Targets): (() => 
   let running = false
 
   const checkOne = async (target: Target): Promise<void> => {
-    const good = await check(target, joined(options.basePath, path), intervalMs)
+    const good = await check(target, joined(options.basePath, path), options)
     const count = good ? 0 : (bad.get(target) ?? 0) + 1
     bad.set(target, count)
     if (good || count >= badChecksToFail) targets.probed(target, good)

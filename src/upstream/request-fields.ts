@@ -14,11 +14,12 @@ const pairsOf = (fields: Iterable<unknown> | object): [string, unknown][] => {
 }
 
 /**
- * The fields without Host: the target's own is sent instead (RFC 9112 §3.2). A caller such as reply-from names the
- * placeholder there, and undici would take it for the name that the certificate must show.
+ * The fields with the Host that is configured; '' = none, then undici sends the target's own (RFC 9112 §3.2).
+ * A caller such as reply-from names the placeholder there.
  */
-export const withoutHost = (fields: Fields): Record<string, string | string[]> => {
+export const withHost = (fields: Fields, host: string): Record<string, string | string[]> => {
   const kept: Record<string, string | string[]> = Object.create(null)
+  if (host !== '') kept['host'] = host
   if (fields === null || fields === undefined) return kept
   for (const [name, value] of pairsOf(fields)) {
     if (!isHost(name) && value !== undefined) kept[name] = value as string | string[]

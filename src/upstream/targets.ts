@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net'
 import { Pool } from 'undici'
 import { createConnector } from './connector.ts'
 import type { UpstreamEvent } from './events.ts'
@@ -42,7 +43,7 @@ export type Targets = {
 
 /**
  * Idle connections go before the upstream's own timeout would close them: node:http says so in Keep-Alive (5 s),
- * many servers say nothing. A connection serves a bounded number of requests, so that a changed DNS answer is followed.
+ * many servers say nothing. Each new connection looks its name up again; none is used for ever.
  */
 const connectionLife = {
   keepAliveTimeout: 3_000,
@@ -51,12 +52,14 @@ const connectionLife = {
   maxRequestsPerClient: 5_000,
 }
 
-const poolOf = (origin: string, options: UpstreamOptions): Pool =>
+const poolOf = (origin: string, options: UpstreamOptions, lookup: LookupFunction | undefined): Pool =>
   new Pool(origin, {
-    connect: createConnector(options),
+    connect: createConnector(options, lookup),
+    allowH2: options.http2,
+    clientTtl: options.connectionMaxAgeMs,
     // The slots bound what is in flight. A bound here too would make requests wait where no timer of ours runs.
     connections: null,
-    pipelining: 1,
+    // None over HTTP/1.1; over HTTP/2 undici then sets no bound of its own.
     // The attempt has timers of its own: undici's have a resolution of half a second.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -73,10 +76,14 @@ const leastOutstanding = (targets: readonly Target[], cursor: number): Target | 
 }
 
 /** Builds the targets with one connection pool each; whoever calls closes the pools. */
-export const createTargets = (options: UpstreamOptions, report: (event: UpstreamEvent) => void): Targets => {
+export const createTargets = (
+  options: UpstreamOptions,
+  lookup: LookupFunction | undefined,
+  report: (event: UpstreamEvent) => void,
+): Targets => {
   const all: readonly Target[] = options.targets.map((origin) => ({
     origin,
-    pool: poolOf(origin, options),
+    pool: poolOf(origin, options, lookup),
     outstanding: 0,
     health: untriedHealth,
     probeFailed: false,

@@ -74,8 +74,8 @@ export const createUpstream = (
   deps: {
     readonly clock: Clock
     readonly random: () => number
-    /** Finds the address of a target's name, for each connection anew. */
-    readonly lookup: LookupFunction
+    /** Finds the address of a target's name, for each connection anew; the system's way unless given. */
+    readonly lookup?: LookupFunction
     readonly report: (event: UpstreamEvent) => void
   },
 ): Upstream => {

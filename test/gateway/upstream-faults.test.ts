@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { GatewayError } from '../../src/errors.ts'
 import type { UpstreamOptions } from '../../src/upstream/options.ts'
 import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
-import { request, shortTimes, upstreamOf } from '../unit/upstream/upstream-of.ts'
+import { noTls, request, shortTimes, upstreamOf } from '../unit/upstream/upstream-of.ts'
 
 const pem = (name: string): string =>
   readFileSync(new URL(`fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
@@ -200,7 +200,7 @@ test.each([
   ['wrong-name', 'upstream_unreachable'],
 ] as const)('a TLS target with a certificate that is %s: %s', async (certificate, expected) => {
   const origin = await originOf(undefined, certificate)
-  expect(await outcome(origin.origin, { ...once, tls: { ca: pem('ca.pem') } })).toBe(expected)
+  expect(await outcome(origin.origin, { ...once, tls: { ...noTls, ca: pem('ca.pem') } })).toBe(expected)
 })
 
 test('a TLS target whose CA is unknown, and one that speaks no TLS, are upstream_unreachable', async () => {

@@ -148,7 +148,7 @@ class ScriptedOrigin implements Origin {
   }
 
   async listen(): Promise<void> {
-    this.#server.listen(0, '127.0.0.1')
+    this.#server.listen(0, this.#options.host ?? '127.0.0.1')
     await once(this.#server, 'listening')
     this.port = (this.#server.address() as AddressInfo).port
   }
@@ -197,6 +197,8 @@ class ScriptedOrigin implements Origin {
 }
 
 export type OriginOptions = {
+  /** Address to listen on; 127.0.0.1 unless given. */
+  readonly host?: string
   readonly tls?: TlsOptions
   /** Runs the script when the head is there, without waiting for the content. */
   readonly answersEarly?: boolean

@@ -143,10 +143,17 @@ test('the keys that hold secrets are those whose description says so', () => {
   const found: string[] = []
   const visit = (schema: unknown, path: readonly string[]): void => {
     if (typeof schema !== 'object' || schema === null) return
-    const { description, properties } = schema as { description?: string; properties?: object }
+    const { description, properties, additionalProperties, oneOf } = schema as {
+      description?: string
+      properties?: object
+      additionalProperties?: unknown
+      oneOf?: readonly unknown[]
+    }
     if (description?.startsWith('Secret.') === true) found.push(path.join('.'))
     for (const [key, inner] of Object.entries(properties ?? {})) visit(inner, [...path, key])
+    for (const inner of oneOf ?? []) visit(inner, path)
+    visit(additionalProperties, [...path, '*'])
   }
   visit(configJsonSchema(), [])
-  expect(found).toEqual(secretPaths.map((path) => path.join('.')))
+  expect([...new Set(found)]).toEqual(secretPaths.map((path) => path.join('.')))
 })

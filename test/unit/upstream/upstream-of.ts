@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import type { UpstreamEvent } from '../../../src/upstream/events.ts'
@@ -7,10 +8,21 @@ import { createUpstream, type ForwardRequest, type Upstream } from '../../../src
 /** Times for tests that wait for them to pass. */
 export const shortTimes = { connectMs: 300, headersMs: 300, idleMs: 300, totalMs: 3_000 }
 
+/** TLS as it is when nothing is configured. */
+export const noTls: UpstreamOptions['tls'] = {
+  ca: '',
+  cert: '',
+  key: '',
+  serverName: '',
+  minVersion: 'TLSv1.2',
+  acceptAnyCertificate: false,
+}
+
 /** An upstream with one service's settings, ended with the test, and what it reported. */
 export const upstreamOf = (
   targets: readonly string[],
   options: Partial<UpstreamOptions> = {},
+  lookup?: LookupFunction,
 ): { upstream: Upstream; events: UpstreamEvent[] } => {
   const events: UpstreamEvent[] = []
   const upstream = createUpstream(
@@ -23,11 +35,20 @@ export const upstreamOf = (
       timeouts: { connectMs: 3_000, headersMs: 3_000, idleMs: 3_000, totalMs: 9_000 },
       retry: { attempts: 2, budget: 0.2 },
       eject: { after: 3, forMs: 100, maxShare: 0.5 },
+      tls: noTls,
+      http2: false,
+      hostField: '',
+      connectionMaxAgeMs: 0,
       breaker: { failureRatio: 0, minRequests: 20, windowMs: 10_000, forMs: 200, probes: 2 },
       health: { path: '', intervalMs: 1_000 },
       ...options,
     },
-    { clock: systemClock, random: () => 0, report: (event) => events.push(event) },
+    {
+      clock: systemClock,
+      random: () => 0,
+      report: (event) => events.push(event),
+      ...(lookup === undefined ? {} : { lookup }),
+    },
   )
   onTestFinished(() => upstream.destroy())
   return { upstream, events }

@@ -1,0 +1,37 @@
+import { createSecureContext } from 'node:tls'
+import type { ServiceConfig } from './config.ts'
+import type { Path, UnplacedFault } from './fault.ts'
+
+/** What OpenSSL says of PEM texts; `undefined` when it takes them. Its words quote nothing of the texts. */
+const refusal = (options: { ca: string } | { cert: string; key: string }): string | undefined => {
+  try {
+    createSecureContext(options)
+    return undefined
+  } catch (cause) {
+    return cause instanceof Error && 'code' in cause ? String(cause.code) : 'no PEM'
+  }
+}
+
+const fault = (path: Path, message: string): UnplacedFault => ({ path, message, at: 'value' })
+
+const isCertificate = (text: string): boolean => text.includes('-----BEGIN CERTIFICATE-----')
+
+const serviceFaults = ({ name, upstream: { tls } }: ServiceConfig): UnplacedFault[] => {
+  const at = (key: string): Path => ['services', name, 'upstream', 'tls', key]
+  const [ca, cert, key] = [tls.ca.reveal(), tls.cert.reveal(), tls.key.reveal()]
+  const faults: UnplacedFault[] = []
+  // Without a certificate in it OpenSSL takes any text, and believes nobody.
+  const badCa = ca === '' ? undefined : isCertificate(ca) ? refusal({ ca }) : 'no PEM'
+  if (badCa !== undefined) faults.push(fault(at('ca'), `is not a certificate in PEM form (${badCa})`))
+  if ((cert === '') !== (key === '')) {
+    faults.push(fault(at(cert === '' ? 'key' : 'cert'), 'a client certificate needs both cert and key'))
+  } else if (cert !== '') {
+    const bad = refusal({ cert, key })
+    if (bad !== undefined) faults.push(fault(at('cert'), `cert and key do not fit or are not PEM (${bad})`))
+  }
+  return faults
+}
+
+/** Faults in the certificates for upstreams. */
+export const tlsFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
+  services.flatMap(serviceFaults)

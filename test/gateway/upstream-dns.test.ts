@@ -1,0 +1,79 @@
+import type { LookupFunction } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { pause, startOrigin } from '../support/origin.ts'
+import { request, shortTimes, upstreamOf } from '../unit/upstream/upstream-of.ts'
+
+/** A name server of which the test says what it answers. */
+const nameServer = (address: {
+  now: string | undefined
+}): { lookup: LookupFunction; asked: () => number } => {
+  let asked = 0
+  const lookup: LookupFunction = (name, options, callback) => {
+    asked += 1
+    const { now } = address
+    if (now === undefined) {
+      const error: NodeJS.ErrnoException = new Error(`getaddrinfo ENOTFOUND ${name}`)
+      error.code = 'ENOTFOUND'
+      callback(error, '', 4)
+    } else if (options.all === true) callback(null, [{ address: now, family: 4 }])
+    else callback(null, now, 4)
+  }
+  return { lookup, asked: () => asked }
+}
+
+/** Says on which address of the loopback network it was reached. */
+const originOnAnyAddress = async () => {
+  const origin = await startOrigin((_, wire) => wire.respond({ content: wire.socket.localAddress ?? '' }), {
+    host: '0.0.0.0',
+  })
+  onTestFinished(() => origin.close())
+  return origin
+}
+
+test('a changed address is followed as soon as the connections are old enough, without a failed request', async () => {
+  const origin = await originOnAnyAddress()
+  const address = { now: '127.0.0.1' as string | undefined }
+  const { lookup, asked } = nameServer(address)
+  const { upstream } = upstreamOf(
+    [`http://upstream.test:${origin.port}`],
+    { connectionMaxAgeMs: 100 },
+    lookup,
+  )
+  const read = async () => String((await upstream.forward(request())).content)
+  expect([await read(), await read()]).toEqual(['127.0.0.1', '127.0.0.1'])
+  const before = asked()
+  address.now = '127.0.0.2'
+  expect(await read()).toBe('127.0.0.1')
+  await pause(120)
+  expect([await read(), await read()]).toEqual(['127.0.0.2', '127.0.0.2'])
+  expect(asked()).toBeGreaterThan(before)
+  await origin.until(() => origin.open <= 2)
+})
+
+test('a name that is gone for a while is upstream_unreachable, and found again by the next request', async () => {
+  const origin = await originOnAnyAddress()
+  const address: { now: string | undefined } = { now: undefined }
+  const { lookup } = nameServer(address)
+  const { upstream } = upstreamOf(
+    [`http://upstream.test:${origin.port}`],
+    { retry: { attempts: 1, budget: 0 } },
+    lookup,
+  )
+  await expect(upstream.forward(request())).rejects.toMatchObject({
+    code: 'upstream_unreachable',
+    unsent: true,
+  })
+  address.now = '127.0.0.3'
+  expect(String((await upstream.forward(request())).content)).toBe('127.0.0.3')
+})
+
+test('a name server that says nothing costs the connect timeout, not more', async () => {
+  const { upstream } = upstreamOf(
+    ['http://upstream.test'],
+    { retry: { attempts: 1, budget: 0 }, timeouts: shortTimes },
+    () => {},
+  )
+  const began = performance.now()
+  await expect(upstream.forward(request())).rejects.toMatchObject({ code: 'upstream_timeout' })
+  expect(performance.now() - began).toBeLessThan(700)
+})

@@ -116,7 +116,7 @@ export const createAnswers = (encodings: Encodings): Answers => {
       const { response } = landing
       const status = forwardedStatus({
         reason,
-        status: response.status,
+        status: landing.upstreamStatus,
         ttlSeconds: undefined,
         stored: false,
         collapsed: false,

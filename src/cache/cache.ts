@@ -16,6 +16,7 @@ import type { CacheEvent } from './events.ts'
 import { createFetch } from './fetch.ts'
 import { createFlights, type Flight } from './flights.ts'
 import { createHeldTags } from './held-tags.ts'
+import { createIncomplete } from './incomplete.ts'
 import { createInvalidation, type Purge } from './invalidation.ts'
 import { createKeep } from './keep.ts'
 import { createMemoryStore } from './memory-store.ts'
@@ -23,6 +24,7 @@ import { createPassMemo } from './pass-memo.ts'
 import type { CacheAnswer } from './reader-answer.ts'
 import { decideReuse, type Reuse } from './reuse.ts'
 import type { StoredResponse } from './stored-response.ts'
+import { createStoring } from './storing.ts'
 import { createTagLog } from './tag-log.ts'
 import { createJudge, type Need, type Wait } from './verdict.ts'
 import { createWritten, type WrittenAnswer } from './written-answer.ts'
@@ -89,7 +91,9 @@ export const createCache = (options: CacheOptions): Cache => {
   })
   const keep = createKeep({ store, log, held, admission, clock })
   const { maxEntryBytes } = options
-  const fetch = createFetch({ store, keep, clock, report, codedFrom, maxEntryBytes })
+  const storing = createStoring({ keep, report, codedFrom })
+  const incomplete = createIncomplete({ store, storing, clock, maxEntryBytes })
+  const fetch = createFetch({ store, storing, incomplete, clock, report, maxEntryBytes })
   const invalidation = createInvalidation({ store, log, held, flights, clock, report })
   const passes = createPassMemo()
   const answers = createAnswers(encodings)
@@ -132,6 +136,10 @@ export const createCache = (options: CacheOptions): Cache => {
       if (landing.kind === 'failed') report({ kind: 'background-failed', service: read.service })
     })
   }
+
+  /** RFC 9211 §2.2: something of it is there. */
+  const partially = (read: CacheRead, need: Need): Need =>
+    need.reason === 'uri-miss' && incomplete.holds(read) ? { ...need, reason: 'partial' } : need
 
   const asksAlone = (read: CacheRead): boolean =>
     read.method === 'HEAD' ||
@@ -186,9 +194,9 @@ export const createCache = (options: CacheOptions): Cache => {
           report({ kind: 'served-stale', service: read.service, reason: 'revalidating' })
           return answers.stale(reuse.stored, read, at, 'revalidating')
         case 'unavailable':
-          return answers.unavailable()
+          return incomplete.hit(read, at) ?? answers.unavailable()
         case 'fetch':
-          return answerByForward(read, forward, reuse)
+          return incomplete.hit(read, at) ?? answerByForward(read, forward, partially(read, reuse))
       }
     },
     ...invalidation,

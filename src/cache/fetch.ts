@@ -2,42 +2,32 @@ import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import { type FieldLines, fieldValue, fieldValues } from '../http/fields.ts'
 import type { GatewayResponse, ResponseHead } from '../http/message.ts'
-import type { ExchangeTimes, Moment } from './age.ts'
-import type { CacheRead, Forward } from './cache-read.ts'
+import type { Moment } from './age.ts'
 import { discard } from './discard.ts'
+import type { UpstreamAnswer as Answer, Errand } from './errand.ts'
 import type { CacheEvent } from './events.ts'
 import type { Flight } from './flights.ts'
-import type { Keep } from './keep.ts'
+import type { Incomplete } from './incomplete.ts'
 import type { Landing } from './landing.ts'
 import type { MemoryStore } from './memory-store.ts'
+import type { Help } from './part-help.ts'
 import type { CachePolicy } from './policy.ts'
 import { readContent } from './read-content.ts'
 import { responseControl } from './response-control.ts'
 import { confirms, describes, freshenedHead, validationFields } from './revalidation.ts'
 import type { NoStoreReason } from './storability.ts'
 import { storageOf } from './storage-of.ts'
-import { makeStored, type StoredResponse, withTags } from './stored-response.ts'
+import type { StoredResponse } from './stored-response.ts'
+import type { Storing } from './storing.ts'
 
 export type FetchOptions = {
   readonly store: MemoryStore
-  readonly keep: Keep
+  readonly storing: Storing
+  readonly incomplete: Incomplete
   readonly clock: Clock
   readonly maxEntryBytes: number
-  /** See encodings.ts. */
-  readonly codedFrom: (read: CacheRead) => number
   readonly report: (event: CacheEvent) => void
 }
-
-/** One forward: whom it is for, how to ask, and what it could validate. */
-export type Errand = {
-  readonly read: CacheRead
-  readonly forward: Forward
-  readonly candidate: StoredResponse | undefined
-  /** Range and If-Range of a reader who asks alone. */
-  readonly extra: Readonly<Record<string, string>>
-}
-
-type Answer = { readonly response: GatewayResponse; readonly times: ExchangeTimes }
 
 const serverErrors: ReadonlySet<number> = new Set([500, 502, 503, 504])
 
@@ -64,7 +54,7 @@ const fieldsNotKept = (response: ResponseHead): FieldLines => {
 export const createFetch = (
   options: FetchOptions,
 ): ((errand: Errand, flight: Flight) => Promise<Landing>) => {
-  const { store, keep, clock, report, maxEntryBytes, codedFrom } = options
+  const { store, storing, incomplete, clock, report, maxEntryBytes } = options
   const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
 
   const ask = async (
@@ -79,44 +69,23 @@ export const createFetch = (
 
   const finish = (
     made: StoredResponse,
-    errand: Errand,
+    { read }: Errand,
     flight: Flight,
     facts: Pick<Extract<Landing, { kind: 'shared' }>, 'upstreamStatus' | 'validated' | 'ownFields'>,
   ): Landing => {
-    const { read } = errand
-    const tags = read.tags({
-      kind: 'response',
-      status: made.status,
-      fields: made.fields,
-      content: made.content,
-    })
-    const stored = withTags(made, tags)
-    const notKept = keep(stored, flight.began)
-    report(
-      notKept === undefined
-        ? { kind: 'stored', service: read.service, bytes: stored.bytes }
-        : { kind: 'not-stored', service: read.service, reason: notKept },
-    )
-    return { kind: 'shared', stored, notKept, ...facts }
+    const kept = storing.store(read, flight, made)
+    if (kept.notKept === undefined) incomplete.forget(read)
+    return { kind: 'shared', ...kept, ...facts }
   }
 
-  const record = (errand: Errand, flight: Flight, answer: Answer, content: Buffer): StoredResponse =>
-    makeStored({
-      key: errand.read.key,
-      head: answer.response,
-      content,
-      selecting: errand.read,
-      times: answer.times,
-      policy: errand.read.policy,
-      upstreamTag: fieldValue(answer.response.fields, 'etag'),
-      order: flight.order,
-      codedFrom: codedFrom(errand.read),
-      forms: [],
-    })
-
-  const own = (errand: Errand, response: GatewayResponse, reason: NoStoreReason): Landing => {
+  const own = (
+    errand: Errand,
+    response: GatewayResponse,
+    reason: NoStoreReason,
+    upstreamStatus: number = response.status,
+  ): Landing => {
     report({ kind: 'not-stored', service: errand.read.service, reason })
-    return { kind: 'own', response, reason }
+    return { kind: 'own', response, upstreamStatus, reason }
   }
 
   const landNew = async (errand: Errand, flight: Flight, answer: Answer): Promise<Landing> => {
@@ -125,9 +94,12 @@ export const createFetch = (
     if (storage.kind === 'no-store' && !mayShareError(response, storage.reason, errand.read.policy)) {
       return own(errand, response, storage.reason)
     }
+    if (response.status === 206) {
+      return incomplete.land(errand, flight, answer) ?? own(errand, response, 'part')
+    }
     const read = await readContent(response, maxEntryBytes)
     if (read.kind === 'too-large') return own(errand, { ...response, content: read.content }, 'too-large')
-    const made = record(errand, flight, answer, read.content)
+    const made = storing.record(errand, flight, answer, { head: response, content: read.content })
     if (storage.kind === 'no-store') return { kind: 'server-error', stored: made }
     const ownFields = fieldsNotKept(response)
     return finish(made, errand, flight, { upstreamStatus: response.status, validated: false, ownFields })
@@ -141,53 +113,76 @@ export const createFetch = (
   ): Landing => {
     const head = freshenedHead(candidate, answer.response, answer.times.received.now)
     const storage = storageOf(head, errand.read, answer.times.received.now)
-    const made = makeStored({
-      key: candidate.key,
-      head,
-      content: candidate.content,
-      selecting: errand.read,
-      times: answer.times,
-      policy: errand.read.policy,
-      upstreamTag: fieldValue(answer.response.fields, 'etag') ?? candidate.upstreamTag,
-      order: flight.order,
-      codedFrom: codedFrom(errand.read),
-      forms: candidate.forms,
-    })
+    const made = storing.record(
+      errand,
+      flight,
+      answer,
+      { head, content: candidate.content },
+      {
+        upstreamTag: fieldValue(answer.response.fields, 'etag') ?? candidate.upstreamTag,
+        forms: candidate.forms,
+      },
+    )
+    const upstreamStatus = answer.response.status
     if (storage.kind === 'no-store') {
       store.delete(candidate.key)
-      return own(
-        errand,
-        { kind: 'response', status: made.status, fields: made.fields, content: made.content },
-        storage.reason,
-      )
+      const { status, fields, content } = made
+      return own(errand, { kind: 'response', status, fields, content }, storage.reason, upstreamStatus)
     }
-    return finish(made, errand, flight, {
-      upstreamStatus: answer.response.status,
-      validated: true,
-      ownFields: [],
-    })
+    return finish(made, errand, flight, { upstreamStatus, validated: true, ownFields: [] })
   }
 
   /** Brings no content to keep, but may speak of the one that is kept (RFC 9111 §4.3.5). */
   const landHead = (errand: Errand, flight: Flight, answer: Answer): Landing => {
     const { candidate, read } = errand
     const { response } = answer
-    const speaks =
-      candidate !== undefined && response.status === 200 && read.policy.profile === 'rfc-shared-cache'
-    if (!speaks) return own(errand, response, 'method')
+    if (response.status !== 200 || read.policy.profile !== 'rfc-shared-cache') {
+      return own(errand, response, 'method')
+    }
+    incomplete.described(errand, flight, answer)
+    if (candidate === undefined) return own(errand, response, 'method')
     if (describes(response, candidate)) return landConfirmed(errand, flight, answer, candidate)
     store.delete(candidate.key)
     return own(errand, response, 'method')
   }
 
-  return async (errand, flight) => {
-    const { candidate } = errand
-    const validators =
-      candidate === undefined || errand.read.method === 'HEAD' ? {} : validationFields(candidate)
-    const conditional = Object.keys(validators).length > 0
+  /** Asks for what is missing of the whole, or whether the part that is held is still right; undefined: that was no help. */
+  const landWithHelp = async (errand: Errand, flight: Flight, help: Help): Promise<Landing | undefined> => {
+    const answer = await ask(errand, help.fields, flight.signal)
+    switch (answer.response.status) {
+      case 304:
+        discard(answer.response.content)
+        return incomplete.confirmed(errand, flight, answer, help)
+      case 416:
+        discard(answer.response.content)
+        incomplete.forget(errand.read)
+        return undefined
+      case 206: {
+        if (help.kind === 'validate') return landNew(errand, flight, answer)
+        const whole = await incomplete.whole(help.stored, answer)
+        if (whole === undefined) {
+          incomplete.forget(errand.read)
+          return undefined
+        }
+        if (storageOf(whole.head, errand.read, answer.times.received.now).kind === 'no-store')
+          return undefined
+        const made = storing.record(errand, flight, answer, whole)
+        return finish(made, errand, flight, { upstreamStatus: 206, validated: false, ownFields: [] })
+      }
+      default:
+        return landNew(errand, flight, answer)
+    }
+  }
+
+  /** Validates what is held of the whole, or asks for all of it. */
+  const landValidated = async (
+    errand: Errand,
+    flight: Flight,
+    candidate: StoredResponse,
+  ): Promise<Landing> => {
+    const validators = validationFields(candidate)
     const answer = await ask(errand, validators, flight.signal)
-    if (errand.read.method === 'HEAD') return landHead(errand, flight, answer)
-    if (!conditional || candidate === undefined || answer.response.status !== 304) {
+    if (answer.response.status !== 304 || Object.keys(validators).length === 0) {
       return landNew(errand, flight, answer)
     }
     discard(answer.response.content)
@@ -197,5 +192,14 @@ export const createFetch = (
     if (again.response.status === 304)
       throw new GatewayError('upstream_broken', { detail: '304 without a condition' })
     return landNew(errand, flight, again)
+  }
+
+  return async (errand, flight) => {
+    const { candidate, read } = errand
+    if (read.method === 'HEAD') return landHead(errand, flight, await ask(errand, {}, flight.signal))
+    if (candidate !== undefined) return landValidated(errand, flight, candidate)
+    const help = incomplete.help(read)
+    const helped = help === undefined ? undefined : await landWithHelp(errand, flight, help)
+    return helped ?? landNew(errand, flight, await ask(errand, {}, flight.signal))
   }
 }

@@ -42,7 +42,7 @@ const fromUpstream = (
 }
 
 const fromRule = (status: number, rule: CacheRule, source: FreshnessSource): Freshness | undefined => {
-  if (status === 200) return { lifetimeMs: rule.ttlMs, source }
+  if (status === 200 || status === 206) return { lifetimeMs: rule.ttlMs, source }
   return (status === 404 || status === 410) && rule.negativeTtlMs > 0
     ? { lifetimeMs: rule.negativeTtlMs, source }
     : undefined

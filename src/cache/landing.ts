@@ -16,7 +16,13 @@ export type Landing =
       readonly validated: boolean
     }
   /** For the reader who asked, and for nobody else. */
-  | { readonly kind: 'own'; readonly response: GatewayResponse; readonly reason: NoStoreReason }
+  | {
+      readonly kind: 'own'
+      readonly response: GatewayResponse
+      readonly upstreamStatus: number
+      /** Why nothing of it is kept; undefined when it is, or may be once all of it has passed. */
+      readonly reason: NoStoreReason | undefined
+    }
   /** A server error, complete and private to nobody: those who waited share it rather than all ask a failing upstream again. */
   | { readonly kind: 'server-error'; readonly stored: StoredResponse }
   | { readonly kind: 'failed'; readonly error: unknown }

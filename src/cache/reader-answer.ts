@@ -20,6 +20,7 @@ export type ReaderFacts = { readonly method: 'GET' | 'HEAD'; readonly fields: Re
 export const takesWhole = (reader: ReaderFacts): boolean =>
   reader.method === 'GET' && reader.fields['range'] === undefined && !isConditional(reader.fields)
 
+/** A response without content. */
 const bare = (head: ResponseHead): GatewayResponse => ({ kind: 'response', ...head, content: undefined })
 
 const ranged = (
@@ -41,19 +42,29 @@ const ranged = (
   }
 }
 
+/** The 304 or 412 that the reader's preconditions make of a response; undefined when they let it pass. */
+export const conditioned = (
+  reader: ReaderFacts,
+  response: ResponseHead,
+  now: number,
+): GatewayResponse | undefined => {
+  if (!isConditional(reader.fields)) return undefined
+  switch (evaluatePreconditions(reader.fields, reader.method, response, now)) {
+    case 'not-modified':
+      return bare(notModified(response))
+    case 'failed':
+      return bare(preconditionFailed(response))
+    case 'proceed':
+      return undefined
+  }
+}
+
 /** What this reader gets of a response: preconditions first, then ranges (RFC 9110 §13.2.2), no content for HEAD. */
 export const forReader = (reader: ReaderFacts, whole: GatewayResponse, now: number): GatewayResponse => {
-  switch (
-    isConditional(reader.fields) ? evaluatePreconditions(reader.fields, reader.method, whole, now) : 'proceed'
-  ) {
-    case 'not-modified':
-      discard(whole.content)
-      return bare(notModified(whole))
-    case 'failed':
-      discard(whole.content)
-      return bare(preconditionFailed(whole))
-    case 'proceed':
-      break
+  const instead = conditioned(reader, whole, now)
+  if (instead !== undefined) {
+    discard(whole.content)
+    return instead
   }
   if (reader.method === 'HEAD') {
     discard(whole.content)

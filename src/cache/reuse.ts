@@ -16,7 +16,7 @@ export type Reuse =
   | { readonly kind: 'unavailable' }
 
 /** The stored response whose selecting fields the request matches; the newest one if several do. */
-const selectVariant = (
+export const selectVariant = (
   variants: readonly StoredResponse[],
   selecting: SelectingFields,
 ): StoredResponse | undefined => {

@@ -21,13 +21,17 @@ export const confirms = (answer: ResponseHead, stored: StoredResponse): boolean 
   return said === undefined || known === undefined || matchesWeakly(said, known)
 }
 
+/** Of the whole; undefined where nobody said it. */
+const lengthOf = ({ extent, content }: StoredResponse): number | undefined =>
+  extent === undefined ? content.length : extent.total
+
 /** Does the answer to a HEAD speak of the content that is stored? Only what it says can contradict (RFC 9111 §4.3.5). */
 export const describes = (answer: ResponseHead, stored: StoredResponse): boolean => {
   const length = fieldValue(answer.fields, 'content-length')
   const modified = fieldValue(answer.fields, 'last-modified')
   const tag = fieldValue(answer.fields, 'etag')
   return (
-    (length === undefined || length === String(stored.content.length)) &&
+    (length === undefined || length === String(lengthOf(stored))) &&
     (modified === undefined || modified === fieldValue(stored.fields, 'last-modified')) &&
     (tag === undefined || tag === stored.upstreamTag) &&
     fieldValue(answer.fields, 'content-encoding') === fieldValue(stored.fields, 'content-encoding')

@@ -9,6 +9,8 @@ import { isHeuristicallyCacheable, isUnderstood } from './statuses.ts'
 /** Why a response is not kept. */
 export type NoStoreReason =
   | 'status'
+  /** A 206 that does not say plainly which part it is of what. */
+  | 'part'
   | 'no-store'
   | 'private'
   | 'set-cookie'
@@ -46,8 +48,8 @@ const statusReason = (
   policy: CachePolicy,
   control: ResponseControl,
 ): NoStoreReason | undefined => {
-  // Parts and 304s belong to another response; 1xx are not final.
-  if (status < 200 || status === 206 || status === 304) return 'status'
+  // A 304 belongs to another response; 1xx are not final.
+  if (status < 200 || status === 304) return 'status'
   if (policy.profile === 'rfc-shared-cache') {
     return control.mustUnderstand && !isUnderstood(status) ? 'must-understand' : undefined
   }

@@ -7,6 +7,7 @@ import { parseVary, type SelectingFields, varyKey } from '../http/vary.ts'
 import { correctedInitialAgeMs, type ExchangeTimes, type Moment } from './age.ts'
 import { isCodable } from './codable.ts'
 import type { Coding } from './compress.ts'
+import type { Extent } from './extent.ts'
 import { freshnessLifetime } from './freshness.ts'
 import type { CachePolicy } from './policy.ts'
 import { type ResponseControl, responseControl } from './response-control.ts'
@@ -14,10 +15,12 @@ import { type ResponseControl, responseControl } from './response-control.ts'
 /** The content of a stored response in another coding; undefined: tried, and it saves nothing. */
 export type CodedForm = { readonly coding: Coding; readonly content: Buffer | undefined }
 
-/** A complete response as it is kept: its field lines are ready to be sent, but for Age and Cache-Status. */
+/** A response as it is kept: its field lines are ready to be sent, but for Age and Cache-Status. */
 export type StoredResponse = ResponseHead & {
   readonly key: string
   readonly content: Buffer
+  /** Which bytes the content is; undefined when it is all of them. */
+  readonly extent: Extent | undefined
   /** Names of the selecting fields and the secondary key they make (RFC 9111 §4.1). */
   readonly varyNames: readonly string[]
   readonly varyKey: string
@@ -44,11 +47,15 @@ export type StoredResponse = ResponseHead & {
   hits: number
 }
 
+/** One that holds parts only (RFC 9111 §3.3). */
+export type IncompleteResponse = StoredResponse & { readonly extent: Extent }
+
 /** What a stored response is made of. */
 export type StoredParts = {
   readonly key: string
   readonly head: ResponseHead
   readonly content: Buffer
+  readonly extent: Extent | undefined
   readonly selecting: SelectingFields
   readonly times: ExchangeTimes
   readonly policy: CachePolicy
@@ -163,6 +170,7 @@ export const makeStored = (parts: StoredParts): StoredResponse => {
   return {
     ...counted,
     status: head.status,
+    extent: parts.extent,
     codable,
     varyNames,
     varyKey: varyKey(varyNames, parts.selecting),

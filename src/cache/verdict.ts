@@ -91,7 +91,8 @@ export const createJudge = (options: JudgeOptions): ((landing: Landing, wait: Wa
       discard(landing.response.content)
       return answered(stale)
     }
-    if (read.method === 'GET') passes.note(read.key, clock.monotonic())
+    // A part says nothing of the whole.
+    if (read.method === 'GET' && read.fields['range'] === undefined) passes.note(read.key, clock.monotonic())
     return answered(answers.own(landing, read, need.reason, moment()))
   }
 

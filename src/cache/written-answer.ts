@@ -63,6 +63,7 @@ export const createWritten =
             key: read.key,
             head,
             content,
+            extent: undefined,
             selecting: read,
             times,
             policy: read.policy,

@@ -47,8 +47,9 @@ const listTags = (
   return filter.values.map((value) => names.filtered(collection, filter.property, value))
 }
 
-/** What the content depends on beyond its own items. */
-const contentTags = (names: TagNames, content: Buffer): string[] => {
+/** What the content depends on beyond its own items; of a part of it nobody knows. */
+const contentTags = (names: TagNames, { status, content }: TaggedResponse): string[] => {
+  if (status === 206) return [names.embedded, names.dynamic, names.unknown]
   const tags: string[] = []
   if (content.includes('"_embedded"')) tags.push(names.embedded)
   if (rendersOthers.test(content.toString('latin1'))) tags.push(names.dynamic)
@@ -124,7 +125,7 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
       const collection = found === undefined ? '' : collectionOf(found.row)
       const entry = entryOf(collection)
       const upstream = upstreamTags(response.fields).map((name) => names.upstream(name))
-      const general = [names.all, ...upstream, ...contentTags(names, response.content)]
+      const general = [names.all, ...upstream, ...contentTags(names, response)]
       if (found === undefined || entry === undefined) return [...general, names.unknown]
       const description = describeItems(response.content, collection)
       const shown = itemTags(names, [...(description.items ?? []), ...description.embedded])

@@ -125,10 +125,13 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
     const kept = [...probes.entries()].filter(([i]) => after[i]?.cacheStatus.startsWith('trellis; hit'))
     const direct = await forAll(kept, ([, probe]) => read(wordpress.restRoot, probe))
     const stale = kept.filter(([i], k) => !isDeepStrictEqual(direct[k]?.shown, after[i]?.shown))
-    const same = before.filter(({ shown }, i) => isDeepStrictEqual(shown, after[i]?.shown)).length
+    const isKept = new Set(kept.map(([i]) => i))
+    const needless = [...probes.entries()].filter(
+      ([i]) => !isKept.has(i) && isDeepStrictEqual(before[i]?.shown, after[i]?.shown),
+    )
     return {
       kept: kept.length,
-      needless: same - (kept.length - stale.length),
+      needless: needless.map(([, { path }]) => path),
       stale: stale.map(([, { path, caller }]) => `${path} (${caller})`),
     }
   }
@@ -137,6 +140,8 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
     const table: string[] = []
     const stale: string[] = []
     const unexpected: string[] = []
+    const droppedFor = new Map<string, number>()
+    const verbose: string[] = []
     let kept = 0
     let needless = 0
     await readAll()
@@ -150,20 +155,30 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
       const after = await readAll()
       const outcome = await compare(before, after)
       kept += outcome.kept
-      needless += outcome.needless
+      needless += outcome.needless.length
+      for (const path of outcome.needless) droppedFor.set(path, (droppedFor.get(path) ?? 0) + 1)
+      verbose.push(`${title}: ${outcome.needless.join(' ')}`)
       stale.push(...outcome.stale.map((probe) => `${title}: ${probe}`))
       const share = Math.round((100 * outcome.kept) / probes.length)
       table.push(
-        `${title.padEnd(34)} ${String(share).padStart(3)} % left, ${outcome.needless} dropped without need`,
+        `${title.padEnd(34)} ${String(share).padStart(3)} % left, ${outcome.needless.length} dropped without need`,
       )
       before = after
     }
     const precision = kept / (kept + needless)
     table.push(`of what did not change, ${Math.round(100 * precision)} % was left`)
+    const most = [...droppedFor].sort(([, a], [, b]) => b - a).slice(0, 10)
+    table.push(`most often without need: ${most.map(([path, times]) => `${path} ${times}`).join(', ')}`)
+    if (process.env['TRELLIS_VERBOSE'] !== undefined) table.push(...verbose)
     process.stdout.write(`${table.join('\n')}\n`)
     expect({ stale, unexpected }).toEqual({ stale: [], unexpected: [] })
     expect(precision).toBeGreaterThan(0.45)
   }, 600_000)
 })
 
-type Outcome = { readonly kept: number; readonly needless: number; readonly stale: readonly string[] }
+type Outcome = {
+  readonly kept: number
+  /** Asked anew although nothing had changed. */
+  readonly needless: readonly string[]
+  readonly stale: readonly string[]
+}

@@ -1,0 +1,65 @@
+import { fieldValue } from '../http/fields.ts'
+import type { ResponseHead } from '../http/message.ts'
+import type { CacheRead } from './cache-read.ts'
+import type { Errand, UpstreamAnswer } from './errand.ts'
+import type { CacheEvent } from './events.ts'
+import type { Flight } from './flights.ts'
+import type { Keep } from './keep.ts'
+import type { NoStoreReason } from './storability.ts'
+import { makeStored, type StoredParts, type StoredResponse, withTags } from './stored-response.ts'
+
+/** A complete response: head and content. */
+export type Whole = { readonly head: ResponseHead; readonly content: Buffer }
+
+/** What became of a response that was to be kept; with its tags, whether it was or not. */
+export type Kept = { readonly stored: StoredResponse; readonly notKept: NoStoreReason | undefined }
+
+/** Turns what came from the upstream into stored responses. */
+export type Storing = {
+  /** The record of a response as it would be stored. */
+  record(
+    errand: Errand,
+    flight: Flight,
+    answer: UpstreamAnswer,
+    whole: Whole,
+    changes?: Partial<StoredParts>,
+  ): StoredResponse
+  /** Stores it, unless something it holds was written since the forward began. */
+  store(read: CacheRead, flight: Flight, made: StoredResponse): Kept
+}
+
+export type StoringOptions = {
+  readonly keep: Keep
+  readonly report: (event: CacheEvent) => void
+  /** See encodings.ts. */
+  readonly codedFrom: (read: CacheRead) => number
+}
+
+export const createStoring = ({ keep, report, codedFrom }: StoringOptions): Storing => ({
+  record: ({ read }, flight, answer, { head, content }, changes = {}) =>
+    makeStored({
+      key: read.key,
+      head,
+      content,
+      extent: undefined,
+      selecting: read,
+      times: answer.times,
+      policy: read.policy,
+      upstreamTag: fieldValue(head.fields, 'etag'),
+      order: flight.order,
+      codedFrom: codedFrom(read),
+      forms: [],
+      ...changes,
+    }),
+  store: (read, flight, made) => {
+    const { status, fields, content } = made
+    const stored = withTags(made, read.tags({ kind: 'response', status, fields, content }))
+    const notKept = keep(stored, flight.began)
+    report(
+      notKept === undefined
+        ? { kind: 'stored', service: read.service, bytes: stored.bytes }
+        : { kind: 'not-stored', service: read.service, reason: notKept },
+    )
+    return { stored, notKept }
+  },
+})

@@ -47,6 +47,9 @@ export type Coherence = {
 }
 
 const syncsPerLease = 4
+/** A connection takes a moment to be there. Without a ledger the process starts all the same, and asks upstreams. */
+const mostFirstTries = 20
+const firstPauseMs = 50
 
 export const createCoherence = (options: CoherenceOptions): Coherence => {
   const { clock, leaseMs, ledger, member, report } = options
@@ -65,7 +68,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
   const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
 
   const applyAll = (notes: readonly Noted[]): number =>
-    options.apply(notes.map(({ seq, text }) => ({ seq, note: decodeNote(text) })))
+    notes.length === 0 ? 0 : options.apply(notes.map(({ seq, text }) => ({ seq, note: decodeNote(text) })))
 
   const advance = (seq: number): void => {
     if (seq > place.applied) place = { ...place, applied: seq }
@@ -129,6 +132,13 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       tellTrust()
     })
     return syncing
+  }
+
+  /** Twice: the first reply is the proof that the second one is granted for. */
+  const isJoined = async (): Promise<boolean> => {
+    await sync()
+    if (lease.refusal === 'unproven') await sync()
+    return lease.refusal !== 'unreachable' || lease.isCurrent(moment())
   }
 
   const appendedNow = (appended: Appended, batch: Batch, received: number): void => {
@@ -229,9 +239,9 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
     start: async () => {
       ledger.listen(take)
       timer = setInterval(tick, leaseMs / syncsPerLease)
-      // Twice: the first reply proves what the second one is granted for.
-      await sync()
-      await sync()
+      for (let tries = 0; tries < mostFirstTries && !(await isJoined()); tries += 1) {
+        await new Promise((resolve) => setTimeout(resolve, firstPauseMs))
+      }
     },
     close: async () => {
       closed = true

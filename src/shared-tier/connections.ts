@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto'
+import { Cluster, Redis } from 'ioredis'
+
+export type ConnectionOptions = {
+  /** redis:// or rediss://, of one server or of any node of a cluster. */
+  readonly url: string
+  readonly cluster: boolean
+  /** Longest wait for one command. */
+  readonly timeoutMs: number
+}
+
+/** A connection for one purpose, so that a large value never stands before a short command. */
+export type Connection = Redis | Cluster
+
+/** Runs a script by its digest, and sends its text only where the server does not have it. */
+export type RunScript = (keys: readonly string[], argv: readonly (string | number)[]) => Promise<unknown>
+
+/** No command is kept for later or sent again: what is late is of no use, and must not happen twice. */
+const nodeOptions = (timeoutMs: number) => ({
+  autoResendUnfulfilledCommands: false,
+  autoResubscribe: false,
+  maxRetriesPerRequest: 0,
+  connectTimeout: timeoutMs * 2,
+  commandTimeout: timeoutMs,
+  // A connection that says nothing is not waited for until the kernel gives it up.
+  socketTimeout: timeoutMs * 3,
+  connectionName: 'trellis',
+})
+
+const common = { lazyConnect: true, enableOfflineQueue: false, enableAutoPipelining: true } as const
+
+const pauseMs = (attempts: number): number => Math.min(50 * attempts, 500)
+
+/** Opens a connection that looks for its server until it is closed. `changed` is told when it is found and when it is lost. */
+export const connect = (options: ConnectionOptions, changed: (state: 'up' | 'down') => void): Connection => {
+  const node = nodeOptions(options.timeoutMs)
+  const connection: Connection = options.cluster
+    ? new Cluster([options.url], {
+        ...common,
+        redisOptions: node,
+        clusterRetryStrategy: pauseMs,
+        slotsRefreshTimeout: options.timeoutMs * 2,
+      })
+    : new Redis(options.url, { ...common, ...node, retryStrategy: pauseMs })
+  connection.on('ready', () => changed('up'))
+  connection.on('close', () => changed('down'))
+  // Each command that fails says so by itself.
+  connection.on('error', () => undefined)
+  connection.connect().catch(() => undefined)
+  return connection
+}
+
+/** Makes the function that runs one script on a connection. */
+export const scriptOn = (connection: Connection, text: string): RunScript => {
+  const digest = createHash('sha1').update(text).digest('hex')
+  return async (keys, argv) => {
+    try {
+      return await connection.evalsha(digest, keys.length, ...keys, ...argv)
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error
+      return connection.eval(text, keys.length, ...keys, ...argv)
+    }
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * The ledger in Redis (docs/decisions/0007): four keys in one slot. Each script looks first whether they are all there, are
+ * of one making and were made by this very server process; otherwise they are made anew, since what was there may be
+ * older than what members have seen. Time is the server's own and compared with nothing but itself.
+ *
+ * KEYS: ledger (epoch, run, seq, floor, born), log (note -> seq), members (name -> applied:beat:at), pending (write -> notes)
+ * ARGV[1]: a fresh epoch; ARGV[2]: prefix of the channels; ARGV[3]: the member that calls; further ones by script
+ */
+const opening = `
+local ledger, log, members, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local clock = redis.call('TIME')
+local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
+local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') or 'unknown'
+local me = ARGV[3]
+local epoch, seq, floor, born
+local known = redis.call('HMGET', ledger, 'epoch', 'run', 'seq', 'floor', 'born')
+if known[1] and known[2] == run
+  and redis.call('ZSCORE', log, '@' .. known[1])
+  and redis.call('HGET', members, '@') == known[1]
+  and redis.call('HGET', pending, '@') == known[1] then
+  epoch, seq, floor, born = known[1], tonumber(known[3]), tonumber(known[4]), tonumber(known[5])
+else
+  epoch, seq, floor, born = ARGV[1], 0, 0, now
+  redis.call('DEL', ledger, log, members, pending)
+  redis.call('HSET', ledger, 'epoch', epoch, 'run', run, 'seq', 0, 'floor', 0, 'born', now)
+  redis.call('ZADD', log, 'inf', '@' .. epoch)
+  redis.call('HSET', members, '@', epoch)
+  redis.call('HSET', pending, '@', epoch)
+end
+
+local function standing(text)
+  local applied, beat, at = string.match(text, '^(%d+):(%d+):(%d+)$')
+  return tonumber(applied), tonumber(beat), tonumber(at)
+end
+
+local function number(value)
+  return string.format('%.0f', value)
+end
+
+local function note(notes, writer, remembered)
+  if #notes == 0 then return end
+  seq = seq + 1
+  for _, text in ipairs(notes) do redis.call('ZADD', log, seq, text) end
+  local excess = redis.call('ZCARD', log) - 1 - remembered
+  if excess > 0 then
+    local last = redis.call('ZRANGE', log, excess - 1, excess - 1, 'WITHSCORES')
+    floor = tonumber(last[2])
+    redis.call('ZREMRANGEBYRANK', log, 0, excess - 1)
+  end
+  redis.call('HSET', ledger, 'seq', number(seq), 'floor', number(floor))
+  redis.call('PUBLISH', ARGV[2] .. 'noted', cjson.encode({ epoch, number(seq), writer, notes }))
+end
+
+local function others()
+  local list = {}
+  local all = redis.call('HGETALL', members)
+  for i = 1, #all, 2 do
+    if all[i] ~= '@' and all[i] ~= me then
+      local applied, beat, at = standing(all[i + 1])
+      list[#list + 1] = { all[i], applied, beat, at }
+    end
+  end
+  return list
+end
+
+local function flat(list)
+  local out = {}
+  for _, one in ipairs(list) do
+    out[#out + 1] = one[1]
+    out[#out + 1] = number(one[2])
+    out[#out + 1] = number(one[3])
+  end
+  return out
+end
+
+-- What a member had begun is noted as of unknown outcome; everything, when it may have answered writes unheard.
+local function forget(member, unheard, remembered)
+  local notes, seen = {}, {}
+  local all = redis.call('HGETALL', pending)
+  local prefix = member .. '#'
+  for i = 1, #all, 2 do
+    if string.sub(all[i], 1, #prefix) == prefix then
+      for _, text in ipairs(cjson.decode(all[i + 1])) do
+        if not seen[text] then
+          seen[text] = true
+          notes[#notes + 1] = text
+        end
+      end
+      redis.call('HDEL', pending, all[i])
+    end
+  end
+  if unheard then notes[#notes + 1] = 'a:' end
+  redis.call('HDEL', members, member)
+  note(notes, '', remembered)
+end
+`
+
+/** ARGV: position's epoch, its number, time of the last reply or 0, lease, forgetAfter, notes remembered. */
+const sync = `${opening}
+local applied = ARGV[4] == epoch and tonumber(ARGV[5]) or 0
+local proof, lease, forgetAfter, remembered = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+local silent = false
+for _, one in ipairs(others()) do
+  local age = now - one[4]
+  if age > forgetAfter then forget(one[1], true, remembered)
+  elseif age > lease then silent = true end
+end
+local proven = proof > 0 and now - proof <= lease
+local said = 'granted'
+if now - born < forgetAfter then said = 'young-ledger'
+elseif not proven then said = 'unproven'
+elseif silent then said = 'member-silent' end
+if proven then
+  local mine = redis.call('HGET', members, me)
+  local was, beat = 0, 0
+  if mine then was, beat = standing(mine) end
+  if said == 'granted' then beat = beat + 1 end
+  redis.call('HSET', members, me, number(math.max(was, applied)) .. ':' .. number(beat) .. ':' .. number(now))
+end
+local notes = redis.call('ZRANGEBYSCORE', log, '(' .. number(ARGV[4] == epoch and applied or -1), '9007199254740991', 'WITHSCORES')
+return { epoch, number(seq), number(floor), notes, flat(others()), said, number(now) }
+`
+
+/** ARGV: write, its notes as JSON. */
+const begin = `${opening}
+redis.call('HSET', pending, ARGV[4], ARGV[5])
+return 1
+`
+
+/** ARGV: notes as JSON, settled writes as JSON, notes remembered. */
+const append = `${opening}
+for _, write in ipairs(cjson.decode(ARGV[5])) do redis.call('HDEL', pending, write) end
+note(cjson.decode(ARGV[4]), me, tonumber(ARGV[6]))
+return { epoch, number(seq), flat(others()) }
+`
+
+/** ARGV: position's epoch, its number, entries dropped, writer to be told or ''. */
+const acknowledge = `${opening}
+if ARGV[4] ~= epoch then return 0 end
+local mine = redis.call('HGET', members, me)
+if mine then
+  local was, beat, at = standing(mine)
+  redis.call('HSET', members, me, number(math.max(was, tonumber(ARGV[5]))) .. ':' .. number(beat) .. ':' .. number(at))
+end
+redis.call('PUBLISH', ARGV[2] .. 'applied:' .. ARGV[7], cjson.encode({ epoch, ARGV[5], me, ARGV[6] }))
+return 1
+`
+
+/** ARGV: member that has ended, lease, notes remembered. Heard within a lease, it has answered nothing unheard. */
+const forget = `${opening}
+local known = redis.call('HGET', members, ARGV[4])
+local unheard = false
+if known then
+  local applied, beat, at = standing(known)
+  unheard = now - at > tonumber(ARGV[5])
+end
+forget(ARGV[4], unheard, tonumber(ARGV[6]))
+return 1
+`
+
+/** A member that has told everything it knows goes. */
+const leave = `${opening}
+redis.call('HDEL', members, me)
+return 1
+`
+
+/** Every script of the ledger, by its name. */
+export const ledgerScripts = { sync, begin, append, acknowledge, forget, leave }

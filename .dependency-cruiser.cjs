@@ -9,6 +9,7 @@ const rooms = [
   'upstream',
   'batch',
   'openapi',
+  'lifecycle',
   'demo',
 ]
 const base = '^src/(http|contracts)/|^src/(errors|clock)\\.ts$'

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { buildService } from '../src/assembly/build-service.ts'
+import { buildService, closeServices } from '../src/assembly/build-service.ts'
 import { startEmbedded } from '../src/assembly/start-embedded.ts'
 import { createCache } from '../src/cache/cache.ts'
 import { createPartitions } from '../src/cache/cache-key.ts'
@@ -162,7 +162,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
       }
     },
     close: async () => {
-      await built.close()
+      await closeServices([built], [])
       cache.close()
       await site.close()
     },

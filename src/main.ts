@@ -8,6 +8,7 @@ import { explain } from './assembly/explain.ts'
 import { exitCodes } from './cli/exit-codes.ts'
 import { runCli } from './cli/run-cli.ts'
 import { stopOnSignal } from './cli/stop-on-signal.ts'
+import { watchFiles } from './cli/watch-files.ts'
 import { startGateway } from './gateway.ts'
 
 const packageFile = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url))
@@ -26,6 +27,9 @@ const end = await runCli({
   describeRoutes,
   driftReport,
   explain,
+  reloadOnChange: (gateway, files, pollMs) => {
+    watchFiles({ files, settleMs: 200, pollMs }, () => gateway.reload())
+  },
   stopOnSignal: (gateway, graceMs) => stopOnSignal(gateway, graceMs, stderr),
 })
 // A start that failed half-way has opened servers, which would keep the process.

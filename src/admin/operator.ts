@@ -15,6 +15,15 @@ export type AskedRequest = {
   readonly fields: Readonly<Record<string, string>>
 }
 
+/** What came of a reload; `details`: what is wrong, one line each, or the keys that need a restart. */
+export type ReloadAnswer =
+  | { readonly kind: 'done'; readonly outcome: 'applied' | 'unchanged'; readonly hash: string }
+  | {
+      readonly kind: 'refused'
+      readonly outcome: 'invalid' | 'restart-needed' | 'failed'
+      readonly details: readonly string[]
+    }
+
 /** What the admin side shows and does; joined in assembly/. Views are plain data for JSON. */
 export type Operator = {
   purge(request: PurgeRequest): PurgeOutcome
@@ -24,4 +33,6 @@ export type Operator = {
   config(): unknown
   /** The OpenAPI document, ready to be sent. */
   openApi(): Buffer
+  /** Puts the configuration in force that its file holds now. */
+  reload(): Promise<ReloadAnswer>
 }

@@ -41,6 +41,7 @@ const indexPage = `<!doctype html>
 ${views.map(([path, text]) => `<li><a href="${path.replaceAll('&', '&amp;')}">/${path.split('?', 1)[0]}</a> ${text}</li>`).join('\n')}
 <li>/explain?method=GET&amp;url=/plants What would become of a request</li>
 <li>POST /cache/purge Drops stored responses</li>
+<li>POST /reload Puts the configuration in force that the file holds now</li>
 </ul>
 `
 

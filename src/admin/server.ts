@@ -6,12 +6,14 @@ import type { Operator } from './operator.ts'
 import { addPages } from './pages.ts'
 import { sendProblem, sendRefusal } from './problem.ts'
 import { readPurgeRequest } from './purge-request.ts'
+import { addReload } from './reload.ts'
 import { addViews } from './views.ts'
 
-/** What readiness depends on; `reasons` say why it is off, or what a client may notice although it is on. */
+/** May requests be sent here: `reasons` say why not, `degraded` what a client may notice although they may. */
 export type Readiness = {
   readonly ready: boolean
   readonly reasons: readonly string[]
+  readonly degraded: readonly { readonly reason: string; readonly service?: string }[]
 }
 
 export type AdminOptions = {
@@ -85,10 +87,12 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
   })
   server.get('/livez', async () => ({ status: 'alive' }))
   server.get('/readyz', async (_request, reply) => {
-    const { ready, reasons } = options.readiness()
-    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not-ready', reasons })
+    const { ready, reasons, degraded } = options.readiness()
+    const status = ready ? 'ready' : 'not-ready'
+    return reply.code(ready ? 200 : 503).send({ status, reasons, degraded })
   })
   addPurge(server, options)
+  addReload(server, options)
   addViews(server, options.operator)
   addPages(server)
   return server

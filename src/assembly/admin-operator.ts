@@ -1,4 +1,4 @@
-import type { EntriesQuery, Operator } from '../admin/operator.ts'
+import type { EntriesQuery } from '../admin/operator.ts'
 import type { Cache } from '../cache/cache.ts'
 import type { CacheEntry } from '../cache/entries.ts'
 import type { Config } from '../config/config.ts'
@@ -8,6 +8,7 @@ import type { DescribedService } from '../openapi/operations.ts'
 import { purgeCache } from './admin-purge.ts'
 import { type AskedService, canonicalTarget, publicTarget } from './admin-target.ts'
 import type { BuiltService } from './build-service.ts'
+import type { GenerationOperator } from './current-operator.ts'
 import { explainAt } from './explain.ts'
 
 export type OperatorParts = {
@@ -64,7 +65,7 @@ const openApiContent = (parts: OperatorParts): (() => Buffer) => {
 }
 
 /** What the admin side shows and does, by the rooms that serve requests: learned rows included. */
-export const createOperator = (parts: OperatorParts): Operator => {
+export const createOperator = (parts: OperatorParts): GenerationOperator => {
   const { cache, config, publicUrl, built } = parts
   const services = askedServices(parts)
   const mountOf = new Map(built.map(({ service }) => [service.name, service.mount]))

@@ -14,12 +14,33 @@ import { siteAnswers } from './site-answers.ts'
 import { startEmbedded } from './start-embedded.ts'
 import { upstreamOptions } from './upstream-options.ts'
 
+/** The way to a service's upstream, with what is known about its targets, and the embedded server where there is one. */
+type UpstreamWay = {
+  readonly upstream: Upstream
+  readonly targets: readonly string[]
+  close(): Promise<void>
+}
+
 /** A service with everything behind it, and how to end it. */
 export type BuiltService = {
+  readonly config: ServiceConfig
   readonly service: Service
   readonly contract: ServiceContract
   readonly discovery: Discovery | undefined
-  close(): Promise<void>
+  readonly way: UpstreamWay
+}
+
+/** Ends what the services that go on do not use. */
+export const closeServices = async (
+  ended: readonly BuiltService[],
+  goingOn: readonly BuiltService[],
+): Promise<void> => {
+  const ways = new Set(goingOn.map(({ way }) => way))
+  const discoveries = new Set(goingOn.map(({ discovery }) => discovery))
+  for (const { way, discovery } of ended) {
+    if (discovery !== undefined && !discoveries.has(discovery)) await discovery.close()
+    if (!ways.has(way)) await way.close()
+  }
 }
 
 export type ServiceParts = {
@@ -117,15 +138,33 @@ const siteRooms = (
   return { names, discovery, local }
 }
 
-/** Builds one service: its embedded server when it has one, the way to its upstream, and its rooms. */
-export const buildService = async (config: ServiceConfig, parts: ServiceParts): Promise<BuiltService> => {
-  const { limits } = parts.config
-  const embedded = await startEmbedded(config, limits, parts.publicUrl)
+const buildWay = async (config: ServiceConfig, parts: ServiceParts): Promise<UpstreamWay> => {
+  const embedded = await startEmbedded(config, parts.config.limits, parts.publicUrl)
   const targets = embedded === undefined ? (config.upstream.targets as readonly string[]) : [embedded.origin]
-  const upstream = createUpstream(
-    upstreamOptions(config, targets, parts.publicUrl),
-    { clock: parts.clock, random: Math.random, report: parts.metrics.observe.upstream },
-  )
+  const upstream = createUpstream(upstreamOptions(config, targets, parts.publicUrl), {
+    clock: parts.clock,
+    random: Math.random,
+    report: parts.metrics.observe.upstream,
+  })
+  return {
+    upstream,
+    targets,
+    close: async () => {
+      await upstream.close()
+      await embedded?.close()
+    },
+  }
+}
+
+/** Builds one service: its embedded server when it has one, the way to its upstream, and its rooms. `known`: a way that is there already. */
+export const buildService = async (
+  config: ServiceConfig,
+  parts: ServiceParts,
+  known?: UpstreamWay,
+): Promise<BuiltService> => {
+  const { limits } = parts.config
+  const way = known ?? (await buildWay(config, parts))
+  const { upstream, targets } = way
   const contract = serviceContract(config, limits)
   const site = config.contract === 'site' ? siteRooms(config, contract, upstream, targets, parts) : undefined
   const service: Service = {
@@ -158,14 +197,12 @@ export const buildService = async (config: ServiceConfig, parts: ServiceParts): 
     local: site?.local,
   }
   site?.discovery.start()
-  return {
-    service,
-    contract,
-    discovery: site?.discovery,
-    close: async () => {
-      await site?.discovery.close()
-      await upstream.close()
-      await embedded?.close()
-    },
-  }
+  return { config, service, contract, discovery: site?.discovery, way }
+}
+
+/** The same service under other cache rules: everything else goes on, learned routes included. */
+export const withRules = (built: BuiltService, config: ServiceConfig): BuiltService => {
+  const contract = built.contract.withRules(config.cache)
+  const { memo, policyFor } = contract
+  return { ...built, config, contract, service: { ...built.service, memo, policyFor } }
 }

@@ -3,7 +3,7 @@ import type { Config, SiteConfig } from '../config/config.ts'
 import type { Difference } from '../discovery/drift.ts'
 import type { DiscoveryEvent, IndexRefusal } from '../discovery/events.ts'
 import { createMetrics } from '../metrics/create-metrics.ts'
-import { buildService } from './build-service.ts'
+import { buildService, closeServices } from './build-service.ts'
 
 /** What asking the upstream of one service came to. */
 export type ServiceDrift = {
@@ -47,7 +47,7 @@ const driftOf = async (service: SiteConfig, config: Config): Promise<ServiceDrif
           : { kind: 'unread', reason: refusal },
     }
   } finally {
-    await built.close()
+    await closeServices([built], [])
   }
 }
 

@@ -1,5 +1,6 @@
 import type { CachePolicy } from '../cache/policy.ts'
-import type { LimitsConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
+import type { ServiceCacheConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
+import type { LimitsConfig } from '../config/edge-config.ts'
 import { matchesRule } from '../config/rule-match.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
 import { openRows } from '../contracts/open/route-table.ts'
@@ -31,6 +32,8 @@ export type ServiceContract = {
   readonly memo: TargetMemo
   /** Rows that the upstream announced join those of the table. */
   learn(rows: readonly Row[]): void
+  /** The same with other cache rules: what has been learned, and what will be, holds for both. */
+  withRules(cache: ServiceCacheConfig): ServiceContract
 }
 
 export const siteNameTable: NameTable = {
@@ -63,8 +66,7 @@ const withBatchLimit = (rows: readonly Row[], maxItems: number): readonly Row[] 
         },
   )
 
-const policies = ({ cache }: ServiceConfig): ServiceContract['policyFor'] => {
-  const { profile, rules } = cache
+const policies = ({ profile, rules }: ServiceCacheConfig): ServiceContract['policyFor'] => {
   const none: CachePolicy = { profile, rule: undefined }
   const byRule = rules.map((rule) => ({ match: rule.match, policy: { profile, rule } }))
   return (method, path) => byRule.find(({ match }) => matchesRule(match, method, path))?.policy ?? none
@@ -119,17 +121,24 @@ const rememberedTargets = 8192
 export const serviceContract = (service: ServiceConfig, limits: LimitsConfig): ServiceContract => {
   const rows = rowsOf(service)
   let router = createRouter(rows)
-  const memo = createTargetMemo(rememberedTargets)
-  return {
+  /** Of the rules in force and of those before them, by which some requests may still be under way. */
+  let memos: readonly TargetMemo[] = []
+
+  const ruledBy = (cache: ServiceCacheConfig): ServiceContract => {
+    const memo = createTargetMemo(rememberedTargets)
+    memos = [...memos.slice(-1), memo]
+    return { ...shared, policyFor: policies(cache), memo }
+  }
+  const shared = {
     rows,
-    find: (method, path) => router.find(method, path),
+    find: (method: string, path: string) => router.find(method, path),
     validator: validatorOf(service, limits),
     tagger: taggerOf(service),
-    policyFor: policies(service),
-    memo,
-    learn: (learned) => {
+    learn: (learned: readonly Row[]) => {
       router = createRouter([...rows, ...learned])
-      memo.clear()
+      for (const memo of memos) memo.clear()
     },
+    withRules: ruledBy,
   }
+  return ruledBy(service.cache)
 }

@@ -1,4 +1,5 @@
-import type { LimitsConfig, ServiceConfig } from '../config/config.ts'
+import type { ServiceConfig } from '../config/config.ts'
+import type { LimitsConfig } from '../config/edge-config.ts'
 import { plantRows } from '../contracts/plants/route-table.ts'
 import { siteRows } from '../contracts/site/route-table.ts'
 import type { EmbeddedUpstream } from '../demo/embedded-server.ts'

@@ -15,6 +15,8 @@ type PurgeSelector =
   | { readonly kind: 'tag'; readonly tag: string }
   | { readonly kind: 'prefix'; readonly service: string; readonly prefix: string }
   | { readonly kind: 'all' }
+  /** What only the caller can tell, e.g. which rules have changed. */
+  | { readonly kind: 'matching'; matches(service: string, target: string): boolean }
 
 export type Purge = {
   readonly selector: PurgeSelector
@@ -78,13 +80,18 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
         })
       case 'all':
         return [...store.keys()]
+      case 'matching':
+        return [...store.keys()].filter((key) => {
+          const { service, target } = partsOfKey(key)
+          return selector.matches(service, target)
+        })
     }
   }
 
   const note = (selector: PurgeSelector): void => {
     if (selector.kind === 'target') log.note([targetKey(selector.service, selector.target)])
     else if (selector.kind === 'tag') log.note([selector.tag])
-    // No tag stands for what a prefix covers: every forward under way is in doubt.
+    // No tag stands for what the others cover: every forward under way is in doubt.
     else log.noteAll()
   }
 

@@ -1,12 +1,17 @@
 import type { Config } from '../config/config.ts'
+import type { ConfigResult } from '../config/load.ts'
 
 /** A gateway that accepts requests. */
 export type RunningGateway = {
   /** Origin of the public side, with the port that was really taken. */
   readonly publicAddress: string
   readonly adminAddress: string
-  /** Drains, then closes everything that was opened. */
-  close(): Promise<void>
+  /** Puts the configuration in force that its file holds now, as a whole or not at all, and tells of it. */
+  reload(): Promise<unknown>
+  /** Writes down and counts an error that nothing caught. */
+  faulted(cause: unknown): void
+  /** Drains, then closes everything that was opened; `cut`: not everybody who was waiting got an answer. */
+  drain(): Promise<'finished' | 'cut'>
 }
 
 type StartOptions = {
@@ -15,6 +20,8 @@ type StartOptions = {
   /** Undefined when the built-in defaults hold. */
   readonly configFile: string | undefined
   readonly version: string
+  /** Reads the configuration anew. */
+  readonly readConfig: () => Promise<ConfigResult>
 }
 
 /** One line of `trellis routes`. */
@@ -75,6 +82,8 @@ export type CliPorts = {
   /** Asks the upstreams, once each. */
   driftReport(config: Config): Promise<readonly ServiceDriftLines[]>
   explain(config: Config, request: ExplainedRequest): Explanation | Promise<Explanation>
-  /** Called once the gateway runs: from then on signals stop it. */
+  /** Called once the gateway runs: a change of these files, which may be others after a reload, reloads. */
+  reloadOnChange(gateway: RunningGateway, files: () => readonly string[], pollMs: number): void
+  /** Called once the gateway runs: from then on signals stop and reload it. */
   stopOnSignal(gateway: RunningGateway, graceMs: number): void
 }

@@ -12,7 +12,12 @@ import { textTable } from './text-table.ts'
 import { welcomeText } from './welcome.ts'
 
 type Command = Extract<CommandLine, { kind: 'command' }>
-type Loaded = { readonly config: Config; readonly hash: string; readonly file: string | undefined }
+type Loaded = {
+  readonly config: Config
+  readonly hash: string
+  readonly file: string | undefined
+  readonly files: readonly string[]
+}
 
 /** Beyond what draining may take by itself: time to close sockets and stores. */
 const closeMarginMs = 5_000
@@ -62,15 +67,31 @@ const explain = async (ports: CliPorts, { config }: Loaded, command: Command): P
   return 'ok'
 }
 
-const start = async (ports: CliPorts, { config, hash, file }: Loaded): Promise<ExitReason | 'running'> => {
+const start = async (
+  ports: CliPorts,
+  { config, hash, file, files: named }: Loaded,
+): Promise<ExitReason | 'running'> => {
   ports.stderr.write(warningLines(config, file))
+  let files = named
   let gateway: RunningGateway
   try {
-    gateway = await ports.startGateway(config, { configHash: hash, configFile: file, version: ports.version })
+    gateway = await ports.startGateway(config, {
+      configHash: hash,
+      configFile: file,
+      version: ports.version,
+      readConfig: async () => {
+        const { result } = await readConfig(file, ports)
+        // A file that cannot be read whole is still the one to watch, with all that it named before.
+        if (result.kind === 'ok') files = result.files
+        return result
+      },
+    })
   } catch (error) {
     ports.stderr.write(`trellis: cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
     return 'notStarted'
   }
+  if (config.reload.watch && file !== undefined)
+    ports.reloadOnChange(gateway, () => files, config.reload.pollMs)
   ports.stopOnSignal(gateway, config.drain.delayMs + config.drain.timeoutMs + closeMarginMs)
   // Not on stdout, which carries log lines for machines.
   ports.stderr.write(welcomeText(config, gateway))
@@ -88,7 +109,7 @@ const runCommand = async (ports: CliPorts, command: Command): Promise<ExitReason
     output.write(faultLines(file, result.faults))
     return 'configFaults'
   }
-  const loaded = { config: result.config, hash: result.hash, file }
+  const loaded = { config: result.config, hash: result.hash, file, files: result.files }
   switch (command.command) {
     case 'check':
       return check(ports, loaded)

@@ -6,7 +6,7 @@ const reasonOf = (error: unknown): string =>
   error instanceof Error ? (error.stack ?? error.message) : String(error)
 
 /**
- * From now on SIGTERM and SIGINT close the gateway once, and the process ends with a row of the exit table.
+ * From now on SIGTERM and SIGINT close the gateway once, and the process ends with a row of the exit table; SIGHUP reloads.
  * An uncaught error closes it too: what is in flight may still be finished, but nothing can be trusted for long.
  */
 export const stopOnSignal = (gateway: RunningGateway, graceMs: number, stderr: TextOutput): void => {
@@ -14,10 +14,10 @@ export const stopOnSignal = (gateway: RunningGateway, graceMs: number, stderr: T
     stderr.write(`trellis: ${line}\n`)
     process.exit(code)
   }
-  // Without a listener the signal would end the process at once, in the middle of requests.
-  process.on('SIGHUP', () =>
-    stderr.write('trellis: SIGHUP: a changed configuration takes a restart, nothing was done\n'),
-  )
+  process.on('SIGHUP', () => {
+    stderr.write('trellis: SIGHUP, reading the configuration anew\n')
+    void gateway.reload()
+  })
   closeWithGrace(
     {
       delay: graceMs,
@@ -31,14 +31,18 @@ export const stopOnSignal = (gateway: RunningGateway, graceMs: number, stderr: T
         end(`not closed after ${delay} ms, not waiting any longer`, exitCodes.forced.code),
     },
     async ({ err, signal }) => {
-      if (err !== undefined) stderr.write(`trellis: unexpected error, closing: ${reasonOf(err)}\n`)
-      else stderr.write(`trellis: ${signal}, closing\n`)
+      if (err !== undefined) {
+        gateway.faulted(err)
+        stderr.write(`trellis: unexpected error, closing: ${reasonOf(err)}\n`)
+      } else stderr.write(`trellis: ${signal}, closing\n`)
+      let outcome: 'finished' | 'cut' = 'cut'
       try {
-        await gateway.close()
+        outcome = await gateway.drain()
       } catch (error) {
         end(`error while closing: ${reasonOf(error)}`, exitCodes.crashed.code)
       }
       if (err !== undefined) process.exit(exitCodes.crashed.code)
+      if (outcome === 'cut') end('drain.timeout is over, connections were cut', exitCodes.forced.code)
     },
   )
 }

@@ -1,3 +1,4 @@
+import type { EdgeConfig } from './edge-config.ts'
 import type { RuleMatch } from './rule-match.ts'
 import type { Secret } from './secret.ts'
 
@@ -5,16 +6,13 @@ import type { Secret } from './secret.ts'
  * A checked configuration: complete, frozen, and every number carries its unit in its name
  * (`Ms` milliseconds, `Bytes` bytes). What the file may say is in shape.ts.
  */
-export type Config = {
-  readonly listen: { readonly host: string; readonly port: number }
+export type Config = EdgeConfig & {
   readonly admin: { readonly host: string; readonly port: number; readonly token: Secret }
   /** Scheme, host, port and perhaps a path, without a slash at the end. With `listen.port: 0` and none configured it ends in `:0`. */
   readonly publicUrl: string
   /** 0 = one per core. */
   readonly workers: number
   readonly trustedProxies: readonly string[]
-  readonly limits: LimitsConfig
-  readonly cors: { readonly origins: readonly string[] }
   readonly log: LogConfig
   readonly tracing: { readonly otlpUrl: string }
   readonly cache: {
@@ -31,16 +29,6 @@ export type Config = {
   readonly drain: { readonly delayMs: number; readonly timeoutMs: number }
   /** In the order of the file. */
   readonly services: readonly ServiceConfig[]
-}
-
-export type LimitsConfig = {
-  readonly headerBytes: number
-  readonly urlBytes: number
-  readonly queryParameters: number
-  readonly bodyBytes: number
-  readonly jsonDepth: number
-  readonly uploadBytes: number
-  readonly requestTimeoutMs: number
 }
 
 type LogConfig = {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { cidrFault, pathPrefixFault, publicUrlFault, readOrigin } from './addresses.ts'
 import { durationPattern, parseDuration, parseSize, sizePattern } from './quantities.ts'
-import { parseRuleMatch } from './rule-match.ts'
+import { parseRouteMatch, parseRuleMatch } from './rule-match.ts'
 import { Secret } from './secret.ts'
 
 const durationHint = 'expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d'
@@ -125,6 +125,21 @@ export const ruleMatch = () =>
     context.issues.push({ code: 'custom', message: reading.message, input: text })
     return z.NEVER
   })
+
+/** Methods, or `*`, and path of a rate limit; read after parsing. */
+export const routeMatch = () =>
+  z.string({ error: 'expected methods and a path, e.g. "POST /site/v2/**"' }).transform((text, context) => {
+    const reading = parseRouteMatch(text)
+    if (reading.kind === 'match') return reading.match
+    context.issues.push({ code: 'custom', message: reading.message, input: text })
+    return z.NEVER
+  })
+
+/** A field name (RFC 9110 §5.1). */
+export const fieldName = () =>
+  z
+    .string({ error: 'expected a field name' })
+    .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/, 'expected a field name, e.g. X-Request-Id')
 
 /** One of a closed list of words. */
 export const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>

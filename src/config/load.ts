@@ -18,6 +18,8 @@ export type ConfigResult =
       readonly config: Config
       /** Tells configurations apart in metrics and logs; secrets have no part in it. */
       readonly hash: string
+      /** All that was read: the file itself and those that hold secrets. */
+      readonly files: readonly string[]
     }
   /** Every fault at once, in the order of the file. */
   | { readonly kind: 'faults'; readonly faults: readonly ConfigFault[] }
@@ -74,7 +76,7 @@ export const checkConfig = async (text: string, env: Environment): Promise<Confi
   if (config === undefined || faults.length > 0) {
     return { kind: 'faults', faults: faults.map((fault) => placed(source, fault)).sort(inFileOrder) }
   }
-  return { kind: 'ok', config: deepFreeze(config), hash: configHash(config) }
+  return { kind: 'ok', config: deepFreeze(config), hash: configHash(config), files: secrets.files }
 }
 
 /** Reads and checks a configuration file; without a file, the defaults hold. */
@@ -84,7 +86,8 @@ export const loadConfig = async (from: {
 }): Promise<ConfigResult> => {
   if (from.file === undefined) return checkConfig('{}', from.env)
   try {
-    return await checkConfig(await readFile(from.file, 'utf8'), from.env)
+    const result = await checkConfig(await readFile(from.file, 'utf8'), from.env)
+    return result.kind === 'ok' ? { ...result, files: [from.file, ...result.files] } : result
   } catch (cause) {
     if (!(cause instanceof Error && 'code' in cause)) throw cause
     const message = `the file cannot be read (${String(cause.code)})`

@@ -1,6 +1,7 @@
 import type { RuleShape, ServiceCacheShape } from './cache-shape.ts'
 import type { CacheRuleConfig, Config, DiscoveryConfig, ServiceCacheConfig, ServiceConfig } from './config.ts'
 import { plantsRules, siteRules } from './default-rules.ts'
+import { resolveEdge } from './edge-shape.ts'
 import type { SiteShape } from './service-shape.ts'
 import type { ConfigShape } from './shape.ts'
 import type { UpstreamShape } from './upstream-shape.ts'
@@ -109,22 +110,14 @@ const resolveService = (name: string, service: ServiceShape): ServiceConfig => {
 
 /** Turns what the file says into what the rooms read: units in the names, defaults that depend on other values. */
 export const resolveConfig = (shape: ConfigShape): Config => ({
-  listen: shape.listen,
+  ...resolveEdge(shape),
   admin: shape.admin,
   publicUrl:
-    shape.publicUrl === '' ? `http://${linkHost(shape.listen.host)}:${shape.listen.port}` : shape.publicUrl,
+    shape.publicUrl === ''
+      ? `${shape.listen.tls.cert.isSet ? 'https' : 'http'}://${linkHost(shape.listen.host)}:${shape.listen.port}`
+      : shape.publicUrl,
   workers: shape.workers,
   trustedProxies: shape.trustedProxies,
-  limits: {
-    headerBytes: shape.limits.headerBytes,
-    urlBytes: shape.limits.urlBytes,
-    queryParameters: shape.limits.queryParameters,
-    bodyBytes: shape.limits.bodyBytes,
-    jsonDepth: shape.limits.jsonDepth,
-    uploadBytes: shape.limits.uploadBytes,
-    requestTimeoutMs: shape.limits.requestTimeout,
-  },
-  cors: shape.cors,
   log: shape.log,
   tracing: shape.tracing,
   cache: shape.cache,

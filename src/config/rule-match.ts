@@ -18,16 +18,14 @@ export type RuleMatchReading =
 
 const fault = (message: string): RuleMatchReading => ({ kind: 'fault', message })
 
-/** Reads the `match` of a cache rule. */
-export const parseRuleMatch = (text: string): RuleMatchReading => {
+const readMatch = (text: string, methodFault: (method: string) => string | undefined): RuleMatchReading => {
   const [methodList, path, ...rest] = text.trim().split(/ +/)
   if (methodList === undefined || path === undefined || rest.length > 0) {
     return fault('expected methods and a path, e.g. "GET /site/v2/**"')
   }
   const methods = methodList.split(',')
-  const unknown = methods.find((method) => !cacheableMethods.has(method))
-  if (unknown !== undefined)
-    return fault('only answers to GET and HEAD are stored: the rule must start with GET or HEAD')
+  const message = methods.map(methodFault).find((found) => found !== undefined)
+  if (message !== undefined) return fault(message)
   if (!path.startsWith('/'))
     return fault('the path must start with "/" and is relative to the mount of the service')
   const segments = path === '/' ? [] : path.slice(1).split('/')
@@ -40,6 +38,22 @@ export const parseRuleMatch = (text: string): RuleMatchReading => {
   const withHead = methods.includes('GET') ? [...new Set([...methods, 'HEAD'])] : methods
   return { kind: 'match', match: { text, methods: withHead, segments } }
 }
+
+/** Reads the `match` of a cache rule. */
+export const parseRuleMatch = (text: string): RuleMatchReading =>
+  readMatch(text, (method) =>
+    cacheableMethods.has(method)
+      ? undefined
+      : 'only answers to GET and HEAD are stored: the rule must start with GET or HEAD',
+  )
+
+/** Reads the `match` of a rate limit: any methods, `*` for all. */
+export const parseRouteMatch = (text: string): RuleMatchReading =>
+  readMatch(text, (method) =>
+    method === '*' || /^[A-Z][A-Z-]{0,31}$/.test(method)
+      ? undefined
+      : 'expected methods in capitals, separated by commas, or "*"',
+  )
 
 /**
  * Does a sequence match a pattern in which `isAny` items stand for any number of items?
@@ -83,5 +97,5 @@ const sameSegment = (item: string, element: string): boolean =>
 
 /** Does the rule speak about this method and this path (or row template) under the mount? */
 export const matchesRule = (match: RuleMatch, method: string, path: string): boolean =>
-  match.methods.includes(method) &&
+  (match.methods.includes(method) || match.methods[0] === '*') &&
   matchesSequence(match.segments, path === '/' ? [] : path.slice(1).split('/'), isDoubleStar, sameSegment)

@@ -7,7 +7,12 @@ import { valueAt, withValueAt } from './value-at.ts'
 const prefix = 'file:'
 const largestSecret = 65_536
 
-type SecretReading = { readonly value: unknown; readonly faults: readonly UnplacedFault[] }
+type SecretReading = {
+  readonly value: unknown
+  readonly faults: readonly UnplacedFault[]
+  /** Those that were read. */
+  readonly files: readonly string[]
+}
 
 const readSecret = async (file: string): Promise<{ text: string } | { fault: string }> => {
   if (!file.startsWith('/'))
@@ -41,14 +46,19 @@ const pathsOf = (value: unknown, [step, ...rest]: Path): Path[] => {
 /** Puts the content of secret files in place of their names. Only secrets are read from files; elsewhere it is a fault. */
 export const readSecretFiles = async (value: unknown): Promise<SecretReading> => {
   const faults: UnplacedFault[] = []
+  const files: string[] = []
   let filled = value
   const paths = secretPaths.flatMap((pattern) => pathsOf(value, pattern))
   for (const path of paths) {
     const text = valueAt(filled, path)
     if (typeof text !== 'string' || !text.startsWith(prefix)) continue
-    const reading = await readSecret(text.slice(prefix.length))
+    const file = text.slice(prefix.length)
+    const reading = await readSecret(file)
     if ('fault' in reading) faults.push({ path, message: reading.fault, at: 'value' })
-    else filled = withValueAt(filled, path, reading.text)
+    else {
+      files.push(file)
+      filled = withValueAt(filled, path, reading.text)
+    }
   }
   const secret = new Set(paths.map(pathText))
   const allowed = secretPaths.map(pathText).join(', ')
@@ -56,5 +66,5 @@ export const readSecretFiles = async (value: unknown): Promise<SecretReading> =>
     if (secret.has(pathText(path))) continue
     faults.push({ path, message: `only secrets are read from files: ${allowed}`, at: 'value' })
   }
-  return { value: filled, faults }
+  return { value: filled, faults, files }
 }

@@ -1,17 +1,6 @@
 import { z } from 'zod'
-import {
-  cidr,
-  corsOrigin,
-  duration,
-  host,
-  oneOf,
-  optionalUrl,
-  port,
-  publicUrl,
-  secret,
-  size,
-  whole,
-} from './leaves.ts'
+import { edgeShape } from './edge-shape.ts'
+import { cidr, duration, host, oneOf, optionalUrl, port, publicUrl, secret, size, whole } from './leaves.ts'
 import { serviceShape } from './service-shape.ts'
 
 /** A service's name is a metric label and a key in logs: short, lower-case. */
@@ -26,12 +15,7 @@ const services = z
 
 /** What the configuration file may say: names, defaults, bounds. Every name is described here and nowhere else. */
 export const configShape = z.strictObject({
-  listen: z
-    .strictObject({
-      host: host().prefault('127.0.0.1').describe('Address of the public side'),
-      port: port().prefault(8080).describe('Port of the public side; 0 = any free one'),
-    })
-    .prefault({}),
+  ...edgeShape,
   admin: z
     .strictObject({
       host: host().prefault('127.0.0.1').describe('Address of the admin side'),
@@ -52,22 +36,6 @@ export const configShape = z.strictObject({
     .max(1_000)
     .prefault([])
     .describe('CIDR blocks whose Forwarded and X-Forwarded-* fields are believed'),
-  limits: z
-    .strictObject({
-      headerBytes: size().prefault('16KiB').describe('All request header fields together'),
-      urlBytes: size().prefault('8KiB').describe('Request target'),
-      queryParameters: whole(1, 10_000).prefault(256).describe('Parameters in a query or a form'),
-      bodyBytes: size().prefault('1MiB').describe('Content that is read: JSON and forms'),
-      jsonDepth: whole(1, 1_000).prefault(64).describe('Nesting of JSON content'),
-      uploadBytes: size().prefault('64MiB').describe('Content that is streamed on: files'),
-      requestTimeout: duration().prefault('30s').describe('Until a request has arrived whole'),
-    })
-    .prefault({}),
-  cors: z
-    .strictObject({
-      origins: z.array(corsOrigin()).max(1_000).prefault([]).describe('Origins that browsers may call from'),
-    })
-    .prefault({}),
   log: z
     .strictObject({
       level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
@@ -125,6 +93,8 @@ export type ConfigShape = z.output<typeof configShape>
 /** Keys that hold secrets: the only ones read from files, and never shown. `*` = every service. */
 export const secretPaths = [
   ['admin', 'token'],
+  ['listen', 'tls', 'cert'],
+  ['listen', 'tls', 'key'],
   ['cache', 'shared', 'url'],
   ['services', '*', 'upstream', 'tls', 'ca'],
   ['services', '*', 'upstream', 'tls', 'cert'],

@@ -1,34 +1,29 @@
-import { METHODS } from 'node:http'
+import { createServer, METHODS, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import httpProxy from '@fastify/http-proxy'
-import {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  fastify,
-  LogController,
-} from 'fastify'
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Logger } from 'pino'
 import { GatewayError } from '../errors.ts'
 import type { Answer, GatewayResponse, HandOver, Outcome } from '../http/message.ts'
 import { errorAnswer } from '../pipeline/error-answer.ts'
-import type { Received } from '../pipeline/exchange.ts'
+import { arrived, type Received } from '../pipeline/exchange.ts'
 import type { Service } from '../pipeline/service.ts'
-import { clientOf, createTrustedProxies } from './client-address.ts'
+import { createClientOf, createTrustedProxies } from './client-address.ts'
 import { EdgeRequest } from './edge-request.ts'
+import { createGuard } from './guard.ts'
+import type { EdgeHandlers } from './listener.ts'
+import { faultTexts } from './message-faults.ts'
 import { type Carrier, carry } from './pass-through.ts'
 import { answerSocket, asRawError, pathOfPacket } from './raw-errors.ts'
 import { createRequestIds } from './request-ids.ts'
-import { sendResponse } from './send-response.ts'
+import { type SendOptions, sendResponse } from './send-response.ts'
+import { createSentTexts } from './sent-texts.ts'
 import { serviceOf } from './service-of.ts'
 
 export type EdgeOptions = {
   readonly limits: {
-    readonly headerBytes: number
     readonly urlBytes: number
     readonly uploadBytes: number
-    readonly requestTimeoutMs: number
   }
   readonly trustedProxies: readonly string[]
   /** In any order; the longest mount that fits wins. */
@@ -41,7 +36,15 @@ export type EdgeOptions = {
   /** A request that never became an exchange: reported with the service whose shape its error has. */
   refusedEarly(error: GatewayError, service: Service | undefined): void
   isDraining(): boolean
+  /** Called once each for an answer that is not out in the turn in which its request came. */
+  readonly inFlight: { enter(): void; leave(): void }
 }
+
+/** Who takes the requests of one configuration. */
+export type Edge = EdgeHandlers & { close(): Promise<void> }
+
+/** Of contents that are sent often, as text: see sent-texts.ts. */
+const mostTextBytes = 32 * 1024 * 1024
 
 const handOverKey = Symbol('hand-over')
 
@@ -50,14 +53,22 @@ type WithHandOver = { [handOverKey]?: HandOver }
 /** CONNECT asks for a tunnel and TRACE for an echo of the credentials (RFC 9110 §9.3.6, §9.3.8): neither is routed. */
 const routedMethods = METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE')
 
+const noQuery: Record<string, never> = {}
+
 const contractOf = (service: Service | undefined): Service['contract'] => service?.contract ?? 'open'
 
 /** Fastify keeps sockets, limits and timeouts; every request goes down the phases, and what they hand over is carried by @fastify/http-proxy. */
-export const createEdge = async (options: EdgeOptions): Promise<FastifyInstance> => {
+export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   const { limits, services, logger } = options
   const nextId = createRequestIds()
-  const isTrusted = createTrustedProxies(options.trustedProxies)
+  const clientOf = createClientOf(createTrustedProxies(options.trustedProxies))
   const broken = (error: Error): void => logger.debug({ err: error }, 'content broke off')
+
+  const sending: SendOptions = {
+    isDraining: options.isDraining,
+    texts: createSentTexts(mostTextBytes),
+    broken,
+  }
 
   const sendRaw = (reply: FastifyReply, response: GatewayResponse): void => {
     const { raw } = reply
@@ -66,7 +77,12 @@ export const createEdge = async (options: EdgeOptions): Promise<FastifyInstance>
       if (response.content !== undefined && !Buffer.isBuffer(response.content)) response.content.destroy()
       return
     }
-    sendResponse(raw, response, { closing: options.isDraining(), broken })
+    sendResponse(raw, response, sending)
+  }
+  /** What is not out in the turn in which it came is in flight until its connection is done with it. */
+  const watch = (raw: ServerResponse): void => {
+    options.inFlight.enter()
+    raw.once('close', options.inFlight.leave)
   }
   const refuse = (reply: FastifyReply, service: Service | undefined, error: GatewayError): void => {
     options.refusedEarly(error, service)
@@ -76,17 +92,15 @@ export const createEdge = async (options: EdgeOptions): Promise<FastifyInstance>
     const target = request.raw.url as string
     const at = target.indexOf('?')
     const path = at === -1 ? target : target.slice(0, at)
-    const socket = request.raw.socket as Socket & { encrypted?: boolean }
-    return {
+    return arrived({
       id: nextId(),
       origin: 'client',
-      client: clientOf(socket.remoteAddress, socket.encrypted === true, request.raw.headers, isTrusted),
+      client: clientOf(request.raw.socket, request.raw.headers),
       service,
       request: new EdgeRequest(request.raw, reply.raw),
       path: path.length === service.mount.length ? '/' : path.slice(service.mount.length),
       query: at === -1 ? '' : target.slice(at + 1),
-      record: { route: 'unmatched', cache: 'none', upstreamMs: 0 },
-    }
+    })
   }
 
   const register = async (server: FastifyInstance, service: Service): Promise<void> => {
@@ -100,12 +114,9 @@ export const createEdge = async (options: EdgeOptions): Promise<FastifyInstance>
     }
     await server.register(httpProxy, {
       prefix: service.mount,
-      // What goes wrong on the way is told once, by the phases; reply-from would tell it again.
-      logLevel: 'silent',
       upstream: service.upstream.placeholderOrigin,
       undici: service.upstream.dispatcher,
       destroyAgent: false,
-      disableRequestLogging: true,
       httpMethods: routedMethods,
       preHandler: (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
         if ((request.raw.url as string).length > limits.urlBytes) {
@@ -120,35 +131,49 @@ export const createEdge = async (options: EdgeOptions): Promise<FastifyInstance>
           }
         }
         const answer = options.run(receive(service, request, reply))
+        const { raw } = reply
         if (answer instanceof Promise) {
+          watch(raw)
           answer
             .then(settle)
             .catch((error: unknown) => refuse(reply, service, new GatewayError('internal', { cause: error })))
-        } else settle(answer)
+          return
+        }
+        settle(answer)
+        const isOut = raw.writableEnded && raw.writableLength === 0
+        if (!isOut && !raw.destroyed) watch(raw)
       },
       handler: (request: FastifyRequest, reply: FastifyReply) =>
         carry(carrier, request, reply, (request as WithHandOver)[handOverKey] as HandOver),
     })
   }
 
+  const clientError = (error: Error & { readonly rawPacket?: Buffer }, socket: Socket): void => {
+    const service = serviceOf(services, pathOfPacket(error.rawPacket))
+    const raw = asRawError(error)
+    options.refusedEarly(raw, service)
+    answerSocket(socket, errorAnswer(contractOf(service), raw))
+  }
+  let take: EdgeHandlers['request'] | undefined
+
   const server = fastify({
-    loggerInstance: logger as FastifyBaseLogger,
-    logController: new LogController({ disableRequestLogging: true }),
+    // What goes wrong is told once, by the phases; and Fastify would make a logger for each request.
+    logger: false,
+    // Nobody reads a query but the phases.
+    routerOptions: { querystringParser: () => noQuery },
     bodyLimit: limits.uploadBytes,
-    requestTimeout: limits.requestTimeoutMs,
-    http: { maxHeaderSize: limits.headerBytes },
+    // The listener owns the port and its limits, and outlives this instance; Fastify's own server never listens.
+    serverFactory: (handler) => {
+      take = handler as EdgeHandlers['request']
+      return createServer()
+    },
     return503OnClosing: false,
     // What cannot be a URL is refused before any route; the service is picked by its mount alone.
     frameworkErrors: (error, request, reply) => {
       const service = serviceOf(services, request.raw.url as string)
       refuse(reply, service, new GatewayError('malformed_request', { cause: error }))
     },
-    clientErrorHandler: (error, socket) => {
-      const service = serviceOf(services, pathOfPacket(error.rawPacket))
-      const raw = asRawError(error)
-      options.refusedEarly(raw, service)
-      answerSocket(socket as Socket, errorAnswer(contractOf(service), raw))
-    },
+    clientErrorHandler: (error, socket) => clientError(error as Error, socket as Socket),
   })
   const known = new Set(server.supportedMethods)
   for (const method of routedMethods.filter((one) => !known.has(one)))
@@ -167,5 +192,17 @@ export const createEdge = async (options: EdgeOptions): Promise<FastifyInstance>
     refuse(reply, serviceOf(services, request.raw.url as string), new GatewayError(code, { cause: error }))
   })
   for (const service of services) await register(server, service)
-  return server
+  await server.ready()
+  if (take === undefined) throw new TypeError('Fastify made no server')
+  const request = createGuard({
+    take,
+    refuse: (incoming, outgoing, fault) => {
+      const service = serviceOf(services, incoming.url as string)
+      const code = fault === 'field-count' ? 'fields_too_large' : 'malformed_request'
+      const error = new GatewayError(code, { detail: faultTexts[fault], fields: ['Connection', 'close'] })
+      options.refusedEarly(error, service)
+      sendResponse(outgoing, errorAnswer(contractOf(service), error), sending)
+    },
+  })
+  return { request, clientError, close: () => server.close() }
 }

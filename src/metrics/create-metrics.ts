@@ -2,6 +2,7 @@ import { collectDefaultMetrics, type Registry } from 'prom-client'
 import type { BatchEvent } from '../batch/events.ts'
 import type { CacheEvent } from '../cache/events.ts'
 import type { DiscoveryEvent } from '../discovery/events.ts'
+import type { LifecycleEvent } from '../lifecycle/events.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
 import { acceptedFormat } from './accepted-format.ts'
@@ -9,6 +10,7 @@ import { addUpRoutes } from './add-up-routes.ts'
 import { createBatchObserver } from './observe-batches.ts'
 import { createCacheObserver } from './observe-cache.ts'
 import { createDiscoveryObserver } from './observe-discovery.ts'
+import { createLifecycleObserver } from './observe-lifecycle.ts'
 import { createPipelineObserver } from './observe-pipeline.ts'
 import { createUpstreamObserver } from './observe-upstream.ts'
 import { openMetricsOf } from './read-metric.ts'
@@ -27,6 +29,7 @@ export type Metrics = {
     upstream(event: UpstreamEvent): void
     batch(service: string, event: BatchEvent): void
     discovery(event: DiscoveryEvent): void
+    lifecycle(event: LifecycleEvent): void
   }
   /** Where the gauges come from; without it they are absent. */
   readAtScrape(source: ScrapeSource): void
@@ -81,6 +84,7 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
       upstream: createUpstreamObserver(families),
       batch: createBatchObserver(families),
       discovery: createDiscoveryObserver(families),
+      lifecycle: createLifecycleObserver(families),
     },
     readAtScrape(given) {
       source = given

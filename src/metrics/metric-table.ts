@@ -2,6 +2,7 @@ import { batchMetrics } from './batch-metrics.ts'
 import { cacheMetrics } from './cache-metrics.ts'
 import { discoveryMetrics } from './discovery-metrics.ts'
 import { gatewayMetrics } from './gateway-metrics.ts'
+import { lifecycleMetrics } from './lifecycle-metrics.ts'
 import { requestMetrics } from './request-metrics.ts'
 import { upstreamMetrics } from './upstream-metrics.ts'
 
@@ -12,6 +13,7 @@ export const metricTable = {
   ...upstreamMetrics,
   ...batchMetrics,
   ...discoveryMetrics,
+  ...lifecycleMetrics,
   ...gatewayMetrics,
 } as const
 

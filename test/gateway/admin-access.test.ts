@@ -31,9 +31,10 @@ const startAdmin = async (token: string): Promise<Side> => {
       drift: () => ({}),
       config: () => ({ secret: 'shown to operators only' }),
       openApi: () => Buffer.from('{}'),
+      reload: async () => ({ kind: 'done', outcome: 'applied', hash: 'abc' }),
     },
     scrape: async () => ({ contentType: 'text/plain', text: 'up 1' }),
-    readiness: () => ({ ready: true, reasons: [] }),
+    readiness: () => ({ ready: true, reasons: [], degraded: [] }),
     report: (event) => events.push(event),
   })
   await server.listen({ host: '127.0.0.1', port: 0 })

@@ -36,7 +36,9 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
     startGateway: async ({ listen }) => ({
       publicAddress: `http://127.0.0.1:${listen.port}`,
       adminAddress: 'http://127.0.0.1:9090',
-      close: async () => {},
+      reload: async () => undefined,
+      faulted: () => {},
+      drain: async () => 'finished',
     }),
     describeRoutes: () => [
       { method: 'GET', path: '/plants', service: 'plants', cached: '5s per credential', batchable: false },
@@ -53,6 +55,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
       asked.push(request)
       return { row: '/plants', tags: ['plants'], reason: 'no \u001b[31mrule', rule: undefined }
     },
+    reloadOnChange: () => {},
     stopOnSignal: (_gateway, graceMs) => stops.push(graceMs),
     ...changes,
   })

@@ -6,20 +6,22 @@ import { describe, expect, test } from 'vitest'
 const from = (path: string): string => JSON.stringify(pathToFileURL(path).href)
 
 /** A process that has a stand-in for the gateway: a server that takes `closeMs` to close. */
-const program = (closeMs: number, graceMs: number): string => `
+const program = (closeMs: number, graceMs: number, outcome: string): string => `
   import { createServer } from 'node:http'
   import { stopOnSignal } from ${from('src/cli/stop-on-signal.ts')}
   const server = createServer((_request, response) => response.end())
   server.listen(0, '127.0.0.1', () => console.log('listening'))
-  const close = () => new Promise((resolve) => setTimeout(() => server.close(() => { console.log('closed'); resolve() }), ${closeMs}))
-  stopOnSignal({ publicAddress: '', adminAddress: '', close }, ${graceMs}, process.stderr)
+  const drain = () => new Promise((resolve) => setTimeout(() => server.close(() => { console.log('closed'); resolve(${JSON.stringify(outcome)}) }), ${closeMs}))
+  const reload = async () => console.log('reloaded')
+  const faulted = (cause) => console.log('faulted ' + cause.message)
+  stopOnSignal({ publicAddress: '', adminAddress: '', drain, reload, faulted }, ${graceMs}, process.stderr)
   process.on('message', () => setImmediate(() => { throw new Error('planted') }))
 `
 
-const started = async (closeMs: number, graceMs = 10_000) => {
+const started = async (closeMs: number, graceMs = 10_000, outcome = 'finished') => {
   const child = spawn(
     process.execPath,
-    ['--import', 'tsx', '--input-type=module', '-e', program(closeMs, graceMs)],
+    ['--import', 'tsx', '--input-type=module', '-e', program(closeMs, graceMs, outcome)],
     {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     },
@@ -52,10 +54,17 @@ describe('a running gateway', () => {
     expect(text()).toContain('closed')
   })
 
-  test('SIGHUP does not end it: a reload takes a restart, and that is said', async () => {
+  test('connections that were cut when the time for draining was over: 5', async () => {
+    const { child, text } = await started(0, 10_000, 'cut')
+    child.kill('SIGTERM')
+    expect(await exitCode(child)).toBe(5)
+    expect(text()).toContain('drain.timeout is over')
+  })
+
+  test('SIGHUP does not end it: the configuration is read anew', async () => {
     const { child, text } = await started(0)
     child.kill('SIGHUP')
-    await expect.poll(text).toContain('trellis: SIGHUP: a changed configuration takes a restart')
+    await expect.poll(text).toContain('reloaded')
     child.kill('SIGTERM')
     expect(await exitCode(child)).toBe(0)
   })
@@ -80,6 +89,7 @@ describe('a running gateway', () => {
     const { child, text } = await started(50)
     child.send('throw')
     expect(await exitCode(child)).toBe(4)
+    expect(text()).toContain('faulted planted')
     expect(text()).toContain('unexpected error, closing: Error: planted')
     expect(text()).toContain('closed')
   })

@@ -1,0 +1,35 @@
+import type { Config } from './config.ts'
+import { sameSettings } from './same-settings.ts'
+
+/** Values that are used up when the process starts. What does not stand here is taken over by a reload. */
+const fixed: readonly (readonly [path: string, read: (config: Config) => unknown])[] = [
+  ['listen.host', ({ listen }) => listen.host],
+  ['listen.port', ({ listen }) => listen.port],
+  ['admin.host', ({ admin }) => admin.host],
+  ['admin.port', ({ admin }) => admin.port],
+  ['admin.token', ({ admin }) => admin.token],
+  ['publicUrl', ({ publicUrl }) => publicUrl],
+  ['workers', ({ workers }) => workers],
+  ['listen.http2', ({ listen }) => listen.http2],
+  ['listen.tls', ({ listen }) => [listen.tls.cert.isSet, listen.tls.minVersion]],
+  ['limits.headerBytes', ({ limits }) => limits.headerBytes],
+  ['limits.headersTimeout', ({ limits }) => limits.headersTimeoutMs],
+  ['limits.requestTimeout', ({ limits }) => limits.requestTimeoutMs],
+  ['limits.readerTimeout', ({ limits }) => limits.readerTimeoutMs],
+  ['limits.keepAliveTimeout', ({ limits }) => limits.keepAliveTimeoutMs],
+  ['limits.connections', ({ limits }) => limits.connections],
+  ['limits.connectionsPerAddress', ({ limits }) => limits.connectionsPerAddress],
+  ['overload.interval', ({ overload }) => overload.intervalMs],
+  ['reload', ({ reload }) => reload],
+  ['log', ({ log }) => log],
+  ['tracing', ({ tracing }) => tracing],
+  ['cache.maxBytes', ({ cache }) => cache.maxBytes],
+  ['cache.maxEntryBytes', ({ cache }) => cache.maxEntryBytes],
+  ['cache.admission', ({ cache }) => cache.admission],
+  ['cache.compression', ({ cache }) => cache.compression],
+  ['cache.shared', ({ cache }) => cache.shared],
+]
+
+/** Keys whose change takes a restart, of those that differ. */
+export const restartKeys = (from: Config, to: Config): readonly string[] =>
+  fixed.filter(([, read]) => !sameSettings(read(from), read(to))).map(([path]) => path)

@@ -1,0 +1,104 @@
+import type { Server, Socket } from 'node:net'
+import { addressGroup } from './address-group.ts'
+import type { EdgeEvent } from './events.ts'
+
+export type ConnectionOptions = {
+  /** Connections of one address (an IPv6 /64) at a time; 0 = no bound. */
+  readonly perAddress: number
+  /** Longest time in which a client takes nothing of an answer that is ready for it; 0 = no bound. */
+  readonly readerTimeoutMs: number
+  /** Behind a proxy of ours all clients have one address. */
+  readonly isExempt: (address: string) => boolean
+  /** Answers are then written to the socket that TLS makes of the connection. */
+  readonly encrypted: boolean
+  readonly report: (event: EdgeEvent) => void
+}
+
+/** The open connections of the public side. */
+export type Connections = {
+  /** Those on which nothing has come yet: no request is lost with them. */
+  closeSilent(): void
+  /** How many were ended. */
+  destroyAll(): number
+  close(): void
+}
+
+type Watched = { taken: number; isSuspect: boolean }
+
+/** Octets of answers that have left the process. */
+const takenOf = (socket: Socket): number => socket.bytesWritten - socket.writableLength
+
+/**
+ * Costs nothing for a request: connections are noted when they open, and looked at a few times in the bound. Node's own socket
+ * timeout cannot stand in for this: it also runs while an upstream is waited for.
+ */
+export const watchConnections = (server: Server, options: ConnectionOptions): Connections => {
+  const { perAddress, readerTimeoutMs, report } = options
+  const open = new Map<Socket, Watched>()
+  const byAddress = new Map<string, number>()
+
+  const leave = (group: string): void => {
+    const left = (byAddress.get(group) ?? 1) - 1
+    if (left === 0) byAddress.delete(group)
+    else byAddress.set(group, left)
+  }
+  /** False when there is no place left for this address. */
+  const enter = (socket: Socket): boolean => {
+    const address = socket.remoteAddress ?? ''
+    if (perAddress === 0 || options.isExempt(address.replace(/^::ffff:/, ''))) return true
+    const group = addressGroup(address)
+    const count = byAddress.get(group) ?? 0
+    if (count >= perAddress) return false
+    byAddress.set(group, count + 1)
+    socket.once('close', () => leave(group))
+    return true
+  }
+  /** Node's timer tells a reader that takes little from one that takes nothing, also within a single large write. */
+  const suspect = (socket: Socket, watched: Watched): void => {
+    watched.isSuspect = true
+    socket.setTimeout(readerTimeoutMs, () => {
+      watched.isSuspect = false
+      if (socket.writableLength === 0) return
+      report({ kind: 'connection-cut', reason: 'slow-reader' })
+      socket.destroy()
+    })
+  }
+  const look = (): void => {
+    for (const [socket, watched] of open) {
+      const taken = takenOf(socket)
+      if (socket.writableLength > 0 && taken === watched.taken && !watched.isSuspect) suspect(socket, watched)
+      watched.taken = taken
+    }
+  }
+
+  const watch = (socket: Socket): void => {
+    open.set(socket, { taken: 0, isSuspect: false })
+    socket.once('close', () => open.delete(socket))
+  }
+
+  server.on('connection', (socket: Socket) => {
+    if (enter(socket)) {
+      if (!options.encrypted) watch(socket)
+      return
+    }
+    report({ kind: 'connection-cut', reason: 'address' })
+    socket.destroy()
+  })
+  if (options.encrypted) server.on('secureConnection', watch)
+  server.on('drop', () => report({ kind: 'connection-cut', reason: 'too-many' }))
+  const timer =
+    readerTimeoutMs === 0 ? undefined : setInterval(look, Math.max(50, Math.min(5_000, readerTimeoutMs / 4)))
+  timer?.unref()
+  return {
+    closeSilent: () => {
+      if (options.encrypted) return
+      for (const socket of open.keys()) if (socket.bytesRead === 0) socket.destroy()
+    },
+    destroyAll: () => {
+      const count = open.size
+      for (const socket of open.keys()) socket.destroy()
+      return count
+    },
+    close: () => clearInterval(timer),
+  }
+}

@@ -1,0 +1,40 @@
+/** Counts requests that are not answered yet. */
+export type InFlight = {
+  readonly count: number
+  enter(): void
+  leave(): void
+  /** Resolves when nothing is under way, or after so long. */
+  settled(timeoutMs: number): Promise<void>
+}
+
+/** Counts the requests of one generation. */
+export const createInFlight = (): InFlight => {
+  let count = 0
+  const waiting = new Set<() => void>()
+  return {
+    get count() {
+      return count
+    },
+    enter: () => {
+      count += 1
+    },
+    leave: () => {
+      count -= 1
+      if (count > 0 || waiting.size === 0) return
+      for (const resolve of waiting) resolve()
+    },
+    settled: async (timeoutMs) => {
+      if (count === 0) return
+      await new Promise<void>((resolve) => {
+        const done = (): void => {
+          clearTimeout(timer)
+          waiting.delete(done)
+          resolve()
+        }
+        const timer = setTimeout(done, timeoutMs)
+        timer.unref()
+        waiting.add(done)
+      })
+    },
+  }
+}

@@ -12,7 +12,7 @@ import {
 } from './cache-read.ts'
 import { type CompressionOptions, createEncodings } from './encodings.ts'
 import { type CacheEntry, type EntryOrder, listEntries } from './entries.ts'
-import type { CacheEvent } from './events.ts'
+import type { CacheEvent, Invalidator } from './events.ts'
 import { createFetch } from './fetch.ts'
 import { createFlights, type Flight } from './flights.ts'
 import { createHeldTags } from './held-tags.ts'
@@ -29,7 +29,12 @@ import { createTagLog } from './tag-log.ts'
 import { createJudge, type Need, type Wait } from './verdict.ts'
 import { createWritten, type WrittenAnswer } from './written-answer.ts'
 
+/** Whether what is stored here may be believed at this moment: others may have written without this process knowing. */
+export type Trust = { mayTrust(at: Moment): boolean }
+
 export type CacheOptions = {
+  /** Absent where no other process stores answers of the same upstreams. */
+  readonly trust?: Trust
   readonly maxBytes: number
   readonly maxEntryBytes: number
   readonly compression: CompressionOptions
@@ -46,12 +51,12 @@ export type Cache = {
    * To be called before the answer of a write is returned. No forward that began before may be kept or joined by
    * later readers if it holds any of it. Returns the number of stored responses dropped.
    */
-  invalidate(tags: readonly string[]): number
+  invalidate(tags: readonly string[], by?: Invalidator): number
   /**
    * As `invalidate`, for a write that may still be carried out after its time was over: nothing that carries the tags
    * is kept for so long.
    */
-  suspect(tags: readonly string[], forMs: number): number
+  suspect(tags: readonly string[], forMs: number, by?: Invalidator): number
   /** By request target instead of by tag, in all partitions (RFC 9111 §4.4). */
   invalidateTargets(service: string, targets: readonly string[]): number
   /** Is to `invalidateTargets` what `suspect` is to `invalidate`. */
@@ -101,8 +106,26 @@ export const createCache = (options: CacheOptions): Cache => {
 
   const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
 
-  const reuseFor = (read: CacheRead, at: Moment): Reuse =>
+  const { trust } = options
+  const reuseOf = (read: CacheRead, at: Moment): Reuse =>
     decideReuse(store.variants(read.key), read, read.policy.profile, at)
+
+  /** As if nothing were stored, and nothing is validated or served on error either. */
+  const reuseOfNothing = (read: CacheRead, at: Moment): Reuse => {
+    const reuse = decideReuse([], read, read.policy.profile, at)
+    return reuse.kind === 'fetch' ? { ...reuse, reason: 'bypass' } : reuse
+  }
+
+  const reuseFor =
+    trust === undefined
+      ? reuseOf
+      : (read: CacheRead, at: Moment): Reuse =>
+          trust.mayTrust(at) ? reuseOf(read, at) : reuseOfNothing(read, at)
+
+  const partFor =
+    trust === undefined
+      ? incomplete.hit
+      : (read: CacheRead, at: Moment) => (trust.mayTrust(at) ? incomplete.hit(read, at) : undefined)
 
   /** Which of the key's forwards a reader may share: told apart by selecting fields as soon as they are known. */
   const variantOf = (read: CacheRead): string => {
@@ -152,7 +175,8 @@ export const createCache = (options: CacheOptions): Cache => {
    * can tell is looked at when it is there.
    */
   const mayJoin = (flight: Flight, read: CacheRead): boolean =>
-    flight.began === log.sequence || !log.touchedSince(expectedTags(read), flight.began)
+    (trust === undefined || trust.mayTrust(moment())) &&
+    (flight.began === log.sequence || !log.touchedSince(expectedTags(read), flight.began))
 
   const join = (read: CacheRead, forward: Forward, need: Need, alone: boolean): Wait => {
     const since = log.sequence
@@ -194,9 +218,9 @@ export const createCache = (options: CacheOptions): Cache => {
           report({ kind: 'served-stale', service: read.service, reason: 'revalidating' })
           return answers.stale(reuse.stored, read, at, 'revalidating')
         case 'unavailable':
-          return incomplete.hit(read, at) ?? answers.unavailable()
+          return partFor(read, at) ?? answers.unavailable()
         case 'fetch':
-          return incomplete.hit(read, at) ?? answerByForward(read, forward, partially(read, reuse))
+          return partFor(read, at) ?? answerByForward(read, forward, partially(read, reuse))
       }
     },
     ...invalidation,

@@ -4,6 +4,9 @@ import type { NoStoreReason } from './storability.ts'
 /** How a read was answered, from the reader's side. */
 export type ReadOutcome = 'hit' | 'miss' | 'stale' | 'revalidated' | 'collapsed'
 
+/** `elsewhere`: a write or a purge in another process. */
+export type Invalidator = 'write' | 'purge' | 'elsewhere'
+
 /** What the cache reports. All strings come from configuration or closed lists, never from a client. */
 export type CacheEvent =
   /** A read that had to be forwarded landed, once for each forward, whoever waits. */
@@ -17,7 +20,7 @@ export type CacheEvent =
   /** Stored responses dropped or marked stale by a write or by an operator; `cut` forwards in flight were cut loose. */
   | {
       readonly kind: 'invalidated'
-      readonly by: 'write' | 'purge'
+      readonly by: Invalidator
       readonly entries: number
       readonly cut: number
     }

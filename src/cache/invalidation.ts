@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { currentAgeMs } from './age.ts'
 import { partsOfKey, targetKey } from './cache-key.ts'
-import type { CacheEvent } from './events.ts'
+import type { CacheEvent, Invalidator } from './events.ts'
 import type { Flights } from './flights.ts'
 import type { HeldTags } from './held-tags.ts'
 import type { MemoryStore } from './memory-store.ts'
@@ -36,8 +36,8 @@ export type InvalidationOptions = {
 }
 
 export type Invalidation = {
-  invalidate(tags: readonly string[]): number
-  suspect(tags: readonly string[], forMs: number): number
+  invalidate(tags: readonly string[], by?: Invalidator): number
+  suspect(tags: readonly string[], forMs: number, by?: Invalidator): number
   invalidateTargets(service: string, targets: readonly string[]): number
   suspectTargets(service: string, targets: readonly string[], forMs: number): number
   purge(purge: Purge): number
@@ -49,7 +49,7 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
   const keysOf = (tags: readonly string[]): ReadonlySet<string> =>
     new Set(tags.flatMap((tag) => store.keysTagged(tag)))
 
-  const drop = (keys: Iterable<string>, by: 'write' | 'purge'): number => {
+  const drop = (keys: Iterable<string>, by: Invalidator): number => {
     let entries = 0
     let cut = 0
     for (const key of keys) {
@@ -61,10 +61,10 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
   }
 
   /** Written down first: a forward that lands from here on must not bring the old state back. */
-  const invalidate = (tags: readonly string[]): number => {
+  const invalidate = (tags: readonly string[], by: Invalidator = 'write'): number => {
     if (tags.length === 0) return 0
     log.note(tags)
-    return drop(keysOf(tags), 'write')
+    return drop(keysOf(tags), by)
   }
 
   const select = (selector: PurgeSelector): readonly string[] => {
@@ -111,10 +111,10 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
     return entries
   }
 
-  const suspect = (tags: readonly string[], forMs: number): number => {
+  const suspect = (tags: readonly string[], forMs: number, by: Invalidator = 'write'): number => {
     const now = clock.monotonic()
     held.hold(tags, now, now + forMs)
-    return invalidate(tags)
+    return invalidate(tags, by)
   }
 
   const targetTags = (service: string, targets: readonly string[]): readonly string[] =>

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { dashboardFiles } from '../../dashboards/source/dashboards.ts'
 import { createMetrics } from '../../src/metrics/create-metrics.ts'
 import { metricTable } from '../../src/metrics/metric-table.ts'
 import { describeWith } from '../support/requirements.ts'
@@ -21,13 +22,19 @@ type Dashboard = {
 }
 type RuleFile = {
   readonly groups: readonly {
-    readonly rules: readonly { readonly record?: string; readonly alert?: string; readonly expr: string }[]
+    readonly rules: readonly {
+      readonly record?: string
+      readonly alert?: string
+      readonly expr: string
+      readonly annotations?: { readonly runbook?: string }
+    }[]
   }[]
 }
 type Query = readonly [where: string, expression: string]
 
 const dashboards = (await readdir('dashboards')).filter((file) => file.endsWith('.json'))
 const rules = ['trellis-recording.yml', 'trellis-alerts.yml']
+const ruleTests = ['trellis-tests.yml', 'trellis-long-tests.yml']
 const read = async (file: string): Promise<string> => readFile(`dashboards/${file}`, 'utf8')
 
 const readDashboard = async (file: string) => JSON.parse(await read(file)) as Dashboard
@@ -63,7 +70,9 @@ const readNames = async (): Promise<void> => {
       for (const part of ['bucket', 'sum', 'count']) known.set(`${row.name}_${part}`, [...row.labels, 'le'])
   }
   const text = await createMetrics({ version: '1', configHash: 'a', processMetrics: true }).scrape()
-  for (const [, name = ''] of text.matchAll(/^# TYPE ((?:nodejs|process)_\w+) /gm)) known.set(name, [])
+  for (const [, name = '', type] of text.matchAll(/^# TYPE ((?:nodejs|process)_\w+) (\w+)$/gm)) {
+    for (const part of type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']) known.set(name + part, [])
+  }
 }
 
 beforeAll(async () => {
@@ -80,14 +89,21 @@ const namesIn = (expression: string): string[] =>
 const scrapeLabels = ['job', 'instance']
 
 test('there is something to check', () => {
-  expect(dashboards).toContain('overview.json')
   expect(queries.length).toBeGreaterThan(50)
+})
+
+test.each([...dashboardFiles])('%s is what the code makes of it (npm run dashboards)', async (file, text) => {
+  expect(await read(file)).toBe(text)
+})
+
+test('no other dashboard lies there', () => {
+  expect(dashboards.sort()).toEqual([...dashboardFiles.keys()].sort())
 })
 
 test('every metric in a dashboard or rule is one that exists', () => {
   const missing = queries.flatMap(([where, expression]) => {
     const names = namesIn(expression)
-    if (names.length === 0 && !expression.startsWith('up{') && expression !== 'prometheus')
+    if (names.length === 0 && !/^(?:absent\()?up\{/.test(expression) && expression !== 'prometheus')
       return [`${where}: no metric at all`]
     return names.filter((name) => !known.has(name)).map((name) => `${where}: ${name}`)
   })
@@ -108,37 +124,7 @@ test('every label that a query selects by is one that the metric has', () => {
 })
 
 test('every metric is used, or is named here with the reason', () => {
-  const unused: Readonly<Record<string, string>> = {
-    trellis_item_requests_total: 'detail of batches',
-    trellis_cache_forwards_total: 'detail of cache outcomes',
-    trellis_cache_stored_total: 'detail of cache outcomes',
-    trellis_cache_stored_bytes_total: 'detail of cache outcomes',
-    trellis_cache_collapsed_total: 'shown as an outcome of requests',
-    trellis_cache_background_failures_total: 'shows as stale served',
-    trellis_cache_invalidations_total: 'entries say more',
-    trellis_cache_cut_forwards_total: 'detail of invalidation',
-    trellis_cache_evicted_bytes_total: 'entries are shown',
-    trellis_cache_entries: 'bytes are shown',
-    trellis_upstream_attempt_duration_seconds: 'the head is shown',
-    trellis_upstream_queue_seconds: 'who waits is shown',
-    trellis_upstream_target_changes_total: 'the state is shown',
-    trellis_upstream_target_outstanding_requests: 'shown by service',
-    trellis_batch_size_items: 'batch dashboard',
-    trellis_batch_parallelism_items: 'batch dashboard',
-    trellis_batch_saved_seconds_total: 'batch dashboard',
-    trellis_batch_ordered_items_total: 'batch dashboard',
-    trellis_batch_item_queue_seconds: 'batch dashboard',
-    trellis_batch_splits_total: 'batch dashboard',
-    trellis_batch_chunks_total: 'batch dashboard',
-    trellis_batch_chunk_items: 'batch dashboard',
-    trellis_batch_chunk_duration_seconds: 'batch dashboard',
-    trellis_batch_upstream_requests: 'batch dashboard',
-    trellis_discovery_refreshes_total: 'drift has an alert',
-    trellis_discovery_unlisted_routes: 'drift has an alert',
-    trellis_discovery_learned_rows: 'drift has an alert',
-    trellis_discovery_refused_routes: 'drift has an alert',
-    trellis_build_info: 'for joins',
-  }
+  const unused: Readonly<Record<string, string>> = {}
   const used = new Set(
     queries
       .flatMap(([, expression]) => namesIn(expression))
@@ -159,15 +145,17 @@ test.each(dashboards)('%s: every panel says what it shows and in which unit', as
 })
 
 describe('alerts', () => {
-  test('each has its paragraph in docs/metrics.md, and no paragraph is left over', async () => {
-    const docs = await readFile('docs/metrics.md', 'utf8')
-    const told = [...docs.matchAll(/^- \*\*(Trellis\w+)\*\*: /gm)].map(([, name]) => name)
-    const alerts = (await readRules('trellis-alerts.yml')).map(({ alert }) => alert)
-    expect(told).toEqual(alerts)
+  test('each has its paragraph in docs/operations.md where its runbook points, and no paragraph is left over', async () => {
+    const docs = await readFile('docs/operations.md', 'utf8')
+    const told = [...docs.matchAll(/^### (Trellis\w+)\n\n[A-Z]/gm)].map(([, name]) => name)
+    const alerts = await readRules('trellis-alerts.yml')
+    expect(told).toEqual(alerts.map(({ alert }) => alert))
+    for (const { alert = '', annotations } of alerts)
+      expect(annotations?.runbook).toBe(`docs/operations.md#${alert.toLowerCase()}`)
   })
 
   test('each is tried by a promtool test', async () => {
-    const tests = await read('rules/trellis-tests.yml')
+    const tests = (await Promise.all(ruleTests.map((file) => read(`rules/${file}`)))).join('')
     for (const { alert } of await readRules('trellis-alerts.yml'))
       expect(tests).toContain(`alertname: ${alert}\n`)
   })
@@ -182,6 +170,6 @@ describeWith('promtool', 'promtool', () => {
   })
 
   test('sees each alert fire on its fault and not otherwise', () => {
-    expect(promtool('test', 'rules', 'trellis-tests.yml')).toContain('SUCCESS')
+    expect(promtool('test', 'rules', ...ruleTests)).toContain('SUCCESS')
   })
 })

@@ -1,4 +1,4 @@
-import { BlockList, isIP } from 'node:net'
+import { BlockList, isIP, type Socket } from 'node:net'
 import { type RequestFields, requestField } from '../http/fields.ts'
 import type { Client } from '../pipeline/client.ts'
 
@@ -33,22 +33,32 @@ const forwardedFor = (value: string, isTrusted: TrustedProxies): string | undefi
   return hops.at(-1)
 }
 
-/** Who is asking: the peer itself, unless it is a trusted proxy that says more. */
-export const clientOf = (
-  peerAddress: string | undefined,
-  encrypted: boolean,
-  fields: RequestFields,
-  isTrusted: TrustedProxies,
-): Client => {
-  const address = plain(peerAddress ?? '')
-  const own = {
-    address: address === '' ? 'unknown' : address,
-    protocol: encrypted ? 'https' : 'http',
-  } as const
-  if (!isTrusted(address)) return own
-  const proto = requestField(fields, 'x-forwarded-proto')
+/** What an encrypted socket has more than a plain one. */
+type PeerSocket = Socket & { readonly encrypted?: boolean }
+
+const peerOf = (socket: PeerSocket): Client => {
+  const address = plain(socket.remoteAddress ?? '')
   return {
-    address: forwardedFor(requestField(fields, 'x-forwarded-for') ?? '', isTrusted) ?? own.address,
-    protocol: proto === 'https' || proto === 'http' ? proto : own.protocol,
+    address: address === '' ? 'unknown' : address,
+    protocol: socket.encrypted === true ? 'https' : 'http',
+  }
+}
+
+/** Makes the function that tells who is asking: the peer itself, unless it is a trusted proxy that says more. */
+export const createClientOf = (
+  isTrusted: TrustedProxies,
+): ((socket: Socket, fields: RequestFields) => Client) => {
+  // A connection has one peer, asked for once: with its first request, when it is surely there.
+  const peers = new WeakMap<Socket, Client>()
+  return (socket, fields) => {
+    const known = peers.get(socket)
+    const peer = known ?? peerOf(socket)
+    if (known === undefined) peers.set(socket, peer)
+    if (!isTrusted(peer.address)) return peer
+    const proto = requestField(fields, 'x-forwarded-proto')
+    return {
+      address: forwardedFor(requestField(fields, 'x-forwarded-for') ?? '', isTrusted) ?? peer.address,
+      protocol: proto === 'https' || proto === 'http' ? proto : peer.protocol,
+    }
   }
 }

@@ -14,26 +14,20 @@ export class EdgeRequest implements GatewayRequest {
   readonly #incoming: IncomingMessage
   readonly #outgoing: ServerResponse
   #controller: AbortController | undefined
+  readonly method: string
+  readonly target: string
+  readonly fields: RequestFields
 
   constructor(incoming: IncomingMessage, outgoing: ServerResponse) {
     this.#incoming = incoming
     this.#outgoing = outgoing
-  }
-
-  get method(): string {
-    return this.#incoming.method as string
-  }
-
-  get target(): string {
-    return this.#incoming.url as string
-  }
-
-  get fields(): RequestFields {
-    return this.#incoming.headers
+    this.method = incoming.method as string
+    this.target = incoming.url as string
+    this.fields = incoming.headers
   }
 
   get content(): Readable | undefined {
-    return hasContent(this.#incoming.headers) ? this.#incoming : undefined
+    return hasContent(this.fields) ? this.#incoming : undefined
   }
 
   get interim(): Interim {

@@ -1,8 +1,12 @@
 import type { Readable } from 'node:stream'
 import type { Cache } from '../cache/cache.ts'
+import { targetKey } from '../cache/cache-key.ts'
+import type { Note } from '../coherence/note.ts'
 import { fieldValue, withField } from '../http/fields.ts'
 import type { GatewayResponse, ResponseHead } from '../http/message.ts'
+import type { WriteResponse } from '../tags/tagger.ts'
 import { namedTarget, type UnsafeRequest, unsafeTargets } from '../tags/unsafe-targets.ts'
+import { carryOut } from './carry-out.ts'
 import { chained } from './chained-stream.ts'
 import type { Ready } from './exchange.ts'
 import type { Service } from './service.ts'
@@ -54,27 +58,38 @@ export const showsOwnTarget = (exchange: Ready, head: ResponseHead): boolean => 
   return named !== undefined && spelled(exchange.service, named) === exchange.target
 }
 
-/** Drops what a write may have changed. To be called before its answer leaves the gateway; `undefined` = nobody knows the outcome. */
-export const invalidateWrite = (
-  cache: Cache,
-  exchange: Ready,
-  response: GatewayResponse | undefined,
-): void => {
+const targetTags = (exchange: Ready, written: WriteResponse | undefined): readonly string[] =>
+  exchange.service.invalidatesTargets
+    ? unsafeTargets(unsafeRequest(exchange), written)
+        .flatMap((one) => spelled(exchange.service, one) ?? [])
+        .map((target) => targetKey(exchange.service.name, target))
+    : []
+
+/** What a write may have changed; without a response nobody knows the outcome. */
+export const writeNotes = (exchange: Ready, response: GatewayResponse | undefined): readonly Note[] => {
   const { service, method, matching } = exchange
   const written =
     response === undefined
       ? undefined
       : { ...response, content: Buffer.isBuffer(response.content) ? response.content : undefined }
   const found = matching.kind === 'found' ? matching : undefined
-  const tags = service.tagger.writtenTags(found, exchange.arguments, method, written)
+  const tags = [
+    ...service.tagger.writtenTags(found, exchange.arguments, method, written),
+    ...targetTags(exchange, written),
+  ]
   // It may still be carried out, until the upstream's own time is over.
-  if (mayStillRun(written)) cache.suspect(tags, service.upstreamTotalMs)
-  else cache.invalidate(tags)
-  service.local?.written(found?.row.collection ?? '')
-  if (!service.invalidatesTargets) return
-  const targets = unsafeTargets(unsafeRequest(exchange), written).flatMap(
-    (one) => spelled(service, one) ?? [],
-  )
-  if (mayStillRun(written)) cache.suspectTargets(service.name, targets, service.upstreamTotalMs)
-  else cache.invalidateTargets(service.name, targets)
+  const forMs = service.upstreamTotalMs
+  const note = (tag: string): Note =>
+    mayStillRun(written) ? { kind: 'hold', tag, forMs } : { kind: 'tag', tag, mode: 'hard' }
+  const documents: Note = {
+    kind: 'documents',
+    service: service.name,
+    collection: found?.row.collection ?? '',
+  }
+  return service.local === undefined ? tags.map(note) : [...tags.map(note), documents]
+}
+
+/** Drops what a write may have changed. To be called before its answer leaves the gateway. */
+export const invalidateWrite = (cache: Cache, { service }: Ready, notes: readonly Note[]): void => {
+  carryOut(notes, cache, (_, collection) => service.local?.written(collection), 'write')
 }

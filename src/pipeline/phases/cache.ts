@@ -3,6 +3,7 @@ import { bypassStatus, writeStatus } from '../../cache/cache-status.ts'
 import { type CachingDecision, decideCaching, forbidsStoring } from '../../cache/decide-caching.ts'
 import type { CacheAnswer } from '../../cache/reader-answer.ts'
 import type { WrittenAnswer } from '../../cache/written-answer.ts'
+import type { Coherence } from '../../coherence/coherence.ts'
 import { GatewayError } from '../../errors.ts'
 import { withUncodedTags } from '../../http/coded-tags.ts'
 import { type RequestFields, requestField } from '../../http/fields.ts'
@@ -11,7 +12,7 @@ import { conditionalFields } from '../../http/preconditions.ts'
 import { reshaped, whenAnswered } from '../answering.ts'
 import type { Outgoing, Ready } from '../exchange.ts'
 import { ExchangeRead, type ReadPartition } from '../exchange-read.ts'
-import { completed, invalidateWrite, showsOwnTarget } from '../invalidate-write.ts'
+import { completed, invalidateWrite, showsOwnTarget, writeNotes } from '../invalidate-write.ts'
 import { keepingContent } from '../keep-written.ts'
 import type { Next, Phase } from '../phase.ts'
 
@@ -19,7 +20,12 @@ export type CacheRoom = {
   readonly cache: Cache
   /** Salted hash of a credential; see cache/cache-key.ts. */
   readonly partitionOf: (credential: string) => string
+  /** Where other processes store answers of the same upstreams: writes are told to them (docs/decisions/0007). */
+  readonly others?: Others
 }
+
+/** As in coherence/coherence.ts. */
+type Others = Pick<Coherence, 'begin' | 'spread'>
 
 const nothing: ReadonlySet<string> = new Set()
 
@@ -126,26 +132,37 @@ const maybeKept = ({ cache }: CacheRoom, exchange: Ready): WrittenAnswer | undef
   return cache.written(new ExchangeRead(exchange, publicPart, withholdsNothing.settled))
 }
 
+/** Tells nobody. */
+const alone: Others = { begin: async () => '', spread: async () => 0 }
+
 const write = (room: CacheRoom, exchange: Ready, next: Next<Outgoing>): Answer => {
-  const invalidate = (response: GatewayResponse | undefined): void =>
-    invalidateWrite(room.cache, exchange, response)
+  const { begin, spread } = room.others ?? alone
+  let name: string | undefined
+  /** Here at once, and then wherever else answers are stored: to be awaited before the answer leaves. */
+  const invalidate = (response: GatewayResponse | undefined): Promise<unknown> | undefined => {
+    const notes = writeNotes(exchange, response)
+    invalidateWrite(room.cache, exchange, notes)
+    return room.others === undefined ? undefined : spread(notes, name)
+  }
   /** Sent or not, nobody knows: what it may have changed is no longer served. */
   const unlessKnown = async <Value>(known: () => Promise<Value>): Promise<Value> => {
     try {
       return await known()
     } catch (error) {
-      if (!wasIncomplete(error)) invalidate(undefined)
+      if (!wasIncomplete(error)) await invalidate(undefined)
+      else if (name !== undefined) await spread([], name)
       throw error
     }
   }
   const written = maybeKept(room, exchange)
   const settled = async (): Promise<Outcome> => {
+    if (room.others !== undefined) name = await begin(writeNotes(exchange, undefined))
     const outcome = await unlessKnown(async () => {
       const first = await next(lasting(exchange))
       return first.kind === 'response' ? completed(first, exchange.service.bodyBytes) : first
     })
     if (outcome.kind === 'response') {
-      invalidate(outcome)
+      await invalidate(outcome)
       return outcome
     }
     return {
@@ -154,8 +171,16 @@ const write = (room: CacheRoom, exchange: Ready, next: Next<Outgoing>): Answer =
         const shaped = await unlessKnown(async () => outcome.shape(head))
         const keeps = written !== undefined && showsOwnTarget(exchange, shaped) && written.accepts(shaped)
         // Before the client sees the first byte; the content behind is not read, so the row and the path decide.
-        invalidate({ kind: 'response', status: head.status, fields: head.fields, content: undefined })
-        return keeps ? keepingContent(written, shaped) : shaped
+        const told = invalidate({
+          kind: 'response',
+          status: head.status,
+          fields: head.fields,
+          content: undefined,
+        })
+        // Begun now: what another write invalidates while this one waits must count.
+        const kept = keeps ? keepingContent(written, shaped) : shaped
+        await told
+        return kept
       },
       failed: (cause) => unlessKnown(async () => outcome.failed(cause)),
     }

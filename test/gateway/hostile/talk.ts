@@ -1,0 +1,63 @@
+import { connect } from 'node:net'
+import { readResponses, type WireMessage } from '../../support/read-messages.ts'
+
+/** What came back for some bytes. */
+export type Talk = {
+  readonly answers: readonly WireMessage[]
+  /** Status codes in order, and `.` where the server closed: `200 400.`, `.`; '' when it is still waiting. */
+  readonly summary: string
+  /** Bytes that are no response. */
+  readonly stray: string
+}
+
+export type TalkOptions = {
+  /** Is over at once when that much has come: spares the wait for silence. */
+  readonly enough: string
+  readonly silenceMs: number
+}
+
+const statusOf = ({ startLine }: WireMessage): string => startLine.slice(9, 12)
+
+/** Sends bytes as they are on a connection of their own; is over when the server closes, has said enough, or is silent. */
+export const talk = (address: string, bytes: Buffer, { enough, silenceMs }: TalkOptions): Promise<Talk> =>
+  new Promise((resolve) => {
+    const { hostname, port } = new URL(address)
+    const socket = connect({ port: Number(port), host: hostname, noDelay: true })
+    const chunks: Buffer[] = []
+    let closed = false
+    let timer: NodeJS.Timeout
+
+    const read = (): Talk => {
+      const { messages, rest, fault } = readResponses(Buffer.concat(chunks))
+      const summary = messages.map(statusOf).join(' ') + (closed ? '.' : '')
+      return {
+        answers: messages,
+        summary,
+        stray: fault === undefined && rest.length === 0 ? '' : `${fault}: ${rest}`,
+      }
+    }
+    const over = (): void => {
+      clearTimeout(timer)
+      socket.destroy()
+      resolve(read())
+    }
+    const wait = (ms: number): void => {
+      clearTimeout(timer)
+      timer = setTimeout(over, ms)
+    }
+    wait(2_000)
+    socket.on('connect', () => {
+      socket.write(bytes)
+      wait(silenceMs)
+    })
+    socket.on('data', (chunk) => {
+      chunks.push(chunk)
+      wait(!enough.endsWith('.') && read().summary === enough ? 20 : silenceMs)
+    })
+    socket.on('error', () => {})
+    // A server that closes with unread bytes resets; both end here.
+    socket.on('close', () => {
+      closed = true
+      over()
+    })
+  })

@@ -24,7 +24,7 @@ export type Config = EdgeConfig & {
       readonly encodings: readonly ('br' | 'gzip' | 'zstd')[]
       readonly minBytes: number
     }
-    readonly shared: { readonly url: Secret }
+    readonly shared: SharedConfig
   }
   readonly drain: { readonly delayMs: number; readonly timeoutMs: number }
   /** In the order of the file. */
@@ -34,6 +34,16 @@ export type Config = EdgeConfig & {
 type LogConfig = {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
   readonly format: 'json' | 'pretty'
+}
+
+/** How several processes keep one promise (docs/scale.md). */
+export type SharedConfig = {
+  readonly url: Secret
+  readonly cluster: boolean
+  /** In front of all keys. */
+  readonly prefix: string
+  readonly leaseMs: number
+  readonly forgetAfterMs: number
 }
 
 export type ServiceConfig = PlantsConfig | SiteConfig | OpenConfig

@@ -27,7 +27,20 @@ const sharedUrlFault = (url: string): string | undefined => {
 
 const sharedFaults = (config: Config): UnplacedFault[] => {
   const message = sharedUrlFault(config.cache.shared.url.reveal())
-  return message === undefined ? [] : [fault(['cache', 'shared', 'url'], message)]
+  const { leaseMs, forgetAfterMs } = config.cache.shared
+  return [
+    ...(message === undefined ? [] : [fault(['cache', 'shared', 'url'], message)]),
+    ...when(
+      leaseMs < 100 || leaseMs > 60_000,
+      ['cache', 'shared', 'lease'],
+      'expected 100ms to 1m: shorter ones are lost in pauses of a process, longer ones make writes wait',
+    ),
+    ...when(
+      forgetAfterMs < 3 * leaseMs,
+      ['cache', 'shared', 'forgetAfter'],
+      'must be at least three times cache.shared.lease: an instance that was cut off must have noticed by then',
+    ),
+  ]
 }
 
 const staticIdentityFaults = (shape: ServiceSources): UnplacedFault[] =>

@@ -150,3 +150,9 @@ export const parameterName = () =>
   z
     .string({ error: 'expected a parameter name' })
     .regex(/^[A-Za-z0-9_.[\]-]{1,64}\*?$/, 'expected a parameter name; "*" may stand at its end')
+
+/** What stands in front of keys in a store that others may use too. */
+export const keyPrefix = () =>
+  z.string({ error: 'expected a text' }).regex(/^[a-z0-9][a-z0-9_.-]{0,63}$/i, {
+    error: 'expected 1 to 64 letters, digits, dots, hyphens and underscores',
+  })

@@ -1,5 +1,12 @@
 import type { RuleShape, ServiceCacheShape } from './cache-shape.ts'
-import type { CacheRuleConfig, Config, DiscoveryConfig, ServiceCacheConfig, ServiceConfig } from './config.ts'
+import type {
+  CacheRuleConfig,
+  Config,
+  DiscoveryConfig,
+  ServiceCacheConfig,
+  ServiceConfig,
+  SharedConfig,
+} from './config.ts'
 import { plantsRules, siteRules } from './default-rules.ts'
 import { resolveEdge } from './edge-shape.ts'
 import type { SiteShape } from './service-shape.ts'
@@ -108,6 +115,12 @@ const resolveService = (name: string, service: ServiceShape): ServiceConfig => {
   }
 }
 
+const resolveShared = ({ lease, forgetAfter, ...rest }: ConfigShape['cache']['shared']): SharedConfig => ({
+  ...rest,
+  leaseMs: lease,
+  forgetAfterMs: forgetAfter,
+})
+
 /** Turns what the file says into what the rooms read: units in the names, defaults that depend on other values. */
 export const resolveConfig = (shape: ConfigShape): Config => ({
   ...resolveEdge(shape),
@@ -120,7 +133,7 @@ export const resolveConfig = (shape: ConfigShape): Config => ({
   trustedProxies: shape.trustedProxies,
   log: shape.log,
   tracing: shape.tracing,
-  cache: shape.cache,
+  cache: { ...shape.cache, shared: resolveShared(shape.cache.shared) },
   drain: { delayMs: shape.drain.delay, timeoutMs: shape.drain.timeout },
   services: Object.entries(shape.services).map(([name, service]) => resolveService(name, service)),
 })

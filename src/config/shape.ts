@@ -1,6 +1,19 @@
 import { z } from 'zod'
 import { edgeShape } from './edge-shape.ts'
-import { cidr, duration, host, oneOf, optionalUrl, port, publicUrl, secret, size, whole } from './leaves.ts'
+import {
+  cidr,
+  duration,
+  flag,
+  host,
+  keyPrefix,
+  oneOf,
+  optionalUrl,
+  port,
+  publicUrl,
+  secret,
+  size,
+  whole,
+} from './leaves.ts'
 import { serviceShape } from './service-shape.ts'
 
 /** A service's name is a metric label and a key in logs: short, lower-case. */
@@ -73,6 +86,16 @@ export const configShape = z.strictObject({
           url: secret()
             .prefault('')
             .describe('Secret. redis:// or rediss:// of the second tier; empty = none'),
+          cluster: flag().prefault(false).describe('The URL is that of a node of a Redis cluster'),
+          prefix: keyPrefix()
+            .prefault('trellis')
+            .describe('In front of all keys: gateways with other content on one Redis use another one'),
+          lease: duration()
+            .prefault('1s')
+            .describe('So long a process trusts its memory without a word; also that of `workers`'),
+          forgetAfter: duration()
+            .prefault('5s')
+            .describe('After so long an instance that fell silent is done without'),
         })
         .prefault({}),
     })

@@ -1,93 +1,74 @@
-import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { Pool } from 'undici'
+import { loadavg } from 'node:os'
 import { basic } from '../test/real/site-under-test.ts'
 import { startWordPress } from '../test/real/wordpress/start-wordpress.ts'
 import { startGatewayProcess } from '../test/support/gateway-process.ts'
-import { type SlowUpstream, startSlowUpstream } from './batch-upstream.ts'
-import type { PacedGets } from './paced-gets.ts'
-import { median, quantile } from './statistics.ts'
+import { batchClient, comparison, interleaved, mount, type Update, type Way } from './batch-client.ts'
+import { hitsBesideBatches } from './batch-hits.ts'
+import { type Flush, missingForStack, startStack } from './batch-stack.ts'
+import { startSlowUpstream } from './batch-upstream.ts'
 
-// npm run bench batch                       batches in front of a real WordPress (needs PHP), and of slow upstreams
+// npm run bench batch                       batches in front of a real WordPress, and of slow upstreams
 // BENCH_ROUNDS=10 npm run bench batch       a short look
-// BENCH_WORDPRESS=http://user:application-password@host:port npm run bench batch
-//   another WordPress, with posts 4 to 28: the one that comes along keeps its data in SQLite, which lets one writer in at a time
+// BENCH_SITE=stack                          nginx, php-fpm and MariaDB as it comes: a commit is on disk before it is answered
+// BENCH_SITE=stack-lazy                     the same, but commits are on disk within a second: what a disk that is slow to sync hides
+// BENCH_SITE=sqlite                         php -S and SQLite, which lets one writer in at a time
+// BENCH_SITE=slow                           the scripted upstreams only, where the gateway's own share shows
+// BENCH_SITE=http://user:application-password@host:port    another WordPress
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 40)
-const warmUp = 24
 const size = 25
-const mount = '/index.php/wp-json'
 
-type Way = { readonly name: string; run(round: number): Promise<void> }
-
-/** All ways once in each round, so that what disturbs the machine disturbs all; their times in milliseconds. */
-async function interleaved(ways: readonly Way[]): Promise<Map<string, number[]>> {
-  const times = new Map<string, number[]>(ways.map(({ name }) => [name, []]))
-  for (let round = 0; round < rounds; round += 1) {
-    for (const { name, run } of ways) {
-      const began = performance.now()
-      await run(round)
-      times.get(name)?.push(performance.now() - began)
-    }
-  }
-  return times
+type Site = {
+  readonly name: string
+  readonly origin: string
+  readonly authorization: string
+  /** Of all posts, so that saving a title costs in the last round what it cost in the first. */
+  forgetRevisions(): Promise<void>
+  stop(): Promise<void>
 }
 
-function report(title: string, times: ReadonlyMap<string, readonly number[]>, measured: string): void {
-  console.log(`\n${title}`)
-  const own = times.get(measured) ?? []
-  for (const [name, all] of times) {
-    const spread = `${quantile(all, 0.25).toFixed(0)}-${quantile(all, 0.75).toFixed(0)}`
-    const ratios = own.map((ms, round) => ms / (all[round] ?? Number.NaN))
-    const ratio =
-      name === measured
-        ? ''
-        : `  ratio ${median(ratios).toFixed(2)} (${quantile(ratios, 0.25).toFixed(2)}-${quantile(ratios, 0.75).toFixed(2)})`
-    console.log(`  ${name.padEnd(46)}${median(all).toFixed(0).padStart(6)} ms  ${spread.padStart(9)}${ratio}`)
-  }
+const keepsRevisions = async (): Promise<void> => {}
+
+async function stackSite(name: string, flush: Flush): Promise<Site> {
+  const stack = await startStack(flush)
+  return { ...stack, name, authorization: basic(stack.admin) }
 }
 
-const updates = (round: number) =>
-  Array.from({ length: size }, (_, at) => ({
-    method: 'PUT',
-    path: `/wp/v2/posts/${at + 4}`,
-    body: { title: `Round ${round}, ${at}` },
-  }))
-
-function client(origin: string, connections: number, authorization: string) {
-  const pool = new Pool(origin, { connections })
-  const headers = { 'content-type': 'application/json', authorization }
-  const ask = async (
-    method: 'POST' | 'PUT',
-    path: string,
-    body: unknown,
-    expected: number,
-    mayFail = false,
-  ): Promise<number> => {
-    const answer = await pool.request({
-      method,
-      path: `${mount}${path}`,
-      headers,
-      body: JSON.stringify(body),
-    })
-    const text = await answer.body.text()
-    const failed = text.split('"status":5').length - 1
-    if (answer.statusCode !== expected || (failed > 0 && !mayFail)) {
-      throw new Error(`${path}: ${answer.statusCode} ${text.slice(0, 200)}`)
-    }
-    return failed
-  }
+async function sqliteSite(): Promise<Site> {
+  const started = await startWordPress()
   return {
-    batch: async (round: number) => {
-      await ask('POST', '/batch/v1', { requests: updates(round) }, 207)
-    },
-    /** Gives back how many of its items got no answer in time. */
-    hurriedBatch: (round: number) => ask('POST', '/batch/v1', { requests: updates(round) }, 207, true),
-    singles: async (round: number) => {
-      await Promise.all(updates(round).map(({ path, body }) => ask('PUT', path, body, 200)))
-    },
-    close: () => pool.close(),
+    ...started,
+    name: 'php -S and SQLite',
+    authorization: basic(started.credentials.admin),
+    forgetRevisions: keepsRevisions,
   }
+}
+
+function givenSite(url: string): Site {
+  const { origin, username, password } = new URL(url)
+  return {
+    name: origin,
+    origin,
+    authorization: basic({ username, password }),
+    forgetRevisions: keepsRevisions,
+    stop: async () => {},
+  }
+}
+
+const siteStarts: Readonly<Record<string, () => Promise<Site>>> = {
+  stack: () => stackSite('nginx, php-fpm, MariaDB, each commit synced', 1),
+  'stack-lazy': () => stackSite('nginx, php-fpm, MariaDB, synced once a second', 2),
+  sqlite: sqliteSite,
+}
+
+function chosenSites(): readonly (() => Promise<Site>)[] {
+  const choice = process.env['BENCH_SITE']
+  if (choice === 'slow') return []
+  if (choice !== undefined) return [siteStarts[choice] ?? (async () => givenSite(choice))]
+  const missing = missingForStack()
+  if (missing === undefined)
+    return [siteStarts['stack'], siteStarts['stack-lazy']].filter((one) => one !== undefined)
+  console.log(`only SQLite; the usual stack needs: ${missing}`)
+  return [sqliteSite]
 }
 
 const gatewayBefore = (origin: string, upstream: Record<string, unknown> = {}) =>
@@ -112,99 +93,62 @@ async function splits(adminOrigin: string): Promise<string> {
   return `${lines.map((line) => line.replace(/.*split="(\w+)",reason="([\w-]+)"\} /, '$1 $2 ')).join(', ')}; ${chunks} chunks`
 }
 
-const run = promisify(execFile)
-
-/** In a process of its own, so that what it measures is not its neighbour in this one. */
-async function hitTimes(url: string, seconds: number): Promise<PacedGets> {
-  const main = fileURLToPath(new URL('./run.ts', import.meta.url))
-  const args = ['--import', 'tsx', main, 'paced-gets', url, String(seconds)]
-  return JSON.parse((await run(process.execPath, args, { maxBuffer: 1 << 24 })).stdout) as PacedGets
+async function newestPosts(origin: string): Promise<number[]> {
+  const answer = await fetch(`${origin}${mount}/wp/v2/posts?per_page=${size}&_fields=id`)
+  return ((await answer.json()) as { id: number }[]).map(({ id }) => id)
 }
 
-/** Hits while nothing else happens, and while 40 clients send one batch after the other. */
-async function hitsBesideBatches(title: string, hit: string, batch: () => Promise<number>): Promise<void> {
-  for (let time = 0; time < 2; time += 1) await (await fetch(hit)).arrayBuffer()
-  const idle = await hitTimes(hit, 4)
-  let isOver = false
-  let batches = 0
-  let failed = 0
-  const senders = Array.from({ length: 40 }, async () => {
-    while (!isOver) {
-      failed += (await batch()) / 2
-      batches += 1
-    }
-  })
-  const busy = await hitTimes(hit, 8)
-  isOver = true
-  await Promise.all(senders)
-  const [idle99, busy99] = [quantile(idle.hits, 0.99), quantile(busy.hits, 0.99)]
-  console.log(`\n${title}`)
-  console.log(
-    `  idle: p50 ${median(idle.hits).toFixed(2)} p99 ${idle99.toFixed(2)} ms (${idle.hits.length} hits, ${idle.others} others)`,
-  )
-  console.log(
-    `  beside 40 batches at once (${batches} in all, ${failed} items not answered in time): p50 ${median(busy.hits).toFixed(2)} p99 ${busy99.toFixed(2)} ms, ratio of p99 ${(busy99 / idle99).toFixed(2)} (${busy.hits.length} hits, ${busy.others} others)`,
-  )
-}
+const load = (): string => `load ${loadavg()[0]?.toFixed(1)}`
+const hitPath = `${mount}/wp/v2/pages?_fields=id,slug`
+const trellis = 'batch of 25 through Trellis, auto'
 
-type Upstream = { readonly origin: string; readonly authorization: string; stop(): Promise<void> }
+/** Few enough that what `auto` still has to learn shows, were it much. */
+const warmUp = 12
 
-async function wordPress(): Promise<Upstream> {
-  const given = process.env['BENCH_WORDPRESS']
-  if (given === undefined) {
-    const started = await startWordPress()
-    return { ...started, authorization: basic(started.credentials.admin) }
-  }
-  const { origin, username, password } = new URL(given)
-  return { origin, authorization: basic({ username, password }), stop: async () => {} }
-}
-
-async function againstWordPress(): Promise<void> {
-  const wordpress = await wordPress()
-  const gateway = await gatewayBefore(wordpress.origin)
-  const { authorization } = wordpress
-  const direct = client(wordpress.origin, 8, authorization)
-  const through = client(gateway.origin, 64, authorization)
-  for (let at = 0; at < warmUp; at += 1) await through.batch(-at)
-  const trellis = 'batch of 25 through Trellis, auto'
-  const times = await interleaved([
-    { name: trellis, run: through.batch },
-    { name: "WordPress's own batch of 25", run: direct.batch },
+async function againstSite(site: Site, update: Update): Promise<void> {
+  const gateway = await gatewayBefore(site.origin)
+  const posts = await newestPosts(site.origin)
+  const shared = { authorization: site.authorization, posts, update }
+  const direct = batchClient(site.origin, { ...shared, connections: 8 })
+  const through = batchClient(gateway.origin, { ...shared, connections: 64 })
+  const ways: Way[] = [
+    { name: trellis, run: (round) => through.batches(1, round) },
+    { name: 'best by hand: two batches at once', run: (round) => direct.batches(2, round) },
+    { name: "WordPress's own batch of 25", run: (round) => direct.batches(1, round) },
     { name: '25 requests to WordPress on 8 connections', run: direct.singles },
-  ])
-  report(`25 updates, real WordPress, ${rounds} rounds`, times, trellis)
-  console.log(`  how they were sent: ${await splits(gateway.adminOrigin)}`)
-  let number = 1_000
-  await hitsBesideBatches(
-    'cache hits, real WordPress behind',
-    `${gateway.origin}${mount}/wp/v2/pages?_fields=id,slug`,
-    () => through.hurriedBatch(number++),
-  )
+  ]
+  for (let at = 0; at < warmUp; at += 1) await through.batches(1, -1 - at)
+  await direct.batches(1, -1)
+  console.log(`\n${site.name}, 25 updates (${update}), ${rounds} rounds, ${load()}`)
+  console.log(comparison(await interleaved(ways, rounds, site.forgetRevisions), trellis))
+  console.log(`  how they were sent: ${await splits(gateway.adminOrigin)}; ${load()}`)
+  let number = 1_000_000
+  if (update === 'title') {
+    console.log(await hitsBesideBatches(`${gateway.origin}${hitPath}`, () => through.hurriedBatch(number++)))
+  }
   await Promise.all([direct.close(), through.close()])
   await gateway.stop()
-  await wordpress.stop()
 }
 
 async function againstSlow(title: string, batchRoute: boolean): Promise<void> {
-  const upstream: SlowUpstream = await startSlowUpstream({ workers: 16, requestMs: 50, batchRoute })
+  const upstream = await startSlowUpstream({ workers: 16, requestMs: 50, batchRoute })
   const gateway = await gatewayBefore(upstream.origin, { maxConcurrent: 16 })
-  const one = client(upstream.origin, 1, 'Basic YTpi')
-  const through = client(gateway.origin, 64, 'Basic YTpi')
-  for (let at = 0; at < warmUp; at += 1) await through.batch(-at)
-  const trellis = 'batch of 25 through Trellis, auto'
-  const times = await interleaved([
-    { name: trellis, run: through.batch },
+  const posts = Array.from({ length: size }, (_, at) => at + 4)
+  const shared = { authorization: basic({ username: 'a', password: 'b' }), posts, update: 'title' } as const
+  const one = batchClient(upstream.origin, { ...shared, connections: 1 })
+  const through = batchClient(gateway.origin, { ...shared, connections: 64 })
+  for (let at = 0; at < warmUp; at += 1) await through.batches(1, -1 - at)
+  const ways: Way[] = [
+    { name: trellis, run: (round) => through.batches(1, round) },
     { name: '25 requests one after the other', run: one.singles },
-  ])
-  report(`25 updates, 50 ms each, 16 workers, ${title}`, times, trellis)
+  ]
+  const slowRounds = Math.min(rounds, 20)
+  console.log(`\n50 ms each, 16 workers, ${title}, 25 updates, ${slowRounds} rounds, ${load()}`)
+  console.log(comparison(await interleaved(ways, slowRounds, keepsRevisions), trellis))
   console.log(`  how they were sent: ${await splits(gateway.adminOrigin)}`)
-  let number = 1_000
-  await hitsBesideBatches(
-    `cache hits, ${title}`,
-    `${gateway.origin}${mount}/wp/v2/pages?_fields=id,slug`,
-    () => through.hurriedBatch(number++),
-  )
-  console.log(`  most upstream requests at once: ${upstream.mostAtOnce()} (bound 16)`)
+  let number = 1_000_000
+  console.log(await hitsBesideBatches(`${gateway.origin}${hitPath}`, () => through.hurriedBatch(number++)))
+  console.log(`  most upstream requests at once: ${upstream.mostAtOnce()} (bound 16); ${load()}`)
   await Promise.all([one.close(), through.close()])
   await gateway.stop()
   await upstream.close()
@@ -212,7 +156,11 @@ async function againstSlow(title: string, batchRoute: boolean): Promise<void> {
 
 /** Ratios of one run; the times are this machine's. */
 export async function benchBatches(): Promise<void> {
-  await againstWordPress()
+  for (const start of chosenSites()) {
+    const site = await start()
+    for (const update of ['switch', 'title'] as const) await againstSite(site, update)
+    await site.stop()
+  }
   await againstSlow('no batch route', false)
   await againstSlow('with a batch route', true)
 }

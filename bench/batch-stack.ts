@@ -1,0 +1,121 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { access, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { buildSite } from '../test/real/wordpress/build-site.ts'
+import { freePort } from '../test/support/ports.ts'
+import { type RunningProcess, startProcess, untilReady } from '../test/support/processes.ts'
+import { fpmSettings, nginxSettings, wordPressSettings } from './batch-stack-settings.ts'
+
+/** The usual way to run WordPress, on this machine only: nginx, php-fpm with opcache, MariaDB. */
+export type Stack = {
+  readonly origin: string
+  readonly admin: { readonly username: string; readonly password: string }
+  /** Deletes them behind WordPress's back. */
+  forgetRevisions(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** How MariaDB keeps a commit: 1 = on disk before it is answered (its default), 2 = on disk within a second. */
+export type Flush = 1 | 2
+
+const run = promisify(execFile)
+const seed = join(dirname(fileURLToPath(import.meta.url)), '../test/real/wordpress/seed.php')
+const packages = ['nginx-light', 'php8.2-fpm', 'php8.2-mysql', 'mariadb-server']
+
+/** What is missing to start it, as a command; undefined when nothing is. */
+export function missingForStack(): string | undefined {
+  const probe =
+    'command -v nginx && command -v php-fpm8.2 && command -v mariadbd && php -m | grep -qix mysqli'
+  if (spawnSync('sh', ['-c', probe]).status === 0) return undefined
+  return `apt-get install -y --no-install-recommends ${packages.join(' ')}`
+}
+
+const socketIn = (folder: string): string => join(folder, 'db.sock')
+
+const statement = (folder: string, sql: string): string[] => [
+  ...['--no-defaults', `--socket=${socketIn(folder)}`],
+  ...['--user=root', '--execute', sql],
+]
+
+async function startDatabase(folder: string, flush: Flush): Promise<RunningProcess> {
+  const data = join(folder, 'data')
+  const user = '--user=root'
+  await run('mariadb-install-db', [
+    '--no-defaults',
+    `--datadir=${data}`,
+    '--auth-root-authentication-method=normal',
+    '--skip-test-db',
+    user,
+  ])
+  const database = startProcess('mariadbd', [
+    '--no-defaults',
+    `--datadir=${data}`,
+    `--socket=${socketIn(folder)}`,
+    `--pid-file=${join(folder, 'db.pid')}`,
+    `--innodb-flush-log-at-trx-commit=${flush}`,
+    '--skip-networking',
+    user,
+  ])
+  const create = 'CREATE DATABASE IF NOT EXISTS site CHARACTER SET utf8mb4'
+  await untilReady(database, () => run('mariadb', statement(folder, create)))
+  return database
+}
+
+async function buildFiles(folder: string): Promise<string> {
+  const site = join(folder, 'site')
+  await cp(join(await buildSite(), 'site'), site, { recursive: true })
+  // What makes the built one use SQLite.
+  await rm(join(site, 'wp-content/db.php'))
+  await rm(join(site, 'wp-content/plugins/sqlite-database-integration'), { recursive: true })
+  await rm(join(site, 'wp-content/uploads'), { recursive: true, force: true })
+  await writeFile(join(site, 'wp-config.php'), wordPressSettings(socketIn(folder)))
+  return site
+}
+
+/** Starts all of it in a folder of its own; `stop` ends it by its process ids and removes the folder. */
+export async function startStack(flush: Flush): Promise<Stack> {
+  const folder = await mkdtemp(join(tmpdir(), 'trellis-stack-'))
+  const started: RunningProcess[] = []
+  const stop = async (): Promise<void> => {
+    // Nothing of it is kept.
+    for (const program of [...started].reverse()) await program.stop(0)
+    await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    const site = await buildFiles(folder)
+    started.push(await startDatabase(folder, flush))
+    const port = await freePort()
+    const origin = `http://127.0.0.1:${port}`
+    const credentials = join(folder, 'credentials.json')
+    const env = { ...process.env, PUBLIC_URL: origin }
+    await run('php', [seed, site, credentials], { env })
+    await writeFile(join(folder, 'fpm.conf'), fpmSettings(folder, origin))
+    await writeFile(join(folder, 'nginx.conf'), nginxSettings(folder, site, port))
+    // It leaves the process group it was started in, and would outlive it.
+    const fpm = startProcess('setpriv', [
+      ...['--pdeathsig', 'TERM', 'php-fpm8.2'],
+      ...['--nodaemonize', '--allow-to-run-as-root'],
+      ...['-y', join(folder, 'fpm.conf')],
+    ])
+    started.push(fpm)
+    await untilReady(fpm, () => access(join(folder, 'fpm.sock')))
+    const nginx = startProcess('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr'])
+    started.push(nginx)
+    await untilReady(nginx, async () => {
+      const answer = await fetch(`${origin}/index.php/wp-json/`)
+      if (answer.status !== 200) throw new Error(`status ${answer.status}`)
+      await answer.arrayBuffer()
+    })
+    const { admin } = JSON.parse(await readFile(credentials, 'utf8')) as Pick<Stack, 'admin'>
+    const forgetRevisions = async (): Promise<void> => {
+      await run('mariadb', statement(folder, "DELETE FROM site.wp_posts WHERE post_type = 'revision'"))
+    }
+    return { origin, admin, forgetRevisions, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}

@@ -4,6 +4,7 @@ import { evaluatePreconditions } from '../http/preconditions.ts'
 import { type AcceptedForms, createAcceptedForms } from './accepted-forms.ts'
 import type { CacheRead } from './cache-read.ts'
 import { availableCodings, type Coding, compress } from './compress.ts'
+import { asksForTag, currentTag } from './current-tag.ts'
 import type { MemoryStore } from './memory-store.ts'
 import type { ReaderFacts } from './reader-answer.ts'
 import { type CodedForm, ownBytes, type StoredResponse, withForms } from './stored-response.ts'
@@ -122,6 +123,7 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
     const chosen = best(stored, accepted)
     const uncoded = accepted.uncoded ? [stored] : []
     if (reader.fields['if-none-match'] !== undefined) {
+      if (asksForTag(reader.fields, currentTag(chosen))) return chosen
       const any = accepted.codings.map((coding) => codedResponse(stored, coding, stored.content))
       return [chosen, ...any, ...uncoded].find((form) => isConfirmed(reader, form)) ?? chosen
     }

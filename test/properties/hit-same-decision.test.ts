@@ -1,0 +1,116 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createAnswers } from '../../src/cache/answers.ts'
+import type { Encodings } from '../../src/cache/encodings.ts'
+import { makeStored } from '../../src/cache/stored-response.ts'
+import type { RequestFields } from '../../src/http/fields.ts'
+import type { GatewayResponse } from '../../src/http/message.ts'
+import { createTargetMemo } from '../../src/pipeline/target-memo.ts'
+import { readOf, safePolicy, startOfTest } from '../unit/cache/cache-fixture.ts'
+
+// What a busy hit remembers (the answer of this second, the canonical form of a target) is never another decision than
+// the one that is made when nothing is remembered.
+
+const uncodedOnly: Encodings = {
+  codedFrom: () => Number.POSITIVE_INFINITY,
+  formFor: (stored) => stored,
+  serve: (stored) => stored,
+}
+
+const tag = '"one"'
+const stored = (status: number, fields: readonly string[]) =>
+  makeStored({
+    key: readOf().key,
+    head: { status, fields },
+    content: Buffer.from('0123456789'),
+    selecting: { fields: {} },
+    times: {
+      requested: { now: startOfTest, monotonic: 0 },
+      received: { now: startOfTest, monotonic: 0 },
+    },
+    policy: safePolicy(),
+    upstreamTag: undefined,
+    order: 1,
+    codedFrom: Number.POSITIVE_INFINITY,
+    forms: [],
+  } as Parameters<typeof makeStored>[0])
+
+const dates = fc.constantFrom('Thu, 01 Jan 2026 00:00:00 GMT', 'Fri, 01 Jan 1999 00:00:00 GMT', 'x')
+const tags = fc.constantFrom(tag, `W/${tag}`, '"two"', `"two", ${tag}`, '*', 'one', '')
+const readers = fc.record(
+  {
+    'if-none-match': tags,
+    'if-match': tags,
+    'if-modified-since': dates,
+    'if-unmodified-since': dates,
+    range: fc.constantFrom('bytes=0-3', 'bytes=90-', 'bytes=1-2,4-5', 'x'),
+    'if-range': fc.oneof(tags, dates),
+  },
+  { requiredKeys: [] },
+)
+
+const storedResponses = fc
+  .record({
+    status: fc.constantFrom(200, 203, 204, 301, 404),
+    tag: fc.constantFrom(
+      [],
+      ['ETag', tag],
+      ['ETag', `W/${tag}`],
+      ['ETag', 'one'],
+      ['ETag', tag, 'ETag', '"two"'],
+    ),
+    modified: fc.constantFrom([], ['Last-Modified', 'Thu, 01 Jan 2026 00:00:00 GMT']),
+  })
+  .map(({ status, tag: line, modified }) => stored(status, [...line, ...modified]))
+
+const asks = fc.record({
+  method: fc.constantFrom('GET' as const, 'HEAD' as const),
+  fields: readers as fc.Arbitrary<RequestFields>,
+  ageMs: fc.constantFrom(0, 500, 999, 1000, 1001, 59_000),
+})
+
+const boundary = (response: GatewayResponse): string => {
+  const text = JSON.stringify([response.status, response.fields, String(response.content)])
+  // Made anew for each answer in parts.
+  return text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'boundary')
+}
+
+describe('what a hit remembers', () => {
+  test('an answer that readers share is the one that each would have got alone', () => {
+    fc.assert(
+      fc.property(storedResponses, fc.array(asks, { minLength: 1, maxLength: 12 }), (response, sequence) => {
+        const warm = createAnswers(uncodedOnly)
+        for (const { method, fields, ageMs } of sequence) {
+          const read = readOf({ method, fields })
+          const at = { now: startOfTest + ageMs, monotonic: ageMs }
+          const cold = createAnswers(uncodedOnly)
+          expect(boundary(warm.hit(response, read, ageMs, at))).toBe(
+            boundary(cold.hit(response, read, ageMs, at)),
+          )
+        }
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('a memo that forgets gives nothing else than what was put in last', () => {
+    const targets = fc.array(fc.tuple(fc.integer({ min: 0, max: 12 }), fc.boolean()), { maxLength: 60 })
+    fc.assert(
+      fc.property(targets, (steps) => {
+        const memo = createTargetMemo(6)
+        const model = new Map<string, object>()
+        for (const [which, remembers] of steps) {
+          const target = `/${which}`
+          if (remembers) {
+            const recalled = { target } as unknown as Parameters<typeof memo.remember>[1]
+            memo.remember(target, recalled)
+            model.set(target, recalled)
+          } else {
+            const found = memo.recall(target)
+            expect(found === undefined || found === model.get(target)).toBe(true)
+          }
+        }
+      }),
+    )
+  })
+})

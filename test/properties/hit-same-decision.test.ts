@@ -23,6 +23,7 @@ const stored = (status: number, fields: readonly string[]) =>
     key: readOf().key,
     head: { status, fields },
     content: Buffer.from('0123456789'),
+    extent: undefined,
     selecting: { fields: {} },
     times: {
       requested: { now: startOfTest, monotonic: 0 },
@@ -33,10 +34,10 @@ const stored = (status: number, fields: readonly string[]) =>
     order: 1,
     codedFrom: Number.POSITIVE_INFINITY,
     forms: [],
-  } as Parameters<typeof makeStored>[0])
+  })
 
 const dates = fc.constantFrom('Thu, 01 Jan 2026 00:00:00 GMT', 'Fri, 01 Jan 1999 00:00:00 GMT', 'x')
-const tags = fc.constantFrom(tag, `W/${tag}`, '"two"', `"two", ${tag}`, '*', 'one', '')
+const tags = fc.constantFrom(tag, tag, tag, `W/${tag}`, '"two"', `"two", ${tag}`, '*', 'one', '')
 const readers = fc.record(
   {
     'if-none-match': tags,
@@ -51,7 +52,7 @@ const readers = fc.record(
 
 const storedResponses = fc
   .record({
-    status: fc.constantFrom(200, 203, 204, 301, 404),
+    status: fc.constantFrom(200, 200, 203, 204, 301, 404),
     tag: fc.constantFrom(
       [],
       ['ETag', tag],
@@ -66,7 +67,7 @@ const storedResponses = fc
 const asks = fc.record({
   method: fc.constantFrom('GET' as const, 'HEAD' as const),
   fields: readers as fc.Arbitrary<RequestFields>,
-  ageMs: fc.constantFrom(0, 500, 999, 1000, 1001, 59_000),
+  ageMs: fc.constantFrom(0, 500, 999, 1000),
 })
 
 const boundary = (response: GatewayResponse): string => {
@@ -78,7 +79,7 @@ const boundary = (response: GatewayResponse): string => {
 describe('what a hit remembers', () => {
   test('an answer that readers share is the one that each would have got alone', () => {
     fc.assert(
-      fc.property(storedResponses, fc.array(asks, { minLength: 1, maxLength: 12 }), (response, sequence) => {
+      fc.property(storedResponses, fc.array(asks, { minLength: 1, maxLength: 20 }), (response, sequence) => {
         const warm = createAnswers(uncodedOnly)
         for (const { method, fields, ageMs } of sequence) {
           const read = readOf({ method, fields })

@@ -14,10 +14,19 @@ export type ConnectionOptions = {
   readonly report: (event: EdgeEvent) => void
 }
 
+/** What went over connections. */
+export type Traffic = {
+  readonly connections: number
+  readonly receivedBytes: number
+  readonly sentBytes: number
+}
+
 /** The open connections of the public side. */
 export type Connections = {
   /** Those on which nothing has come yet: no request is lost with them. */
   closeSilent(): void
+  /** How many are open, and the bytes of all that ever were. */
+  traffic(): Traffic
   /** How many were ended. */
   destroyAll(): number
   close(): void
@@ -36,6 +45,9 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
   const { perAddress, readerTimeoutMs, report } = options
   const open = new Map<Socket, Watched>()
   const byAddress = new Map<string, number>()
+  // Of connections that are closed.
+  let receivedBytes = 0
+  let sentBytes = 0
 
   const leave = (group: string): void => {
     const left = (byAddress.get(group) ?? 1) - 1
@@ -73,7 +85,19 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
 
   const watch = (socket: Socket): void => {
     open.set(socket, { taken: 0, isSuspect: false })
-    socket.once('close', () => open.delete(socket))
+    socket.once('close', () => {
+      open.delete(socket)
+      receivedBytes += socket.bytesRead
+      sentBytes += socket.bytesWritten
+    })
+  }
+  const traffic = (): Traffic => {
+    const sockets = [...open.keys()]
+    return {
+      connections: sockets.length,
+      receivedBytes: sockets.reduce((sum, socket) => sum + socket.bytesRead, receivedBytes),
+      sentBytes: sockets.reduce((sum, socket) => sum + socket.bytesWritten, sentBytes),
+    }
   }
 
   server.on('connection', (socket: Socket) => {
@@ -90,6 +114,7 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
     readerTimeoutMs === 0 ? undefined : setInterval(look, Math.max(50, Math.min(5_000, readerTimeoutMs / 4)))
   timer?.unref()
   return {
+    traffic,
     closeSilent: () => {
       if (options.encrypted) return
       for (const socket of open.keys()) if (socket.bytesRead === 0) socket.destroy()

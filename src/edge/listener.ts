@@ -7,7 +7,7 @@ import {
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2'
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
-import { watchConnections } from './connections.ts'
+import { type Traffic, watchConnections } from './connections.ts'
 import type { EdgeEvent } from './events.ts'
 
 /** PEM texts of the public side's certificate and what it is spoken with. */
@@ -46,6 +46,7 @@ export type Listener = {
   use(handlers: EdgeHandlers): void
   /** Gives the port that was taken. */
   listen(host: string, port: number): Promise<number>
+  traffic(): Traffic
   /** New connections get the new certificate; those that are open stay. */
   renew(certificate: Certificate): void
   /** Takes no new connections and lets requests finish, for so long; gives the number of connections that were cut then. */
@@ -141,6 +142,7 @@ export const createListener = (options: ListenerOptions): Listener => {
           resolve((server.address() as AddressInfo).port)
         })
       }),
+    traffic: connections.traffic,
     renew: (certificate) => {
       if ('setSecureContext' in server) server.setSecureContext(certificate)
     },

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { GatewayResponse } from '../http/message.ts'
+import type { ProtocolFault } from './events.ts'
 
 type ParserError = Error & { readonly code?: string; readonly rawPacket?: Buffer }
 
@@ -13,6 +14,30 @@ const codes: Readonly<Record<string, ErrorCode>> = {
 
 /** What is wrong with bytes that node:http could not take for a request. */
 const parserErrorCode = (error: ParserError): ErrorCode => codes[error.code ?? ''] ?? 'malformed_request'
+
+const faults: Readonly<Record<string, ProtocolFault>> = {
+  HPE_INVALID_METHOD: 'start-line',
+  HPE_INVALID_URL: 'start-line',
+  HPE_INVALID_VERSION: 'start-line',
+  HPE_INVALID_CONSTANT: 'start-line',
+  HPE_PAUSED_H2_UPGRADE: 'start-line',
+  HPE_INVALID_HEADER_TOKEN: 'field',
+  HPE_CR_EXPECTED: 'field',
+  HPE_LF_EXPECTED: 'field',
+  HPE_INVALID_CONTENT_LENGTH: 'framing',
+  HPE_UNEXPECTED_CONTENT_LENGTH: 'framing',
+  HPE_INVALID_TRANSFER_ENCODING: 'framing',
+  HPE_INVALID_CHUNK_SIZE: 'chunking',
+  HPE_STRICT: 'chunking',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'chunking',
+  HPE_HEADER_OVERFLOW: 'too-large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'timeout',
+  HPE_INVALID_EOF_STATE: 'cut-off',
+  ECONNRESET: 'cut-off',
+}
+
+/** What was wrong with the bytes, in words of a closed list. */
+export const protocolFault = (error: ParserError): ProtocolFault => faults[error.code ?? ''] ?? 'other'
 
 /** Path of the request line, as far as the bytes that could not be parsed show one; bounded, and used to pick the error's shape only. */
 export const pathOfPacket = (packet: unknown): string => {

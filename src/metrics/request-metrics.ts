@@ -64,7 +64,7 @@ export const requestMetrics = {
   protocolRefusals: counter(
     'protocol_refusals_total',
     ['reason'],
-    'Connections ended because what came over them is no request, by reason: ambiguous framing, which is how requests are smuggled, is `framing` and `chunking`.',
+    'Connections ended because of what came over them, by reason. What leaves open where a request ends, which is how requests are smuggled, is `framing`, `transfer-coding` and `chunking`.',
   ),
   canonicalMerges: counter(
     'canonical_merges_total',

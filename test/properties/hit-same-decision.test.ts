@@ -36,25 +36,27 @@ const stored = (status: number, fields: readonly string[]) =>
     forms: [],
   })
 
-const dates = fc.constantFrom('Thu, 01 Jan 2026 00:00:00 GMT', 'Fri, 01 Jan 1999 00:00:00 GMT', 'x')
+const someDates = ['Thu, 01 Jan 2026 00:00:00 GMT', 'Fri, 01 Jan 1999 00:00:00 GMT', 'x'] as const
+const dates = fc.constantFrom(...someDates)
 const tags = fc.constantFrom(tag, tag, tag, `W/${tag}`, '"two"', `"two", ${tag}`, '*', 'one', '')
-const readers = fc.record(
-  {
-    'if-none-match': tags,
-    'if-match': tags,
-    'if-modified-since': dates,
-    'if-unmodified-since': dates,
-    range: fc.constantFrom('bytes=0-3', 'bytes=90-', 'bytes=1-2,4-5', 'x'),
-    'if-range': fc.oneof(tags, dates),
-  },
-  { requiredKeys: [] },
-)
+const rarely = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { freq: 3, nil: undefined })
+// Mostly readers who share a form: one that is answered like them and should not be has to meet one of them.
+const readers = fc.record({
+  'if-none-match': fc.option(tags, { freq: 1, nil: undefined }),
+  'if-match': fc.option(tags, { freq: 1, nil: undefined }),
+  'if-modified-since': rarely(dates),
+  'if-unmodified-since': fc.constantFrom(undefined, undefined, undefined, ...someDates),
+  range: fc.constantFrom(undefined, undefined, 'bytes=0-3', 'bytes=90-', 'bytes=1-2,4-5', 'x'),
+  'if-range': rarely(fc.oneof(tags, dates)),
+})
 
 const storedResponses = fc
   .record({
-    status: fc.constantFrom(200, 200, 203, 204, 301, 404),
+    status: fc.constantFrom(200, 200, 200, 203, 204, 404),
     tag: fc.constantFrom(
       [],
+      ['ETag', tag],
+      ['ETag', tag],
       ['ETag', tag],
       ['ETag', `W/${tag}`],
       ['ETag', 'one'],
@@ -79,7 +81,7 @@ const boundary = (response: GatewayResponse): string => {
 describe('what a hit remembers', () => {
   test('an answer that readers share is the one that each would have got alone', () => {
     fc.assert(
-      fc.property(storedResponses, fc.array(asks, { minLength: 1, maxLength: 20 }), (response, sequence) => {
+      fc.property(storedResponses, fc.array(asks, { minLength: 10, maxLength: 20 }), (response, sequence) => {
         const warm = createAnswers(uncodedOnly)
         for (const { method, fields, ageMs } of sequence) {
           const read = readOf({ method, fields })

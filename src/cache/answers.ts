@@ -1,8 +1,11 @@
+import type { Readable } from 'node:stream'
 import type { FieldLines } from '../http/fields.ts'
 import type { GatewayResponse } from '../http/message.ts'
+import { isConditional } from '../http/preconditions.ts'
 import { currentAgeMs, type Moment } from './age.ts'
 import type { CacheRead } from './cache-read.ts'
 import { type ForwardReason, forwardedStatus, hitStatus } from './cache-status.ts'
+import { asksForTag, currentTag } from './current-tag.ts'
 import type { Encodings } from './encodings.ts'
 import type { ReadOutcome } from './events.ts'
 import type { Landing } from './landing.ts'
@@ -11,7 +14,7 @@ import type { StoredResponse } from './stored-response.ts'
 
 /** The answers that the cache gives, each with Age and Cache-Status as RFC 9111 §5.1 and RFC 9211 want them. */
 export type Answers = {
-  /** The same object for all readers of the same second who take the response whole: a busy hit builds nothing. */
+  /** The same object for all readers of the same second who take the same form: a busy hit builds nothing. */
   hit(stored: StoredResponse, read: CacheRead, ageMs: number, at: Moment): CacheAnswer
   stale(stored: StoredResponse, read: CacheRead, at: Moment, detail: 'revalidating' | 'error'): CacheAnswer
   led(
@@ -25,6 +28,15 @@ export type Answers = {
     landing: Extract<Landing, { kind: 'own' }>,
     read: CacheRead,
     reason: ForwardReason,
+    at: Moment,
+  ): CacheAnswer
+  /** Head now, content as it comes. */
+  streamed(
+    landing: Extract<Landing, { kind: 'filling' }>,
+    content: Readable,
+    read: CacheRead,
+    reason: ForwardReason,
+    collapsed: boolean,
     at: Moment,
   ): CacheAnswer
   serverError(
@@ -61,7 +73,23 @@ const given = (
 const aged = (stored: StoredResponse, ageMs: number, status: string): GatewayResponse =>
   whole(stored, ['Age', String(seconds(ageMs)), 'Cache-Status', status])
 
-type Ready = { readonly ageSeconds: number; readonly answer: CacheAnswer }
+/** Forms of an answer that depend on nothing else of their reader. */
+type SharedForm = 'whole' | 'without-content' | 'confirmed'
+
+/** Age and ttl need not tick at the same moment. */
+type Ready = {
+  readonly ageSeconds: number
+  readonly ttlSeconds: number
+  readonly answers: Partial<Record<SharedForm, CacheAnswer>>
+}
+
+/** The form that a reader shares with others; undefined for one that has to be made for this reader. */
+const sharedForm = (stored: StoredResponse, read: CacheRead): SharedForm | undefined => {
+  if (takesWhole(read)) return 'whole'
+  if (!isConditional(read.fields)) return read.method === 'HEAD' ? 'without-content' : undefined
+  const isSuccess = stored.status >= 200 && stored.status < 300
+  return isSuccess && asksForTag(read.fields, currentTag(stored)) ? 'confirmed' : undefined
+}
 
 export const createAnswers = (encodings: Encodings): Answers => {
   const ready = new WeakMap<StoredResponse, Ready>()
@@ -72,18 +100,25 @@ export const createAnswers = (encodings: Encodings): Answers => {
   return {
     hit: (uncoded, read, ageMs, at) => {
       const stored = encodings.serve(uncoded, read)
-      const known = ready.get(stored)
       const ageSeconds = seconds(ageMs)
-      const asIs = takesWhole(read)
-      if (asIs && known?.ageSeconds === ageSeconds) return known.answer
-      const answer = given(read, aged(stored, ageMs, hitStatus(ttlSeconds(stored, ageMs))), 'hit', at)
-      if (asIs) ready.set(stored, { ageSeconds, answer })
+      const form = sharedForm(stored, read)
+      const known = ready.get(stored)
+      const ttl = ttlSeconds(stored, ageMs)
+      const shared = known?.ageSeconds === ageSeconds && known.ttlSeconds === ttl ? known : undefined
+      const made = form === undefined ? undefined : shared?.answers[form]
+      if (made !== undefined) return made
+      const answer = { ...given(read, aged(stored, ageMs, hitStatus(ttl)), 'hit', at), ageSeconds }
+      if (form === undefined) return answer
+      if (shared === undefined) {
+        ready.set(stored, { ageSeconds, ttlSeconds: ttl, answers: { [form]: answer } })
+      } else shared.answers[form] = answer
       return answer
     },
     stale: (uncoded, read, at, detail) => {
       const stored = encodings.serve(uncoded, read)
       const ageMs = ageOf(stored, at)
-      return given(read, aged(stored, ageMs, hitStatus(ttlSeconds(stored, ageMs), detail)), 'stale', at)
+      const status = hitStatus(ttlSeconds(stored, ageMs), detail)
+      return { ...given(read, aged(stored, ageMs, status), 'stale', at), ageSeconds: seconds(ageMs) }
     },
     led: (landing, read, reason, at) => {
       const { notKept, validated, upstreamStatus, ownFields } = landing
@@ -124,6 +159,22 @@ export const createAnswers = (encodings: Encodings): Answers => {
       })
       const marked: GatewayResponse = { ...response, fields: [...response.fields, 'Cache-Status', status] }
       return given(read, marked, 'miss', at)
+    },
+    streamed: ({ sketch, upstreamStatus, ownFields }, content, read, reason, collapsed, at) => {
+      const ageMs = ageOf(sketch, at)
+      const status = forwardedStatus({
+        reason,
+        status: collapsed ? undefined : upstreamStatus,
+        ttlSeconds: ttlSeconds(sketch, ageMs),
+        // Whether it will be nobody knows before its end.
+        stored: false,
+        collapsed,
+        detail: 'streamed',
+      })
+      const added = collapsed ? ['Age', String(seconds(ageMs))] : ownFields
+      const fields = [...sketch.fields, ...added, 'Cache-Status', status]
+      const response: GatewayResponse = { kind: 'response', status: sketch.status, fields, content }
+      return given(read, response, collapsed ? 'collapsed' : 'miss', at)
     },
     serverError: (stored, read, reason, collapsed, at) => {
       const status = forwardedStatus({

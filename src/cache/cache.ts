@@ -10,6 +10,7 @@ import {
   type Forward,
   rangeFields,
 } from './cache-read.ts'
+import { createConclude } from './conclude.ts'
 import { type CompressionOptions, createEncodings } from './encodings.ts'
 import { type CacheEntry, type EntryOrder, listEntries } from './entries.ts'
 import type { CacheEvent, Invalidator } from './events.ts'
@@ -104,6 +105,8 @@ export const createCache = (options: CacheOptions): Cache => {
   const answers = createAnswers(encodings)
   const judge = createJudge({ answers, log, passes, clock, report })
 
+  const conclude = createConclude({ flights, answers, passes, judge, clock, report })
+
   const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
 
   const { trust } = options
@@ -155,8 +158,9 @@ export const createCache = (options: CacheOptions): Cache => {
     // A HEAD brings no content to keep.
     if (read.method === 'HEAD' || flights.find(read.key, variantOf(read)) !== undefined) return
     const flight = begin(read, forward, { kind: 'fetch', reason: 'stale', stored }, 'background')
-    void flight.landing.then((landing) => {
-      if (landing.kind === 'failed') report({ kind: 'background-failed', service: read.service })
+    void flights.over(flight).then((landing) => {
+      if (landing.kind === 'failed' || landing.kind === 'broken')
+        report({ kind: 'background-failed', service: read.service })
     })
   }
 
@@ -195,7 +199,7 @@ export const createCache = (options: CacheOptions): Cache => {
     let alone = asksAlone(read)
     for (let round = 1; ; round += 1) {
       const wait = join(read, forward, need, alone)
-      const verdict = judge(await flights.wait(wait.flight, read.signal), wait)
+      const verdict = await conclude(wait)
       if (verdict.kind === 'answer') return verdict.answer
       alone = verdict.alone || round >= mostRounds
       const at = moment()

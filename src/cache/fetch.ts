@@ -1,8 +1,10 @@
+import type { Readable } from 'node:stream'
 import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import { type FieldLines, fieldValue, fieldValues } from '../http/fields.ts'
 import type { GatewayResponse, ResponseHead } from '../http/message.ts'
 import type { Moment } from './age.ts'
+import { beginFill } from './begin-fill.ts'
 import { discard } from './discard.ts'
 import type { UpstreamAnswer as Answer, Errand } from './errand.ts'
 import type { CacheEvent } from './events.ts'
@@ -11,11 +13,11 @@ import type { Incomplete } from './incomplete.ts'
 import type { Landing } from './landing.ts'
 import type { MemoryStore } from './memory-store.ts'
 import type { Help } from './part-help.ts'
-import type { CachePolicy } from './policy.ts'
-import { readContent } from './read-content.ts'
+import { declaredLength, readContent } from './read-content.ts'
 import { responseControl } from './response-control.ts'
 import { confirms, describes, freshenedHead, validationFields } from './revalidation.ts'
-import type { NoStoreReason } from './storability.ts'
+import { isServerError, mayShareError } from './server-error.ts'
+import type { NoStoreReason, StorageDecision } from './storability.ts'
 import { storageOf } from './storage-of.ts'
 import type { StoredResponse } from './stored-response.ts'
 import type { Storing } from './storing.ts'
@@ -29,18 +31,17 @@ export type FetchOptions = {
   readonly report: (event: CacheEvent) => void
 }
 
-const serverErrors: ReadonlySet<number> = new Set([500, 502, 503, 504])
-
-/** Is this an upstream that failed, rather than an answer? */
-export const isServerError = (head: ResponseHead): boolean => serverErrors.has(head.status)
-
-const harmless: ReadonlySet<NoStoreReason> = new Set(['status', 'no-freshness'])
-/** `safe` asks without credentials and cookies, so that an error says nothing of the one who asked, whatever its directives say. */
-const harmlessWhenAnonymous: ReadonlySet<NoStoreReason> = new Set([...harmless, 'private', 'no-store'])
-
-/** May readers who wait at this moment share an error that is not kept? A failing upstream is not asked again by each of them. */
-const mayShareError = (head: ResponseHead, reason: NoStoreReason, policy: CachePolicy): boolean =>
-  isServerError(head) && (policy.profile === 'safe' ? harmlessWhenAnonymous : harmless).has(reason)
+/** May it be given on while it is stored? An error is read first: perhaps something stale is better. */
+const mayFill = (
+  response: GatewayResponse,
+  storage: StorageDecision,
+  maxBytes: number,
+): response is GatewayResponse & { readonly content: Readable } =>
+  storage.kind === 'store' &&
+  response.content !== undefined &&
+  !Buffer.isBuffer(response.content) &&
+  !isServerError(response) &&
+  (declaredLength(response) ?? 0) <= maxBytes
 
 /** What is not kept and yet belongs to the reader who asked: Age as it came, and fields that no-cache or private name. */
 const fieldsNotKept = (response: ResponseHead): FieldLines => {
@@ -88,6 +89,36 @@ export const createFetch = (
     return { kind: 'own', response, upstreamStatus, reason }
   }
 
+  const landFilling = async (
+    errand: Errand,
+    flight: Flight,
+    answer: Answer,
+    source: Readable,
+  ): Promise<Landing> => {
+    const { response } = answer
+    const { fill, end } = await beginFill(response, source, maxEntryBytes)
+    const facts = {
+      upstreamStatus: response.status,
+      validated: false,
+      ownFields: fieldsNotKept(response),
+    }
+    const completed = (content: Buffer): Landing =>
+      finish(storing.record(errand, flight, answer, { head: response, content }), errand, flight, facts)
+    if (end?.kind === 'complete') return completed(end.content)
+    if (end?.kind === 'failed') throw end.error
+    if (end?.kind === 'overflowed') return own(errand, { ...response, content: fill.reader() }, 'too-large')
+    const complete = fill.done.then((last): Landing => {
+      if (last.kind === 'complete') return completed(last.content)
+      if (last.kind === 'failed') return { kind: 'broken', error: last.error }
+      report({ kind: 'not-stored', service: errand.read.service, reason: 'too-large' })
+      fill.abandon()
+      return { kind: 'overflowed' }
+    })
+    const sketch = storing.sketch(errand, flight, answer)
+    const { upstreamStatus, ownFields } = facts
+    return { kind: 'filling', sketch, upstreamStatus, ownFields, fill, complete }
+  }
+
   const landNew = async (errand: Errand, flight: Flight, answer: Answer): Promise<Landing> => {
     const { response, times } = answer
     const storage = storageOf(response, errand.read, times.received.now)
@@ -97,6 +128,8 @@ export const createFetch = (
     if (response.status === 206) {
       return incomplete.land(errand, flight, answer) ?? own(errand, response, 'part')
     }
+    if (mayFill(response, storage, maxEntryBytes))
+      return landFilling(errand, flight, answer, response.content)
     const read = await readContent(response, maxEntryBytes)
     if (read.kind === 'too-large') return own(errand, { ...response, content: read.content }, 'too-large')
     const made = storing.record(errand, flight, answer, { head: response, content: read.content })

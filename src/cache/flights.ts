@@ -31,8 +31,16 @@ export type Flights = {
   find(key: string, variant: string): Flight | undefined
   /** The one who begins it is its leader and waits for it too; a flight in the background has nobody who could leave. */
   begin(takeoff: Takeoff): Flight
-  /** Waits as one of many; rejects with `client_gone` when the signal is aborted. */
+  /**
+   * Waits as one of many; rejects with `client_gone` when the signal is aborted. Whoever gets a landing that is still
+   * filling counts as waiting until it leaves.
+   */
   wait(flight: Flight, signal: AbortSignal): Promise<Landing>
+  /** Waits on, for the end of a filling; leaves with it. */
+  waitForEnd(flight: Flight, complete: Promise<Landing>, signal: AbortSignal): Promise<Landing>
+  leave(flight: Flight): void
+  /** For who neither waits nor reads. */
+  over(flight: Flight): Promise<Landing>
   /** No later reader joins any flight of the key; those who wait still get its answer. */
   cut(key: string): number
   /** For what is stored without a flight. */
@@ -52,6 +60,10 @@ export const createFlights = (): Flights => {
     const left = (joinable.get(key) ?? []).filter((other) => other !== entry)
     if (left.length === 0) joinable.delete(key)
     else joinable.set(key, left)
+  }
+  const end = (entry: Running): void => {
+    close(entry)
+    running.delete(entry.flight)
   }
   const begin = (takeoff: Takeoff): Flight => {
     const controller = new AbortController()
@@ -73,8 +85,11 @@ export const createFlights = (): Flights => {
       .run(flight)
       .catch((error: unknown): Landing => ({ kind: 'failed', error }))
       .then((landing) => {
-        close(entry)
-        running.delete(flight)
+        if (landing.kind === 'filling') {
+          // Still on its way: others may join, and it is aborted when all who wait or read are gone.
+          void landing.complete.then(() => end(entry))
+          controller.signal.addEventListener('abort', () => landing.fill.stop(controller.signal.reason))
+        } else end(entry)
         if (landing.kind === 'own' && takeoff.leader?.aborted !== false) discard(landing.response.content)
         resolve(landing)
       })
@@ -88,29 +103,41 @@ export const createFlights = (): Flights => {
     close(entry)
     entry.controller.abort(new GatewayError('client_gone'))
   }
-  const wait = (flight: Flight, signal: AbortSignal): Promise<Landing> => {
-    const entry = running.get(flight)
-    if (entry !== undefined) entry.waiters += 1
-    return new Promise((resolve, reject) => {
+  const until = (flight: Flight, landed: Promise<Landing>, signal: AbortSignal): Promise<Landing> =>
+    new Promise((resolve, reject) => {
       const gone = (): void => {
         leave(flight)
         reject(new GatewayError('client_gone', { cause: signal.reason }))
       }
       if (signal.aborted) return gone()
       signal.addEventListener('abort', gone, { once: true })
-      void flight.landing.then((landing) => {
+      void landed.then((landing) => {
         signal.removeEventListener('abort', gone)
-        // A landing and an abort in the same turn: nobody is left to take a stream over.
+        // A landing and an abort in the same turn: `gone` has left.
         if (signal.aborted) reject(new GatewayError('client_gone', { cause: signal.reason }))
         else resolve(landing)
       })
     })
+  const wait = (flight: Flight, signal: AbortSignal): Promise<Landing> => {
+    const entry = running.get(flight)
+    if (entry !== undefined) entry.waiters += 1
+    return until(flight, flight.landing, signal)
   }
   return {
     find: (key, variant) =>
       (joinable.get(key) ?? []).find((entry) => entry.flight.variant === variant)?.flight,
     begin,
     wait,
+    leave,
+    over: async (flight) => {
+      const landing = await flight.landing
+      return landing.kind === 'filling' ? landing.complete : landing
+    },
+    waitForEnd: async (flight, complete, signal) => {
+      const landing = await until(flight, complete, signal)
+      leave(flight)
+      return landing
+    },
     cut: (key) => {
       const count = joinable.get(key)?.length ?? 0
       joinable.delete(key)

@@ -1,5 +1,6 @@
 import type { FieldLines } from '../http/fields.ts'
 import type { GatewayResponse } from '../http/message.ts'
+import type { Fill } from './fill.ts'
 import type { NoStoreReason } from './storability.ts'
 import type { StoredResponse } from './stored-response.ts'
 
@@ -23,6 +24,20 @@ export type Landing =
       /** Why nothing of it is kept; undefined when it is, or may be once all of it has passed. */
       readonly reason: NoStoreReason | undefined
     }
+  /** Fit for everybody, and still coming: those who want all of it as it is follow the fill, the others wait for its end. */
+  | {
+      readonly kind: 'filling'
+      /** Without its content: terms of reuse, and field lines ready to be sent. */
+      readonly sketch: StoredResponse
+      readonly upstreamStatus: number
+      readonly ownFields: FieldLines
+      readonly fill: Fill
+      readonly complete: Promise<Landing>
+    }
+  /** It broke off: an error for those who had begun, another try for those who had not. */
+  | { readonly kind: 'broken'; readonly error: unknown }
+  /** Longer than may be kept: for those who had begun. */
+  | { readonly kind: 'overflowed' }
   /** A server error, complete and private to nobody: those who waited share it rather than all ask a failing upstream again. */
   | { readonly kind: 'server-error'; readonly stored: StoredResponse }
   | { readonly kind: 'failed'; readonly error: unknown }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
 import { fieldValue } from '../http/fields.ts'
-import type { GatewayResponse } from '../http/message.ts'
+import type { GatewayResponse, ResponseHead } from '../http/message.ts'
 
 /** A response's content in one piece, or, where it is longer than allowed, still to be streamed. */
 export type ReadContent =
@@ -10,7 +10,8 @@ export type ReadContent =
 
 const empty = Buffer.alloc(0)
 
-const declaredLength = (response: GatewayResponse): number | undefined => {
+/** Content-Length, where it is one. */
+export const declaredLength = (response: ResponseHead): number | undefined => {
   const value = fieldValue(response.fields, 'content-length')
   return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined
 }

@@ -142,7 +142,7 @@ const reuseTerms = (
 }
 
 /** Every form says that there are others (RFC 9110 §12.5.5). */
-const withVaryByCoding = (fields: string[]): string[] => {
+export const withVaryByCoding = (fields: string[]): string[] => {
   const vary = fieldValue(fields, 'vary')
   if (vary === undefined) return [...fields, 'Vary', 'Accept-Encoding']
   return /accept-encoding/i.test(vary) ? fields : withField(fields, 'Vary', `${vary}, Accept-Encoding`)

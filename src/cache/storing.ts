@@ -1,5 +1,6 @@
 import { fieldValue } from '../http/fields.ts'
 import type { ResponseHead } from '../http/message.ts'
+import { sketchOf } from './begin-fill.ts'
 import type { CacheRead } from './cache-read.ts'
 import type { Errand, UpstreamAnswer } from './errand.ts'
 import type { CacheEvent } from './events.ts'
@@ -7,6 +8,8 @@ import type { Flight } from './flights.ts'
 import type { Keep } from './keep.ts'
 import type { NoStoreReason } from './storability.ts'
 import { makeStored, type StoredParts, type StoredResponse, withTags } from './stored-response.ts'
+
+const noContent = Buffer.alloc(0)
 
 /** A complete response: head and content. */
 export type Whole = { readonly head: ResponseHead; readonly content: Buffer }
@@ -24,6 +27,8 @@ export type Storing = {
     whole: Whole,
     changes?: Partial<StoredParts>,
   ): StoredResponse
+  /** As `record`, of a response whose content is still coming. */
+  sketch(errand: Errand, flight: Flight, answer: UpstreamAnswer): StoredResponse
   /** Stores it, unless something it holds was written since the forward began. */
   store(read: CacheRead, flight: Flight, made: StoredResponse): Kept
 }
@@ -35,8 +40,8 @@ export type StoringOptions = {
   readonly codedFrom: (read: CacheRead) => number
 }
 
-export const createStoring = ({ keep, report, codedFrom }: StoringOptions): Storing => ({
-  record: ({ read }, flight, answer, { head, content }, changes = {}) =>
+export const createStoring = ({ keep, report, codedFrom }: StoringOptions): Storing => {
+  const record: Storing['record'] = ({ read }, flight, answer, { head, content }, changes = {}) =>
     makeStored({
       key: read.key,
       head,
@@ -50,16 +55,24 @@ export const createStoring = ({ keep, report, codedFrom }: StoringOptions): Stor
       codedFrom: codedFrom(read),
       forms: [],
       ...changes,
-    }),
-  store: (read, flight, made) => {
-    const { status, fields, content } = made
-    const stored = withTags(made, read.tags({ kind: 'response', status, fields, content }))
-    const notKept = keep(stored, flight.began)
-    report(
-      notKept === undefined
-        ? { kind: 'stored', service: read.service, bytes: stored.bytes }
-        : { kind: 'not-stored', service: read.service, reason: notKept },
-    )
-    return { stored, notKept }
-  },
-})
+    })
+  return {
+    record,
+    sketch: (errand, flight, answer) => {
+      const { response } = answer
+      const made = record(errand, flight, answer, { head: response, content: noContent })
+      return sketchOf(made, response, codedFrom(errand.read))
+    },
+    store: (read, flight, made) => {
+      const { status, fields, content } = made
+      const stored = withTags(made, read.tags({ kind: 'response', status, fields, content }))
+      const notKept = keep(stored, flight.began)
+      report(
+        notKept === undefined
+          ? { kind: 'stored', service: read.service, bytes: stored.bytes }
+          : { kind: 'not-stored', service: read.service, reason: notKept },
+      )
+      return { stored, notKept }
+    },
+  }
+}

@@ -5,13 +5,13 @@ import type { Answers } from './answers.ts'
 import type { CacheRead } from './cache-read.ts'
 import { discard } from './discard.ts'
 import type { CacheEvent } from './events.ts'
-import { isServerError } from './fetch.ts'
 import type { Flight } from './flights.ts'
 import { overtaken } from './keep.ts'
 import type { Landing } from './landing.ts'
 import type { PassMemo } from './pass-memo.ts'
 import type { CacheAnswer } from './reader-answer.ts'
 import { mayServeOnError, type Reuse } from './reuse.ts'
+import { isServerError } from './server-error.ts'
 import type { StoredResponse } from './stored-response.ts'
 import type { TagLog } from './tag-log.ts'
 
@@ -34,9 +34,18 @@ export type Wait = {
   readonly leads: boolean
 }
 
-const answered = (answer: CacheAnswer): Verdict => ({ kind: 'answer', answer })
+/** The reader's answer. */
+export const answered = (answer: CacheAnswer): Verdict => ({ kind: 'answer', answer })
 
-const again = (alone: boolean): Verdict => ({ kind: 'again', alone })
+/** Another try. */
+export const again = (alone: boolean): Verdict => ({ kind: 'again', alone })
+
+/** One who did not ask for it itself gets only what is fresh. */
+export const mayShare = (stored: StoredResponse, at: Moment): boolean =>
+  !stored.validateAlways && stored.lifetimeMs > currentAgeMs(stored.initialAgeMs, stored.received, at)
+
+/** A landing that is over. */
+export type Landed = Exclude<Landing, { kind: 'filling' }>
 
 export type JudgeOptions = {
   readonly answers: Answers
@@ -47,7 +56,7 @@ export type JudgeOptions = {
 }
 
 /** Makes the function that tells what one reader gets of a landing; it throws what the forward failed with. */
-export const createJudge = (options: JudgeOptions): ((landing: Landing, wait: Wait) => Verdict) => {
+export const createJudge = (options: JudgeOptions): ((landing: Landed, wait: Wait) => Verdict) => {
   const { answers, log, passes, clock, report } = options
   const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
 
@@ -65,8 +74,7 @@ export const createJudge = (options: JudgeOptions): ((landing: Landing, wait: Wa
     const at = moment()
     if (varyKey(stored.varyNames, read) !== stored.varyKey) return again(false)
     if (wait.since !== flight.began && overtaken(log, stored, flight.began)) return again(false)
-    const fresh = stored.lifetimeMs > currentAgeMs(stored.initialAgeMs, stored.received, at)
-    if (!fresh || stored.validateAlways) return again(true)
+    if (!mayShare(stored, at)) return again(true)
     report({ kind: 'collapsed', service: read.service })
     return answered(answers.collapsed(stored, read, need.reason, at))
   }
@@ -83,6 +91,14 @@ export const createJudge = (options: JudgeOptions): ((landing: Landing, wait: Wa
     const stale = onError(wait.read, wait.need, 'unreachable')
     if (stale === undefined) throw error
     return answered(stale)
+  }
+
+  /** Others have got the beginning of it; who has not tries for a whole one. */
+  const ofBroken = (error: unknown, wait: Wait): Verdict => {
+    const stale = onError(wait.read, wait.need, 'unreachable')
+    if (stale !== undefined) return answered(stale)
+    if (wait.leads) throw error
+    return again(false)
   }
 
   const ofOwn = (landing: Extract<Landing, { kind: 'own' }>, { read, need }: Wait): Verdict => {
@@ -106,6 +122,10 @@ export const createJudge = (options: JudgeOptions): ((landing: Landing, wait: Wa
       case 'own':
         if (!leads) return again(true)
         return ofOwn(landing, wait)
+      case 'overflowed':
+        return again(true)
+      case 'broken':
+        return ofBroken(landing.error, wait)
       case 'server-error':
         return ofServerError(landing.stored, wait)
       case 'failed':

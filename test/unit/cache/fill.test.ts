@@ -1,0 +1,121 @@
+import { PassThrough, Readable } from 'node:stream'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { Fill } from '../../../src/cache/fill.ts'
+import { pause } from '../../support/origin.ts'
+import { settle } from './cache-fixture.ts'
+
+const fillOf = (source: Readable, maxBytes: number, patienceMs = 10_000): Fill =>
+  new Fill({ source, declared: undefined, maxBytes, patienceMs })
+
+const all = async (content: Readable): Promise<Buffer> => {
+  const chunks: Buffer[] = []
+  for await (const chunk of content) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+}
+
+/** Stops to think after every few chunks. */
+const slowly = async (content: Readable, restsEvery: number): Promise<Buffer> => {
+  const chunks: Buffer[] = []
+  for await (const chunk of content) {
+    chunks.push(chunk as Buffer)
+    if (chunks.length % restsEvery === 0) await settle()
+  }
+  return Buffer.concat(chunks)
+}
+
+const bytesOf = (length: number, from = 0): Buffer =>
+  Buffer.from(Array.from({ length }, (_, i) => (from + i) % 251))
+
+test('readers who come at any time and read at any pace all get the same bytes', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.integer({ min: 1, max: 9000 }), { minLength: 1, maxLength: 12 }),
+      fc.array(fc.record({ after: fc.nat(11), restsEvery: fc.integer({ min: 1, max: 8 }) }), {
+        minLength: 1,
+        maxLength: 5,
+      }),
+      fc.constantFrom(4_000, 30_000, 200_000),
+      async (lengths, readers, maxBytes) => {
+        const source = new PassThrough()
+        const fill = fillOf(source, maxBytes)
+        const total = lengths.reduce((sum, length) => sum + length, 0)
+        const results: Promise<Buffer>[] = []
+        let sent = 0
+        for (const [i, length] of lengths.entries()) {
+          const come = fill.overflowed ? [] : readers.filter(({ after }) => after === i)
+          results.push(...come.map(({ restsEvery }) => slowly(fill.reader(), restsEvery)))
+          source.write(bytesOf(length, sent))
+          sent += length
+          await settle()
+        }
+        source.end()
+        for (const result of await Promise.all(results)) {
+          expect(result.equals(bytesOf(total))).toBe(true)
+        }
+        const end = await fill.done
+        expect(end.kind).toBe(total > maxBytes ? 'overflowed' : 'complete')
+        if (end.kind === 'complete') expect(end.content.equals(bytesOf(total))).toBe(true)
+      },
+    ),
+    { numRuns: 150 },
+  )
+})
+
+/** A source that counts what was taken from it, 10 kB at a time and without end. */
+const endless = () => {
+  const counted = { bytes: 0 }
+  const source = new Readable({
+    highWaterMark: 10_000,
+    read() {
+      counted.bytes += 10_000
+      setImmediate(() => this.push(bytesOf(10_000)))
+    },
+  })
+  return { source, counted }
+}
+
+test('beyond the bound the source waits for the slowest: no more is held than may be stored', async () => {
+  const { source, counted } = endless()
+  const fill = fillOf(source, 100_000)
+  const quick = fill.reader().on('data', () => {})
+  const slow = fill.reader()
+  await pause(50)
+  expect(fill.overflowed).toBe(true)
+  // What is held, what each stream has taken up, and one more read.
+  expect(counted.bytes).toBeLessThan(100_000 + 65_536 + 40_000)
+  const before = counted.bytes
+  slow.on('data', () => {})
+  await pause(20)
+  expect(counted.bytes).toBeGreaterThan(before)
+  slow.destroy()
+  quick.destroy()
+  await pause(5)
+  expect(source.destroyed).toBe(true)
+})
+
+test('who takes nothing while others wait is let go; who reads alone is not', async () => {
+  const { source, counted } = endless()
+  const fill = fillOf(source, 100_000, 30)
+  const quick = fill.reader().on('data', () => {})
+  const stuck = fill.reader()
+  await pause(20)
+  const before = counted.bytes
+  await pause(60)
+  expect(stuck.destroyed).toBe(true)
+  expect(counted.bytes).toBeGreaterThan(before)
+  quick.pause()
+  await pause(80)
+  expect(quick.destroyed).toBe(false)
+  quick.destroy()
+})
+
+test('one that overflows before anybody came waits for who comes', async () => {
+  const source = new PassThrough()
+  const fill = fillOf(source, 1000)
+  source.write(bytesOf(5000))
+  expect(await fill.begun(10)).toEqual({ kind: 'overflowed' })
+  const reader = fill.reader()
+  source.end(bytesOf(100, 5000))
+  expect((await all(reader)).equals(bytesOf(5100))).toBe(true)
+})

@@ -105,10 +105,19 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
       report: () => {},
       failed: () => {},
       cacheRoom: { cache, partitionOf: createPartitions() },
+      limits: undefined,
+      overload: undefined,
       forwarding: { via: 'trellis-trace', publicHost: new URL(publicUrl).host },
     }),
   )
-  const built = await buildService(service, { config, publicUrl, clock, metrics, run })
+  const built = await buildService(service, {
+    config,
+    publicUrl,
+    clock,
+    metrics,
+    run,
+    mayRemember: () => true,
+  })
   await untilLearned(built.service)
   const watched = counted(built.service)
   const { signal } = new AbortController()

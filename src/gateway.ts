@@ -2,22 +2,34 @@ import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import type { AdminEvent } from './admin/events.ts'
 import { createAdmin } from './admin/server.ts'
+import { certificateOf, notAfterSeconds } from './assembly/certificate.ts'
 import { currentOperator } from './assembly/current-operator.ts'
 import { withDriftLog } from './assembly/drift-log.ts'
 import { buildGeneration, type Generation, type LastingRooms } from './assembly/generation.ts'
+import { joinOthers } from './assembly/membership.ts'
+import { operatorCache } from './assembly/operator-cache.ts'
+import { outdateDocuments } from './assembly/outdate-documents.ts'
 import { createReload, type ReloadOutcome } from './assembly/reload.ts'
 import { logReload } from './assembly/reload-log.ts'
 import { servicesDown } from './assembly/services-down.ts'
+import { answerWorkers, reloadEverywhere, scrapeAll, workerStanding } from './assembly/worker-questions.ts'
+import { workersOf } from './assembly/workers-of.ts'
 import { createCache } from './cache/cache.ts'
 import { createPartitions } from './cache/cache-key.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
+import { createTrustedProxies } from './edge/client-address.ts'
 import { freePort } from './edge/free-port.ts'
 import { createListener } from './edge/listener.ts'
+import { startPressureSensor } from './edge/pressure-sensor.ts'
 import { decideReadiness, type Readiness } from './lifecycle/decide-readiness.ts'
 import { createLogger } from './logging/logger.ts'
+import { createSampled } from './logging/sampled.ts'
 import { createMetrics } from './metrics/create-metrics.ts'
+import type { PressureLevel } from './overload/events.ts'
+import { createOverload } from './overload/overload.ts'
+import type { WorkerLink } from './workers/worker-link.ts'
 
 export type GatewayOptions = {
   /** Tells configurations apart in metrics. */
@@ -25,6 +37,8 @@ export type GatewayOptions = {
   readonly version: string
   /** Reads the configuration anew; without it there is nothing to reload. */
   readonly readConfig?: () => Promise<ConfigResult>
+  /** Where this process is one of several that share the port. */
+  readonly worker?: WorkerLink
 }
 
 /** A gateway that accepts requests. */
@@ -78,9 +92,14 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     : config.publicUrl
   let draining = false
   let lastReloadRefused = false
+  let isProxy = createTrustedProxies(config.trustedProxies)
 
+  const { worker } = options
+  const shares = worker !== undefined || config.cache.shared.url.isSet
+  const maxBytes = Math.floor(config.cache.maxBytes / (worker === undefined ? 1 : workersOf(config)))
   const cache = createCache({
-    maxBytes: config.cache.maxBytes,
+    ...(shares ? { trust: { mayTrust: (at) => coherence?.mayTrust(at) === true } } : {}),
+    maxBytes,
     maxEntryBytes: config.cache.maxEntryBytes,
     admission: config.cache.admission,
     compression: {
@@ -90,12 +109,38 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     clock,
     report: metrics.observe.cache,
   })
+  const coherence = await joinOthers({
+    config,
+    clock,
+    logger,
+    metrics,
+    cache,
+    worker,
+    documentsOutdated: (name, collection) => outdateDocuments(current.built, name, collection),
+  })
   const rooms: LastingRooms = {
     clock,
     logger,
     metrics,
     cache,
-    cacheRoom: { cache, partitionOf: createPartitions() },
+    cacheRoom: {
+      cache,
+      partitionOf: createPartitions(),
+      ...(coherence === undefined ? {} : { others: coherence }),
+    },
+    operatorCache: operatorCache({ cache, coherence, worker }),
+    mayRemember: () => coherence?.distrust() === undefined,
+    overload: createOverload({
+      thresholds: () => current.config.overload,
+      inFlight: () => current.inFlight.count,
+      report: (event) => {
+        metrics.observe.edge(event)
+        if (event.kind === 'pressure-changed')
+          logger.warn({ level: event.level, signal: event.signal }, event.kind)
+      },
+    }),
+    sampled: createSampled(10_000, clock.monotonic),
+    distrusted: new Set(),
     publicUrl,
     version: options.version,
     via: `trellis-${randomBytes(6).toString('hex')}`,
@@ -103,20 +148,38 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     run: (exchange) => current.run(exchange),
   }
   const listener = createListener({
-    certificate: undefined,
-    http2: false,
-    headerBytes: config.limits.headerBytes,
-    headersTimeoutMs: 60_000,
-    requestTimeoutMs: config.limits.requestTimeoutMs,
-    keepAliveTimeoutMs: 72_000,
-    readerTimeoutMs: 0,
-    connections: 0,
-    connectionsPerAddress: 0,
-    isExempt: () => false,
-    report: () => {},
+    ...config.limits,
+    certificate: certificateOf(config.listen.tls),
+    http2: config.listen.http2,
+    isExempt: (address) => isProxy(address),
+    report: metrics.observe.edge,
   })
+  const certificateInForce = (): void => {
+    const certificate = certificateOf(current.config.listen.tls)
+    if (certificate === undefined) return
+    listener.renew(certificate)
+    metrics.observe.lifecycle({
+      kind: 'certificate-in-force',
+      notAfterSeconds: notAfterSeconds(certificate.cert),
+    })
+  }
+  /** The last thing to be given up are hits; until then they are not even looked at. */
+  const takeRequests = (level: PressureLevel): void => {
+    const { handlers } = current
+    listener.use(level === 3 ? { ...handlers, request: handlers.turnAway } : handlers)
+  }
   let current: Generation = await buildGeneration({ config, hash: options.configHash }, rooms, undefined)
-  listener.use(current.handlers)
+  takeRequests(0)
+  certificateInForce()
+  let level: PressureLevel = 0
+  const sensor =
+    config.overload.intervalMs === 0
+      ? undefined
+      : await startPressureSensor(config.overload.intervalMs, (reading) => {
+          const before = level
+          level = rooms.overload.measured(reading)
+          if (level !== before && (level === 3 || before === 3)) takeRequests(level)
+        })
 
   const reload = createReload({
     cache,
@@ -125,7 +188,9 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     build: (next, hash, last) => buildGeneration({ config: next, hash }, rooms, last),
     replace: (next) => {
       current = next
-      listener.use(next.handlers)
+      isProxy = createTrustedProxies(next.config.trustedProxies)
+      takeRequests(level)
+      certificateInForce()
       metrics.setConfigHash(next.hash)
     },
     report: (outcome) => {
@@ -140,20 +205,29 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     endingFailed: (cause) => logger.error({ err: cause }, 'last-configuration-not-ended'),
   })
   const readiness = (): Readiness =>
-    decideReadiness({ draining, lastReloadRefused, servicesDown: servicesDown(current.built) })
+    decideReadiness({
+      draining,
+      lastReloadRefused,
+      servicesDown: servicesDown(current.built),
+      ...workerStanding(worker),
+      memoryTrusted: coherence?.distrust() === undefined,
+    })
   metrics.readAtScrape({
-    inFlight: () => current.inFlight.count,
-    cache: () => ({ ...cache.stats(), maxBytes: config.cache.maxBytes }),
+    publicSide: () => ({ ...listener.traffic(), inFlight: current.inFlight.count, draining }),
+    cache: () => ({ ...cache.stats(), maxBytes }),
     upstreams: () =>
       current.built.map(({ service }) => ({ service: service.name, ...service.upstream.snapshot() })),
+    ...(worker === undefined ? {} : { workers: worker.standing }),
   })
+  const reloadAll = worker === undefined ? reload : () => reloadEverywhere(worker)
+  worker?.onQuestion(answerWorkers({ cache, metrics, reload }))
   const admin = createAdmin({
     logger,
     token: config.admin.token.reveal(),
-    operator: currentOperator(() => current.operator, reload),
+    operator: currentOperator(() => current.operator, reloadAll),
     scrape: async (accept) => ({
       contentType: metrics.contentType(accept),
-      text: await metrics.scrape(accept),
+      text: worker === undefined ? await metrics.scrape(accept) : await scrapeAll(worker, metrics, accept),
     }),
     readiness,
     report: ({ kind, ...facts }: AdminEvent) => logger.info(facts, kind),
@@ -161,14 +235,16 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
 
   const closeRooms = async (): Promise<void> => {
     await within(current.close([]), closingMs)
+    if (coherence !== undefined) await within(coherence.close(), closingMs)
     cache.close()
   }
+  await coherence?.start()
   try {
     await listener.listen(config.listen.host, port)
     await admin.listen({ host: config.admin.host, port: config.admin.port })
   } catch (error) {
     // What was opened is closed by whoever opened it, also when a port is taken.
-    await Promise.all([listener.close(0), admin.close(), closeRooms()])
+    await Promise.all([listener.close(0), admin.close(), sensor?.close(), closeRooms()])
     throw error
   }
   const drain = async (): Promise<'finished' | 'cut'> => {
@@ -176,13 +252,14 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     const { delayMs, timeoutMs } = current.config.drain
     await sleep(delayMs)
     const cut = await listener.close(timeoutMs)
+    await sensor?.close()
     await closeRooms()
     await admin.close()
     return cut === 0 ? 'finished' : 'cut'
   }
   const adminPort = (admin.server.address() as AddressInfo).port
   return {
-    publicAddress: `http://${urlHost(config.listen.host)}:${port}`,
+    publicAddress: `${config.listen.tls.cert.isSet ? 'https' : 'http'}://${urlHost(config.listen.host)}:${port}`,
     adminAddress: `http://${urlHost(config.admin.host)}:${adminPort}`,
     reload,
     faulted: (cause) => {

@@ -2,36 +2,59 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { env, stderr, stdout } from 'node:process'
 import { fileURLToPath } from 'node:url'
+import { startAsWorker } from './assembly/as-worker.ts'
 import { describeRoutes } from './assembly/describe-routes.ts'
 import { driftReport } from './assembly/drift-report.ts'
 import { explain } from './assembly/explain.ts'
+import { startWorkers } from './assembly/start-workers.ts'
+import { workersOf } from './assembly/workers-of.ts'
+import type { CliPorts } from './cli/cli-ports.ts'
 import { exitCodes } from './cli/exit-codes.ts'
 import { runCli } from './cli/run-cli.ts'
-import { stopOnSignal } from './cli/stop-on-signal.ts'
+import { leaveSignals, stopOnSignal } from './cli/stop-on-signal.ts'
 import { watchFiles } from './cli/watch-files.ts'
 import { startGateway } from './gateway.ts'
+import { isWorker } from './workers/parent-line.ts'
 
 const packageFile = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url))
 
 const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }
 const shipped = packageFile('config/gateway.yaml')
 
-const end = await runCli({
+const common = {
   argv: process.argv.slice(2),
   env,
   stdout,
   stderr,
   version,
   defaultFile: existsSync(shipped) ? shipped : undefined,
-  startGateway,
   describeRoutes,
   driftReport,
   explain,
+}
+
+const main: CliPorts = {
+  ...common,
+  startGateway: (config, options) =>
+    workersOf(config) === 1
+      ? startGateway(config, options)
+      : startWorkers(config, { file: fileURLToPath(import.meta.url) }),
   reloadOnChange: (gateway, files, pollMs) => {
     watchFiles({ files, settleMs: 200, pollMs }, () => gateway.reload())
   },
   stopOnSignal: (gateway, graceMs) => stopOnSignal(gateway, graceMs, stderr),
-})
+}
+
+/** One of several processes: its parent looks after files and signals, and has said what there is to say. */
+const worker: CliPorts = {
+  ...common,
+  stderr: { write: () => true },
+  startGateway: startAsWorker,
+  reloadOnChange: () => {},
+  stopOnSignal: (gateway) => leaveSignals(gateway),
+}
+
+const end = await runCli(isWorker() ? worker : main)
 // A start that failed half-way has opened servers, which would keep the process.
 if (end === exitCodes.notStarted.code) process.exit(end)
 if (end !== 'running') process.exitCode = end

@@ -26,8 +26,8 @@ export type ReloadAnswer =
 
 /** What the admin side shows and does; joined in assembly/. Views are plain data for JSON. */
 export type Operator = {
-  purge(request: PurgeRequest): PurgeOutcome
-  entries(query: EntriesQuery): readonly unknown[]
+  purge(request: PurgeRequest): PurgeOutcome | Promise<PurgeOutcome>
+  entries(query: EntriesQuery): readonly unknown[] | Promise<readonly unknown[]>
   explain(request: AskedRequest): unknown
   drift(): unknown
   config(): unknown

@@ -45,11 +45,11 @@ const guard = (server: FastifyInstance, { token, report }: AdminOptions): void =
 }
 
 const addPurge = (server: FastifyInstance, { operator, report }: AdminOptions): void => {
-  server.post('/cache/purge', (request, reply) => {
+  server.post('/cache/purge', async (request, reply) => {
     const reading = readPurgeRequest(request.body)
     if (reading.kind === 'fault') return sendProblem(reply, 400, 'invalid-purge', reading.detail)
     const { selection, mode, dryRun } = reading.request
-    const outcome = operator.purge(reading.request)
+    const outcome = await operator.purge(reading.request)
     if (outcome.kind === 'refused') return sendProblem(reply, 400, 'invalid-purge', outcome.detail)
     const { entries } = outcome
     const address = request.socket.remoteAddress ?? ''

@@ -47,21 +47,21 @@ const sendDocument = (request: FastifyRequest, reply: FastifyReply, content: Buf
 
 /** What an operator can look at; nothing here changes anything. */
 export const addViews = (server: FastifyInstance, operator: Operator): void => {
-  server.get('/cache/entries', (request, reply) => {
+  server.get('/cache/entries', async (request, reply) => {
     const query = readEntriesQuery(request.query as Query)
     if (query === undefined) {
       return sendProblem(reply, 400, 'invalid-query', `sort: size, hits or age; limit: 1 to ${mostEntries}`)
     }
-    return reply.send({ sort: query.sort, entries: operator.entries(query) })
+    return reply.send({ sort: query.sort, entries: await operator.entries(query) })
   })
-  server.get('/explain', (request, reply) => {
+  server.get('/explain', async (request, reply) => {
     const { method = 'GET', url, header } = request.query as Query
     const fields = readFields(header)
     if (!isMethod(method) || typeof url !== 'string' || url === '' || fields === undefined) {
       const detail = 'url: a public URL or path; method: GET unless given; header: "Name: value", repeatable'
       return sendProblem(reply, 400, 'invalid-query', detail)
     }
-    return reply.send(operator.explain({ method, url, fields }))
+    return reply.send(await operator.explain({ method, url, fields }))
   })
   server.get('/drift', (_request, reply) => reply.send(operator.drift()))
   server.get('/config', (_request, reply) => reply.send(operator.config()))

@@ -1,5 +1,4 @@
 import type { EntriesQuery } from '../admin/operator.ts'
-import type { Cache } from '../cache/cache.ts'
 import type { CacheEntry } from '../cache/entries.ts'
 import type { Config } from '../config/config.ts'
 import { redactedConfig } from '../config/redacted-config.ts'
@@ -10,13 +9,14 @@ import { type AskedService, canonicalTarget, publicTarget } from './admin-target
 import type { BuiltService } from './build-service.ts'
 import type { GenerationOperator } from './current-operator.ts'
 import { explainAt } from './explain.ts'
+import type { OperatorCache } from './operator-cache.ts'
 
 export type OperatorParts = {
   readonly config: Config
   /** As clients see it, with the port that was really taken. */
   readonly publicUrl: string
   readonly version: string
-  readonly cache: Pick<Cache, 'purge' | 'entries'>
+  readonly cache: OperatorCache
   /** In the order of the configuration. */
   readonly built: readonly BuiltService[]
 }
@@ -69,7 +69,7 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
   const { cache, config, publicUrl, built } = parts
   const services = askedServices(parts)
   const mountOf = new Map(built.map(({ service }) => [service.name, service.mount]))
-  const stored = (url: string): number => {
+  const stored = async (url: string): Promise<number> => {
     const found = publicTarget(services, publicUrl, url)
     const canonical = found === undefined ? undefined : canonicalTarget(found)
     if (found === undefined || canonical?.kind !== 'target') return 0
@@ -78,11 +78,11 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
   }
   return {
     purge: (request) => purgeCache({ services, publicUrl, cache }, request),
-    entries: ({ sort, limit }: EntriesQuery) =>
-      cache.entries(orders[sort], limit).map((entry) => shownEntry(entry, mountOf)),
-    explain: ({ method, url, fields }) => ({
+    entries: async ({ sort, limit }: EntriesQuery) =>
+      (await cache.entries(orders[sort], limit)).map((entry) => shownEntry(entry, mountOf)),
+    explain: async ({ method, url, fields }) => ({
       ...explainAt(services, publicUrl, { method, target: url, fields }),
-      'stored responses': stored(url),
+      'stored responses': await stored(url),
     }),
     drift: () => ({
       services: built.flatMap(({ service: { name }, discovery }) =>

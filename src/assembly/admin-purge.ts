@@ -1,14 +1,14 @@
 import type { PurgeOutcome } from '../admin/operator.ts'
 import type { PurgeRequest } from '../admin/purge-request.ts'
-import type { Cache } from '../cache/cache.ts'
 import type { Purge } from '../cache/invalidation.ts'
 import { type AskedService, canonicalTarget, publicTarget } from './admin-target.ts'
+import type { OperatorCache } from './operator-cache.ts'
 
 /** What a purge by public URLs needs to know. */
 export type PurgeParts = {
   readonly services: readonly AskedService[]
   readonly publicUrl: string
-  readonly cache: Pick<Cache, 'purge'>
+  readonly cache: Pick<OperatorCache, 'purge'>
 }
 
 type Selector = Purge['selector']
@@ -66,13 +66,11 @@ const select = (parts: PurgeParts, { selection, service }: PurgeRequest): Select
 }
 
 /** Drops, marks stale or counts what an operator names; all variants, in all partitions. */
-export const purgeCache = (parts: PurgeParts, request: PurgeRequest): PurgeOutcome => {
+export const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<PurgeOutcome> => {
   const selection = select(parts, request)
   if (selection.kind === 'refused') return selection
   const { mode, dryRun } = request
-  const entries = selection.selectors.reduce(
-    (sum, selector) => sum + parts.cache.purge({ selector, mode, dryRun }),
-    0,
-  )
+  let entries = 0
+  for (const selector of selection.selectors) entries += await parts.cache.purge({ selector, mode, dryRun })
   return { kind: 'purged', entries }
 }

@@ -151,7 +151,7 @@ export const runItem = async (
   const { content, status, fields } = response
   if (content !== undefined && !Buffer.isBuffer(content)) {
     content.destroy()
-    throw new RangeError('the answer of the item is too large for a batch')
+    throw new GatewayError('upstream_broken', { detail: 'The answer is too large for a batch.' })
   }
   return { status, fields, content: content ?? Buffer.alloc(0) }
 }

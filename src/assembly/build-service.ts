@@ -49,6 +49,8 @@ export type ServiceParts = {
   readonly clock: Clock
   readonly metrics: Metrics
   run(exchange: Received): Answer
+  /** Is what was read from an upstream before still known to be true? */
+  mayRemember(): boolean
 }
 
 const mostIndexBytes = 8 * 1024 * 1024
@@ -134,6 +136,7 @@ const siteRooms = (
     clock: parts.clock,
     report: (event) => parts.metrics.observe.batch(config.name, event),
     run: parts.run,
+    mayRemember: parts.mayRemember,
   })
   return { names, discovery, local }
 }

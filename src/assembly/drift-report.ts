@@ -34,6 +34,7 @@ const driftOf = async (service: SiteConfig, config: Config): Promise<ServiceDrif
       clock: systemClock,
       metrics: { ...metrics, observe: { ...metrics.observe, discovery } },
       run: neverRun,
+      mayRemember: () => true,
     },
   )
   try {

@@ -1,23 +1,28 @@
+import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import type { Cache } from '../cache/cache.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
-import type { EdgeHandlers } from '../edge/listener.ts'
-import { createEdge } from '../edge/server.ts'
+import { createEdge, type Edge } from '../edge/server.ts'
 import { type ErrorCode, errorTable, type GatewayError } from '../errors.ts'
 import type { Answer } from '../http/message.ts'
 import { createInFlight, type InFlight } from '../lifecycle/in-flight.ts'
+import type { Sampled } from '../logging/sampled.ts'
 import type { Metrics } from '../metrics/create-metrics.ts'
+import type { Overload } from '../overload/overload.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import type { CacheRoom } from '../pipeline/phases/cache.ts'
+import { overloaded, type ShedOptions } from '../pipeline/phases/shed.ts'
 import { buildPhases } from '../pipeline/phases.ts'
 import { createPipeline } from '../pipeline/run.ts'
 import { clientInterim, clientSignal } from '../upstream/client-signal.ts'
 import { createOperator } from './admin-operator.ts'
 import { type BuiltService, buildService, closeServices, withRules } from './build-service.ts'
+import { buildLimits, type Limits } from './count-requests.ts'
 import type { GenerationOperator } from './current-operator.ts'
 import { decideAdoption } from './decide-adoption.ts'
+import type { OperatorCache } from './operator-cache.ts'
 
 /** What outlives a configuration. */
 export type LastingRooms = {
@@ -26,10 +31,18 @@ export type LastingRooms = {
   readonly metrics: Metrics
   readonly cache: Cache
   readonly cacheRoom: CacheRoom
+  readonly operatorCache: OperatorCache
+  /** Is what was read from an upstream before still known to be true? */
+  mayRemember(): boolean
+  readonly overload: Overload
+  /** Of refusals that come in floods. */
+  readonly sampled: Sampled
   readonly publicUrl: string
   readonly version: string
   /** Pseudonym in Via. */
   readonly via: string
+  /** See edge/guard.ts. */
+  readonly distrusted: Set<Socket>
   isDraining(): boolean
   /** The way of a request by the configuration in force: for items of a batch that began under another one. */
   run(exchange: Received): Answer
@@ -41,9 +54,10 @@ export type Generation = {
   readonly hash: string
   /** In the order of the configuration. */
   readonly built: readonly BuiltService[]
-  readonly handlers: EdgeHandlers
+  readonly handlers: Omit<Edge, 'close'>
   readonly operator: GenerationOperator
   readonly inFlight: InFlight
+  readonly limits: Limits | undefined
   run(exchange: Received): Answer
   /** Ends what is not used by `next`; to be called when nothing is under way. */
   close(next: readonly BuiltService[]): Promise<void>
@@ -58,8 +72,8 @@ const buildServices = async (
   rooms: LastingRooms,
   last: Generation | undefined,
 ): Promise<readonly BuiltService[]> => {
-  const { clock, metrics, publicUrl, run } = rooms
-  const parts = { config, publicUrl, clock, metrics, run }
+  const { clock, metrics, publicUrl, run, mayRemember } = rooms
+  const parts = { config, publicUrl, clock, metrics, run, mayRemember }
   const built: BuiltService[] = []
   try {
     for (const service of config.services) {
@@ -92,20 +106,36 @@ export const buildGeneration = async (
   rooms: LastingRooms,
   last: Generation | undefined,
 ): Promise<Generation> => {
-  const { cache, clock, logger, metrics, publicUrl, version } = rooms
+  const { clock, logger, metrics, publicUrl, version } = rooms
   const report = (event: PipelineEvent): void => {
     metrics.observe.pipeline(event)
     // What failed here or at an upstream is told by `failed`, with its cause.
     if (event.kind !== 'request-refused' || !isClientFault(event.code)) return
     const { kind, ...facts } = event
-    logger.info(facts, kind)
+    if (event.code !== 'rate_limited') {
+      logger.info(facts, kind)
+      return
+    }
+    const held = rooms.sampled.pass(`${event.service} ${event.code}`)
+    if (held !== undefined) logger.info({ ...facts, held }, kind)
   }
   const failed = (error: GatewayError, { id, service, record }: Received): void => {
     if (error.facts.fault === 'client') return
+    const held = error.code === 'overloaded' ? rooms.sampled.pass(`${service.name} ${error.code}`) : 0
+    if (held === undefined) return
     logger.warn(
-      { id, service: service.name, route: record.route, code: error.code, err: error.cause },
+      { held, id, service: service.name, route: record.route, code: error.code, err: error.cause },
       'request-failed',
     )
+  }
+  const limits = await buildLimits(
+    config,
+    { partitionOf: rooms.cacheRoom.partitionOf, store: undefined },
+    last?.limits,
+  )
+  const shedding: ShedOptions = {
+    admits: rooms.overload.admits,
+    retryAfterSeconds: Math.ceil(config.overload.retryAfterMs / 1000),
   }
   const run: (exchange: Received) => Answer = createPipeline(
     buildPhases({
@@ -114,6 +144,8 @@ export const buildGeneration = async (
       failed,
       cacheRoom: rooms.cacheRoom,
       forwarding: { via: rooms.via, publicHost: new URL(publicUrl).host },
+      limits: limits && { count: limits.count, report: metrics.observe.edge },
+      overload: config.overload.intervalMs === 0 && config.overload.inFlight === 0 ? undefined : shedding,
     }),
   )
   const built = await buildServices(config, rooms, last)
@@ -121,6 +153,9 @@ export const buildGeneration = async (
   const edge = await createEdge({
     limits: config.limits,
     trustedProxies: config.trustedProxies,
+    http2: config.listen.http2,
+    cors: config.cors.origins.length === 0 ? undefined : config.cors,
+    distrusted: rooms.distrusted,
     services: built.map(({ service }) => service),
     logger,
     signalKey: clientSignal,
@@ -134,7 +169,10 @@ export const buildGeneration = async (
         route: 'unmatched',
         code: error.code,
       }),
+    report: metrics.observe.edge,
     isDraining: rooms.isDraining,
+    turnedAway: () =>
+      rooms.overload.admits('hit') ? undefined : overloaded(shedding, ['Connection', 'close']),
     inFlight,
   })
   return {
@@ -142,8 +180,9 @@ export const buildGeneration = async (
     hash,
     built,
     handlers: edge,
-    operator: createOperator({ config, publicUrl, version, cache, built }),
+    operator: createOperator({ config, publicUrl, version, cache: rooms.operatorCache, built }),
     inFlight,
+    limits,
     run,
     close: async (next) => {
       await edge.close()

@@ -47,6 +47,8 @@ export type SiteAnswersOptions = {
   readonly report: (event: BatchEvent) => void
   /** The whole way, for the items of a batch. */
   run(exchange: Received): Answer
+  /** Is what was read from the upstream before still known to be true? */
+  mayRemember(): boolean
 }
 
 /** Writes to these, and to what no row lists, can change the site's identity or its routes. */
@@ -89,6 +91,7 @@ export const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
   return {
     index: async (exchange, row) => {
       const { query } = exchange
+      if (!options.mayRemember()) discovery.invalidate()
       const answer =
         row.namespace === ''
           ? await discovery.index(query)

@@ -46,3 +46,12 @@ export const stopOnSignal = (gateway: RunningGateway, graceMs: number, stderr: T
     },
   )
 }
+
+/** For a process whose parent is told by signals: a terminal sends them to all of a group. An uncaught error ends it, and it is replaced. */
+export const leaveSignals = (gateway: Pick<RunningGateway, 'faulted'>): void => {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)
+  process.on('uncaughtException', (error) => {
+    gateway.faulted(error)
+    process.exit(exitCodes.crashed.code)
+  })
+}

@@ -1,15 +1,22 @@
 import { collectDefaultMetrics, type Registry } from 'prom-client'
 import type { BatchEvent } from '../batch/events.ts'
 import type { CacheEvent } from '../cache/events.ts'
+import type { CoherenceEvent } from '../coherence/events.ts'
 import type { DiscoveryEvent } from '../discovery/events.ts'
+import type { EdgeEvent } from '../edge/events.ts'
 import type { LifecycleEvent } from '../lifecycle/events.ts'
+import type { OverloadEvent } from '../overload/events.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
+import type { SharedTierEvent } from '../shared-tier/events.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
 import { acceptedFormat } from './accepted-format.ts'
+import { addUp } from './add-up.ts'
 import { addUpRoutes } from './add-up-routes.ts'
 import { createBatchObserver } from './observe-batches.ts'
 import { createCacheObserver } from './observe-cache.ts'
+import { createCoherenceObserver, createSharedTierObserver } from './observe-coherence.ts'
 import { createDiscoveryObserver } from './observe-discovery.ts'
+import { createEdgeObserver } from './observe-edge.ts'
 import { createLifecycleObserver } from './observe-lifecycle.ts'
 import { createPipelineObserver } from './observe-pipeline.ts'
 import { createUpstreamObserver } from './observe-upstream.ts'
@@ -20,6 +27,10 @@ import { readSource, type ScrapeSource } from './scrape-source.ts'
 export type Metrics = {
   /** Everything in the format that an Accept field asks for: Prometheus text, unless OpenMetrics is named. */
   scrape(accept?: string): Promise<string>
+  /** What this process has counted, as plain data: for `together` of another one. */
+  snapshot(): Promise<unknown>
+  /** The snapshots of several processes as one, in the format that an Accept field asks for. */
+  together(snapshots: readonly unknown[], accept?: string): Promise<string>
   /** Content-Type of that. */
   contentType(accept?: string): string
   /** One function for each room's events; none of them throws. */
@@ -29,7 +40,10 @@ export type Metrics = {
     upstream(event: UpstreamEvent): void
     batch(service: string, event: BatchEvent): void
     discovery(event: DiscoveryEvent): void
+    edge(event: EdgeEvent | OverloadEvent): void
     lifecycle(event: LifecycleEvent): void
+    coherence(event: CoherenceEvent): void
+    sharedTier(event: SharedTierEvent): void
   }
   /** Where the gauges come from; without it they are absent. */
   readAtScrape(source: ScrapeSource): void
@@ -71,11 +85,19 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
   }
   setConfigHash(options.configHash)
   let source: ScrapeSource | undefined
+  const prepare = (): void => {
+    if (source !== undefined) readSource(families, source)
+    addUpRoutes(families)
+  }
   return {
     contentType: (accept) => registries[acceptedFormat(accept)].contentType,
+    snapshot() {
+      prepare()
+      return registry.getMetricsAsJSON()
+    },
+    together: (snapshots, accept) => addUp(snapshots, acceptedFormat(accept)),
     scrape(accept) {
-      if (source !== undefined) readSource(families, source)
-      addUpRoutes(families)
+      prepare()
       return registries[acceptedFormat(accept)].metrics()
     },
     observe: {
@@ -84,7 +106,10 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
       upstream: createUpstreamObserver(families),
       batch: createBatchObserver(families),
       discovery: createDiscoveryObserver(families),
+      edge: createEdgeObserver(families),
       lifecycle: createLifecycleObserver(families),
+      coherence: createCoherenceObserver(families),
+      sharedTier: createSharedTierObserver(families),
     },
     readAtScrape(given) {
       source = given

@@ -7,7 +7,7 @@ export const gatewayMetrics = {
     ['metric'],
     'Times a series was asked for and not made because its metric had too many; what it would count is under the label `_overflow`.',
   ),
-  draining: gauge('draining', [], '1 from the moment at which the gateway begins to go away.'),
-  buildInfo: gauge('build_info', ['version', 'node'], 'Always 1; the labels say what runs.'),
-  configInfo: gauge('config_info', ['hash'], 'Always 1; the label tells configurations apart.'),
+  draining: gauge('draining', [], '1 from the moment at which the gateway begins to go away.', 'max'),
+  buildInfo: gauge('build_info', ['version', 'node'], 'Always 1; the labels say what runs.', 'max'),
+  configInfo: gauge('config_info', ['hash'], 'Always 1; the label tells configurations apart.', 'max'),
 } as const satisfies Record<string, MetricRow>

@@ -11,11 +11,13 @@ export const lifecycleMetrics = {
     'config_last_reload_good',
     [],
     '1 when the last reload was applied or had nothing to change, 0 when it was refused; absent before the first.',
+    'min',
   ),
   configReloadTime: gauge(
     'config_last_reload_timestamp_seconds',
     ['outcome'],
     'When a reload last had this outcome, in seconds since 1970.',
+    'max',
   ),
   processFaults: counter(
     'process_faults_total',
@@ -26,5 +28,6 @@ export const lifecycleMetrics = {
     'tls_certificate_expiry_timestamp_seconds',
     [],
     "When the public side's certificate runs out, in seconds since 1970; absent without TLS.",
+    'min',
   ),
 } as const satisfies Record<string, MetricRow>

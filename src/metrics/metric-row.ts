@@ -16,12 +16,17 @@ export const ageSeconds = [1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400] as con
 /** For numbers of things, of which most batches have few. */
 export const counts = [1, 2, 3, 5, 8, 12, 16, 20, 25, 50, 100] as const
 
+/** How the numbers of several processes become one: added, or the largest, the smallest. */
+export type Together = 'sum' | 'max' | 'min'
+
 /** One metric. */
 export type MetricRow = {
   readonly name: string
   readonly help: string
   /** Values come from the configuration, from a route table or from a closed list: never from a client. */
   readonly labels: readonly string[]
+  /** How the numbers of several processes become one; without it they are added. */
+  readonly together?: Together
 } & (
   | { readonly type: 'counter' | 'gauge' }
   | {
@@ -37,8 +42,12 @@ export type MetricRow = {
 export const counter = <const Labels extends readonly string[]>(name: string, labels: Labels, help: string) =>
   ({ type: 'counter', name: `trellis_${name}`, labels, help }) as const
 /** A row of a gauge; the prefix is added. */
-export const gauge = <const Labels extends readonly string[]>(name: string, labels: Labels, help: string) =>
-  ({ type: 'gauge', name: `trellis_${name}`, labels, help }) as const
+export const gauge = <const Labels extends readonly string[]>(
+  name: string,
+  labels: Labels,
+  help: string,
+  together: Together = 'sum',
+) => ({ type: 'gauge', name: `trellis_${name}`, labels, help, together }) as const
 /** A row of a histogram; the prefix is added. */
 export const histogram = <const Labels extends readonly string[]>(
   name: string,

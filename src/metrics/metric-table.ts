@@ -1,6 +1,8 @@
 import { batchMetrics } from './batch-metrics.ts'
 import { cacheMetrics } from './cache-metrics.ts'
+import { coherenceMetrics } from './coherence-metrics.ts'
 import { discoveryMetrics } from './discovery-metrics.ts'
+import { edgeMetrics } from './edge-metrics.ts'
 import { gatewayMetrics } from './gateway-metrics.ts'
 import { lifecycleMetrics } from './lifecycle-metrics.ts'
 import { requestMetrics } from './request-metrics.ts'
@@ -13,6 +15,8 @@ export const metricTable = {
   ...upstreamMetrics,
   ...batchMetrics,
   ...discoveryMetrics,
+  ...coherenceMetrics,
+  ...edgeMetrics,
   ...lifecycleMetrics,
   ...gatewayMetrics,
 } as const

@@ -37,6 +37,7 @@ type ExchangeSeries = {
   readonly duration: HistogramSeries
   readonly own: HistogramSeries
   readonly upstream: HistogramSeries
+  readonly age: HistogramSeries
 }
 
 type Slots = (ExchangeSeries | undefined)[]
@@ -53,6 +54,7 @@ export const createExchangeObserver = (families: Families): ((event: ExchangeEve
     return {
       requests: families.requests.series(labels),
       duration: families.routeSeconds.series({ service, route }),
+      age: families.cacheServedAge.series({ service }),
       upstream: families.upstreamWaitSeconds.series({ service }),
       own: families.ownSeconds.series({ service, cache }),
     }
@@ -94,6 +96,7 @@ export const createExchangeObserver = (families: Families): ((event: ExchangeEve
     if (event.trace === undefined) observeValue(series.duration, event.durationSeconds)
     else observeTraced(series.duration, event.durationSeconds, event.trace)
     observeValue(series.own, Math.max(0, event.durationSeconds - event.upstreamSeconds))
+    if (event.ageSeconds !== undefined && event.ageSeconds >= 0) observeValue(series.age, event.ageSeconds)
     if (event.upstreamSeconds > 0) observeValue(series.upstream, event.upstreamSeconds)
   }
 }

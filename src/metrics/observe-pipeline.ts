@@ -15,6 +15,9 @@ export const createPipelineObserver = (families: Families): ((event: PipelineEve
         families.refusals.series({ service, route, code }).value += 1
         return
       }
+      case 'target-canonicalised':
+        families.canonicalMerges.series({ service: event.service }).value += 1
+        return
       default:
         // A new kind of event does not compile until it is counted here.
         event satisfies never

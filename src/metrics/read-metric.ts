@@ -28,9 +28,9 @@ export class ReadMetric extends Gauge<string> {
   }
 
   override async get(): ReturnType<Gauge<string>['get']> {
-    const { name, help, type } = this.#row
+    const { name, help, type, together = 'sum' } = this.#row
     // The declared enum of types has no counterpart at run time: prom-client itself uses these words.
-    const read = { name, help, type, aggregator: 'sum', values: this.#values() }
+    const read = { name, help, type, aggregator: together, values: this.#values() }
     return read as unknown as Awaited<ReturnType<Gauge<string>['get']>>
   }
 }

@@ -2,9 +2,21 @@ import type { Families } from './registry.ts'
 
 /** What is true at the moment of a scrape, read then and not before. */
 export type ScrapeSource = {
-  readonly inFlight: () => number
+  readonly publicSide: () => {
+    readonly inFlight: number
+    readonly connections: number
+    readonly receivedBytes: number
+    readonly sentBytes: number
+    readonly draining: boolean
+  }
   readonly cache: () => { readonly entries: number; readonly bytes: number; readonly maxBytes: number }
   readonly upstreams: () => readonly UpstreamReading[]
+  /** Where several processes share the port. */
+  readonly workers?: () => {
+    readonly wanted: number
+    readonly ready: number
+    readonly ended: Readonly<Record<string, number>>
+  }
 }
 
 type UpstreamReading = {
@@ -49,12 +61,26 @@ const readUpstreams = (families: Families, upstreams: readonly UpstreamReading[]
   }
 }
 
+const readWorkers = (families: Families, { workers }: ScrapeSource): void => {
+  if (workers === undefined) return
+  const { wanted, ready, ended } = workers()
+  families.workersWanted.series({}).value = wanted
+  families.workersReady.series({}).value = ready
+  for (const [end, count] of Object.entries(ended)) families.workerEnds.series({ end }).value = count
+}
+
 /** Sets the gauges from their sources. Targets that are gone after a reload leave no series behind. */
 export const readSource = (families: Families, source: ScrapeSource): void => {
-  families.inFlight.series({}).value = source.inFlight()
+  const publicSide = source.publicSide()
+  families.inFlight.series({}).value = publicSide.inFlight
+  families.connections.series({}).value = publicSide.connections
+  families.receivedBytes.series({}).value = publicSide.receivedBytes
+  families.sentBytes.series({}).value = publicSide.sentBytes
+  families.draining.series({}).value = publicSide.draining ? 1 : 0
   const cache = source.cache()
   families.cacheEntries.series({}).value = cache.entries
   families.cacheBytes.series({}).value = cache.bytes
   families.cacheMaxBytes.series({}).value = cache.maxBytes
   readUpstreams(families, source.upstreams())
+  readWorkers(families, source)
 }

@@ -30,6 +30,7 @@ export const createGatherings = <Asker>(patienceMs: number): Gatherings<Asker> =
       }
       const timer = setTimeout(end, patienceMs)
       open.set(id, { left: new Set(members), answers, end })
+      if (members.length === 0) end()
       return id
     },
     answer: (id, from, content) => {

@@ -8,6 +8,7 @@ import type {
   Assignment,
   LedgerAnswer,
   LedgerCall,
+  Question,
   Standing,
   ToParent,
   ToWorker,
@@ -32,9 +33,10 @@ export type SupervisorOptions = {
 export type Supervisor = {
   /** What the first worker that was ready said of itself. */
   readonly addresses: unknown
-  standing(): Standing
-  /** Lets all workers finish, and waits for them. */
-  close(): Promise<void>
+  /** Asks all workers that are ready; gives the answers of those who answered in time. */
+  ask(question: Question): Promise<readonly unknown[]>
+  /** Lets all workers finish, and waits for them; `cut`: not all did in time. */
+  close(): Promise<'finished' | 'cut'>
 }
 
 type Watched = {
@@ -108,14 +110,15 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
     tellStanding()
     if (complete) startup?.done()
   }
-  const ask = (from: Watched, id: number, question: { topic: string; content: unknown }): void => {
-    const asked = [...watched.values()].filter(({ readyAt }) => readyAt !== undefined)
-    const gathering = gatherings.begin(
-      asked.map(({ member }) => member),
-      (answers) => tell(from, { kind: 'answered', id, answers }),
-    )
-    for (const one of asked) tell(one, { kind: 'asked', id: gathering, question })
-  }
+  const ask = (question: Question): Promise<readonly unknown[]> =>
+    new Promise((answered) => {
+      const asked = [...watched.values()].filter(({ readyAt }) => readyAt !== undefined)
+      const id = gatherings.begin(
+        asked.map(({ member }) => member),
+        answered,
+      )
+      for (const one of asked) tell(one, { kind: 'asked', id, question })
+    })
   const assignmentOf = ({ member }: Watched): Assignment => ({
     member,
     leaseMs: options.leaseMs,
@@ -140,7 +143,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
         ledger.acknowledge(one.member, message.applied, message.entries, message.writer)
         break
       case 'ask':
-        ask(one, message.id, message.question)
+        void ask(message.question).then((answers) => tell(one, { kind: 'answered', id: message.id, answers }))
         break
       case 'answer':
         gatherings.answer(message.id, one.member, message.content)
@@ -206,19 +209,20 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
     }
   }, tickMs)
 
-  const close = async (): Promise<void> => {
+  const close = async (): Promise<'finished' | 'cut'> => {
     closing = true
     clearInterval(watch)
     const all = [...watched.values()]
     const exits = all.map(
-      ({ worker }) => new Promise<void>((resolve) => worker.once('exit', () => resolve())),
+      ({ worker }) => new Promise<boolean>((resolve) => worker.once('exit', (code) => resolve(code === 0))),
     )
     for (const one of all) tell(one, { kind: 'drain' })
     const hard = setTimeout(() => {
       for (const { worker } of all) worker.process.kill('SIGKILL')
     }, options.graceMs)
-    await Promise.all(exits)
+    const finished = await Promise.all(exits)
     clearTimeout(hard)
+    return finished.every(Boolean) ? 'finished' : 'cut'
   }
 
   cluster.setupPrimary({ exec: options.program.file, args: [...options.program.args] })
@@ -245,7 +249,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
     get addresses() {
       return addresses
     },
-    standing,
+    ask,
     close,
   }
 }

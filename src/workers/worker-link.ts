@@ -65,7 +65,8 @@ export const linkToParent = async (line: Line): Promise<WorkerLink> => {
   let standing = nobody
   let push: (push: Push) => void = () => undefined
   let answer: (question: Question) => unknown = () => undefined
-  let drain: () => void = () => undefined
+  // Nothing has begun yet.
+  let drain: () => void = () => process.exit(0)
   let ended: (member: string) => void = () => undefined
 
   const reply = async (id: number, question: Question): Promise<void> => {

@@ -1,0 +1,41 @@
+import type { Config, ServiceConfig } from '../config/config.ts'
+import type { ConfigResult } from '../config/load.ts'
+import { type Gateway, type GatewayOptions, startGateway } from '../gateway.ts'
+import { parentLine } from '../workers/parent-line.ts'
+import { linkToParent } from '../workers/worker-link.ts'
+import type { WorkerSettings } from './start-workers.ts'
+
+/** Embedded upstreams live in the parent, so that all workers ask the same ones. */
+const withOrigins = (config: Config, { embedded, port }: WorkerSettings): Config => ({
+  ...config,
+  listen: { ...config.listen, port },
+  services: config.services.map((service): ServiceConfig => {
+    const origin = embedded[service.name]
+    if (origin === undefined || service.contract === 'open') return service
+    return { ...service, upstream: { ...service.upstream, targets: [origin] } } as ServiceConfig
+  }),
+})
+
+/** Starts a gateway in a process that shares its port with others; it ends when its parent says so. */
+export const startAsWorker = async (config: Config, options: GatewayOptions): Promise<Gateway> => {
+  const link = await linkToParent(parentLine())
+  const settings = link.assignment.settings as WorkerSettings
+  const own = (result: ConfigResult): ConfigResult =>
+    result.kind === 'ok' ? { ...result, config: withOrigins(result.config, settings) } : result
+  const { readConfig } = options
+  try {
+    const gateway = await startGateway(withOrigins(config, settings), {
+      ...options,
+      ...(readConfig === undefined ? {} : { readConfig: async () => own(await readConfig()) }),
+      worker: link,
+    })
+    link.onDrain(() => {
+      void gateway.drain().then((outcome) => process.exit(outcome === 'finished' ? 0 : 1))
+    })
+    link.ready({ publicAddress: gateway.publicAddress, adminAddress: gateway.adminAddress })
+    return gateway
+  } catch (error) {
+    link.failed(error instanceof Error ? error.message : String(error))
+    throw error
+  }
+}

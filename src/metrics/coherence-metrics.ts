@@ -1,0 +1,66 @@
+import { counter, gauge, histogram, type MetricRow } from './metric-row.ts'
+
+/** A write waits for other processes: mostly a millisecond, at worst a few leases. */
+const spreadSeconds = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5] as const
+
+/** Metrics of several processes that keep one promise, and of what they share. */
+export const coherenceMetrics = {
+  memoryTrusted: gauge(
+    'memory_trusted',
+    [],
+    '1 while answers may be given from memory, 0 while whoever else writes cannot be heard; with workers, how many may.',
+  ),
+  trustLost: counter('memory_trust_lost_total', ['reason'], 'Times a process stopped trusting its memory.'),
+  memoryDropped: counter(
+    'memory_dropped_total',
+    [],
+    'Times everything stored was dropped, since what was written meanwhile is not known.',
+  ),
+  notesApplied: counter(
+    'notes_applied_total',
+    [],
+    'Notes of writes in other processes that were carried out here.',
+  ),
+  writeSpread: histogram(
+    'write_spread_seconds',
+    ['outcome'],
+    spreadSeconds,
+    'How long the answer to a write waited for the other processes: `acknowledged` by all, `lapsed` when the lease of some ran out, `isolated` when nobody was reached and nobody trusts its memory.',
+  ),
+  ledgerFailures: counter(
+    'ledger_failures_total',
+    ['step'],
+    'Messages to the ledger that got no answer in time.',
+  ),
+  sharedConnectionLosses: counter(
+    'shared_connection_losses_total',
+    [],
+    'Times the connection to the shared store was lost.',
+  ),
+  sharedLookups: counter(
+    'shared_lookups_total',
+    ['outcome'],
+    'Reads that memory could not answer, by what the second tier had: `found`, `absent`, `outdated`, `failed`, `resting` after failures.',
+  ),
+  sharedStored: counter('shared_stored_total', [], 'Responses put into the second tier.'),
+  sharedStoredBytes: counter('shared_stored_bytes_total', [], 'Bytes of responses put into the second tier.'),
+  sharedFailures: counter('shared_failures_total', ['step'], 'Commands to the second tier that failed.'),
+  sharedWaits: counter(
+    'shared_waits_total',
+    ['outcome'],
+    'Reads that waited for what another instance was asking the upstream for.',
+  ),
+  workersWanted: gauge(
+    'workers_wanted',
+    [],
+    'Worker processes that should run; absent with one process.',
+    'max',
+  ),
+  workersReady: gauge('workers_ready', [], 'Worker processes that accept requests.', 'max'),
+  workerEnds: gauge(
+    'worker_ends',
+    ['end'],
+    'Workers that ended unasked since the start, by `exit`, `signal` or `stuck`; each was replaced.',
+    'max',
+  ),
+} as const satisfies Record<string, MetricRow>

@@ -1,0 +1,59 @@
+import type { CoherenceEvent } from '../coherence/events.ts'
+import type { SharedTierEvent } from '../shared-tier/events.ts'
+import type { Families } from './registry.ts'
+import { observeValue } from './series.ts'
+
+/** Counts what a process among several reports of the others. */
+export const createCoherenceObserver =
+  (families: Families) =>
+  (event: CoherenceEvent): void => {
+    switch (event.kind) {
+      case 'trust-lost':
+        families.memoryTrusted.series({}).value = 0
+        families.trustLost.series({ reason: event.reason }).value += 1
+        return
+      case 'trust-regained':
+        families.memoryTrusted.series({}).value = 1
+        return
+      case 'notes-applied':
+        families.notesApplied.series({}).value += event.notes
+        return
+      case 'memory-dropped':
+        families.memoryDropped.series({}).value += 1
+        return
+      case 'write-spread':
+        observeValue(families.writeSpread.series({ outcome: event.outcome }), event.waitedSeconds)
+        return
+      case 'ledger-failed':
+        families.ledgerFailures.series({ step: event.step }).value += 1
+        return
+      default:
+        event satisfies never
+    }
+  }
+
+/** Counts what the second tier reports. */
+export const createSharedTierObserver =
+  (families: Families) =>
+  (event: SharedTierEvent): void => {
+    switch (event.kind) {
+      case 'tier-lookup':
+        families.sharedLookups.series({ outcome: event.outcome }).value += 1
+        return
+      case 'tier-stored':
+        families.sharedStored.series({}).value += 1
+        families.sharedStoredBytes.series({}).value += event.bytes
+        return
+      case 'tier-failed':
+        families.sharedFailures.series({ step: event.step }).value += 1
+        return
+      case 'tier-waited':
+        families.sharedWaits.series({ outcome: event.outcome }).value += 1
+        return
+      case 'connection':
+        if (event.state === 'down') families.sharedConnectionLosses.series({}).value += 1
+        return
+      default:
+        event satisfies never
+    }
+  }

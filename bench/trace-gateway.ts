@@ -148,7 +148,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
         },
         path: at === -1 ? target : target.slice(0, at),
         query: at === -1 ? '' : target.slice(at + 1),
-        record: { route: 'unmatched', cache: 'none', upstreamMs: 0 },
+        record: { route: 'unmatched', cache: 'none', upstreamMs: 0, ageSeconds: -1 },
       }
       const outcome = await run(exchange)
       if (outcome.kind !== 'response') throw new Error(`${target} was handed over`)

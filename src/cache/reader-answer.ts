@@ -11,7 +11,11 @@ import { discard } from './discard.ts'
 import type { ReadOutcome } from './events.ts'
 
 /** An answer of the cache: a response, and how it came about. */
-export type CacheAnswer = GatewayResponse & { readonly outcome: ReadOutcome }
+export type CacheAnswer = GatewayResponse & {
+  readonly outcome: ReadOutcome
+  /** Of what came out of memory. */
+  readonly ageSeconds?: number
+}
 
 /** What of a read decides the form of its answer. */
 export type ReaderFacts = { readonly method: 'GET' | 'HEAD'; readonly fields: RequestFields }

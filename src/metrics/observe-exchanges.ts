@@ -37,7 +37,8 @@ type ExchangeSeries = {
   readonly duration: HistogramSeries
   readonly own: HistogramSeries
   readonly upstream: HistogramSeries
-  readonly age: HistogramSeries
+  /** Only where something out of memory is served. */
+  readonly age: HistogramSeries | undefined
 }
 
 type Slots = (ExchangeSeries | undefined)[]
@@ -54,7 +55,7 @@ export const createExchangeObserver = (families: Families): ((event: ExchangeEve
     return {
       requests: families.requests.series(labels),
       duration: families.routeSeconds.series({ service, route }),
-      age: families.cacheServedAge.series({ service }),
+      age: cache === 'hit' || cache === 'stale' ? families.cacheServedAge.series({ service }) : undefined,
       upstream: families.upstreamWaitSeconds.series({ service }),
       own: families.ownSeconds.series({ service, cache }),
     }
@@ -96,7 +97,7 @@ export const createExchangeObserver = (families: Families): ((event: ExchangeEve
     if (event.trace === undefined) observeValue(series.duration, event.durationSeconds)
     else observeTraced(series.duration, event.durationSeconds, event.trace)
     observeValue(series.own, Math.max(0, event.durationSeconds - event.upstreamSeconds))
-    if (event.ageSeconds !== undefined && event.ageSeconds >= 0) observeValue(series.age, event.ageSeconds)
+    if (series.age !== undefined && event.ageSeconds !== undefined) observeValue(series.age, event.ageSeconds)
     if (event.upstreamSeconds > 0) observeValue(series.upstream, event.upstreamSeconds)
   }
 }

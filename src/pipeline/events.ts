@@ -12,6 +12,8 @@ export type ExchangeEvent = {
   readonly durationSeconds: number
   /** Part of the duration spent waiting for an upstream; 0 when none was asked. */
   readonly upstreamSeconds: number
+  /** Age of the stored response that was served; negative or absent when none was. */
+  readonly ageSeconds?: number
   /** `batch` for an item of a batch, `client` otherwise. */
   readonly origin: 'client' | 'batch'
   /** The trace that it is part of, and when it ended; absent unless the trace is recorded. For exemplars, never a label. */
@@ -31,4 +33,7 @@ export type RefusalEvent = {
   readonly code: string
 }
 
-export type PipelineEvent = ExchangeEvent | RefusalEvent
+/** A GET's target that was not remembered was brought to a canonical form other than itself. */
+export type CanonicalEvent = { readonly kind: 'target-canonicalised'; readonly service: string }
+
+export type PipelineEvent = ExchangeEvent | RefusalEvent | CanonicalEvent

@@ -15,6 +15,8 @@ export type ExchangeRecord = {
   cache: CacheOutcome
   /** Milliseconds spent waiting for the upstream's head. */
   upstreamMs: number
+  /** Age of the stored response that was served; -1 when none was. */
+  ageSeconds: number
 }
 
 /** A request that has arrived at a service. */
@@ -42,7 +44,7 @@ export const arrived = (known: Omit<Received, 'record'>): Received => {
     request: known.request,
     path: known.path,
     query: known.query,
-    record: { route: 'unmatched', cache: 'none', upstreamMs: 0 },
+    record: { route: 'unmatched', cache: 'none', upstreamMs: 0, ageSeconds: -1 },
     method: undefined,
     matching: undefined,
     recalled: undefined,

@@ -74,7 +74,9 @@ const partitionFor = (room: CacheRoom, decision: Read): ReadPartition =>
     : { kind: 'credential', name: room.partitionOf(decision.credential) }
 
 const noted = (exchange: Ready, answer: CacheAnswer): CacheAnswer => {
-  exchange.record.cache = answer.outcome
+  const { record } = exchange
+  record.cache = answer.outcome
+  if (answer.ageSeconds !== undefined) record.ageSeconds = answer.ageSeconds
   return answer
 }
 

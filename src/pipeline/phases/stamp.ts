@@ -32,6 +32,7 @@ export const stamp = (options: {
       cache: record.cache,
       durationSeconds: (clock.monotonic() - began) / 1000,
       upstreamSeconds: record.upstreamMs / 1000,
+      ageSeconds: record.ageSeconds,
       origin,
     })
   const stampedFields = ({ fields }: ResponseHead, id: string): string[] => [

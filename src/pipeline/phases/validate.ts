@@ -67,7 +67,11 @@ const withCanonical = (
   }
   const ready = asReady(exchange, canonical, content)
   // Only what a GET means by its target alone; the rest depends on content or is not worth a place.
-  if (request.method === 'GET' && content === undefined) remember(ready, found)
+  if (request.method === 'GET' && content === undefined) {
+    remember(ready, found)
+    if (request.target !== service.mount + ready.target)
+      report({ kind: 'target-canonicalised', service: service.name })
+  }
   return next(ready)
 }
 

@@ -107,7 +107,7 @@ describeWith('promtool', 'a scrape', () => {
     const metrics = createMetrics({ version: '1', configHash: 'a', processMetrics: true })
     metrics.observe.pipeline(exchange)
     metrics.readAtScrape({
-      inFlight: () => 1,
+      publicSide: () => ({ inFlight: 1, connections: 3, receivedBytes: 4, sentBytes: 5, draining: false }),
       cache: () => ({ entries: 1, bytes: 1, maxBytes: 1 }),
       upstreams: () => [
         {

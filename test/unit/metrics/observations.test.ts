@@ -127,6 +127,35 @@ test.each([
   expect(build().contentType(accept)).toContain(type)
 })
 
+test('the age of what came out of memory, and spellings brought together', async () => {
+  const metrics = build()
+  metrics.observe.pipeline(exchange({ ageSeconds: 20 }))
+  metrics.observe.pipeline(exchange({ ageSeconds: 7_000, cache: 'stale' }))
+  metrics.observe.pipeline(exchange({ ageSeconds: -1, cache: 'miss', service: 'plants' }))
+  metrics.observe.pipeline({ kind: 'target-canonicalised', service: 'site' })
+  expect(
+    (await linesOf(metrics, 'trellis_cache_served_age')).map((line) =>
+      line.replace(/.*?([^"_]*)"?,?service="site"\} /, '$1 '),
+    ),
+  ).toEqual([
+    '1 0',
+    '5 0',
+    '15 0',
+    '60 1',
+    '300 1',
+    '900 1',
+    '3600 1',
+    '14400 2',
+    '86400 2',
+    '+Inf 2',
+    'sum{ 7020',
+    'count{ 2',
+  ])
+  expect(await linesOf(metrics, 'trellis_canonical')).toEqual([
+    'trellis_canonical_merges_total{service="site"} 1',
+  ])
+})
+
 test('batch items are counted apart from requests', async () => {
   const metrics = build()
   metrics.observe.pipeline(exchange({ origin: 'batch', method: 'PATCH', cache: 'none' }))
@@ -161,7 +190,7 @@ test('cache events', async () => {
   observe.cache({ kind: 'invalidated', by: 'write', entries: 3, cut: 1 })
   observe.cache({ kind: 'evicted', bytes: 100 })
   metrics.readAtScrape({
-    inFlight: () => 2,
+    publicSide: () => ({ inFlight: 2, connections: 3, receivedBytes: 4, sentBytes: 5, draining: false }),
     cache: () => ({ entries: 5, bytes: 6, maxBytes: 7 }),
     upstreams: () => [],
   })
@@ -213,7 +242,7 @@ test('upstream events, and targets as they are at the scrape', async () => {
   observe.upstream({ kind: 'breaker-refused', service: 'site' })
   let targets = [{ origin: at.target, state: 'ejected', outstanding: 1, connections: 3, idleConnections: 1 }]
   metrics.readAtScrape({
-    inFlight: () => 0,
+    publicSide: () => ({ inFlight: 0, connections: 3, receivedBytes: 4, sentBytes: 5, draining: false }),
     cache: () => ({ entries: 0, bytes: 0, maxBytes: 0 }),
     upstreams: () => [{ service: 'site', inFlight: 4, queued: 3, breaker: 'open', retriesLeft: 2, targets }],
   })

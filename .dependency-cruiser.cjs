@@ -10,6 +10,7 @@ const rooms = [
   'batch',
   'openapi',
   'lifecycle',
+  'overload',
   'demo',
 ]
 const base = '^src/(http|contracts)/|^src/(errors|clock)\\.ts$'
@@ -26,6 +27,9 @@ const roomRules = rooms.map((room) => ({
 const packageHomes = {
   fastify: '^src/(edge|admin)/|^src/gateway\\.ts$',
   '@fastify/http-proxy': '^src/edge/',
+  '@fastify/cors': '^src/edge/',
+  '@fastify/rate-limit': '^src/edge/',
+  '@fastify/under-pressure': '^src/edge/',
   undici: '^src/upstream/',
   'lru-cache': '^src/cache/',
   'p-limit': '^src/batch/',

@@ -89,6 +89,12 @@ export const errorTable = {
     retryable: true,
     message: 'The request did not arrive in time.',
   },
+  rate_limited: {
+    status: 429,
+    fault: 'client',
+    retryable: true,
+    message: 'There have been too many requests.',
+  },
   client_gone: {
     status: 499,
     fault: 'client',
@@ -118,6 +124,12 @@ export const errorTable = {
     fault: 'gateway',
     retryable: false,
     message: 'The request has already passed through this gateway.',
+  },
+  overloaded: {
+    status: 503,
+    fault: 'gateway',
+    retryable: true,
+    message: 'The gateway has too much to do.',
   },
   upstream_busy: {
     status: 503,

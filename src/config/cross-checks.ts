@@ -1,4 +1,5 @@
 import type { Config, ServiceConfig } from './config.ts'
+import { edgeFaults } from './edge-checks.ts'
 import type { Path, UnplacedFault } from './fault.ts'
 import { tlsFaults } from './tls-checks.ts'
 
@@ -111,5 +112,6 @@ export const crossChecks = (config: Config, services: ServiceSources): UnplacedF
   ...targetFaults(services, config.services),
   ...staticIdentityFaults(services),
   ...ejectFaults(config.services),
-  ...tlsFaults(config.services),
+  ...tlsFaults(config),
+  ...edgeFaults(config),
 ]

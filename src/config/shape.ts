@@ -115,9 +115,9 @@ export type ConfigShape = z.output<typeof configShape>
 
 /** Keys that hold secrets: the only ones read from files, and never shown. `*` = every service. */
 export const secretPaths = [
-  ['admin', 'token'],
   ['listen', 'tls', 'cert'],
   ['listen', 'tls', 'key'],
+  ['admin', 'token'],
   ['cache', 'shared', 'url'],
   ['services', '*', 'upstream', 'tls', 'ca'],
   ['services', '*', 'upstream', 'tls', 'cert'],

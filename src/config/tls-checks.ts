@@ -1,5 +1,5 @@
 import { createSecureContext } from 'node:tls'
-import type { ServiceConfig } from './config.ts'
+import type { Config, ServiceConfig } from './config.ts'
 import type { Path, UnplacedFault } from './fault.ts'
 
 /** What OpenSSL says of PEM texts; `undefined` when it takes them. Its words quote nothing of the texts. */
@@ -32,6 +32,24 @@ const serviceFaults = ({ name, upstream: { tls } }: ServiceConfig): UnplacedFaul
   return faults
 }
 
-/** Faults in the certificates for upstreams. */
-export const tlsFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
-  services.flatMap(serviceFaults)
+const listenFaults = ({ listen: { tls, http2 } }: Config): UnplacedFault[] => {
+  const [cert, key] = [tls.cert.reveal(), tls.key.reveal()]
+  if (cert === '' && key === '') {
+    return http2
+      ? [fault(['listen', 'http2'], 'needs listen.tls: HTTP/2 is chosen during the handshake')]
+      : []
+  }
+  if (cert === '' || key === '') {
+    return [fault(['listen', 'tls', cert === '' ? 'key' : 'cert'], 'TLS needs both cert and key')]
+  }
+  const bad = isCertificate(cert) ? refusal({ cert, key }) : 'no PEM'
+  return bad === undefined
+    ? []
+    : [fault(['listen', 'tls', 'cert'], `cert and key do not fit or are not PEM (${bad})`)]
+}
+
+/** Faults in the certificates for clients and for upstreams. */
+export const tlsFaults = (config: Config): UnplacedFault[] => [
+  ...listenFaults(config),
+  ...config.services.flatMap(serviceFaults),
+]

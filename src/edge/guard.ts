@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { faultOfHttp2, isHttp2 } from './http2-request.ts'
 import { createMessageLook, type MessageFault, originForm } from './message-faults.ts'
 
 export type GuardOptions = {
@@ -7,6 +8,8 @@ export type GuardOptions = {
   take(incoming: IncomingMessage, outgoing: ServerResponse): void
   /** Answers what is not, and says that the connection closes. */
   refuse(incoming: IncomingMessage, outgoing: ServerResponse, fault: MessageFault): void
+  /** Connections on which nothing is taken for a request any more; kept when others take the requests of the port. */
+  readonly distrusted: Set<Socket>
 }
 
 /** Responses that wait for their turn on one connection. */
@@ -38,9 +41,8 @@ const watchQueued = (): ((socket: Socket, outgoing: ServerResponse) => void) => 
  * Stands between the parser and everything else: what can be read in two ways is refused, and nothing that follows it on its
  * connection is taken for a request any more, since nobody can say where it begins.
  */
-export const createGuard = ({ take, refuse }: GuardOptions): GuardOptions['take'] => {
+export const createGuard = ({ take, refuse, distrusted }: GuardOptions): GuardOptions['take'] => {
   const look = createMessageLook()
-  const distrusted = new Set<Socket>()
   const queued = watchQueued()
 
   const distrust = (socket: Socket): void => {
@@ -49,8 +51,10 @@ export const createGuard = ({ take, refuse }: GuardOptions): GuardOptions['take'
   }
   return (incoming, outgoing) => {
     // HTTP/2 has frames of its own, and its own rules for what is malformed (RFC 9113 §8.1.1).
-    if ('stream' in incoming) {
-      take(incoming, outgoing)
+    if (isHttp2(incoming)) {
+      const fault = faultOfHttp2(incoming)
+      if (fault === undefined) take(incoming, outgoing)
+      else refuse(incoming, outgoing, fault)
       return
     }
     const { socket } = incoming

@@ -1,47 +1,47 @@
-import { createServer, METHODS, type ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import { createServer, type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
 import httpProxy from '@fastify/http-proxy'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Logger } from 'pino'
 import { GatewayError } from '../errors.ts'
-import type { Answer, GatewayResponse, HandOver, Outcome } from '../http/message.ts'
+import type { Answer, GatewayRequest, GatewayResponse, HandOver, Outcome } from '../http/message.ts'
 import { errorAnswer } from '../pipeline/error-answer.ts'
 import { arrived, type Received } from '../pipeline/exchange.ts'
 import type { Service } from '../pipeline/service.ts'
 import { createClientOf, createTrustedProxies } from './client-address.ts'
+import { type CorsOptions, registerCors, withCorsFields } from './cors.ts'
 import { EdgeRequest } from './edge-request.ts'
-import { createGuard } from './guard.ts'
+import { createFront, type Front, type FrontOptions } from './front.ts'
+import { Http2EdgeRequest, isHttp2 } from './http2-request.ts'
 import type { EdgeHandlers } from './listener.ts'
-import { faultTexts } from './message-faults.ts'
 import { type Carrier, carry } from './pass-through.ts'
-import { answerSocket, asRawError, pathOfPacket } from './raw-errors.ts'
 import { createRequestIds } from './request-ids.ts'
+import { sendEither } from './send-over-http2.ts'
 import { type SendOptions, sendResponse } from './send-response.ts'
 import { createSentTexts } from './sent-texts.ts'
 import { serviceOf } from './service-of.ts'
 
-export type EdgeOptions = {
+export type EdgeOptions = Omit<FrontOptions, 'take' | 'send'> & {
   readonly limits: {
     readonly urlBytes: number
     readonly uploadBytes: number
   }
   readonly trustedProxies: readonly string[]
-  /** In any order; the longest mount that fits wins. */
-  readonly services: readonly Service[]
+  /** The port speaks HTTP/2 too. */
+  readonly http2: boolean
+  /** Undefined: what the upstream says to browsers passes through. */
+  readonly cors: CorsOptions | undefined
   readonly logger: Logger
   /** See upstream/client-signal.ts. */
   readonly signalKey: symbol
   readonly interimKey: symbol
   run(exchange: Received): Answer
-  /** A request that never became an exchange: reported with the service whose shape its error has. */
-  refusedEarly(error: GatewayError, service: Service | undefined): void
   isDraining(): boolean
   /** Called once each for an answer that is not out in the turn in which its request came. */
   readonly inFlight: { enter(): void; leave(): void }
 }
 
 /** Who takes the requests of one configuration. */
-export type Edge = EdgeHandlers & { close(): Promise<void> }
+export type Edge = Front & { close(): Promise<void> }
 
 /** Of contents that are sent often, as text: see sent-texts.ts. */
 const mostTextBytes = 32 * 1024 * 1024
@@ -70,15 +70,26 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     broken,
   }
 
-  const sendRaw = (reply: FastifyReply, response: GatewayResponse): void => {
+  const send = options.http2 ? sendEither : sendResponse
+  const sendHijacked = (reply: FastifyReply, response: GatewayResponse): void => {
     const { raw } = reply
     reply.hijack()
     if (raw.headersSent || raw.destroyed) {
       if (response.content !== undefined && !Buffer.isBuffer(response.content)) response.content.destroy()
       return
     }
-    sendResponse(raw, response, sending)
+    send(raw, response, sending)
   }
+  const sendRaw =
+    options.cors === undefined
+      ? sendHijacked
+      : (reply: FastifyReply, response: GatewayResponse): void =>
+          sendHijacked(reply, withCorsFields(response, reply))
+  const requestOf = options.http2
+    ? (incoming: IncomingMessage, outgoing: ServerResponse): GatewayRequest =>
+        isHttp2(incoming) ? new Http2EdgeRequest(incoming, outgoing) : new EdgeRequest(incoming, outgoing)
+    : (incoming: IncomingMessage, outgoing: ServerResponse): GatewayRequest =>
+        new EdgeRequest(incoming, outgoing)
   /** What is not out in the turn in which it came is in flight until its connection is done with it. */
   const watch = (raw: ServerResponse): void => {
     options.inFlight.enter()
@@ -97,7 +108,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       origin: 'client',
       client: clientOf(request.raw.socket, request.raw.headers),
       service,
-      request: new EdgeRequest(request.raw, reply.raw),
+      request: requestOf(request.raw, reply.raw),
       path: path.length === service.mount.length ? '/' : path.slice(service.mount.length),
       query: at === -1 ? '' : target.slice(at + 1),
     })
@@ -148,12 +159,6 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     })
   }
 
-  const clientError = (error: Error & { readonly rawPacket?: Buffer }, socket: Socket): void => {
-    const service = serviceOf(services, pathOfPacket(error.rawPacket))
-    const raw = asRawError(error)
-    options.refusedEarly(raw, service)
-    answerSocket(socket, errorAnswer(contractOf(service), raw))
-  }
   let take: EdgeHandlers['request'] | undefined
 
   const server = fastify({
@@ -173,7 +178,6 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       const service = serviceOf(services, request.raw.url as string)
       refuse(reply, service, new GatewayError('malformed_request', { cause: error }))
     },
-    clientErrorHandler: (error, socket) => clientError(error as Error, socket as Socket),
   })
   const known = new Set(server.supportedMethods)
   for (const method of routedMethods.filter((one) => !known.has(one)))
@@ -191,18 +195,14 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
           : 'internal'
     refuse(reply, serviceOf(services, request.raw.url as string), new GatewayError(code, { cause: error }))
   })
+  if (options.cors !== undefined) await registerCors(server, options.cors)
   for (const service of services) await register(server, service)
   await server.ready()
   if (take === undefined) throw new TypeError('Fastify made no server')
-  const request = createGuard({
+  const front = createFront({
+    ...options,
     take,
-    refuse: (incoming, outgoing, fault) => {
-      const service = serviceOf(services, incoming.url as string)
-      const code = fault === 'field-count' ? 'fields_too_large' : 'malformed_request'
-      const error = new GatewayError(code, { detail: faultTexts[fault], fields: ['Connection', 'close'] })
-      options.refusedEarly(error, service)
-      sendResponse(outgoing, errorAnswer(contractOf(service), error), sending)
-    },
+    send: (outgoing, response) => send(outgoing, response, sending),
   })
-  return { request, clientError, close: () => server.close() }
+  return { ...front, close: () => server.close() }
 }

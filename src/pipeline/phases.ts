@@ -10,7 +10,9 @@ import { type CacheRoom, cache } from './phases/cache.ts'
 import { forward } from './phases/forward.ts'
 import { match } from './phases/match.ts'
 import { preconditions } from './phases/preconditions.ts'
+import { type RateLimitOptions, rateLimit } from './phases/rate-limit.ts'
 import { recover } from './phases/recover.ts'
+import { type ShedOptions, shed } from './phases/shed.ts'
 import { stamp } from './phases/stamp.ts'
 import { translate } from './phases/translate.ts'
 import { validate } from './phases/validate.ts'
@@ -22,6 +24,10 @@ export type Rooms = {
   readonly forwarding: ForwardingFacts
   readonly report: (event: PipelineEvent) => void
   readonly failed: (error: GatewayError, exchange: Received) => void
+  /** Undefined: no limits, and no phase that would look for them. */
+  readonly limits: RateLimitOptions | undefined
+  /** Undefined: nothing is looked at, and nothing given up. */
+  readonly overload: ShedOptions | undefined
 }
 
 /** The order is checked by the compiler: each phase takes what the one before it knows. */
@@ -29,11 +35,13 @@ export type Way = readonly [
   Phase<Received>,
   Phase<Received>,
   Phase<Received, Matched>,
+  Phase<Matched> | undefined,
   Phase<Matched>,
   Phase<Matched, Ready>,
   Phase<Ready>,
   Phase<Ready>,
   Phase<Ready, Outgoing>,
+  Phase<Outgoing> | undefined,
   Phase<Outgoing, Translated>,
   Phase<Translated, never>,
 ]
@@ -43,11 +51,13 @@ export const buildPhases = (rooms: Rooms): Way => [
   stamp(rooms), //          counts the answer; request id and Via on the way out
   recover(rooms), //        whatever is thrown behind it becomes an answer in the service's shape
   match(), //               the method that is meant and the row of the route table, or 404, 405, 400
+  rooms.limits && rateLimit(rooms.limits), // 429 for who has asked too often; not in the list without limits
   authorize(), //           a credential must be present where the contract says so, or 401
   validate(rooms), //       arguments and content against the row, or 400, 413, 415; the canonical request
   preconditions(rooms), //  the client's If-None-Match and friends: 304, 412
-  answerLocally(), //       discovery document, namespace indexes, OPTIONS; batch, whose items re-enter this list
+  answerLocally(rooms.overload), //       discovery document, namespace indexes, OPTIONS; batch, whose items re-enter this list
   cache(rooms.cacheRoom), // fresh, stale, revalidate, miss; stores, invalidates, collapses
+  rooms.overload && shed(rooms.overload), // 503 for what would need an upstream while there is too much to do
   translate(), //           public names and URLs become the upstream's, and back
   forward({ clock: rooms.clock, facts: rooms.forwarding }), // queue, retry budget, one attempt at one target
 ]

@@ -9,7 +9,7 @@ export const createPipeline = (way: Way): ((exchange: Received) => Answer) => {
     throw new TypeError('the last phase has nothing behind it')
   }
   // What a phase takes is what the one before it gives, which `Way` has checked.
-  const phases = way as readonly unknown[] as readonly Phase<never>[]
+  const phases = way.filter((phase) => phase !== undefined) as readonly unknown[] as readonly Phase<never>[]
   return phases.reduceRight<Next<never>>(
     (next, phase) => (exchange) => phase.run(exchange, next),
     end,

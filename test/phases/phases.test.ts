@@ -269,7 +269,9 @@ describe('answer-locally', () => {
   const run = async (target: string, method = 'GET', service = siteService({ local })) =>
     String(
       responseOf(
-        await answerLocally().run(ready(target, { method }, service), () => response(200, '"upstream"')),
+        await answerLocally(undefined).run(ready(target, { method }, service), () =>
+          response(200, '"upstream"'),
+        ),
       ).content,
     )
 

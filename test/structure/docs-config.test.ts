@@ -135,7 +135,6 @@ test('docs/configuration.md names every setting that has no effect yet', async (
   const text = [
     'admin: { token: x }',
     'workers: 2',
-    'cors: { origins: ["https://a.test"] }',
     'tracing: { otlpUrl: "http://a.test" }',
     'cache: { shared: { url: "redis://a.test" } }',
   ].join('\n')

@@ -1,0 +1,58 @@
+import type { ServerResponse } from 'node:http'
+import type { Http2ServerResponse, OutgoingHttpHeaders } from 'node:http2'
+import { pipeline } from 'node:stream'
+import type { FieldLines } from '../http/fields.ts'
+import type { GatewayResponse } from '../http/message.ts'
+import { isHttp2 } from './http2-request.ts'
+import { type SendOptions, sendResponse } from './send-response.ts'
+
+/** RFC 9113 §8.2.2: fields of the connection make a message malformed. */
+const ofConnection: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** Lower-case names (RFC 9113 §8.2), repeated lines as lists: flat lines are what HTTP/1.1 alone takes. */
+const asHeaders = (fields: FieldLines): OutgoingHttpHeaders => {
+  const headers: Record<string, string[]> = Object.create(null)
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = (fields[i] as string).toLowerCase()
+    if (ofConnection.has(name)) continue
+    const lines = headers[name] ?? []
+    lines.push(fields[i + 1] as string)
+    headers[name] = lines
+  }
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, lines]) => [name, lines.length === 1 ? lines[0] : lines]),
+  )
+}
+
+const hasNone = (method: string, status: number): boolean =>
+  method === 'HEAD' || status === 204 || status === 304
+
+const send = (raw: Http2ServerResponse, response: GatewayResponse, options: SendOptions): void => {
+  const { status, fields, content } = response
+  raw.writeHead(status, asHeaders(fields))
+  if (content === undefined || hasNone(raw.req.method, status)) {
+    if (content !== undefined && !Buffer.isBuffer(content)) content.destroy()
+    raw.end()
+    return
+  }
+  if (Buffer.isBuffer(content)) {
+    raw.end(content)
+    return
+  }
+  // Into the stream itself: a content that breaks off must reset it, so that a short answer does not look whole.
+  pipeline(content, raw.stream, (error) => {
+    if (error) options.broken(error)
+  })
+}
+
+/** As `sendResponse`, for a port that speaks both. A gateway that goes away says so with GOAWAY. */
+export const sendEither = (raw: ServerResponse, response: GatewayResponse, options: SendOptions): void => {
+  if (isHttp2(raw)) send(raw as unknown as Http2ServerResponse, response, options)
+  else sendResponse(raw, response, options)
+}

@@ -1,0 +1,25 @@
+import { counter, gauge, type MetricRow } from './metric-row.ts'
+
+/** Metrics of the public port, and of what is refused to protect the process. */
+export const edgeMetrics = {
+  connectionsCut: counter(
+    'connections_cut_total',
+    ['reason'],
+    'Connections ended by the gateway: `too-many` (limits.connections), `address` (limits.connectionsPerAddress), `slow-reader` (limits.readerTimeout), `drain` (drain.timeout).',
+  ),
+  rateLimited: counter(
+    'rate_limited_total',
+    ['limit'],
+    'Requests and items of batches refused with 429, by limit.',
+  ),
+  shed: counter(
+    'shed_total',
+    ['class', 'signal'],
+    'Work given up because of overload: `batch` and `miss` first, then `pass`, `hit` last; and the signal that showed it.',
+  ),
+  pressureLevel: gauge(
+    'pressure_level',
+    [],
+    'How much is given up now: 0 nothing, 1 batches and misses, 2 all that asks an upstream, 3 everything.',
+  ),
+} as const satisfies Record<string, MetricRow>

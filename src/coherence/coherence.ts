@@ -102,10 +102,12 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       place = { epoch, applied: floor }
       options.dropAll(place)
     }
-    const entries = applyAll(notes)
+    // A push may have been quicker than the reply.
+    const news = notes.filter((one) => one.seq > place.applied)
+    const entries = applyAll(news)
     advance(seq)
-    if (isLost || notes.length === 0) return
-    report({ kind: 'notes-applied', notes: notes.length })
+    if (isLost || news.length === 0) return
+    report({ kind: 'notes-applied', notes: news.length })
     ledger.acknowledge(place, entries, undefined)
   }
 

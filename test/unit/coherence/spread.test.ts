@@ -1,0 +1,115 @@
+import { expect, onTestFinished, test } from 'vitest'
+import type { Note } from '../../../src/coherence/note.ts'
+import { pause } from '../../support/origin.ts'
+import { type TestMember, testLedger } from './members.ts'
+
+const leaseMs = 200
+const note: Note = { kind: 'tag', tag: 'site/item/posts/1', mode: 'hard' }
+
+const two = async (): Promise<{ a: TestMember; b: TestMember; ledger: ReturnType<typeof testLedger> }> => {
+  const ledger = testLedger(leaseMs)
+  const a = await ledger.join('a')
+  const b = await ledger.join('b', () => 3)
+  onTestFinished(async () => {
+    await a.coherence.close()
+    await b.coherence.close()
+  })
+  return { a, b, ledger }
+}
+
+const timed = async (work: Promise<unknown>): Promise<number> => {
+  const began = performance.now()
+  await work
+  return performance.now() - began
+}
+
+test('a change is carried out by the others before it is said to be spread, and their entries are counted', async () => {
+  const { a, b } = await two()
+  b.line.delayMs = 20
+  expect(await a.coherence.spread([note])).toBe(3)
+  expect(b.applied).toEqual([note])
+  expect(a.events).toContainEqual(expect.objectContaining({ kind: 'write-spread', outcome: 'acknowledged' }))
+})
+
+test('a member that does not answer holds a change up for one lease at most, and later ones not at all', async () => {
+  const { a, b } = await two()
+  b.line.cut = true
+  const first = await timed(a.coherence.spread([note]))
+  expect(first).toBeLessThan(leaseMs * 1.5)
+  expect(b.coherence.distrust()).toBe('unreachable')
+  expect(await timed(a.coherence.spread([note]))).toBeLessThan(leaseMs / 4)
+  expect(a.events).toContainEqual(expect.objectContaining({ kind: 'write-spread', outcome: 'lapsed' }))
+})
+
+test('who was cut off is told everything before it trusts its memory again', async () => {
+  const { a, b } = await two()
+  b.line.cut = true
+  await a.coherence.spread([note])
+  b.line.cut = false
+  expect(b.applied).toEqual([])
+  while (b.coherence.distrust() !== undefined) await pause(5)
+  expect(b.applied).toEqual([note])
+})
+
+test('what is no longer remembered counts as everything', async () => {
+  const { a, b } = await two()
+  const before = b.dropped
+  b.line.cut = true
+  for (let tag = 0; tag < 101; tag += 1) {
+    await a.coherence.spread([{ kind: 'tag', tag: `t${tag}`, mode: 'hard' }])
+  }
+  b.line.cut = false
+  while (b.coherence.distrust() !== undefined) await pause(5)
+  expect(b.dropped).toBe(before + 1)
+  expect(b.events).toContainEqual({ kind: 'memory-dropped' })
+})
+
+test('a writer that is cut off waits three leases, then not at all, and tells what it did when it is back', async () => {
+  const { a, b } = await two()
+  a.line.cut = true
+  const first = await timed(a.coherence.spread([note]))
+  expect(first).toBeGreaterThanOrEqual(leaseMs * 2.9)
+  expect(await timed(a.coherence.spread([{ ...note, tag: 'two' }]))).toBeLessThan(leaseMs / 2)
+  expect(b.applied).toEqual([])
+  a.line.cut = false
+  while (b.applied.length < 2) await pause(5)
+  expect(b.applied).toEqual([note, { ...note, tag: 'two' }])
+})
+
+test('a write of a member that ended before it was settled counts as carried out', async () => {
+  const { a, b, ledger } = await two()
+  const held: Note = { kind: 'hold', tag: 'x', forMs: 1000 }
+  await b.coherence.begin([held])
+  const settled = await b.coherence.begin([{ kind: 'hold', tag: 'y', forMs: 1000 }])
+  await b.coherence.spread([], settled)
+  await pause(20)
+  ledger.ledger.forget('b')
+  while (a.applied.length === 0) await pause(5)
+  expect(a.applied).toEqual([held])
+})
+
+test('a process that was stopped finds its lease over, by whichever clock went on', async () => {
+  let wall = 0
+  let monotonic = 0
+  const clock = { now: () => Date.now() + wall, monotonic: () => performance.now() + monotonic }
+  const ledger = testLedger(leaseMs, clock)
+  const a = await ledger.join('a')
+  onTestFinished(() => a.coherence.close())
+  const trusts = (): boolean => a.coherence.mayTrust({ now: clock.now(), monotonic: clock.monotonic() })
+  expect(trusts()).toBe(true)
+  wall = 1000
+  expect(trusts()).toBe(false)
+  wall = 0
+  expect(trusts()).toBe(true)
+  monotonic = 1000
+  expect(trusts()).toBe(false)
+})
+
+test('changes that come together go in one message', async () => {
+  const { a, b } = await two()
+  b.line.delayMs = 5
+  const notes = Array.from({ length: 50 }, (_, tag): Note => ({ kind: 'tag', tag: `t${tag}`, mode: 'hard' }))
+  await Promise.all(notes.map((one) => a.coherence.spread([one])))
+  expect(b.applied).toHaveLength(50)
+  expect(a.coherence.place.applied).toBeLessThan(5)
+})

@@ -6,31 +6,44 @@ import { type Gateway, startGateway } from '../../src/gateway.ts'
 export type TestGateway = Gateway & {
   /** Value of a metric's first line whose name and labels contain all the texts; 0 when there is none. */
   metric(...texts: readonly string[]): Promise<number>
+  /** Puts another configuration where the gateway reads its own from, and has it read. */
+  put(config: Tree): ReturnType<Gateway['reload']>
 }
 
 type Tree = { readonly [key: string]: unknown }
 
-/** Starts a gateway from a configuration as it would stand in a file. */
-export const startTestGateway = async (config: Tree): Promise<TestGateway> => {
-  const text = stringify({
+const fileOf = (config: Tree): string =>
+  stringify({
     listen: { port: 0 },
     admin: { port: 0 },
     log: { level: 'silent' },
     drain: { delay: '0ms', timeout: '5s' },
     ...config,
   })
+
+/** Starts a gateway from a configuration as it would stand in a file. */
+export const startTestGateway = async (config: Tree): Promise<TestGateway> => {
+  let text = fileOf(config)
   const checked = await checkConfig(text, {})
   if (checked.kind === 'faults') {
     throw new Error(checked.faults.map(({ path, message }) => `${path}: ${message}`).join('\n'))
   }
-  const gateway = await startGateway(checked.config, { configHash: checked.hash, version: 'test' })
+  const gateway = await startGateway(checked.config, {
+    configHash: checked.hash,
+    version: 'test',
+    readConfig: () => checkConfig(text, {}),
+  })
   const metric = async (...texts: readonly string[]): Promise<number> => {
     const response = await fetch(`${gateway.adminAddress}/metrics`)
     const lines = (await response.text()).split('\n')
     const line = lines.find((one) => !one.startsWith('#') && texts.every((text) => one.includes(text)))
     return line === undefined ? 0 : Number(line.slice(line.lastIndexOf(' ') + 1))
   }
-  return { ...gateway, metric }
+  const put: TestGateway['put'] = (other) => {
+    text = fileOf(other)
+    return gateway.reload()
+  }
+  return { ...gateway, metric, put }
 }
 
 /** A site service in front of a scripted origin that speaks WordPress's names. */

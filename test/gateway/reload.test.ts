@@ -1,0 +1,222 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, pause, startOrigin } from '../support/origin.ts'
+
+const json = { 'Content-Type': 'application/json' }
+
+type Tree = { readonly [key: string]: unknown }
+
+let origin: Origin
+let other: Origin
+let gateway: TestGateway
+beforeEach(async () => {
+  origin = await startOrigin((_, wire) => wire.respond({ fields: json, content: '{"from":"one"}' }))
+  other = await startOrigin((_, wire) => wire.respond({ fields: json, content: '{"from":"other"}' }))
+})
+afterEach(async () => {
+  await gateway.close()
+  await origin.close()
+  await other.close()
+})
+
+const open = (target: Origin, ...rules: readonly Tree[]): Tree => ({
+  contract: 'open',
+  mount: '/a',
+  upstream: { targets: [target.origin] },
+  cache: { rules },
+})
+const stored = (match: string, ttl = '60s', more: Tree = {}): Tree => ({ match, ttl, ...more })
+
+const get = async (path: string): Promise<{ status: number; cache: string; text: string }> => {
+  const response = await fetch(gateway.publicAddress + path)
+  return {
+    status: response.status,
+    cache: response.headers.get('cache-status') ?? '',
+    text: await response.text(),
+  }
+}
+const isHit = async (path: string): Promise<boolean> => (await get(path)).cache.includes('hit')
+const ready = async (): Promise<{ status: number; body: Record<string, unknown> }> => {
+  const response = await fetch(`${gateway.adminAddress}/readyz`)
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+}
+const post = (body = '{}'): Promise<Response> =>
+  fetch(`${gateway.adminAddress}/reload`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body,
+  })
+
+describe('a right configuration', () => {
+  test('is in force at once; what it does not change is kept: stored answers, connections, limits', async () => {
+    const services = {
+      a: open(origin, stored('GET /x')),
+      b: { ...open(other, stored('GET /**')), mount: '/b' },
+    }
+    gateway = await startTestGateway({ services })
+    await get('/a/x')
+    await get('/b/x')
+    const { accepted } = origin
+    const more = { ...services, b: { ...services.b, mount: '/c' } }
+    expect(await gateway.put({ services: more })).toMatchObject({ kind: 'applied' })
+    expect((await get('/b/x')).status).toBe(404)
+    expect((await get('/c/x')).text).toBe('{"from":"other"}')
+    expect(await isHit('/a/x')).toBe(true)
+    await get('/a/y')
+    expect(origin.accepted).toBe(accepted)
+    expect(await gateway.metric('trellis_config_reloads_total', 'applied')).toBe(1)
+    expect(await gateway.metric('trellis_config_last_reload_good')).toBe(1)
+  })
+
+  test('answers stored under a rule that has changed go, others stay', async () => {
+    const services = (ttl: string): Tree => ({ a: open(origin, stored('GET /x', ttl), stored('GET /y')) })
+    gateway = await startTestGateway({ services: services('1h') })
+    await get('/a/x')
+    await get('/a/y')
+    await gateway.put({ services: services('30s') })
+    expect(await isHit('/a/y')).toBe(true)
+    expect((await get('/a/x')).cache).toContain('uri-miss')
+    expect((await get('/a/x')).cache).toMatch(/hit; ttl=(29|30)/)
+  })
+
+  test('a rule that is taken away takes its answers along; one that comes finds none', async () => {
+    gateway = await startTestGateway({ services: { a: open(origin, stored('GET /x')) } })
+    await get('/a/x')
+    await gateway.put({ services: { a: open(origin, stored('GET /y')) } })
+    expect((await get('/a/x')).cache).toContain('no-rule')
+    await gateway.put({ services: { a: open(origin, stored('GET /x')) } })
+    expect((await get('/a/x')).cache).toContain('uri-miss')
+  })
+
+  test('another upstream takes all stored answers of its service along', async () => {
+    gateway = await startTestGateway({ services: { a: open(origin, stored('GET /x')) } })
+    await get('/a/x')
+    await gateway.put({ services: { a: open(other, stored('GET /x')) } })
+    expect((await get('/a/x')).text).toBe('{"from":"other"}')
+    await expect.poll(() => origin.open).toBe(0)
+  })
+
+  test('a request under way is finished by the configuration it began with, and stores nothing under its rules', async () => {
+    gateway = await startTestGateway({ services: { a: open(origin, stored('GET /x', '1h')) } })
+    let release: (() => void) | undefined
+    origin.script = async (_, wire) => {
+      await new Promise<void>((resolve) => {
+        release = resolve
+      })
+      wire.respond({ fields: json, content: '{"from":"slow"}' })
+    }
+    const slow = get('/a/x')
+    await origin.until(() => release !== undefined)
+    await gateway.put({ services: { a: open(other, stored('GET /x', '30s')) } })
+    expect((await get('/a/x')).text).toBe('{"from":"other"}')
+    // A third one, which uses neither way: the first is still needed.
+    await gateway.put({ services: { a: open(other, stored('GET /x', '31s')) } })
+    release?.()
+    expect(await slow).toMatchObject({ status: 200, text: '{"from":"slow"}' })
+    expect((await get('/a/x')).text).toBe('{"from":"other"}')
+    await expect.poll(() => origin.open).toBe(0)
+  })
+
+  test('the same means nothing to do, however it is written', async () => {
+    const services = { a: open(origin, stored('GET /x', '60s')) }
+    gateway = await startTestGateway({ services })
+    await get('/a/x')
+    expect(await gateway.put({ services: { a: open(origin, stored('GET /x', '1m')) } })).toMatchObject({
+      kind: 'unchanged',
+    })
+    expect(await isHit('/a/x')).toBe(true)
+  })
+})
+
+describe('a configuration that is not put in force', () => {
+  test('one with faults: all of the one before holds, which metrics, readiness and the answer tell', async () => {
+    const services = { a: open(origin, stored('GET /x')) }
+    gateway = await startTestGateway({ services })
+    await get('/a/x')
+    const outcome = await gateway.put({ services: { a: open(other, stored('GET /x', 'soon')) } })
+    expect(outcome).toMatchObject({ kind: 'invalid', faults: [expect.stringContaining('rules[0].ttl')] })
+    expect(await isHit('/a/x')).toBe(true)
+    expect(await ready()).toEqual({
+      status: 200,
+      body: { status: 'ready', reasons: [], degraded: [{ reason: 'config' }] },
+    })
+    expect(await gateway.metric('trellis_config_reloads_total', 'invalid')).toBe(1)
+    expect(await gateway.metric('trellis_config_last_reload_good')).toBe(0)
+    const answer = await post()
+    expect(answer.status).toBe(422)
+    expect(await answer.json()).toMatchObject({ code: 'invalid', detail: expect.stringContaining('ttl') })
+    await gateway.put({ services })
+    expect((await ready()).body['degraded']).toEqual([])
+    expect((await post()).status).toBe(200)
+  })
+
+  test('one that needs a restart is refused by the names of its keys, and nothing of it holds', async () => {
+    gateway = await startTestGateway({ services: { a: open(origin, stored('GET /x')) } })
+    await get('/a/x')
+    const changed = {
+      workers: 1,
+      limits: { headerBytes: '32KiB' },
+      cache: { maxBytes: '8MiB' },
+      services: { a: open(other, stored('GET /x')) },
+    }
+    expect(await gateway.put(changed)).toEqual({
+      kind: 'restart-needed',
+      keys: ['limits.headerBytes', 'cache.maxBytes'],
+    })
+    expect(await get('/a/x')).toMatchObject({ text: '{"from":"one"}', cache: expect.stringContaining('hit') })
+    const answer = await post()
+    expect(answer.status).toBe(409)
+    expect(await answer.json()).toMatchObject({ detail: 'limits.headerBytes\ncache.maxBytes' })
+  })
+})
+
+test('POST /reload is a write of the admin side', async () => {
+  gateway = await startTestGateway({ services: { a: open(origin) } })
+  const asText = await fetch(`${gateway.adminAddress}/reload`, { method: 'POST', body: '{}' })
+  expect(asText.status).toBe(415)
+  const elsewhere = await fetch(`${gateway.adminAddress}/reload`, {
+    method: 'POST',
+    headers: { ...json, Origin: 'https://a.test' },
+    body: '{}',
+  })
+  expect(elsewhere.status).toBe(403)
+})
+
+test('100 reloads under load fail no request', async () => {
+  const services = (round: number): Tree => ({
+    a: open(round % 3 === 0 ? other : origin, stored('GET /x', `${60 + (round % 2)}s`)),
+    ...(round % 2 === 0 ? {} : { b: { ...open(other), mount: '/b' } }),
+  })
+  gateway = await startTestGateway({ services: services(1) })
+  let running = true
+  const failures: unknown[] = []
+  let answered = 0
+  const client = async (path: string, init: RequestInit): Promise<void> => {
+    while (running) {
+      try {
+        const response = await fetch(gateway.publicAddress + path, init)
+        await response.text()
+        if (response.status === 200) answered += 1
+        else failures.push(response.status)
+      } catch (error) {
+        failures.push(error)
+      }
+      await pause(1)
+    }
+  }
+  const upload = { method: 'POST', body: 'x'.repeat(20_000) }
+  const clients = [
+    ...Array.from({ length: 4 }, () => client('/a/x', {})),
+    ...Array.from({ length: 4 }, (_, n) => client(`/a/miss/${n}`, {})),
+    ...Array.from({ length: 2 }, () => client('/a/upload', upload)),
+  ]
+  for (let round = 2; round < 102; round += 1) {
+    expect(await gateway.put({ services: services(round) })).toMatchObject({ kind: 'applied' })
+    await pause(10)
+  }
+  running = false
+  await Promise.all(clients)
+  expect(failures).toEqual([])
+  expect(answered).toBeGreaterThan(100)
+  expect(await gateway.metric('trellis_config_reloads_total', 'applied')).toBe(100)
+})

@@ -1,0 +1,100 @@
+import { execFileSync } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { dashboardFiles } from '../../dashboards/source/dashboards.ts'
+import { pause } from '../support/origin.ts'
+import { describeWith } from '../support/requirements.ts'
+import { type MixedLoad, startMixedLoad } from './prometheus/mixed-load.ts'
+import { type Prometheus, startPrometheus } from './prometheus/start-prometheus.ts'
+
+type Query = readonly [where: string, expression: string]
+
+type Dashboard = {
+  readonly title: string
+  readonly panels: readonly {
+    readonly title: string
+    readonly targets?: readonly { readonly expr: string }[]
+  }[]
+}
+
+const panelQueries: readonly Query[] = [...dashboardFiles.values()].flatMap((text) => {
+  const { title, panels } = JSON.parse(text) as Dashboard
+  return panels.flatMap((panel) =>
+    (panel.targets ?? []).map(({ expr }): Query => [`${title}: ${panel.title}`, expr]),
+  )
+})
+
+/** As Grafana fills in its variables. */
+const filledIn = (expression: string): string =>
+  expression.replaceAll('$service', '.*').replaceAll('$__rate_interval', '20s')
+
+const readRules = async (file: string) => {
+  const { groups } = parse(await readFile(`dashboards/rules/${file}`, 'utf8')) as {
+    groups: { rules: { record?: string; alert?: string; expr: string }[] }[]
+  }
+  return groups.flatMap(({ rules }) => rules)
+}
+
+/** Panels that have nothing to show here, and why. */
+const quiet: Readonly<Record<string, string>> = {
+  'Trellis runtime: Reloads': 'the configuration is not reloaded',
+  'Trellis runtime: Last reload': 'the configuration is not reloaded',
+  'Trellis runtime: Certificate': 'the public side speaks plain HTTP',
+}
+
+describeWith('promtool', 'a real Prometheus', () => {
+  let load: MixedLoad
+  let prometheus: Prometheus
+
+  beforeAll(async () => {
+    load = await startMixedLoad({})
+    prometheus = await startPrometheus(load.gateway.adminAddress)
+    for (let number = 0; number < 4; number += 1) await load.round(number)
+    await pause(800)
+  }, 60_000)
+  afterAll(async () => {
+    await prometheus?.stop()
+    await load?.close()
+  })
+
+  const one = async (expression: string): Promise<number> =>
+    (await prometheus.query(expression))[0]?.value ?? 0
+
+  test('every panel of every dashboard has data where there was traffic', async () => {
+    const empty: string[] = []
+    for (const [where, expression] of panelQueries) {
+      const samples = await prometheus.query(filledIn(expression))
+      if (!samples.some(({ value }) => !Number.isNaN(value))) empty.push(`${where}: ${expression}`)
+    }
+    expect(
+      empty.filter((line) => !Object.keys(quiet).some((known) => line.startsWith(`${known}: `))),
+    ).toEqual([])
+  })
+
+  test('every rule is evaluated without an error, and what is recorded is there', async () => {
+    const recording = await readRules('trellis-recording.yml')
+    for (const { record = '' } of recording) expect(await prometheus.query(record), record).not.toEqual([])
+    for (const { expr } of await readRules('trellis-alerts.yml')) await prometheus.query(expr)
+    expect(await one('sum(prometheus_rule_evaluation_failures_total) or vector(0)')).toBe(0)
+    expect(await one('ALERTS{alertname="TrellisDown"} or vector(0)')).toBe(0)
+  })
+
+  test('counters are what clients and origins counted, to the request', async () => {
+    for (const [service, count] of load.sent) {
+      expect(await one(`sum(trellis_requests_total{service="${service}"})`), service).toBe(count)
+    }
+    for (const { origin, received } of [load.site, load.legacy, load.narrow]) {
+      const attempts = `sum(trellis_upstream_attempts_total{target="${origin}"})`
+      expect(await one(attempts), origin).toBe(received.length)
+    }
+    const refused = 'sum(trellis_protocol_refusals_total)'
+    expect(await one(refused)).toBe(4)
+  })
+
+  test('promtool finds no fault in a scrape under load', async () => {
+    const input = await (await fetch(`${load.gateway.adminAddress}/metrics`)).text()
+    const found = execFileSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8', stdio: 'pipe' })
+    expect(found).toBe('')
+  })
+})

@@ -1,0 +1,103 @@
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { watchFiles } from '../../src/cli/watch-files.ts'
+import { pause } from '../support/origin.ts'
+
+let folder: string
+let stop: () => void
+let reloads: number
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'trellis-watch-'))
+  reloads = 0
+})
+afterEach(async () => {
+  stop()
+  await rm(folder, { recursive: true })
+})
+
+const at = (name: string): string => join(folder, name)
+const settled = 20
+/** Long enough that only the system's own word can have come in a test. */
+const never = 600_000
+
+const watching = async (files: () => readonly string[], pollMs = never): Promise<void> => {
+  stop = watchFiles({ files, settleMs: settled, pollMs }, async () => {
+    reloads += 1
+  })
+  await pause(100)
+}
+const once = (): Promise<void> => expect.poll(() => reloads).toBe(1)
+
+describe('a reload follows', () => {
+  test('a file that is written in place', async () => {
+    await writeFile(at('c.yaml'), 'a: 1')
+    await watching(() => [at('c.yaml')])
+    await writeFile(at('c.yaml'), 'a: 2')
+    await once()
+  })
+
+  test('a file that another one replaces, as editors do; several steps are one', async () => {
+    await writeFile(at('c.yaml'), 'a: 1')
+    await watching(() => [at('c.yaml')])
+    for (let i = 2; i < 6; i += 1) {
+      await writeFile(at('new'), `a: ${i}`)
+      await rename(at('new'), at('c.yaml'))
+    }
+    await once()
+    await pause(100)
+    expect(reloads).toBe(1)
+  })
+
+  test('a link on the way to the file that leads elsewhere, as a mounted ConfigMap is changed', async () => {
+    for (const version of ['v1', 'v2']) {
+      await mkdir(at(version))
+      await writeFile(at(`${version}/c.yaml`), `a: ${version}`)
+    }
+    await symlink('v1', at('..data'))
+    await symlink('..data/c.yaml', at('c.yaml'))
+    await watching(() => [at('c.yaml')])
+    await symlink('v2', at('..data_tmp'))
+    await rename(at('..data_tmp'), at('..data'))
+    await once()
+  })
+
+  test('a change of which the system says nothing', async () => {
+    await mkdir(at('elsewhere'))
+    await mkdir(at('here'))
+    await writeFile(at('elsewhere/c.yaml'), 'a: 1')
+    await symlink(at('elsewhere/c.yaml'), at('here/c.yaml'))
+    await watching(() => [at('here/c.yaml')], 50)
+    await writeFile(at('elsewhere/c.yaml'), 'a: 2')
+    await once()
+  })
+
+  test('a change of a file that only the last reload has named', async () => {
+    await writeFile(at('c.yaml'), 'a: 1')
+    await mkdir(at('secrets'))
+    await writeFile(at('secrets/token'), 'one')
+    const files = (): string[] => (reloads === 0 ? [at('c.yaml')] : [at('c.yaml'), at('secrets/token')])
+    await watching(files)
+    await writeFile(at('c.yaml'), 'a: 2')
+    await expect.poll(() => reloads).toBeGreaterThanOrEqual(1)
+    await pause(100)
+    const before = reloads
+    await writeFile(at('secrets/token'), 'two')
+    await expect.poll(() => reloads).toBeGreaterThan(before)
+  })
+})
+
+describe('no reload follows', () => {
+  test('a file that is touched, another one beside it, or one that is away for a moment', async () => {
+    await writeFile(at('c.yaml'), 'a: 1')
+    await watching(() => [at('c.yaml')], 30)
+    await writeFile(at('c.yaml'), 'a: 1')
+    await writeFile(at('other.yaml'), 'a: 2')
+    await rename(at('c.yaml'), at('away'))
+    await pause(150)
+    await rename(at('away'), at('c.yaml'))
+    await pause(150)
+    expect(reloads).toBe(0)
+  })
+})

@@ -1,9 +1,10 @@
+import { redactTarget } from '../http/redact-target.ts'
 import { currentAgeMs, type Moment } from './age.ts'
 import { partsOfKey } from './cache-key.ts'
 import type { MemoryStore } from './memory-store.ts'
 import type { StoredResponse } from './stored-response.ts'
 
-/** What an operator is told of a stored response; never its content, nor whose it is. */
+/** What an operator is told of a stored response; never its content, nor whose it is, nor a secret of its target. */
 export type CacheEntry = {
   readonly service: string
   readonly target: string
@@ -28,7 +29,7 @@ const entryOf = (stored: StoredResponse, at: Moment): CacheEntry => {
   const ageMs = currentAgeMs(stored.initialAgeMs, stored.received, at)
   return {
     service,
-    target,
+    target: redactTarget(target),
     partition: partition === 'public' ? 'public' : 'credential',
     status: stored.status,
     bytes: stored.bytes,

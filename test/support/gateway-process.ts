@@ -24,11 +24,11 @@ export async function startGatewayProcess(settings: Record<string, unknown>): Pr
   const file = join(folder, 'gateway.yaml')
   const config = {
     listen: { host: '127.0.0.1', port },
-    admin: { host: '127.0.0.1', port: adminPort },
     publicUrl: origin,
     log: { level: 'warn' },
     drain: { delay: '0s', timeout: '5s' },
     ...settings,
+    admin: { host: '127.0.0.1', port: adminPort, ...(settings['admin'] as object | undefined) },
   }
   // JSON is YAML.
   await writeFile(file, JSON.stringify(config, null, 2))

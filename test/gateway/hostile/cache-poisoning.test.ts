@@ -148,8 +148,10 @@ describe('parameters that PHP reads in another way', () => {
   })
 })
 
+type Said = { readonly status?: number; readonly fields?: Readonly<Record<string, string>> }
+
 describe('what an upstream says to one caller', () => {
-  test.each([
+  test.each<[string, Said]>([
     ['a refusal', { status: 403 }],
     ['a missing page', { status: 404 }],
     ['a wrong method', { status: 405 }],

@@ -17,7 +17,6 @@ import { type Carrier, carry } from './pass-through.ts'
 import { createRequestIds } from './request-ids.ts'
 import { sendEither } from './send-over-http2.ts'
 import { type SendOptions, sendResponse } from './send-response.ts'
-import { createSentTexts } from './sent-texts.ts'
 import { serviceOf } from './service-of.ts'
 
 export type EdgeOptions = Omit<FrontOptions, 'take' | 'send'> & {
@@ -43,9 +42,6 @@ export type EdgeOptions = Omit<FrontOptions, 'take' | 'send'> & {
 /** Who takes the requests of one configuration. */
 export type Edge = Front & { close(): Promise<void> }
 
-/** Of contents that are sent often, as text: see sent-texts.ts. */
-const mostTextBytes = 32 * 1024 * 1024
-
 const handOverKey = Symbol('hand-over')
 
 type WithHandOver = { [handOverKey]?: HandOver }
@@ -66,7 +62,6 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
 
   const sending: SendOptions = {
     isDraining: options.isDraining,
-    texts: createSentTexts(mostTextBytes),
     broken,
   }
 

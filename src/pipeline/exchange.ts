@@ -57,7 +57,7 @@ export const arrived = (known: Omit<Received, 'record'>): Received => {
   return exchange
 }
 
-/** Written by `asMatched` and `asReady` alone; all others see an exchange that does not change. */
+/** Written by `asMatched`, `asReady` and `asTranslated` alone; all others see an exchange that does not change. */
 type Growing<Stage> = { -readonly [Name in keyof Stage]: Stage[Name] }
 
 /** The findings with which a request goes on; the others have been answered. */
@@ -124,10 +124,54 @@ export type Outgoing = Ready & {
   readonly signal: AbortSignal
 }
 
+/** How an exchange is forwarded. */
+type Forwarding = Omit<Outgoing, keyof Ready>
+
+/** An object of its own each time: an exchange may be forwarded again, or beside its answer. */
+export const asOutgoing = (exchange: Ready, forwarding: Forwarding): Outgoing => {
+  const outgoing: Outgoing & Record<keyof Omit<Translated, keyof Outgoing>, undefined> = {
+    id: exchange.id,
+    origin: exchange.origin,
+    client: exchange.client,
+    service: exchange.service,
+    request: exchange.request,
+    path: exchange.path,
+    query: exchange.query,
+    record: exchange.record,
+    method: exchange.method,
+    matching: exchange.matching,
+    recalled: exchange.recalled,
+    target: exchange.target,
+    arguments: exchange.arguments,
+    content: exchange.content,
+    sensitive: exchange.sensitive,
+    policy: exchange.policy,
+    extraFields: forwarding.extraFields,
+    withheld: forwarding.withheld,
+    mayHandOver: forwarding.mayHandOver,
+    signal: forwarding.signal,
+    upstreamTarget: undefined,
+    upstreamContent: undefined,
+  }
+  return outgoing
+}
+
 /** An outgoing request in the upstream's names. */
 export type Translated = Outgoing & {
   /** Path and query as the upstream is asked, base path included. */
   readonly upstreamTarget: string
   /** `content` in the upstream's names. */
   readonly upstreamContent: Buffer | Readable | undefined
+}
+
+/** As `asMatched`. */
+export const asTranslated = (
+  exchange: Outgoing,
+  upstreamTarget: string,
+  upstreamContent: Translated['upstreamContent'],
+): Translated => {
+  const known = exchange as Growing<Translated>
+  known.upstreamTarget = upstreamTarget
+  known.upstreamContent = upstreamContent
+  return known
 }

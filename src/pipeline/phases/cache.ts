@@ -10,7 +10,7 @@ import { type RequestFields, requestField } from '../../http/fields.ts'
 import type { Answer, GatewayResponse, Outcome } from '../../http/message.ts'
 import { conditionalFields } from '../../http/preconditions.ts'
 import { reshaped, whenAnswered } from '../answering.ts'
-import type { Outgoing, Ready } from '../exchange.ts'
+import { asOutgoing, type Outgoing, type Ready } from '../exchange.ts'
 import { ExchangeRead, type ReadPartition } from '../exchange-read.ts'
 import { completed, invalidateWrite, showsOwnTarget, writeNotes } from '../invalidate-write.ts'
 import { keepingContent } from '../keep-written.ts'
@@ -22,6 +22,8 @@ export type CacheRoom = {
   readonly partitionOf: (credential: string) => string
   /** Where other processes store answers of the same upstreams: writes are told to them (docs/decisions/0007). */
   readonly others?: Others
+  /** Browsers are told by the gateway who may call: what is shared must not depend on who asked first. */
+  readonly withholdsOrigin?: boolean
 }
 
 /** As in coherence/coherence.ts. */
@@ -39,7 +41,10 @@ const shared = (withhold: readonly string[]) => {
   return { withheld, settled }
 }
 const withholdsNothing = shared([])
-const withholdsCookie = shared(['cookie'])
+const withholding = {
+  asAsked: { nothing: withholdsNothing, cookie: shared(['cookie']) },
+  withoutOrigin: { nothing: shared(['origin']), cookie: shared(['cookie', 'origin']) },
+} as const
 
 const responseOnly = (outcome: Outcome): GatewayResponse => {
   if (outcome.kind === 'response') return outcome
@@ -55,13 +60,15 @@ const withStatus = (answer: Answer, status: string): Answer =>
     return outcome.kind === 'response' ? marked(outcome) : reshaped(outcome, marked, marked)
   })
 
-const outgoing = (exchange: Ready): Outgoing => ({
-  ...exchange,
-  extraFields: {},
-  withheld: nothing,
-  mayHandOver: exchange.origin === 'client',
-  signal: exchange.request.signal,
-})
+const noFields = {}
+
+const outgoing = (exchange: Ready): Outgoing =>
+  asOutgoing(exchange, {
+    extraFields: noFields,
+    withheld: nothing,
+    mayHandOver: exchange.origin === 'client',
+    signal: exchange.request.signal,
+  })
 
 type Read = Extract<CachingDecision, { kind: 'read' }>
 
@@ -81,17 +88,19 @@ const noted = (exchange: Ready, answer: CacheAnswer): CacheAnswer => {
 }
 
 const readThrough = (room: CacheRoom, exchange: Ready, decision: Read, next: Next<Outgoing>): Answer => {
-  const { withheld, settled } = decision.withhold.length === 0 ? withholdsNothing : withholdsCookie
+  const lists = room.withholdsOrigin === true ? withholding.withoutOrigin : withholding.asAsked
+  const { withheld, settled } = decision.withhold.length === 0 ? lists.nothing : lists.cookie
   const read = new ExchangeRead(exchange, partitionFor(room, decision), settled)
   const answer = room.cache.answer(read, async (extra) =>
     responseOnly(
-      await next({
-        ...exchange,
-        extraFields: extra.fields,
-        withheld,
-        mayHandOver: false,
-        signal: extra.signal,
-      }),
+      await next(
+        asOutgoing(exchange, {
+          extraFields: extra.fields,
+          withheld,
+          mayHandOver: false,
+          signal: extra.signal,
+        }),
+      ),
     ),
   )
   return answer instanceof Promise
@@ -113,12 +122,14 @@ const ownConditions = (fields: RequestFields): Readonly<Record<string, string>> 
  * A write that has begun is left to finish when its client goes away, so that its outcome is known: otherwise whoever
  * sends one and hangs up could empty the cache. A content that streams ends with its client all the same.
  */
-const lasting = (exchange: Ready): Outgoing => ({
-  ...outgoing(exchange),
-  extraFields: ownConditions(exchange.request.fields),
-  // One of its own: what listens to it must go with the request.
-  signal: new AbortController().signal,
-})
+const lasting = (exchange: Ready): Outgoing =>
+  asOutgoing(exchange, {
+    extraFields: ownConditions(exchange.request.fields),
+    withheld: nothing,
+    mayHandOver: exchange.origin === 'client',
+    // One of its own: what listens to it must go with the request.
+    signal: new AbortController().signal,
+  })
 
 /** The upstream never got the whole request, or nothing of it, so it did not carry it out. */
 const wasIncomplete = (error: unknown): boolean =>

@@ -9,13 +9,13 @@ import { type ForwardingFacts, forwardingFields } from '../forwarding-fields.ts'
 import type { Next, Phase } from '../phase.ts'
 
 /**
- * Content that nobody reads here flows through @fastify/http-proxy, both ways, with backpressure.
- * It sends no content on GET and HEAD, so those that have one stay here.
+ * Content that nobody reads here flows up through @fastify/http-proxy, with backpressure; and a write that no row describes
+ * goes the same way, so that its answer streams from the first byte on. A read has nothing to send up: the upstream room
+ * carries it, and its answer streams all the same (docs/decisions/NUMBER).
  */
 const handsOver = ({ mayHandOver, service, matching, content, method }: Translated): boolean => {
-  if (!mayHandOver) return false
-  if (content instanceof Readable) return method !== 'GET' && method !== 'HEAD'
-  return service.contract === 'open' || matching.kind === 'unlisted'
+  if (!mayHandOver || method === 'GET' || method === 'HEAD') return false
+  return content instanceof Readable || service.contract === 'open' || matching.kind === 'unlisted'
 }
 
 const without = (fields: Record<string, string>, withheld: ReadonlySet<string>): Record<string, string> => {

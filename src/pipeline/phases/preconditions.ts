@@ -10,16 +10,18 @@ import type { Ready } from '../exchange.ts'
 import type { Phase } from '../phase.ts'
 
 /**
- * The client's If-None-Match and friends (RFC 9110 §13), on complete answers to reads. Answers that stream are the
- * upstream's own, which got the preconditions itself; what the cache answered has been through it already.
+ * The client's If-None-Match and friends (RFC 9110 §13), on complete answers to reads. Answers that stream, and those of an
+ * open service that went past the cache, are the upstream's own, which got the preconditions itself; what the cache
+ * answered has been through it already.
  */
 export const preconditions = (options: { readonly clock: Clock }): Phase<Ready> => ({
   name: 'preconditions',
   run: (exchange, next) => {
-    const { method, request } = exchange
+    const { method, request, record, service } = exchange
     if ((method !== 'GET' && method !== 'HEAD') || !isConditional(request.fields)) return next(exchange)
     return whenAnswered(next(exchange), (outcome) => {
       if (outcome.kind !== 'response' || !Buffer.isBuffer(outcome.content)) return outcome
+      if (service.contract === 'open' && record.cache === 'bypass') return outcome
       switch (evaluatePreconditions(request.fields, method, outcome, options.clock.now())) {
         case 'proceed':
           return outcome

@@ -3,7 +3,7 @@ import { requestField } from '../../http/fields.ts'
 import type { GatewayResponse, Outcome, ShapedHead } from '../../http/message.ts'
 import { type ContentMapper, createContentTransform, mapWhole } from '../../names/content-mapper.ts'
 import { whenAnswered } from '../answering.ts'
-import type { Outgoing, Translated } from '../exchange.ts'
+import { asTranslated, type Outgoing, type Translated } from '../exchange.ts'
 import type { Phase } from '../phase.ts'
 import type { Translation } from '../service.ts'
 
@@ -40,17 +40,13 @@ export const translate = (): Phase<Outgoing, Translated> => ({
     const { service, matching, query, content, request } = exchange
     const { translation, basePath } = service
     if (translation === undefined) {
-      return next({
-        ...exchange,
-        upstreamTarget: `${basePath}${identity(query, matching.path)}`,
-        upstreamContent: content,
-      })
+      return next(asTranslated(exchange, `${basePath}${identity(query, matching.path)}`, content))
     }
     const upstreamContent = Buffer.isBuffer(content)
       ? translation.toUpstreamContent(content, requestField(request.fields, 'content-type'))
       : content
     const upstreamTarget = `${basePath}${translation.toUpstreamTarget(matching.path, query)}`
-    return whenAnswered(next({ ...exchange, upstreamTarget, upstreamContent }), (outcome): Outcome => {
+    return whenAnswered(next(asTranslated(exchange, upstreamTarget, upstreamContent)), (outcome): Outcome => {
       if (outcome.kind === 'response') return translatedResponse(outcome, translation)
       return { ...outcome, shape: async (head) => translatedHead(await outcome.shape(head), translation) }
     })

@@ -22,6 +22,8 @@ export type CacheRead = {
   readonly policy: CachePolicy
   /** Tags of a complete response that is about to be kept, or of an empty one: what the request alone tells. Must not throw. */
   readonly tags: (response: GatewayResponse & { readonly content: Buffer }) => readonly string[]
+  /** Is this what the target can answer? What is not is for the one who asked, and not kept. Not given: everything is. */
+  readonly isReadable?: (response: GatewayResponse & { readonly content: Buffer }) => boolean
   readonly signal: AbortSignal
 }
 

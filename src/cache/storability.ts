@@ -26,6 +26,8 @@ export type NoStoreReason =
   | 'unsettled'
   /** Asked for the first time while the cache is nearly full. */
   | 'not-admitted'
+  /** An error page with status 200, JSON that breaks off: no answer that its row can give. */
+  | 'unreadable'
   | 'method'
 
 /** May it be kept for later readers? */

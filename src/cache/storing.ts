@@ -65,8 +65,10 @@ export const createStoring = ({ keep, report, codedFrom }: StoringOptions): Stor
     },
     store: (read, flight, made) => {
       const { status, fields, content } = made
-      const stored = withTags(made, read.tags({ kind: 'response', status, fields, content }))
-      const notKept = keep(stored, flight.began)
+      const response = { kind: 'response', status, fields, content } as const
+      const stored = withTags(made, read.tags(response))
+      const readable = read.isReadable?.(response) ?? true
+      const notKept = readable ? keep(stored, flight.began) : 'unreadable'
       report(
         notKept === undefined
           ? { kind: 'stored', service: read.service, bytes: stored.bytes }

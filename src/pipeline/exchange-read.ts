@@ -39,6 +39,11 @@ export class ExchangeRead implements CacheRead {
     return this.#exchange.request.signal
   }
 
+  isReadable(response: GatewayResponse & { readonly content: Buffer }): boolean {
+    const { service, matching } = this.#exchange
+    return matching.kind !== 'found' || service.tagger.isReadable(response)
+  }
+
   tags(response: GatewayResponse & { readonly content: Buffer }): readonly string[] {
     const { service, matching } = this.#exchange
     const found = matching.kind === 'found' ? matching : undefined

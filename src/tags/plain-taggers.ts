@@ -1,3 +1,4 @@
+import { isReadable } from './is-readable.ts'
 import { createTagNames } from './tag-names.ts'
 import type { Tagger, WriteResponse } from './tagger.ts'
 import { invalidatedGroups, upstreamTags } from './upstream-tags.ts'
@@ -14,6 +15,7 @@ export const createPlantsTagger = ({ service }: { readonly service: string }): T
       names.all,
       ...upstreamTags(response.fields).map((name) => names.upstream(name)),
     ],
+    isReadable,
     writtenTags: (_found, _args, _method, response) => (changedNothing(response) ? [] : [names.all]),
   }
 }
@@ -24,6 +26,7 @@ export const createOpenTagger = ({ service }: { readonly service: string }): Tag
   return {
     storedTags: (_found, _args, response) =>
       upstreamTags(response.fields).map((name) => names.upstream(name)),
+    isReadable: () => true,
     writtenTags: (_found, _args, _method, response) =>
       response === undefined ? [] : invalidatedGroups(response.fields).map((name) => names.upstream(name)),
   }

@@ -2,6 +2,7 @@ import type { Found } from '../contracts/finding.ts'
 import type { Row } from '../contracts/row.ts'
 import { type CollectionTags, dynamicMarkers, type WriteAction } from '../contracts/site/tags.ts'
 import { type DescribedItem, type Description, describeItems } from './described-items.ts'
+import { isReadable } from './is-readable.ts'
 import { appliedFilter, integersOf } from './list-filter.ts'
 import { createTagNames, type TagNames } from './tag-names.ts'
 import type { TaggedArguments, TaggedResponse, Tagger, WriteResponse } from './tagger.ts'
@@ -138,6 +139,7 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
       const tags = [...general, names.any(collection), ...lists, ...shown]
       return [...new Set(own === undefined ? tags : [...tags, own])]
     },
+    isReadable,
     writtenTags: (found, _args, method, response) => {
       const groups = response === undefined ? [] : invalidatedGroups(response.fields)
       const asked = groups.map((name) => names.upstream(name))

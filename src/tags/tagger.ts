@@ -22,6 +22,8 @@ export type WriteResponse = {
 export type Tagger = {
   /** `found` undefined: a path that no row lists. */
   storedTags(found: Found | undefined, args: TaggedArguments, response: TaggedResponse): readonly string[]
+  /** Could a row have given this? What could not is not kept for other readers. */
+  isReadable(response: TaggedResponse): boolean
   /** `response` undefined: the outcome is unknown, and then everything that may have changed counts as changed. */
   writtenTags(
     found: Found | undefined,

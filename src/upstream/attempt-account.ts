@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { AttemptOutcome, StatusClass, UpstreamEvent } from './events.ts'
+import type { AttemptEvent, AttemptOutcome, StatusClass, UpstreamEvent } from './events.ts'
 import type { Choice, Targets } from './targets.ts'
 
 /** Where an account is kept and reported. */
@@ -26,12 +26,19 @@ export class AttemptAccount {
   readonly #room: AccountRoom
   readonly #number: number
   readonly #startedMs: number
+  readonly #attempted: ((attempt: AttemptEvent) => void) | undefined
   #headMs: number | undefined
   #status: number | undefined
   #open = true
 
-  constructor(room: AccountRoom, choice: Choice, number: number) {
+  constructor(
+    room: AccountRoom,
+    choice: Choice,
+    number: number,
+    attempted: ((attempt: AttemptEvent) => void) | undefined,
+  ) {
     this.choice = choice
+    this.#attempted = attempted
     this.#room = room
     this.#number = number
     this.#startedMs = room.clock.monotonic()
@@ -58,7 +65,7 @@ export class AttemptAccount {
       if (outcome === 'aborted') this.#room.targets.abandoned(this.choice, now)
       else this.#room.targets.failed(this.choice, now)
     }
-    this.#room.report({
+    const ended: AttemptEvent = {
       kind: 'attempt-finished',
       service: this.#room.options.service,
       target: target.origin,
@@ -67,6 +74,8 @@ export class AttemptAccount {
       headSeconds: this.#headMs === undefined ? undefined : (this.#headMs - this.#startedMs) / 1000,
       durationSeconds: (now - this.#startedMs) / 1000,
       attempt: this.#number,
-    })
+    }
+    this.#room.report(ended)
+    this.#attempted?.(ended)
   }
 }

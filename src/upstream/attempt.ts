@@ -84,7 +84,7 @@ export class Attempt implements Handler {
   onResponseStart(controller: Controller, status: number, _: object, statusText?: string): void {
     if (this.#ended) return
     // An interim response is no answer (RFC 9110 §15.2), and must not feed the timer: a server could send them for ever.
-    if (status < 200) {
+    if (status >= 100 && status < 200) {
       this.#listener.interim(status, (controller.rawHeaders ?? []) as readonly Buffer[])
       return
     }

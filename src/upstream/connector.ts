@@ -1,9 +1,18 @@
 import type { LookupFunction, Socket } from 'node:net'
 import { buildConnector, errors } from 'undici'
+import { resetCode } from './failure.ts'
 import type { UpstreamOptions } from './options.ts'
 
 const given = <Key extends string>(key: Key, value: string): { [K in Key]?: string } =>
   value === '' ? {} : ({ [key]: value } as { [K in Key]?: string })
+
+/**
+ * undici takes a reset for the end of an answer that lasts until its connection ends; a short answer would look whole,
+ * and be kept. Under another name it is the error that it is.
+ */
+const resetIsNoEnd = (error: NodeJS.ErrnoException): void => {
+  if (error.code === 'ECONNRESET') error.code = resetCode
+}
 
 /**
  * Opens connections with an exact connect timeout: undici's own has a resolution of half a second, and one that fires
@@ -32,6 +41,7 @@ export const createConnector = (
       clearTimeout(timer)
       callback(...result)
     }) as unknown as Socket
+    socket.on('error', resetIsNoEnd)
     if (connectMs > 0) {
       timer = setTimeout(() => socket.destroy(new errors.ConnectTimeoutError()), connectMs)
     }

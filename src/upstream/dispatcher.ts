@@ -2,7 +2,7 @@ import { DecoratorHandler, Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
 import { interimOf, signalOf } from './client-signal.ts'
 import { Relay } from './relay.ts'
-import type { RelayOptions, RelayRoom } from './relay-room.ts'
+import type { Dispatched, RelayRoom } from './relay-room.ts'
 import { withHost } from './request-fields.ts'
 
 /**
@@ -19,7 +19,7 @@ export class UpstreamDispatcher extends Dispatcher {
     this.#room = { ...room, ended: () => this.#ended() }
   }
 
-  override dispatch(options: RelayOptions, handler: Dispatcher.DispatchHandler): boolean {
+  override dispatch(options: Dispatched, handler: Dispatcher.DispatchHandler): boolean {
     // Understands handlers of both undici interfaces, and stops calling one that has had its error.
     const current: Dispatcher.DispatchHandler = new DecoratorHandler(handler)
     const interim = options.interim ?? interimOf(options.headers)

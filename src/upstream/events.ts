@@ -20,20 +20,23 @@ export type GiveUpReason =
 /** How the wait for a slot ended. */
 export type QueueOutcome = 'sent' | 'full' | 'timeout' | 'aborted'
 
+/** The end of one attempt. */
+export type AttemptEvent = {
+  readonly kind: 'attempt-finished'
+  readonly service: string
+  readonly target: string
+  readonly outcome: AttemptOutcome
+  readonly statusClass: StatusClass
+  /** From handing the request to the connection pool to the response head; undefined when none came. */
+  readonly headSeconds: number | undefined
+  readonly durationSeconds: number
+  /** 1 for the first. */
+  readonly attempt: number
+}
+
 /** What this room tells about itself. `service` and `target` come from the configuration, so they are safe as labels. */
 export type UpstreamEvent =
-  | {
-      readonly kind: 'attempt-finished'
-      readonly service: string
-      readonly target: string
-      readonly outcome: AttemptOutcome
-      readonly statusClass: StatusClass
-      /** From handing the request to the connection pool to the response head; undefined when none came. */
-      readonly headSeconds: number | undefined
-      readonly durationSeconds: number
-      /** 1 for the first. */
-      readonly attempt: number
-    }
+  | AttemptEvent
   | {
       readonly kind: 'retried'
       readonly service: string

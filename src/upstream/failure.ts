@@ -1,6 +1,9 @@
 import { errors } from 'undici'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 
+/** What connector.ts makes of ECONNRESET. */
+export const resetCode = 'UPSTREAM_RESET'
+
 /** Error codes of node:net, node:tls and undici, and what each means for the client. */
 const failureTable: Readonly<Record<string, ErrorCode>> = {
   ECONNREFUSED: 'upstream_unreachable',
@@ -33,6 +36,7 @@ const failureTable: Readonly<Record<string, ErrorCode>> = {
   FST_REPLY_FROM_TIMEOUT: 'upstream_timeout',
   FST_REPLY_FROM_HTTP_REQUEST_TIMEOUT: 'upstream_timeout',
   ECONNRESET: 'upstream_broken',
+  [resetCode]: 'upstream_broken',
   ECONNABORTED: 'upstream_broken',
   EPIPE: 'upstream_broken',
   UND_ERR_SOCKET: 'upstream_broken',

@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
 import type { GatewayResponse } from '../http/message.ts'
 import { toGatewayError } from './failure.ts'
+import { hasNoContent } from './response-fields.ts'
 
 type Controller = Dispatcher.DispatchController
 
@@ -28,10 +29,6 @@ class ResponseContent extends Readable {
     callback(error)
   }
 }
-
-/** RFC 9110 §6.4.1: these have no content whatever their fields say. */
-const hasNoContent = (method: string, status: number): boolean =>
-  method === 'HEAD' || status === 204 || status === 205 || status === 304
 
 /** Handler of one forwarded request: a small answer becomes a Buffer, a larger one a stream with backpressure. */
 export class Receiver implements Dispatcher.DispatchHandler {

@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici'
 import type { Interim } from '../http/message.ts'
 import type { AccountRoom } from './attempt-account.ts'
 import type { Breaker } from './breaker.ts'
+import type { AttemptEvent } from './events.ts'
 import type { UpstreamOptions } from './options.ts'
 import type { RetryBudget } from './retry-budget.ts'
 import type { Slots } from './slots.ts'
@@ -22,9 +23,15 @@ export type RelayRoom = AccountRoom & {
 }
 
 /** A request for the dispatcher; requests of one `flow` wait in one line, and lines are served in turn. */
-export type RelayOptions = Dispatcher.DispatchOptions & {
+export type Dispatched = Dispatcher.DispatchOptions & {
   readonly flow?: string
   readonly interim?: Interim | undefined
+  readonly attempted?: ((attempt: AttemptEvent) => void) | undefined
   /** When it is aborted, so is the request. */
   readonly client?: AbortSignal | undefined
+  /** The same as long as nothing has been sent. */
+  readonly withdraw?: AbortSignal | undefined
 }
+
+/** The same as it is sent: field names in lower case. */
+export type RelayOptions = Dispatched & { readonly headers: Readonly<Record<string, string | string[]>> }

@@ -14,8 +14,9 @@ import { failureKind, leftAlone, neverSent, toGatewayError } from './failure.ts'
 import { Place } from './place.ts'
 import type { RelayOptions, RelayRoom } from './relay-room.ts'
 import { failedByContent, isReplayable } from './request-content.ts'
-import { fieldObject, fieldTexts, retryAfterMs } from './response-fields.ts'
+import { answerFields, fieldObject, fieldTexts, hasNoContent, retryAfterMs } from './response-fields.ts'
 import type { Target } from './targets.ts'
+import { unfitAnswer } from './unfit-answer.ts'
 
 /** One request on its way through this room: waits for a slot, is tried, perhaps tried again, and answers its handler once. */
 export class Relay implements Dispatcher.DispatchController, AttemptListener {
@@ -33,6 +34,8 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
   #waiting: NodeJS.Timeout | undefined
   #total: NodeJS.Timeout | undefined
   #answering = false
+  /** The head was all there is to the answer. */
+  #complete = false
   #done = false
   aborted = false
   paused = false
@@ -60,6 +63,7 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
       return
     }
     client?.addEventListener('abort', this.#clientGone)
+    this.#request.withdraw?.addEventListener('abort', this.#withdrawn)
     const waitMs = this.#room.breaker.refusal(this.#startedMs)
     if (waitMs !== undefined) {
       this.#fail(leftAlone(waitMs), 'aborted')
@@ -93,13 +97,19 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
   }
 
   head(status: number, rawFields: readonly (Buffer | string)[], statusText: string | undefined): void {
-    this.#account?.head(status)
     const fields = fieldTexts(rawFields)
+    const unfit = unfitAnswer(this.#request, status, fields)
+    if (unfit !== undefined) {
+      this.#refuse(unfit)
+      return
+    }
+    this.#account?.head(status)
     const isFailure = isGatewayStatus(status)
     if (isFailure && this.#triesAgainInsteadOf(fields)) return
     this.#settle(isFailure ? 'failed' : 'answered')
     this.#answering = true
-    this.rawHeaders = endToEndFields(fields)
+    this.#complete = hasNoContent(this.#request.method, status)
+    this.rawHeaders = answerFields(status, fields)
     this.#handler.onResponseStart?.(this, status, fieldObject(this.rawHeaders), statusText)
   }
 
@@ -122,6 +132,11 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
   }
 
   failed(error: Error): void {
+    // A length that a 204 must not have makes undici wait for content.
+    if (this.#complete) {
+      this.end()
+      return
+    }
     const named = failedByContent(this.#request.body, error)
       ? new GatewayError('client_gone', { cause: error })
       : toGatewayError(error)
@@ -138,6 +153,11 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
 
   readonly #clientGone = (): void => {
     this.abort(new GatewayError('client_gone', { cause: this.#request.client?.reason }))
+  }
+
+  /** A try that is under way, or has been, may have had an effect. */
+  readonly #withdrawn = (): void => {
+    if (this.#attempt === undefined && !this.#everSent) this.#clientGone()
   }
 
   #enqueue(): void {
@@ -173,9 +193,16 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
     const choice = targets.choose(clock.monotonic(), this.#tried, mayTry)
     this.#tried.add(choice.target)
     this.#attempts += 1
-    this.#account = new AttemptAccount(this.#room, choice, this.#attempts)
+    this.#account = new AttemptAccount(this.#room, choice, this.#attempts, this.#request.attempted)
     this.#attempt = new Attempt(body, options.timeouts, this)
     choice.target.pool.dispatch(this.#request, this.#attempt)
+  }
+
+  /** The connection cannot be trusted with another answer. */
+  #refuse(detail: string): void {
+    const error = new GatewayError('upstream_broken', { detail: `It sent ${detail}.` })
+    this.#attempt?.stop(error, () => {})
+    this.failed(error)
   }
 
   /** An answer like 503 may be worth another try; then its content is not wanted, and its connection is closed. */
@@ -236,6 +263,7 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
     clearTimeout(this.#total)
     clearTimeout(this.#waiting)
     this.#request.client?.removeEventListener('abort', this.#clientGone)
+    this.#request.withdraw?.removeEventListener('abort', this.#withdrawn)
     this.#place.leave()
     this.#account?.close(outcome)
     this.#place.take()()

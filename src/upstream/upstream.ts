@@ -6,11 +6,11 @@ import type { GatewayResponse, Interim } from '../http/message.ts'
 import { createBreaker } from './breaker.ts'
 import type { BreakerState } from './breaker-state.ts'
 import { UpstreamDispatcher } from './dispatcher.ts'
-import type { UpstreamEvent } from './events.ts'
+import type { AttemptEvent, UpstreamEvent } from './events.ts'
 import type { UpstreamOptions } from './options.ts'
 import { startProbes } from './probe.ts'
 import { Receiver } from './receive.ts'
-import type { Abortable, RelayOptions } from './relay-room.ts'
+import type { Abortable, Dispatched } from './relay-room.ts'
 import { createRetryBudget } from './retry-budget.ts'
 import { createSlots } from './slots.ts'
 import { createTargets, type Target } from './targets.ts'
@@ -24,10 +24,14 @@ export type ForwardRequest = {
   /** A stream that has a Content-Length field is sent with it, otherwise in chunks. */
   readonly content: Buffer | Readable | undefined
   readonly signal: AbortSignal
+  /** When it is aborted before anything has been sent, nothing will be; afterwards it has no effect. */
+  readonly withdraw?: AbortSignal | undefined
   /** Requests of one flow wait in one line; lines are served in turn. Absent = the common line. */
   readonly flow?: string
   /** Hears of interim responses (RFC 9110 §15.2). */
   readonly interim?: Interim | undefined
+  /** Hears of each of its attempts that ended, beside whoever counts them all. */
+  readonly attempted?: ((attempt: AttemptEvent) => void) | undefined
 }
 
 /** What a target looks like from here. */
@@ -97,14 +101,16 @@ export const createUpstream = (
     placeholderOrigin: 'http://upstream.invalid',
     forward: (request) =>
       new Promise((resolve, reject) => {
-        const dispatched: RelayOptions = {
+        const dispatched: Dispatched = {
           path: request.target,
           method: request.method,
           headers: request.fields,
           body: request.content ?? null,
           flow: request.flow ?? '',
           interim: request.interim,
+          attempted: request.attempted,
           client: request.signal,
+          withdraw: request.withdraw,
         }
         dispatcher.dispatch(dispatched, new Receiver(request.method, resolve, reject))
       }),

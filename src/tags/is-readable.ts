@@ -1,0 +1,34 @@
+import { isUtf8 } from 'node:buffer'
+import { fieldValue } from '../http/fields.ts'
+import type { TaggedResponse } from './tagger.ts'
+
+/** Longer contents are believed: reading them would hold everybody up. */
+const longestRead = 2 * 1024 * 1024
+
+const mediaType = (response: TaggedResponse): string =>
+  (fieldValue(response.fields, 'content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+
+const parses = (content: Buffer): boolean => {
+  if (content.length > longestRead) return true
+  if (!isUtf8(content)) return false
+  try {
+    JSON.parse(content.toString('utf8'))
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Is this an answer that a row of JSON can give? An error page with status 200, JSON that breaks off or has a warning in
+ * front, and codings that were not asked for are passed on to the one who asked, but are nothing to keep for others.
+ */
+export const isReadable = (response: TaggedResponse): boolean => {
+  const { status, fields, content } = response
+  if (status === 204 || status === 206) return true
+  const coding = fieldValue(fields, 'content-encoding')
+  if (coding !== undefined && coding.trim().toLowerCase() !== 'identity') return false
+  const type = mediaType(response)
+  if (type === 'text/html') return false
+  return type === 'application/json' || type.endsWith('+json') ? parses(content) : true
+}

@@ -1,0 +1,23 @@
+import { type FieldLines, fieldValue } from '../http/fields.ts'
+
+type Asked = { readonly headers: Readonly<Record<string, unknown>> }
+
+const conditions = ['if-none-match', 'if-modified-since']
+
+/**
+ * Why a head that is HTTP is no answer to what was asked; undefined when it is one. Passed on it would mislead the client,
+ * or be kept for others as something that it is not.
+ */
+export const unfitAnswer = (asked: Asked, status: number, fields: FieldLines): string | undefined => {
+  // RFC 9110 §15: three digits, of which the first is 1 to 5.
+  if (status < 200 || status > 599) return 'a status that is none'
+  // Chunks are undone by the HTTP client; any other coding would be lost with its name (RFC 9112 §6.1).
+  const coding = fieldValue(fields, 'transfer-encoding')
+  if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked') return 'an unknown transfer coding'
+  if (status === 304 && !conditions.some((name) => asked.headers[name] !== undefined)) {
+    return 'a 304 without a condition'
+  }
+  // RFC 9110 §15.3.7: who does not know of ranges takes a part for the whole.
+  if (status === 206 && asked.headers['range'] === undefined) return 'a part that was not asked for'
+  return undefined
+}

@@ -1,0 +1,44 @@
+import { request } from 'node:http'
+
+/** What a client saw of one answer. */
+export type Sight = {
+  /** A status, `cut`, or both. */
+  readonly seen: string
+  readonly cacheStatus: string
+  readonly content: string
+}
+
+export type Question = {
+  readonly method?: string
+  readonly fields?: Readonly<Record<string, string>>
+  readonly content?: string | Buffer
+}
+
+/** Asks on a connection of its own and reads to the end, whatever comes. */
+export const ask = (url: string, { method = 'GET', fields = {}, content }: Question = {}): Promise<Sight> =>
+  new Promise((resolve) => {
+    const length = content === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(content)) }
+    const sent = request(url, { method, agent: false, headers: { ...fields, ...length } })
+    let answered = false
+    sent.on('response', (response) => {
+      answered = true
+      const chunks: Buffer[] = []
+      const done = (seen: string): void =>
+        resolve({
+          seen,
+          cacheStatus: String(response.headers['cache-status'] ?? ''),
+          content: Buffer.concat(chunks).toString('latin1'),
+        })
+      response.on('data', (chunk: Buffer) => {
+        // An answer without end is not kept.
+        if (chunks.length < 64) chunks.push(chunk)
+      })
+      response.on('end', () => done(String(response.statusCode)))
+      response.on('error', () => done(`${response.statusCode} cut`))
+    })
+    // Behind an early answer the connection may break: what counts is the answer.
+    sent.on('error', () => {
+      if (!answered) resolve({ seen: 'cut', cacheStatus: '', content: '' })
+    })
+    sent.end(content)
+  })

@@ -1,0 +1,111 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { allFaults } from './all-faults.ts'
+import { asked } from './fault.ts'
+import { matrixDocument } from './matrix-document.ts'
+import { buildMatrix, isGood, type Played } from './run-matrix.ts'
+import { installNames } from './stage.ts'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+const heapMiB = (): number => {
+  collect()
+  return process.memoryUsage().heapUsed / 1024 / 1024
+}
+
+const openSockets = async (): Promise<number> => {
+  const links = await readdir('/proc/self/fd', { withFileTypes: true }).catch(() => [])
+  return links.filter((link) => link.isSymbolicLink()).length
+}
+
+const removeNames = installNames()
+const warnings: string[] = []
+const onWarning = ({ name }: Error): void => void warnings.push(name)
+
+let rounds: readonly (readonly Played[])[]
+let heaps: readonly number[]
+let sockets: { readonly before: number; readonly after: number }
+let gauges: readonly string[]
+let stillAnswers: number
+
+beforeAll(async () => {
+  process.on('warning', onWarning)
+  const before = await openSockets()
+  const matrix = await buildMatrix(allFaults)
+  const first = await matrix.play(1)
+  const afterFirst = heapMiB()
+  const second = await matrix.play(2)
+  heaps = [afterFirst, heapMiB()]
+  rounds = [first, second]
+  const metrics = await (await fetch(`${matrix.gateway.adminAddress}/metrics`)).text()
+  gauges = metrics
+    .split('\n')
+    .filter((line) =>
+      /^trellis_(in_flight|upstream_(in_flight|waiting|target_outstanding))_requests/.test(line),
+    )
+  stillAnswers = (await fetch(`${matrix.gateway.publicAddress}/f0/`)).status
+  await matrix.close()
+  sockets = { before, after: await openSockets() }
+}, 60_000)
+
+afterAll(() => {
+  process.off('warning', onWarning)
+  removeNames()
+})
+
+describe.each(allFaults.map((fault, index) => ({ ...fault, index })))('$name', ({ seen, index }) => {
+  const played = (): Played => rounds[0]?.[index] as Played
+
+  test.each(asked.map((one, at) => [one, seen[at] as string] as const))('%s: %s', (one, expected) => {
+    expect(expected.split('|')).toContain(played().seen[one])
+  })
+  test('what is stored is served all the while', () => {
+    expect(played().hits).toEqual([
+      expect.objectContaining({ seen: '200', cacheStatus: expect.stringContaining('hit') }),
+      expect.objectContaining({ seen: '200', cacheStatus: expect.stringContaining('hit') }),
+    ])
+  })
+  test('the next reads show what the upstream then says', () => {
+    expect(played().afterwards.filter((sight) => !isGood(sight))).toEqual([])
+  })
+  test('a read reached the upstream at most twice, a write at most once', () => {
+    const counts = new Map<string, number>()
+    for (const line of played().received) counts.set(line, (counts.get(line) ?? 0) + 1)
+    const tooMany = [...counts].filter(([line, count]) => count > (line.startsWith('GET ') ? 2 : 1))
+    expect(tooMany).toEqual([])
+  })
+})
+
+test('there are at least 48 faults', () => {
+  expect(allFaults.length).toBeGreaterThanOrEqual(48)
+  expect(new Set(allFaults.map(({ name }) => name)).size).toBe(allFaults.length)
+})
+
+test('the second round went like the first', () => {
+  const different = allFaults.filter(({ seen }, index) =>
+    asked.some((one, at) => !seen[at]?.split('|').includes(rounds[1]?.[index]?.seen[one] as string)),
+  )
+  expect(different.map(({ name }) => name)).toEqual([])
+})
+
+test('nothing is left over: sockets, places, listeners, memory', () => {
+  expect(gauges.length).toBeGreaterThan(allFaults.length)
+  expect(gauges.filter((line) => !line.endsWith(' 0') && !line.startsWith('trellis_in_flight'))).toEqual([])
+  expect(sockets.after).toBeLessThanOrEqual(sockets.before + 2)
+  expect(warnings).toEqual([])
+  const [first = 0, second = 0] = heaps
+  expect(second - first).toBeLessThan(8)
+})
+
+test('the gateway still answers', () => {
+  expect(stillAnswers).toBe(200)
+})
+
+test('docs/fault-matrix.md shows these rows', async () => {
+  const file = 'docs/fault-matrix.md'
+  if (process.env['UPDATE_DOCS'] !== undefined) await writeFile(file, matrixDocument())
+  expect(await readFile(file, 'utf8')).toBe(matrixDocument())
+})

@@ -1,0 +1,135 @@
+import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { ask, type Sight } from './ask.ts'
+import type { Asked, Fault } from './fault.ts'
+import { goodAnswer } from './good-answer.ts'
+import { buildStage, type Stage } from './stage.ts'
+
+/** What happened while one fault was played. */
+export type Played = {
+  readonly seen: Readonly<Record<Asked, string>>
+  /** Answers to the reader of what was stored before: at the beginning and at the end of the fault. */
+  readonly hits: readonly Sight[]
+  /** Reads after the fault was over, of what had been asked for while it lasted. */
+  readonly afterwards: readonly Sight[]
+  /** Request lines that reached the upstream while the fault lasted. */
+  readonly received: readonly string[]
+}
+
+/** Short, so that a fault that has to be waited out takes a second; not so short that a busy machine looks like a fault. */
+const times = { connect: '800ms', headers: '800ms', idle: '800ms', total: '1600ms' }
+
+const nameOf = (index: number): string => `f${index}`
+
+/** Copies: YAML would make aliases of what is the same, and the configuration takes only some. */
+const upstreamOf = ({ target, settings }: Stage) =>
+  structuredClone({ targets: [target], timeouts: times, ...settings })
+
+const servicesOf = (stages: readonly Stage[]) =>
+  Object.fromEntries(
+    stages.flatMap((stage, index) => [
+      [
+        nameOf(index),
+        {
+          contract: 'site',
+          mount: `/${nameOf(index)}`,
+          discovery: { source: 'static', identity: { name: 'Matrix' } },
+          batch: { split: 'item' },
+          upstream: { ...upstreamOf(stage), basePath: '/wp-json' },
+          cache: { rules: [{ match: 'GET /site/v2/**', ttl: '60s' }] },
+        },
+      ],
+      [
+        `open-${nameOf(index)}`,
+        { contract: 'open', mount: `/open/${nameOf(index)}`, upstream: upstreamOf(stage) },
+      ],
+    ]),
+  )
+
+const post = (body: unknown) => ({
+  method: 'POST',
+  fields: { 'Content-Type': 'application/json' },
+  content: JSON.stringify(body),
+})
+
+const itemStatuses = ({ seen, content }: Sight): string => {
+  if (seen !== '207') return `batch ${seen}`
+  const { responses } = JSON.parse(content) as { responses: { status: number }[] }
+  return [...new Set(responses.map(({ status }) => status))].sort().join(' ')
+}
+
+/** Posts are written; neither of these shows any. */
+const stored = '/site/v2/templates'
+const read = (round: number) => `/site/v2/global-styles/${20 + round}`
+const written = '/site/v2/posts/22'
+const upload = Buffer.alloc(1024 * 1024, 'u')
+
+const playOne = async (gateway: TestGateway, round: number, index: number, stage: Stage): Promise<Played> => {
+  const site = `${gateway.publicAddress}/${nameOf(index)}`
+  const open = `${gateway.publicAddress}/open/${nameOf(index)}`
+  await ask(site + stored)
+  await stage.fail()
+  const before = stage.received().length
+  const hits = [await ask(site + stored)]
+  const items = [23, 24].map((id) => ({ path: `/site/v2/posts/${id}`, body: { title: 'x' } }))
+  const seen = {
+    miss: (await ask(site + read(round))).seen,
+    write: (await ask(site + written, post({ title: 'x' }))).seen,
+    batch: itemStatuses(await ask(`${site}/batch/v1`, post({ requests: items }))),
+    pass: (await ask(`${open}/pass`)).seen,
+    upload: (
+      await ask(`${open}/upload`, {
+        method: 'POST',
+        fields: { 'Content-Type': 'application/octet-stream' },
+        content: upload,
+      })
+    ).seen,
+  }
+  hits.push(await ask(site + stored))
+  const received = stage.received().slice(before)
+  await stage.recover()
+  const afterwards: Sight[] = []
+  for (const url of [site + read(round), site + read(round), site + written, `${open}/pass`])
+    afterwards.push(await ask(url))
+  return { seen, hits, afterwards, received }
+}
+
+/** How many faults are played at the same time. */
+const atOnce = 20
+
+/** All upstreams behind one gateway. */
+export type Matrix = {
+  readonly gateway: TestGateway
+  /** Plays every fault, several at a time, each with its own upstream; other rounds read other things. */
+  play(round: number): Promise<readonly Played[]>
+  close(): Promise<void>
+}
+
+export const buildMatrix = async (faults: readonly Fault[]): Promise<Matrix> => {
+  const stages = await Promise.all(faults.map(buildStage))
+  const gateway = await startTestGateway({
+    cache: { maxEntryBytes: '256KiB' },
+    services: servicesOf(stages),
+  })
+  return {
+    gateway,
+    async play(round) {
+      const played: Played[] = []
+      const waiting = [...stages.entries()]
+      const work = async (): Promise<void> => {
+        for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+          played[next[0]] = await playOne(gateway, round, ...next)
+        }
+      }
+      await Promise.all(Array.from({ length: atOnce }, work))
+      return played
+    },
+    async close() {
+      await gateway.close()
+      await Promise.all(stages.map((stage) => stage.close()))
+    },
+  }
+}
+
+/** Is it what the upstream says when it is well? */
+export const isGood = ({ seen, content }: Sight): boolean =>
+  seen === '200' && JSON.parse(content).slug === JSON.parse(goodAnswer).slug

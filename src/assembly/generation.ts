@@ -12,10 +12,12 @@ import type { Metrics } from '../metrics/create-metrics.ts'
 import type { Overload } from '../overload/overload.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
 import type { Received } from '../pipeline/exchange.ts'
+import type { ExchangeWatch, OpenSpans } from '../pipeline/exchange-watch.ts'
 import type { CacheRoom } from '../pipeline/phases/cache.ts'
 import { overloaded, type ShedOptions } from '../pipeline/phases/shed.ts'
 import { buildPhases } from '../pipeline/phases.ts'
 import { createPipeline } from '../pipeline/run.ts'
+import type { Service } from '../pipeline/service.ts'
 import { clientInterim, clientSignal } from '../upstream/client-signal.ts'
 import { createOperator } from './admin-operator.ts'
 import { type BuiltService, buildService, closeServices, withRules } from './build-service.ts'
@@ -34,6 +36,8 @@ export type LastingRooms = {
   readonly operatorCache: OperatorCache
   /** Is what was read from an upstream before still known to be true? */
   mayRemember(): boolean
+  /** A service by the configuration in force. */
+  serviceNamed(name: string): Service | undefined
   readonly overload: Overload
   /** Of refusals that come in floods. */
   readonly sampled: Sampled
@@ -43,6 +47,9 @@ export type LastingRooms = {
   readonly via: string
   /** See edge/guard.ts. */
   readonly distrusted: Set<Socket>
+  /** Who sees each exchange come and go. */
+  readonly watches: readonly ExchangeWatch[]
+  readonly spans: OpenSpans | undefined
   isDraining(): boolean
   /** The way of a request by the configuration in force: for items of a batch that began under another one. */
   run(exchange: Received): Answer
@@ -72,8 +79,8 @@ const buildServices = async (
   rooms: LastingRooms,
   last: Generation | undefined,
 ): Promise<readonly BuiltService[]> => {
-  const { clock, metrics, publicUrl, run, mayRemember } = rooms
-  const parts = { config, publicUrl, clock, metrics, run, mayRemember }
+  const { clock, metrics, publicUrl, run, mayRemember, serviceNamed } = rooms
+  const parts = { config, publicUrl, clock, metrics, run, mayRemember, serviceNamed }
   const built: BuiltService[] = []
   try {
     for (const service of config.services) {
@@ -142,9 +149,11 @@ export const buildGeneration = async (
       clock,
       report,
       failed,
-      cacheRoom: rooms.cacheRoom,
+      cacheRoom: { ...rooms.cacheRoom, withholdsOrigin: config.cors.origins.length > 0 },
       forwarding: { via: rooms.via, publicHost: new URL(publicUrl).host },
       limits: limits && { count: limits.count, report: metrics.observe.edge },
+      watches: rooms.watches,
+      spans: rooms.spans,
       overload: config.overload.intervalMs === 0 && config.overload.inFlight === 0 ? undefined : shedding,
     }),
   )

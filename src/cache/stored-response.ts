@@ -148,13 +148,19 @@ export const withVaryByCoding = (fields: string[]): string[] => {
   return /accept-encoding/i.test(vary) ? fields : withField(fields, 'Vary', `${vary}, Accept-Encoding`)
 }
 
+/** A permission for one origin is of no use to another, also where the upstream forgets Vary (Fetch standard, CORS protocol and HTTP caches). */
+const namesOneOrigin = (fields: FieldLines): boolean =>
+  (fieldValue(fields, 'access-control-allow-origin') ?? '*') !== '*'
+
 /** Codings are made here: where the upstream is always asked for none, none selects what is stored. */
 const selectingNames = (fields: FieldLines, { settled }: SelectingFields): readonly string[] => {
   const vary = parseVary(fields)
   if (vary.kind === 'any') return []
-  return settled?.['accept-encoding'] === undefined
-    ? vary.names
-    : vary.names.filter((name) => name !== 'accept-encoding')
+  const names =
+    settled?.['accept-encoding'] === undefined
+      ? vary.names
+      : vary.names.filter((name) => name !== 'accept-encoding')
+  return namesOneOrigin(fields) && !names.includes('origin') ? [...names, 'origin'] : names
 }
 
 /** Makes the record of a response. Whether it may be kept is decided elsewhere. */

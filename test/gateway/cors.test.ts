@@ -1,0 +1,126 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
+
+const json = { 'Content-Type': 'application/json; charset=UTF-8' }
+const root = '/index.php/site-json'
+const app = 'https://app.test'
+const evil = 'https://evil.test'
+
+type Tree = { readonly [key: string]: unknown }
+
+let origin: Origin
+let gateway: TestGateway
+beforeEach(async () => {
+  // As WordPress does: whoever asks is allowed, with credentials.
+  origin = await startOrigin(({ fields }, wire) => {
+    const asked = fields['origin']
+    const echoed: Record<string, string> =
+      asked === undefined
+        ? {}
+        : { 'Access-Control-Allow-Origin': asked, 'Access-Control-Allow-Credentials': 'true' }
+    wire.respond({ fields: { ...json, ...echoed }, content: '[{"id":1}]' })
+  })
+})
+afterEach(async () => {
+  await gateway.close()
+  await origin.close()
+})
+
+const start = async (cors: Tree, more: Tree = {}): Promise<void> => {
+  gateway = await startTestGateway({ cors, services: { site: siteService(origin.origin, more) } })
+}
+const from = (asked: string, path = '/site/v2/posts', init: RequestInit = {}): Promise<Response> =>
+  fetch(gateway.publicAddress + root + path, { ...init, headers: { ...init.headers, Origin: asked } })
+const told = ({ headers }: Response): unknown => [
+  headers.get('access-control-allow-origin'),
+  headers.get('access-control-allow-credentials'),
+]
+const isHit = ({ headers }: Response): boolean => headers.get('cache-status')?.includes('hit') === true
+const preflight = (asked: string, path?: string): Promise<Response> =>
+  from(asked, path, {
+    method: 'OPTIONS',
+    headers: { 'Access-Control-Request-Method': 'PUT', 'Access-Control-Request-Headers': 'x-wp-nonce' },
+  })
+
+describe('with origins', () => {
+  test('who is allowed is told by the gateway, who is not gets no word of the upstream; one stored answer serves both', async () => {
+    await start({ origins: [app], credentials: true })
+    const first = await from(evil)
+    expect([isHit(first), ...(told(first) as unknown[])]).toEqual([false, null, null])
+    const second = await from(app)
+    expect([isHit(second), ...(told(second) as unknown[])]).toEqual([true, app, 'true'])
+    expect(second.headers.get('vary')).toMatch(/\borigin\b/i)
+    expect(second.headers.get('access-control-expose-headers')).toContain('X-WP-Total')
+    const third = await from(evil)
+    expect([isHit(third), ...(told(third) as unknown[])]).toEqual([true, null, null])
+    expect(third.headers.get('vary')).toMatch(/\borigin\b/i)
+    expect(origin.received).toHaveLength(1)
+    expect(origin.received[0]?.fields['origin']).toBeUndefined()
+  })
+
+  test('the answer to nobody in particular says that it depends on the origin', async () => {
+    await start({ origins: [app] })
+    const response = await fetch(`${gateway.publicAddress}${root}/site/v2/posts`)
+    expect(told(response)).toEqual([null, null])
+    expect(response.headers.get('vary')).toMatch(/\borigin\b/i)
+  })
+
+  test('a preflight is answered here, and neither asks nor counts as a request to the upstream', async () => {
+    await start({ origins: [app], maxAge: '1h' })
+    const allowed = await preflight(app)
+    expect(allowed.status).toBe(204)
+    expect(told(allowed)).toEqual([app, null])
+    expect(allowed.headers.get('access-control-allow-methods')).toBe('GET, HEAD, POST, PUT, PATCH, DELETE')
+    expect(allowed.headers.get('access-control-allow-headers')).toContain('X-WP-Nonce')
+    expect(allowed.headers.get('access-control-max-age')).toBe('3600')
+    expect(told(await preflight(evil))).toEqual([null, null])
+    expect(told(await preflight(app, '/no/such/route'))).toEqual([app, null])
+    expect(origin.received).toHaveLength(0)
+    expect(await gateway.metric('trellis_upstream_attempts_total')).toBe(0)
+  })
+
+  test('an OPTIONS that is no preflight is what it is without', async () => {
+    await start({ origins: [app] })
+    const response = await from(app, '/site/v2/posts', { method: 'OPTIONS' })
+    expect(response.status).toBe(200)
+    expect(told(response)).toEqual([app, null])
+  })
+
+  test('errors can be read too', async () => {
+    await start({ origins: [app] })
+    const response = await from(app, '/site/v2/posts?per_page=1000')
+    expect([response.status, ...(told(response) as unknown[])]).toEqual([400, app, null])
+  })
+
+  test('a write says where it comes from to the upstream, whose permissions do not pass', async () => {
+    await start({ origins: [app] })
+    const response = await from(evil, '/site/v2/posts', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Authorization: 'Basic YTpi' },
+      body: '{"title":"x"}',
+    })
+    expect(told(response)).toEqual([null, null])
+    expect(origin.received[0]?.fields['origin']).toBe(evil)
+  })
+
+  test('* is for everybody', async () => {
+    await start({ origins: ['*'] })
+    expect(told(await from(evil))).toEqual(['*', null])
+    expect(told(await preflight(app))).toEqual(['*', null])
+  })
+})
+
+describe('without origins', () => {
+  test('what the upstream says passes, and is for the origin that it names alone', async () => {
+    await start({ origins: [] })
+    expect(told(await from(app))).toEqual([app, 'true'])
+    const other = await from(evil)
+    expect(isHit(other)).toBe(false)
+    expect(told(other)).toEqual([evil, 'true'])
+    const again = await from(app)
+    expect([isHit(again), ...(told(again) as unknown[])]).toEqual([true, app, 'true'])
+    const nobody = await fetch(`${gateway.publicAddress}${root}/site/v2/posts`)
+    expect([isHit(nobody), ...(told(nobody) as unknown[])]).toEqual([false, null, null])
+  })
+})

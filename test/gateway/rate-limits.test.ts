@@ -1,0 +1,198 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { addressGroup } from '../../src/edge/address-group.ts'
+import { createRateLimiter } from '../../src/edge/rate-limiter.ts'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
+
+const json = { 'Content-Type': 'application/json; charset=UTF-8' }
+const root = '/index.php/site-json'
+
+type Tree = { readonly [key: string]: unknown }
+
+let origin: Origin
+let gateway: TestGateway
+beforeEach(async () => {
+  origin = await startOrigin((_, wire) => wire.respond({ fields: json, content: '{"id":1}' }))
+})
+afterEach(async () => {
+  await gateway.close()
+  await origin.close()
+})
+
+const start = async (rateLimits: readonly Tree[], more: Tree = {}): Promise<void> => {
+  gateway = await startTestGateway({
+    trustedProxies: ['127.0.0.1'],
+    rateLimits,
+    services: { site: siteService(origin.origin) },
+    ...more,
+  })
+}
+const limit = (more: Tree): Tree => ({ name: 'all', service: 'site', max: 2, window: '1h', ...more })
+const get = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(gateway.publicAddress + root + path, { headers })
+const statuses = async (path: string, times: number, headers: Record<string, string> = {}) => {
+  const seen: number[] = []
+  for (let i = 0; i < times; i += 1) {
+    const response = await get(path, headers)
+    await response.arrayBuffer()
+    seen.push(response.status)
+  }
+  return seen
+}
+
+describe('a limit', () => {
+  test('is told before it is reached and when it is, in the shape of the service, and is counted', async () => {
+    await start([limit({})])
+    const first = await get('/site/v2/posts')
+    expect(first.headers.get('ratelimit-policy')).toBe('"all";q=2;w=3600')
+    expect(first.headers.get('ratelimit')).toMatch(/^"all";r=1;t=3600$/)
+    const second = await get('/site/v2/posts')
+    expect(second.headers.get('cache-status')).toContain('hit')
+    expect(second.headers.get('ratelimit')).toContain('r=0')
+    const third = await get('/site/v2/posts')
+    expect(third.status).toBe(429)
+    expect(third.headers.get('retry-after')).toMatch(/^(3600|35\d\d)$/)
+    expect(third.headers.get('ratelimit')).toContain('r=0')
+    expect(await third.json()).toMatchObject({ code: 'trellis_rate_limited', data: { status: 429 } })
+    expect(await gateway.metric('trellis_rate_limited_total', 'limit="all"')).toBe(1)
+    expect(origin.received).toHaveLength(1)
+  })
+
+  test('counts hits as it counts misses, and nothing of what it says is stored', async () => {
+    await start([limit({ max: 3 })])
+    await get('/site/v2/posts')
+    expect((await get('/site/v2/posts')).headers.get('ratelimit')).toContain('r=1')
+    expect((await get('/site/v2/posts')).headers.get('ratelimit')).toContain('r=0')
+  })
+
+  test('holds for its routes alone, however they are spelled', async () => {
+    await start([limit({ match: 'GET /site/v2/posts/**', max: 1 })])
+    expect(await statuses('/site/v2/posts/1', 1)).toEqual([200])
+    expect(await statuses('/SITE/v2//posts/2/', 1)).toEqual([429])
+    expect(await statuses('/site/v2/pages', 3)).toEqual([200, 200, 200])
+  })
+
+  test('is one for each address, an IPv6 host being its /64', async () => {
+    await start([limit({ max: 1 })])
+    const from = (address: string) => statuses('/site/v2/posts', 1, { 'X-Forwarded-For': address })
+    expect(await from('203.0.113.1')).toEqual([200])
+    expect(await from('203.0.113.1')).toEqual([429])
+    expect(await from('203.0.113.2')).toEqual([200])
+    expect(await from('2001:db8:1:2::1')).toEqual([200])
+    expect(await from('2001:db8:1:2:ffff::2')).toEqual([429])
+    expect(await from('2001:db8:1:3::1')).toEqual([200])
+  })
+
+  test('is one for each credential, and for the address where there is none', async () => {
+    await start([limit({ max: 1, by: 'credential' })])
+    const as = (name: string) =>
+      statuses('/site/v2/posts', 1, { Authorization: `Basic ${Buffer.from(`${name}:x`).toString('base64')}` })
+    expect(await as('ann')).toEqual([200])
+    expect(await as('ann')).toEqual([429])
+    expect(await as('bob')).toEqual([200])
+    expect(await statuses('/site/v2/posts', 2)).toEqual([200, 429])
+  })
+
+  test('is kept together with others: all that match are counted', async () => {
+    await start([
+      limit({ name: 'wide', max: 3 }),
+      limit({ name: 'narrow', match: 'GET /site/v2/posts', max: 1 }),
+    ])
+    const first = await get('/site/v2/posts')
+    expect(first.headers.get('ratelimit-policy')).toBe('"wide";q=3;w=3600, "narrow";q=1;w=3600')
+    expect(await statuses('/site/v2/posts', 1)).toEqual([429])
+    expect(await statuses('/site/v2/pages', 2)).toEqual([200, 429])
+  })
+
+  test('counts the items of a batch as the requests that they are', async () => {
+    await start([limit({ match: 'POST,PUT,PATCH,DELETE /site/v2/**', max: 2 })], {
+      services: { site: siteService(origin.origin, { batch: { split: 'item' } }) },
+    })
+    const requests = [1, 2, 3].map((id) => ({ path: `/site/v2/posts/${id}`, body: {} }))
+    const response = await fetch(`${gateway.publicAddress}${root}/batch/v1`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Authorization: 'Basic YTpi' },
+      body: JSON.stringify({ requests }),
+    })
+    const { responses } = (await response.json()) as { responses: { status: number; headers: object }[] }
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 200, 429])
+    expect(JSON.stringify(responses)).not.toContain('RateLimit-Policy')
+  })
+
+  test('goes on with its counts when another one is reloaded beside it', async () => {
+    const services = { site: siteService(origin.origin) }
+    await start([limit({})])
+    expect(await statuses('/site/v2/posts', 3)).toEqual([200, 200, 429])
+    const rateLimits = [limit({}), limit({ name: 'more', max: 100 })]
+    expect(await gateway.put({ trustedProxies: ['127.0.0.1'], rateLimits, services })).toMatchObject({
+      kind: 'applied',
+    })
+    expect(await statuses('/site/v2/posts', 1)).toEqual([429])
+    await gateway.put({ trustedProxies: ['127.0.0.1'], services })
+    const free = await get('/site/v2/posts')
+    expect([free.status, free.headers.get('ratelimit')]).toEqual([200, null])
+  })
+
+  test('remembers so many callers and no more', async () => {
+    await start([limit({ max: 1 })], { rateLimitKeys: 10 })
+    const from = (n: number) => statuses('/site/v2/posts', 1, { 'X-Forwarded-For': `10.0.0.${n}` })
+    expect(await from(1)).toEqual([200])
+    expect(await from(1)).toEqual([429])
+    for (let n = 2; n < 15; n += 1) await from(n)
+    expect(await from(1)).toEqual([200])
+  })
+})
+
+test('without limits nothing is said of them', async () => {
+  await start([])
+  expect((await get('/site/v2/posts')).headers.get('ratelimit')).toBeNull()
+})
+
+test.each([
+  ['192.0.2.1', '192.0.2.1'],
+  ['::ffff:192.0.2.1', '192.0.2.1'],
+  ['2001:db8:0:1:2:3:4:5', '2001:db8:0:1::/64'],
+  ['2001:DB8::1', '2001:db8:0:0::/64'],
+  ['2001:db8:0000:0001::', '2001:db8:0:1::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['64:ff9b::192.0.2.33', '64:ff9b:0:0::/64'],
+  ['unknown', 'unknown'],
+])('%s is counted as %s', (address, group) => {
+  expect(addressGroup(address)).toBe(group)
+})
+
+describe('a store that several processes share', () => {
+  const shared = () => {
+    const counts = new Map<string, number>()
+    return {
+      counts,
+      increment: async (name: string, key: string) => {
+        const count = (counts.get(`${name} ${key}`) ?? 0) + 1
+        counts.set(`${name} ${key}`, count)
+        return { count, leftMs: 1500 }
+      },
+    }
+  }
+  const settings = { name: 'all', by: 'address', max: 1, windowMs: 60_000 } as const
+  const caller = { address: '192.0.2.1', credential: undefined }
+  const partitionOf = (credential: string): string => credential
+
+  beforeEach(() => start([]))
+
+  test('counts for all of them', async () => {
+    const store = shared()
+    const limiters = await Promise.all(
+      [0, 1].map(() => createRateLimiter(settings, { mostKeys: 10, store, partitionOf })),
+    )
+    expect(await limiters[0]?.count(caller)).toMatchObject({ exceeded: false, remaining: 0, resetSeconds: 2 })
+    expect(await limiters[1]?.count(caller)).toMatchObject({ exceeded: true })
+    expect([...store.counts.keys()]).toEqual(['all address 192.0.2.1'])
+  })
+
+  test('lets requests through while it cannot be reached', async () => {
+    const store = { increment: () => Promise.reject(new Error('gone')) }
+    const limiter = await createRateLimiter(settings, { mostKeys: 10, store, partitionOf })
+    for (let i = 0; i < 3; i += 1) expect(await limiter.count(caller)).toMatchObject({ exceeded: false })
+  })
+})

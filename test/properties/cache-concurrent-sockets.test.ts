@@ -21,7 +21,11 @@ const totalMs = 2_000
 
 let upstream: VersionedUpstream
 let gateway: TestGateway
-const agent = new Agent({ keepAlive: true, maxSockets: readers + writers })
+/**
+ * An agent with a timeout obeys the one that the gateway announces too (`Keep-Alive`) and closes an idle connection first.
+ * Without it a request can be on its way while the gateway closes (RFC 9112 §9.3.1), as happened minutes into a long run.
+ */
+const agent = new Agent({ keepAlive: true, maxSockets: readers + writers, timeout: 60_000 })
 
 beforeAll(async () => {
   upstream = await startVersionedUpstream()
@@ -59,7 +63,6 @@ const send = (
   extra: { readonly content?: string; readonly hangUpAfterMs?: number } = {},
 ): Promise<Reply> =>
   new Promise((resolve) => {
-    // An idle connection may close in the moment in which it is used again: no answer, and no claim.
     const lost = (): void => resolve({ status: 0, fields: {}, text: '' })
     const url = `${gateway.publicAddress}/index.php/site-json/site/v2${path}`
     const sent = request(url, { method, agent, headers: fields }, (response) => {
@@ -180,36 +183,41 @@ const read = async (): Promise<void> => {
   if (tag !== undefined) kept.set(path + caller, { tag, text: reply.text })
 }
 
-test('readers who leave, writers whose answers break and purges: no stale read, no answer for another caller', async () => {
-  // Nobody was told: it is enough that nothing from before stays once every forward that ran by then has ended.
-  upstream.onLate = (id, version) => setTimeout(() => raise(id, version), totalMs)
-  let left = operations
-  const end = Date.now() + longestMs
-  const work = async (step: () => Promise<void>, restMs: number): Promise<void> => {
-    while (left > 0 && Date.now() < end) {
-      left -= 1
-      await step()
-      await pause(Math.random() * restMs)
+test(
+  'readers who leave, writers whose answers break and purges: no stale read, no answer for another caller',
+  async () => {
+    // Nobody was told: it is enough that nothing from before stays once every forward that ran by then has ended.
+    upstream.onLate = (id, version) => setTimeout(() => raise(id, version), totalMs)
+    let left = operations
+    const end = Date.now() + longestMs
+    const work = async (step: () => Promise<void>, restMs: number): Promise<void> => {
+      while (left > 0 && Date.now() < end) {
+        left -= 1
+        await step()
+        await pause(Math.random() * restMs)
+      }
     }
-  }
-  await Promise.all([
-    ...Array.from({ length: readers }, () => work(read, 16)),
-    ...Array.from({ length: writers }, () => work(write, 300)),
-    work(purge, 500),
-  ])
-  // What was written last stays: nothing older waits in the cache to be shown.
-  await pause(totalMs + patienceMs * 2)
-  for (const path of ['/posts', '/pages/9', '/posts/1', '/posts/2', '/posts/3']) {
-    const reply = await send('GET', path, {})
-    for (const { id, version } of shownIn(reply.text)) expect(version).toBe(upstream.versionOf(id))
-  }
-  process.stdout.write(`${JSON.stringify({ ...seen, fates: Object.fromEntries(fates) })}\n`)
-  expect(seen).toMatchObject({ stale: 0, crossed: 0 })
-  // Else it would have proved nothing.
-  expect(seen.hits).toBeGreaterThan(200)
-  expect(seen.confirmed).toBeGreaterThan(seen.reads / 100)
-  expect(seen.lost).toBeLessThan(Math.max(3, seen.reads / 1000))
-  expect(seen.failedReads).toBeLessThan(seen.reads / 50)
-  expect(seen.failedWrites).toBeLessThan((fates.get('answered') ?? 0) / 5)
-  expect(fates.size).toBeGreaterThan(2)
-}, 1_200_000)
+    await Promise.all([
+      ...Array.from({ length: readers }, () => work(read, 16)),
+      ...Array.from({ length: writers }, () => work(write, 300)),
+      work(purge, 500),
+    ])
+    // What was written last stays: nothing older waits in the cache to be shown.
+    await pause(totalMs + patienceMs * 2)
+    for (const path of ['/posts', '/pages/9', '/posts/1', '/posts/2', '/posts/3']) {
+      const reply = await send('GET', path, {})
+      for (const { id, version } of shownIn(reply.text)) expect(version).toBe(upstream.versionOf(id))
+    }
+    process.stdout.write(`${JSON.stringify({ ...seen, fates: Object.fromEntries(fates) })}\n`)
+    expect(seen).toMatchObject({ stale: 0, crossed: 0 })
+    // Else it would have proved nothing.
+    expect(seen.hits).toBeGreaterThan(200)
+    expect(seen.confirmed).toBeGreaterThan(seen.reads / 100)
+    // Whoever stayed was answered, whatever the upstream did.
+    expect(seen.lost).toBe(0)
+    expect(seen.failedReads).toBeLessThan(seen.reads / 50)
+    expect(seen.failedWrites).toBeLessThan((fates.get('answered') ?? 0) / 5)
+    expect(fates.size).toBeGreaterThan(2)
+  },
+  longestMs + 120_000,
+)

@@ -1,0 +1,64 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pause } from '../../support/origin.ts'
+import { freePort } from '../../support/ports.ts'
+import { type RunningProcess, startProcess } from '../../support/processes.ts'
+
+/** A real redis-server that a test starts, stops, kills and empties. */
+export type RedisServer = {
+  readonly port: number
+  /** Ends it at once and starts another one on the same port: nothing of what it held is left. */
+  restartEmpty(downMs: number): Promise<void>
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void
+  /** One command, its raw answer. */
+  command(...words: readonly string[]): Promise<string>
+  stop(): Promise<void>
+}
+
+const answers = (port: number, words: readonly string[]): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1')
+    const parts = words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`)
+    socket.once('error', reject)
+    socket.once('data', (chunk) => {
+      resolve(chunk.toString())
+      socket.destroy()
+    })
+    socket.write(`*${words.length}\r\n${parts.join('')}`)
+  })
+
+/** Starts one without files, on a free port. */
+export const startRedisServer = async (...settings: readonly string[]): Promise<RedisServer> => {
+  const folder = await mkdtemp(join(tmpdir(), 'trellis-redis-'))
+  const port = await freePort()
+  let program: RunningProcess
+  const start = async (): Promise<void> => {
+    program = startProcess('redis-server', [
+      ...['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'no'],
+      ...settings,
+    ])
+    for (let tries = 0; tries < 400; tries += 1) {
+      const pong = await answers(port, ['PING']).catch(() => '')
+      if (pong.startsWith('+PONG')) return
+      await pause(25)
+    }
+    throw new Error(`redis-server does not answer:\n${program.output()}`)
+  }
+  await start()
+  return {
+    port,
+    restartEmpty: async (downMs) => {
+      await program.stop(0)
+      await pause(downMs)
+      await start()
+    },
+    signal: (name) => process.kill(-program.pid, name),
+    command: (...words) => answers(port, words),
+    stop: async () => {
+      await program.stop(1000)
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

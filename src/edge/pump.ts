@@ -1,6 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 
+/** HTTP/1.0 knows no chunks: there the end of the connection may be the end of the content (RFC 9112 §6.3), a reset is not. */
+const cut = (raw: ServerResponse): void => {
+  if (raw.req.httpVersion === '1.0') raw.socket?.resetAndDestroy()
+  raw.destroy()
+}
+
 /**
  * Carries a content to the client, no faster than the client reads. Ended early on either side, both end: a short answer must
  * not look whole, and an upstream whose reader has gone is left alone. stream.pipeline() does the same, and makes an
@@ -16,8 +22,8 @@ export const pump = (content: Readable, raw: ServerResponse, broken: (error: Err
   // Stays for as long as the content does: it may fail while it is being destroyed.
   content.on('error', broken)
   content.once('close', () => {
-    if (!content.readableEnded) raw.destroy()
+    if (!content.readableEnded) cut(raw)
   })
   // It broke off before anybody listened.
-  if (content.closed && !content.readableEnded) raw.destroy()
+  if (content.closed && !content.readableEnded) cut(raw)
 }

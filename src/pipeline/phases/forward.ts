@@ -69,6 +69,8 @@ export const forward = (options: {
         fields,
         content: exchange.upstreamContent,
         signal: exchange.signal,
+        // A write is carried out though its client has gone, but not begun; a read may have other readers.
+        withdraw: method === 'GET' || method === 'HEAD' ? undefined : request.signal,
         flow: exchange.client.address,
         interim,
       })

@@ -30,5 +30,10 @@ export const edgeFaults = (config: Config): UnplacedFault[] => [
     ['limits', 'headersTimeout'],
     'must be at most limits.requestTimeout: the part cannot be longer than the whole',
   ),
+  ...when(
+    config.overload.intervalMs > 0 && config.overload.intervalMs < 100,
+    ['overload', 'interval'],
+    'must be 0s or at least 100ms: in a shorter time too little is measured',
+  ),
   ...rateLimitFaults(config),
 ]

@@ -65,7 +65,7 @@ const shareOfPlaces: Readonly<Record<WorkClass, number>> = {
   hit: Number.POSITIVE_INFINITY,
 }
 
-/** Why a piece of work is given up; undefined when it is not. `inFlight`: how many are under way, this one included. */
+/** Why a piece of work is given up; undefined when it is not. `inFlight`: how many are under way, with or without this one: it is counted from its first wait on. */
 export const decideShedding = (
   work: WorkClass,
   pressure: Pressure,
@@ -74,5 +74,5 @@ export const decideShedding = (
 ): PressureSignal | undefined => {
   if (pressure.level >= levelAt[work]) return pressure.signal
   const places = thresholds.inFlight * shareOfPlaces[work]
-  return thresholds.inFlight > 0 && inFlight > places ? 'in-flight' : undefined
+  return thresholds.inFlight > 0 && inFlight >= places ? 'in-flight' : undefined
 }

@@ -1,0 +1,138 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, pause, startOrigin } from '../support/origin.ts'
+
+const json = { 'Content-Type': 'application/json; charset=UTF-8' }
+const root = '/index.php/site-json'
+
+type Tree = { readonly [key: string]: unknown }
+
+/** The machine that runs the tests may well be busy. */
+const calm = { interval: '100ms', eventLoopDelay: '0s' }
+
+let origin: Origin
+let gateway: TestGateway
+let release: (() => void)[]
+beforeEach(async () => {
+  release = []
+  origin = await startOrigin(async ({ target }, wire) => {
+    if (target.includes('slow')) await new Promise<void>((resolve) => release.push(resolve))
+    wire.respond({ fields: json, content: '[{"id":1}]' })
+  })
+})
+afterEach(async () => {
+  for (const resolve of release) resolve()
+  await gateway.close()
+  await origin.close()
+})
+
+const services = (): Tree => ({
+  site: siteService(origin.origin, {
+    batch: { split: 'item' },
+    cache: { rules: [{ match: 'GET /site/v2/**', ttl: '60s', staleIfError: '1h' }] },
+  }),
+})
+const start = async (overload: Tree): Promise<void> => {
+  gateway = await startTestGateway({ overload: { ...calm, ...overload }, services: services() })
+}
+const get = (path: string): Promise<Response> => fetch(`${gateway.publicAddress}${root}${path}`)
+const post = (path: string, content: unknown): Promise<Response> =>
+  fetch(`${gateway.publicAddress}${root}${path}`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Authorization: 'Basic YTpi' },
+    body: JSON.stringify(content),
+  })
+const batch = (): Promise<Response> =>
+  post('/batch/v1', { requests: [{ path: '/site/v2/posts/1', body: {} }] })
+const level = (): Promise<number> => gateway.metric('trellis_pressure_level')
+const shed = (work: string): Promise<number> => gateway.metric('trellis_shed_total', `class="${work}"`)
+
+describe('a process that has too much to do', () => {
+  test('gives up batches and misses first: hits and writes go on', async () => {
+    await start({ eventLoopUtilization: 0, retryAfter: '7s' })
+    await get('/site/v2/posts')
+    // A loop that is ever busy at all is above this.
+    const overload = { ...calm, eventLoopUtilization: 0.000_001, retryAfter: '7s' }
+    expect(await gateway.put({ overload, services: services() })).toMatchObject({ kind: 'applied' })
+    await expect.poll(level).toBe(1)
+    const miss = await get('/site/v2/pages')
+    expect([miss.status, miss.headers.get('retry-after')]).toEqual([503, '7'])
+    expect(await miss.json()).toMatchObject({ code: 'trellis_overloaded', data: { status: 503 } })
+    const whole = await batch()
+    expect([whole.status, whole.headers.get('retry-after')]).toEqual([503, '7'])
+    expect((await get('/site/v2/posts')).headers.get('cache-status')).toContain('hit')
+    expect((await post('/site/v2/posts', { title: 'x' })).status).toBe(200)
+    expect([await shed('miss'), await shed('batch'), await shed('hit')]).toEqual([1, 1, 0])
+    expect(origin.received).toHaveLength(2)
+    await gateway.put({ overload: calm, services: services() })
+    await expect.poll(level).toBe(0)
+    expect((await get('/site/v2/pages')).status).toBe(200)
+  })
+
+  test('gives up hits last, with one answer to each request that comes', async () => {
+    await start({})
+    await get('/site/v2/posts')
+    await gateway.put({ overload: { ...calm, rssBytes: 1 }, services: services() })
+    await expect.poll(level).toBe(3)
+    const refused = await get('/site/v2/posts')
+    expect(refused.status).toBe(503)
+    expect(refused.headers.get('connection')).toBe('close')
+    expect(await refused.json()).toMatchObject({ code: 'trellis_overloaded' })
+    expect(await shed('hit')).toBe(1)
+    expect((await fetch(`${gateway.adminAddress}/livez`)).status).toBe(200)
+    await gateway.put({ overload: calm, services: services() })
+    await expect.poll(level).toBe(0)
+    expect((await get('/site/v2/posts')).headers.get('cache-status')).toContain('hit')
+  })
+
+  test('serves stale what it may rather than 503', async () => {
+    await start({})
+    origin.script = (_, wire) =>
+      wire.respond({ fields: { ...json, 'Cache-Control': 'max-age=0', ETag: '"a"' }, content: '[{"id":2}]' })
+    await get('/site/v2/posts')
+    await gateway.put({
+      overload: { ...calm, eventLoopUtilization: 0.000_001 },
+      services: services(),
+    })
+    await expect.poll(level).toBe(1)
+    const stale = await get('/site/v2/posts')
+    expect([stale.status, stale.headers.get('cache-status')]).toEqual([200, expect.stringContaining('error')])
+  })
+})
+
+test('of the places for what waits, batches and misses have four in five; hits need none', async () => {
+  await start({ inFlight: 10 })
+  await get('/site/v2/posts')
+  const waiting = Array.from({ length: 8 }, (_, n) => get(`/site/v2/posts?search=slow${n}`))
+  await origin.until(() => release.length === 8)
+  expect((await get('/site/v2/pages')).status).toBe(503)
+  expect((await get('/site/v2/posts')).headers.get('cache-status')).toContain('hit')
+  expect((await post('/site/v2/posts', { title: 'x' })).status).toBe(200)
+  expect(await gateway.metric('trellis_shed_total', 'class="miss"', 'signal="in-flight"')).toBe(1)
+  for (const resolve of release) resolve()
+  expect(new Set((await Promise.all(waiting)).map(({ status }) => status))).toEqual(new Set([200]))
+  await expect.poll(async () => (await get('/site/v2/pages')).status).toBe(200)
+})
+
+test('a write that is given up invalidates nothing: it was never sent', async () => {
+  await start({ inFlight: 1 })
+  await get('/site/v2/posts')
+  const slow = post('/site/v2/pages?slow=1', { title: 'slow' })
+  await pause(50)
+  const before = origin.received.length
+  const given = await Promise.all([1, 2].map(() => post('/site/v2/posts', { title: 'x' })))
+  expect(given.some(({ status }) => status === 503)).toBe(true)
+  if (origin.received.length === before) {
+    expect((await get('/site/v2/posts')).headers.get('cache-status')).toContain('hit')
+  }
+  for (const resolve of release) resolve()
+  await slow
+})
+
+test('a loop that is held up is noticed', async () => {
+  await start({ eventLoopDelay: '30ms' })
+  const until = performance.now() + 400
+  while (performance.now() < until);
+  await expect.poll(() => level(), { interval: 20 }).toBeGreaterThan(0)
+  await expect.poll(() => level(), { timeout: 5_000 }).toBe(0)
+})

@@ -1,10 +1,5 @@
 import type { BuiltService } from './build-service.ts'
 
-/** Services no target of which takes requests: the breaker is open, or each target failed its checks or was ejected. */
+/** Services of which no answer is to be expected. */
 export const servicesDown = (built: readonly BuiltService[]): readonly string[] =>
-  built
-    .filter(({ service }) => {
-      const { breaker, targets } = service.upstream.snapshot()
-      return breaker === 'open' || targets.every(({ state }) => state !== 'healthy')
-    })
-    .map(({ service }) => service.name)
+  built.filter(({ service }) => service.upstream.snapshot().down).map(({ service }) => service.name)

@@ -31,6 +31,18 @@ export const standingOf = (health: TargetHealth, nowMs: number): Standing => {
   }
 }
 
+/** Would it have left, were it not for the share that must stay? */
+const fails = (health: TargetHealth, after: number): boolean =>
+  health.state !== 'healthy' || health.failures >= after
+
+/** Is nothing to be expected of an upstream: left alone as a whole, or none of its targets well? */
+export const isDown = (
+  breaker: 'closed' | 'open' | 'half-open',
+  targets: readonly { readonly health: TargetHealth; readonly probeFailed: boolean }[],
+  after: number,
+): boolean =>
+  breaker !== 'closed' || targets.every(({ health, probeFailed }) => probeFailed || fails(health, after))
+
 /** May one more of `total` targets leave when `out` are out already? One that is alone never does. */
 export const mayEject = (out: number, total: number, maxShare: number): boolean =>
   out + 1 <= Math.floor(total * maxShare)

@@ -13,6 +13,7 @@ import { Receiver } from './receive.ts'
 import type { Abortable, Dispatched } from './relay-room.ts'
 import { createRetryBudget } from './retry-budget.ts'
 import { createSlots } from './slots.ts'
+import { isDown } from './target-health.ts'
 import { createTargets, type Target } from './targets.ts'
 
 /** A request to forward: end-to-end fields only, without Host and framing. */
@@ -56,6 +57,8 @@ export type Upstream = {
     readonly inFlight: number
     readonly queued: number
     readonly breaker: BreakerState['state']
+    /** No answer of any use is to be expected: what is stored is all there is. */
+    readonly down: boolean
     readonly retriesLeft: number
   }
   /** Takes no new requests and resolves when those under way have ended. */
@@ -119,6 +122,7 @@ export const createUpstream = (
       inFlight: slots.inFlight,
       queued: slots.queued,
       breaker: breaker.state,
+      down: isDown(breaker.state, targets.all, options.eject.after),
       retriesLeft: budget.left(deps.clock.monotonic()),
     }),
     close() {

@@ -148,7 +148,7 @@ class ScriptedOrigin implements Origin {
   }
 
   async listen(): Promise<void> {
-    this.#server.listen(0, this.#options.host ?? '127.0.0.1')
+    this.#server.listen(this.#options.port ?? 0, this.#options.host ?? '127.0.0.1')
     await once(this.#server, 'listening')
     this.port = (this.#server.address() as AddressInfo).port
   }
@@ -197,6 +197,8 @@ class ScriptedOrigin implements Origin {
 }
 
 export type OriginOptions = {
+  /** For one that comes back where it was; any free one unless given. */
+  readonly port?: number
   /** Address to listen on; 127.0.0.1 unless given. */
   readonly host?: string
   readonly tls?: TlsOptions

@@ -3,8 +3,11 @@ import {
   afterAbandonedTrial,
   afterFailure,
   afterSuccess,
+  isDown,
+  isDown,
   mayEject,
   standingOf,
+  type TargetHealth,
   type TargetHealth,
   untriedHealth,
 } from '../../../src/upstream/target-health.ts'
@@ -66,4 +69,18 @@ test.each([
   [0, 1, 1, true],
 ])('with %i of %i out and a share of %d one more may leave: %s', (out, total, share, may) => {
   expect(mayEject(out, total, share)).toBe(may)
+})
+
+const failing = (failures: number) => ({ health: { state: 'healthy', failures } as TargetHealth, probeFailed: false })
+const probedAway = { ...failing(0), probeFailed: true }
+const ejected = { health: { state: 'ejected', untilMs: 1 } as TargetHealth, probeFailed: false }
+
+test.each([
+  ['one target is well', 'closed', [ejected, failing(2)], false],
+  ['the only one fails and must stay', 'closed', [failing(3)], true],
+  ['each is out for a reason of its own', 'closed', [ejected, probedAway, failing(9)], true],
+  ['the breaker is open', 'open', [failing(0)], true],
+  ['the breaker is finding out', 'half-open', [failing(0)], true],
+] as const)('nothing is to be expected: %s', (_, breaker, targets, expected) => {
+  expect(isDown(breaker, targets, 3)).toBe(expected)
 })

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, pause, startOrigin } from '../support/origin.ts'
+
+const answer = { fields: { 'Content-Type': 'application/json' }, content: '{"id":1,"slug":"stored"}' }
+
+let origin: Origin
+let gateway: TestGateway
+
+beforeAll(async () => {
+  origin = await startOrigin((_, wire) => wire.respond(answer))
+  gateway = await startTestGateway({
+    services: {
+      site: siteService(origin.origin, {
+        upstream: {
+          targets: [origin.origin],
+          basePath: '/index.php/wp-json',
+          timeouts: { connect: '200ms', headers: '200ms' },
+          breaker: { minRequests: 10, for: '300ms', probes: 1 },
+        },
+        cache: {
+          rules: [
+            { match: 'GET /site/v2/pages/*', ttl: '1h' },
+            { match: 'GET /site/v2/**', ttl: '50ms', staleIfError: '1h' },
+          ],
+        },
+      }),
+    },
+  })
+})
+afterAll(async () => {
+  await gateway.close()
+  await origin.close()
+})
+
+const read = async (path: string): Promise<string> => {
+  const response = await fetch(`${gateway.publicAddress}/index.php/site-json/site/v2${path}`)
+  const { slug } = (await response.json()) as { slug?: string }
+  const status = response.headers.get('cache-status') ?? ''
+  return [response.status, slug, /detail=error|hit/.exec(status)?.[0]].filter(Boolean).join(' ')
+}
+
+const degraded = async (): Promise<unknown> => {
+  const response = await fetch(`${gateway.adminAddress}/readyz`)
+  expect(response.status).toBe(200)
+  return ((await response.json()) as { degraded: unknown }).degraded
+}
+
+/** Reads all the time until told to stop, and counts what came back. */
+const readOn = async (path: string, isOver: () => boolean): Promise<Map<string, number>> => {
+  const seen = new Map<string, number>()
+  while (!isOver()) {
+    const one = await read(path)
+    seen.set(one, (seen.get(one) ?? 0) + 1)
+  }
+  return seen
+}
+
+test('with every upstream dead hits and allowed stale answers go on, and the outage that they mask shows', async () => {
+  expect([await read('/pages/1'), await read('/posts/1')]).toEqual(['200 stored', '200 stored'])
+  expect(await degraded()).toEqual([])
+  await pause(60)
+  await origin.close()
+
+  let over = false
+  const reading = Promise.all([readOn('/pages/1', () => over), readOn('/posts/1', () => over)])
+  await pause(2_500)
+  const down = await degraded()
+  over = true
+  const [hits, stale] = await reading
+  expect([...hits.keys()]).toEqual(['200 stored hit'])
+  // A stale answer is a hit in the sense of RFC 9211, with `detail=error`.
+  expect([...stale.keys()]).toEqual(['200 stored hit'])
+  expect(stale.get('200 stored hit')).toBeGreaterThan(20)
+  expect(down).toEqual([{ reason: 'upstreams', service: 'site' }])
+  expect(await gateway.metric('cache_served_stale_total', 'reason="error"')).toBeGreaterThan(20)
+  expect(await gateway.metric('upstream_breaker_refused_total')).toBeGreaterThan(10)
+  expect(await gateway.metric('upstream_breaker_state', 'state="closed"')).toBe(0)
+})
+
+test('what is not stored is refused at once, and says when to come back', async () => {
+  const began = performance.now()
+  const response = await fetch(`${gateway.publicAddress}/index.php/site-json/site/v2/posts/2`)
+  expect([502, 503]).toContain(response.status)
+  expect(performance.now() - began).toBeLessThan(1_000)
+})
+
+test('when the upstream is back, so is the service, by itself', async () => {
+  origin = await startOrigin((_, wire) => wire.respond({ ...answer, content: '{"id":1,"slug":"new"}' }), {
+    port: origin.port,
+  })
+  await expect.poll(() => read('/posts/1'), { timeout: 5_000 }).toContain('200 new')
+  await expect.poll(degraded, { timeout: 5_000 }).toEqual([])
+  expect(await gateway.metric('upstream_breaker_state', 'state="closed"')).toBe(1)
+})

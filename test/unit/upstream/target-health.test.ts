@@ -4,10 +4,8 @@ import {
   afterFailure,
   afterSuccess,
   isDown,
-  isDown,
   mayEject,
   standingOf,
-  type TargetHealth,
   type TargetHealth,
   untriedHealth,
 } from '../../../src/upstream/target-health.ts'
@@ -71,7 +69,10 @@ test.each([
   expect(mayEject(out, total, share)).toBe(may)
 })
 
-const failing = (failures: number) => ({ health: { state: 'healthy', failures } as TargetHealth, probeFailed: false })
+const failing = (failures: number) => ({
+  health: { state: 'healthy', failures } as TargetHealth,
+  probeFailed: false,
+})
 const probedAway = { ...failing(0), probeFailed: true }
 const ejected = { health: { state: 'ejected', untilMs: 1 } as TargetHealth, probeFailed: false }
 

@@ -25,7 +25,7 @@ describe('documents agree with the code', () => {
     // Building a phase touches nothing of its rooms.
     const rooms = new Proxy({}, { get: () => ({}) }) as Rooms
     const names = buildPhases(rooms).map((phase) => phase?.name)
-    expect(names).toHaveLength(12)
+    expect(names).toHaveLength(13)
     expect(rows(document, '| phase |').map(([first]) => first)).toEqual(names.map((name) => `\`${name}\``))
     expect(document).toContain(names.join(' ─ '))
   })
@@ -53,6 +53,9 @@ describe('documents agree with the code', () => {
     'docs/configuration.md',
     'docs/metrics.md',
     'docs/operations.md',
+    'docs/decisions/0008-life-of-the-process.md',
+    'docs/tracing.md',
+    'docs/logging.md',
     'docs/decisions/0005-openapi-page.md',
     'docs/canonical-requests.md',
   ])('every file that %s links to is there', async (name) => {

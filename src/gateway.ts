@@ -6,7 +6,7 @@ import { certificateOf, notAfterSeconds } from './assembly/certificate.ts'
 import { currentOperator } from './assembly/current-operator.ts'
 import { withDriftLog } from './assembly/drift-log.ts'
 import { buildGeneration, type Generation, type LastingRooms } from './assembly/generation.ts'
-import { joinOthers } from './assembly/membership.ts'
+import { prepareMembership } from './assembly/membership.ts'
 import { operatorCache } from './assembly/operator-cache.ts'
 import { outdateDocuments } from './assembly/outdate-documents.ts'
 import { createReload, type ReloadOutcome } from './assembly/reload.ts'
@@ -95,10 +95,10 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   let isProxy = createTrustedProxies(config.trustedProxies)
 
   const { worker } = options
-  const shares = worker !== undefined || config.cache.shared.url.isSet
+  const membership = await prepareMembership({ config, clock, logger, metrics, worker })
   const maxBytes = Math.floor(config.cache.maxBytes / (worker === undefined ? 1 : workersOf(config)))
   const cache = createCache({
-    ...(shares ? { trust: { mayTrust: (at) => coherence?.mayTrust(at) === true } } : {}),
+    ...membership?.forCache,
     maxBytes,
     maxEntryBytes: config.cache.maxEntryBytes,
     admission: config.cache.admission,
@@ -109,13 +109,8 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     clock,
     report: metrics.observe.cache,
   })
-  const coherence = await joinOthers({
-    config,
-    clock,
-    logger,
-    metrics,
+  const coherence = membership?.join({
     cache,
-    worker,
     documentsOutdated: (name, collection) => outdateDocuments(current.built, name, collection),
   })
   const rooms: LastingRooms = {
@@ -236,6 +231,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const closeRooms = async (): Promise<void> => {
     await within(current.close([]), closingMs)
     if (coherence !== undefined) await within(coherence.close(), closingMs)
+    membership?.close()
     cache.close()
   }
   await coherence?.start()

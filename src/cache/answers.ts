@@ -121,8 +121,13 @@ export const createAnswers = (encodings: Encodings): Answers => {
       return { ...given(read, aged(stored, ageMs, status), 'stale', at), ageSeconds: seconds(ageMs) }
     },
     led: (landing, read, reason, at) => {
-      const { notKept, validated, upstreamStatus, ownFields } = landing
+      const { notKept, validated, upstreamStatus, ownFields, fromTier } = landing
       const stored = encodings.formFor(landing.stored, read)
+      if (fromTier === true) {
+        const ageMs = ageOf(stored, at)
+        const status = hitStatus(ttlSeconds(stored, ageMs), 'shared')
+        return { ...given(read, aged(stored, ageMs, status), 'hit', at), ageSeconds: seconds(ageMs) }
+      }
       const status = forwardedStatus({
         reason,
         status: upstreamStatus,

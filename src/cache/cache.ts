@@ -15,6 +15,7 @@ import { type CompressionOptions, createEncodings } from './encodings.ts'
 import { type CacheEntry, type EntryOrder, listEntries } from './entries.ts'
 import type { CacheEvent, Invalidator } from './events.ts'
 import { createFetch } from './fetch.ts'
+import { createTierFetch } from './fetch-through-tier.ts'
 import { createFlights, type Flight } from './flights.ts'
 import { createHeldTags } from './held-tags.ts'
 import { createIncomplete } from './incomplete.ts'
@@ -24,6 +25,7 @@ import { createMemoryStore } from './memory-store.ts'
 import { createPassMemo } from './pass-memo.ts'
 import type { CacheAnswer } from './reader-answer.ts'
 import { decideReuse, type Reuse } from './reuse.ts'
+import type { SharedTier } from './shared-tier.ts'
 import type { StoredResponse } from './stored-response.ts'
 import { createStoring } from './storing.ts'
 import { createTagLog } from './tag-log.ts'
@@ -36,6 +38,8 @@ export type Trust = { mayTrust(at: Moment): boolean }
 export type CacheOptions = {
   /** Absent where no other process stores answers of the same upstreams. */
   readonly trust?: Trust
+  /** Where processes keep responses together. */
+  readonly tier?: SharedTier
   readonly maxBytes: number
   readonly maxEntryBytes: number
   readonly compression: CompressionOptions
@@ -99,9 +103,12 @@ export const createCache = (options: CacheOptions): Cache => {
   const { maxEntryBytes } = options
   const storing = createStoring({ keep, report, codedFrom })
   const incomplete = createIncomplete({ store, storing, clock, maxEntryBytes })
-  const fetch = createFetch({ store, storing, incomplete, clock, report, maxEntryBytes })
   const invalidation = createInvalidation({ store, log, held, flights, clock, report })
   const passes = createPassMemo()
+  const { tier } = options
+  const fetchUpstream = createFetch({ store, storing, incomplete, clock, report, maxEntryBytes })
+  const fetch =
+    tier === undefined ? fetchUpstream : createTierFetch({ tier, fetch: fetchUpstream, keep, passes, clock })
   const answers = createAnswers(encodings)
   const judge = createJudge({ answers, log, passes, clock, report })
 
@@ -142,8 +149,10 @@ export const createCache = (options: CacheOptions): Cache => {
     need: Need,
     how: 'shared' | 'alone' | 'background',
   ): Flight => {
-    const errand = { read, forward, candidate: need.stored, extra: how === 'alone' ? rangeFields(read) : {} }
-    report({ kind: 'forwarded', service: read.service, reason: need.reason })
+    const asked = (): void => report({ kind: 'forwarded', service: read.service, reason: need.reason })
+    const extra = how === 'alone' ? rangeFields(read) : {}
+    const errand = { read, forward, candidate: need.stored, extra, asked }
+    if (tier === undefined) asked()
     return flights.begin({
       key: read.key,
       variant: variantOf(read),

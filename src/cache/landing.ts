@@ -15,6 +15,8 @@ export type Landing =
       readonly ownFields: FieldLines
       readonly notKept: NoStoreReason | undefined
       readonly validated: boolean
+      /** The upstream was not asked: the second tier had it. */
+      readonly fromTier?: true
     }
   /** For the reader who asked, and for nobody else. */
   | {

@@ -1,0 +1,93 @@
+import type { StoredResponse } from './stored-response.ts'
+import { withTags } from './stored-response.ts'
+
+/** Up to where its owner had heard of changes: opaque here. */
+type Place = { readonly epoch: string; readonly applied: number }
+
+/** A stored response as it goes to a second tier: nothing in it refers to this process. */
+export type TierRecord = {
+  readonly key: string
+  readonly tags: readonly string[]
+  readonly varyNames: readonly string[]
+  readonly varyKey: string
+  /** When it was given away, or now. */
+  readonly ageMs: number
+  readonly lifetimeMs: number
+  /** What else there is, as plain data. */
+  readonly facts: TierFacts
+  readonly content: Buffer
+}
+
+type TierFacts = Pick<
+  StoredResponse,
+  'status' | 'fields' | 'staleWhileRevalidateMs' | 'staleIfErrorMs' | 'neverStale' | 'codable'
+> & { readonly upstreamTag: string | null }
+
+/** Whether this process asks the upstream, or waits for another one that does. */
+export type Claim =
+  | { readonly kind: 'mine'; release(): void }
+  | { readonly kind: 'theirs'; awaited(): Promise<TierRecord | undefined> }
+
+/** Where several processes keep responses together. Nothing here rejects: what fails is absent. */
+export type SharedTier = {
+  readonly place: Place
+  /** A fresh one whose tags nobody has invalidated, as far as this process has heard; nothing when it cannot hear. */
+  load(key: string, secondary: (names: readonly string[]) => string): Promise<TierRecord | undefined>
+  /** `since`: the place before its forward began. */
+  store(record: TierRecord, since: Place): void
+  claim(key: string, secondary: (names: readonly string[]) => string): Promise<Claim>
+}
+
+/** Is it of use to others: complete, and fresh without being asked about each time? */
+export const isForTier = (stored: StoredResponse): boolean =>
+  stored.extent === undefined && !stored.validateAlways && stored.lifetimeMs > 0
+
+/** What goes to the tier. Coded forms are made again where they are wanted. */
+export const toTier = (stored: StoredResponse, ageMs: number): TierRecord => ({
+  key: stored.key,
+  tags: stored.tags,
+  varyNames: stored.varyNames,
+  varyKey: stored.varyKey,
+  ageMs,
+  lifetimeMs: stored.lifetimeMs,
+  facts: {
+    status: stored.status,
+    fields: stored.fields,
+    staleWhileRevalidateMs: stored.staleWhileRevalidateMs,
+    staleIfErrorMs: stored.staleIfErrorMs,
+    neverStale: stored.neverStale,
+    codable: stored.codable,
+    upstreamTag: stored.upstreamTag ?? null,
+  },
+  content: stored.content,
+})
+
+/** What came from the tier, as of this process. */
+export const fromTier = (
+  record: TierRecord,
+  received: StoredResponse['received'],
+  order: number,
+): StoredResponse => {
+  const { facts, tags, key, content, varyNames, varyKey, lifetimeMs, ageMs } = record
+  return withTags(
+    {
+      ...facts,
+      upstreamTag: facts.upstreamTag ?? undefined,
+      key,
+      content,
+      varyNames,
+      varyKey,
+      lifetimeMs,
+      initialAgeMs: ageMs,
+      received,
+      extent: undefined,
+      validateAlways: false,
+      tags: [],
+      forms: [],
+      bytes: 0,
+      order,
+      hits: 0,
+    },
+    tags,
+  )
+}

@@ -1,0 +1,59 @@
+/** What stands before the content of an entry. Another version is another format: entries of it are not read. */
+export type EntryHead = {
+  readonly version: 1
+  /** In full: the key in the store is a digest. */
+  readonly key: string
+  readonly epoch: string
+  readonly applied: number
+  readonly tags: readonly string[]
+  readonly varyNames: readonly string[]
+  readonly varyKey: string
+  readonly lifetimeMs: number
+  readonly ageMs: number
+  /** Time to live that it was stored with: what is left of it tells how long ago that was, by the store's clock alone. */
+  readonly keptMs: number
+  readonly facts: unknown
+}
+
+/** An entry, or where to look for the one that a request selects. */
+export type Entry =
+  | { readonly kind: 'entry'; readonly head: EntryHead; readonly content: Buffer }
+  | { readonly kind: 'selected'; readonly varyNames: readonly string[] }
+
+const entryMark = 0x54453031
+const selectedMark = 0x54563031
+const markBytes = 8
+
+const framed = (mark: number, head: unknown, content: Buffer): Buffer => {
+  const text = Buffer.from(JSON.stringify(head))
+  const frame = Buffer.alloc(markBytes)
+  frame.writeUInt32BE(mark, 0)
+  frame.writeUInt32BE(text.length, 4)
+  return Buffer.concat([frame, text, content])
+}
+
+export const encodeEntry = (head: EntryHead, content: Buffer): Buffer => framed(entryMark, head, content)
+
+export const encodeSelected = (varyNames: readonly string[]): Buffer =>
+  framed(selectedMark, varyNames, Buffer.alloc(0))
+
+const isHead = (value: unknown): value is EntryHead =>
+  typeof value === 'object' && value !== null && (value as { version?: unknown }).version === 1
+
+/** Undefined for what is not of this version or not whole. */
+export const decodeEntry = (bytes: Buffer): Entry | undefined => {
+  if (bytes.length < markBytes) return undefined
+  const mark = bytes.readUInt32BE(0)
+  const end = markBytes + bytes.readUInt32BE(4)
+  if ((mark !== entryMark && mark !== selectedMark) || end > bytes.length) return undefined
+  let head: unknown
+  try {
+    head = JSON.parse(bytes.toString('utf8', markBytes, end))
+  } catch {
+    return undefined
+  }
+  if (mark === selectedMark) {
+    return Array.isArray(head) ? { kind: 'selected', varyNames: head as string[] } : undefined
+  }
+  return isHead(head) ? { kind: 'entry', head, content: bytes.subarray(end) } : undefined
+}

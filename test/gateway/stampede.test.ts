@@ -1,0 +1,63 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, type Script, startOrigin } from '../support/origin.ts'
+
+const connections = 500
+const perConnection = 20
+const readers = connections * perConnection
+
+const path = '/index.php/site-json/site/v2/posts/7'
+
+/** Asks so often on one connection without waiting, and gives back the statuses of the answers. */
+const askOn = async (gateway: TestGateway): Promise<string[]> => {
+  const { hostname, port } = new URL(gateway.publicAddress)
+  const socket = connect(Number(port), hostname)
+  await once(socket, 'connect')
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(perConnection))
+  let text = ''
+  const statuses = (): string[] =>
+    [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status as string)
+  for await (const chunk of socket) {
+    text += (chunk as Buffer).toString('latin1')
+    // The last answer is here when its content is.
+    if (text.split('}').length > perConnection && statuses().length === perConnection) break
+  }
+  return statuses()
+}
+
+const stampede = async (
+  script: Script,
+): Promise<{ origin: Origin; gateway: TestGateway; statuses: string[] }> => {
+  const origin = await startOrigin()
+  const gateway = await startTestGateway({ services: { site: siteService(origin.origin) } })
+  onTestFinished(async () => {
+    await origin.close()
+    await gateway.close()
+  })
+  // Answers when everybody waits: whoever was not collapsed would be seen.
+  origin.script = async (received, wire, count) => {
+    for (let waiting = 0; waiting < readers; ) waiting = await gateway.metric('in_flight_requests')
+    await script(received, wire, count)
+  }
+  const answers = await Promise.all(Array.from({ length: connections }, () => askOn(gateway)))
+  return { origin, gateway, statuses: answers.flat() }
+}
+
+test(`${readers} readers of one target at once are one request to the upstream`, async () => {
+  const { origin, gateway, statuses } = await stampede((_, wire) =>
+    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '{"id":7}' }),
+  )
+  expect(statuses).toHaveLength(readers)
+  expect(new Set(statuses)).toEqual(new Set(['200']))
+  expect(origin.received).toHaveLength(1)
+  expect(await gateway.metric('cache_collapsed_total')).toBe(readers - 1)
+}, 30_000)
+
+test('so are they when it fails, but for its one retry', async () => {
+  const { origin, statuses } = await stampede((_, wire) => wire.reset())
+  expect(statuses).toHaveLength(readers)
+  expect(new Set(statuses)).toEqual(new Set(['502']))
+  expect(origin.received).toHaveLength(2)
+}, 30_000)

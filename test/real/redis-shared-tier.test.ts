@@ -1,0 +1,204 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, pause, startOrigin } from '../support/origin.ts'
+import { describeWith } from '../support/requirements.ts'
+import { type RedisServer, startRedisServer } from './shared/redis-server.ts'
+
+const root = '/index.php/site-json/site/v2'
+
+describeWith('redis', 'the second tier on a real Redis', () => {
+  let redis: RedisServer
+  let origin: Origin
+  let version = 1
+  const gateways: TestGateway[] = []
+  /** How long the upstream takes. */
+  let slowMs = 0
+
+  const startInstance = async (more: Record<string, unknown> = {}): Promise<TestGateway> => {
+    const rules = [
+      { match: 'GET /site/v2/users', ttl: '1m', scope: 'credential' },
+      { match: 'GET /site/v2/**', ttl: '1m' },
+    ]
+    const gateway = await startTestGateway({
+      cache: {
+        shared: { url: `redis://127.0.0.1:${redis.port}`, lease: '300ms', forgetAfter: '900ms', ...more },
+      },
+      services: { site: siteService(origin.origin, { cache: { rules } }) },
+    })
+    gateways.push(gateway)
+    return gateway
+  }
+
+  const trusting = async (gateway: TestGateway): Promise<void> => {
+    for (let tries = 0; tries < 400; tries += 1) {
+      if ((await gateway.metric('trellis_memory_trusted ')) === 1) return
+      await pause(25)
+    }
+    throw new Error('the instance does not trust its memory')
+  }
+
+  const get = async (
+    gateway: TestGateway,
+    path = '/posts/1',
+    fields: Record<string, string> = {},
+  ): Promise<{ status: string; text: string }> => {
+    const response = await fetch(`${gateway.publicAddress}${root}${path}`, { headers: fields })
+    return { status: response.headers.get('cache-status') ?? '', text: await response.text() }
+  }
+
+  const put = (gateway: TestGateway): Promise<number> =>
+    fetch(`${gateway.publicAddress}${root}/posts/1`, {
+      method: 'PUT',
+      headers: { authorization: 'Bearer x', 'content-type': 'application/json' },
+      body: '{"title":"x"}',
+    }).then(async (response) => {
+      await response.arrayBuffer()
+      return response.status
+    })
+
+  const reads = (): number => origin.received.filter(({ method }) => method === 'GET').length
+
+  beforeEach(async () => {
+    version = 1
+    slowMs = 0
+    redis = await startRedisServer()
+    origin = await startOrigin(async (request, wire) => {
+      if (request.method === 'PUT') version += 1
+      await pause(slowMs)
+      wire.respond({
+        fields: { 'Content-Type': 'application/json', Vary: 'Accept-Language' },
+        content: JSON.stringify({ id: 1, type: 'post', version }),
+      })
+    })
+  })
+  afterEach(async () => {
+    for (const gateway of gateways.splice(0)) await gateway.close()
+    await origin.close()
+    await redis.stop()
+  })
+
+  test('what one instance has asked for, another one and a newer one need not ask for', async () => {
+    const [a, b] = [await startInstance(), await startInstance()]
+    await Promise.all([trusting(a), trusting(b)])
+    expect((await get(a)).status).toMatch(/fwd=uri-miss; fwd-status=200; .*stored/)
+    await pause(50)
+    expect((await get(b)).status).toMatch(/^trellis; hit; ttl=5\d; detail=shared$/)
+    expect((await get(b)).status).toMatch(/^trellis; hit; ttl=5\d$/)
+    const c = await startInstance()
+    await trusting(c)
+    expect((await get(c)).status).toContain('detail=shared')
+    expect(reads()).toBe(1)
+    // Another selection is another entry.
+    expect((await get(c, '/posts/1', { 'accept-language': 'de' })).status).toContain('fwd=')
+    expect(reads()).toBe(2)
+  })
+
+  test('after an answered write nobody is answered from what was stored before, in memory or in the tier', async () => {
+    const [a, b] = [await startInstance(), await startInstance()]
+    await Promise.all([trusting(a), trusting(b)])
+    await get(a)
+    await get(b)
+    expect(await put(a)).toBe(200)
+    expect(JSON.parse((await get(b)).text)).toMatchObject({ version: 2 })
+    await pause(50)
+    const c = await startInstance()
+    await trusting(c)
+    const last = await get(c)
+    expect(last.status).toContain('detail=shared')
+    expect(JSON.parse(last.text)).toMatchObject({ version: 2 })
+    expect(await b.metric('trellis_notes_applied_total')).toBeGreaterThan(0)
+  })
+
+  test('forty readers at two instances make one upstream request', async () => {
+    const [a, b] = [await startInstance(), await startInstance()]
+    await Promise.all([trusting(a), trusting(b)])
+    slowMs = 150
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, turn) => get(turn % 2 === 0 ? a : b)))
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    expect(reads()).toBe(1)
+  })
+
+  test("a caller's own part is in no tier", async () => {
+    const [a, b] = [await startInstance(), await startInstance()]
+    await Promise.all([trusting(a), trusting(b)])
+    const mine = { authorization: 'Bearer a' }
+    await get(a, '/users', mine)
+    expect((await get(a, '/users', mine)).status).toContain('hit')
+    expect((await get(b, '/users', mine)).status).toContain('fwd=')
+    expect(await redis.command('KEYS', 'trellis:e:*')).toBe('*0\r\n')
+  })
+
+  test('a store that comes back empty makes nothing old valid again', async () => {
+    const [a, b] = [await startInstance(), await startInstance()]
+    await Promise.all([trusting(a), trusting(b)])
+    await get(a)
+    await get(b)
+    await redis.restartEmpty(100)
+    // A change behind everybody's back shows what is asked for anew.
+    version = 7
+    await pause(200)
+    await Promise.all([trusting(a), trusting(b)])
+    expect(JSON.parse((await get(a)).text)).toMatchObject({ version: 7 })
+    expect(JSON.parse((await get(b)).text)).toMatchObject({ version: 7 })
+    expect(await a.metric('trellis_memory_dropped_total')).toBeGreaterThan(0)
+  })
+
+  test('a store that is gone: reads and writes go on, and readiness says so', async () => {
+    const a = await startInstance()
+    await trusting(a)
+    await get(a)
+    await redis.stop()
+    await pause(400)
+    expect((await get(a)).status).toContain('fwd=bypass')
+    const ready = await fetch(`${a.adminAddress}/readyz`)
+    expect(ready.status).toBe(200)
+    expect(await ready.json()).toMatchObject({ degraded: [{ reason: 'shared' }] })
+    const began = performance.now()
+    expect(await put(a)).toBe(200)
+    expect(performance.now() - began).toBeLessThan(2_000)
+    const again = performance.now()
+    expect(await put(a)).toBe(200)
+    expect(performance.now() - again).toBeLessThan(300)
+    expect(JSON.parse((await get(a)).text)).toMatchObject({ version: 3 })
+  })
+
+  test('a store that is full takes no part, and takes part again when there is room', async () => {
+    const a = await startInstance()
+    await trusting(a)
+    await redis.command('CONFIG', 'SET', 'maxmemory', '1')
+    await pause(500)
+    expect(await a.metric('trellis_memory_trusted ')).toBe(0)
+    expect((await get(a)).status).toContain('fwd=')
+    await redis.command('CONFIG', 'SET', 'maxmemory', '0')
+    await trusting(a)
+  })
+
+  test('a purge at one instance reaches the other one, and what both dropped is counted', async () => {
+    const [a, b] = [await startInstance(), await startInstance()]
+    await Promise.all([trusting(a), trusting(b)])
+    await get(a)
+    await pause(50)
+    await get(b)
+    const response = await fetch(`${a.adminAddress}/cache/purge`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"all":true}',
+    })
+    expect(await response.json()).toMatchObject({ entries: 2 })
+    expect((await get(b)).status).toContain('fwd=uri-miss')
+  })
+
+  test('the keys of one entry lie in one slot, and all of the ledger in another: a cluster serves them', async () => {
+    await redis.stop()
+    redis = await startRedisServer('--cluster-enabled', 'yes')
+    expect(await redis.command('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')).toContain('OK')
+    while (!(await redis.command('CLUSTER', 'INFO')).includes('cluster_state:ok')) await pause(50)
+    const [a, b] = [await startInstance({ cluster: true }), await startInstance({ cluster: true })]
+    await Promise.all([trusting(a), trusting(b)])
+    await get(a)
+    await pause(50)
+    expect((await get(b)).status).toContain('detail=shared')
+    expect(await put(b)).toBe(200)
+    expect(JSON.parse((await get(a)).text)).toMatchObject({ version: 2 })
+  })
+})

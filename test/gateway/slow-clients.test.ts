@@ -1,0 +1,155 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, pause, startOrigin } from '../support/origin.ts'
+
+type Tree = { readonly [key: string]: unknown }
+
+const large = Buffer.alloc(3 * 1024 * 1024, 'x')
+
+let origin: Origin
+let gateway: TestGateway
+let sockets: Socket[]
+beforeEach(async () => {
+  sockets = []
+  origin = await startOrigin(async ({ target }, wire) => {
+    if (target.includes('slow')) await pause(900)
+    wire.respond({ content: target.includes('large') ? large : 'small' })
+  })
+})
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy()
+  await gateway.close()
+  await origin.close()
+})
+
+const start = async (limits: Tree, more: Tree = {}): Promise<void> => {
+  gateway = await startTestGateway({
+    limits,
+    services: {
+      open: {
+        contract: 'open',
+        mount: '/',
+        upstream: { targets: [origin.origin] },
+        cache: { rules: [{ match: 'GET /hit/**', ttl: '60s' }] },
+      },
+    },
+    ...more,
+  })
+}
+const dial = async (): Promise<Socket> => {
+  const { hostname, port } = new URL(gateway.publicAddress)
+  const socket = connect(Number(port), hostname)
+  sockets.push(socket)
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  return socket
+}
+/** Milliseconds until the gateway ended it; undefined when it did not. */
+const endedAfter = async (socket: Socket, mostMs: number): Promise<number | undefined> => {
+  const began = performance.now()
+  const ended = await Promise.race([once(socket, 'close').then(() => true), pause(mostMs).then(() => false)])
+  return ended ? performance.now() - began : undefined
+}
+const cut = (reason: string): Promise<number> =>
+  gateway.metric('trellis_connections_cut_total', `reason="${reason}"`)
+
+describe('who sends slowly', () => {
+  test.each([
+    ['nothing at all', async () => {}],
+    ['a field every now and then', (socket: Socket) => drip(socket, 'X-A: b\r\n')],
+    ['one octet every now and then', (socket: Socket) => drip(socket, 'x')],
+  ])('%s: the connection ends', async (_, send) => {
+    await start({ headersTimeout: '300ms', requestTimeout: '600ms' })
+    const socket = await dial()
+    socket.resume()
+    socket.write('GET / HTTP/1.1\r\nHost: a.test\r\n')
+    void send(socket)
+    expect(await endedAfter(socket, 3_000)).toBeLessThan(2_000)
+    expect(origin.received).toHaveLength(0)
+  })
+
+  test('content every now and then: 408, and the upstream is left alone', async () => {
+    await start({ headersTimeout: '300ms', requestTimeout: '600ms' })
+    const socket = await dial()
+    let answer = ''
+    socket.on('data', (chunk: Buffer) => {
+      answer += chunk.toString()
+    })
+    socket.write('POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1000\r\n\r\n')
+    void drip(socket, 'x')
+    expect(await endedAfter(socket, 4_000)).toBeLessThan(3_000)
+    expect(origin.received).toHaveLength(0)
+    expect(answer === '' || answer.startsWith('HTTP/1.1 408')).toBe(true)
+  })
+
+  const drip = async (socket: Socket, text: string): Promise<void> => {
+    while (!socket.destroyed && socket.writable) {
+      socket.write(text)
+      await pause(50)
+    }
+  }
+})
+
+describe('who takes nothing of an answer', () => {
+  test.each([
+    ['that is stored', '/hit/large'],
+    ['that streams', '/large'],
+  ])('%s: the connection ends, and what was waiting for it is let go', async (_, path) => {
+    await start({ readerTimeout: '400ms' })
+    if (path.startsWith('/hit')) await (await fetch(gateway.publicAddress + path)).arrayBuffer()
+    const socket = await dial()
+    socket.pause()
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: a.test\r\n\r\n`.repeat(4))
+    await expect.poll(() => cut('slow-reader'), { timeout: 5_000 }).toBe(1)
+    await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
+  })
+
+  test('who takes it slowly gets it whole', async () => {
+    await start({ readerTimeout: '300ms' })
+    const socket = await dial()
+    let taken = 0
+    socket.write('GET /large HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n')
+    socket.on('data', (chunk: Buffer) => {
+      taken += chunk.length
+      socket.pause()
+      setTimeout(() => socket.resume(), 15)
+    })
+    await once(socket, 'close')
+    expect(taken).toBeGreaterThan(large.length)
+    expect(await cut('slow-reader')).toBe(0)
+  })
+
+  test('who waits for a slow upstream is not taken for a slow reader', async () => {
+    await start({ readerTimeout: '200ms' })
+    expect(await (await fetch(`${gateway.publicAddress}/slow`)).text()).toBe('small')
+    expect(await cut('slow-reader')).toBe(0)
+  })
+})
+
+describe('connections', () => {
+  test('one address has so many and no more; another one, and a proxy of ours, have theirs', async () => {
+    await start({ connectionsPerAddress: 2 })
+    await dial()
+    await dial()
+    expect(await endedAfter(await dial(), 500)).toBeDefined()
+    expect(await cut('address')).toBe(1)
+    sockets[0]?.destroy()
+    await pause(50)
+    expect(await endedAfter(await dial(), 200)).toBeUndefined()
+    const { services } = {
+      services: { open: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } } },
+    }
+    await gateway.put({ limits: { connectionsPerAddress: 2 }, trustedProxies: ['127.0.0.1'], services })
+    expect(await endedAfter(await dial(), 200)).toBeUndefined()
+  })
+
+  test('all together are bounded', async () => {
+    await start({ connections: 2 })
+    await dial()
+    await dial()
+    expect(await endedAfter(await dial(), 500)).toBeDefined()
+    expect(await cut('too-many')).toBe(1)
+  })
+})

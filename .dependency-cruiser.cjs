@@ -37,6 +37,7 @@ const packageHomes = {
   yaml: '^src/config/',
   'prom-client': '^src/metrics/',
   pino: '^src/(logging|edge|admin)/',
+  '@opentelemetry': '^src/tracing/',
   'close-with-grace': '^src/cli/',
   'swagger-ui-dist': '^src/admin/',
 }
@@ -88,6 +89,20 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/config/' },
       to: { path: '^src/', pathNot: ['^src/config/', '^src/errors\\.ts$'] },
+    },
+    {
+      name: 'tracing-and-logging-see-exchanges',
+      severity: 'error',
+      from: { path: '^src/(tracing|logging)/' },
+      to: {
+        path: '^src/',
+        pathNot: [
+          '^src/(tracing|logging)/',
+          '^src/pipeline/(exchange|exchange-watch)\\.ts$',
+          '^src/upstream/events\\.ts$',
+          base,
+        ],
+      },
     },
     {
       name: 'metrics-imports-events',

@@ -107,6 +107,8 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
       cacheRoom: { cache, partitionOf: createPartitions() },
       limits: undefined,
       overload: undefined,
+      watches: undefined,
+      spans: undefined,
       forwarding: { via: 'trellis-trace', publicHost: new URL(publicUrl).host },
     }),
   )
@@ -117,6 +119,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
     metrics,
     run,
     mayRemember: () => true,
+    serviceNamed: () => undefined,
   })
   await untilLearned(built.service)
   const watched = counted(built.service)
@@ -148,7 +151,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
         },
         path: at === -1 ? target : target.slice(0, at),
         query: at === -1 ? '' : target.slice(at + 1),
-        record: { route: 'unmatched', cache: 'none', upstreamMs: 0, ageSeconds: -1 },
+        record: { route: 'unmatched', cache: 'none', upstreamMs: 0, ageSeconds: -1, trace: undefined },
       }
       const outcome = await run(exchange)
       if (outcome.kind !== 'response') throw new Error(`${target} was handed over`)

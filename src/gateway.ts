@@ -12,6 +12,7 @@ import { outdateDocuments } from './assembly/outdate-documents.ts'
 import { createReload, type ReloadOutcome } from './assembly/reload.ts'
 import { logReload } from './assembly/reload-log.ts'
 import { servicesDown } from './assembly/services-down.ts'
+import { startWatches } from './assembly/watches.ts'
 import { answerWorkers, reloadEverywhere, scrapeAll, workerStanding } from './assembly/worker-questions.ts'
 import { workersOf } from './assembly/workers-of.ts'
 import { createCache } from './cache/cache.ts'
@@ -81,7 +82,7 @@ const closingMs = 2_000
 /** Builds every room, joins them and listens: the only place that knows all. */
 export const startGateway = async (config: Config, options: GatewayOptions): Promise<Gateway> => {
   const clock = systemClock
-  const logger = createLogger(config.log)
+  const logger = createLogger({ ...config.log, dropped: () => metrics.observe.log() })
   const metrics = withDriftLog(
     createMetrics({ configHash: options.configHash, version: options.version, processMetrics: true }),
     logger,
@@ -113,6 +114,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     cache,
     documentsOutdated: (name, collection) => outdateDocuments(current.built, name, collection),
   })
+  const watches = await startWatches(config, { logger, metrics, version: options.version })
   const rooms: LastingRooms = {
     clock,
     logger,
@@ -125,6 +127,9 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     },
     operatorCache: operatorCache({ cache, coherence, worker }),
     mayRemember: () => coherence?.distrust() === undefined,
+    serviceNamed: (name) => current.built.find(({ service }) => service.name === name)?.service,
+    watches: watches.watches,
+    spans: watches.spans,
     overload: createOverload({
       thresholds: () => current.config.overload,
       inFlight: () => current.inFlight.count,
@@ -230,6 +235,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
 
   const closeRooms = async (): Promise<void> => {
     await within(current.close([]), closingMs)
+    await within(watches.close(), closingMs)
     if (coherence !== undefined) await within(coherence.close(), closingMs)
     membership?.close()
     cache.close()

@@ -48,7 +48,7 @@ export type LastingRooms = {
   /** See edge/guard.ts. */
   readonly distrusted: Set<Socket>
   /** Who sees each exchange come and go. */
-  readonly watches: readonly ExchangeWatch[]
+  readonly watches: readonly ExchangeWatch[] | undefined
   readonly spans: OpenSpans | undefined
   isDraining(): boolean
   /** The way of a request by the configuration in force: for items of a batch that began under another one. */

@@ -40,7 +40,7 @@ const tell = (logger: ReturnType<typeof createLogger>, { kind, ...facts }: Worke
 
 /** Starts the processes that share the port, and looks after them. */
 export const startWorkers = async (config: Config, program: { readonly file: string }): Promise<Gateway> => {
-  const logger = createLogger(config.log)
+  const logger = createLogger({ ...config.log, access: 'off', dropped: () => {} })
   const port = config.listen.port === 0 ? await freePort(config.listen.host) : config.listen.port
   const publicUrl = config.publicUrl.replace(/:0$/, `:${port}`)
   const upstreams = await startUpstreams(config, publicUrl)

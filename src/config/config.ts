@@ -14,7 +14,7 @@ export type Config = EdgeConfig & {
   readonly workers: number
   readonly trustedProxies: readonly string[]
   readonly log: LogConfig
-  readonly tracing: { readonly otlpUrl: string }
+  readonly tracing: TracingConfig
   readonly cache: {
     readonly maxBytes: number
     readonly maxEntryBytes: number
@@ -34,6 +34,15 @@ export type Config = EdgeConfig & {
 type LogConfig = {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
   readonly format: 'json' | 'pretty'
+  readonly access: 'off' | 'sample' | 'all'
+  readonly sampleHits: number
+}
+
+type TracingConfig = {
+  /** '' = none. */
+  readonly otlpUrl: string
+  readonly sampleRatio: number
+  readonly serviceName: string
 }
 
 /** How several processes keep one promise (docs/scale.md). */
@@ -75,6 +84,10 @@ export type SiteConfig = AnyService & {
     readonly concurrency: number
     readonly split: 'item' | 'chunk' | 'auto'
     readonly deadlineMs: number
+    readonly answerBytes: number
+    readonly extensions: 'off' | 'on-request' | 'on'
+    readonly services: readonly string[]
+    readonly idempotency: { readonly ttlMs: number; readonly maxBytes: number }
   }
 }
 

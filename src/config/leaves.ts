@@ -55,6 +55,13 @@ export const share = () => {
 /** True or false. */
 export const flag = () => z.preprocess(booleanFromText, z.boolean({ error: 'expected true or false' }))
 
+/** Whether requests are logged: all, none, or a sample. */
+export const accessLog = () =>
+  z.preprocess(
+    booleanFromText,
+    z.union([z.boolean(), z.literal('sample')], { error: 'expected true, false or "sample"' }),
+  )
+
 /** A port to listen on; 0 lets the system choose a free one. */
 export const port = () => whole(0, 65_535)
 

@@ -99,6 +99,13 @@ const resolveService = (name: string, service: ServiceShape): ServiceConfig => {
           concurrency: service.batch.concurrency,
           split: service.batch.split,
           deadlineMs: service.batch.deadline,
+          answerBytes: service.batch.answerBytes,
+          extensions: service.batch.extensions,
+          services: service.batch.services,
+          idempotency: {
+            ttlMs: service.batch.idempotency.ttl,
+            maxBytes: service.batch.idempotency.maxBytes,
+          },
         },
         upstream: { targets: resolveTargets(service.upstream.targets), ...resolveUpstream(service.upstream) },
         parameters: service.parameters,
@@ -121,6 +128,8 @@ const resolveShared = ({ lease, forgetAfter, ...rest }: ConfigShape['cache']['sh
   forgetAfterMs: forgetAfter,
 })
 
+const accessModes = { false: 'off', sample: 'sample', true: 'all' } as const
+
 /** Turns what the file says into what the rooms read: units in the names, defaults that depend on other values. */
 export const resolveConfig = (shape: ConfigShape): Config => ({
   ...resolveEdge(shape),
@@ -131,7 +140,7 @@ export const resolveConfig = (shape: ConfigShape): Config => ({
       : shape.publicUrl,
   workers: shape.workers,
   trustedProxies: shape.trustedProxies,
-  log: shape.log,
+  log: { ...shape.log, access: accessModes[String(shape.log.access) as keyof typeof accessModes] },
   tracing: shape.tracing,
   cache: { ...shape.cache, shared: resolveShared(shape.cache.shared) },
   drain: { delayMs: shape.drain.delay, timeoutMs: shape.drain.timeout },

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { edgeShape } from './edge-shape.ts'
 import {
+  accessLog,
   cidr,
   duration,
   flag,
@@ -11,6 +12,7 @@ import {
   port,
   publicUrl,
   secret,
+  share,
   size,
   whole,
 } from './leaves.ts'
@@ -55,6 +57,12 @@ export const configShape = z.strictObject({
         .prefault('info')
         .describe('Least severe level that is written'),
       format: oneOf(['json', 'pretty']).prefault('json').describe('JSON lines, or text for people'),
+      access: accessLog()
+        .prefault(false)
+        .describe('A line for each request; `sample`: for a share of the hits, and for all others'),
+      sampleHits: share()
+        .prefault(0.01)
+        .describe('Share of the hits that get a line with `access: sample`; 0 = none'),
     })
     .prefault({}),
   tracing: z
@@ -62,6 +70,13 @@ export const configShape = z.strictObject({
       otlpUrl: optionalUrl(['http://', 'https://'])
         .prefault('')
         .describe('OpenTelemetry collector; empty = no tracing'),
+      sampleRatio: share().prefault(0.1).describe('Share of the traces that begin here and are recorded'),
+      serviceName: z
+        .string()
+        .min(1)
+        .max(255)
+        .prefault('trellis')
+        .describe('How the traces name this gateway'),
     })
     .prefault({}),
   cache: z

@@ -6,11 +6,6 @@ export type ConfigWarning = { readonly path: string; readonly message: string }
 
 type Row = { readonly path: string; readonly isUsed: (config: Config) => boolean; readonly message: string }
 
-/** Settings that are read and checked, and that nothing carries out yet. A row goes when its feature lands. */
-const notYet: readonly Row[] = [
-  { path: 'tracing.otlpUrl', isUsed: ({ tracing }) => tracing.otlpUrl !== '', message: 'no traces are sent' },
-]
-
 const loopback = /^(127\.|localhost$|::1$)/
 
 const advice: readonly Row[] = [
@@ -51,11 +46,8 @@ const deadRules = (service: ServiceConfig): ConfigWarning[] =>
           : [],
       )
 
-/** What is allowed but should be known, most of it settings that have no effect yet. */
+/** What is allowed but should be known. */
 export const configWarnings = (config: Config): readonly ConfigWarning[] => [
-  ...notYet
-    .filter(({ isUsed }) => isUsed(config))
-    .map(({ path, message }) => ({ path, message: `has no effect yet: ${message}` })),
   ...advice.filter(({ isUsed }) => isUsed(config)).map(({ path, message }) => ({ path, message })),
   ...config.services.flatMap(insecureUpstream),
   ...config.services.flatMap(deadRules),

@@ -8,6 +8,7 @@ import type { LifecycleEvent } from '../lifecycle/events.ts'
 import type { OverloadEvent } from '../overload/events.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
 import type { SharedTierEvent } from '../shared-tier/events.ts'
+import type { TracingEvent } from '../tracing/events.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
 import { acceptedFormat } from './accepted-format.ts'
 import { addUp } from './add-up.ts'
@@ -44,6 +45,9 @@ export type Metrics = {
     lifecycle(event: LifecycleEvent): void
     coherence(event: CoherenceEvent): void
     sharedTier(event: SharedTierEvent): void
+    tracing(event: TracingEvent): void
+    /** A log line was given up. */
+    log(): void
   }
   /** Where the gauges come from; without it they are absent. */
   readAtScrape(source: ScrapeSource): void
@@ -110,6 +114,12 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
       lifecycle: createLifecycleObserver(families),
       coherence: createCoherenceObserver(families),
       sharedTier: createSharedTierObserver(families),
+      tracing: ({ outcome, count }) => {
+        families.traceSpans.series({ outcome }).value += count
+      },
+      log: () => {
+        families.logLinesDropped.series({}).value += 1
+      },
     },
     readAtScrape(given) {
       source = given

@@ -17,7 +17,7 @@ export type ExchangeEvent = {
   /** `batch` for an item of a batch, `client` otherwise. */
   readonly origin: 'client' | 'batch'
   /** The trace that it is part of, and when it ended; absent unless the trace is recorded. For exemplars, never a label. */
-  readonly trace?: { readonly id: string; readonly epochMs: number }
+  readonly trace?: { readonly id: string; readonly epochMs: number } | undefined
 }
 
 export type CacheOutcome = 'hit' | 'miss' | 'stale' | 'revalidated' | 'collapsed' | 'bypass' | 'none'

@@ -3,6 +3,8 @@ import type { CachePolicy } from '../cache/policy.ts'
 import type { SensitiveParameter } from '../cache/sensitive-parameter.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
 import type { GatewayRequest } from '../http/message.ts'
+import type { TraceContext } from '../http/trace-context.ts'
+import type { AttemptEvent } from '../upstream/events.ts'
 import type { Client } from './client.ts'
 import type { CacheOutcome } from './events.ts'
 import type { Service } from './service.ts'
@@ -17,6 +19,8 @@ export type ExchangeRecord = {
   upstreamMs: number
   /** Age of the stored response that was served; -1 when none was. */
   ageSeconds: number
+  /** The span that is open for it, and who is told of its attempts; undefined where no traces are made. */
+  trace: (TraceContext & { readonly attempted?: (attempt: AttemptEvent) => void }) | undefined
 }
 
 /** A request that has arrived at a service. */
@@ -44,7 +48,7 @@ export const arrived = (known: Omit<Received, 'record'>): Received => {
     request: known.request,
     path: known.path,
     query: known.query,
-    record: { route: 'unmatched', cache: 'none', upstreamMs: 0, ageSeconds: -1 },
+    record: { route: 'unmatched', cache: 'none', upstreamMs: 0, ageSeconds: -1, trace: undefined },
     method: undefined,
     matching: undefined,
     recalled: undefined,

@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { GatewayError } from '../errors.ts'
 import type { PipelineEvent } from './events.ts'
 import type { Matched, Outgoing, Ready, Received, Translated } from './exchange.ts'
+import type { ExchangeWatch, OpenSpans } from './exchange-watch.ts'
 import type { ForwardingFacts } from './forwarding-fields.ts'
 import type { Phase } from './phase.ts'
 import { answerLocally } from './phases/answer-locally.ts'
@@ -9,6 +10,7 @@ import { authorize } from './phases/authorize.ts'
 import { type CacheRoom, cache } from './phases/cache.ts'
 import { forward } from './phases/forward.ts'
 import { match } from './phases/match.ts'
+import { observe } from './phases/observe.ts'
 import { preconditions } from './phases/preconditions.ts'
 import { type RateLimitOptions, rateLimit } from './phases/rate-limit.ts'
 import { recover } from './phases/recover.ts'
@@ -16,6 +18,7 @@ import { type ShedOptions, shed } from './phases/shed.ts'
 import { stamp } from './phases/stamp.ts'
 import { translate } from './phases/translate.ts'
 import { validate } from './phases/validate.ts'
+import { withSpan } from './with-span.ts'
 
 /** What the phases are built from. The rooms of a single service come with each exchange (service.ts). */
 export type Rooms = {
@@ -28,10 +31,15 @@ export type Rooms = {
   readonly limits: RateLimitOptions | undefined
   /** Undefined: nothing is looked at, and nothing given up. */
   readonly overload: ShedOptions | undefined
+  /** Undefined: nobody watches, and there is no phase that would tell them. */
+  readonly watches: readonly ExchangeWatch[] | undefined
+  /** Undefined: no traces are made. */
+  readonly spans: OpenSpans | undefined
 }
 
 /** The order is checked by the compiler: each phase takes what the one before it knows. */
 export type Way = readonly [
+  Phase<Received> | undefined,
   Phase<Received>,
   Phase<Received>,
   Phase<Received, Matched>,
@@ -48,16 +56,17 @@ export type Way = readonly [
 
 /** The way of a request, outermost first. docs/request-path.md tells it in words. */
 export const buildPhases = (rooms: Rooms): Way => [
+  rooms.watches && observe({ clock: rooms.clock, watches: rooms.watches }), // access log and traces; not in the list without them
   stamp(rooms), //          counts the answer; request id and Via on the way out
   recover(rooms), //        whatever is thrown behind it becomes an answer in the service's shape
   match(), //               the method that is meant and the row of the route table, or 404, 405, 400
   rooms.limits && rateLimit(rooms.limits), // 429 for who has asked too often; not in the list without limits
   authorize(), //           a credential must be present where the contract says so, or 401
-  validate(rooms), //       arguments and content against the row, or 400, 413, 415; the canonical request
+  withSpan(validate(rooms), 'validate', 'own', rooms.spans), // arguments and content against the row, or 400, 413, 415; the canonical request
   preconditions(rooms), //  the client's If-None-Match and friends: 304, 412
   answerLocally(rooms.overload), //       discovery document, namespace indexes, OPTIONS; batch, whose items re-enter this list
-  cache(rooms.cacheRoom), // fresh, stale, revalidate, miss; stores, invalidates, collapses
+  withSpan(cache(rooms.cacheRoom), 'cache', 'whole', rooms.spans), // fresh, stale, revalidate, miss; stores, invalidates, collapses
   rooms.overload && shed(rooms.overload), // 503 for what would need an upstream while there is too much to do
   translate(), //           public names and URLs become the upstream's, and back
-  forward({ clock: rooms.clock, facts: rooms.forwarding }), // queue, retry budget, one attempt at one target
+  withSpan(forward({ clock: rooms.clock, facts: rooms.forwarding }), 'upstream', 'whole', rooms.spans), // queue, retry budget, one attempt at one target
 ]

@@ -56,7 +56,7 @@ export const received = (
     },
     path,
     query,
-    record: { route: 'unmatched', cache: 'none', upstreamMs: 0, ageSeconds: -1 },
+    record: { route: 'unmatched', cache: 'none', upstreamMs: 0, ageSeconds: -1, trace: undefined },
   }
 }
 

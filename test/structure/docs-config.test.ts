@@ -2,9 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { exitCodes } from '../../src/cli/exit-codes.ts'
 import { configJsonSchema, type JsonSchema } from '../../src/config/json-schema.ts'
-import { checkConfig } from '../../src/config/load.ts'
 import { durationPattern, sizePattern } from '../../src/config/quantities.ts'
-import { configWarnings } from '../../src/config/warnings.ts'
 
 /** `UPDATE_DOCS=1 npx vitest run test/structure/docs-config.test.ts` writes what is generated; format it afterwards. */
 const update = process.env['UPDATE_DOCS'] !== undefined
@@ -128,20 +126,4 @@ test('docs/configuration.md names the variables that config/gateway.yaml takes, 
   expect(await named('docs/configuration.md', /`(TRELLIS_(?!CONFIG`)\w+)`/g)).toEqual(
     await named('config/gateway.yaml', /\$\{(TRELLIS_\w+)/g),
   )
-})
-
-test('docs/configuration.md names every setting that has no effect yet', async () => {
-  const docs = await readFile('docs/configuration.md', 'utf8')
-  const text = [
-    'admin: { token: x }',
-    'workers: 2',
-    'tracing: { otlpUrl: "http://a.test" }',
-    'cache: { shared: { url: "redis://a.test" } }',
-  ].join('\n')
-  const result = await checkConfig(text, {})
-  if (result.kind === 'faults') throw new Error(JSON.stringify(result.faults))
-  const paths = configWarnings(result.config).map(({ path }) => path.replace('services.site.', ''))
-  expect(paths.length).toBeGreaterThan(0)
-  for (const path of paths) expect(docs).toContain(`- \`${path}\`: `)
-  expect([...docs.matchAll(/^- `([a-zA-Z.]+)`: /gm)].map(([, path]) => path)).toEqual(paths)
 })

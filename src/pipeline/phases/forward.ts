@@ -3,6 +3,7 @@ import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import { endToEndFields, forwardableFields } from '../../http/hop-by-hop.ts'
 import type { HandOver } from '../../http/message.ts'
+import { setTraceFields } from '../../http/trace-context.ts'
 import { toGatewayError } from '../../upstream/failure.ts'
 import type { Translated } from '../exchange.ts'
 import { type ForwardingFacts, forwardingFields } from '../forwarding-fields.ts'
@@ -37,6 +38,7 @@ export const forward = (options: {
       exchange.withheld,
     )
     Object.assign(fields, exchange.extraFields)
+    setTraceFields(fields, record.trace)
     // Links in the upstream's names are of no use to a client.
     const interim = service.translation === undefined ? request.interim : undefined
 
@@ -73,6 +75,7 @@ export const forward = (options: {
         withdraw: method === 'GET' || method === 'HEAD' ? undefined : request.signal,
         flow: exchange.client.address,
         interim,
+        attempted: record.trace?.attempted,
       })
       .finally(() => {
         record.upstreamMs += options.clock.monotonic() - began

@@ -33,6 +33,7 @@ export const stamp = (options: {
       durationSeconds: (clock.monotonic() - began) / 1000,
       upstreamSeconds: record.upstreamMs / 1000,
       ageSeconds: record.ageSeconds,
+      trace: record.trace?.sampled === true ? { id: record.trace.traceId, epochMs: clock.now() } : undefined,
       origin,
     })
   const stampedFields = ({ fields }: ResponseHead, id: string): string[] => [

@@ -1,0 +1,47 @@
+import { randomBytes } from 'node:crypto'
+import { type RequestFields, requestField } from './fields.ts'
+
+/** Where in which trace something happens (W3C Trace Context, https://www.w3.org/TR/trace-context/). Lower-case hexadecimal. */
+export type TraceContext = {
+  readonly traceId: string
+  readonly spanId: string
+  /** The trace is recorded by whoever began it. */
+  readonly sampled: boolean
+}
+
+const form = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-[\x21-\x7e]{0,256})?$/
+
+const onlyZeros = /^0+$/
+
+/** §3.2.2: version ff is none, ids of zeros are none, and version 00 has nothing behind the flags. */
+export const parseTraceParent = (value: string | undefined): TraceContext | undefined => {
+  if (value === undefined || value.length > 320) return undefined
+  const [, version, traceId = '', spanId = '', flags = '', more] = form.exec(value) ?? []
+  if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined
+  if (onlyZeros.test(traceId) || onlyZeros.test(spanId)) return undefined
+  return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
+}
+
+/** The context that a request came with, if it is one. */
+export const traceContextOf = (fields: RequestFields): TraceContext | undefined =>
+  parseTraceParent(requestField(fields, 'traceparent'))
+
+const formatted = ({ traceId, spanId, sampled }: TraceContext): string =>
+  `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`
+
+/** A trace that begins here and that nobody records: so that what is behind can still be told to belong together. */
+const fresh = (): TraceContext => {
+  const bytes = randomBytes(24).toString('hex')
+  return { traceId: bytes.slice(0, 32), spanId: bytes.slice(32), sampled: false }
+}
+
+/**
+ * Says in the fields of an upstream request where it belongs: under the span that is open for it, or else as the client said.
+ * §3.3.1.5 and §4.3: with a traceparent that is none, tracestate means nothing.
+ */
+export const setTraceFields = (fields: Record<string, string>, open: TraceContext | undefined): void => {
+  const known = parseTraceParent(fields['traceparent'])
+  if (known === undefined) delete fields['tracestate']
+  if (open !== undefined) fields['traceparent'] = formatted(open)
+  else if (known === undefined) fields['traceparent'] = formatted(fresh())
+}

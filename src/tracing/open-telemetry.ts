@@ -1,0 +1,76 @@
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { resourceFromAttributes } from '@opentelemetry/resources'
+import {
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type ReadableSpan,
+  type SpanExporter,
+  type SpanProcessor,
+  TraceIdRatioBasedSampler,
+} from '@opentelemetry/sdk-trace-base'
+import { ATTR_SERVICE_NAME, ATTR_SERVICE_VERSION } from '@opentelemetry/semantic-conventions'
+import { createExchangeSpans } from './exchange-spans.ts'
+import type { Tracing, TracingOptions } from './tracing.ts'
+
+/** What is kept while the collector is slow: beyond it spans are given up. */
+const mostQueued = 2_048
+const mostExported = 512
+const everyMs = 2_000
+const exportTimeoutMs = 5_000
+
+const urlOf = (otlpUrl: string): string => {
+  const url = new URL(otlpUrl)
+  if (url.pathname === '/') url.pathname = '/v1/traces'
+  return url.href
+}
+
+/** Success is 0 in @opentelemetry/core, which is no dependency of ours. */
+const success = 0
+
+/** Counts what the collector took and what it did not; a failure stays a number and becomes nobody's error. */
+const counted = (exporter: SpanExporter, report: TracingOptions['report']): SpanExporter => ({
+  export: (spans, done) =>
+    exporter.export(spans, (result) => {
+      report({
+        kind: 'spans',
+        outcome: result.code === success ? 'exported' : 'failed',
+        count: spans.length,
+      })
+      done({ code: success })
+    }),
+  forceFlush: () => exporter.forceFlush?.() ?? Promise.resolve(),
+  shutdown: () => exporter.shutdown(),
+})
+
+const countedEnds = (processor: SpanProcessor, report: TracingOptions['report']): SpanProcessor => ({
+  onStart: (span, context) => processor.onStart(span, context),
+  onEnd: (span: ReadableSpan) => {
+    report({ kind: 'spans', outcome: 'ended', count: 1 })
+    processor.onEnd(span)
+  },
+  forceFlush: () => processor.forceFlush(),
+  shutdown: () => processor.shutdown(),
+})
+
+/** Tracing by OpenTelemetry: spans are queued, bounded, and sent in batches beside the work. */
+export const createTracing = (options: TracingOptions): Tracing => {
+  const { report } = options
+  const exporter = new OTLPTraceExporter({ url: urlOf(options.otlpUrl), timeoutMillis: exportTimeoutMs })
+  const processor = new BatchSpanProcessor(counted(exporter, report), {
+    maxQueueSize: mostQueued,
+    maxExportBatchSize: mostExported,
+    scheduledDelayMillis: everyMs,
+    exportTimeoutMillis: exportTimeoutMs,
+  })
+  const provider = new BasicTracerProvider({
+    resource: resourceFromAttributes({
+      [ATTR_SERVICE_NAME]: options.serviceName,
+      [ATTR_SERVICE_VERSION]: options.version,
+    }),
+    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(options.sampleRatio) }),
+    spanProcessors: [countedEnds(processor, report)],
+  })
+  const spans = createExchangeSpans(provider.getTracer('trellis', options.version))
+  return { ...spans, close: () => provider.shutdown().catch(() => undefined) }
+}

@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { siteService } from '../support/gateway.ts'
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
+import { exchangeBytes } from '../support/raw-client.ts'
+
+let origin: Origin
+let gateway: GatewayProcess
+
+beforeAll(async () => {
+  origin = await startOrigin()
+  gateway = await startGatewayProcess({
+    log: { level: 'info', access: true },
+    services: {
+      site: siteService(origin.origin, { cache: { rules: [{ match: 'GET /site/v2/**', ttl: '60s' }] } }),
+    },
+  })
+})
+afterAll(async () => {
+  await gateway.stop()
+  await origin.close()
+})
+
+type Line = Readonly<Record<string, unknown>>
+
+const requestLines = (from: number): Line[] =>
+  gateway.program
+    .output()
+    .slice(from)
+    .split('\n')
+    .filter((line) => line.includes('"msg":"request"'))
+    .map((line) => JSON.parse(line) as Line)
+
+const traceId = '0af7651916cd43dd8448eb211c80319c'
+
+test('each request has one line, in the words of metrics and Cache-Status', async () => {
+  const from = gateway.program.output().length
+  const url = `${gateway.origin}/index.php/site-json/site/v2/posts?per_page=2`
+  const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01` }
+  const first = await fetch(url, { headers })
+  await first.arrayBuffer()
+  await (await fetch(url)).arrayBuffer()
+  await (await fetch(`${url}000`)).arrayBuffer()
+  await expect.poll(() => requestLines(from).length).toBe(3)
+  const [miss, hit, refused] = requestLines(from)
+  expect(miss).toMatchObject({
+    id: first.headers.get('x-request-id'),
+    trace: traceId,
+    service: 'site',
+    route: '/site/v2/posts',
+    method: 'GET',
+    status: 200,
+    cache: 'miss',
+    cacheStatus: expect.stringMatching(/^fwd=uri-miss; fwd-status=200; ttl=(60|59); stored$/),
+    bytes: 11,
+  })
+  expect(hit).toMatchObject({
+    cache: 'hit',
+    cacheStatus: expect.stringMatching(/^hit; ttl=(60|59|58)$/),
+    upstreamMs: 0,
+    bytes: 11,
+  })
+  expect(refused).toMatchObject({ status: 400, cache: 'none', route: '/site/v2/posts' })
+})
+
+const planted = 'planted-secret'
+
+test.each([
+  [
+    'line ends in the target',
+    `GET /index.php/site-json/site/v2/posts/%0a{"msg":"${planted}" HTTP/1.1\r\nHost: a\r\n\r\n`,
+  ],
+  ['an unknown method', `BREW-${planted} /index.php/site-json/ HTTP/1.1\r\nHost: a\r\n\r\n`],
+  ['a rare method', `PROPFIND /index.php/site-json/${planted} HTTP/1.1\r\nHost: a\r\n\r\n`],
+  [
+    'fields',
+    `GET /index.php/site-json/site/v2/posts?password=${planted} HTTP/1.1\r\nHost: a\r\nCookie: ${planted}\r\nTraceparent: 00-${planted}\r\nX-Request-Id: ${planted}\r\nUser-Agent: ${planted}\r\n\r\n`,
+  ],
+])('nothing of a request can be found in the log: %s', async (_, bytes) => {
+  const from = gateway.program.output().length
+  await exchangeBytes(gateway.origin, bytes, 100)
+  await expect.poll(() => gateway.program.output().length).toBeGreaterThan(from)
+  const text = gateway.program.output().slice(from)
+  expect(text).not.toContain(planted)
+  for (const line of text.trim().split('\n')) expect(() => JSON.parse(line)).not.toThrow()
+})

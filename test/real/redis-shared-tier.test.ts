@@ -190,7 +190,7 @@ describeWith('redis', 'the second tier on a real Redis', () => {
 
   test('the keys of one entry lie in one slot, and all of the ledger in another: a cluster serves them', async () => {
     await redis.stop()
-    redis = await startRedisServer('--cluster-enabled', 'yes')
+    redis = await startRedisServer('--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1')
     expect(await redis.command('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')).toContain('OK')
     while (!(await redis.command('CLUSTER', 'INFO')).includes('cluster_state:ok')) await pause(50)
     const [a, b] = [await startInstance({ cluster: true }), await startInstance({ cluster: true })]

@@ -8,7 +8,14 @@ import type { EdgeEvent } from './events.ts'
 import { createGuard, type GuardOptions } from './guard.ts'
 import type { EdgeHandlers } from './listener.ts'
 import { faultTexts } from './message-faults.ts'
-import { answerSocket, asRawError, pathOfPacket, protocolFault } from './raw-errors.ts'
+import {
+  answerSocket,
+  asRawError,
+  isAnswered,
+  isRefusable,
+  pathOfPacket,
+  protocolFault,
+} from './raw-errors.ts'
 import { serviceOf } from './service-of.ts'
 
 export type FrontOptions = {
@@ -64,10 +71,15 @@ export const createFront = (options: FrontOptions): Front => {
       },
     }),
     clientError: (error: Error & { readonly rawPacket?: Buffer }, socket) => {
+      if (isAnswered(socket) || options.distrusted.has(socket)) return
+      if (!isRefusable(error)) {
+        socket.destroy()
+        return
+      }
+      options.report({ kind: 'no-request', reason: protocolFault(error) })
       const service = serviceOf(services, pathOfPacket(error.rawPacket))
       const raw = asRawError(error)
       options.refusedEarly(raw, service)
-      options.report({ kind: 'no-request', reason: protocolFault(error) })
       answerSocket(socket, errorAnswer(service?.contract ?? 'open', raw))
     },
   }

@@ -33,7 +33,6 @@ const faults: Readonly<Record<string, ProtocolFault>> = {
   HPE_HEADER_OVERFLOW: 'too-large',
   ERR_HTTP_REQUEST_TIMEOUT: 'timeout',
   HPE_INVALID_EOF_STATE: 'cut-off',
-  ECONNRESET: 'cut-off',
 }
 
 /** What was wrong with the bytes, in words of a closed list. */
@@ -81,13 +80,21 @@ const whenItsTurnComes = (socket: Socket, answer: () => void): void => {
 
 const answered = new WeakSet<Socket>()
 
+/** Each piece that comes behind an error raises it again. */
+export const isAnswered = (socket: Socket): boolean => answered.has(socket)
+
+/**
+ * Is it about what came over the connection? node:http also tells of clients that have gone, and of connections that the
+ * gateway has destroyed itself, because the upstream broke off.
+ */
+export const isRefusable = ({ code = '' }: ParserError): boolean =>
+  code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT'
+
 /**
  * Answers on a bare socket and closes it: after bytes that are no request nothing on this connection can be trusted. What was
  * asked before them is answered before them (RFC 9112 §9.3.2): the client would take the error for the answer to that.
  */
 export const answerSocket = (socket: Socket, response: GatewayResponse): void => {
-  // Each piece that still comes raises the error again.
-  if (answered.has(socket)) return
   answered.add(socket)
   whenItsTurnComes(socket, () => answerInTurn(socket, response))
 }

@@ -35,7 +35,11 @@ test.each([
     'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
     'framing',
   ],
-  ['a coding that is not known', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: x\r\n\r\n', 'framing'],
+  [
+    'a coding that is not known',
+    'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: x\r\n\r\n',
+    'transfer-coding',
+  ],
   [
     'a size that is no number',
     'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',

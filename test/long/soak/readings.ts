@@ -1,0 +1,59 @@
+/** All samples of a scrape: name with labels, and value. */
+export const scrape = async (adminOrigin: string): Promise<ReadonlyMap<string, number>> => {
+  const text = await (await fetch(`${adminOrigin}/metrics`)).text()
+  const samples = text
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map(
+      (line) =>
+        [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))] as const,
+    )
+  return new Map(samples)
+}
+
+/** Sum of all series of a metric whose labels contain all the texts. */
+export const sumOf = (
+  samples: ReadonlyMap<string, number>,
+  name: string,
+  ...texts: readonly string[]
+): number =>
+  [...samples]
+    .filter(([series]) => series.split('{', 1)[0] === name && texts.every((text) => series.includes(text)))
+    .reduce((sum, [, value]) => sum + value, 0)
+
+/** One look at the process. */
+export type Reading = {
+  readonly seconds: number
+  readonly heap: number
+  readonly resident: number
+  readonly files: number
+}
+
+export const readingOf = (samples: ReadonlyMap<string, number>, seconds: number): Reading => ({
+  seconds,
+  heap: sumOf(samples, 'nodejs_heap_size_used_bytes'),
+  resident: sumOf(samples, 'process_resident_memory_bytes'),
+  files: sumOf(samples, 'process_open_fds'),
+})
+
+/** Least value in each of `count` windows of equal length: what is left when garbage has been collected. */
+export const floors = (
+  readings: readonly Reading[],
+  of: (reading: Reading) => number,
+  count: number,
+): number[] => {
+  const size = Math.ceil(readings.length / count)
+  return Array.from({ length: Math.ceil(readings.length / size) }, (_, i) =>
+    Math.min(...readings.slice(i * size, (i + 1) * size).map(of)),
+  )
+}
+
+/** Growth in units a second, by least squares over the windows. */
+export const slope = (values: readonly number[], seconds: number): number => {
+  const step = seconds / values.length
+  const meanX = (values.length - 1) / 2
+  const meanY = values.reduce((sum, value) => sum + value, 0) / values.length
+  const above = values.reduce((sum, value, i) => sum + (i - meanX) * (value - meanY), 0)
+  const below = values.reduce((sum, _, i) => sum + (i - meanX) ** 2, 0)
+  return above / below / step
+}

@@ -1,0 +1,71 @@
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { builtGateway } from '../support/built-gateway.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
+import { freePort } from '../support/ports.ts'
+import { type RunningProcess, startProcess, untilReady } from '../support/processes.ts'
+
+let folder: string
+let file: string
+let origin: Origin
+let program: RunningProcess
+let places: { readonly port: number; readonly admin: number }
+
+const write = async (mount: string, more: object = {}): Promise<void> => {
+  const config = {
+    listen: { port: places.port },
+    admin: { port: places.admin },
+    drain: { delay: '0s', timeout: '2s' },
+    reload: { poll: '10m' },
+    services: { open: { contract: 'open', mount, upstream: { targets: [origin.origin] } } },
+    ...more,
+  }
+  await writeFile(`${file}.new`, JSON.stringify(config))
+  await rename(`${file}.new`, file)
+}
+const status = async (path: string): Promise<number> =>
+  (await fetch(`http://127.0.0.1:${places.port}${path}`)).status
+const reloads = async (outcome: string): Promise<number> => {
+  const text = await (await fetch(`http://127.0.0.1:${places.admin}/metrics`)).text()
+  return Number(new RegExp(`config_reloads_total\\{outcome="${outcome}"\\} (\\d+)`).exec(text)?.[1] ?? 0)
+}
+
+/** The program is started by a shell that ends it with the test. */
+const gatewayPid = async (): Promise<number> =>
+  Number((await readFile(`/proc/${program.pid}/task/${program.pid}/children`, 'utf8')).trim().split(' ')[0])
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'trellis-reload-'))
+  file = join(folder, 'gateway.yaml')
+  origin = await startOrigin((_, wire) => wire.respond({ content: 'here' }))
+  places = { port: await freePort(), admin: await freePort() }
+  await write('/one')
+  program = startProcess(process.execPath, [await builtGateway(), 'start', '-c', file])
+  await untilReady(program, async () => {
+    if ((await status('/one/x')) !== 200) throw new Error('not there yet')
+  })
+})
+afterAll(async () => {
+  await program.stop(10_000)
+  await origin.close()
+  await rm(folder, { recursive: true })
+})
+
+test('a program takes over a file that is replaced, keeps what it has when the file is wrong, and obeys SIGHUP', async () => {
+  await write('/two')
+  await expect.poll(() => status('/two/x'), { timeout: 5_000 }).toBe(200)
+  expect(await status('/one/x')).toBe(404)
+  const applied = await reloads('applied')
+  await write('two')
+  await expect.poll(() => reloads('invalid'), { timeout: 5_000 }).toBe(1)
+  expect(await status('/two/x')).toBe(200)
+  process.kill(await gatewayPid(), 'SIGHUP')
+  await expect.poll(() => reloads('invalid'), { timeout: 5_000 }).toBe(2)
+  await write('/three', { log: { level: 'debug' } })
+  await expect.poll(() => reloads('restart-needed'), { timeout: 5_000 }).toBe(1)
+  expect(await status('/two/x')).toBe(200)
+  expect(await reloads('applied')).toBe(applied)
+  expect(await readFile(file, 'utf8')).toContain('/three')
+})

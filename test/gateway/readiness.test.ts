@@ -1,0 +1,49 @@
+import { afterEach, expect, test } from 'vitest'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
+
+let origin: Origin
+let gateway: TestGateway
+afterEach(async () => {
+  await gateway.close()
+  await origin.close()
+})
+
+const readyz = async (): Promise<unknown> => {
+  const response = await fetch(`${gateway.adminAddress}/readyz`)
+  return { code: response.status, ...((await response.json()) as object) }
+}
+const get = (path: string): Promise<Response> => fetch(gateway.publicAddress + path)
+
+test('with every target dead hits go on, the instance stays ready, and says what is degraded until it is over', async () => {
+  let dead = false
+  origin = await startOrigin((_, wire) => (dead ? wire.reset() : wire.respond({ content: 'here' })))
+  gateway = await startTestGateway({
+    services: {
+      open: {
+        contract: 'open',
+        mount: '/a',
+        upstream: {
+          targets: [origin.origin],
+          retry: { attempts: 1, budget: 0 },
+          breaker: { failureRatio: 0.5, minRequests: 5, window: '10s', for: '300ms' },
+        },
+        cache: { rules: [{ match: 'GET /hit', ttl: '60s' }] },
+      },
+    },
+  })
+  const calm = { code: 200, status: 'ready', reasons: [], degraded: [] }
+  await get('/a/hit')
+  expect(await readyz()).toEqual(calm)
+  dead = true
+  for (let i = 0; i < 12; i += 1) await (await get(`/a/miss/${i}`)).arrayBuffer()
+  expect(await readyz()).toEqual({ ...calm, degraded: [{ reason: 'upstreams', service: 'open' }] })
+  expect((await get('/a/hit')).headers.get('cache-status')).toContain('hit')
+  dead = false
+  await expect
+    .poll(async () => {
+      await (await get('/a/miss')).arrayBuffer()
+      return readyz()
+    })
+    .toEqual(calm)
+})

@@ -161,6 +161,30 @@ export const errorTable = {
     retryable: true,
     message: 'The deadline passed before the request was sent; nothing was changed.',
   },
+  idempotency_key_malformed: {
+    status: 400,
+    fault: 'client',
+    retryable: false,
+    message: 'Idempotency-Key must be one quoted string of up to 255 characters.',
+  },
+  idempotency_key_in_flight: {
+    status: 409,
+    fault: 'client',
+    retryable: true,
+    message: 'A request with this Idempotency-Key is still being carried out.',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    fault: 'client',
+    retryable: false,
+    message: 'This Idempotency-Key was used for a different request.',
+  },
+  idempotency_answer_not_kept: {
+    status: 409,
+    fault: 'client',
+    retryable: false,
+    message: 'The request with this Idempotency-Key was carried out; its answer was too large to keep.',
+  },
 } as const satisfies Record<string, ErrorFacts>
 
 export type ErrorCode = keyof typeof errorTable

@@ -1,7 +1,9 @@
 import type { EntriesQuery } from '../admin/operator.ts'
 import type { CacheEntry } from '../cache/entries.ts'
-import type { Config } from '../config/config.ts'
+import type { Config, ServiceConfig } from '../config/config.ts'
 import { redactedConfig } from '../config/redacted-config.ts'
+import type { Row } from '../contracts/row.ts'
+import { extendedBatch } from '../contracts/site/batch-extensions.ts'
 import { openApiDocument } from '../openapi/document.ts'
 import type { DescribedService } from '../openapi/operations.ts'
 import { purgeCache } from './admin-purge.ts'
@@ -29,12 +31,20 @@ const askedServices = ({ config, built }: OperatorParts): readonly AskedService[
 
 /** The table's rows and those that the upstream announced. */
 const describedServices = ({ built }: OperatorParts): readonly DescribedService[] =>
-  built.map(({ service: { name, contract, mount }, contract: { rows }, discovery }) => ({
+  built.map(({ config, service: { name, contract, mount }, contract: { rows }, discovery }) => ({
     name,
     contract,
     mount,
-    rows: [...rows, ...(discovery?.learned().rows ?? [])],
+    rows: [...withExtensions(config, rows), ...(discovery?.learned().rows ?? [])],
   }))
+
+/** The discovery document describes the batch as WordPress has it; this one is about the gateway. */
+const withExtensions = (config: ServiceConfig, rows: readonly Row[]): readonly Row[] =>
+  config.contract === 'site' && config.batch.extensions !== 'off'
+    ? rows.map((row) =>
+        row.kind === 'batch' ? { ...row, endpoints: row.endpoints.map(extendedBatch) } : row,
+      )
+    : rows
 
 const orders = { size: 'bytes', hits: 'hits', age: 'age' } as const
 

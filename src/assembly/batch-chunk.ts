@@ -2,12 +2,11 @@ import { createChunk } from '../batch/chunk.ts'
 import type { ChunkResult } from '../batch/events.ts'
 import type { BatchItem, ItemAnswer } from '../batch/item.ts'
 import { GatewayError } from '../errors.ts'
-import type { Answer, GatewayResponse } from '../http/message.ts'
-import type { Received } from '../pipeline/exchange.ts'
+import type { GatewayResponse } from '../http/message.ts'
 import { completed } from '../pipeline/invalidate-write.ts'
 import type { LocalRequest } from '../pipeline/service.ts'
 import type { ForwardRequest } from '../upstream/upstream.ts'
-import { ownFields, runItem, type SendItem, sendAlone } from './batch-items.ts'
+import { type OutgoingBatch, ownFields, runItem, type SendItem, sendAlone } from './batch-items.ts'
 
 /** The answers of one upstream batch are held together until each item has its own. */
 const mostChunkBytes = 64 * 1024 * 1024
@@ -39,13 +38,14 @@ const chunkFields = (
  * the upstream's batch route. Validation, names, invalidation and counting are therefore those of single items.
  */
 export const runChunk = (
-  run: (exchange: Received) => Answer,
-  batch: LocalRequest,
+  outgoing: OutgoingBatch,
   items: readonly BatchItem[],
   watch: { readonly stop: AbortSignal; ended(result: ChunkResult): void },
 ): readonly Promise<ItemAnswer>[] => {
-  const { basePath, upstream } = batch.service
-  const alone = sendAlone(upstream)
+  const { batch } = outgoing
+  const { basePath } = batch.service
+  // As long as it waits for its turn nothing of it has begun, and it need not.
+  const alone = sendAlone(outgoing, watch.stop)
   // Nobody ends a chunk that has begun: it may have written.
   const { signal } = new AbortController()
   let lead: ((content: Buffer) => ForwardRequest) | undefined
@@ -78,7 +78,7 @@ export const runChunk = (
       })
     }
     try {
-      return await runItem(run, batch, item, signal, send)
+      return await runItem(outgoing, item, signal, send)
     } finally {
       chunk.leave(place)
     }

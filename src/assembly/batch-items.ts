@@ -1,68 +1,30 @@
-import type { Admission, BatchItem, ItemAnswer } from '../batch/item.ts'
-import type { Row } from '../contracts/row.ts'
-import { type ErrorCode, type ErrorFacts, errorTable, GatewayError } from '../errors.ts'
+import type { BatchItem, ItemAnswer } from '../batch/item.ts'
+import { AnswerTooLarge } from '../batch/item-error.ts'
+import { GatewayError } from '../errors.ts'
 import type { Answer, GatewayResponse, Outcome } from '../http/message.ts'
 import { arrived, type Received } from '../pipeline/exchange.ts'
 import { completed } from '../pipeline/invalidate-write.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
-import type { ForwardRequest, Upstream } from '../upstream/upstream.ts'
+import type { ForwardRequest } from '../upstream/upstream.ts'
+import { batchFlow } from './batch-flow.ts'
 
 /** Fields of the batch request that hold for each of its items: who asks, and from where. */
 const inherited: readonly string[] = ['authorization', 'cookie', 'x-wp-nonce', 'origin', 'user-agent', 'via']
 
-/** An item's answer is held until the batch is complete; twenty-five of these are the most a batch can hold. */
+const credentials: ReadonlySet<string> = new Set(['authorization', 'cookie', 'x-wp-nonce'])
+
+/** An item's answer is held until the batch is complete, and all of them together are bounded by `batch.answerBytes`. */
 const mostItemBytes = 8 * 1024 * 1024
 
-const refused = (status: number, code: string, message: string): Extract<Admission, { kind: 'refused' }> => ({
-  kind: 'refused',
-  status,
-  body: { code, message, data: { status } },
-})
-
-const refusedBy = (code: ErrorCode): Admission => {
-  const { status, message, siteCode }: ErrorFacts = errorTable[code]
-  return refused(status, siteCode ?? `trellis_${code}`, message)
-}
-
-/** WordPress shows what the caller may do with the resource; who that is only it knows, so a credential is taken for a good one. */
-const allowField = (row: Row, hasCredential: boolean): readonly string[] => {
-  const methods = row.endpoints.flatMap((endpoint) => endpoint.methods)
-  const allowed = hasCredential ? methods : methods.filter((method) => method === 'GET')
-  return allowed.length === 0 ? [] : ['Allow', allowed.join(', ')]
-}
-
-/** Whether an item may run: as WordPress decides it, before anything of the batch has run. */
-export const admitItem = (service: Service, item: BatchItem, hasCredential: boolean): Admission => {
-  const finding = service.find(item.method, item.path)
-  if (finding.kind === 'refused') return refusedBy('ambiguous_request')
-  if (finding.kind !== 'found') return refusedBy('no_route')
-  const fields = allowField(finding.row, hasCredential)
-  if (finding.endpoint.allowBatch !== true) {
-    const message = 'The requested route does not support batch requests.'
-    return { ...refused(400, 'rest_batch_not_allowed', message), fields }
-  }
-  const validation = service.validator.validate({
-    method: item.method,
-    row: finding.row,
-    endpoint: finding.endpoint,
-    pathParameters: finding.pathParameters,
-    query: item.query,
-    contentType: item.content === undefined ? undefined : 'application/json',
-    content: item.content,
-  })
-  if (validation.kind === 'invalid') {
-    return { kind: 'refused', status: validation.status, body: validation.body, fields }
-  }
-  const { row, pathParameters } = finding
-  return {
-    kind: 'runnable',
-    conflict: {
-      collection: row.collection,
-      kind: row.kind,
-      itemId: pathParameters['parent'] ?? pathParameters['id'],
-      method: item.method,
-    },
-  }
+/** A batch on its way to upstreams, as far as its items need to know. */
+export type OutgoingBatch = {
+  readonly run: (exchange: Received) => Answer
+  readonly batch: LocalRequest
+  serviceNamed(name: string): Service | undefined
+  /** Contents of answers that are held together until the batch is complete; counted as they come. */
+  readonly held: { bytes: number; readonly mostBytes: number }
+  /** Milliseconds until the deadline; undefined when there is none. */
+  leftMs(): number | undefined
 }
 
 /** The fields of an item that are its own: not those that say who asks, nor what describes its content. */
@@ -74,31 +36,43 @@ export const ownFields = (item: BatchItem): Readonly<Record<string, string>> =>
 /** Takes the item's request to the upstream; by itself, or in company. */
 export type SendItem = (request: ForwardRequest) => Promise<GatewayResponse>
 
-/** A client's batches wait in another line than its single requests, which are not to wait behind all of those. */
-export const batchFlow = (address: string): string => `batch ${address}`
+/**
+ * How long somebody waits for the answer, for an upstream that wants to know: beyond that its work is in vain.
+ * There is no registered field for it; milliseconds, like Envoy's X-Envoy-Expected-Rq-Timeout-Ms.
+ */
+const deadlineField = 'x-request-deadline-ms'
 
-/** Sends the item as a request of its own. */
+/** Sends the item as a request of its own; when `stop` comes before it has been sent, it is not. */
 export const sendAlone =
-  (upstream: Upstream): SendItem =>
-  (request) =>
-    upstream.forward({ ...request, flow: batchFlow(request.flow ?? '') })
+  ({ batch, leftMs, serviceNamed }: OutgoingBatch, stop: AbortSignal, service?: string): SendItem =>
+  (request) => {
+    const named = service === undefined ? batch.service : serviceNamed(service)
+    if (named === undefined) throw new GatewayError('no_route')
+    const ms = leftMs()
+    const fields = ms === undefined ? request.fields : { ...request.fields, [deadlineField]: String(ms) }
+    return named.upstream.forward({ ...request, fields, flow: batchFlow(request.flow ?? ''), withdraw: stop })
+  }
 
 /** The item as a request of its own, with the credentials of the batch and nothing that the item could set in their place. */
 const itemExchange = (
-  batch: LocalRequest,
+  { batch, serviceNamed }: OutgoingBatch,
   item: BatchItem,
   signal: AbortSignal,
   send: SendItem,
 ): Received => {
   const fields: Record<string, string | string[] | undefined> = { ...item.fields }
   for (const name of inherited) {
-    const value = batch.request.fields[name]
+    // Who the caller is for this service is no other service's business.
+    const isForeign = item.service !== undefined && credentials.has(name)
+    const value = isForeign ? undefined : batch.request.fields[name]
     if (value === undefined) delete fields[name]
     else fields[name] = value
   }
+  if (item.service !== undefined && item.credential !== undefined) fields['authorization'] = item.credential
   if (item.content === undefined) delete fields['content-type']
   else fields['content-type'] = 'application/json'
-  const { service } = batch
+  const service = item.service === undefined ? batch.service : serviceNamed(item.service)
+  if (service === undefined) throw new GatewayError('no_route')
   return arrived({
     id: `${batch.id}.${item.index}`,
     origin: 'batch',
@@ -129,29 +103,31 @@ const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEA
  * answer from the upstream: the way makes an error page of that, which does not say whether the write may have happened.
  */
 export const runItem = async (
-  run: (exchange: Received) => Answer,
-  batch: LocalRequest,
+  outgoing: OutgoingBatch,
   item: BatchItem,
   signal: AbortSignal,
   send: SendItem,
 ): Promise<ItemAnswer> => {
+  const { held } = outgoing
   let failure: unknown
   const watched: SendItem = async (request) => {
     try {
       // Read here, so that an answer that breaks off counts as none for all who are on the way back.
-      return await completed(await send(request), mostItemBytes)
+      return await completed(await send(request), Math.min(mostItemBytes, held.mostBytes - held.bytes))
     } catch (thrown) {
       failure =
         thrown instanceof GatewayError ? thrown : new GatewayError('upstream_broken', { cause: thrown })
       throw failure
     }
   }
-  const response = responseOnly(await run(itemExchange(batch, item, signal, watched)))
+  const response = responseOnly(await outgoing.run(itemExchange(outgoing, item, signal, watched)))
   if (failure !== undefined && isWrite(item.method)) throw failure
   const { content, status, fields } = response
   if (content !== undefined && !Buffer.isBuffer(content)) {
     content.destroy()
-    throw new GatewayError('upstream_broken', { detail: 'The answer is too large for a batch.' })
+    throw new AnswerTooLarge()
   }
+  held.bytes += content?.length ?? 0
+  if (held.bytes > held.mostBytes) throw new AnswerTooLarge()
   return { status, fields, content: content ?? Buffer.alloc(0) }
 }

@@ -51,6 +51,8 @@ export type ServiceParts = {
   run(exchange: Received): Answer
   /** Is what was read from an upstream before still known to be true? */
   mayRemember(): boolean
+  /** A service by the configuration in force. */
+  serviceNamed(name: string): Service | undefined
 }
 
 const mostIndexBytes = 8 * 1024 * 1024
@@ -137,6 +139,8 @@ const siteRooms = (
     report: (event) => parts.metrics.observe.batch(config.name, event),
     run: parts.run,
     mayRemember: parts.mayRemember,
+    serviceNamed: parts.serviceNamed,
+    bodyBytes: parts.config.limits.bodyBytes,
   })
   return { names, discovery, local }
 }

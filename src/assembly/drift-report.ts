@@ -35,6 +35,7 @@ const driftOf = async (service: SiteConfig, config: Config): Promise<ServiceDrif
       metrics: { ...metrics, observe: { ...metrics.observe, discovery } },
       run: neverRun,
       mayRemember: () => true,
+      serviceNamed: () => undefined,
     },
   )
   try {

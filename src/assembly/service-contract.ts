@@ -21,6 +21,7 @@ import type { Tagger } from '../tags/tagger.ts'
 import { createOpenValidator } from '../validation/open-validator.ts'
 import { createPlantsValidator } from '../validation/plants-validator.ts'
 import { createSiteValidator } from '../validation/site-validator.ts'
+import { withBatchExtensions } from './batch-validator.ts'
 
 /** What can be said of requests to a service without asking its upstream. */
 export type ServiceContract = {
@@ -82,11 +83,14 @@ const validatorOf = (service: ServiceConfig, limits: LimitsConfig): Validator =>
         trackingParameters: service.parameters.tracking,
       })
     case 'site':
-      return createSiteValidator({
-        limits,
-        unknownParameters: service.parameters.unknown,
-        trackingParameters: service.parameters.tracking,
-      })
+      return withBatchExtensions(
+        createSiteValidator({
+          limits,
+          unknownParameters: service.parameters.unknown,
+          trackingParameters: service.parameters.tracking,
+        }),
+        service.batch.extensions,
+      )
     case 'open':
       return createOpenValidator({ limits })
   }

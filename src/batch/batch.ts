@@ -1,26 +1,38 @@
 import { answeredPart, envelopeOf, madePart, nullPart } from './answer.ts'
-import { type Place, readEnvelope } from './envelope.ts'
+import { itemLine, lastLine } from './answer-lines.ts'
+import { collapseReads } from './collapse-reads.ts'
+import { withDependencies } from './dependencies.ts'
 import type { BatchResult } from './events.ts'
-import type { Admission, BatchItem, ItemAnswer } from './item.ts'
+import type { ItemAnswer } from './item.ts'
 import { type ItemError, itemError } from './item-error.ts'
-import { parametersOf } from './item-parameters.ts'
-import { type OrderFacts, planOrder } from './plan-order.ts'
+import { planAnswer } from './plan-answer.ts'
+import { type PlannedBatch, type PlannedItem, type PlanOptions, planBatch } from './plan-batch.ts'
 import { batchEvent, itemEvent } from './report-batch.ts'
-import { type RunOptions, runItems } from './run-items.ts'
+import { honouringRetryAfter } from './retry-after.ts'
+import { type ItemsRun, type RunOptions, runItems } from './run-items.ts'
 import type { TaskEnd } from './schedule.ts'
 import { stopWatch } from './stop-watch.ts'
 
 /** Resolved settings of a service's batch route, and what it needs from others. */
-export type BatchOptions = RunOptions & {
-  readonly maxItems: number
-  /** For the whole batch; 0 = none. */
-  readonly deadlineMs: number
-  /** Route match, `allow_batch` and validation, without running the item. */
-  admit(item: BatchItem): Admission
-}
+export type BatchOptions = RunOptions &
+  PlanOptions & {
+    /** For the whole batch; 0 = none. */
+    readonly deadlineMs: number
+  }
 
 /** The answer to a batch. */
 type BatchAnswer = { readonly status: number; readonly content: Buffer }
+
+/** A batch that has been read: answered already, or about to run. */
+type BegunBatch =
+  | ({ readonly kind: 'answered' } & BatchAnswer)
+  | {
+      readonly kind: 'running'
+      /** Runs it; the answer is the whole envelope. */
+      whole(): Promise<BatchAnswer>
+      /** Runs it; every answer is a line, as soon as it is there, and the last line says that it is the last. */
+      lines(write: (line: Buffer) => void): Promise<void>
+    }
 
 /** The batch route of one service. */
 export type Batch = {
@@ -28,82 +40,128 @@ export type Batch = {
    * `envelope` is the parsed body; `signal` says that the client has gone; `text` is the JSON that `envelope` was parsed
    * from, when it was JSON: the items' bodies are sent as they stand there.
    */
-  run(envelope: unknown, signal: AbortSignal, text?: string): Promise<BatchAnswer>
+  begin(envelope: unknown, signal: AbortSignal, text?: string): Promise<BegunBatch>
 }
 
-/** A place once it has been admitted. */
-type Planned =
-  | { readonly kind: 'runnable'; readonly item: BatchItem; readonly order: OrderFacts }
-  | { readonly kind: 'refused'; readonly error: ItemError; readonly method: string | undefined }
+type Made = ItemAnswer | ItemError
 
-const jsonContent = (body: unknown): Buffer => Buffer.from(JSON.stringify(body))
+const partOf = (made: Made): Buffer => ('content' in made ? answeredPart(made) : madePart(made))
+
+/** In a batch that failed as a whole no item shows headers (recorded: `"headers":[]`). */
+const validationPart = (item: PlannedItem): Buffer =>
+  item.kind === 'refused' ? madePart({ ...item.error, fields: [] }) : nullPart
+
+const madeBy = (item: PlannedItem, end: TaskEnd<Made> | undefined): Made => {
+  if (item.kind === 'refused') return item.error
+  if (end?.kind === 'finished') return end.result
+  return itemError(end?.kind === 'unfinished' ? 'outcome_unknown' : 'not_sent')
+}
+
+/** What the run needs to know beyond its items, of a batch that uses extensions. */
+const extendedOptions = (
+  options: RunOptions,
+  { extensions, waits, admitted }: PlannedBatch,
+  mostBodyCharacters: number,
+): RunOptions => {
+  if (extensions === undefined) return options
+  const dispatch = collapseReads(options.dispatch, waits)
+  return {
+    ...options,
+    dispatch: withDependencies(dispatch, { extensions: extensions.items, admitted, mostBodyCharacters }),
+  }
+}
 
 /** Builds the batch route of a service. */
 export const createBatch = (options: BatchOptions): Batch => {
   const { clock, report } = options
 
-  const plan = (place: Place): Planned => {
-    if (place.kind === 'faulty') return { kind: 'refused', error: place.error, method: undefined }
-    const { item } = place
-    const admission = options.admit(item)
-    if (admission.kind === 'runnable') {
-      return { kind: 'runnable', item, order: { ...admission.conflict, parameters: parametersOf(item) } }
-    }
-    const { status, body, fields = [] } = admission
-    return { kind: 'refused', error: { status, body, fields }, method: item.method }
-  }
-
   const run = async (
-    planned: readonly Planned[],
+    planned: PlannedBatch,
     client: AbortSignal,
     startedMs: number,
-  ): Promise<Buffer> => {
+    answered: ItemsRun['answered'],
+  ): Promise<{ readonly result: BatchResult; readonly made: readonly Made[] }> => {
+    const { items, waits } = planned
     const watch = stopWatch(client, options.deadlineMs)
-    const waits = planOrder(planned.map((place) => (place.kind === 'runnable' ? place.order : undefined)))
-    const items = planned.map((place) => (place.kind === 'runnable' ? place.item : undefined))
-    const end = await runItems(options, items, waits, watch.signal)
+    const leftMs = (): number =>
+      options.deadlineMs > 0 ? startedMs + options.deadlineMs - clock.monotonic() : Number.POSITIVE_INFINITY
+    const dispatch = honouringRetryAfter(options.dispatch, leftMs)
+    const end = await runItems(extendedOptions({ ...options, dispatch }, planned, options.bodyCharacters), {
+      items: items.map((item) => (item.kind === 'runnable' ? item.item : undefined)),
+      waits,
+      stop: watch.signal,
+      isSingle: planned.isSingle,
+      answered,
+    })
     watch.release()
+    await options.turn()
     const nowMs = clock.monotonic()
-    const parts = planned.map((place, index) => {
+    const made = items.map((item, index) => {
       const taskEnd = end.items[index]
-      const made = madeBy(place, taskEnd)
-      const method = place.kind === 'runnable' ? place.item.method : place.method
-      report(itemEvent({ method, status: made.status }, taskEnd, { batchStartedMs: startedMs, nowMs }))
-      return 'content' in made ? answeredPart(made) : madePart(made)
+      const one = madeBy(item, taskEnd)
+      const method = item.kind === 'runnable' ? item.item.method : item.method
+      report(itemEvent({ method, status: one.status }, taskEnd, { batchStartedMs: startedMs, nowMs }))
+      return one
     })
     const result: BatchResult = watch.reason() ?? 'ran'
-    const batch = { result, items: planned.length, durationMs: nowMs - startedMs }
+    const batch = { result, items: items.length, durationMs: nowMs - startedMs }
     report(batchEvent(batch, { end: end.requests, waits }))
-    return envelopeOf(parts, undefined)
+    return { result, made }
+  }
+
+  /** Lines of what is refused come first; then those of items, as they are answered; then of those that were not. */
+  const lines = async (
+    planned: PlannedBatch,
+    client: AbortSignal,
+    startedMs: number,
+    write: (line: Buffer) => void,
+  ): Promise<void> => {
+    const written = new Set<number>()
+    const tell = (index: number, made: Made): void => {
+      written.add(index)
+      write(itemLine(index, partOf(made)))
+    }
+    for (const [index, item] of planned.items.entries()) {
+      if (item.kind === 'refused') tell(index, item.error)
+    }
+    const { result, made } = await run(planned, client, startedMs, (index, one) => {
+      if (!client.aborted) tell(index, one)
+    })
+    for (const [index, one] of made.entries()) if (!written.has(index)) tell(index, one)
+    write(lastLine(result, made.length))
   }
 
   const reportUnrun = (result: BatchResult, items: number, startedMs: number): void =>
     report(batchEvent({ result, items, durationMs: clock.monotonic() - startedMs }))
 
+  const answered = (status: number, content: Buffer): BegunBatch => ({ kind: 'answered', status, content })
+
   return {
-    async run(envelope, signal, text) {
+    async begin(envelope, signal, text) {
       const startedMs = clock.monotonic()
-      const read = readEnvelope(envelope, options.maxItems, text)
-      if (read.kind === 'malformed') {
+      await options.turn()
+      const planned = planBatch(options, envelope, text)
+      if (planned.kind === 'malformed') {
         reportUnrun('malformed', 0, startedMs)
-        return { status: read.status, content: jsonContent(read.body) }
+        return answered(planned.status, Buffer.from(JSON.stringify(planned.body)))
       }
-      const planned = read.places.map(plan)
-      if (read.allMustValidate && planned.some((place) => place.kind === 'refused')) {
-        reportUnrun('validation', planned.length, startedMs)
-        return { status: 207, content: envelopeOf(planned.map(validationPart), 'validation') }
+      const { items, waits, extensions } = planned
+      if (planned.allMustValidate && items.some(({ kind }) => kind === 'refused')) {
+        reportUnrun('validation', items.length, startedMs)
+        return answered(207, envelopeOf(items.map(validationPart), 'validation'))
       }
-      return { status: 207, content: await run(planned, signal, startedMs) }
+      if (extensions?.dryRun === true) {
+        reportUnrun('dry-run', items.length, startedMs)
+        return answered(200, planAnswer(items, waits, extensions.items))
+      }
+      return {
+        kind: 'running',
+        whole: async () => {
+          const { made } = await run(planned, signal, startedMs, undefined)
+          return { status: 207, content: envelopeOf(made.map(partOf), undefined) }
+        },
+        lines: (write) => lines(planned, signal, startedMs, write),
+      }
     },
   }
-}
-
-/** In a batch that failed as a whole no item shows headers (recorded: `"headers":[]`). */
-const validationPart = (place: Planned): Buffer =>
-  place.kind === 'refused' ? madePart({ ...place.error, fields: [] }) : nullPart
-
-const madeBy = (place: Planned, end: TaskEnd<ItemAnswer | ItemError> | undefined): ItemAnswer | ItemError => {
-  if (place.kind === 'refused') return place.error
-  if (end?.kind === 'finished') return end.result
-  return itemError(end?.kind === 'unfinished' ? 'outcome_unknown' : 'not_sent')
 }

@@ -23,7 +23,8 @@ const malformed = (code: string, params: unknown, message: string, details?: unk
   body: { code, message, data: { status: 400, params, ...(details === undefined ? {} : { details }) } },
 })
 
-const invalid = (code: string, message: string): ReadEnvelope =>
+/** The 400 for `requests`, in WordPress's shape. */
+export const invalidRequests = (code: string, message: string): ReadEnvelope =>
   malformed('rest_invalid_param', { requests: message }, 'Invalid parameter(s): requests', {
     requests: { code, message, data: null },
   })
@@ -34,7 +35,8 @@ const contentOf = (body: unknown, text: string | undefined): Buffer | undefined 
   return Buffer.from(text ?? JSON.stringify(body))
 }
 
-const place = (entry: unknown, index: number, bodyText: string | undefined): Place => {
+/** One entry of `requests`; `bodyText` is its body as it stands in the text of the batch, when there is one. */
+export const placeOf = (entry: unknown, index: number, bodyText: string | undefined): Place => {
   if (!isRecord(entry) || typeof entry['path'] !== 'string')
     return { kind: 'faulty', error: itemError('no_route') }
   const target = parseItemPath(entry['path'])
@@ -52,11 +54,11 @@ export const readEnvelope = (envelope: unknown, maxItems: number, text?: string)
   if (requests === undefined) {
     return malformed('rest_missing_callback_param', ['requests'], 'Missing parameter(s): requests')
   }
-  if (!Array.isArray(requests)) return invalid('rest_invalid_type', 'requests is not of type array.')
+  if (!Array.isArray(requests)) return invalidRequests('rest_invalid_type', 'requests is not of type array.')
   if (requests.length > maxItems) {
-    return invalid('rest_too_many_items', `requests must contain at most ${maxItems} items.`)
+    return invalidRequests('rest_too_many_items', `requests must contain at most ${maxItems} items.`)
   }
   const allMustValidate = isRecord(envelope) && envelope['validation'] === 'require-all-validate'
   const bodies = text === undefined ? [] : rawBodies(text)
-  return { kind: 'batch', allMustValidate, places: requests.map((entry, i) => place(entry, i, bodies[i])) }
+  return { kind: 'batch', allMustValidate, places: requests.map((entry, i) => placeOf(entry, i, bodies[i])) }
 }

@@ -1,5 +1,5 @@
-/** How a batch ended: `ran` whatever its items answered, `validation` = require-all-validate refused it. */
-export type BatchResult = 'ran' | 'validation' | 'deadline' | 'client-gone' | 'malformed'
+/** How a batch ended: `ran` whatever its items answered, `validation` = require-all-validate refused it; `dry-run` ran nothing. */
+export type BatchResult = 'ran' | 'validation' | 'deadline' | 'client-gone' | 'malformed' | 'dry-run'
 
 /** How one item ended. `refused` never ran; `not-sent` and `outcome-unknown` met the deadline or an absent client. */
 export type BatchItemOutcome = 'answered' | 'refused' | 'not-sent' | 'outcome-unknown'

@@ -13,6 +13,21 @@ const itemErrorTable = {
     code: 'trellis_outcome_unknown',
     message: 'The deadline passed before the answer came; the request may have taken effect.',
   },
+  failed_dependency: {
+    status: 424,
+    code: 'trellis_failed_dependency',
+    message: 'An item that this one depends on did not succeed; nothing was sent.',
+  },
+  unresolved_reference: {
+    status: 424,
+    code: 'trellis_unresolved_reference',
+    message: 'A reference leads to no value that could stand there; nothing was sent.',
+  },
+  answer_too_large: {
+    status: 502,
+    code: 'trellis_answer_too_large',
+    message: 'The upstream answered with more than a batch may hold; the request itself was carried out.',
+  },
   not_json: {
     status: 502,
     code: 'trellis_upstream_broken',
@@ -35,19 +50,24 @@ const notSent: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'not_sent',
 ])
 
-const outcomeOf = (code: ErrorCode): { outcome?: 'unknown' | 'not-sent' } => {
+const outcomeOf = ({ code, unsent }: GatewayError): { outcome?: 'unknown' | 'not-sent' } => {
+  if (unsent) return { outcome: 'not-sent' }
   if (outcomeUnknown.has(code)) return { outcome: 'unknown' }
   return notSent.has(code) ? { outcome: 'not-sent' } : {}
 }
 
+/** The answer of an item is more than the batch may hold. */
+export class AnswerTooLarge extends Error {}
+
 /** An item whose run threw, in the same shape; a write says whether it may have happened. */
 export const thrownItemError = (thrown: unknown, isWrite: boolean): ItemError => {
+  if (thrown instanceof AnswerTooLarge) return itemError('answer_too_large')
   const error = thrown instanceof GatewayError ? thrown : new GatewayError('internal', { cause: thrown })
   const { status, message, siteCode } = error.facts
   const { retryAfterSeconds } = error
   const retryAfter = retryAfterSeconds === undefined ? [] : ['Retry-After', String(retryAfterSeconds)]
   const fields = [...error.fields, ...retryAfter]
   if (error.body !== undefined) return { status, body: error.body, fields }
-  const data = { status, ...(isWrite ? outcomeOf(error.code) : {}) }
+  const data = { status, ...(isWrite ? outcomeOf(error) : {}) }
   return { status, body: { code: siteCode ?? `trellis_${error.code}`, message, data }, fields }
 }

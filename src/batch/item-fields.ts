@@ -44,7 +44,7 @@ const prefixesWithoutEffect: readonly string[] = [
   'x-client-',
   'x-cluster-',
   'x-host',
-  'x-request-id',
+  'x-request-',
   'x-wp-',
   'cf-',
   'http2-',

@@ -13,6 +13,10 @@ export type BatchItem = {
   readonly fields: Readonly<Record<string, string>>
   /** The item's body as JSON text. */
   readonly content: Buffer | undefined
+  /** Another service that is asked instead of the batch's own. */
+  readonly service?: string | undefined
+  /** Authorization of the item itself: only for another service, which never gets the batch's own. */
+  readonly credential?: string | undefined
 }
 
 /** What an item touches, for the order of the batch. */
@@ -24,6 +28,8 @@ export type ConflictFacts = {
   /** The item that is meant, after parameters that name another one were understood. */
   readonly itemId: string | undefined
   readonly method: string
+  /** Another service than the batch's own: what happens there is not seen here. */
+  readonly service?: string | undefined
 }
 
 /** What the route table and validation say about an item, without running it. */
@@ -44,3 +50,9 @@ export type ItemAnswer = {
   /** JSON as it came; copied into the batch's answer byte for byte. */
   readonly content: Buffer
 }
+
+/**
+ * Sends an item; `signal` ends it on its way, `stop` only as long as it has not begun. What it throws becomes the item's
+ * answer.
+ */
+export type Dispatch = (item: BatchItem, signal: AbortSignal, stop: AbortSignal) => Promise<ItemAnswer>

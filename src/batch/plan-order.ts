@@ -90,6 +90,7 @@ const meetInCollection = (earlier: Reaching, later: Reaching): boolean => {
 }
 
 const mustKeepOrder = (earlier: Reaching, later: Reaching): boolean => {
+  if (earlier.facts.service !== later.facts.service) return false
   if (earlier.reach === 'everything' || later.reach === 'everything') return true
   if (earlier.reach === 'read' && later.reach === 'read') return false
   const one = earlier.facts

@@ -1,13 +1,14 @@
 import type { Clock } from '../clock.ts'
 import { conflictGroups } from './conflict-groups.ts'
 import type { BatchEvent, ChunkResult } from './events.ts'
-import type { BatchItem, ItemAnswer } from './item.ts'
+import type { BatchItem, Dispatch, ItemAnswer } from './item.ts'
 import { type ItemError, thrownItemError } from './item-error.ts'
 import type { Places } from './places.ts'
 import type { Waits } from './plan-order.ts'
 import { planUnits } from './plan-units.ts'
 import { runSchedule, type ScheduleEnd, type TaskEnd } from './schedule.ts'
 import type { BatchSplit, Splitter } from './splitter.ts'
+import type { Turns } from './turns.ts'
 
 /** What running the items of a batch needs from others. */
 export type RunOptions = {
@@ -20,8 +21,10 @@ export type RunOptions = {
   readonly places: { readonly items: Places; readonly chunks: Places }
   /** Whose line the batch's requests wait in. */
   readonly flow: string
-  /** Runs the item like a request of its own, with the credentials of the batch; what it throws becomes the item's answer. */
-  dispatch(item: BatchItem, signal: AbortSignal): Promise<ItemAnswer>
+  /** Makes batches that are there at the same moment take turns. */
+  readonly turn: Turns
+  /** Runs the item like a request of its own, with the credentials of the batch. */
+  readonly dispatch: Dispatch
   /** Runs items in one upstream batch, in their order; `ended` is called once. An answer that rejects becomes its item's. */
   dispatchChunk(
     items: readonly BatchItem[],
@@ -30,6 +33,17 @@ export type RunOptions = {
 }
 
 type Made = ItemAnswer | ItemError
+
+/** One batch on its way. */
+export type ItemsRun = {
+  readonly items: readonly (BatchItem | undefined)[]
+  readonly waits: readonly Waits[]
+  readonly stop: AbortSignal
+  /** Never goes into an upstream batch. */
+  isSingle(index: number): boolean
+  /** Called for each item that has been answered, at once. */
+  readonly answered: ((index: number, made: ItemAnswer | ItemError) => void) | undefined
+}
 
 /** How each item ended, and the run as a whole told by its upstream requests. */
 export type ItemsEnd = {
@@ -78,15 +92,13 @@ const itemEnd = (end: TaskEnd<readonly Made[]>, place: number): TaskEnd<Made> =>
 /** Runs the items that are there, cut as the splitter says, so that the outcome is that of one after the other. */
 export const runItems = async (
   options: RunOptions,
-  items: readonly (BatchItem | undefined)[],
-  waits: readonly Waits[],
-  stop: AbortSignal,
+  { items, waits, stop, isSingle, answered }: ItemsRun,
 ): Promise<ItemsEnd> => {
   const { clock, concurrency, places, flow } = options
   const groups = conflictGroups(waits)
   const split = options.splitter.begin({ runnable: groups.flat().length, groups: groups.length })
   const { cut, reason, mostItems } = split.decision
-  const isChunkable = (index: number): boolean => isWrite(items[index]?.method ?? 'GET')
+  const isChunkable = (index: number): boolean => isWrite(items[index]?.method ?? 'GET') && !isSingle(index)
   const units = planUnits(waits, groups, cut, { mostItems, isChunkable })
   if (units.length > 0) {
     options.report({ kind: 'batch-split', split: cut.kind, reason, requests: units.length })
@@ -99,15 +111,21 @@ export const runItems = async (
     const members = (units[at]?.members ?? []).map((index) => items[index] as BatchItem)
     const [first] = members
     if (first === undefined) return []
+    if (at > 0) await options.turn()
     if (members.length > 1) return runChunk(options, split, members, stop)
-    return [await answerOf(first, options.dispatch(first, signalFor(first, stop)))]
+    return [await answerOf(first, options.dispatch(first, signalFor(first, stop), stop))]
+  }
+  const runAndTell = async (at: number): Promise<readonly Made[]> => {
+    const made = await run(at)
+    for (const [place, index] of (units[at]?.members ?? []).entries()) answered?.(index, made[place] as Made)
+    return made
   }
   const requests = await runSchedule<readonly Made[]>({
     waits: units.map((unit) => unit.waits),
     concurrency,
     enter: (at) => placesFor(at).enter(flow, stop),
     leave: (at) => placesFor(at).leave(),
-    run,
+    run: answered === undefined ? run : runAndTell,
     stop,
     now: () => clock.monotonic(),
   })

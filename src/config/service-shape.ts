@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { serviceCacheShape } from './cache-shape.ts'
-import { duration, oneOf, parameterName, pathPrefix, target, whole } from './leaves.ts'
+import { duration, oneOf, parameterName, pathPrefix, size, target, whole } from './leaves.ts'
 import { upstreamShape } from './upstream-shape.ts'
 
 /** Parameters that campaigns add and no service reads. */
@@ -96,6 +96,21 @@ const site = z.strictObject({
         .prefault('auto')
         .describe('One upstream request an item, a few upstream batches, or what measures faster'),
       deadline: duration().prefault('30s').describe('For the whole batch'),
+      answerBytes: size().prefault('64MiB').describe('Answers of all items of one batch together'),
+      extensions: oneOf(['off', 'on-request', 'on'])
+        .prefault('on-request')
+        .describe("What goes beyond WordPress's batch: never, when the request asks for it, or always"),
+      services: z
+        .array(z.string({ error: 'expected the name of a service' }).max(64))
+        .max(64)
+        .prefault([])
+        .describe('Other services that items may address, with `extensions`'),
+      idempotency: z
+        .strictObject({
+          ttl: duration().prefault('24h').describe('How long an Idempotency-Key is remembered'),
+          maxBytes: size().prefault('16MiB').describe('Keys and the answers kept for them'),
+        })
+        .prefault({}),
     })
     .prefault({}),
   upstream: upstreamShape('/index.php/wp-json', targets().prefault(['embedded'])).prefault({}),

@@ -88,12 +88,40 @@ const paging: JsonObject = {
   },
 }
 
-const siteAnswer = (row: Row, endpoint: Endpoint, method: Method): JsonObject => {
-  if (row.kind === 'batch') {
-    return {
-      '207': { description: 'One answer for each request, in order.', content: json({ type: 'object' }) },
-    }
+const isExtended = (endpoint: Endpoint): boolean => endpoint.arguments['extensions'] !== undefined
+
+const batchAnswer = (endpoint: Endpoint): JsonObject => {
+  const content = json({ type: 'object' })
+  if (!isExtended(endpoint)) {
+    return { '207': { description: 'One answer for each request, in order.', content } }
   }
+  const line = { type: 'object', description: 'One line: `index` and `response`; the last one has `end`.' }
+  return {
+    '200': { description: 'The plan, for `dryRun`.', content },
+    '207': {
+      description: 'One answer for each request, in order; or lines, as they are there.',
+      content: { ...content, 'application/x-ndjson': { schema: line } },
+    },
+    '409': { description: 'A request with this key is still being carried out.', content: errors.site },
+    '422': { description: 'This key was used for a different request.', content: errors.site },
+  }
+}
+
+/** Fields of a request that mean something to the gateway itself. */
+export const requestFieldsOf = (row: Row, endpoint: Endpoint): readonly JsonObject[] =>
+  row.kind === 'batch' && isExtended(endpoint)
+    ? [
+        {
+          name: 'Idempotency-Key',
+          in: 'header',
+          description: 'Repeated with the same key, the request gets the same answer and runs nothing again.',
+          schema: { type: 'string', maxLength: 257 },
+        },
+      ]
+    : []
+
+const siteAnswer = (row: Row, endpoint: Endpoint, method: Method): JsonObject => {
+  if (row.kind === 'batch') return batchAnswer(endpoint)
   if (row.kind === 'collection' && method === 'POST') {
     return { '201': { description: 'Created.', content: json({ type: 'object' }) } }
   }

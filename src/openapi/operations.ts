@@ -1,5 +1,5 @@
 import type { Endpoint, Method, Row } from '../contracts/row.ts'
-import { answersOf, type Contract, securityOf } from './contract-facts.ts'
+import { answersOf, type Contract, requestFieldsOf, securityOf } from './contract-facts.ts'
 import { type JsonObject, objectSchema } from './json-schema.ts'
 import { ownArguments, parametersOf } from './parameters.ts'
 import { summaryOf } from './summaries.ts'
@@ -83,7 +83,10 @@ export const describeRow = (service: DescribedService, listed: Row): DescribedRo
         operationId: asName(`${name}.${row.id}.${method.toLowerCase()}`),
         tags: [tagOf(service, row)],
         summary: summaryOf(row, method),
-        parameters: parametersOf(row, endpoint, content === undefined),
+        parameters: [
+          ...parametersOf(row, endpoint, content === undefined),
+          ...requestFieldsOf(row, endpoint),
+        ],
         ...(content && { requestBody: content.body }),
         responses: answersOf(contract, row, endpoint, method),
         ...(contract !== 'open' && { security: securityOf[contract] }),

@@ -83,8 +83,8 @@ test.each([
     const whole = performance.now() - began
     expect(statuses).toEqual(Array(1000).fill(200))
     expect(origin.mostInFlight).toBeLessThanOrEqual(maxConcurrent)
-    // Behind all of them it would take about as long as all of them.
-    for (const ms of times) expect(ms).toBeLessThan(whole / 4)
+    // Behind all of them it would take about as long as all of them; all run in one process here, beside other test files.
+    for (const ms of times) expect(ms).toBeLessThan(whole / 2)
   },
 )
 

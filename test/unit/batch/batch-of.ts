@@ -1,12 +1,17 @@
 import { type Batch, type BatchOptions, createBatch } from '../../../src/batch/batch.ts'
 import { createPlaces } from '../../../src/batch/places.ts'
 import { createSplitter } from '../../../src/batch/splitter.ts'
+import { createTurns } from '../../../src/batch/turns.ts'
 import { systemClock } from '../../../src/clock.ts'
 
 /** A batch route with defaults for what a test does not care about: all items run, and answer with their own path. */
 export const batchOf = (options: Partial<BatchOptions>): Batch =>
   createBatch({
     maxItems: 25,
+    extensions: 'on-request',
+    services: [],
+    bodyCharacters: 100_000,
+    turn: createTurns(),
     concurrency: 8,
     deadlineMs: 5_000,
     clock: systemClock,
@@ -39,10 +44,21 @@ export const batchOf = (options: Partial<BatchOptions>): Batch =>
     ...options,
   })
 
+/** The answer to a batch in one piece. */
+export const wholeAnswer = async (
+  batch: Batch,
+  envelope: unknown,
+  signal: AbortSignal = new AbortController().signal,
+  text?: string,
+): Promise<{ readonly status: number; readonly content: Buffer }> => {
+  const begun = await batch.begin(envelope, signal, text)
+  return begun.kind === 'answered' ? begun : begun.whole()
+}
+
 /** Runs a batch of these requests and gives back the parsed envelope. */
 export const runBatch = async (
   batch: Batch,
   requests: readonly unknown[],
   signal: AbortSignal = new AbortController().signal,
 ): Promise<{ failed?: string; responses: { body: unknown; status: number; headers: unknown }[] }> =>
-  JSON.parse((await batch.run({ requests }, signal)).content.toString())
+  JSON.parse((await wholeAnswer(batch, { requests }, signal)).content.toString())

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ItemAnswer } from '../../../src/batch/item.ts'
 import { GatewayError } from '../../../src/errors.ts'
-import { batchOf, runBatch } from './batch-of.ts'
+import { batchOf, runBatch, wholeAnswer } from './batch-of.ts'
 
 const good = (id: number) => ({ method: 'PUT', path: `/site/v2/posts/${id}`, body: { title: 'x' } })
 
@@ -53,7 +53,7 @@ test('no items, no responses', async () => {
 test.each([[undefined], [null], ['x'], [7], [[]], [{ requests: 'x' }], [{ requests: {} }]])(
   'answers 400 to the body %j',
   async (body) => {
-    const answer = await batchOf({}).run(body, new AbortController().signal)
+    const answer = await wholeAnswer(batchOf({}), body)
     expect(answer.status).toBe(400)
     expect(JSON.parse(answer.content.toString())).toMatchObject({ data: { status: 400 } })
   },
@@ -66,7 +66,7 @@ test.each([
   ['minus zero and exponents', '[-0,1E2]'],
 ])('copies %s byte for byte', async (_, json) => {
   const batch = batchOf({ dispatch: async () => ({ status: 200, fields: [], content: Buffer.from(json) }) })
-  const answer = await batch.run({ requests: [good(1)] }, new AbortController().signal)
+  const answer = await wholeAnswer(batch, { requests: [good(1)] }, new AbortController().signal)
   expect(answer.content.toString()).toBe(`{"responses":[{"body":${json},"status":200,"headers":[]}]}`)
 })
 

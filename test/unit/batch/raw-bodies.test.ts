@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { BatchItem } from '../../../src/batch/item.ts'
 import { rawBodies } from '../../../src/batch/raw-bodies.ts'
-import { batchOf } from './batch-of.ts'
+import { batchOf, wholeAnswer } from './batch-of.ts'
 
 test.each([
   ['no requests', '{}', []],
@@ -58,7 +58,7 @@ test('an item is sent with its body as the client wrote it', async () => {
   })
   const body = '{"meta":{"big":9223372036854775807,"zero":-0},"title":"\\u00e4"}'
   const text = `{"requests":[{"path":"/site/v2/posts/1","method":"PUT","body":${body}},{"path":"/site/v2/posts","body":[]}]}`
-  await batch.run(JSON.parse(text), new AbortController().signal, text)
+  await wholeAnswer(batch, JSON.parse(text), new AbortController().signal, text)
   expect(seen.map(({ content }) => content?.toString())).toEqual([body, undefined])
 })
 

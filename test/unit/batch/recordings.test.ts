@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Admission, ItemAnswer } from '../../../src/batch/item.ts'
-import { batchOf } from './batch-of.ts'
+import { batchOf, wholeAnswer } from './batch-of.ts'
 
 type Recorded = {
   readonly body: unknown
@@ -54,7 +54,7 @@ test.each(['anon', 'headers', 'mixed', 'order', 'disallowed'])(
         return { status: recorded.status, fields, content: Buffer.from(JSON.stringify(recorded.body)) }
       },
     })
-    const answered = await batch.run(request, new AbortController().signal)
+    const answered = await wholeAnswer(batch, request, new AbortController().signal)
     expect(answered.status).toBe(status)
     // Byte for byte but for PHP's escaping of slashes.
     expect(answered.content.toString()).toBe(JSON.stringify(answer))
@@ -78,7 +78,7 @@ test('answers the recorded batch that must validate as a whole alike, and runs n
       return { status: 200, fields: [], content: Buffer.from('{}') }
     },
   })
-  const answered = await batch.run(request, new AbortController().signal)
+  const answered = await wholeAnswer(batch, request, new AbortController().signal)
   expect(answered.status).toBe(status)
   expect(answered.content.toString()).toBe(JSON.stringify(answer))
   expect(ran).toBe(0)
@@ -88,7 +88,7 @@ test('refuses 26 items with the recorded error', async () => {
   const { status, answer } = recording('26')
   const batch = batchOf({})
   const requests = Array.from({ length: 26 }, () => ({ path: '/site/v2/posts' }))
-  const answered = await batch.run({ requests }, new AbortController().signal)
+  const answered = await wholeAnswer(batch, { requests }, new AbortController().signal)
   expect(answered.status).toBe(status)
   expect(JSON.parse(answered.content.toString())).toEqual(answer)
 })

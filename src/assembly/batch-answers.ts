@@ -1,0 +1,168 @@
+import { PassThrough } from 'node:stream'
+import { type Batch, createBatch } from '../batch/batch.ts'
+import type { BatchEvent } from '../batch/events.ts'
+import type { IdempotencyStore, KeptAnswer } from '../batch/idempotency-store.ts'
+import { createMemoryIdempotencyStore } from '../batch/memory-idempotency-store.ts'
+import { createPlaces } from '../batch/places.ts'
+import { createSplitter } from '../batch/splitter.ts'
+import { createTurns } from '../batch/turns.ts'
+import type { Clock } from '../clock.ts'
+import type { SiteConfig } from '../config/config.ts'
+import { requestField } from '../http/fields.ts'
+import type { Answer, GatewayResponse } from '../http/message.ts'
+import type { Received } from '../pipeline/exchange.ts'
+import type { LocalRequest, Service } from '../pipeline/service.ts'
+import { admitItem } from './batch-admission.ts'
+import { runChunk } from './batch-chunk.ts'
+import { batchFlow } from './batch-flow.ts'
+import { runItem, sendAlone } from './batch-items.ts'
+import { answeredOnce } from './batch-once.ts'
+
+export type BatchAnswersOptions = {
+  readonly config: SiteConfig
+  readonly publicRoot: string
+  readonly clock: Clock
+  /** Largest content of one request. */
+  readonly bodyBytes: number
+  readonly report: (event: BatchEvent) => void
+  /** The whole way, for the items of a batch. */
+  run(exchange: Received): Answer
+  /** Another service of this gateway, by the configuration in force. */
+  serviceNamed(name: string): Service | undefined
+}
+
+const isJson = (exchange: LocalRequest): exchange is LocalRequest & { readonly content: Buffer } =>
+  Buffer.isBuffer(exchange.content) &&
+  !(requestField(exchange.request.fields, 'content-type') ?? '').toLowerCase().includes('urlencoded')
+
+/** As WordPress has it; an upstream with a lower one refuses, and the items go one by one. */
+const upstreamMaxItems = 25
+
+/** Batches take at most this share of the upstream's concurrency, so that a single request finds room. */
+const batchShare = 0.75
+
+const json = 'application/json; charset=UTF-8'
+const jsonLines = 'application/x-ndjson'
+
+/** What all batches of a service share: how they are sent, how much room they have together, and which keys are known. */
+const sharedByBatches = ({ batch, upstream }: SiteConfig, clock: Clock) => {
+  const splitter = createSplitter({
+    mode: batch.split,
+    concurrency: batch.concurrency,
+    mostItems: upstreamMaxItems,
+    // The head of its answer comes when all its items have run.
+    mostChunkMs: upstream.timeouts.headersMs / 2,
+    clock,
+  })
+  const room = Math.floor(upstream.maxConcurrent * batchShare)
+  const store: IdempotencyStore = createMemoryIdempotencyStore({ ...batch.idempotency, clock })
+  return {
+    splitter,
+    turn: createTurns(),
+    store,
+    places: {
+      items: createPlaces(() => room),
+      chunks: createPlaces(() => Math.min(room, splitter.mostChunksAtOnce())),
+    },
+  }
+}
+
+const wantsLines = ({ request }: LocalRequest): boolean =>
+  (requestField(request.fields, 'accept') ?? '')
+    .split(',')
+    .some((one) => one.split(';')[0]?.trim().toLowerCase() === jsonLines)
+
+/** Answers the batch route of a site. */
+export const batchAnswers = (
+  options: BatchAnswersOptions,
+): ((exchange: LocalRequest) => Promise<GatewayResponse>) => {
+  const { config, clock } = options
+  const shared = sharedByBatches(config, clock)
+  const { batch: settings } = config
+
+  const response = (
+    { status, contentType }: Pick<KeptAnswer, 'status' | 'contentType'>,
+    content: GatewayResponse['content'],
+  ): GatewayResponse => ({
+    kind: 'response',
+    status,
+    fields: [
+      ...['Content-Type', contentType, 'X-Robots-Tag', 'noindex'],
+      ...['Link', `<${options.publicRoot}/>; rel="https://api.w.org/"`, 'X-Content-Type-Options', 'nosniff'],
+      ...['Allow', 'POST', 'Cache-Control', 'no-store'],
+      ...(Buffer.isBuffer(content) ? ['Content-Length', String(content.length)] : []),
+    ],
+    content,
+  })
+
+  const batchOf = (exchange: LocalRequest): Batch => {
+    const deadlineMs = clock.monotonic() + settings.deadlineMs
+    const outgoing = {
+      run: options.run,
+      batch: exchange,
+      serviceNamed: options.serviceNamed,
+      held: { bytes: 0, mostBytes: settings.answerBytes },
+      leftMs: () =>
+        settings.deadlineMs === 0 ? undefined : Math.max(1, Math.ceil(deadlineMs - clock.monotonic())),
+    }
+    return createBatch({
+      ...shared,
+      maxItems: settings.maxItems,
+      extensions: settings.extensions,
+      services: settings.services,
+      bodyCharacters: options.bodyBytes,
+      concurrency: settings.concurrency,
+      deadlineMs: settings.deadlineMs,
+      clock,
+      report: options.report,
+      admit: (item, mayRead) =>
+        admitItem(exchange, item, {
+          mayRead,
+          service: item.service === undefined ? exchange.service : options.serviceNamed(item.service),
+        }),
+      flow: batchFlow(exchange.client.address),
+      dispatch: (item, signal, stop) =>
+        runItem(outgoing, item, signal, sendAlone(outgoing, stop, item.service)),
+      dispatchChunk: (items, watch) => runChunk(outgoing, items, watch),
+    })
+  }
+
+  const begin = (exchange: LocalRequest, signal: AbortSignal) =>
+    // Integers beyond 2^53 survive in the text that the items are cut out of; a form has none.
+    batchOf(exchange).begin(
+      exchange.arguments,
+      signal,
+      isJson(exchange) ? exchange.content.toString() : undefined,
+    )
+
+  const inOne = async (exchange: LocalRequest, signal: AbortSignal): Promise<KeptAnswer> => {
+    const begun = await begin(exchange, signal)
+    const { status, content } = begun.kind === 'answered' ? begun : await begun.whole()
+    return { status, content, contentType: json }
+  }
+
+  const inLines = async (exchange: LocalRequest): Promise<GatewayResponse> => {
+    const begun = await begin(exchange, exchange.request.signal)
+    if (begun.kind === 'answered') return response({ status: begun.status, contentType: json }, begun.content)
+    const content = new PassThrough()
+    void begun
+      .lines((line) => content.write(line))
+      .then(
+        () => content.end(),
+        (thrown: Error) => content.destroy(thrown),
+      )
+    return response({ status: 207, contentType: jsonLines }, content)
+  }
+
+  return async (exchange) => {
+    const { signal } = exchange.request
+    if (settings.extensions === 'off') {
+      const answer = await inOne(exchange, signal)
+      return response(answer, answer.content)
+    }
+    const key = requestField(exchange.request.fields, 'idempotency-key')
+    if (key === undefined && wantsLines(exchange)) return inLines(exchange)
+    const answer = await answeredOnce(shared.store, exchange, key, (watched) => inOne(exchange, watched))
+    return response(answer, answer.content)
+  }
+}

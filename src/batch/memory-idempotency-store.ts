@@ -1,0 +1,77 @@
+import type { Clock } from '../clock.ts'
+import type { IdempotencyStore, KeptAnswer, KeyState } from './idempotency-store.ts'
+
+type Entry = {
+  readonly fingerprint: string
+  readonly untilMs: number
+  readonly bytes: number
+  readonly answer: KeptAnswer | 'in-flight' | 'not-kept'
+}
+
+/** Two hashes, the map's own share and the entry. */
+const entryBytes = 400
+
+const stateOf = (entry: Entry, fingerprint: string): KeyState => {
+  if (entry.fingerprint !== fingerprint) return { kind: 'mismatch' }
+  if (entry.answer === 'in-flight') return { kind: 'in-flight' }
+  return entry.answer === 'not-kept' ? { kind: 'not-kept' } : { kind: 'finished', answer: entry.answer }
+}
+
+/**
+ * Keys of one process, bounded in time and bytes: the oldest that are finished go first. An answer that takes more than
+ * an eighth of the room is not kept, so that one caller cannot drive out all others with one request.
+ */
+export const createMemoryIdempotencyStore = (options: {
+  readonly clock: Clock
+  readonly maxBytes: number
+  readonly ttlMs: number
+}): IdempotencyStore => {
+  // Insertion order is the order of age: a finished entry is put at the end again.
+  const entries = new Map<string, Entry>()
+  let bytes = 0
+
+  const remove = (key: string): void => {
+    bytes -= entries.get(key)?.bytes ?? 0
+    entries.delete(key)
+  }
+  const put = (key: string, entry: Entry): void => {
+    remove(key)
+    entries.set(key, entry)
+    bytes += entry.bytes
+  }
+  const tidy = (nowMs: number): void => {
+    for (const [key, entry] of entries) {
+      const isOver = bytes > options.maxBytes
+      if (entry.untilMs > nowMs && !isOver) return
+      // Those in flight are as many as there are requests, and are bounded like them.
+      if (entry.untilMs <= nowMs || entry.answer !== 'in-flight') remove(key)
+    }
+  }
+
+  return {
+    async begin(key, fingerprint) {
+      const nowMs = options.clock.monotonic()
+      tidy(nowMs)
+      const known = entries.get(key)
+      if (known !== undefined && known.untilMs > nowMs) return stateOf(known, fingerprint)
+      put(key, { fingerprint, untilMs: nowMs + options.ttlMs, bytes: entryBytes, answer: 'in-flight' })
+      return { kind: 'begun' }
+    },
+    async finish(key, answer) {
+      const begun = entries.get(key)
+      if (begun === undefined) return
+      const nowMs = options.clock.monotonic()
+      const isKept = answer.content.length <= options.maxBytes / 8
+      put(key, {
+        fingerprint: begun.fingerprint,
+        untilMs: nowMs + options.ttlMs,
+        bytes: entryBytes + (isKept ? answer.content.length : 0),
+        answer: isKept ? answer : 'not-kept',
+      })
+      tidy(nowMs)
+    },
+    async abandon(key) {
+      remove(key)
+    },
+  }
+}

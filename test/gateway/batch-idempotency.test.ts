@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, pause, startOrigin } from '../support/origin.ts'
+
+let origin: Origin
+let gateway: TestGateway
+let answerable: Promise<void>
+
+beforeEach(async () => {
+  answerable = Promise.resolve()
+  let number = 0
+  origin = await startOrigin(async (_, wire) => {
+    await answerable
+    number += 1
+    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: `{"number":${number}}` })
+  })
+  gateway = await startTestGateway({ services: { site: siteService(origin.origin) } })
+})
+afterEach(async () => {
+  await gateway.close()
+  await origin.close()
+})
+
+const one = [{ method: 'PUT', path: '/site/v2/posts/1', body: { title: 'x' } }]
+
+const send = async (
+  key: string,
+  headers: Record<string, string> = {},
+  requests: unknown = one,
+  signal?: AbortSignal,
+) => {
+  const answer = await fetch(`${gateway.publicAddress}/index.php/site-json/batch/v1`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key, ...headers },
+    body: JSON.stringify({ requests }),
+    ...(signal === undefined ? {} : { signal }),
+  })
+  return { status: answer.status, text: await answer.text() }
+}
+
+test('the same request with the same key gets the same answer, and the upstream sees it once', async () => {
+  const first = await send('"k"')
+  expect(await send('"k"')).toEqual(first)
+  expect(first.text).toContain('"number":1')
+  expect(origin.received).toHaveLength(1)
+  // The key is not the upstream's business: it would mean something else there.
+  expect(origin.received[0]?.fields['idempotency-key']).toBeUndefined()
+})
+
+test('another request with that key is 422 and runs nothing', async () => {
+  await send('"k"')
+  const { status, text } = await send('"k"', {}, [{ ...one[0], body: { title: 'y' } }])
+  expect([status, JSON.parse(text).code]).toEqual([422, 'trellis_idempotency_key_reused'])
+  expect(origin.received).toHaveLength(1)
+})
+
+test.each([
+  ['credential', { Authorization: 'Basic eDp5' }],
+  ['cookie', { Cookie: 'a=b' }],
+])('a caller with another %s has other keys', async (_, headers) => {
+  await send('"k"')
+  expect((await send('"k"', headers)).text).toContain('"number":2')
+})
+
+test('while it is carried out the key is 409, and the batch goes on when its client goes', async () => {
+  let release = (): void => {}
+  answerable = new Promise((resolve) => {
+    release = resolve
+  })
+  const client = new AbortController()
+  const gone = send('"k"', {}, [...one, { ...one[0], path: '/site/v2/posts/1' }], client.signal)
+  gone.catch(() => {})
+  await origin.until(() => origin.received.length === 1)
+  client.abort()
+  const requests = [...one, { ...one[0], path: '/site/v2/posts/1' }]
+  const { status, text } = await send('"k"', {}, requests)
+  expect([status, JSON.parse(text).code]).toEqual([409, 'trellis_idempotency_key_in_flight'])
+  release()
+  await origin.until(() => origin.received.length === 2)
+  await pause(50)
+  const repeated = await send('"k"', {}, requests)
+  expect(repeated.status).toBe(207)
+  expect(origin.received).toHaveLength(2)
+})
+
+test('a batch of which nothing ran leaves its key free', async () => {
+  expect((await send('"k"', {}, 'nonsense')).status).toBe(400)
+  expect((await send('"k"')).status).toBe(207)
+})
+
+test('a key that is none is 400', async () => {
+  const { status, text } = await send('"a')
+  expect([status, JSON.parse(text).code]).toEqual([400, 'trellis_idempotency_key_malformed'])
+})

@@ -1,0 +1,107 @@
+import { afterEach, expect, test } from 'vitest'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, type Script, startOrigin } from '../support/origin.ts'
+
+const json = { 'Content-Type': 'application/json; charset=UTF-8' }
+
+let origin: Origin
+let gateway: TestGateway
+afterEach(async () => {
+  await gateway?.close()
+  await origin?.close()
+})
+
+const start = async (script: Script, batch: object = {}): Promise<void> => {
+  origin = await startOrigin(script)
+  gateway = await startTestGateway({
+    services: { site: siteService(origin.origin, { batch: { split: 'item', ...batch } }) },
+  })
+}
+
+const update = (id: number) => ({ method: 'PUT', path: `/site/v2/posts/${id}`, body: { title: 'x' } })
+
+const send = (requests: readonly unknown[], headers: Record<string, string> = {}) =>
+  fetch(`${gateway.publicAddress}/index.php/site-json/batch/v1`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Accept: 'application/x-ndjson', ...headers },
+    body: JSON.stringify({ requests }),
+  })
+
+test('lines come as items are answered, each on one line, and the last one says so', async () => {
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  await start(async ({ target }, wire) => {
+    if (target.endsWith('/1')) await held
+    wire.respond({ fields: json, content: `{\n  "target": ${JSON.stringify(target)}\r\n}` })
+  })
+  const answer = await send([update(1), update(2), { path: '/nowhere' }])
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([207, 'application/x-ndjson'])
+  const reader = (answer.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  while (text.split('\n').length < 3) text += (await reader.read()).value
+  // The first item has not been answered yet.
+  expect(
+    text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).index),
+  ).toEqual([2, 1])
+  release()
+  for (let step = await reader.read(); !step.done; step = await reader.read()) text += step.value
+  const lines = text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(lines).toMatchObject([
+    { index: 2, response: { status: 404 } },
+    {
+      index: 1,
+      response: { status: 200, body: { target: '/index.php/wp-json/wp/v2/posts/2' }, headers: [] },
+    },
+    { index: 0, response: { status: 200 } },
+    { end: { result: 'ran', items: 3 } },
+  ])
+})
+
+test('an item that got no answer in time has its line, and the end says why', async () => {
+  await start(() => new Promise(() => {}), { deadline: '100ms' })
+  const lines = (await (await send([update(1)])).text())
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(lines).toMatchObject([
+    { index: 0, response: { status: 504, body: { code: 'trellis_outcome_unknown' } } },
+    { end: { result: 'deadline', items: 1 } },
+  ])
+})
+
+test('what is wrong with the whole batch is answered as without lines', async () => {
+  await start(() => {})
+  const answer = await send(Array.from({ length: 26 }, (_, at) => update(at)))
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([
+    400,
+    'application/json; charset=UTF-8',
+  ])
+})
+
+test('extensions: off knows no lines', async () => {
+  await start((_, wire) => wire.respond({ fields: json, content: '{}' }), { extensions: 'off' })
+  expect(Object.keys((await (await send([update(1)])).json()) as object)).toEqual(['responses'])
+})
+
+test('answers that are too large together are not held: the item says that it was carried out', async () => {
+  await start((_, wire) => wire.respond({ fields: json, content: JSON.stringify('x'.repeat(40_000)) }), {
+    answerBytes: '100KiB',
+    concurrency: 1,
+  })
+  const answer = await send([update(1), update(2), update(3)], { Accept: 'application/json' })
+  const { responses } = (await answer.json()) as { responses: { status: number; body: { code?: string } }[] }
+  expect(responses.map(({ status, body }) => body.code ?? status)).toEqual([
+    200,
+    200,
+    'trellis_answer_too_large',
+  ])
+  expect(origin.received).toHaveLength(3)
+})

@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest'
+import { hashOf, readIdempotencyKey } from '../../../src/batch/idempotency-key.ts'
+import { createMemoryIdempotencyStore } from '../../../src/batch/memory-idempotency-store.ts'
+
+test.each([
+  [undefined, { kind: 'none' }],
+  ['"8e03978e-40d5"', { kind: 'key', key: '8e03978e-40d5' }],
+  ['8e03978e-40d5', { kind: 'key', key: '8e03978e-40d5' }],
+  ['"a \\"b\\" \\\\"', { kind: 'key', key: 'a "b" \\' }],
+  ['"a", "b"', { kind: 'malformed' }],
+  ['""', { kind: 'malformed' }],
+  ['', { kind: 'malformed' }],
+  ['"a', { kind: 'malformed' }],
+  ['a b', { kind: 'malformed' }],
+  [`"${'a'.repeat(256)}"`, { kind: 'malformed' }],
+])('the field %j is %j', (value, read) => {
+  expect(readIdempotencyKey(value)).toEqual(read)
+})
+
+test('texts with other borders have other hashes', () => {
+  expect(hashOf(['ab', 'c'])).not.toBe(hashOf(['a', 'bc']))
+  expect(hashOf(['', 'a'])).not.toBe(hashOf(['a', '']))
+})
+
+const answer = (length: number) => ({ status: 207, contentType: 'x', content: Buffer.alloc(length) })
+
+const storeAt = (maxBytes: number, ttlMs = 1_000) => {
+  const time = { ms: 0 }
+  const clock = { now: () => time.ms, monotonic: () => time.ms }
+  return { time, store: createMemoryIdempotencyStore({ clock, maxBytes, ttlMs }) }
+}
+
+test('a key is in flight, then finished, and another fingerprint never fits', async () => {
+  const { store } = storeAt(100_000)
+  expect(await store.begin('k', 'f')).toEqual({ kind: 'begun' })
+  expect(await store.begin('k', 'f')).toEqual({ kind: 'in-flight' })
+  expect(await store.begin('k', 'g')).toEqual({ kind: 'mismatch' })
+  await store.finish('k', answer(1))
+  expect(await store.begin('k', 'f')).toEqual({ kind: 'finished', answer: answer(1) })
+  expect(await store.begin('k', 'g')).toEqual({ kind: 'mismatch' })
+})
+
+test('a key that was given up is free, and so is one whose time is over', async () => {
+  const { store, time } = storeAt(100_000)
+  await store.begin('a', 'f')
+  await store.abandon('a')
+  expect(await store.begin('a', 'other')).toEqual({ kind: 'begun' })
+  await store.finish('a', answer(1))
+  time.ms = 1_001
+  expect(await store.begin('a', 'f')).toEqual({ kind: 'begun' })
+})
+
+test('the oldest answers go when there is no room, those in flight stay, and a large one is not kept', async () => {
+  const { store } = storeAt(8_000)
+  await store.begin('flying', 'f')
+  for (let n = 0; n < 20; n += 1) {
+    await store.begin(`k${n}`, 'f')
+    await store.finish(`k${n}`, answer(900))
+  }
+  expect(await store.begin('k19', 'f')).toMatchObject({ kind: 'finished' })
+  expect(await store.begin('flying', 'f')).toEqual({ kind: 'in-flight' })
+  expect(await store.begin('k0', 'f')).toEqual({ kind: 'begun' })
+  await store.begin('large', 'f')
+  await store.finish('large', answer(1_001))
+  expect(await store.begin('large', 'f')).toEqual({ kind: 'not-kept' })
+})

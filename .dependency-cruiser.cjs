@@ -11,6 +11,7 @@ const rooms = [
   'openapi',
   'lifecycle',
   'overload',
+  'coherence',
   'demo',
 ]
 const base = '^src/(http|contracts)/|^src/(errors|clock)\\.ts$'
@@ -37,6 +38,7 @@ const packageHomes = {
   yaml: '^src/config/',
   'prom-client': '^src/metrics/',
   pino: '^src/(logging|edge|admin)/',
+  ioredis: '^src/shared-tier/',
   '@opentelemetry': '^src/tracing/',
   'close-with-grace': '^src/cli/',
   'swagger-ui-dist': '^src/admin/',
@@ -122,6 +124,13 @@ module.exports = {
       from: { path: '^src/', pathNot: ['^src/assembly/', '^src/(main|gateway)\\.ts$'] },
       to: { path: '^src/assembly/|^src/(main|gateway)\\.ts$' },
     },
+    // Both keep a ledger by the port that coherence defines.
+    ...['workers', 'shared-tier'].map((room) => ({
+      name: `${room}-stays-in-its-room`,
+      severity: 'error',
+      from: { path: `^src/${room}/` },
+      to: { path: '^src/', pathNot: [`^src/${room}/`, '^src/coherence/ledger\\.ts$', base] },
+    })),
     ...roomRules,
     ...packageRules,
   ],

@@ -1,30 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { Cache, CacheOptions } from '../cache/cache.ts'
 import { targetKeyOf } from '../cache/cache-key.ts'
-import type { Clock } from '../clock.ts'
 import { type Coherence, type CoherenceOptions, createCoherence } from '../coherence/coherence.ts'
 import type { CoherenceEvent } from '../coherence/events.ts'
 import type { Ledger } from '../coherence/ledger.ts'
-import type { Config } from '../config/config.ts'
-import type { Metrics } from '../metrics/create-metrics.ts'
 import { carryOut } from '../pipeline/carry-out.ts'
-import type { WorkerLink } from '../workers/worker-link.ts'
+import type { MembershipLog, MembershipParts } from './membership-parts.ts'
 import { type SharedStore, sharedStore } from './shared-store.ts'
-
-/** The part of a logger that is needed here. */
-export type MembershipLog = {
-  info(facts: object, message: string): void
-  warn(facts: object, message: string): void
-}
-
-export type MembershipParts = {
-  readonly config: Config
-  readonly clock: Clock
-  readonly logger: MembershipLog
-  readonly metrics: Metrics
-  /** Where this process is one of several that share a port. */
-  readonly worker: WorkerLink | undefined
-}
 
 /** What the notes of others are carried out on. */
 export type MembershipRooms = {

@@ -1,7 +1,7 @@
 import type { SharedTier } from '../cache/shared-tier.ts'
 import type { CoherenceOptions } from '../coherence/coherence.ts'
 import type { Ledger, Position } from '../coherence/ledger.ts'
-import type { MembershipParts } from './membership.ts'
+import type { MembershipParts } from './membership-parts.ts'
 
 /** What instances share: the ledger, and a second tier of stored responses. */
 export type SharedStore = {

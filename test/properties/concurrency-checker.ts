@@ -26,7 +26,7 @@ export type CheckerOptions = {
 const lostAfterMs = 8_000
 
 /** No forward takes longer. A write whose answer was lost is carried out within it, or never. */
-export const totalMs = 2_000
+const totalMs = 2_000
 
 /** The service that the checker reads and writes. */
 export const checkedService = (upstream: VersionedUpstream): Record<string, unknown> => ({

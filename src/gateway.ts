@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import type { AdminEvent } from './admin/events.ts'
 import { createAdmin } from './admin/server.ts'
-import { certificateOf, notAfterSeconds } from './assembly/certificate.ts'
 import { currentOperator } from './assembly/current-operator.ts'
 import { withDriftLog } from './assembly/drift-log.ts'
 import { buildGeneration, type Generation, type LastingRooms } from './assembly/generation.ts'
 import { prepareMembership } from './assembly/membership.ts'
 import { operatorCache } from './assembly/operator-cache.ts'
 import { outdateDocuments } from './assembly/outdate-documents.ts'
+import { createPublicPort } from './assembly/public-port.ts'
 import { createReload, type ReloadOutcome } from './assembly/reload.ts'
 import { logReload } from './assembly/reload-log.ts'
 import { servicesDown } from './assembly/services-down.ts'
@@ -20,16 +20,11 @@ import { createPartitions } from './cache/cache-key.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
-import { createTrustedProxies } from './edge/client-address.ts'
 import { freePort } from './edge/free-port.ts'
-import { createListener } from './edge/listener.ts'
-import { startPressureSensor } from './edge/pressure-sensor.ts'
 import { decideReadiness, type Readiness } from './lifecycle/decide-readiness.ts'
 import { createLogger } from './logging/logger.ts'
 import { createSampled } from './logging/sampled.ts'
 import { createMetrics } from './metrics/create-metrics.ts'
-import type { PressureLevel } from './overload/events.ts'
-import { createOverload } from './overload/overload.ts'
 import type { WorkerLink } from './workers/worker-link.ts'
 
 export type GatewayOptions = {
@@ -93,7 +88,6 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     : config.publicUrl
   let draining = false
   let lastReloadRefused = false
-  let isProxy = createTrustedProxies(config.trustedProxies)
 
   const { worker } = options
   const membership = await prepareMembership({ config, clock, logger, metrics, worker })
@@ -115,6 +109,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     documentsOutdated: (name, collection) => outdateDocuments(current.built, name, collection),
   })
   const watches = await startWatches(config, { logger, metrics, version: options.version })
+  const publicPort = createPublicPort(config, { metrics, logger, current: () => current })
   const rooms: LastingRooms = {
     clock,
     logger,
@@ -130,15 +125,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     serviceNamed: (name) => current.built.find(({ service }) => service.name === name)?.service,
     watches: watches.watches,
     spans: watches.spans,
-    overload: createOverload({
-      thresholds: () => current.config.overload,
-      inFlight: () => current.inFlight.count,
-      report: (event) => {
-        metrics.observe.edge(event)
-        if (event.kind === 'pressure-changed')
-          logger.warn({ level: event.level, signal: event.signal }, event.kind)
-      },
-    }),
+    overload: publicPort.overload,
     sampled: createSampled(10_000, clock.monotonic),
     distrusted: new Set(),
     publicUrl,
@@ -147,39 +134,8 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     isDraining: () => draining,
     run: (exchange) => current.run(exchange),
   }
-  const listener = createListener({
-    ...config.limits,
-    certificate: certificateOf(config.listen.tls),
-    http2: config.listen.http2,
-    isExempt: (address) => isProxy(address),
-    report: metrics.observe.edge,
-  })
-  const certificateInForce = (): void => {
-    const certificate = certificateOf(current.config.listen.tls)
-    if (certificate === undefined) return
-    listener.renew(certificate)
-    metrics.observe.lifecycle({
-      kind: 'certificate-in-force',
-      notAfterSeconds: notAfterSeconds(certificate.cert),
-    })
-  }
-  /** The last thing to be given up are hits; until then they are not even looked at. */
-  const takeRequests = (level: PressureLevel): void => {
-    const { handlers } = current
-    listener.use(level === 3 ? { ...handlers, request: handlers.turnAway } : handlers)
-  }
   let current: Generation = await buildGeneration({ config, hash: options.configHash }, rooms, undefined)
-  takeRequests(0)
-  certificateInForce()
-  let level: PressureLevel = 0
-  const sensor =
-    config.overload.intervalMs === 0
-      ? undefined
-      : await startPressureSensor(config.overload.intervalMs, (reading) => {
-          const before = level
-          level = rooms.overload.measured(reading)
-          if (level !== before && (level === 3 || before === 3)) takeRequests(level)
-        })
+  publicPort.use()
 
   const reload = createReload({
     cache,
@@ -188,9 +144,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     build: (next, hash, last) => buildGeneration({ config: next, hash }, rooms, last),
     replace: (next) => {
       current = next
-      isProxy = createTrustedProxies(next.config.trustedProxies)
-      takeRequests(level)
-      certificateInForce()
+      publicPort.use()
       metrics.setConfigHash(next.hash)
     },
     report: (outcome) => {
@@ -213,7 +167,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       memoryTrusted: coherence?.distrust() === undefined,
     })
   metrics.readAtScrape({
-    publicSide: () => ({ ...listener.traffic(), inFlight: current.inFlight.count, draining }),
+    publicSide: () => ({ ...publicPort.traffic(), inFlight: current.inFlight.count, draining }),
     cache: () => ({ ...cache.stats(), maxBytes }),
     upstreams: () =>
       current.built.map(({ service }) => ({ service: service.name, ...service.upstream.snapshot() })),
@@ -242,22 +196,21 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   }
   await coherence?.start()
   try {
-    await listener.listen(config.listen.host, port)
+    await publicPort.listen(config.listen.host, port)
     await admin.listen({ host: config.admin.host, port: config.admin.port })
   } catch (error) {
     // What was opened is closed by whoever opened it, also when a port is taken.
-    await Promise.all([listener.close(0), admin.close(), sensor?.close(), closeRooms()])
+    await Promise.all([publicPort.close(0), admin.close(), closeRooms()])
     throw error
   }
   const drain = async (): Promise<'finished' | 'cut'> => {
     draining = true
     const { delayMs, timeoutMs } = current.config.drain
     await sleep(delayMs)
-    const cut = await listener.close(timeoutMs)
-    await sensor?.close()
+    const outcome = await publicPort.close(timeoutMs)
     await closeRooms()
     await admin.close()
-    return cut === 0 ? 'finished' : 'cut'
+    return outcome
   }
   const adminPort = (admin.server.address() as AddressInfo).port
   return {

@@ -219,7 +219,7 @@ test('an item for another service gets there with its own credential and never w
       {
         method: 'POST',
         path: '/plants',
-        body: { name: 'fern' },
+        body: { id: 9, name: 'fern' },
         service: 'plants',
         headers: { Authorization: 'Bearer p' },
         id: 'fern',

@@ -1,0 +1,126 @@
+import { afterEach, expect, test } from 'vitest'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
+
+const json = { 'Content-Type': 'application/json; charset=UTF-8' }
+
+let origin: Origin
+let gateway: TestGateway
+afterEach(async () => {
+  await gateway?.close()
+  await origin?.close()
+})
+
+const start = async (script: Script, batch: object, upstream: object = {}): Promise<void> => {
+  origin = await startOrigin(script)
+  gateway = await startTestGateway({
+    services: {
+      site: siteService(origin.origin, {
+        batch,
+        upstream: { targets: [origin.origin], basePath: '/index.php/wp-json', ...upstream },
+      }),
+    },
+  })
+}
+
+const update = (id: number) => ({ method: 'PUT', path: `/site/v2/posts/${id}`, body: { title: 'x' } })
+
+const send = (requests: readonly unknown[], signal?: AbortSignal) =>
+  fetch(`${gateway.publicAddress}/index.php/site-json/batch/v1`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'X-Request-Deadline-Ms': '99999999' },
+    body: JSON.stringify({ requests }),
+    ...(signal === undefined ? {} : { signal }),
+  })
+
+const answersAll: Script = ({ content, target }, wire) => {
+  if (!target.endsWith('/batch/v1')) return wire.respond({ fields: json, content: '{}' })
+  const { requests } = JSON.parse(content.toString()) as { requests: unknown[] }
+  const responses = requests.map(() => '{"body":{},"status":200,"headers":[]}')
+  return wire.respond({ status: 207, fields: json, content: `{"responses":[${responses.join(',')}]}` })
+}
+
+test.each(['item', 'chunk'])('with split %s the upstream is told how much time is left', async (split) => {
+  await start(answersAll, { split, deadline: '5s' })
+  const headers = { 'X-Request-Deadline-Ms': '99999999' }
+  await (await send([{ ...update(1), headers }, update(2), update(3), update(4)])).arrayBuffer()
+  expect(origin.received.length).toBeGreaterThan(1)
+  for (const { fields } of origin.received) {
+    const left = Number(fields['x-request-deadline-ms'])
+    expect(left).toBeGreaterThan(0)
+    expect(left).toBeLessThanOrEqual(5_000)
+  }
+})
+
+test('without a deadline nothing is said of one', async () => {
+  await start(answersAll, { split: 'item', deadline: '0s' })
+  await (await send([update(1)])).arrayBuffer()
+  expect(origin.received[0]?.fields['x-request-deadline-ms']).toBeUndefined()
+})
+
+test.each([
+  ['item', 1],
+  // A chunk of two, and the third item by itself: they have places of their own.
+  ['chunk', 2],
+])(
+  'with split %s what waits for its turn at the upstream is withdrawn when the client goes; what was sent is not',
+  async (split, waiting) => {
+    const held: (() => void)[] = []
+    await start(
+      async (request, wire, count) => {
+        if (request.target.includes('/batch/v1') || request.method === 'PUT')
+          return answersAll(request, wire, count)
+        await new Promise<void>((resolve) => held.push(resolve))
+        return wire.respond({ fields: json, content: '{}' })
+      },
+      { split },
+      { maxConcurrent: 2 },
+    )
+    const single = (id: number) => fetch(`${gateway.publicAddress}/index.php/site-json/site/v2/pages/${id}`)
+    // Single requests have all places of the upstream.
+    const singles = [single(1), single(2)]
+    await origin.until(() => held.length === 2)
+    const client = new AbortController()
+    const batch = send([update(1), update(2), update(3)], client.signal)
+    batch.catch(() => {})
+    await pause(100)
+    const withdrawn = () => gateway.metric('trellis_upstream_queue_total', 'site', 'outcome="aborted"')
+    expect(await withdrawn()).toBe(0)
+    client.abort()
+    await pause(100)
+    expect(await withdrawn()).toBe(waiting)
+    for (const release of held) release()
+    await Promise.all(singles.map(async (one) => (await one).arrayBuffer()))
+    await pause(100)
+    expect(origin.received.map(({ method }) => method)).toEqual(['GET', 'GET'])
+  },
+)
+
+test('an item that is asked to come back is sent again after that time, once', async () => {
+  const times: number[] = []
+  await start(
+    (_, wire) => {
+      times.push(performance.now())
+      wire.respond({ status: 429, fields: { ...json, 'Retry-After': '1' }, content: '{"code":"slow_down"}' })
+    },
+    { split: 'item' },
+  )
+  const { responses } = (await (await send([update(1)])).json()) as { responses: unknown[] }
+  expect(responses).toMatchObject([{ status: 429, headers: { 'Retry-After': '1' } }])
+  expect(times).toHaveLength(2)
+  expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(900)
+})
+
+test.each([
+  ['there is not that much time', { deadline: '500ms' }, '1'],
+  ['it is asked for too long a time', {}, '11'],
+  ['it is not told how long', {}, 'soon'],
+])('it is not sent again when %s', async (_, batch, retryAfter) => {
+  await start(
+    (_request, wire) =>
+      wire.respond({ status: 429, fields: { ...json, 'Retry-After': retryAfter }, content: '{}' }),
+    { split: 'item', ...batch },
+  )
+  await (await send([update(1)])).arrayBuffer()
+  expect(origin.received).toHaveLength(1)
+})

@@ -1,6 +1,7 @@
 import type { DashboardFacts } from './dashboard.ts'
 import { lines } from './panel.ts'
 import { quantile, rate, series, share, total } from './query.ts'
+import { sharedMemory } from './shared-memory.ts'
 
 const requests = series('requests')
 const asked = series('requests', { cache: '~hit|stale|collapsed|miss|revalidated' })
@@ -149,5 +150,6 @@ export const cache: DashboardFacts = {
         }),
       ],
     },
+    sharedMemory,
   ],
 }

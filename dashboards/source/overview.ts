@@ -135,6 +135,34 @@ export const overview: DashboardFacts = {
       ],
     },
     {
+      title: 'Protection',
+      panels: [
+        lines({
+          title: 'Given up because of overload',
+          description: 'Work refused with 503, by its class and by the signal that showed the overload.',
+          unit: 'reqps',
+          queries: [[rate(series('shed'), ['class', 'signal']), '{{class}}: {{signal}}']],
+        }),
+        lines({
+          title: 'Pressure',
+          description:
+            '0 all is done, 1 no batches and misses, 2 nothing that asks an upstream, 3 nothing at all.',
+          unit: 'short',
+          queries: [[total(series('pressureLevel'), ['instance'], 'max'), '{{instance}}']],
+        }),
+        lines({
+          title: 'Limited and cut',
+          description:
+            'Requests refused with 429 by limit, and connections that the gateway ended by reason.',
+          unit: 'ops',
+          queries: [
+            [rate(series('rateLimited'), ['limit']), '429: {{limit}}'],
+            [rate(series('connectionsCut'), ['reason']), 'cut: {{reason}}'],
+          ],
+        }),
+      ],
+    },
+    {
       title: 'Clients, upstreams, process',
       panels: [
         lines({

@@ -87,6 +87,36 @@ export const runtime: DashboardFacts = {
       ],
     },
     {
+      title: 'Workers, log and traces',
+      panels: [
+        lines({
+          title: 'Workers',
+          description: 'Processes that share the port, those that should and those that accept requests.',
+          unit: 'short',
+          queries: [
+            [total(series('workersWanted'), ['instance'], 'max'), '{{instance}} wanted'],
+            [total(series('workersReady'), ['instance'], 'max'), '{{instance}} ready'],
+          ],
+        }),
+        lines({
+          title: 'Workers ended',
+          description: 'Since the start, by how; each was replaced.',
+          unit: 'short',
+          queries: [[total(series('workerEnds'), ['instance', 'end'], 'max'), '{{instance}} {{end}}']],
+        }),
+        lines({
+          title: 'Spans and log lines',
+          description:
+            'What was recorded, what the collector did not take, and lines given up because nobody read them.',
+          unit: 'ops',
+          queries: [
+            [rate(series('traceSpans'), ['outcome']), 'spans {{outcome}}'],
+            [rate(series('logLinesDropped')), 'lines given up'],
+          ],
+        }),
+      ],
+    },
+    {
       title: 'Load',
       panels: [
         lines({

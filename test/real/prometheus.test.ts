@@ -41,6 +41,17 @@ const quiet: Readonly<Record<string, string>> = {
   'Trellis runtime: Reloads': 'the configuration is not reloaded',
   'Trellis runtime: Last reload': 'the configuration is not reloaded',
   'Trellis runtime: Certificate': 'the public side speaks plain HTTP',
+  'Trellis overview: Given up because of overload': 'there is no overload',
+  'Trellis overview: Pressure': 'there is no overload',
+  'Trellis overview: Limited and cut': 'there are no limits',
+  'Trellis runtime: Workers': 'there is one process',
+  'Trellis runtime: Workers ended': 'there is one process',
+  'Trellis runtime: Spans and log lines': 'there is no collector',
+  'Trellis cache: Trusted memory': 'there is one process',
+  'Trellis cache: Trust lost, memory dropped': 'there is one process',
+  'Trellis cache: What a write waits for': 'there is one process',
+  'Trellis cache: Second tier': 'there is one process',
+  'Trellis cache: Messages': 'there is one process',
 }
 
 describeWith('promtool', 'a real Prometheus', () => {

@@ -134,18 +134,6 @@ note(cjson.decode(ARGV[4]), me, tonumber(ARGV[6]))
 return { epoch, number(seq), flat(others()) }
 `
 
-/** ARGV: position's epoch, its number, entries dropped, writer to be told or ''. */
-const acknowledge = `${opening}
-if ARGV[4] ~= epoch then return 0 end
-local mine = redis.call('HGET', members, me)
-if mine then
-  local was, beat, at = standing(mine)
-  redis.call('HSET', members, me, number(math.max(was, tonumber(ARGV[5]))) .. ':' .. number(beat) .. ':' .. number(at))
-end
-redis.call('PUBLISH', ARGV[2] .. 'applied:' .. ARGV[7], cjson.encode({ epoch, ARGV[5], me, ARGV[6] }))
-return 1
-`
-
 /** ARGV: member that has ended, lease, notes remembered. Heard within a lease, it has answered nothing unheard. */
 const forget = `${opening}
 local known = redis.call('HGET', members, ARGV[4])
@@ -165,4 +153,4 @@ return 1
 `
 
 /** Every script of the ledger, by its name. */
-export const ledgerScripts = { sync, begin, append, acknowledge, forget, leave }
+export const ledgerScripts = { sync, begin, append, forget, leave }

@@ -113,7 +113,9 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
       return { epoch, seq: Number(seq), members: standings(members) }
     },
     acknowledge: ({ epoch, applied }, entries, writer) => {
-      run('acknowledge', epoch, applied, entries, writer ?? 'all').catch(() => undefined)
+      // No script: the ledger learns it with the next sync, and most of what it does would be this.
+      const message = JSON.stringify([epoch, String(applied), member, String(entries)])
+      calls.publish(`${base}applied:${writer ?? 'all'}`, message).catch(() => undefined)
     },
     forget: async (ended) => {
       await run('forget', ended, options.leaseMs, rememberedNotes)

@@ -1,5 +1,5 @@
 import type { Operator, ReloadAnswer } from '../admin/operator.ts'
-import type { ReloadOutcome } from './reload.ts'
+import type { ReloadOutcome } from '../lifecycle/reload-outcome.ts'
 
 /** What depends on the configuration in force. */
 export type GenerationOperator = Omit<Operator, 'reload'>

@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import type { Logger } from 'pino'
 import type { Cache } from '../cache/cache.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
@@ -7,6 +6,7 @@ import { createEdge, type Edge } from '../edge/server.ts'
 import { type ErrorCode, errorTable, type GatewayError } from '../errors.ts'
 import type { Answer } from '../http/message.ts'
 import { createInFlight, type InFlight } from '../lifecycle/in-flight.ts'
+import type { createLogger } from '../logging/logger.ts'
 import type { Sampled } from '../logging/sampled.ts'
 import type { Metrics } from '../metrics/create-metrics.ts'
 import type { Overload } from '../overload/overload.ts'
@@ -29,7 +29,7 @@ import type { OperatorCache } from './operator-cache.ts'
 /** What outlives a configuration. */
 export type LastingRooms = {
   readonly clock: Clock
-  readonly logger: Logger
+  readonly logger: ReturnType<typeof createLogger>
   readonly metrics: Metrics
   readonly cache: Cache
   readonly cacheRoom: CacheRoom

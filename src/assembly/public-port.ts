@@ -1,8 +1,8 @@
-import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { createTrustedProxies } from '../edge/client-address.ts'
 import { createListener, type Listener } from '../edge/listener.ts'
 import { type PressureSensor, startPressureSensor } from '../edge/pressure-sensor.ts'
+import type { createLogger } from '../logging/logger.ts'
 import type { Metrics } from '../metrics/create-metrics.ts'
 import type { PressureLevel } from '../overload/events.ts'
 import { createOverload, type Overload } from '../overload/overload.ts'
@@ -11,7 +11,7 @@ import type { Generation } from './generation.ts'
 
 export type PublicPortParts = {
   readonly metrics: Metrics
-  readonly logger: Logger
+  readonly logger: ReturnType<typeof createLogger>
   /** The one in force. */
   current(): Generation
 }

@@ -1,4 +1,4 @@
-import type { ReloadOutcome } from './reload.ts'
+import type { ReloadOutcome } from '../lifecycle/reload-outcome.ts'
 
 /** The part of a logger that is needed here. */
 type Log = {

@@ -3,17 +3,9 @@ import type { Config } from '../config/config.ts'
 import type { ConfigResult } from '../config/load.ts'
 import { restartKeys } from '../config/restart-keys.ts'
 import { sameSettings } from '../config/same-settings.ts'
+import type { ReloadOutcome } from '../lifecycle/reload-outcome.ts'
 import type { Generation } from './generation.ts'
 import { outdatedAnswers } from './outdated-answers.ts'
-
-/** What came of a reload. In all cases but `applied` everything is as it was. */
-export type ReloadOutcome =
-  | { readonly kind: 'applied'; readonly hash: string }
-  | { readonly kind: 'unchanged'; readonly hash: string }
-  /** One line for each fault: place, key and what is wrong. */
-  | { readonly kind: 'invalid'; readonly faults: readonly string[] }
-  | { readonly kind: 'restart-needed'; readonly keys: readonly string[] }
-  | { readonly kind: 'failed'; readonly cause: unknown }
 
 export type ReloadParts = {
   readonly cache: Pick<Cache, 'purge'>

@@ -1,9 +1,9 @@
 import type { Cache } from '../cache/cache.ts'
+import type { ReloadOutcome } from '../lifecycle/reload-outcome.ts'
 import type { Metrics } from '../metrics/create-metrics.ts'
 import type { Question } from '../workers/messages.ts'
 import type { WorkerLink } from '../workers/worker-link.ts'
 import { answerCacheQuestion, type CacheQuestion } from './operator-cache.ts'
-import type { ReloadOutcome } from './reload.ts'
 
 /** What a worker needs to answer what another one is asked by an operator. */
 export type WorkerAnswers = {

@@ -92,6 +92,9 @@ const attemptSpan = (tracer: Tracer, method: string, parent: Span, attempt: Atte
   span.end(end)
 }
 
+/** Beyond this, items of a batch are roots of traces of their own: far more requests than are ever under way. */
+const mostUnderWay = 10_000
+
 /** Id of the batch that an item belongs to: items have its id with their place behind. */
 const batchOf = (id: string): string => id.slice(0, id.lastIndexOf('.'))
 
@@ -129,7 +132,7 @@ export const createExchangeSpans = (
       record.trace = traceContext(span)
       if (!span.isRecording()) return
       open.set(record, { outermost: span, innermost: span })
-      if (origin === 'client') byId.set(id, span)
+      if (origin === 'client' && byId.size < mostUnderWay) byId.set(id, span)
     },
     end: ({ id, origin, request, record }, { head }) => {
       const span = open.get(record)?.outermost

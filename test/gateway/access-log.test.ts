@@ -84,3 +84,15 @@ test.each([
   expect(text).not.toContain(planted)
   for (const line of text.trim().split('\n')) expect(() => JSON.parse(line)).not.toThrow()
 })
+
+test('lines are written beside the work, and none is missing when the process has ended', async () => {
+  const other = await startGatewayProcess({
+    log: { level: 'info', access: true },
+    services: { site: siteService(origin.origin) },
+  })
+  const ask = () =>
+    fetch(`${other.origin}/index.php/site-json/site/v2/posts`).then((response) => response.text())
+  for (let round = 0; round < 10; round += 1) await Promise.all(Array.from({ length: 50 }, ask))
+  expect(await other.stop()).toBe(0)
+  expect(other.program.output().split('"msg":"request"')).toHaveLength(501)
+})

@@ -14,7 +14,7 @@ export type DependencyOptions = {
 }
 
 /** An answer that the gateway made, in the form of one that came. */
-export const asAnswer = ({ status, body, fields }: ItemError): ItemAnswer => ({
+const asAnswer = ({ status, body, fields }: ItemError): ItemAnswer => ({
   status,
   fields,
   content: Buffer.from(JSON.stringify(body)),

@@ -90,6 +90,21 @@ const ejectFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
     ),
   ])
 
+/** Items are single requests with JSON, and their answers are held: an open service may stream anything. */
+const batchFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
+  services.flatMap((service) => {
+    if (service.contract !== 'site') return []
+    return service.batch.services.flatMap((named, index) => {
+      const meant = services.find(({ name }) => name === named)
+      const isAddressable = meant !== undefined && meant !== service && meant.contract !== 'open'
+      return when(
+        !isAddressable,
+        ['services', service.name, 'batch', 'services', index],
+        'expected the name of another service with contract plants or site',
+      )
+    })
+  })
+
 /** Faults that show only when several values are seen together. */
 export const crossChecks = (config: Config, services: ServiceSources): UnplacedFault[] => [
   ...when(
@@ -112,6 +127,7 @@ export const crossChecks = (config: Config, services: ServiceSources): UnplacedF
   ...targetFaults(services, config.services),
   ...staticIdentityFaults(services),
   ...ejectFaults(config.services),
+  ...batchFaults(config.services),
   ...tlsFaults(config),
   ...edgeFaults(config),
 ]

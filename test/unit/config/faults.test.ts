@@ -207,6 +207,21 @@ const single: readonly (readonly [string, string, string])[] = [
     'services.b.mount: / is already the mount of a: give each service its own path',
   ],
   [
+    'batch items for a service that is not there',
+    'services: { a: { contract: site, batch: { services: [plants] } } }',
+    'services.a.batch.services[0]: expected the name of another service with contract plants or site',
+  ],
+  [
+    'batch items for an open service',
+    'services: { a: { contract: site, batch: { services: [b] } }, b: { contract: open, mount: /b, upstream: { targets: ["http://a"] } } }',
+    'services.a.batch.services[0]: expected the name of another service with contract plants or site',
+  ],
+  [
+    'batch items for the service itself',
+    'services: { a: { contract: site, batch: { services: [a] } } }',
+    'services.a.batch.services[0]: expected the name of another service with contract plants or site',
+  ],
+  [
     'mount with an end slash',
     'services: { a: { contract: plants, mount: /a/ } }',
     'services.a.mount: the path must not end with "/"',

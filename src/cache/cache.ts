@@ -11,6 +11,7 @@ import {
   rangeFields,
 } from './cache-read.ts'
 import { createConclude } from './conclude.ts'
+import { contentsTagged } from './contents-tagged.ts'
 import { type CompressionOptions, createEncodings } from './encodings.ts'
 import { type CacheEntry, type EntryOrder, listEntries } from './entries.ts'
 import type { CacheEvent, Invalidator } from './events.ts'
@@ -68,6 +69,11 @@ export type Cache = {
   suspectTargets(service: string, targets: readonly string[], forMs: number): number
   /** To be called when a POST is sent whose answer may serve later reads of its target (RFC 9110 §9.3.3). */
   written(read: CacheRead): WrittenAnswer
+  /**
+   * Contents of some stored responses with that tag: all of them younger than the last write that was told. Nothing
+   * where other processes write too.
+   */
+  shown(tag: string): readonly Buffer[]
   /** Returns the number of stored responses concerned. */
   purge(purge: Purge): number
   /** Largest or oldest first; for the admin side. */
@@ -237,6 +243,7 @@ export const createCache = (options: CacheOptions): Cache => {
       }
     },
     ...invalidation,
+    shown: (tag) => (trust === undefined ? contentsTagged(store, tag) : []),
     written: createWritten({ log, keep, flights, clock, report, maxEntryBytes, codedFrom }),
     entries: (order, limit) => listEntries(store, order, limit, moment()),
     stats: store.stats,

@@ -4,7 +4,7 @@ import { targetKey } from '../cache/cache-key.ts'
 import type { Note } from '../coherence/note.ts'
 import { fieldValue, withField } from '../http/fields.ts'
 import type { GatewayResponse, ResponseHead } from '../http/message.ts'
-import type { WriteResponse } from '../tags/tagger.ts'
+import type { Shown, WriteResponse } from '../tags/tagger.ts'
 import { namedTarget, type UnsafeRequest, unsafeTargets } from '../tags/unsafe-targets.ts'
 import { carryOut } from './carry-out.ts'
 import { chained } from './chained-stream.ts'
@@ -66,7 +66,12 @@ const targetTags = (exchange: Ready, written: WriteResponse | undefined): readon
     : []
 
 /** What a write may have changed; without a response nobody knows the outcome. */
-export const writeNotes = (exchange: Ready, response: GatewayResponse | undefined): readonly Note[] => {
+export const writeNotes = (
+  exchange: Ready,
+  response: GatewayResponse | undefined,
+  /** Contents that show the state right before the write. */
+  shown: Shown = () => [],
+): readonly Note[] => {
   const { service, method, matching } = exchange
   const written =
     response === undefined
@@ -74,7 +79,7 @@ export const writeNotes = (exchange: Ready, response: GatewayResponse | undefine
       : { ...response, content: Buffer.isBuffer(response.content) ? response.content : undefined }
   const found = matching.kind === 'found' ? matching : undefined
   const tags = [
-    ...service.tagger.writtenTags(found, exchange.arguments, method, written),
+    ...service.tagger.writtenTags(found, exchange.arguments, method, written, shown),
     ...targetTags(exchange, written),
   ]
   // It may still be carried out, until the upstream's own time is over.

@@ -12,9 +12,13 @@ export type Description = {
   /** The items that the answer is about; undefined when one of them does not say its id, or nothing can be read. */
   readonly items: readonly DescribedItem[] | undefined
   readonly embedded: readonly DescribedItem[]
+  /** Is everything that is embedded known? */
+  readonly embeddedKnown: boolean
+  /** It is about what is no longer there. */
+  readonly deleted: boolean
 }
 
-const unreadable: Description = { items: undefined, embedded: [] }
+const unreadable: Description = { items: undefined, embedded: [], embeddedKnown: false, deleted: false }
 
 /** Beyond this the coarse tags must do: reading would hold up other requests for more than it gains. */
 const longestContent = 262_144
@@ -39,14 +43,14 @@ const describe = (value: unknown, collection: string | undefined): DescribedItem
   return id === undefined || known === undefined ? undefined : { collection: known, id, properties: value }
 }
 
-const describeEmbedded = (item: unknown): DescribedItem[] => {
+const describeEmbedded = (item: unknown): readonly (DescribedItem | undefined)[] => {
   const relations = isObject(item) ? item['_embedded'] : undefined
   if (!isObject(relations)) return []
   return Object.entries(relations).flatMap(([relation, linked]) => {
     const collection = lookUp(collectionOfRelation, relation)
     // Terms and replies are lists of lists.
     const members = Array.isArray(linked) ? linked.flat(2) : []
-    return members.map((member) => describe(member, collection)).filter((found) => found !== undefined)
+    return members.map((member) => describe(member, collection))
   })
 }
 
@@ -60,20 +64,26 @@ const parse = (content: Buffer): unknown => {
 }
 
 /** A forced deletion answers with what was there. */
+const previousOf = (value: Readonly<Record<string, unknown>>): unknown =>
+  isObject(value['previous']) ? value['previous'] : undefined
+
 const subjectsOf = (value: unknown): readonly unknown[] | undefined => {
   if (Array.isArray(value)) return value
-  if (!isObject(value)) return undefined
-  return [isObject(value['previous']) ? value['previous'] : value]
+  return isObject(value) ? [previousOf(value) ?? value] : undefined
 }
 
 /** Reads the items out of an answer of a collection. */
 export const describeItems = (content: Buffer, collection: string): Description => {
-  const subjects = subjectsOf(parse(content))
+  const value = parse(content)
+  const subjects = subjectsOf(value)
   if (subjects === undefined) return unreadable
   const items = subjects.map((subject) => describe(subject, collection))
+  const embedded = subjects.flatMap(describeEmbedded)
   const complete = items.filter((item) => item !== undefined)
   return {
     items: complete.length === items.length ? complete : undefined,
-    embedded: subjects.flatMap(describeEmbedded).slice(0, mostEmbedded),
+    embedded: embedded.filter((one) => one !== undefined).slice(0, mostEmbedded),
+    embeddedKnown: embedded.length <= mostEmbedded && !embedded.includes(undefined),
+    deleted: isObject(value) && value['deleted'] === true && previousOf(value) !== undefined,
   }
 }

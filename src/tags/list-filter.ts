@@ -5,15 +5,21 @@ import type { TaggedArguments } from './tagger.ts'
 /** The values of a filter that a list stands under. */
 export type AppliedFilter = { readonly property: string; readonly values: readonly number[] }
 
+/** Nothing attached to anything is attached to 0; yes and no are 1 and 0. */
+const asInteger = (value: unknown): number | undefined => {
+  if (typeof value === 'boolean' || value === null) return Number(value)
+  return typeof value === 'number' && Number.isSafeInteger(value) ? value : undefined
+}
+
 /** One value, or a list of values of which an item has to have one. */
 export const integersOf = (value: unknown): readonly number[] | undefined => {
   const values: readonly unknown[] = Array.isArray(value) ? value : [value]
-  const integers = values.filter((one): one is number => typeof one === 'number' && Number.isSafeInteger(one))
+  const integers = values.map(asInteger).filter((one) => one !== undefined)
   return integers.length === values.length && integers.length > 0 ? integers : undefined
 }
 
 /** The whole list is in this one answer, so that its content tells what is in it. */
-const isComplete = (args: TaggedArguments, fields: FieldLines): boolean => {
+export const isComplete = (args: TaggedArguments, fields: FieldLines): boolean => {
   const pages = fieldValue(fields, 'x-wp-totalpages')
   const first = args['page'] === undefined || args['page'] === 1
   return (pages === '0' || pages === '1') && first && args['offset'] === undefined
@@ -23,16 +29,40 @@ const isComplete = (args: TaggedArguments, fields: FieldLines): boolean => {
 const loosens = (args: TaggedArguments): boolean =>
   args['tax_relation'] === 'OR' || args['ignore_sticky'] === false
 
-/** The filter that proves a list untouched by a write, or undefined when nothing proves it. */
+/** The filter that proves a list untouched by a write to what does not meet it, or undefined when nothing proves it. */
 export const appliedFilter = (
   filters: readonly ListFilter[],
   args: TaggedArguments,
-  fields: FieldLines,
 ): AppliedFilter | undefined => {
-  if (loosens(args) || !isComplete(args, fields)) return undefined
+  if (loosens(args)) return undefined
   for (const { argument, property } of filters) {
-    const values = args[argument] === undefined ? undefined : integersOf(args[argument])
+    const given = args[argument]
+    const values = given === undefined || given === null ? undefined : integersOf(given)
     if (values !== undefined) return { property, values }
   }
   return undefined
+}
+
+const given = (args: TaggedArguments, name: string): boolean =>
+  args[name] !== undefined && args[name] !== null && args[name] !== ''
+
+const byText: ReadonlySet<unknown> = new Set([
+  'title',
+  'relevance',
+  'modified',
+  'name',
+  'description',
+  'email',
+])
+
+/** Does the list look at properties that any update may change: texts, and the time of the last change? */
+export const looksAtText = (args: TaggedArguments): boolean =>
+  ['search', 'modified_after', 'modified_before'].some((name) => given(args, name)) ||
+  byText.has(args['orderby'])
+
+/** Does the list show nothing but what has that status? */
+export const showsOnly = (args: TaggedArguments, status: string): boolean => {
+  const asked = args['status']
+  if (asked === undefined) return true
+  return Array.isArray(asked) ? asked.length === 1 && asked[0] === status : asked === status
 }

@@ -5,12 +5,22 @@ export type TagNames = {
   /** On answers of which nobody knows what they depend on: every write reaches them. */
   readonly unknown: string
   readonly embedded: string
+  /** On answers that embed something of which nobody knows what it is. */
+  readonly opaque: string
   readonly dynamic: string
   /** On every answer of a collection. */
   any(collection: string): string
   list(collection: string): string
   /** A complete list of the items with that value. */
   filtered(collection: string, property: string, value: number): string
+  /** A list under that filter, whatever its value. */
+  filteredBy(collection: string, property: string): string
+  /** A list under a filter of which only a part is known: what it holds besides, nobody knows. */
+  unsure(collection: string): string
+  /** An answer that looks at texts, or of which nobody knows which items it shows. */
+  text(collection: string): string
+  /** A list that may show what only editors see. */
+  inner(collection: string): string
   /** undefined when the identifier is too long to be kept in an index; `any` then stands for it. */
   item(collection: string, id: string): string | undefined
   /** A tag that the upstream itself gave. */
@@ -26,10 +36,15 @@ export const createTagNames = (service: string): TagNames => ({
   all: `${service}/all`,
   unknown: `${service}/unknown`,
   embedded: `${service}/embedded`,
+  opaque: `${service}/opaque`,
   dynamic: `${service}/dynamic`,
   any: (collection) => `${service}/any/${collection}`,
   list: (collection) => `${service}/list/${collection}`,
   filtered: (collection, property, value) => `${service}/list/${collection}/${property}=${value}`,
+  filteredBy: (collection, property) => `${service}/list/${collection}/${property}`,
+  unsure: (collection) => `${service}/unsure/${collection}`,
+  text: (collection) => `${service}/text/${collection}`,
+  inner: (collection) => `${service}/inner/${collection}`,
   item: (collection, id) =>
     id.length > longestIdentifier ? undefined : `${service}/item/${collection}/${canonicalIdentifier(id)}`,
   upstream: (name) => `${service}/upstream/${name}`,

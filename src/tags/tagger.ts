@@ -24,11 +24,18 @@ export type Tagger = {
   storedTags(found: Found | undefined, args: TaggedArguments, response: TaggedResponse): readonly string[]
   /** Could a row have given this? What could not is not kept for other readers. */
   isReadable(response: TaggedResponse): boolean
-  /** `response` undefined: the outcome is unknown, and then everything that may have changed counts as changed. */
+  /**
+   * `response` undefined: the outcome is unknown, and then everything that may have changed counts as changed.
+   * `shown`: contents that carry a tag and show the state right before the write; without it that state is unknown.
+   */
   writtenTags(
     found: Found | undefined,
     args: TaggedArguments,
     method: string,
     response: WriteResponse | undefined,
+    shown?: Shown,
   ): readonly string[]
 }
+
+/** Contents of stored responses that carry a tag, some of them if there are many. */
+export type Shown = (tag: string) => readonly Buffer[]

@@ -1,22 +1,8 @@
+import { type Refinement, refinements } from './refinements.ts'
+import { effect, type WriteEffect } from './write-effect.ts'
+
 /** What was done to an item. */
 export type WriteAction = 'create' | 'update' | 'delete'
-
-/**
- * What a write to a collection can change beyond the item itself and the lists of its collection.
- * `everything`: nothing of the site is left; for writes that are rare, or whose reach nobody can name.
- */
-export type WriteEffect =
-  | 'everything'
-  | {
-      /** Other items of the same collection change too: order, parents, links below it. */
-      readonly siblings: boolean
-      /** Collections of which any answer may change. */
-      readonly collections: readonly string[]
-      /** Answers with `_embedded`, which may show the item or list it. */
-      readonly embedded: boolean
-      /** Answers whose rendered content lists other things (see `dynamicMarkers`). */
-      readonly dynamic: boolean
-    }
 
 export type ListFilter = { readonly argument: string; readonly property: string }
 
@@ -27,17 +13,12 @@ export type CollectionTags = {
    * under such a filter changes only through an item that it shows, or that has the value now.
    */
   readonly filters: readonly ListFilter[]
+  readonly refinement?: Refinement
+  /** A new item shows in what this property names, in any of these collections: its links, its embedded replies. */
+  readonly owners?: readonly { readonly property: string; readonly collections: readonly string[] }[]
+  /** Its answers hold what was written, and render nothing of it. */
+  readonly unrendered?: true
 }
-
-const effect = (
-  collections: readonly string[],
-  options: { readonly siblings?: true; readonly embedded?: true; readonly dynamic?: true } = {},
-): WriteEffect => ({
-  siblings: options.siblings === true,
-  collections,
-  embedded: options.embedded === true,
-  dynamic: options.dynamic === true,
-})
 
 const always = (one: WriteEffect): CollectionTags['effects'] => ({ create: one, update: one, delete: one })
 
@@ -67,7 +48,7 @@ const page = withAttachments(shown, { siblings: true, embedded: true, dynamic: t
 
 // `class_list` of a post holds the slugs of its terms, and a deleted term leaves its posts to the default one.
 const term = (others: readonly string[]): CollectionTags['effects'] => ({
-  create: effect(['taxonomies'], { siblings: true, dynamic: true }),
+  create: effect([], { dynamic: true }),
   update: effect(['posts', 'pages', 'search', 'menu-items', 'navigation', ...others], {
     siblings: true,
     embedded: true,
@@ -88,8 +69,16 @@ const rendered = ['posts', 'pages', 'blocks', 'templates', 'template-parts', 'na
  * renders other content), more rather than less. Every collection that is not listed counts as `everything`.
  */
 export const siteTags: Readonly<Record<string, CollectionTags>> = {
-  posts: { effects: post, filters: [same('author'), same('categories'), same('tags')] },
-  pages: { effects: page, filters: [] },
+  posts: {
+    effects: post,
+    filters: [same('author'), same('categories'), same('tags'), same('sticky')],
+    refinement: refinements.posts,
+  },
+  pages: {
+    effects: page,
+    filters: [same('author'), same('parent'), same('menu_order')],
+    refinement: refinements.pages,
+  },
   media: {
     effects: {
       create: effect([], { dynamic: true }),
@@ -102,19 +91,20 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
       }),
     },
     filters: [same('author'), { argument: 'parent', property: 'post' }],
+    refinement: refinements.media,
   },
   'menu-items': {
-    effects: always(effect(['menus', 'menu-locations'], { siblings: true, dynamic: true })),
+    effects: always(effect([], { siblings: true, dynamic: true })),
     filters: [],
   },
   blocks: { effects: always(effect([...rendered], { siblings: true, dynamic: true })), filters: [] },
   navigation: { effects: always(effect([], { dynamic: true })), filters: [] },
-  templates: { effects: ownAndSiblings, filters: [] },
-  'template-parts': { effects: ownAndSiblings, filters: [] },
+  templates: { effects: ownAndSiblings, filters: [], unrendered: true },
+  'template-parts': { effects: ownAndSiblings, filters: [], unrendered: true },
   'global-styles': { effects: always(effect(['themes'], { siblings: true })), filters: [] },
   'contact-forms': { effects: ownAndSiblings, filters: [] },
-  categories: { effects: term([]), filters: [] },
-  tags: { effects: term([]), filters: [] },
+  categories: { effects: term([]), filters: [same('parent')], refinement: refinements.categories },
+  tags: { effects: term([]), filters: [], refinement: refinements.tags },
   menus: {
     effects: always(
       effect(['menu-items', 'menu-locations', 'navigation'], { siblings: true, dynamic: true }),
@@ -125,7 +115,11 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   wp_pattern_category: { effects: term(['blocks']), filters: [] },
   comments: {
     effects: always(effect(['posts', 'pages'], { siblings: true, embedded: true, dynamic: true })),
-    filters: [],
+    filters: [same('post'), same('parent'), same('author')],
+    owners: [
+      { property: 'post', collections: ['posts', 'pages', 'media'] },
+      { property: 'parent', collections: ['comments'] },
+    ],
   },
   users: {
     effects: {
@@ -135,6 +129,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
       delete: 'everything',
     },
     filters: [],
+    refinement: refinements.users,
   },
   // Renders a block for an editor; its POST stores nothing.
   'block-renderer': { effects: onlyOwn, filters: [] },

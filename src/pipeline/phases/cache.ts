@@ -15,6 +15,7 @@ import { ExchangeRead, type ReadPartition } from '../exchange-read.ts'
 import { completed, invalidateWrite, showsOwnTarget, writeNotes } from '../invalidate-write.ts'
 import { keepingContent } from '../keep-written.ts'
 import type { Next, Phase } from '../phase.ts'
+import { createWriteWatch, type WriteWatch } from '../write-watch.ts'
 
 export type CacheRoom = {
   readonly cache: Cache
@@ -148,12 +149,18 @@ const maybeKept = ({ cache }: CacheRoom, exchange: Ready): WrittenAnswer | undef
 /** Tells nobody. */
 const alone: Others = { begin: async () => '', spread: async () => 0 }
 
-const write = (room: CacheRoom, exchange: Ready, next: Next<Outgoing>): Answer => {
+const write = (room: CacheRoom, watch: WriteWatch, exchange: Ready, next: Next<Outgoing>): Answer => {
   const { begin, spread } = room.others ?? alone
+  const running = watch.begin(exchange.service.name)
   let name: string | undefined
+  const ended = (error: unknown): never => {
+    running.end()
+    throw error
+  }
   /** Here at once, and then wherever else answers are stored: to be awaited before the answer leaves. */
   const invalidate = (response: GatewayResponse | undefined): Promise<unknown> | undefined => {
-    const notes = writeNotes(exchange, response)
+    const notes = writeNotes(exchange, response, running.alone() ? room.cache.shown : undefined)
+    running.end()
     invalidateWrite(room.cache, exchange, notes)
     return room.others === undefined ? undefined : spread(notes, name)
   }
@@ -163,13 +170,14 @@ const write = (room: CacheRoom, exchange: Ready, next: Next<Outgoing>): Answer =
       return await known()
     } catch (error) {
       if (!wasIncomplete(error)) await invalidate(undefined)
-      else if (name !== undefined) await spread([], name)
+      else running.end()
+      if (wasIncomplete(error) && name !== undefined) await spread([], name)
       throw error
     }
   }
   const written = maybeKept(room, exchange)
   const settled = async (): Promise<Outcome> => {
-    if (room.others !== undefined) name = await begin(writeNotes(exchange, undefined))
+    if (room.others !== undefined) name = await begin(writeNotes(exchange, undefined)).catch(ended)
     const outcome = await unlessKnown(async () => {
       const first = await next(lasting(exchange))
       return first.kind === 'response' ? completed(first, exchange.service.bodyBytes) : first
@@ -201,10 +209,19 @@ const write = (room: CacheRoom, exchange: Ready, next: Next<Outgoing>): Answer =
   return withStatus(settled(), writeStatus)
 }
 
+/** A cache outlives the configurations under which it is written to. */
+const watches = new WeakMap<Cache, WriteWatch>()
+
+const watchOf = (cache: Cache): WriteWatch => {
+  const watch = watches.get(cache) ?? createWriteWatch()
+  watches.set(cache, watch)
+  return watch
+}
+
 /** Fresh, stale, validated or missed; stored, collapsed, invalidated. Reads with no rule and writes go past it, with the reason in Cache-Status. */
-export const cache = (room: CacheRoom): Phase<Ready, Outgoing> => ({
-  name: 'cache',
-  run: (exchange, next) => {
+export const cache = (room: CacheRoom): Phase<Ready, Outgoing> => {
+  const watch = watchOf(room.cache)
+  const run: Phase<Ready, Outgoing>['run'] = (exchange, next) => {
     const { method, record, request, sensitive, policy } = exchange
     const decision = decideCaching(
       { method, fields: request.fields, hasContent: exchange.content !== undefined, sensitive },
@@ -215,10 +232,11 @@ export const cache = (room: CacheRoom): Phase<Ready, Outgoing> => ({
         return readThrough(room, exchange, decision, next)
       case 'write':
         record.cache = 'bypass'
-        return write(room, exchange, next)
+        return write(room, watch, exchange, next)
       case 'bypass':
         record.cache = 'bypass'
         return withStatus(next(outgoing(exchange)), bypassStatus(decision.reason))
     }
-  },
-})
+  }
+  return { name: 'cache', run }
+}

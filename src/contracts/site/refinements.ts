@@ -1,0 +1,99 @@
+import { effect, type NamedEffect } from './write-effect.ts'
+
+/** How much less a write reaches when the state before it is known as well. */
+export type Refinement = {
+  /** Properties that must be known before and after, or nothing is; dots lead into objects. */
+  readonly structure: readonly string[]
+  /** The only properties that a minor update may change: no list's members or order depend on them, unless it looks at texts. */
+  readonly texts: readonly string[]
+  /** What a minor update reaches besides the item and the lists that look at texts. */
+  readonly minor: NamedEffect
+  /** Properties of which others show a copy. */
+  readonly copied: readonly { readonly property: string; readonly collections: readonly string[] }[]
+  /** Statuses that only editors see, and the one that lists show unless they are asked for another. */
+  readonly hidden: readonly string[]
+  readonly listed: string | undefined
+}
+
+const onlyEditorsSee = ['draft', 'pending', 'future', 'auto-draft', 'trash'] as const
+
+const shown = ['status', 'type', 'date', 'date_gmt', 'slug', 'link', 'author', 'content.protected'] as const
+
+/** What says when and how an answer was made. */
+const ofAnswers = ['_links', '_embedded', 'guid', 'modified', 'modified_gmt'] as const
+
+const textsOfPosts = [
+  ...ofAnswers,
+  'title',
+  'content',
+  'excerpt',
+  'featured_media',
+  'comment_status',
+  'ping_status',
+] as const
+
+/** Menu items without a label of their own take the title of what they lead to; so do lists of pages in a navigation. */
+const titleInMenus = { property: 'title.rendered', collections: ['menu-items', 'navigation'] } as const
+
+/** The slug of a term is in the classes of its posts, and in links. */
+const term: Refinement = {
+  structure: ['slug', 'link', 'taxonomy', 'parent'],
+  texts: [...ofAnswers, 'name', 'description', 'count'],
+  minor: effect(['menu-items', 'search'], { siblings: true, dynamic: true }),
+  copied: [],
+  hidden: [],
+  listed: undefined,
+}
+
+/** By collection. As observed on WordPress 6.9. */
+export const refinements = {
+  posts: {
+    structure: [...shown, 'categories', 'tags', 'sticky', 'format'],
+    texts: textsOfPosts,
+    // A result of the search and an oEmbed answer show title and text.
+    minor: effect(['search', 'oembed'], { dynamic: true }),
+    copied: [titleInMenus],
+    hidden: onlyEditorsSee,
+    listed: 'publish',
+  },
+  pages: {
+    structure: [...shown, 'parent', 'menu_order'],
+    texts: textsOfPosts,
+    minor: effect(['search', 'oembed'], { dynamic: true }),
+    copied: [titleInMenus],
+    hidden: onlyEditorsSee,
+    listed: 'publish',
+  },
+  media: {
+    structure: [
+      'status',
+      'date',
+      'date_gmt',
+      'slug',
+      'link',
+      'author',
+      'post',
+      'media_type',
+      'mime_type',
+      'source_url',
+      'media_details',
+    ],
+    texts: [...ofAnswers, 'title', 'caption', 'description', 'alt_text', 'comment_status', 'ping_status'],
+    // Rendered images have their texts from the content; galleries take them from here.
+    minor: effect([], { dynamic: true }),
+    copied: [],
+    hidden: [],
+    listed: undefined,
+  },
+  categories: term,
+  tags: { ...term, structure: ['slug', 'link', 'taxonomy'] },
+  users: {
+    // What a user may do is in `Allow` of everything it reads.
+    structure: ['name', 'slug', 'link', 'url', 'roles', 'capabilities', 'avatar_urls'],
+    texts: [...ofAnswers, 'description', 'email', 'first_name', 'last_name', 'nickname'],
+    minor: effect([], { dynamic: true }),
+    copied: [],
+    hidden: [],
+    listed: undefined,
+  },
+} as const satisfies Readonly<Record<string, Refinement>>

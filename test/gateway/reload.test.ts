@@ -1,5 +1,8 @@
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
 
 const json = { 'Content-Type': 'application/json' }
@@ -114,6 +117,71 @@ describe('a right configuration', () => {
     release?.()
     expect(await slow).toMatchObject({ status: 200, text: '{"from":"slow"}' })
     expect((await get('/a/x')).text).toBe('{"from":"other"}')
+    await expect.poll(() => origin.open).toBe(0)
+  })
+
+  test('what a request asks for anew after it began is not kept for as long as the rules of its beginning said', async () => {
+    const services = (ttl: string): Tree => ({
+      a: {
+        ...open(origin, stored('GET /x', ttl)),
+        upstream: { targets: [origin.origin], retry: { attempts: 1 } },
+      },
+    })
+    gateway = await startTestGateway({ services: services('1h') })
+    let release: (() => void) | undefined
+    origin.script = async (_, wire) => {
+      await new Promise<void>((resolve) => {
+        release = resolve
+      })
+      // Of no use to the one who waits with its leader: asks for itself.
+      wire.respond({ fields: { ...json, 'Cache-Control': 'private' }, content: '{"from":"private"}' })
+    }
+    const leader = get('/a/x')
+    await origin.until(() => release !== undefined)
+    const follower = get('/a/x')
+    await pause(30)
+    await gateway.put({ services: services('30s') })
+    origin.script = (_, wire) => wire.respond({ fields: json, content: '{"from":"late"}' })
+    release?.()
+    await Promise.all([leader, follower])
+    await pause(30)
+    expect((await get('/a/x')).cache).not.toMatch(/ttl=3\d\d\d/)
+    expect((await get('/a/x')).cache).toMatch(/hit; ttl=(29|30)/)
+  })
+
+  test('a way to an upstream is closed when the last configuration that uses it has answered', async () => {
+    const site = (target: Origin, ttl: string): Tree => ({
+      site: siteService(target.origin, { cache: { rules: [stored('GET /site/v2/**', ttl)] } }),
+    })
+    gateway = await startTestGateway({ services: site(origin, '1h') })
+    let release: (() => void) | undefined
+    origin.script = async ({ method }, wire) => {
+      if (method === 'GET') {
+        await new Promise<void>((resolve) => {
+          release = resolve
+        })
+      }
+      wire.respond({ fields: json, content: '{"from":"one"}' })
+    }
+    const first = get('/index.php/site-json/site/v2/posts')
+    await origin.until(() => release !== undefined)
+    await gateway.put({ services: site(origin, '2h') })
+    // Its content is read before anything is asked of the upstream.
+    const content = '{"title":"x"}'
+    const second = httpRequest(`${gateway.publicAddress}/index.php/site-json/site/v2/posts`, {
+      method: 'POST',
+      headers: { ...json, Authorization: 'Basic YTpi', 'Content-Length': content.length },
+    })
+    const answered = once(second, 'response')
+    second.write(content.slice(0, 5))
+    await pause(50)
+    await gateway.put({ services: site(other, '2h') })
+    release?.()
+    expect((await first).status).toBe(200)
+    await pause(50)
+    second.end(content.slice(5))
+    const [response] = (await answered) as [IncomingMessage]
+    expect([response.statusCode, await text(response)]).toEqual([200, '{"from":"one"}'])
     await expect.poll(() => origin.open).toBe(0)
   })
 

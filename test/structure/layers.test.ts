@@ -48,7 +48,7 @@ const faults: readonly (readonly [string, string, string])[] = [
   ['src/edge/fault.ts', "import '../cache/cache.ts'", 'edge-imports-pipeline-and-base'],
   ['src/metrics/fault.ts', "import '../cache/cache.ts'", 'metrics-imports-events'],
   ['src/tracing/fault.ts', "import '../pipeline/run.ts'", 'tracing-and-logging-see-exchanges'],
-  ['src/pipeline/otel.ts', "import '@opentelemetry/api'", 'opentelemetry-has-one-home'],
+  ['src/validation/fault.ts', "import '@opentelemetry/api'", 'opentelemetry-has-one-home'],
   ['src/config/fault.ts', "import '../routing/router.ts'", 'config-imports-base'],
   ['src/cli/fault.ts', "import '../gateway.ts'", 'cli-imports-config'],
   ['src/tags/fault.ts', "import 'undici'", 'undici-has-one-home'],

@@ -1,13 +1,15 @@
 import { expect, test } from 'vitest'
 import { type AccessLine, createAccessLog } from '../../../src/logging/access-log.ts'
 import type { CacheOutcome } from '../../../src/pipeline/events.ts'
-import { received } from '../../phases/exchange-of.ts'
+import { received, siteService } from '../../phases/exchange-of.ts'
+
+const service = siteService()
 
 const log = (mode: 'all' | 'sample', sampleHits = 0.1) => {
   const lines: AccessLine[] = []
   const watch = createAccessLog({ mode, sampleHits, write: (line) => lines.push(line) })
   const answer = (cache: CacheOutcome, fields: readonly string[] = [], content?: Buffer): void => {
-    const exchange = received('/site/v2/posts?password=planted')
+    const exchange = received('/site/v2/posts?password=planted', {}, service)
     exchange.record.cache = cache
     exchange.record.route = '/site/v2/posts'
     exchange.record.upstreamMs = 1.234_567

@@ -137,6 +137,12 @@ export const errorTable = {
     retryable: true,
     message: 'The queue in front of the upstream is full.',
   },
+  shared_store_unreachable: {
+    status: 503,
+    fault: 'gateway',
+    retryable: true,
+    message: 'What several instances share cannot be reached; nothing was carried out.',
+  },
   upstream_suspended: {
     status: 503,
     fault: 'upstream',

@@ -122,6 +122,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       ...(coherence === undefined ? {} : { others: coherence }),
     },
     operatorCache: operatorCache({ cache, coherence, worker }),
+    stores: membership?.stores,
     mayRemember: () => coherence?.distrust() === undefined,
     serviceNamed: (name) => current.built.find(({ service }) => service.name === name)?.service,
     watches: watches.watches,

@@ -19,6 +19,8 @@ import { runItem, sendAlone } from './batch-items.ts'
 import { answeredOnce } from './batch-once.ts'
 
 export type BatchAnswersOptions = {
+  /** Where instances remember keys together; undefined: in this process. */
+  readonly idempotencyKeys: IdempotencyStore | undefined
   readonly config: SiteConfig
   readonly publicRoot: string
   readonly clock: Clock
@@ -45,7 +47,11 @@ const json = 'application/json; charset=UTF-8'
 const jsonLines = 'application/x-ndjson'
 
 /** What all batches of a service share: how they are sent, how much room they have together, and which keys are known. */
-const sharedByBatches = ({ batch, upstream }: SiteConfig, clock: Clock) => {
+const sharedByBatches = (
+  { batch, upstream }: SiteConfig,
+  clock: Clock,
+  keys: IdempotencyStore | undefined,
+) => {
   const splitter = createSplitter({
     mode: batch.split,
     concurrency: batch.concurrency,
@@ -55,7 +61,7 @@ const sharedByBatches = ({ batch, upstream }: SiteConfig, clock: Clock) => {
     clock,
   })
   const room = Math.floor(upstream.maxConcurrent * batchShare)
-  const store: IdempotencyStore = createMemoryIdempotencyStore({ ...batch.idempotency, clock })
+  const store = keys ?? createMemoryIdempotencyStore({ ...batch.idempotency, clock })
   return {
     splitter,
     turn: createTurns(),
@@ -77,7 +83,7 @@ export const batchAnswers = (
   options: BatchAnswersOptions,
 ): ((exchange: LocalRequest) => Promise<GatewayResponse>) => {
   const { config, clock } = options
-  const shared = sharedByBatches(config, clock)
+  const shared = sharedByBatches(config, clock, options.idempotencyKeys)
   const { batch: settings } = config
 
   const response = (
@@ -142,9 +148,12 @@ export const batchAnswers = (
   }
 
   const inLines = async (exchange: LocalRequest): Promise<GatewayResponse> => {
-    const begun = await begin(exchange, exchange.request.signal)
+    const gone = new AbortController()
+    const begun = await begin(exchange, AbortSignal.any([gone.signal, exchange.request.signal]))
     if (begun.kind === 'answered') return response({ status: begun.status, contentType: json }, begun.content)
     const content = new PassThrough()
+    // Once the head is out it is the content that tells of a client that goes.
+    content.once('close', () => gone.abort())
     void begun
       .lines((line) => content.write(line))
       .then(

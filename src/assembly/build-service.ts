@@ -10,6 +10,7 @@ import { completed } from '../pipeline/invalidate-write.ts'
 import type { LocalAnswers, Service } from '../pipeline/service.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
 import { type ServiceContract, serviceContract, siteNameTable } from './service-contract.ts'
+import type { SharedStores } from './shared-store.ts'
 import { siteAnswers } from './site-answers.ts'
 import { startEmbedded } from './start-embedded.ts'
 import { upstreamOptions } from './upstream-options.ts'
@@ -51,6 +52,8 @@ export type ServiceParts = {
   run(exchange: Received): Answer
   /** Is what was read from an upstream before still known to be true? */
   mayRemember(): boolean
+  /** Absent where there is no store that instances share. */
+  readonly stores?: SharedStores | undefined
   /** A service by the configuration in force. */
   serviceNamed(name: string): Service | undefined
 }
@@ -139,6 +142,7 @@ const siteRooms = (
     report: (event) => parts.metrics.observe.batch(config.name, event),
     run: parts.run,
     mayRemember: parts.mayRemember,
+    idempotencyKeys: parts.stores?.idempotencyKeys(config.batch.idempotency),
     serviceNamed: parts.serviceNamed,
     bodyBytes: parts.config.limits.bodyBytes,
   })

@@ -25,6 +25,7 @@ import { buildLimits, type Limits } from './count-requests.ts'
 import type { GenerationOperator } from './current-operator.ts'
 import { decideAdoption } from './decide-adoption.ts'
 import type { OperatorCache } from './operator-cache.ts'
+import type { SharedStores } from './shared-store.ts'
 
 /** What outlives a configuration. */
 export type LastingRooms = {
@@ -34,6 +35,8 @@ export type LastingRooms = {
   readonly cache: Cache
   readonly cacheRoom: CacheRoom
   readonly operatorCache: OperatorCache
+  /** Undefined where there is no store that instances share. */
+  readonly stores: SharedStores | undefined
   /** Is what was read from an upstream before still known to be true? */
   mayRemember(): boolean
   /** A service by the configuration in force. */
@@ -79,8 +82,8 @@ const buildServices = async (
   rooms: LastingRooms,
   last: Generation | undefined,
 ): Promise<readonly BuiltService[]> => {
-  const { clock, metrics, publicUrl, run, mayRemember, serviceNamed } = rooms
-  const parts = { config, publicUrl, clock, metrics, run, mayRemember, serviceNamed }
+  const { clock, metrics, publicUrl, run, mayRemember, stores, serviceNamed } = rooms
+  const parts = { config, publicUrl, clock, metrics, run, mayRemember, stores, serviceNamed }
   const built: BuiltService[] = []
   try {
     for (const service of config.services) {
@@ -137,7 +140,10 @@ export const buildGeneration = async (
   }
   const limits = await buildLimits(
     config,
-    { partitionOf: rooms.cacheRoom.partitionOf, store: undefined },
+    {
+      partitionOf: rooms.stores?.partitionOf ?? rooms.cacheRoom.partitionOf,
+      store: rooms.stores?.limits,
+    },
     last?.limits,
   )
   const shedding: ShedOptions = {

@@ -6,7 +6,7 @@ import type { CoherenceEvent } from '../coherence/events.ts'
 import type { Ledger } from '../coherence/ledger.ts'
 import { carryOut } from '../pipeline/carry-out.ts'
 import type { MembershipLog, MembershipParts } from './membership-parts.ts'
-import { type SharedStore, sharedStore } from './shared-store.ts'
+import { type SharedStore, type SharedStores, sharedStore } from './shared-store.ts'
 
 /** What the notes of others are carried out on. */
 export type MembershipRooms = {
@@ -18,6 +18,8 @@ export type MembershipRooms = {
 /** Several processes that keep one promise, as far as the cache has to know before it is there. */
 export type Membership = {
   readonly forCache: Pick<CacheOptions, 'trust' | 'tier'>
+  /** Undefined where there is no store that instances share. */
+  readonly stores: SharedStores | undefined
   /** Makes this process a member; to be started. */
   join(rooms: MembershipRooms): Coherence
   /** To be called after the member has taken its leave. */
@@ -97,6 +99,7 @@ export const prepareMembership = async (parts: MembershipParts): Promise<Members
       worker?.onEnded((ended) => joined.forget(ended))
       return joined
     },
-    close: () => shared?.tier.close(),
+    stores: shared?.stores,
+    close: () => shared?.close(),
   }
 }

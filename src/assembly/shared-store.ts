@@ -1,12 +1,25 @@
+import { createHash, createHmac } from 'node:crypto'
+import type { IdempotencyStore } from '../batch/idempotency-store.ts'
 import type { SharedTier } from '../cache/shared-tier.ts'
 import type { CoherenceOptions } from '../coherence/coherence.ts'
 import type { Ledger, Position } from '../coherence/ledger.ts'
+import type { RateLimitStore } from '../edge/rate-limiter.ts'
 import type { MembershipParts } from './membership-parts.ts'
+
+/** What the gateway's rooms keep together with those of other instances. */
+export type SharedStores = {
+  readonly limits: RateLimitStore
+  /** The same hash of a credential on all instances. */
+  readonly partitionOf: (credential: string) => string
+  idempotencyKeys(options: { readonly ttlMs: number; readonly maxBytes: number }): IdempotencyStore
+}
 
 /** What instances share: the ledger, and a second tier of stored responses. */
 export type SharedStore = {
+  readonly stores: SharedStores
+  close(): void
   readonly ledger: Ledger
-  readonly tier: SharedTier & { close(): void }
+  readonly tier: SharedTier
   /** What was noted makes entries of the second tier outdated. */
   noted(notes: Parameters<CoherenceOptions['apply']>[0]): void
   restarted(at: Position): void
@@ -30,11 +43,15 @@ export const sharedStore = async (
   member: string,
   standing: StoreStanding,
 ): Promise<SharedStore> => {
-  const [{ createRedisLedger }, { createTier }, { createNotedTags }] = await Promise.all([
-    import('../shared-tier/redis-ledger.ts'),
-    import('../shared-tier/tier.ts'),
-    import('../shared-tier/noted-tags.ts'),
-  ])
+  const [{ createRedisLedger }, { createTier }, { createNotedTags }, { connect }, counted, keys] =
+    await Promise.all([
+      import('../shared-tier/redis-ledger.ts'),
+      import('../shared-tier/tier.ts'),
+      import('../shared-tier/noted-tags.ts'),
+      import('../shared-tier/connections.ts'),
+      import('../shared-tier/counted-requests.ts'),
+      import('../shared-tier/idempotency-keys.ts'),
+    ])
   const { cluster, prefix, leaseMs, forgetAfterMs } = config.cache.shared
   const url = config.cache.shared.url.reveal()
   const report = metrics.observe.sharedTier
@@ -52,11 +69,12 @@ export const sharedStore = async (
       logger.info({ state }, 'shared-connection')
     },
   })
+  const connection = connect({ url, cluster, timeoutMs: tierTimeoutMs }, () => undefined)
+  // Not the salt of a process: the same caller is to be counted as the same everywhere. Whoever reads the store has the URL.
+  const salt = createHash('sha256').update(`trellis ${prefix} ${url}`).digest()
   const tier = createTier({
-    url,
-    cluster,
+    connection,
     prefix,
-    timeoutMs: tierTimeoutMs,
     noted: tags,
     ...standing,
     clock,
@@ -65,6 +83,13 @@ export const sharedStore = async (
   return {
     ledger,
     tier,
+    stores: {
+      limits: counted.createCountedRequests(connection, prefix),
+      partitionOf: (credential) => createHmac('sha256', salt).update(credential).digest('base64url'),
+      idempotencyKeys: ({ ttlMs, maxBytes }) =>
+        keys.createIdempotencyKeys(connection, { prefix, ttlMs, mostBytes: maxBytes / 8 }),
+    },
+    close: () => connection.disconnect(),
     noted: (notes) => {
       for (const { seq, note } of notes) {
         if (note.kind === 'tag' || note.kind === 'hold') tags.note(note.tag, seq)

@@ -13,7 +13,10 @@ export type ConnectionOptions = {
 export type Connection = Redis | Cluster
 
 /** Runs a script by its digest, and sends its text only where the server does not have it. */
-export type RunScript = (keys: readonly string[], argv: readonly (string | number)[]) => Promise<unknown>
+export type RunScript = (
+  keys: readonly string[],
+  argv: readonly (string | number | Buffer)[],
+) => Promise<unknown>
 
 /** No command is kept for later or sent again: what is late is of no use, and must not happen twice. */
 const nodeOptions = (timeoutMs: number) => ({

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
-import { type Connection, type ConnectionOptions, connect, type RunScript, scriptOn } from './connections.ts'
+import { type Connection, type RunScript, scriptOn } from './connections.ts'
 import { decodeEntry, type Entry, encodeEntry, encodeSelected } from './entry-format.ts'
 import type { SharedTierEvent, TierLookup, TierStep } from './events.ts'
 import type { NotedTags } from './noted-tags.ts'
@@ -25,7 +25,8 @@ type Claim =
   | { readonly kind: 'mine'; release(): void }
   | { readonly kind: 'theirs'; awaited(): Promise<Record | undefined> }
 
-export type TierOptions = ConnectionOptions & {
+export type TierOptions = {
+  readonly connection: Connection
   readonly prefix: string
   readonly noted: Pick<NotedTags, 'touchedSince'>
   /** The tag that stands for the target of a key. */
@@ -43,7 +44,6 @@ export type Tier = {
   load(key: string, secondary: Secondary): Promise<Record | undefined>
   store(record: Record, since: Place): void
   claim(key: string, secondary: Secondary): Promise<Claim>
-  close(): void
 }
 
 /** After a failure the store is left alone for so long: a slow one must not slow every miss. */
@@ -64,7 +64,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 export const createTier = (options: TierOptions): Tier => {
   const { clock, mayTrust, noted, prefix, report } = options
-  const store: Connection = connect(options, () => undefined)
+  const store = options.connection
   const release: RunScript = scriptOn(store, releaseScript)
   let restsUntil = Number.NEGATIVE_INFINITY
 
@@ -210,6 +210,5 @@ export const createTier = (options: TierOptions): Tier => {
         },
       }
     },
-    close: () => store.disconnect(),
   }
 }

@@ -1,0 +1,33 @@
+import { type Connection, scriptOn } from './connections.ts'
+
+/** As the edge's store of rate limits has it: how many there are in the present window, and when it ends. */
+export type CountedRequests = {
+  increment(
+    limit: string,
+    key: string,
+    windowMs: number,
+  ): Promise<{ readonly count: number; readonly leftMs: number }>
+}
+
+/** The window begins with its first request; a key without an end (PTTL -1) gets one again. */
+const countScript = `
+local count = redis.call('INCR', KEYS[1])
+local left = redis.call('PTTL', KEYS[1])
+if left < 0 then
+  redis.call('PEXPIRE', KEYS[1], ARGV[1])
+  left = tonumber(ARGV[1])
+end
+return { count, left }
+`
+
+/** Counts requests of callers for all instances together. */
+export const createCountedRequests = (connection: Connection, prefix: string): CountedRequests => {
+  const count = scriptOn(connection, countScript)
+  return {
+    increment: async (limit, key, windowMs) => {
+      const reply = await count([`${prefix}:r:{${limit}:${key}}`], [windowMs])
+      const [counted, leftMs] = reply as readonly [number, number]
+      return { count: counted, leftMs }
+    },
+  }
+}

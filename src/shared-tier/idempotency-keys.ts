@@ -1,0 +1,93 @@
+import { GatewayError } from '../errors.ts'
+import { type Connection, scriptOn } from './connections.ts'
+
+/** As in batch/idempotency-store.ts. */
+type KeptAnswer = { readonly status: number; readonly contentType: string; readonly content: Buffer }
+
+type KeyState =
+  | { readonly kind: 'begun' }
+  | { readonly kind: 'in-flight' }
+  | { readonly kind: 'mismatch' }
+  | { readonly kind: 'finished'; readonly answer: KeptAnswer }
+  | { readonly kind: 'not-kept' }
+
+export type IdempotencyKeys = {
+  begin(key: string, fingerprint: string): Promise<KeyState>
+  finish(key: string, answer: KeptAnswer): Promise<void>
+  abandon(key: string): Promise<void>
+}
+
+export type IdempotencyOptions = {
+  readonly prefix: string
+  readonly ttlMs: number
+  /** A longer answer is not kept. */
+  readonly mostBytes: number
+}
+
+/** One step for all instances: whoever finds nothing has begun. */
+const beginScript = `
+local known = redis.call('HGET', KEYS[1], 'fingerprint')
+if not known then
+  redis.call('HSET', KEYS[1], 'fingerprint', ARGV[1], 'state', 'in-flight')
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  return 'begun'
+end
+if known ~= ARGV[1] then return 'mismatch' end
+return redis.call('HGET', KEYS[1], 'state')
+`
+
+/** Only what has begun: a key whose time was over may be another request's by now. */
+const finishScript = `
+if redis.call('HGET', KEYS[1], 'state') ~= 'in-flight' then return 0 end
+redis.call('HSET', KEYS[1], 'state', ARGV[2], 'status', ARGV[3], 'type', ARGV[4], 'content', ARGV[5])
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return 1
+`
+
+/** Keys of requests that must not be carried out twice, by whichever instance. */
+export const createIdempotencyKeys = (
+  connection: Connection,
+  { prefix, ttlMs, mostBytes }: IdempotencyOptions,
+): IdempotencyKeys => {
+  const begin = scriptOn(connection, beginScript)
+  const finish = scriptOn(connection, finishScript)
+  const keyOf = (key: string): string => `${prefix}:i:{${key}}`
+
+  const kept = async (key: string): Promise<KeyState> => {
+    const [status, contentType, content] = await connection.hmgetBuffer(
+      keyOf(key),
+      'status',
+      'type',
+      'content',
+    )
+    // Its time was over in between.
+    if (status == null || contentType == null || content == null) return { kind: 'in-flight' }
+    return {
+      kind: 'finished',
+      answer: { status: Number(status.toString()), contentType: contentType.toString(), content },
+    }
+  }
+
+  return {
+    begin: async (key, fingerprint) => {
+      try {
+        const state = String(await begin([keyOf(key)], [fingerprint, ttlMs]))
+        return state === 'finished' ? await kept(key) : ({ kind: state } as KeyState)
+      } catch (cause) {
+        // Not carried out: whether another instance has done so cannot be told.
+        throw new GatewayError('shared_store_unreachable', { cause, retryAfterSeconds: 1 })
+      }
+    },
+    finish: async (key, { status, contentType, content }) => {
+      const isKept = content.length <= mostBytes
+      const state = isKept ? 'finished' : 'not-kept'
+      // What cannot be kept now stays in flight until its time is over; the client has its answer all the same.
+      await finish([keyOf(key)], [ttlMs, state, status, contentType, isKept ? content : '']).catch(
+        () => undefined,
+      )
+    },
+    abandon: async (key) => {
+      await connection.del(keyOf(key)).catch(() => undefined)
+    },
+  }
+}

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { type Origin, type Script, startOrigin } from '../support/origin.ts'
+import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
 
 const json = { 'Content-Type': 'application/json; charset=UTF-8' }
 
@@ -20,11 +20,12 @@ const start = async (script: Script, batch: object = {}): Promise<void> => {
 
 const update = (id: number) => ({ method: 'PUT', path: `/site/v2/posts/${id}`, body: { title: 'x' } })
 
-const send = (requests: readonly unknown[], headers: Record<string, string> = {}) =>
+const send = (requests: readonly unknown[], headers: Record<string, string> = {}, signal?: AbortSignal) =>
   fetch(`${gateway.publicAddress}/index.php/site-json/batch/v1`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', Accept: 'application/x-ndjson', ...headers },
     body: JSON.stringify({ requests }),
+    ...(signal === undefined ? {} : { signal }),
   })
 
 test('lines come as items are answered, each on one line, and the last one says so', async () => {
@@ -84,6 +85,30 @@ test('what is wrong with the whole batch is answered as without lines', async ()
     400,
     'application/json; charset=UTF-8',
   ])
+})
+
+test('a client that goes in the middle of its lines stops what has not begun, and harms nobody', async () => {
+  const held: (() => void)[] = []
+  await start(
+    async (_, wire) => {
+      await new Promise<void>((resolve) => held.push(resolve))
+      wire.respond({ fields: json, content: '{}' })
+    },
+    { concurrency: 1 },
+  )
+  const client = new AbortController()
+  const answer = await send([{ path: '/nowhere' }, update(1), update(2)], {}, client.signal)
+  await origin.until(() => held.length === 1)
+  client.abort()
+  await expect(answer.text()).rejects.toThrow()
+  // The gateway hears of it a moment later.
+  await pause(200)
+  held[0]?.()
+  const next = send([update(3)])
+  await origin.until(() => held.length === 2)
+  held[1]?.()
+  expect((await next).status).toBe(207)
+  expect(origin.received.map(({ target }) => target.at(-1))).toEqual(['1', '3'])
 })
 
 test('extensions: off knows no lines', async () => {

@@ -148,12 +148,9 @@ export const batchAnswers = (
   }
 
   const inLines = async (exchange: LocalRequest): Promise<GatewayResponse> => {
-    const gone = new AbortController()
-    const begun = await begin(exchange, AbortSignal.any([gone.signal, exchange.request.signal]))
+    const begun = await begin(exchange, exchange.request.signal)
     if (begun.kind === 'answered') return response({ status: begun.status, contentType: json }, begun.content)
     const content = new PassThrough()
-    // Once the head is out it is the content that tells of a client that goes.
-    content.once('close', () => gone.abort())
     void begun
       .lines((line) => content.write(line))
       .then(

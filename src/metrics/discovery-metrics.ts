@@ -11,16 +11,19 @@ export const discoveryMetrics = {
     'discovery_unlisted_routes',
     ['service'],
     'Routes that the upstream announces and the contract does not list.',
+    'max',
   ),
-  discoveryLearnedRows: gauge('discovery_learned_rows', ['service'], 'Rows made of unlisted routes.'),
+  discoveryLearnedRows: gauge('discovery_learned_rows', ['service'], 'Rows made of unlisted routes.', 'max'),
   discoveryRefusedRoutes: gauge(
     'discovery_refused_routes',
     ['service', 'reason'],
     'Unlisted routes of which no row was made, by reason.',
+    'max',
   ),
   discoveryDifferences: gauge(
     'discovery_differences',
     ['service', 'kind'],
     "Differences between the upstream's index and the contract's table.",
+    'max',
   ),
 } as const satisfies Record<string, MetricRow>

@@ -21,5 +21,6 @@ export const edgeMetrics = {
     'pressure_level',
     [],
     'How much is given up now: 0 nothing, 1 batches and misses, 2 all that asks an upstream, 3 everything.',
+    'max',
   ),
 } as const satisfies Record<string, MetricRow>

@@ -58,7 +58,8 @@ export const upstreamMetrics = {
   upstreamTargetUp: gauge(
     'upstream_target_up',
     ['service', 'target'],
-    '1 while a target gets requests, 0 while it is left out.',
+    '1 while a target gets requests, 0 while it is left out; with workers, by any of them.',
+    'min',
   ),
   upstreamTargetOutstanding: gauge(
     'upstream_target_outstanding_requests',
@@ -68,7 +69,8 @@ export const upstreamMetrics = {
   upstreamBreakerState: gauge(
     'upstream_breaker_state',
     ['service', 'state'],
-    '1 for the state that the breaker is in (`closed`, `open`, `half-open`), 0 for the others.',
+    '1 for the state that the breaker is in (`closed`, `open`, `half-open`), 0 for the others; with workers, that any of them is in.',
+    'max',
   ),
   upstreamBreakerChanges: counter(
     'upstream_breaker_changes_total',

@@ -22,6 +22,7 @@ import type { Config } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
 import { freePort } from './edge/free-port.ts'
 import { decideReadiness, type Readiness } from './lifecycle/decide-readiness.ts'
+import { createInFlight } from './lifecycle/in-flight.ts'
 import type { ReloadOutcome } from './lifecycle/reload-outcome.ts'
 import { createLogger } from './logging/logger.ts'
 import { createSampled } from './logging/sampled.ts'
@@ -110,7 +111,8 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     documentsOutdated: (name, collection) => outdateDocuments(current.built, name, collection),
   })
   const watches = await startWatches(config, { logger, metrics, version: options.version })
-  const publicPort = createPublicPort(config, { metrics, logger, current: () => current })
+  const inFlight = createInFlight()
+  const publicPort = createPublicPort(config, { metrics, logger, inFlight, current: () => current })
   const rooms: LastingRooms = {
     clock,
     logger,
@@ -128,6 +130,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     watches: watches.watches,
     spans: watches.spans,
     overload: publicPort.overload,
+    inFlight,
     sampled: createSampled(10_000, clock.monotonic),
     distrusted: new Set(),
     publicUrl,
@@ -169,7 +172,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       memoryTrusted: coherence?.distrust() === undefined,
     })
   metrics.readAtScrape({
-    publicSide: () => ({ ...publicPort.traffic(), inFlight: current.inFlight.count, draining }),
+    publicSide: () => ({ ...publicPort.traffic(), inFlight: inFlight.count, draining }),
     cache: () => ({ ...cache.stats(), maxBytes }),
     upstreams: () =>
       current.built.map(({ service }) => ({ service: service.name, ...service.upstream.snapshot() })),

@@ -42,6 +42,8 @@ export type LastingRooms = {
   /** A service by the configuration in force. */
   serviceNamed(name: string): Service | undefined
   readonly overload: Overload
+  /** Requests of all generations. */
+  readonly inFlight: InFlight
   /** Of refusals that come in floods. */
   readonly sampled: Sampled
   readonly publicUrl: string
@@ -164,7 +166,7 @@ export const buildGeneration = async (
     }),
   )
   const built = await buildServices(config, rooms, last)
-  const inFlight = createInFlight()
+  const inFlight = createInFlight(rooms.inFlight)
   const edge = await createEdge({
     limits: config.limits,
     trustedProxies: config.trustedProxies,

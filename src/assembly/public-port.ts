@@ -2,6 +2,7 @@ import type { Config } from '../config/config.ts'
 import { createTrustedProxies } from '../edge/client-address.ts'
 import { createListener, type Listener } from '../edge/listener.ts'
 import { type PressureSensor, startPressureSensor } from '../edge/pressure-sensor.ts'
+import type { InFlight } from '../lifecycle/in-flight.ts'
 import type { createLogger } from '../logging/logger.ts'
 import type { Metrics } from '../metrics/create-metrics.ts'
 import type { PressureLevel } from '../overload/events.ts'
@@ -12,6 +13,7 @@ import type { Generation } from './generation.ts'
 export type PublicPortParts = {
   readonly metrics: Metrics
   readonly logger: ReturnType<typeof createLogger>
+  readonly inFlight: Pick<InFlight, 'count'>
   /** The one in force. */
   current(): Generation
 }
@@ -29,7 +31,7 @@ export type PublicPort = Pick<Listener, 'traffic'> & {
 /** Makes the public port from the first configuration; what a reload may change of it is read from the generation in force. */
 export const createPublicPort = (
   { limits, listen, overload: { intervalMs } }: Config,
-  { metrics, logger, current }: PublicPortParts,
+  { metrics, logger, inFlight, current }: PublicPortParts,
 ): PublicPort => {
   let isProxy: (address: string) => boolean = () => false
   let level: PressureLevel = 0
@@ -44,7 +46,7 @@ export const createPublicPort = (
   })
   const overload = createOverload({
     thresholds: () => current().config.overload,
-    inFlight: () => current().inFlight.count,
+    inFlight: () => inFlight.count,
     report: (event) => {
       metrics.observe.edge(event)
       if (event.kind !== 'pressure-changed') return

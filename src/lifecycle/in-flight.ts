@@ -7,8 +7,8 @@ export type InFlight = {
   settled(timeoutMs: number): Promise<void>
 }
 
-/** Counts the requests of one generation. */
-export const createInFlight = (): InFlight => {
+/** Counts the requests of one generation, and with them those of all. */
+export const createInFlight = (all?: Pick<InFlight, 'enter' | 'leave'>): InFlight => {
   let count = 0
   const waiting = new Set<() => void>()
   return {
@@ -16,9 +16,11 @@ export const createInFlight = (): InFlight => {
       return count
     },
     enter: () => {
+      all?.enter()
       count += 1
     },
     leave: () => {
+      all?.leave()
       count -= 1
       if (count > 0 || waiting.size === 0) return
       for (const resolve of waiting) resolve()

@@ -77,6 +77,14 @@ describe('a gateway that goes away', () => {
     await expect.poll(() => origin.open).toBe(0)
   })
 
+  test('is told of an error that nothing caught, and counts it', async () => {
+    const gateway = await start({ delay: '0ms', timeout: '5s' })
+    expect(await gateway.metric('trellis_process_faults_total')).toBe(0)
+    gateway.faulted(new Error('planted'))
+    expect(await gateway.metric('trellis_process_faults_total')).toBe(1)
+    expect(await gateway.drain()).toBe('finished')
+  })
+
   test('is not kept by a connection on which nothing has come', async () => {
     const gateway = await start({ delay: '0ms', timeout: '30s' })
     const { connect } = await import('node:net')

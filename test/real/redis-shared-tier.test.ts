@@ -1,10 +1,24 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { connect } from '../../src/shared-tier/connections.ts'
+import { createCountedRequests } from '../../src/shared-tier/counted-requests.ts'
+import { createIdempotencyKeys } from '../../src/shared-tier/idempotency-keys.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
 import { describeWith } from '../support/requirements.ts'
 import { type RedisServer, startRedisServer } from './shared/redis-server.ts'
 
 const root = '/index.php/site-json/site/v2'
+
+/** What two instances count and remember on one store. */
+const sharedStores = async (url: string) => {
+  const connection = connect({ url, cluster: false, timeoutMs: 500 }, () => undefined)
+  while (connection.status !== 'ready') await pause(10)
+  return {
+    connection,
+    counted: () => createCountedRequests(connection, 'test'),
+    keys: () => createIdempotencyKeys(connection, { prefix: 'test', ttlMs: 60_000, mostBytes: 100 }),
+  }
+}
 
 describeWith('redis', 'the second tier on a real Redis', () => {
   let redis: RedisServer
@@ -186,6 +200,30 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     })
     expect(await response.json()).toMatchObject({ entries: 2 })
     expect((await get(b)).status).toContain('fwd=uri-miss')
+  })
+
+  test('limits and idempotency keys hold for both instances together', async () => {
+    const { counted, keys, connection } = await sharedStores(`redis://127.0.0.1:${redis.port}`)
+    const [a, b] = [counted(), counted()]
+    expect(await a.increment('one', 'caller', 60_000)).toMatchObject({ count: 1 })
+    expect(await b.increment('one', 'caller', 60_000)).toMatchObject({ count: 2 })
+    expect(await b.increment('two', 'caller', 60_000)).toMatchObject({ count: 1 })
+    const [first, second] = [keys(), keys()]
+    expect(await first.begin('key', 'what')).toEqual({ kind: 'begun' })
+    expect(await second.begin('key', 'what')).toEqual({ kind: 'in-flight' })
+    const answer = { status: 207, contentType: 'application/json', content: Buffer.from([0, 255, 10]) }
+    await first.finish('key', answer)
+    expect(await second.begin('key', 'what')).toEqual({ kind: 'finished', answer })
+    expect(await second.begin('key', 'other')).toEqual({ kind: 'mismatch' })
+    expect(await first.begin('large', 'what')).toEqual({ kind: 'begun' })
+    await first.finish('large', { ...answer, content: Buffer.alloc(101) })
+    expect(await second.begin('large', 'what')).toEqual({ kind: 'not-kept' })
+    await first.begin('free', 'what')
+    await first.abandon('free')
+    expect(await second.begin('free', 'other')).toEqual({ kind: 'begun' })
+    await redis.stop()
+    await expect(first.begin('gone', 'what')).rejects.toMatchObject({ code: 'shared_store_unreachable' })
+    connection.disconnect()
   })
 
   test('the keys of one entry lie in one slot, and all of the ledger in another: a cluster serves them', async () => {

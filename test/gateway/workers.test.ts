@@ -1,0 +1,160 @@
+import { Agent, request } from 'node:http'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { siteService } from '../support/gateway.ts'
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { logLinesOf } from '../support/log-lines-of.ts'
+import { type Origin, pause, startOrigin } from '../support/origin.ts'
+
+let origin: Origin
+let gateway: GatewayProcess
+
+beforeAll(async () => {
+  origin = await startOrigin((_, wire) =>
+    wire.respond({
+      fields: { 'Content-Type': 'application/json' },
+      content: JSON.stringify({ id: 1, type: 'post' }),
+    }),
+  )
+  gateway = await startGatewayProcess({
+    workers: 2,
+    log: { level: 'info' },
+    services: {
+      site: siteService(origin.origin, { cache: { rules: [{ match: 'GET /site/v2/**', ttl: '1m' }] } }),
+      // Lives in the parent: all workers ask the same one.
+      plants: { contract: 'plants', mount: '/store' },
+    },
+  })
+}, 60_000)
+afterAll(async () => {
+  await gateway.stop()
+  await origin.close()
+})
+
+const root = '/index.php/site-json/site/v2'
+
+/** On a connection of its own: connections go to the workers in turn. */
+const send = (
+  path: string,
+  options: {
+    readonly method?: string
+    readonly fields?: Record<string, string>
+    readonly content?: string
+  } = {},
+): Promise<{ status: number; cache: string; text: string }> =>
+  new Promise((resolve, reject) => {
+    const agent = new Agent()
+    const sent = request(
+      `${gateway.origin}${path}`,
+      { method: options.method ?? 'GET', agent, headers: options.fields ?? {} },
+      (response) => {
+        let text = ''
+        response.on('data', (chunk) => {
+          text += chunk
+        })
+        response.on('end', () => {
+          agent.destroy()
+          resolve({
+            status: response.statusCode ?? 0,
+            cache: String(response.headers['cache-status']),
+            text,
+          })
+        })
+      },
+    )
+    sent.once('error', reject)
+    sent.end(options.content)
+  })
+
+const admin = async (path: string, content?: unknown): Promise<{ status: number; text: string }> => {
+  const response = await fetch(`${gateway.adminOrigin}${path}`, {
+    ...(content === undefined
+      ? {}
+      : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(content) }),
+  })
+  return { status: response.status, text: await response.text() }
+}
+
+const metric = async (start: string): Promise<number> => {
+  const { text } = await admin('/metrics')
+  const line = text.split('\n').find((one) => one.startsWith(start))
+  return Number(line?.slice(line.lastIndexOf(' ') + 1) ?? Number.NaN)
+}
+
+const trusting = async (): Promise<void> => {
+  while ((await metric('trellis_memory_trusted ')) !== 2) await pause(50)
+}
+
+/** Until both workers have it. */
+const warm = async (path: string): Promise<void> => {
+  for (let hits = 0; hits < 4; ) hits = (await send(path)).cache.includes('; hit') ? hits + 1 : 0
+}
+
+test('both are ready before the gateway is, and one scrape counts what both have done', async () => {
+  expect(logLinesOf(gateway.program, 'worker-ready')).toHaveLength(2)
+  expect(await metric('trellis_workers_ready')).toBe(2)
+  await trusting()
+  const before = origin.received.length
+  for (let turn = 0; turn < 8; turn += 1) expect((await send(`${root}/posts/1`)).status).toBe(200)
+  expect(origin.received.length - before).toBe(2)
+  const counted =
+    'trellis_requests_total{service="site",route="/site/v2/posts/{id}",method="GET",status_class="2xx"'
+  expect(await metric(`${counted},cache="hit"`)).toBe(6)
+  expect(await metric(`${counted},cache="miss"`)).toBe(2)
+  expect(await metric('trellis_build_info')).toBe(1)
+})
+
+test('entries, counts and purges are those of both', async () => {
+  await trusting()
+  await warm(`${root}/posts/2`)
+  const { text } = await admin('/cache/entries?limit=100')
+  const urls = (JSON.parse(text) as { entries: { url: string }[] }).entries.map(({ url }) => url)
+  expect(urls.filter((url) => url === `${root}/posts/2`)).toHaveLength(2)
+  const explained = JSON.parse((await admin(`/explain?url=${root}/posts/2`)).text)
+  expect(explained['stored responses']).toBe(2)
+  const selection = { url: `${root}/posts/2` }
+  expect(JSON.parse((await admin('/cache/purge', { ...selection, dryRun: true })).text).entries).toBe(2)
+  expect(JSON.parse((await admin('/cache/purge', selection)).text).entries).toBe(2)
+  const before = origin.received.length
+  for (let turn = 0; turn < 4; turn += 1) await send(`${root}/posts/2`)
+  expect(origin.received.length - before).toBe(2)
+})
+
+test('a write through one is seen through the other', async () => {
+  await trusting()
+  await warm(`${root}/posts/3`)
+  const fields = { authorization: 'Bearer x', 'content-type': 'application/json' }
+  expect((await send(`${root}/posts/3`, { method: 'PUT', fields, content: '{"title":"x"}' })).status).toBe(
+    200,
+  )
+  const caches = [await send(`${root}/posts/3`), await send(`${root}/posts/3`)].map(({ cache }) => cache)
+  expect(caches.every((cache) => cache.includes('fwd=uri-miss'))).toBe(true)
+})
+
+test('an embedded upstream is one for all', async () => {
+  const fields = { authorization: 'Bearer x', 'content-type': 'application/json' }
+  const content = '{"id":4711,"name":"Strelitzia reginae"}'
+  expect((await send('/store/plants', { method: 'POST', fields, content })).status).toBeLessThan(300)
+  for (let turn = 0; turn < 4; turn += 1) {
+    expect((await send('/store/plants', { fields })).text).toContain('Strelitzia reginae')
+  }
+})
+
+test('a reload reaches both', async () => {
+  expect(JSON.parse((await admin('/reload', {})).text)).toMatchObject({ outcome: 'unchanged' })
+  expect(await metric('trellis_config_reloads_total{outcome="unchanged"}')).toBe(2)
+})
+
+test('a worker that is killed is replaced, and counted', async () => {
+  const [first] = logLinesOf(gateway.program, 'worker-ready')
+  process.kill(Number(first?.['pid']), 'SIGKILL')
+  while (logLinesOf(gateway.program, 'worker-ready').length < 3) await pause(50)
+  expect(await metric('trellis_worker_ends{end="signal"}')).toBe(1)
+  expect(JSON.parse((await admin('/readyz')).text)).toMatchObject({ status: 'ready' })
+  for (let turn = 0; turn < 4; turn += 1) expect((await send(`${root}/posts/1`)).status).toBe(200)
+}, 30_000)
+
+test('SIGTERM to the parent lets all finish', async () => {
+  const pids = logLinesOf(gateway.program, 'worker-ready').map(({ pid }) => Number(pid))
+  expect(await gateway.stop()).toBe(0)
+  for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow()
+}, 30_000)

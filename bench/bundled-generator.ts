@@ -3,7 +3,13 @@ import { Pool } from 'undici'
 import type { Load } from './generator.ts'
 
 /** Sends GETs over `connections` kept-alive connections for `seconds`, one after the other on each. */
-export async function generate(url: string, seconds: number, connections: number): Promise<Load> {
+export async function generate(
+  url: string,
+  seconds: number,
+  connections: number,
+  lines: readonly string[],
+): Promise<Load> {
+  const headers = Object.fromEntries(lines.map((line) => line.split(/: (.*)/s, 2)))
   const { origin, pathname, search } = new URL(url)
   const pool = new Pool(origin, { connections, pipelining: 1 })
   const timesMs: number[] = []
@@ -14,9 +20,9 @@ export async function generate(url: string, seconds: number, connections: number
     while (performance.now() < end) {
       const sent = performance.now()
       try {
-        const answer = await pool.request({ path: pathname + search, method: 'GET' })
+        const answer = await pool.request({ path: pathname + search, method: 'GET', headers })
         await answer.body.dump({ limit: Number.MAX_SAFE_INTEGER })
-        if (answer.statusCode >= 300) failures += 1
+        if (answer.statusCode >= 400) failures += 1
       } catch {
         failures += 1
       }

@@ -6,13 +6,27 @@ import { promisify } from 'node:util'
 export type Load = {
   readonly requests: number
   readonly seconds: number
-  /** Answers that were not 2xx, and sockets that failed. */
+  /** Answers that were not 2xx or 3xx, and sockets that failed. */
   readonly failures: number
   readonly p50Ms: number
   readonly p99Ms: number
 }
 
-export type Generator = { readonly name: string; run(url: string, seconds: number): Promise<Load> }
+/** What is to be sent. */
+export type Order = {
+  readonly url: string
+  readonly seconds: number
+  /** Lines `Name: value`. */
+  readonly fields: readonly string[]
+  /** A program of bench/wrk with its arguments. */
+  readonly script: { readonly name: string; readonly args: readonly string[] } | undefined
+}
+
+export type Generator = {
+  readonly name: string
+  readonly runsScripts: boolean
+  run(order: Order): Promise<Load>
+}
 
 const connections = 32
 const execute = promisify(execFile)
@@ -26,9 +40,16 @@ export function chooseGenerator(pinned: (command: readonly string[]) => readonly
 function wrk(pinned: (command: readonly string[]) => readonly string[]): Generator {
   return {
     name: 'wrk',
-    async run(url, seconds) {
+    runsScripts: true,
+    async run({ url, seconds, fields, script }) {
+      const program =
+        script === undefined ? [] : ['-s', fileURLToPath(new URL(`wrk/${script.name}`, import.meta.url))]
       const [command = '', ...args] = pinned([
-        ...['wrk', '-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '--timeout', '10s', url],
+        ...['wrk', '-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '--timeout', '10s'],
+        ...fields.flatMap((line) => ['-H', line]),
+        ...program,
+        url,
+        ...(script === undefined ? [] : ['--', ...script.args]),
       ])
       return parseWrk((await execute(command, args)).stdout)
     },
@@ -64,10 +85,12 @@ function milliseconds(number: string | undefined, unit: string | undefined): num
 function bundled(pinned: (command: readonly string[]) => readonly string[]): Generator {
   const run = fileURLToPath(new URL('./run.ts', import.meta.url))
   return {
-    name: 'bundled generator (install wrk for steadier numbers)',
-    async run(url, seconds) {
+    name: 'bundled generator (install wrk for steadier numbers and all scenarios)',
+    runsScripts: false,
+    async run({ url, seconds, fields }) {
       const [command = '', ...args] = pinned([
-        ...[process.execPath, '--import', 'tsx', run, 'generate', url, String(seconds), String(connections)],
+        ...[process.execPath, '--import', 'tsx', run, 'generate', url],
+        ...[String(seconds), String(connections), ...fields],
       ])
       return JSON.parse((await execute(command, args)).stdout) as Load
     },

@@ -1,5 +1,6 @@
 import type { Round } from './measure.ts'
-import { type Peer, scenarios } from './peer.ts'
+import type { Peer } from './peer.ts'
+import { scenarios } from './scenarios.ts'
 import { median } from './statistics.ts'
 
 export type Summary = {
@@ -23,16 +24,25 @@ export function summarise(rounds: readonly Round[], yardsticks: Readonly<Record<
     const name = `${round.scenario} ${round.peer}`
     groups.set(name, [...(groups.get(name) ?? []), round])
   }
-  const floor = (scenario: string): number =>
-    median((groups.get(`${scenario} ${yardsticks[scenario]}`) ?? []).map((round) => round.perProcessorSecond))
   return [...groups.values()].flatMap((group) => {
     const [first] = group
-    return first === undefined ? [] : [summary(first, group, floor(first.scenario))]
+    if (first === undefined) return []
+    return [summary(first, group, groups.get(`${first.scenario} ${yardsticks[first.scenario]}`) ?? [])]
   })
 }
 
-function summary(first: Round, group: readonly Round[], floor: number): Summary {
-  const values = group.map((round) => round.perProcessorSecond)
+const perProcessorSecond = (group: readonly Round[]): number[] =>
+  group.map((round) => round.perProcessorSecond)
+
+/** Round by round where both have all: what disturbed one has mostly disturbed the other. */
+function ratioOf(values: readonly number[], floor: readonly number[]): number | undefined {
+  if (floor.length === 0) return undefined
+  if (floor.length !== values.length) return median(values) / median(floor)
+  return median(values.map((value, i) => value / (floor[i] as number)))
+}
+
+function summary(first: Round, group: readonly Round[], floor: readonly Round[]): Summary {
+  const values = perProcessorSecond(group)
   const middle = median(values)
   return {
     peer: first.peer,
@@ -40,7 +50,7 @@ function summary(first: Round, group: readonly Round[], floor: number): Summary 
     rounds: group.length,
     median: middle,
     spread: (Math.max(...values) - Math.min(...values)) / 2 / middle,
-    ratio: Number.isNaN(floor) ? undefined : middle / floor,
+    ratio: ratioOf(values, perProcessorSecond(floor)),
     perSecond: median(group.map((round) => round.perSecond)),
     p50Ms: median(group.map((round) => round.p50Ms)),
     p99Ms: median(group.map((round) => round.p99Ms)),
@@ -50,7 +60,7 @@ function summary(first: Round, group: readonly Round[], floor: number): Summary 
 /** The table that `npm run bench` prints. */
 export function table(summaries: readonly Summary[], peers: readonly Peer[]): string {
   const lines: string[] = []
-  for (const scenario of scenarios) {
+  for (const scenario of scenarios.filter(({ name }) => summaries.some((one) => one.scenario === name))) {
     lines.push('', scenario.title)
     lines.push(row('', 'req/CPU s', 'spread', 'ratio', 'req/s', 'p50 ms', 'p99 ms'))
     for (const each of summaries.filter((one) => one.scenario === scenario.name)) {

@@ -1,49 +1,87 @@
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { gzipSync } from 'node:zlib'
 import httpProxy from '@fastify/http-proxy'
 import fastify from 'fastify'
-import { indexContent, listContent } from './content.ts'
+import { Agent, interceptors } from 'undici'
+import { contents, indexContent } from './content.ts'
 import type { ReadyAnswer } from './peer.ts'
 
 /**
  * Servers that run as `bench/run.ts serve NAME PORT ARGUMENT`, each in a process of its own: the origin behind all
- * peers, and the two bare peers.
+ * peers, and the peers that are bare Node.
  */
 export const servers: Readonly<Record<string, (port: number, argument: string) => Promise<void>>> = {
   origin: serveOrigin,
   'node-http': serveFromMap,
   'http-proxy': serveProxy,
+  'undici-cache': serveCachingProxy,
 }
 
-/** Answers every target with the same list; says no-store below /plain, so that no cache keeps it. */
+/** Answers every target with a list; says no-store below /plain, so that no cache keeps it. */
 async function serveOrigin(port: number): Promise<void> {
-  const list = Buffer.from(listContent)
+  const ready = contents.map(({ ending, tag, text }) => ({ ending, tag, content: Buffer.from(text) }))
   const index = Buffer.from(indexContent)
   const server = createServer((request, response) => {
-    const isPlain = request.url?.startsWith('/plain') ?? false
-    const content = request.url?.endsWith('/wp-json/') ? index : list
+    const target = request.url ?? ''
+    const found = ready.findLast(({ ending }) => target.endsWith(ending))
+    const content = target.endsWith('/wp-json/') ? index : (found?.content ?? index)
     response.writeHead(200, {
       'Content-Type': 'application/json; charset=UTF-8',
       'Content-Length': content.length,
-      ...(isPlain ? { 'Cache-Control': 'no-store' } : { 'X-WP-Total': '8', 'X-WP-TotalPages': '1' }),
+      ...(target.startsWith('/plain')
+        ? { 'Cache-Control': 'no-store' }
+        : { 'Cache-Control': 'public, max-age=3600', ETag: found?.tag, 'X-WP-Total': '8' }),
     })
-    response.end(content)
+    if (request.method !== 'POST') response.end(content)
+    else request.resume().once('end', () => response.end(content))
   })
   server.keepAliveTimeout = 60_000
   server.listen(port, '127.0.0.1')
 }
 
-/** The least that node:http can do: a ready answer looked up by its target. */
+type Held = {
+  readonly status: number
+  readonly fields: Readonly<Record<string, string>>
+  readonly content: Buffer
+}
+
+const withoutContent = new Set(['content-length', 'content-type', 'content-encoding'])
+
+/** The least that node:http can do: a ready answer looked up by its target, or its 304. */
 async function serveFromMap(port: number, answerFile: string): Promise<void> {
-  const answer = JSON.parse(await readFile(answerFile, 'utf8')) as ReadyAnswer & { target: string }
-  const stored = new Map([[answer.target, { fields: answer.fields, content: Buffer.from(answer.content) }]])
-  createServer((request, response) => {
-    const found = stored.get(request.url ?? '')
+  const answers = JSON.parse(await readFile(answerFile, 'utf8')) as readonly ReadyAnswer[]
+  const plain = new Map<string, Held>()
+  const coded = new Map<string, Held>()
+  const unchanged = new Map<string, Readonly<Record<string, string>>>()
+  for (const { target, status, fields, content } of answers) {
+    const octets = Buffer.from(content)
+    const zipped = gzipSync(octets)
+    plain.set(target, { status, fields, content: octets })
+    const length = { 'content-length': String(zipped.length), 'content-encoding': 'gzip' }
+    coded.set(target, { status, fields: { ...fields, ...length }, content: zipped })
+    unchanged.set(
+      target,
+      Object.fromEntries(Object.entries(fields).filter(([name]) => !withoutContent.has(name))),
+    )
+  }
+  const [item] = answers
+  createServer((request: IncomingMessage, response: ServerResponse) => {
+    const { headers } = request
+    const target = request.url ?? ''
+    const from = headers['accept-encoding'] === 'gzip' ? coded : plain
+    // A working set: as many keys as are asked for, one content.
+    const found =
+      from.get(target) ?? (target.startsWith('/files/item/') ? plain.get(item?.target ?? '') : undefined)
     if (found === undefined) {
       response.writeHead(404).end()
       return
     }
-    response.writeHead(200, found.fields)
+    if (headers['if-none-match'] !== undefined && headers['if-none-match'] === found.fields['etag']) {
+      response.writeHead(304, unchanged.get(target)).end()
+      return
+    }
+    response.writeHead(found.status, found.fields)
     response.end(found.content)
   }).listen(port, '127.0.0.1')
 }
@@ -52,5 +90,12 @@ async function serveFromMap(port: number, answerFile: string): Promise<void> {
 async function serveProxy(port: number, originPort: string): Promise<void> {
   const server = fastify({ logger: false })
   await server.register(httpProxy, { upstream: `http://127.0.0.1:${originPort}` })
+  await server.listen({ port, host: '127.0.0.1' })
+}
+
+async function serveCachingProxy(port: number, originPort: string): Promise<void> {
+  const server = fastify({ logger: false })
+  const undici = new Agent({ connections: 128 }).compose(interceptors.cache())
+  await server.register(httpProxy, { upstream: `http://127.0.0.1:${originPort}`, undici })
   await server.listen({ port, host: '127.0.0.1' })
 }

@@ -1,10 +1,9 @@
 import type { Peer } from '../peer.ts'
+import { haproxy, nginx, varnish } from './debian.ts'
 import { bareHttpProxy } from './http-proxy.ts'
 import { nodeHttp } from './node-http.ts'
 import { trellis } from './trellis.ts'
+import { undiciCache } from './undici-cache.ts'
 
-/** Trellis first: the answer that others serve from memory is taken from it. */
-export const peers: readonly Peer[] = [trellis, nodeHttp, bareHttpProxy]
-
-/** The peer that each scenario's ratio is taken against. */
-export const yardsticks = { hit: nodeHttp.name, pass: bareHttpProxy.name } as const
+/** Trellis first: the answers that others serve from memory are taken from it. */
+export const peers: readonly Peer[] = [trellis, nodeHttp, bareHttpProxy, undiciCache, nginx, varnish, haproxy]

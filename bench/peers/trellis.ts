@@ -4,43 +4,82 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../test/support/ports.ts'
 import type { Peer } from '../peer.ts'
+import { factsOf } from '../scenarios.ts'
+import { fileTargets, plainTargets } from './targets.ts'
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+const posts = '/index.php/site-json/site/v2/posts'
 
-/** The built gateway with everything on: checks, Cache-Status, metrics. */
+/** One of a kind in a run: where its admin side listens. */
+let adminPort = 0
+
+const targets = {
+  ...fileTargets,
+  ...plainTargets,
+  hit: `${posts}?per_page=8`,
+  'not-modified': `${posts}?per_page=8`,
+  'miss-site': `${posts}?per_page=8&offset=`,
+  refusal: `${posts}?per_page=1000`,
+  'purge-storm': `${posts}?per_page=8`,
+} satisfies Peer['targets']
+
+/** The built gateway with everything on: checks, Cache-Status, request ids, metrics, log. */
 export const trellis: Peer = {
   name: 'trellis',
   title: 'Trellis',
-  scenarios: ['hit', 'pass'],
+  targets,
   missing: () => (existsSync(main) ? undefined : 'dist/main.js: run npm run build'),
   async command({ port, originPort, folder }) {
     const file = join(folder, 'gateway.yaml')
-    const targets = [`http://127.0.0.1:${originPort}`]
+    const upstreams = [`http://127.0.0.1:${originPort}`]
+    const upstream = (basePath: string) => ({ targets: upstreams, basePath })
+    adminPort = await freePort()
     const config = {
       listen: { host: '127.0.0.1', port },
-      admin: { host: '127.0.0.1', port: await freePort() },
+      admin: { host: '127.0.0.1', port: adminPort },
       publicUrl: `http://127.0.0.1:${port}`,
-      log: { level: 'error' },
+      // The level of production: a line for what fails, none for what is answered.
+      log: { level: 'info', format: 'json' },
       drain: { delay: '0s', timeout: '1s' },
+      cache: { maxBytes: '1GiB' },
       services: {
         site: {
           contract: 'site',
           mount: '/index.php/site-json',
           names: 'wordpress',
-          upstream: { targets, basePath: '/index.php/wp-json' },
+          upstream: upstream('/index.php/wp-json'),
           cache: { rules: [{ match: 'GET /site/v2/**', ttl: '1h' }] },
         },
-        plain: { contract: 'open', mount: '/plain', upstream: { targets, basePath: '/plain' } },
+        files: {
+          contract: 'open',
+          mount: '/files',
+          upstream: upstream('/files'),
+          cache: { rules: [{ match: 'GET /**', ttl: '1h' }] },
+        },
+        plain: { contract: 'open', mount: '/plain', upstream: upstream('/plain') },
       },
     }
     await writeFile(file, JSON.stringify(config))
-    return [process.execPath, main, 'start', '-c', file]
+    return [process.execPath, ...profiling(), main, 'start', '-c', file]
   },
-  target: (scenario) =>
-    scenario === 'hit' ? '/index.php/site-json/site/v2/posts?per_page=8' : '/plain/list',
   check(scenario, answer) {
-    const status = answer.headers.get('cache-status') ?? ''
+    const { expects } = factsOf(scenario)
+    if (expects === 'refused') return answer.status === 400 ? undefined : `status ${answer.status}`
+    const status = answer.fields['cache-status'] ?? ''
     const isHit = /^trellis; ?hit/.test(status)
-    return isHit === (scenario === 'hit') ? undefined : `Cache-Status: ${status}`
+    return isHit === (expects === 'hit') ? undefined : `Cache-Status: ${status}`
   },
+  async purge(scenario) {
+    await fetch(`http://127.0.0.1:${adminPort}/cache/purge`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ url: trellis.targets[scenario] }),
+    })
+  },
+}
+
+/** BENCH_PROFILE=FOLDER: V8 writes there where the time went. */
+function profiling(): string[] {
+  const folder = process.env['BENCH_PROFILE']
+  return folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]
 }

@@ -32,7 +32,15 @@ test('processor time is that of the whole process tree', async () => {
 
 test('a summary holds medians, the spread and the ratio to the yardstick of its scenario', () => {
   const round = (peer: string, perProcessorSecond: number) => ({
-    ...{ peer, scenario: 'hit' as const, perProcessorSecond, perSecond: 10, p50Ms: 1, p99Ms: 2 },
+    ...{
+      peer,
+      scenario: 'hit' as const,
+      requests: 10,
+      perProcessorSecond,
+      perSecond: 10,
+      p50Ms: 1,
+      p99Ms: 2,
+    },
   })
   const rounds = [90, 100, 200].map((value) => round('ours', value))
   const floors = [180, 200, 210, 220].map((value) => round('floor', value))

@@ -1,0 +1,112 @@
+/** What is measured. */
+export type Scenario =
+  | 'hit'
+  | 'hit-20k'
+  | 'hit-192k'
+  | 'hit-192k-gzip'
+  | 'not-modified'
+  | 'miss'
+  | 'miss-site'
+  | 'pass'
+  | 'upload'
+  | 'refusal'
+  | 'zipf'
+  | 'purge-storm'
+  | 'mixed'
+
+export type ScenarioFacts = {
+  readonly name: Scenario
+  readonly title: string
+  /** Peer that ratios are taken against. */
+  readonly yardstick: string
+  /** Request fields. */
+  readonly fields?: readonly string[]
+  /** Program for wrk in bench/wrk; without wrk the scenario is left out. */
+  readonly script?: string
+  /** Arguments of the program, behind the number at which new targets begin. */
+  readonly scriptArguments?: readonly string[]
+  /** How an answer must have come about. */
+  readonly expects: 'hit' | 'forwarded' | 'refused'
+  /** Targets to be asked for once before anything is measured: this many, numbered from 1. */
+  readonly fill?: number
+  /** What is asked again and again is purged fifty times a second meanwhile. */
+  readonly purges?: boolean
+}
+
+const workingSet = 100_000
+
+/** In the order in which they run. */
+export const scenarios: readonly ScenarioFacts[] = [
+  { name: 'hit', title: 'cache hit, 2 kB of JSON', yardstick: 'node-http', expects: 'hit' },
+  { name: 'hit-20k', title: 'cache hit, 20 kB', yardstick: 'node-http', expects: 'hit' },
+  { name: 'hit-192k', title: 'cache hit, 192 kB', yardstick: 'node-http', expects: 'hit' },
+  {
+    name: 'hit-192k-gzip',
+    title: 'cache hit, 192 kB, Accept-Encoding: gzip',
+    yardstick: 'node-http',
+    fields: ['Accept-Encoding: gzip'],
+    expects: 'hit',
+  },
+  {
+    name: 'not-modified',
+    title: 'conditional hit, 304',
+    yardstick: 'node-http',
+    fields: ['If-None-Match: "bench-2k"'],
+    expects: 'hit',
+  },
+  {
+    name: 'miss',
+    title: 'miss: 2 kB fetched and stored, every target a new one',
+    yardstick: 'http-proxy',
+    script: 'distinct.lua',
+    expects: 'forwarded',
+  },
+  {
+    name: 'miss-site',
+    title: 'the same on a site route: validated, canonical, in public names, tagged',
+    yardstick: 'http-proxy',
+    script: 'distinct.lua',
+    expects: 'forwarded',
+  },
+  { name: 'pass', title: 'pass-through, 2 kB of JSON', yardstick: 'http-proxy', expects: 'forwarded' },
+  {
+    name: 'upload',
+    title: 'upload of 64 kB that streams through',
+    yardstick: 'http-proxy',
+    script: 'upload.lua',
+    expects: 'forwarded',
+  },
+  { name: 'refusal', title: 'refused by validation, 400', yardstick: 'node-http', expects: 'refused' },
+  {
+    name: 'zipf',
+    title: `hits on ${workingSet.toLocaleString('en')} targets of 2 kB under Zipf`,
+    yardstick: 'node-http',
+    script: 'zipf.lua',
+    scriptArguments: [String(workingSet)],
+    expects: 'hit',
+    fill: workingSet,
+  },
+  {
+    name: 'purge-storm',
+    title: 'cache hit, purged fifty times a second',
+    yardstick: 'node-http',
+    expects: 'hit',
+    purges: true,
+  },
+  {
+    name: 'mixed',
+    title: 'nine hits in ten on 1,000 targets, the rest misses and past the cache',
+    yardstick: 'http-proxy',
+    script: 'mixed.lua',
+    scriptArguments: ['/plain/list'],
+    expects: 'hit',
+    fill: 1000,
+  },
+]
+
+/** What holds for a scenario. */
+export function factsOf(scenario: Scenario): ScenarioFacts {
+  const facts = scenarios.find(({ name }) => name === scenario)
+  if (facts === undefined) throw new RangeError(`no scenario ${scenario}`)
+  return facts
+}

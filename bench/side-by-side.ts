@@ -1,0 +1,185 @@
+import { spawnSync } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cpus, loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gunzipSync } from 'node:zlib'
+import { freePort } from '../test/support/ports.ts'
+import { chooseGenerator, type Generator } from './generator.ts'
+import { fill, launch, measure, probe, type Round, type RunningPeer, startPeer, warmUp } from './measure.ts'
+import type { Peer, Probe, ReadyAnswer } from './peer.ts'
+import { peers } from './peers/index.ts'
+import { fileTargets } from './peers/targets.ts'
+import { trellis } from './peers/trellis.ts'
+import { writePerformanceDoc } from './performance-doc.ts'
+import { type ProfileGroup, profileGroups } from './profile.ts'
+import { summarise, table } from './report.ts'
+import { factsOf, type Scenario, scenarios } from './scenarios.ts'
+import { serveCommand } from './serve-command.ts'
+
+const setting = (name: string): string | undefined => process.env[`BENCH_${name}`]
+const rounds = Number(setting('ROUNDS') ?? 7)
+const seconds = Number(setting('SECONDS') ?? 4)
+const chosenPeers = setting('PEERS')?.split(',')
+const chosenScenarios = setting('SCENARIOS')?.split(',')
+const warm = { requests: Number(setting('WARM_UP') ?? 30_000), seconds: 20 }
+
+type Pin = (command: readonly string[]) => readonly string[]
+type World = { readonly originPort: number; readonly serverPin: Pin; readonly generator: Generator }
+
+/** Every peer beside every other, in one run. Prints a table, keeps the figures, and with `writesDocs` tells of them in docs/. */
+export async function benchServers(options: { readonly writesDocs: boolean }): Promise<void> {
+  const [loadBefore = 0] = loadavg()
+  const [serverPin, loadPin] = pins()
+  const generator = chooseGenerator(loadPin)
+  const originPort = await freePort()
+  // The origin shares the generator's core: what it costs is not the server's.
+  const origin = await launch(loadPin(serveCommand('origin', originPort)), `http://127.0.0.1:${originPort}/`)
+  const world = { originPort, serverPin, generator }
+  const running: RunningPeer[] = []
+  const leftOut: string[] = []
+  try {
+    await startAll(world, running, leftOut)
+    console.log(describeRun(generator.name, loadBefore))
+    const results = await measureAll(running, generator)
+    const summaries = summarise(results, yardsticks())
+    console.log(table(summaries, peers))
+    const run = {
+      at: new Date().toISOString(),
+      node: process.version,
+      processor: cpus()[0]?.model.trim() ?? 'unknown',
+      cores: cpus().length,
+      loadBefore,
+      loadAfter: loadavg()[0] ?? 0,
+      generator: generator.name,
+      rounds,
+      seconds,
+      leftOut,
+      summaries,
+    }
+    await save({ ...run, results })
+    if (options.writesDocs) await writePerformanceDoc(run, peers, await profileOfHit(world))
+  } finally {
+    await Promise.all([...running.map((peer) => peer.stop()), origin.stop(0)])
+  }
+}
+
+async function startAll(world: World, running: RunningPeer[], leftOut: string[]): Promise<void> {
+  const answers: ReadyAnswer[] = []
+  for (const peer of peers.filter((one) => chosenPeers?.includes(one.name) ?? true)) {
+    const missing = peer.missing()
+    if (missing !== undefined) {
+      leftOut.push(`${peer.title} (${missing})`)
+      console.log(`${peer.title} is left out, it needs: ${missing}`)
+      continue
+    }
+    const started = await startPeer(peer, { ...world, answers, pin: world.serverPin })
+    running.push(started)
+    for (const { name, fill: filled } of partOf(peer, world.generator)) {
+      if (filled !== undefined) await fill(started, name)
+      const probed = await probe(started, name)
+      if (peer === trellis) answers.push(...readyAnswers(name, probed))
+    }
+    // Bare node:http serves one content for a whole working set.
+    if (peer === trellis)
+      answers.sort((a, b) => Number(b.target === fileTargets.hit) - Number(a.target === fileTargets.hit))
+  }
+}
+
+function partOf(peer: Peer, generator: Generator) {
+  return scenarios.filter(
+    ({ name, script }) =>
+      peer.targets[name] !== undefined &&
+      (chosenScenarios?.includes(name) ?? true) &&
+      (script === undefined || generator.runsScripts),
+  )
+}
+
+/** Every scenario once, in it every peer. */
+async function eachOnce(
+  running: readonly RunningPeer[],
+  generator: Generator,
+  act: (peer: RunningPeer, scenario: Scenario) => Promise<void>,
+): Promise<void> {
+  for (const { name } of scenarios) {
+    const takePart = running.filter(({ peer }) => partOf(peer, generator).some((one) => one.name === name))
+    for (const peer of takePart) await act(peer, name)
+  }
+}
+
+/** Round by round, so that what disturbs the machine for a while disturbs all of them. */
+async function measureAll(running: readonly RunningPeer[], generator: Generator): Promise<Round[]> {
+  await eachOnce(running, generator, (peer, scenario) => warmUp(peer, scenario, generator, warm))
+  console.log('warm')
+  const results: Round[] = []
+  for (let done = 1; done <= rounds; done += 1) {
+    await eachOnce(running, generator, async (peer, scenario) => {
+      results.push(await measure(peer, scenario, generator, seconds))
+    })
+    console.log(`round ${done} of ${rounds}`)
+  }
+  return results
+}
+
+const yardsticks = (): Record<string, string> =>
+  Object.fromEntries(scenarios.map(({ name, yardstick }) => [name, yardstick]))
+
+/** Server on the first core, generator and origin on the second; unpinned where there is one core or no taskset. */
+function pins(): [Pin, Pin] {
+  const canPin = cpus().length > 1 && spawnSync('sh', ['-c', 'taskset -c 0 true']).status === 0
+  if (!canPin) console.log('no taskset or one core only: server and generator share what there is')
+  const to = (core: number): Pin =>
+    canPin ? (command) => ['taskset', '-c', String(core), ...command] : (c) => c
+  return [to(0), to(1)]
+}
+
+const ofConnection: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'date', 'transfer-encoding'])
+
+/** What bare node:http serves in its place; it makes its coded forms and its 304 itself. */
+function readyAnswers(scenario: Scenario, answer: Probe): readonly ReadyAnswer[] {
+  const { expects, script } = factsOf(scenario)
+  if (expects === 'forwarded' || answer.status === 304) return []
+  const target = script === undefined ? (trellis.targets[scenario] ?? '') : fileTargets.hit
+  const { 'content-encoding': coding, ...rest } = answer.fields
+  const content = coding === 'gzip' ? gunzipSync(answer.content) : answer.content
+  const kept = Object.entries(rest).filter(([name]) => !ofConnection.has(name))
+  const fields = { ...Object.fromEntries(kept), 'content-length': String(content.length) }
+  return [{ target, status: answer.status, fields, content: content.toString() }]
+}
+
+/** A run of its own: a profiler costs, and is not part of what is compared. */
+async function profileOfHit(world: World): Promise<readonly ProfileGroup[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'trellis-profile-'))
+  process.env['BENCH_PROFILE'] = folder
+  try {
+    const started = await startPeer(trellis, { ...world, answers: [], pin: world.serverPin })
+    await probe(started, 'hit')
+    await warmUp(started, 'hit', world.generator, warm)
+    const from = performance.now()
+    await measure(started, 'hit', world.generator, 5)
+    const lasted = performance.now() - from
+    await started.stop()
+    return await profileGroups(folder, lasted)
+  } finally {
+    delete process.env['BENCH_PROFILE']
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+function describeRun(generator: string, load: number): string {
+  const machine = `Node ${process.version}, ${cpus().length} x ${cpus()[0]?.model.trim() ?? 'unknown processor'}`
+  const plan = `${generator}, 32 connections, ${rounds} rounds of ${seconds} s, peers interleaved`
+  const busy =
+    load > 0.5
+      ? [`load average ${load.toFixed(1)} before the start: other programs disturb these numbers`]
+      : []
+  return [machine, plan, ...busy].join('\n')
+}
+
+async function save(result: object): Promise<void> {
+  const folder = fileURLToPath(new URL('./results/', import.meta.url))
+  await mkdir(folder, { recursive: true })
+  const file = join(folder, `${new Date().toISOString().replaceAll(':', '-')}.json`)
+  await writeFile(file, JSON.stringify(result, null, 2))
+  console.log(`\n${file}`)
+}

@@ -98,7 +98,7 @@ export const createCache = (options: CacheOptions): Cache => {
   const log = createTagLog(rememberedTags)
   const flights = createFlights()
   const held = createHeldTags(rememberedTags)
-  const encodings = createEncodings({ ...options.compression, store, maxBytes: options.maxBytes })
+  const encodings = createEncodings({ ...options.compression, store, maxBytes: options.maxBytes, report })
   const { codedFrom } = encodings
   const admission = createAdmission({
     mode: options.admission,

@@ -5,6 +5,7 @@ import { type AcceptedForms, createAcceptedForms } from './accepted-forms.ts'
 import type { CacheRead } from './cache-read.ts'
 import { availableCodings, type Coding, compress } from './compress.ts'
 import { asksForTag, currentTag } from './current-tag.ts'
+import type { CacheEvent } from './events.ts'
 import type { MemoryStore } from './memory-store.ts'
 import type { ReaderFacts } from './reader-answer.ts'
 import { type CodedForm, ownBytes, type StoredResponse, withForms } from './stored-response.ts'
@@ -28,6 +29,7 @@ export type Encodings = {
 export type EncodingsOptions = CompressionOptions & {
   readonly store: MemoryStore
   readonly maxBytes: number
+  readonly report: (event: CacheEvent) => void
 }
 
 /** libuv has four threads for this, name look-ups and files together. */
@@ -101,6 +103,8 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
     try {
       const content = await compress(stored.content, coding)
       keep(stored, { coding, content: content === undefined ? undefined : ownBytes(content) })
+      const bytes = stored.content.length
+      options.report({ kind: 'compressed', coding, bytes, saved: bytes - (content?.length ?? bytes) })
     } catch {
       // Out of memory, say: the next readers get it uncoded as well, and nobody tries again.
       keep(stored, { coding, content: undefined })

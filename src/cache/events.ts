@@ -1,4 +1,5 @@
 import type { ForwardReason } from './cache-status.ts'
+import type { Coding } from './compress.ts'
 import type { NoStoreReason } from './storability.ts'
 
 /** How a read was answered, from the reader's side. */
@@ -24,5 +25,7 @@ export type CacheEvent =
       readonly entries: number
       readonly cut: number
     }
+  /** A stored response was compressed, for all who take it so from now on; `saved` 0 when that gains nothing. */
+  | { readonly kind: 'compressed'; readonly coding: Coding; readonly bytes: number; readonly saved: number }
   /** Dropped to make room. */
   | { readonly kind: 'evicted'; readonly bytes: number }

@@ -46,6 +46,21 @@ export const cacheMetrics = {
     ['by'],
     'Upstream requests in flight whose answer may no longer be stored because of an invalidation.',
   ),
+  cacheCompressions: counter(
+    'cache_compressions_total',
+    ['coding'],
+    'Stored responses compressed, once for each coding.',
+  ),
+  cacheCompressedBytes: counter(
+    'cache_compressed_bytes_total',
+    ['coding'],
+    'Bytes of stored responses before compression.',
+  ),
+  cacheSavedBytes: counter(
+    'cache_compression_saved_bytes_total',
+    ['coding'],
+    'Bytes by which the coded forms are shorter; each answer that takes one saves as much again.',
+  ),
   cacheEvictions: counter('cache_evictions_total', [], 'Stored responses dropped to make room.'),
   cacheEvictedBytes: counter('cache_evicted_bytes_total', [], 'Bytes dropped to make room.'),
   cacheEntries: gauge('cache_entries', [], 'Stored responses.'),

@@ -32,6 +32,13 @@ export const createCacheObserver =
         families.cacheCutForwards.series(labels).value += event.cut
         return
       }
+      case 'compressed': {
+        const labels = { coding: event.coding }
+        families.cacheCompressions.series(labels).value += 1
+        families.cacheCompressedBytes.series(labels).value += event.bytes
+        families.cacheSavedBytes.series(labels).value += event.saved
+        return
+      }
       case 'evicted':
         families.cacheEvictions.series({}).value += 1
         families.cacheEvictedBytes.series({}).value += event.bytes

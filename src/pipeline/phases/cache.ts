@@ -219,9 +219,9 @@ const watchOf = (cache: Cache): WriteWatch => {
 }
 
 /** Fresh, stale, validated or missed; stored, collapsed, invalidated. Reads with no rule and writes go past it, with the reason in Cache-Status. */
-export const cache = (room: CacheRoom): Phase<Ready, Outgoing> => {
-  const watch = watchOf(room.cache)
-  const run: Phase<Ready, Outgoing>['run'] = (exchange, next) => {
+export const cache = (room: CacheRoom): Phase<Ready, Outgoing> => ({
+  name: 'cache',
+  run: (exchange, next) => {
     const { method, record, request, sensitive, policy } = exchange
     const decision = decideCaching(
       { method, fields: request.fields, hasContent: exchange.content !== undefined, sensitive },
@@ -232,11 +232,10 @@ export const cache = (room: CacheRoom): Phase<Ready, Outgoing> => {
         return readThrough(room, exchange, decision, next)
       case 'write':
         record.cache = 'bypass'
-        return write(room, watch, exchange, next)
+        return write(room, watchOf(room.cache), exchange, next)
       case 'bypass':
         record.cache = 'bypass'
         return withStatus(next(outgoing(exchange)), bypassStatus(decision.reason))
     }
-  }
-  return { name: 'cache', run }
-}
+  },
+})

@@ -44,6 +44,10 @@ describe('coded forms', () => {
     const form = answer.content as Buffer
     expect(gunzipSync(form).toString()).toBe(text)
     expect(room.cache.stats().bytes).toBeGreaterThanOrEqual(uncoded + form.length)
+    const bytes = Buffer.byteLength(text)
+    expect(room.events.filter(({ kind }) => kind === 'compressed')).toEqual([
+      { kind: 'compressed', coding: 'gzip', bytes, saved: bytes - form.length },
+    ])
     expect(room.cache.stats().entries).toBe(1)
     expect(room.cache.invalidate(['t'])).toBe(1)
     expect(room.cache.stats().bytes).toBe(0)

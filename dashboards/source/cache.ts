@@ -119,6 +119,18 @@ export const cache: DashboardFacts = {
           ],
         }),
         lines({
+          title: 'Compressed',
+          description:
+            'Stored responses compressed, once for each coding; bytes read for it, and bytes by which the forms are shorter.',
+          unit: 'Bps',
+          width: 24,
+          queries: [
+            [rate(series('cacheCompressedBytes'), ['coding']), '{{coding}} read'],
+            [rate(series('cacheSavedBytes'), ['coding']), '{{coding}} saved'],
+            [rate(series('cacheCompressions'), ['coding']), '{{coding}} responses'],
+          ],
+        }),
+        lines({
           title: 'Why not stored',
           description: 'Responses not stored, by reason.',
           unit: 'reqps',

@@ -41,12 +41,15 @@ const batchAnswer = (content: Buffer): string => {
   return JSON.stringify({ responses: requests.map(() => ({ body: { ok: true }, status: 200, headers: [] })) })
 }
 
+const large = JSON.stringify({ text: 'what is said more than once '.repeat(400) })
+
 const siteScript =
   (isFailing: () => boolean): Script =>
   async ({ target, content }, wire) => {
     if (target.endsWith('/wp-json/')) return wire.respond({ fields: json, content: index })
     if (target.includes('/batch/v1'))
       return wire.respond({ status: 207, fields: json, content: batchAnswer(content) })
+    if (target.includes('large')) return wire.respond({ fields: json, content: large })
     if (target.includes('slow')) await pause(60)
     if (isFailing() && /pages|tags/.test(target)) return wire.reset()
     if (target.includes('/categories')) return wire.respond({ status: 500, fields: json, content: '{}' })
@@ -130,6 +133,11 @@ export const startMixedLoad = async (more: Readonly<Record<string, unknown>>): P
     await all(4, () => ask('site', `/site/v2/posts?search=slow${number}`))
     await all(3, (at) => ask('legacy', `/large/${number}/${at}`))
     await ask('legacy', `/private/${number}`)
+    // Coded when it is asked for again, beside the answer.
+    for (let times = 0; times < 3; times += 1) {
+      await ask('site', '/site/v2/posts?search=large')
+      await pause(50)
+    }
   }
   const writes = async (number: number): Promise<void> => {
     await ask('site', '/site/v2/posts/1', post({ slug: `a${number}` }))

@@ -7,20 +7,28 @@ export type FieldLines = readonly string[]
 /** Request fields as node:http gives them: lower-case names, repeated lines already combined. */
 export type RequestFields = Readonly<Record<string, string | string[] | undefined>>
 
-/** All values of one field, in order; names compare without regard to case (RFC 9110 §5.1). */
+/** RFC 9110 §5.1: names compare without regard to case. Most differ in length already. */
+const isNamed = (name: string | undefined, wanted: string): boolean =>
+  name !== undefined &&
+  name.length === wanted.length &&
+  (name === wanted || name.toLowerCase() === wanted.toLowerCase())
+
+/** All values of one field, in order. */
 export const fieldValues = (lines: FieldLines, name: string): string[] => {
-  const wanted = name.toLowerCase()
   const values: string[] = []
   for (let i = 0; i < lines.length; i += 2) {
-    if (lines[i]?.toLowerCase() === wanted) values.push(lines[i + 1] as string)
+    if (isNamed(lines[i], name)) values.push(lines[i + 1] as string)
   }
   return values
 }
 
 /** The combined value of a field (RFC 9110 §5.3), or undefined when no line carries it. */
 export const fieldValue = (lines: FieldLines, name: string): string | undefined => {
-  const values = fieldValues(lines, name)
-  return values.length === 0 ? undefined : values.join(', ')
+  let value: string | undefined
+  for (let i = 0; i < lines.length; i += 2) {
+    if (isNamed(lines[i], name)) value = value === undefined ? lines[i + 1] : `${value}, ${lines[i + 1]}`
+  }
+  return value
 }
 
 /** The combined value of a request field. */

@@ -105,10 +105,12 @@ export type ForwardChoice = {
   readonly acceptEncoding: string
 }
 
+const noNames: ReadonlySet<string> = new Set()
+
 /** May a client's field reach the upstream? A CGI upstream reads `X_Forwarded_For` as X-Forwarded-For, so names compare with `_` as `-`. */
 const isForwardable = (name: string, own: ReadonlySet<string>): boolean => {
   if (name.startsWith(':')) return false
-  const plain = name.replaceAll('_', '-')
+  const plain = name.includes('_') ? name.replaceAll('_', '-') : name
   return (
     !notForwarded.has(plain) &&
     !own.has(plain) &&
@@ -120,10 +122,14 @@ const isForwardable = (name: string, own: ReadonlySet<string>): boolean => {
 /** Request fields for the upstream: the client's end-to-end fields, then the gateway's own, which no Connection field can name away. */
 export const forwardableFields = (fields: RequestFields, choice: ForwardChoice): Record<string, string> => {
   const connection = fields['connection']
-  const named = new Set(namedByConnection(Array.isArray(connection) ? connection.join(',') : connection))
+  const named =
+    connection === undefined
+      ? noNames
+      : new Set(namedByConnection(Array.isArray(connection) ? connection.join(',') : connection))
   const own = new Set(Object.keys(choice.forwarded).map((name) => name.toLowerCase()))
   const sent: Record<string, string> = Object.create(null)
-  for (const [name, value] of Object.entries(fields)) {
+  for (const name of Object.keys(fields)) {
+    const value = fields[name]
     if (value === undefined || named.has(name) || !isForwardable(name, own)) continue
     sent[name] = Array.isArray(value) ? value.join(', ') : value
   }

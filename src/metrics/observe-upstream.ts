@@ -1,26 +1,52 @@
 import type { UpstreamEvent } from '../upstream/events.ts'
 import type { Families } from './registry.ts'
-import { observeValue } from './series.ts'
+import { type HistogramSeries, type NumberSeries, observeValue } from './series.ts'
 
 type Attempt = Extract<UpstreamEvent, { kind: 'attempt-finished' }>
 
-const observeAttempt = (families: Families, event: Attempt): void => {
-  const { service, target, outcome } = event
-  families.upstreamAttempts.series({ service, target, outcome, status_class: event.statusClass }).value += 1
-  if (event.headSeconds !== undefined) {
-    observeValue(families.upstreamHeadSeconds.series({ service, target }), event.headSeconds)
+/** What each attempt and each wait for a place touches, resolved once. */
+type TargetSeries = {
+  readonly head: HistogramSeries
+  readonly whole: HistogramSeries
+  readonly ended: Map<string, NumberSeries>
+}
+
+const createAttemptObserver = (families: Families): ((event: Attempt) => void) => {
+  const services = new Map<string, Map<string, TargetSeries>>()
+
+  const resolve = (service: string, target: string): TargetSeries => {
+    const targets = services.get(service) ?? new Map<string, TargetSeries>()
+    services.set(service, targets)
+    const made = {
+      head: families.upstreamHeadSeconds.series({ service, target }),
+      whole: families.upstreamSeconds.series({ service, target }),
+      ended: new Map<string, NumberSeries>(),
+    }
+    targets.set(target, made)
+    return made
   }
-  observeValue(families.upstreamSeconds.series({ service, target }), event.durationSeconds)
+  return ({ service, target, outcome, statusClass, headSeconds, durationSeconds }) => {
+    const series = services.get(service)?.get(target) ?? resolve(service, target)
+    const how = outcome + statusClass
+    let ended = series.ended.get(how)
+    if (ended === undefined) {
+      ended = families.upstreamAttempts.series({ service, target, outcome, status_class: statusClass })
+      series.ended.set(how, ended)
+    }
+    ended.value += 1
+    if (headSeconds !== undefined) observeValue(series.head, headSeconds)
+    observeValue(series.whole, durationSeconds)
+  }
 }
 
 /** Counts what the upstreams report. */
-export const createUpstreamObserver =
-  (families: Families) =>
-  (event: UpstreamEvent): void => {
+export const createUpstreamObserver = (families: Families): ((event: UpstreamEvent) => void) => {
+  const observeAttempt = createAttemptObserver(families)
+  return (event) => {
     const { service } = event
     switch (event.kind) {
       case 'attempt-finished':
-        observeAttempt(families, event)
+        observeAttempt(event)
         return
       case 'retried':
         families.upstreamRetries.series({ service, target: event.target, reason: event.reason }).value += 1
@@ -50,3 +76,4 @@ export const createUpstreamObserver =
         event satisfies never
     }
   }
+}

@@ -2,7 +2,7 @@ import { DecoratorHandler, Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
 import { interimOf, signalOf } from './client-signal.ts'
 import { Relay } from './relay.ts'
-import type { Dispatched, RelayRoom } from './relay-room.ts'
+import type { Dispatched, RelayOptions, RelayRoom } from './relay-room.ts'
 import { withHost } from './request-fields.ts'
 
 /**
@@ -34,6 +34,13 @@ export class UpstreamDispatcher extends Dispatcher {
       this.#closing ? new GatewayError('shutting_down') : undefined,
     )
     return true
+  }
+
+  /** As `dispatch`, for this room's own handlers: their fields are in lower case, without Host, and they read lines. */
+  forward(request: RelayOptions, handler: Dispatcher.DispatchHandler): void {
+    const { hostField } = this.#room.options
+    const sent = hostField === '' ? request : { ...request, headers: withHost(request.headers, hostField) }
+    new Relay(this.#room, sent, handler).begin(this.#closing ? new GatewayError('shutting_down') : undefined)
   }
 
   /** Takes no new requests, lets those under way finish, then closes the connections. */

@@ -31,6 +31,8 @@ export type Dispatched = Dispatcher.DispatchOptions & {
   readonly client?: AbortSignal | undefined
   /** The same as long as nothing has been sent. */
   readonly withdraw?: AbortSignal | undefined
+  /** The handler reads the lines of the controller, and wants no object of fields. */
+  readonly readsLines?: boolean
 }
 
 /** The same as it is sent: field names in lower case. */

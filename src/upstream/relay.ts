@@ -18,6 +18,8 @@ import { answerFields, fieldObject, fieldTexts, hasNoContent, retryAfterMs } fro
 import type { Target } from './targets.ts'
 import { unfitAnswer } from './unfit-answer.ts'
 
+const noFields = {}
+
 /** One request on its way through this room: waits for a slot, is tried, perhaps tried again, and answers its handler once. */
 export class Relay implements Dispatcher.DispatchController, AttemptListener {
   readonly #room: RelayRoom
@@ -110,7 +112,8 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
     this.#answering = true
     this.#complete = hasNoContent(this.#request.method, status)
     this.rawHeaders = answerFields(status, fields)
-    this.#handler.onResponseStart?.(this, status, fieldObject(this.rawHeaders), statusText)
+    const object = this.#request.readsLines === true ? noFields : fieldObject(this.rawHeaders)
+    this.#handler.onResponseStart?.(this, status, object, statusText)
   }
 
   upgraded(status: number, fields: object, socket: Duplex): void {

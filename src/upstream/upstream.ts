@@ -10,7 +10,7 @@ import type { AttemptEvent, UpstreamEvent } from './events.ts'
 import type { UpstreamOptions } from './options.ts'
 import { startProbes } from './probe.ts'
 import { Receiver } from './receive.ts'
-import type { Abortable, Dispatched } from './relay-room.ts'
+import type { Abortable, RelayOptions } from './relay-room.ts'
 import { createRetryBudget } from './retry-budget.ts'
 import { createSlots } from './slots.ts'
 import { isDown } from './target-health.ts'
@@ -104,7 +104,7 @@ export const createUpstream = (
     placeholderOrigin: 'http://upstream.invalid',
     forward: (request) =>
       new Promise((resolve, reject) => {
-        const dispatched: Dispatched = {
+        const dispatched: RelayOptions = {
           path: request.target,
           method: request.method,
           headers: request.fields,
@@ -114,8 +114,9 @@ export const createUpstream = (
           attempted: request.attempted,
           client: request.signal,
           withdraw: request.withdraw,
+          readsLines: true,
         }
-        dispatcher.dispatch(dispatched, new Receiver(request.method, resolve, reject))
+        dispatcher.forward(dispatched, new Receiver(request.method, resolve, reject))
       }),
     snapshot: () => ({
       targets: targets.all.map(snapshotOf),

@@ -98,6 +98,15 @@ const trackSessions = (server: AnyServer, idleMs: number): ReadonlySet<ServerHtt
   return sessions
 }
 
+/**
+ * An interim response of which the turn has not come is told when it comes, if there is no answer yet: node:http would keep it and
+ * write it behind the head of the answer, as a part of the content.
+ */
+const tellToContinue = (outgoing: ServerResponse): void => {
+  if (outgoing.socket !== null) outgoing.writeContinue()
+  else outgoing.once('socket', () => outgoing.headersSent || outgoing.writeContinue())
+}
+
 /** Makes the public port; nothing listens yet. */
 export const createListener = (options: ListenerOptions): Listener => {
   const server = build(options)
@@ -119,6 +128,12 @@ export const createListener = (options: ListenerOptions): Listener => {
       // GOAWAY: streams under way finish, new ones are refused (RFC 9113 §6.8).
       for (const session of sessions) session.close()
     })
+
+  // RFC 9110 §10.1.1. Who is current may be looked up here: such requests are rare.
+  server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    tellToContinue(outgoing)
+    current?.request(incoming, outgoing)
+  })
 
   return {
     use: (handlers) => {

@@ -20,6 +20,7 @@ export const requirements = {
   promtool: { probe: ['sh', '-c', 'command -v promtool'], packages: ['prometheus'] },
   chromium: { probe: ['/usr/bin/chromium', '--version'], packages: ['chromium'] },
   redis: { probe: ['sh', '-c', 'command -v redis-server'], packages: ['redis-server'] },
+  nginx: { probe: ['sh', '-c', 'PATH=$PATH:/usr/sbin command -v nginx'], packages: ['nginx-light'] },
   wrk: { probe: ['sh', '-c', 'command -v wrk'], packages: ['wrk'] },
 } as const satisfies Record<string, Requirement>
 

@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, pause, type Script, startOrigin } from '../../support/origin.ts'
+import { readResponses } from '../../support/read-messages.ts'
 import { startRecorder } from '../../support/recorder.ts'
 
 const dialled = async (gateway: TestGateway): Promise<Socket> => {
@@ -81,4 +82,27 @@ test('content that turns out broken ends the request at the upstream, which neve
   await expect.poll(() => upstream.unfinished()).toBe(0)
   expect(upstream.requests).toEqual([])
   await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
+})
+
+test('interim responses never come behind the head of their answer, also when it has waited for its turn', async () => {
+  const { gateway, dial } = await open(async (received, wire) => {
+    if (received.target === '/first') await pause(30)
+    else wire.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n')
+    wire.respond({ content: 'ok' })
+  })
+  const client = await dial()
+  let said = ''
+  client.on('data', (chunk) => {
+    said += chunk.toString('latin1')
+  })
+  client.write(
+    'GET /open/first HTTP/1.1\r\nHost: a\r\n\r\n' +
+      'POST /open/second HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc',
+  )
+  await once(client, 'close')
+  const { messages, rest, fault } = readResponses(Buffer.from(said, 'latin1'))
+  expect({ fault, rest: rest.length }).toEqual({ fault: undefined, rest: 0 })
+  const answers = messages.filter(({ startLine }) => startLine.includes(' 200 '))
+  expect(answers.map(({ content }) => content.toString())).toEqual(['ok', 'ok'])
+  expect(await gateway.metric('trellis_in_flight_requests')).toBe(0)
 })

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { inShort, type Recorder, startRecorder } from '../../support/recorder.ts'
+import { talk } from '../../support/talk.ts'
 import { chunks } from './raw/chunks.ts'
 import { framing } from './raw/framing.ts'
 import { lines } from './raw/lines.ts'
 import type { RawCase } from './raw/raw-case.ts'
 import { sequences } from './raw/sequences.ts'
 import { targets } from './raw/targets.ts'
-import { talk } from './talk.ts'
 
 // Bytes that two readers may take for different requests (RFC 9112 §11): what comes back, and what the upstream has seen.
 

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, pause, type Script, startOrigin } from '../../support/origin.ts'
-import { talk } from './talk.ts'
+import { talk } from '../../support/talk.ts'
 
 // An upstream that has been taken over, or is out of its mind, decides what its own answers say, and nothing more.
 

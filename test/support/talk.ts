@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { readResponses, type WireMessage } from '../../support/read-messages.ts'
+import { readResponses, type WireMessage } from './read-messages.ts'
 
 /** What came back for some bytes. */
 export type Talk = {
@@ -14,12 +14,18 @@ export type TalkOptions = {
   /** Is over at once when that much has come: spares the wait for silence. */
   readonly enough: string
   readonly silenceMs: number
+  /** How long the first byte may take; as long as any other silence unless given. */
+  readonly firstMs?: number
 }
 
 const statusOf = ({ startLine }: WireMessage): string => startLine.slice(9, 12)
 
 /** Sends bytes as they are on a connection of their own; is over when the server closes, has said enough, or is silent. */
-export const talk = (address: string, bytes: Buffer, { enough, silenceMs }: TalkOptions): Promise<Talk> =>
+export const talk = (
+  address: string,
+  bytes: Buffer,
+  { enough, silenceMs, firstMs = silenceMs }: TalkOptions,
+): Promise<Talk> =>
   new Promise((resolve) => {
     const { hostname, port } = new URL(address)
     const socket = connect({ port: Number(port), host: hostname, noDelay: true })
@@ -48,7 +54,7 @@ export const talk = (address: string, bytes: Buffer, { enough, silenceMs }: Talk
     wait(2_000)
     socket.on('connect', () => {
       socket.write(bytes)
-      wait(silenceMs)
+      wait(firstMs)
     })
     socket.on('data', (chunk) => {
       chunks.push(chunk)

@@ -1,0 +1,28 @@
+import type { Sighting } from './sightings.ts'
+
+type Looked = {
+  readonly gateway: readonly Sighting[]
+  readonly plain: readonly Sighting[]
+  readonly nginx: readonly Sighting[]
+}
+
+/** nginx ended the connection at a request that it does not take, and saw nothing behind it that the gateway did not see. */
+const nginxStopped = ({ gateway, plain, nginx }: Looked): boolean =>
+  nginx.every((sighting, i) => sighting === gateway[i] || gateway.includes(sighting)) &&
+  gateway.every((sighting) => plain.includes(sighting))
+
+/** Disagreements that are none about where a request ends, each with its reason. */
+const reasons: readonly {
+  readonly reason: string
+  readonly holds: (bytes: string, looked: Looked) => boolean
+}[] = [
+  {
+    reason:
+      'RFC 9110 §5.6.3 has tabs around a value; nginx takes them for a part of it and refuses the coding',
+    holds: (bytes, looked) => /transfer-encoding: *\t/i.test(bytes) && nginxStopped(looked),
+  },
+]
+
+/** Is there a reason for this one? */
+export const explained = (bytes: string, looked: Looked): boolean =>
+  reasons.some(({ holds }) => holds(bytes, looked))

@@ -1,0 +1,57 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from './ports.ts'
+import { startProcess, untilReady } from './processes.ts'
+
+/** A real nginx that passes everything on to one upstream. */
+export type Nginx = { readonly address: string; stop(): Promise<void> }
+
+const configuration = (folder: string, port: number, upstream: string): string => `
+daemon off;
+master_process off;
+pid ${folder}/pid;
+error_log stderr crit;
+events { worker_connections 4096; }
+http {
+  access_log off;
+  client_body_temp_path ${folder}/body;
+  proxy_temp_path ${folder}/proxy;
+  fastcgi_temp_path ${folder}/fastcgi;
+  uwsgi_temp_path ${folder}/uwsgi;
+  scgi_temp_path ${folder}/scgi;
+  upstream target { server ${new URL(upstream).host}; keepalive 64; }
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    client_header_buffer_size 16k;
+    large_client_header_buffers 4 16k;
+    merge_slashes off;
+    location / {
+      proxy_pass http://target;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+    }
+  }
+}
+`
+
+/** Starts nginx on a free port. */
+export const startNginx = async (upstream: string): Promise<Nginx> => {
+  const folder = await mkdtemp(join(tmpdir(), 'trellis-nginx-'))
+  const port = await freePort()
+  await writeFile(join(folder, 'nginx.conf'), configuration(folder, port, upstream))
+  const program = startProcess('nginx', ['-p', folder, '-e', 'stderr', '-c', join(folder, 'nginx.conf')], {
+    env: { PATH: `${process.env['PATH']}:/usr/sbin` },
+  })
+  const address = `http://127.0.0.1:${port}`
+  await untilReady(program, async () => {
+    await (await fetch(address)).text()
+  })
+  return {
+    address,
+    stop: async () => {
+      await program.stop()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

@@ -57,6 +57,8 @@ const faults: readonly (readonly [string, string, string])[] = [
   ['src/discovery/fault.ts', "import 'fastify'", 'fastify-has-one-home'],
   ['src/upstream/fault.ts', "import 'lru-cache'", 'lru-cache-has-one-home'],
   ['src/demo/fault.ts', "import 'zod'", 'zod-has-one-home'],
+  ['src/lifecycle/fault.ts', "import '@fastify/cors'", 'fastifycors-has-one-home'],
+  ['src/overload/fault.ts', "import '../edge/listener.ts'", 'overload-stays-in-its-room'],
   ['src/coherence/fault.ts', "import '../cache/cache.ts'", 'coherence-stays-in-its-room'],
   ['src/workers/fault.ts', "import '../cache/cache.ts'", 'workers-stays-in-its-room'],
   ['src/shared-tier/fault.ts', "import '../coherence/coherence.ts'", 'shared-tier-stays-in-its-room'],

@@ -1,0 +1,19 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+
+const folder = new URL('../../docs/', import.meta.url)
+const text = readFileSync(new URL('security.md', folder), 'utf8')
+const rows = [...text.matchAll(/^\| (\d+) +\| (.*) \|$/gm)].map(([, number, rest = '']) => ({
+  number: Number(number),
+  files: [...rest.matchAll(/\]\(([^)]+)\)/g)].map(([, file]) => file ?? ''),
+}))
+
+test('security.md has a row for each of the 60 groups, in order', () => {
+  expect(rows.map(({ number }) => number)).toEqual(Array.from({ length: 60 }, (_, i) => i + 1))
+})
+
+test('every row names tests, and they are there', () => {
+  expect(rows.filter(({ files }) => files.length === 0)).toEqual([])
+  const missing = rows.flatMap(({ files }) => files).filter((file) => !existsSync(new URL(file, folder)))
+  expect(missing).toEqual([])
+})

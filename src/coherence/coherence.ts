@@ -3,6 +3,7 @@ import { createAcknowledgements } from './acknowledgements.ts'
 import { type Batch, createBacklog } from './backlog.ts'
 import { createContact } from './contact.ts'
 import type { CoherenceEvent, DistrustReason, LedgerStep } from './events.ts'
+import { createHolds } from './holds.ts'
 import { createLease, type Moment } from './lease.ts'
 import type { Appended, Ledger, Noted, Position, Push, Synced } from './ledger.ts'
 import { decodeNote, encodeNote, type Note } from './note.ts'
@@ -57,6 +58,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
   const backlog = createBacklog()
   const contact = createContact(leaseMs, options.canBeCutOff)
   const lease = createLease(leaseMs)
+  const holds = createHolds()
   let place: Position = { epoch: '', applied: 0 }
   let wasTrusting = false
   let writes = 0
@@ -101,6 +103,8 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       lease.end()
       place = { epoch, applied: floor }
       options.dropAll(place)
+      // A new ledger knows nothing of writes that may still be carried out.
+      backlog.add(holds.current(clock.monotonic()).map(encodeNote), undefined)
     }
     // A push may have been quicker than the reply.
     const news = notes.filter((one) => one.seq > place.applied)
@@ -223,6 +227,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
     },
     spread: async (notes, write) => {
       const began = clock.monotonic()
+      holds.note(notes, began)
       const { heard, nothing } = backlog.add(notes.map(encodeNote), write)
       releaseIsolated()
       void deliver()

@@ -54,7 +54,12 @@ export const checkedService = (upstream: VersionedUpstream): Record<string, unkn
 
 export { startVersionedUpstream }
 
-type Reply = { readonly status: number; readonly fields: IncomingMessage['headers']; readonly text: string }
+type Reply = {
+  readonly status: number
+  readonly fields: IncomingMessage['headers']
+  readonly text: string
+  readonly by: string
+}
 
 type Shown = { readonly id: number; readonly version: number; readonly caller: string }
 
@@ -90,8 +95,12 @@ export const createChecker = (options: CheckerOptions) => {
   const agent = new Agent({ keepAlive: true, maxSockets: options.readers + options.writers })
   /** Versions that no read may fall behind any more, raised when a gateway has answered what made them. */
   const floors = new Map<number, number>(postIds.map((id) => [id, 0]))
-  const raise = (id: number, version: number): void => {
-    floors.set(id, Math.max(floors.get(id) ?? 0, version))
+  /** How a floor came about, to be told with a read that falls behind it. */
+  const reasons = new Map<number, string>()
+  const raise = (id: number, version: number, why: string): void => {
+    if (version <= (floors.get(id) ?? 0)) return
+    floors.set(id, version)
+    reasons.set(id, `${why} at ${new Date().toISOString()}`)
   }
   const seen: Seen = {
     reads: 0,
@@ -114,18 +123,19 @@ export const createChecker = (options: CheckerOptions) => {
     path: string,
     fields: Record<string, string>,
     content?: string,
+    to: CheckedGateway = anyOf(gateways()),
   ): Promise<Reply> =>
     new Promise((resolve) => {
       // A process that was killed answers nothing: no claim.
-      const lost = (): void => resolve({ status: 0, fields: {}, text: '' })
-      const url = `${anyOf(gateways()).publicAddress}/index.php/site-json/site/v2${path}`
+      const lost = (): void => resolve({ status: 0, fields: {}, text: '', by: to.publicAddress })
+      const url = `${to.publicAddress}/index.php/site-json/site/v2${path}`
       const sent = request(url, { method, agent, headers: fields }, (response) => {
         const chunks: Buffer[] = []
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
         response.on('error', lost)
         response.on('end', () => {
           const text = Buffer.concat(chunks).toString()
-          resolve({ status: response.statusCode ?? 0, fields: response.headers, text })
+          resolve({ status: response.statusCode ?? 0, fields: response.headers, text, by: to.publicAddress })
         })
       })
       sent.on('error', lost)
@@ -145,9 +155,11 @@ export const createChecker = (options: CheckerOptions) => {
     if (reply.status === 0) return
     seen.answeredWrites += 1
     seen.slowestWriteMs = Math.max(seen.slowestWriteMs, Math.round(performance.now() - began))
-    if (fate === 'answered' && reply.status === 200) raise(id, shownIn(reply.text)[0]?.version ?? 0)
+    if (fate === 'answered' && reply.status === 200)
+      raise(id, shownIn(reply.text)[0]?.version ?? 0, 'answered')
     // Carried out before its answer broke: whatever the client was told, it must be seen.
-    if (fate === 'failed' && reply.status === 500) raise(id, Number(JSON.parse(reply.text).version ?? 0))
+    if (fate === 'failed' && reply.status === 500)
+      raise(id, Number(JSON.parse(reply.text).version ?? 0), 'failed')
   }
 
   /** Someone changes a post behind the gateways' backs, and then says so to one of them. */
@@ -164,7 +176,7 @@ export const createChecker = (options: CheckerOptions) => {
       await response.arrayBuffer()
       if (!response.ok) throw new Error(`${response.status}`)
       seen.purges += 1
-      raise(id, version)
+      raise(id, version, 'purged')
     } catch {
       seen.failedPurges += 1
     }
@@ -177,7 +189,10 @@ export const createChecker = (options: CheckerOptions) => {
       const floor = before.get(shown.id) ?? 0
       if (shown.version < floor) {
         seen.stale += 1
-        staleReads.push(`post ${shown.id}: ${shown.version} < ${floor}, ${reply.fields['cache-status']}`)
+        const now = new Date().toISOString()
+        staleReads.push(
+          `post ${shown.id}: ${shown.version} < ${floor} (${reasons.get(shown.id)}), ${reply.fields['cache-status']} by ${reply.by} at ${now}`,
+        )
       }
       if (shown.caller !== caller) seen.crossed += 1
     }
@@ -227,7 +242,7 @@ export const createChecker = (options: CheckerOptions) => {
   /** Runs until its operations are done or its time is over, with `meanwhile` beside it; then looks once more. */
   const run = async (meanwhile: (goesOn: () => boolean) => Promise<void>) => {
     // Nobody was told: it is enough that nothing from before stays once every forward that ran by then has ended.
-    upstream.onLate = (id, version) => setTimeout(() => raise(id, version), totalMs)
+    upstream.onLate = (id, version) => setTimeout(() => raise(id, version, 'late'), totalMs)
     let left = options.operations
     const end = Date.now() + options.longestMs
     const goesOn = (): boolean => left > 0 && Date.now() < end

@@ -8,7 +8,7 @@ import { type CutLine, startCutLine } from './shared/cut-line.ts'
 import { type RedisServer, startRedisServer } from './shared/redis-server.ts'
 
 /** A long run sets it; the short one ends after its time. */
-const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? 10) * 1000
+const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? 12) * 1000
 
 describeWith('redis', 'two instances on one Redis', () => {
   let upstream: VersionedUpstream
@@ -21,7 +21,7 @@ describeWith('redis', 'two instances on one Redis', () => {
     lines.push(line)
     gateways.push(
       await startGatewayProcess({
-        cache: { shared: { url: `redis://127.0.0.1:${line.port}`, lease: '500ms', forgetAfter: '2s' } },
+        cache: { shared: { url: `redis://127.0.0.1:${line.port}`, lease: '500ms', forgetAfter: '3s' } },
         services: { site: checkedService(upstream) },
       }),
     )
@@ -46,7 +46,7 @@ describeWith('redis', 'two instances on one Redis', () => {
     async (turn) => {
       const line = lines[turn % 2] as CutLine
       line.state = 'broken'
-      await pause(900)
+      await pause(800)
       line.state = 'whole'
       faults.cut += 1
     },
@@ -57,14 +57,14 @@ describeWith('redis', 'two instances on one Redis', () => {
     async (turn) => {
       const { pid } = (gateways[turn % 2] as GatewayProcess).program
       process.kill(-pid, 'SIGSTOP')
-      await pause(1_100)
+      await pause(900)
       process.kill(-pid, 'SIGCONT')
       faults.stopped += 1
     },
     async (turn) => {
       const line = lines[(turn + 1) % 2] as CutLine
       line.state = 'silent'
-      await pause(1_200)
+      await pause(900)
       line.state = 'whole'
       faults.silent += 1
     },
@@ -78,7 +78,7 @@ describeWith('redis', 'two instances on one Redis', () => {
 
   const disturb = async (goesOn: () => boolean): Promise<void> => {
     // A new ledger grants nothing for a while.
-    await pause(2_500)
+    await pause(3_500)
     for (let turn = 0; goesOn(); turn += 1) {
       await disturbances[turn % disturbances.length]?.(turn)
       await pause(600)

@@ -36,10 +36,12 @@ export class UpstreamDispatcher extends Dispatcher {
     return true
   }
 
-  /** As `dispatch`, for this room's own handlers: their fields are in lower case, without Host, and they read lines. */
+  /** As `dispatch`, for this room's own handlers: their fields are in lower case, and they read lines. */
   forward(request: RelayOptions, handler: Dispatcher.DispatchHandler): void {
     const { hostField } = this.#room.options
-    const sent = hostField === '' ? request : { ...request, headers: withHost(request.headers, hostField) }
+    // Whoever forgot to leave Host out must not choose whom the target takes itself for.
+    const isPlain = hostField === '' && request.headers['host'] === undefined
+    const sent = isPlain ? request : { ...request, headers: withHost(request.headers, hostField) }
     new Relay(this.#room, sent, handler).begin(this.#closing ? new GatewayError('shutting_down') : undefined)
   }
 

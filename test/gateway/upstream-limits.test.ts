@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
+import { clientSignal } from '../../src/upstream/client-signal.ts'
 import { type Origin, type OriginOptions, pause, type Script, startOrigin } from '../support/origin.ts'
 import { request, shortTimes, upstreamOf } from '../unit/upstream/upstream-of.ts'
 
@@ -156,9 +157,8 @@ test('content that nobody reads stops the upstream, and is dropped with the call
   expect(upstream.snapshot()).toMatchObject({ inFlight: 0 })
 })
 
-test('listeners on the signal of a caller do not pile up', async () => {
-  const origin = await originOf()
-  const { upstream } = upstreamOf([origin.origin])
+/** A signal, and how many listen to it. */
+const watchedSignal = () => {
   const { signal } = new AbortController()
   let listeners = 0
   const add = signal.addEventListener.bind(signal)
@@ -171,8 +171,36 @@ test('listeners on the signal of a caller do not pile up', async () => {
     listeners -= 1
     remove(...args)
   }
+  return { signal, listeners: () => listeners }
+}
+
+test('listeners on the signal of a caller do not pile up', async () => {
+  const origin = await originOf()
+  const { upstream } = upstreamOf([origin.origin])
+  const { signal, listeners } = watchedSignal()
   for (let i = 0; i < 5; i += 1) await upstream.forward(request({ signal }))
-  expect(listeners).toBe(0)
+  expect(listeners()).toBe(0)
+})
+
+test('nor on one that comes with the fields of a request, however that ends', async () => {
+  const origin = await originOf((_, wire, count) => (count % 2 === 0 ? wire.reset() : wire.respond({})))
+  const { upstream } = upstreamOf([origin.origin], { retry: { attempts: 1, budget: 0 } })
+  const { signal, listeners } = watchedSignal()
+  const ask = (): Promise<unknown> =>
+    upstream.dispatcher
+      .request({
+        origin: upstream.placeholderOrigin,
+        path: '/',
+        method: 'GET',
+        headers: { [clientSignal]: signal } as unknown as Record<string, string>,
+      })
+      .then(
+        ({ body }) => body.dump(),
+        () => undefined,
+      )
+  for (let i = 0; i < 6; i += 1) await ask()
+  expect(origin.received).toHaveLength(6)
+  expect(listeners()).toBe(0)
 })
 
 test('an upload streams through in pieces, and its length is told when it is known', async () => {
@@ -251,7 +279,7 @@ test('fields of the connection end here, and Host is the one of the target', asy
     ),
   )
   const { upstream } = upstreamOf([origin.origin])
-  const response = await upstream.forward(request({ fields: { Host: 'evil.example', accept: '*/*' } }))
+  const response = await upstream.forward(request({ fields: { host: 'evil.example', accept: '*/*' } }))
   expect(response.fields).toEqual([
     'Cache-Control',
     'private',

@@ -86,11 +86,11 @@ describe('check', () => {
     },
   )
 
-  test('says what has no effect yet', async () => {
-    const file = join(folder, 'not-yet.yaml')
-    await writeFile(file, 'workers: 4')
+  test('says what is allowed and should be known', async () => {
+    const file = join(folder, 'allowed.yaml')
+    await writeFile(file, 'admin: { host: 0.0.0.0 }')
     const { end, stdout } = await run(['check', '-c', file])
-    expect(stdout).toContain('warning: workers has no effect yet: one process serves')
+    expect(stdout).toContain('warning: admin.host the admin side can be reached from other machines')
     expect(end).toBe(0)
   })
 

@@ -1,5 +1,5 @@
 /** What a site and those who run it are like. Times in seconds. */
-export type Scenario = {
+type Scenario = {
   readonly name: string
   readonly regions: number
   readonly instancesPerRegion: number
@@ -15,7 +15,7 @@ export type Scenario = {
   readonly regionRoundTrip: number
 }
 
-export type Outcome = {
+type Outcome = {
   /** Shares of all reads. */
   readonly memoryHits: number
   readonly tierHits: number
@@ -131,7 +131,7 @@ const play = (scenario: Scenario): { readonly counts: Counts; readonly reads: nu
 }
 
 /** What becomes of a scenario: who is told of a write sees it at once, others when the ttl is over. */
-export const simulate = (scenario: Scenario): Outcome => {
+const simulate = (scenario: Scenario): Outcome => {
   const { counts, reads } = play(scenario)
   const { instancesPerRegion, regions, readsPerSecond, writesPerSecond } = scenario
   const one = scenario.ledgers === 'one'
@@ -171,7 +171,7 @@ const site = {
 } as const
 
 /** The rows of docs/scale.md. */
-export const scenarios: readonly Scenario[] = [
+const scenarios: readonly Scenario[] = [
   { ...site, name: 'one instance', instancesPerRegion: 1 },
   { ...site, name: 'two', instancesPerRegion: 2 },
   { ...site, name: 'ten', instancesPerRegion: 10 },

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import type { IdempotencyStore } from '../batch/idempotency-store.ts'
 import type { SharedTier } from '../cache/shared-tier.ts'
-import type { CoherenceOptions } from '../coherence/coherence.ts'
+import type { CoherenceOptions } from '../coherence/coherence-options.ts'
 import type { Ledger, Position } from '../coherence/ledger.ts'
 import type { RateLimitStore } from '../edge/rate-limiter.ts'
 import type { MembershipParts } from './membership-parts.ts'

@@ -1,30 +1,12 @@
-import type { Clock } from '../clock.ts'
 import { createAcknowledgements } from './acknowledgements.ts'
 import { type Batch, createBacklog } from './backlog.ts'
+import type { CoherenceOptions } from './coherence-options.ts'
 import { createContact } from './contact.ts'
-import type { CoherenceEvent, DistrustReason, LedgerStep } from './events.ts'
+import type { DistrustReason, LedgerStep } from './events.ts'
 import { createHolds } from './holds.ts'
 import { createLease, type Moment } from './lease.ts'
-import type { Appended, Ledger, Noted, Position, Push, Synced } from './ledger.ts'
+import type { Appended, Noted, Position, Push, Synced } from './ledger.ts'
 import { decodeNote, encodeNote, type Note } from './note.ts'
-
-/** A note, and the number under which the ledger has it. */
-export type NotedNote = { readonly seq: number; readonly note: Note }
-
-export type CoherenceOptions = {
-  /** Name of this process among the members. */
-  readonly member: string
-  readonly ledger: Ledger
-  /** False where a process that cannot reach the ledger ends. */
-  readonly canBeCutOff: boolean
-  readonly leaseMs: number
-  readonly clock: Clock
-  /** Carries notes out in this process's memory; returns the number of stored responses concerned. */
-  readonly apply: (notes: readonly NotedNote[]) => number
-  /** Drops everything stored: what was noted up to that position is not known. */
-  readonly dropAll: (at: Position) => void
-  readonly report: (event: CoherenceEvent) => void
-}
 
 /** Keeps the memory tier of one process in step with those of others (docs/decisions/0007). */
 export type Coherence = {

@@ -1,19 +1,11 @@
 import cluster, { type Worker } from 'node:cluster'
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
+import { answerCall } from './answer-call.ts'
 import type { WorkerEvent } from './events.ts'
 import { createGatherings } from './gathering.ts'
 import { createMemoryLedger } from './memory-ledger.ts'
-import type {
-  Assignment,
-  LedgerAnswer,
-  LedgerCall,
-  Question,
-  Standing,
-  ToParent,
-  ToWorker,
-  WorkerEnd,
-} from './messages.ts'
+import type { Assignment, Question, Standing, ToParent, ToWorker, WorkerEnd } from './messages.ts'
 import { createRestartPause } from './restart-pause.ts'
 
 export type SupervisorOptions = {
@@ -91,17 +83,6 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
     for (const one of watched.values()) tell(one, { kind: 'standing', standing: standing() })
   }
 
-  const answerCall = (member: string, call: LedgerCall): LedgerAnswer => {
-    switch (call.name) {
-      case 'sync':
-        return ledger.sync(member, call.position)
-      case 'append':
-        return ledger.append(member, call.notes, call.settled)
-      case 'begin':
-        ledger.begin(member, call.write, call.notes)
-        return null
-    }
-  }
   const becameReady = (one: Watched, told: unknown): void => {
     one.readyAt = clock.monotonic()
     addresses ??= told
@@ -137,7 +118,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
         startup?.failed(new Error(message.message))
         break
       case 'call':
-        tell(one, { kind: 'called', id: message.id, answer: answerCall(one.member, message.call) })
+        tell(one, { kind: 'called', id: message.id, answer: answerCall(ledger, one.member, message.call) })
         break
       case 'acknowledge':
         ledger.acknowledge(one.member, message.applied, message.entries, message.writer)

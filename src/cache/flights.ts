@@ -1,4 +1,5 @@
 import { GatewayError } from '../errors.ts'
+import { EndSignal } from '../http/end-signal.ts'
 import { discard } from './discard.ts'
 import type { Landing } from './landing.ts'
 
@@ -48,7 +49,7 @@ export type Flights = {
   abortAll(): void
 }
 
-type Running = { readonly flight: Flight; readonly controller: AbortController; waiters: number }
+type Running = { readonly flight: Flight; readonly signal: EndSignal; waiters: number }
 
 export const createFlights = (): Flights => {
   const joinable = new Map<string, Running[]>()
@@ -66,7 +67,7 @@ export const createFlights = (): Flights => {
     running.delete(entry.flight)
   }
   const begin = (takeoff: Takeoff): Flight => {
-    const controller = new AbortController()
+    const signal = new EndSignal()
     order += 1
     const { promise, resolve } = withResolvers()
     const flight: Flight = {
@@ -74,11 +75,11 @@ export const createFlights = (): Flights => {
       variant: takeoff.variant,
       began: takeoff.began,
       order,
-      signal: controller.signal,
+      signal,
       leader: takeoff.leader,
       landing: promise,
     }
-    const entry: Running = { flight, controller, waiters: 0 }
+    const entry: Running = { flight, signal, waiters: 0 }
     running.set(flight, entry)
     if (takeoff.joinable) joinable.set(flight.key, [...(joinable.get(flight.key) ?? []), entry])
     void takeoff
@@ -88,7 +89,7 @@ export const createFlights = (): Flights => {
         if (landing.kind === 'filling') {
           // Still on its way: others may join, and it is aborted when all who wait or read are gone.
           void landing.complete.then(() => end(entry))
-          controller.signal.addEventListener('abort', () => landing.fill.stop(controller.signal.reason))
+          signal.addEventListener('abort', () => landing.fill.stop(signal.reason as Error))
         } else end(entry)
         if (landing.kind === 'own' && takeoff.leader?.aborted !== false) discard(landing.response.content)
         resolve(landing)
@@ -101,7 +102,7 @@ export const createFlights = (): Flights => {
     entry.waiters -= 1
     if (entry.waiters > 0) return
     close(entry)
-    entry.controller.abort(new GatewayError('client_gone'))
+    entry.signal.end(new GatewayError('client_gone'))
   }
   const until = (flight: Flight, landed: Promise<Landing>, signal: AbortSignal): Promise<Landing> =>
     new Promise((resolve, reject) => {
@@ -148,7 +149,7 @@ export const createFlights = (): Flights => {
       return order
     },
     abortAll: () => {
-      for (const { controller } of running.values()) controller.abort(new GatewayError('shutting_down'))
+      for (const { signal } of running.values()) signal.end(new GatewayError('shutting_down'))
       joinable.clear()
     },
   }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
+import { EndSignal } from '../http/end-signal.ts'
 import type { RequestFields } from '../http/fields.ts'
 import type { GatewayRequest, Interim } from '../http/message.ts'
 import { createInterim } from './interim.ts'
@@ -9,11 +10,13 @@ const hasContent = (fields: RequestFields): boolean =>
   (fields['content-length'] !== undefined && fields['content-length'] !== '0') ||
   fields['transfer-encoding'] !== undefined
 
+const gone = (): Error => new Error('the client has closed its connection')
+
 /** A client's request. The abort signal is made only when somebody asks for it: a hit does not. */
 export class EdgeRequest implements GatewayRequest {
   readonly #incoming: IncomingMessage
   readonly #outgoing: ServerResponse
-  #controller: AbortController | undefined
+  #signal: EndSignal | undefined
   readonly method: string
   readonly target: string
   readonly fields: RequestFields
@@ -35,14 +38,13 @@ export class EdgeRequest implements GatewayRequest {
   }
 
   get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      const controller = new AbortController()
-      this.#controller = controller
-      const outgoing = this.#outgoing
-      // 'close' comes when the answer is complete too; only one that was cut short means that the client has gone.
-      if (outgoing.destroyed) controller.abort()
-      else outgoing.once('close', () => outgoing.writableFinished || controller.abort())
-    }
-    return this.#controller.signal
+    if (this.#signal !== undefined) return this.#signal
+    const signal = new EndSignal()
+    this.#signal = signal
+    const outgoing = this.#outgoing
+    // 'close' comes when the answer is complete too; only one that was cut short means that the client has gone.
+    if (outgoing.destroyed) signal.end(gone())
+    else outgoing.once('close', () => outgoing.writableFinished || signal.end(gone()))
+    return signal
   }
 }

@@ -20,5 +20,7 @@ export const interimOf = (fields: unknown): Interim | undefined => {
 export const signalOf = (fields: unknown): AbortSignal | undefined => {
   if (typeof fields !== 'object' || fields === null || !(clientSignal in fields)) return undefined
   const signal = fields[clientSignal]
-  return signal instanceof AbortSignal ? signal : undefined
+  return typeof signal === 'object' && signal !== null && 'aborted' in signal
+    ? (signal as AbortSignal)
+    : undefined
 }

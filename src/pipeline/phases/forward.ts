@@ -12,7 +12,7 @@ import type { Next, Phase } from '../phase.ts'
 /**
  * Content that nobody reads here flows up through @fastify/http-proxy, with backpressure; and a write that no row describes
  * goes the same way, so that its answer streams from the first byte on. A read has nothing to send up: the upstream room
- * carries it, and its answer streams all the same (docs/decisions/NUMBER).
+ * carries it, and its answer streams all the same (docs/decisions/0013).
  */
 const handsOver = ({ mayHandOver, service, matching, content, method }: Translated): boolean => {
   if (!mayHandOver || method === 'GET' || method === 'HEAD') return false

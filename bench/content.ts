@@ -10,7 +10,7 @@ const item = (index: number) => ({
 const list = (length: number): string => JSON.stringify(Array.from({ length }, (_, index) => item(index)))
 
 /** A list of posts as a site answers it, close to 2 kB. */
-export const listContent = list(8)
+const listContent = list(8)
 
 /** Lists by the ending of their target; what no ending names is the first. */
 export const contents: readonly { readonly ending: string; readonly tag: string; readonly text: string }[] = [

@@ -35,6 +35,8 @@ export type GatewayOptions = {
   readonly version: string
   /** Reads the configuration anew; without it there is nothing to reload. */
   readonly readConfig?: () => Promise<ConfigResult>
+  /** Ends the program as SIGTERM does, for an operator who asks for it; without it the gateway alone is drained. */
+  readonly end?: () => void
   /** Where this process is one of several that share the port. */
   readonly worker?: WorkerLink
 }
@@ -183,7 +185,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const admin = createAdmin({
     logger,
     token: config.admin.token.reveal(),
-    operator: currentOperator(() => current.operator, reloadAll),
+    operator: currentOperator(() => current.operator, reloadAll, options.end ?? (() => void drain())),
     scrape: async (accept) => ({
       contentType: metrics.contentType(accept),
       text: worker === undefined ? await metrics.scrape(accept) : await scrapeAll(worker, metrics, accept),

@@ -37,7 +37,7 @@ const main: CliPorts = {
   ...common,
   startGateway: (config, options) =>
     workersOf(config) === 1
-      ? startGateway(config, options)
+      ? startGateway(config, { ...options, end: () => process.kill(process.pid, 'SIGTERM') })
       : startWorkers(config, { file: fileURLToPath(import.meta.url) }),
   reloadOnChange: (gateway, files, pollMs) => {
     watchFiles({ files, settleMs: 200, pollMs }, () => gateway.reload())
@@ -49,7 +49,8 @@ const main: CliPorts = {
 const worker: CliPorts = {
   ...common,
   stderr: { write: () => true },
-  startGateway: startAsWorker,
+  startGateway: (config, options) =>
+    startAsWorker(config, { ...options, end: () => process.kill(process.ppid, 'SIGTERM') }),
   reloadOnChange: () => {},
   stopOnSignal: (gateway) => leaveSignals(gateway),
 }

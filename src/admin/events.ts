@@ -18,5 +18,6 @@ export type AdminEvent =
       /** Stored responses concerned. */
       readonly entries: number
     }
+  | { readonly kind: 'admin-drain'; readonly address: string }
   | { readonly kind: 'admin-reload'; readonly address: string }
   | { readonly kind: 'admin-refused'; readonly address: string; readonly reason: AccessRefusal }

@@ -35,4 +35,6 @@ export type Operator = {
   openApi(): Buffer
   /** Puts the configuration in force that its file holds now. */
   reload(): Promise<ReloadAnswer>
+  /** Ends the program as SIGTERM does: readiness off, what is in flight finished. Returns at once. */
+  drain(): void
 }

@@ -17,34 +17,6 @@ const policy = [
 const pageFields = { 'content-security-policy': policy, 'referrer-policy': 'no-referrer' }
 const html = 'text/html; charset=utf-8'
 
-const views: readonly (readonly [path: string, text: string])[] = [
-  ['docs', 'Operations of all services, to browse'],
-  ['openapi.json', 'the same as OpenAPI 3.1'],
-  ['metrics', 'Metrics for Prometheus'],
-  ['livez', 'Is the process alive?'],
-  ['readyz', 'Does it take requests, and if not, why?'],
-  ['cache/entries?sort=size&limit=50', 'The largest stored responses'],
-  ['cache/entries?sort=hits&limit=50', 'Those that answered most'],
-  ['cache/entries?sort=age&limit=50', 'The oldest stored responses'],
-  ['drift', 'How the upstream differs from the contract'],
-  ['config', 'The configuration in force, without secrets'],
-]
-
-// Links are relative: the admin side may stand behind a path of something else.
-const indexPage = `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>Trellis: admin side</title>
-<link rel="icon" href="data:,">
-<h1>Trellis: admin side</h1>
-<ul>
-${views.map(([path, text]) => `<li><a href="${path.replaceAll('&', '&amp;')}">/${path.split('?', 1)[0]}</a> ${text}</li>`).join('\n')}
-<li>/explain?method=GET&amp;url=/plants What would become of a request</li>
-<li>POST /cache/purge Drops stored responses</li>
-<li>POST /reload Puts the configuration in force that the file holds now</li>
-</ul>
-`
-
 const documentationPage = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -72,6 +44,12 @@ const startScript = `SwaggerUIBundle({
 })
 `
 
+const scriptType = 'text/javascript; charset=utf-8'
+
+/** Beside src/ and dist/ alike: what a browser gets is what is in the repository. */
+const statusFile = (name: string) => (): string =>
+  new URL(`../../public/status/${name}`, import.meta.url).href
+
 /** Resolved when asked for: whoever never opens the page does not need its files. */
 const assets: readonly (readonly [path: string, type: string, address: () => string])[] = [
   [
@@ -81,18 +59,23 @@ const assets: readonly (readonly [path: string, type: string, address: () => str
   ],
   [
     '/docs/swagger-ui-bundle.js',
-    'text/javascript; charset=utf-8',
+    scriptType,
     () => import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js'),
   ],
+  ['/status/page.css', 'text/css; charset=utf-8', statusFile('page.css')],
+  ...['page', 'actions', 'ask', 'draw', 'numbers'].map(
+    (name) => [`/status/${name}.js`, scriptType, statusFile(`${name}.js`)] as const,
+  ),
 ]
 
-/** The pages for people: what there is, and the documentation of all operations. */
+/** The pages for people: how the gateway is doing, and the documentation of all operations. */
 export const addPages = (server: FastifyInstance): void => {
-  server.get('/', (_request, reply) => reply.headers(pageFields).type(html).send(indexPage))
+  server.get('/', async (_request, reply) => {
+    const page = await readFile(new URL('../../public/status/index.html', import.meta.url))
+    return reply.headers(pageFields).type(html).send(page)
+  })
   server.get('/docs', (_request, reply) => reply.headers(pageFields).type(html).send(documentationPage))
-  server.get('/docs/start.js', (_request, reply) =>
-    reply.type('text/javascript; charset=utf-8').send(startScript),
-  )
+  server.get('/docs/start.js', (_request, reply) => reply.type(scriptType).send(startScript))
   for (const [path, type, address] of assets) {
     server.get(path, async (_request, reply) => {
       reply.type(type).header('cache-control', 'private, max-age=3600')

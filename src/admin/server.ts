@@ -1,20 +1,16 @@
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import { type AdminRequest, createAccess } from './access.ts'
+import { addDrain } from './drain.ts'
 import type { AdminEvent } from './events.ts'
 import type { Operator } from './operator.ts'
 import { addPages } from './pages.ts'
 import { sendProblem, sendRefusal } from './problem.ts'
 import { readPurgeRequest } from './purge-request.ts'
+import type { Readiness } from './readiness.ts'
 import { addReload } from './reload.ts'
+import { statusReport } from './status-report.ts'
 import { addViews } from './views.ts'
-
-/** May requests be sent here: `reasons` say why not, `degraded` what a client may notice although they may. */
-export type Readiness = {
-  readonly ready: boolean
-  readonly reasons: readonly string[]
-  readonly degraded: readonly { readonly reason: string; readonly service?: string }[]
-}
 
 export type AdminOptions = {
   readonly logger: Logger
@@ -91,7 +87,9 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     const status = ready ? 'ready' : 'not-ready'
     return reply.code(ready ? 200 : 503).send({ status, reasons, degraded })
   })
+  server.get('/status', async () => statusReport((await options.scrape(undefined)).text, options.readiness()))
   addPurge(server, options)
+  addDrain(server, options)
   addReload(server, options)
   addViews(server, options.operator)
   addPages(server)

@@ -2,7 +2,7 @@ import type { Operator, ReloadAnswer } from '../admin/operator.ts'
 import type { ReloadOutcome } from '../lifecycle/reload-outcome.ts'
 
 /** What depends on the configuration in force. */
-export type GenerationOperator = Omit<Operator, 'reload'>
+export type GenerationOperator = Omit<Operator, 'reload' | 'drain'>
 
 const reloadAnswer = (outcome: ReloadOutcome): ReloadAnswer => {
   switch (outcome.kind) {
@@ -22,6 +22,7 @@ const reloadAnswer = (outcome: ReloadOutcome): ReloadAnswer => {
 export const currentOperator = (
   current: () => GenerationOperator,
   reload: () => Promise<ReloadOutcome>,
+  drain: () => void,
 ): Operator => ({
   purge: (request) => current().purge(request),
   entries: (query) => current().entries(query),
@@ -30,4 +31,5 @@ export const currentOperator = (
   config: () => current().config(),
   openApi: () => current().openApi(),
   reload: async () => reloadAnswer(await reload()),
+  drain,
 })

@@ -31,6 +31,7 @@ const startAdmin = async (token: string): Promise<Side> => {
       drift: () => ({}),
       config: () => ({ secret: 'shown to operators only' }),
       openApi: () => Buffer.from('{}'),
+      drain: () => undefined,
       reload: async () => ({ kind: 'done', outcome: 'applied', hash: 'abc' }),
     },
     scrape: async () => ({ contentType: 'text/plain', text: 'up 1' }),

@@ -102,6 +102,3 @@ export const readRequests = (bytes: Buffer): Reading => readAll(bytes, requestLi
 
 /** Reads responses the same way; one without length or chunks counts as empty. */
 export const readResponses = (bytes: Buffer): Reading => readAll(bytes, statusLine)
-
-/** All values of one field of a message. */
-export const fieldsNamed = (message: WireMessage, name: string): string[] => valuesOf(message.fields, name)

@@ -26,7 +26,7 @@ export const inShort = ({ startLine, content }: WireMessage): string => {
 }
 
 /** The default answer: its content is the request in short; what lies under /kept may be stored. */
-export const echo: Answer = (request) => {
+const echo: Answer = (request) => {
   const content = JSON.stringify({ saw: inShort(request) })
   const kept = request.startLine.includes(' /kept') ? 'max-age=60' : 'no-store'
   const bodiless = request.startLine.startsWith('HEAD ')

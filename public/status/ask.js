@@ -1,0 +1,25 @@
+// Requests to the admin side that served this page; addresses are relative, it may stand behind a path of something else.
+
+import { element } from './draw.js'
+
+/** The token stays in the field: nothing is kept in the browser. */
+const authorization = () => {
+  const token = /** @type {HTMLInputElement} */ (element('token')).value
+  return token === '' ? {} : { Authorization: `Bearer ${token}` }
+}
+
+/** @param {string} address */
+export const read = async (address) => {
+  const answer = await fetch(address, { headers: authorization(), cache: 'no-store' })
+  return { ok: answer.ok, status: answer.status, content: await answer.json() }
+}
+
+/** @param {string} address @param {unknown} content */
+export const write = async (address, content) => {
+  const answer = await fetch(address, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...authorization() },
+    body: JSON.stringify(content),
+  })
+  return { ok: answer.ok, status: answer.status, content: await answer.json() }
+}

@@ -1,0 +1,95 @@
+// Writes into the page. Texts only ever become text nodes: nothing that is shown can be markup.
+
+const svgSpace = 'http://www.w3.org/2000/svg'
+
+/** @param {string} id */
+export const element = (id) => {
+  const found = document.getElementById(id)
+  if (found === null) throw new Error(`no element ${id}`)
+  return found
+}
+
+/**
+ * @param {string} name
+ * @param {Record<string, string>} attributes
+ * @param {...(string | Node)} children
+ */
+const make = (name, attributes, ...children) => {
+  const made = document.createElement(name)
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value)
+  made.append(...children)
+  return made
+}
+
+/**
+ * A line through the values, as wide as all of them; a picture beside the number that says the same.
+ * @param {readonly number[]} values
+ */
+const line = (values) => {
+  const picture = document.createElementNS(svgSpace, 'svg')
+  picture.setAttribute('viewBox', '0 0 120 32')
+  picture.setAttribute('preserveAspectRatio', 'none')
+  picture.setAttribute('aria-hidden', 'true')
+  const most = Math.max(...values, 1e-9)
+  const points = values.map(
+    (value, at) => `${(120 * (at + 120 - values.length)) / 119},${(31 - (29 * value) / most).toFixed(1)}`,
+  )
+  const drawn = document.createElementNS(svgSpace, 'polyline')
+  drawn.setAttribute('points', points.join(' '))
+  picture.append(drawn)
+  return picture
+}
+
+/**
+ * @typedef {{ name: string, value: string, note: string, mood?: 'good' | 'warn' | 'bad', history?: readonly number[] }} Tile
+ * @param {HTMLElement} place
+ * @param {readonly Tile[]} tiles
+ */
+export const drawTiles = (place, tiles) => {
+  place.replaceChildren(
+    ...tiles.map(({ name, value, note, mood, history }) => {
+      const tile = make('div', { class: `tile ${mood ?? ''}`.trim() })
+      tile.append(
+        make('h2', {}, name),
+        make('p', { class: 'value' }, value),
+        make('p', { class: 'quiet' }, note),
+      )
+      if (history !== undefined) tile.append(line(history))
+      return tile
+    }),
+  )
+}
+
+/**
+ * @typedef {{ text: string, mood?: 'good' | 'warn' | 'bad' } | string} Cell
+ * @param {Cell} cell
+ * @param {boolean} first names the row
+ * @param {boolean} numeric
+ */
+const tableCell = (cell, first, numeric) => {
+  const { text, mood } = typeof cell === 'string' ? { text: cell, mood: '' } : cell
+  const made = make(first ? 'th' : 'td', first ? { scope: 'row' } : {}, text)
+  made.className = [numeric ? 'number' : '', mood ?? ''].join(' ').trim()
+  return made
+}
+
+/**
+ * @param {HTMLElement} table
+ * @param {readonly string[]} head those that begin with `#` stand over numbers
+ * @param {readonly (readonly Cell[])[]} rows
+ * @param {string} none said when there are no rows
+ */
+export const drawTable = (table, head, rows, none) => {
+  const numeric = head.map((name) => name.startsWith('#'))
+  const titles = head.map((name, at) =>
+    make('th', { scope: 'col', class: numeric[at] ? 'number' : '' }, name.replace('#', '')),
+  )
+  const lines = rows.map((cells) =>
+    make('tr', {}, ...cells.map((cell, at) => tableCell(cell, at === 0, numeric[at] ?? false))),
+  )
+  const empty = make('tr', {}, make('td', { colspan: String(head.length), class: 'quiet' }, none))
+  table.replaceChildren(
+    make('thead', {}, make('tr', {}, ...titles)),
+    make('tbody', {}, ...(lines.length === 0 ? [empty] : lines)),
+  )
+}

@@ -1,0 +1,69 @@
+// What is reckoned from two reports: pure, so that it can be tested without a page.
+
+/**
+ * @typedef {{ le: number | null, count: number }} Bucket
+ * @typedef {{ count: number } & Record<string, unknown>} Row
+ */
+
+/**
+ * Steps of a counter per second. A counter that is smaller than before began anew with its process.
+ * @param {number} now
+ * @param {number} before
+ * @param {number} seconds
+ */
+export const rate = (now, before, seconds) =>
+  seconds > 0 ? Math.max(0, now >= before ? now - before : now) / seconds : 0
+
+/**
+ * Sum of the rows whose `name` is one of `values`.
+ * @param {readonly Row[]} rows
+ * @param {string} name
+ * @param {readonly string[]} values
+ */
+export const countOf = (rows, name, values) =>
+  rows.reduce((sum, row) => sum + (values.includes(String(row[name])) ? row.count : 0), 0)
+
+/**
+ * Where `share` of the observations between two reports lie below, in seconds, by linear interpolation within a bucket
+ * as Prometheus does it; undefined without observations.
+ * @param {readonly Bucket[]} now
+ * @param {readonly Bucket[]} before
+ * @param {number} share
+ */
+export const quantile = (now, before, share) => {
+  const began = now.some(({ count }, at) => count < (before[at]?.count ?? 0))
+  const counts = now.map(({ le, count }, at) => ({
+    le,
+    count: count - (began ? 0 : (before[at]?.count ?? 0)),
+  }))
+  const rank = share * (counts.at(-1)?.count ?? 0)
+  if (rank === 0) return undefined
+  const at = counts.findIndex(({ count }) => count >= rank)
+  const bucket = counts[at]
+  const below = counts[at - 1]
+  // Above the last bound nothing is known but the bound.
+  if (bucket === undefined || bucket.le === null) return below?.le ?? undefined
+  const from = below?.le ?? 0
+  const under = below?.count ?? 0
+  return from + ((bucket.le - from) * (rank - under)) / (bucket.count - under || 1)
+}
+
+/** @param {number} value */
+export const decimals = (value) => value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 1 : 0 })
+
+/** @param {number | undefined} seconds */
+export const duration = (seconds) => {
+  if (seconds === undefined) return '–'
+  if (seconds < 0.001) return `${Math.round(seconds * 1e6)} µs`
+  return seconds < 1 ? `${decimals(seconds * 1000)} ms` : `${decimals(seconds)} s`
+}
+
+/** @param {number} bytes */
+export const size = (bytes) => {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
+  const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10))
+  return `${decimals(bytes / 1024 ** power)} ${units[power]}`
+}
+
+/** @param {number} part @param {number} whole */
+export const percent = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : '–')

@@ -1,0 +1,267 @@
+// Asks for the report every two seconds while the page is seen, and shows what changed between two of them.
+
+import { listen } from './actions.js'
+import { read } from './ask.js'
+import { drawTable, drawTiles, element } from './draw.js'
+import { countOf, decimals, duration, percent, quantile, rate, size } from './numbers.js'
+
+/** @typedef {import('../../src/admin/status-report.ts').StatusReport} Report */
+/** @typedef {{ at: number, report: Report }} Seen */
+
+const everyMs = 2000
+/** Rates are over this many reports: half a minute. */
+const window = 15
+const kept = 120
+const fromCache = ['hit', 'revalidated', 'collapsed', 'stale']
+
+/** @type {Seen[]} */
+const seen = []
+/** @type {{ requests: number[], hits: number[] }} */
+const history = { requests: [], hits: [] }
+
+/** @param {number[]} values @param {number} value */
+const remember = (values, value) => {
+  values.push(value)
+  if (values.length > kept) values.shift()
+}
+
+/** @param {Report} report */
+const verdictOf = ({ readiness }) => {
+  if (!readiness.ready) return { text: 'Takes no requests', mood: 'bad' }
+  if (readiness.degraded.length > 0) return { text: 'Works, degraded', mood: 'warn' }
+  return { text: 'All is well', mood: 'good' }
+}
+
+/** @param {Report} report */
+const drawHead = (report) => {
+  const { text, mood } = verdictOf(report)
+  const verdict = element('verdict')
+  // Spoken by screen readers when it changes, so it is only written then.
+  if (verdict.textContent !== text) verdict.textContent = text
+  verdict.className = `verdict ${mood}`
+  const degraded = report.readiness.degraded.map(({ reason, service }) =>
+    service === undefined ? reason : `${service}: ${reason}`,
+  )
+  element('reasons').textContent = [...report.readiness.reasons, ...degraded].join(', ')
+  const workers =
+    report.workers.wanted > 1 ? `, ${report.workers.ready} of ${report.workers.wanted} workers` : ''
+  const up = Math.max(0, Date.now() / 1000 - report.startedAt)
+  element('build').textContent =
+    `version ${report.build.version}, Node ${report.build.node}, configuration ${report.configHash}, up ${age(up)}${workers}`
+}
+
+/** @param {number} seconds */
+const age = (seconds) => {
+  if (seconds < 120) return `${Math.floor(seconds)} s`
+  if (seconds < 7200) return `${Math.floor(seconds / 60)} min`
+  return seconds < 172_800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} days`
+}
+
+/** @param {Seen} now @param {Seen} before */
+const drawNumbers = (now, before) => {
+  const seconds = (now.at - before.at) / 1000
+  const [{ report: is }, { report: was }] = [now, before]
+  const perSecond = rate(is.requests.total, was.requests.total, seconds)
+  const asked = is.requests.total - was.requests.total
+  const hits =
+    countOf(is.requests.byCache, 'cache', fromCache) - countOf(was.requests.byCache, 'cache', fromCache)
+  const failed =
+    countOf(is.requests.byStatus, 'status_class', ['5xx']) -
+    countOf(was.requests.byStatus, 'status_class', ['5xx'])
+  const shed = is.shed.reduce((sum, { count }) => sum + count, 0)
+  const fill = is.cache.maxBytes > 0 ? is.cache.bytes / is.cache.maxBytes : 0
+  drawTiles(element('numbers'), [
+    {
+      name: 'Requests',
+      value: `${decimals(perSecond)} /s`,
+      note: `${decimals(is.requests.total)} since the start`,
+      history: history.requests,
+    },
+    {
+      name: 'Answered from the cache',
+      value: percent(hits, asked),
+      note: `${decimals(is.cache.collapsed)} readers shared a request`,
+      history: history.hits,
+    },
+    {
+      name: 'Time to answer',
+      value: duration(quantile(is.durations.buckets, was.durations.buckets, 0.5)),
+      note: `p99 ${duration(quantile(is.durations.buckets, was.durations.buckets, 0.99))}`,
+    },
+    {
+      name: 'Errors (5xx)',
+      value: percent(failed, asked),
+      note: `${decimals(shed)} shed since the start`,
+      ...(failed > 0 ? { mood: /** @type {const} */ ('bad') } : {}),
+    },
+    {
+      name: 'In flight',
+      value: decimals(is.requests.inFlight),
+      note: `${decimals(is.requests.connections)} connections`,
+    },
+    {
+      name: 'Cache',
+      value: size(is.cache.bytes),
+      note: `${percent(fill, 1)} of ${size(is.cache.maxBytes)}, ${decimals(is.cache.entries)} entries, ${decimals(is.cache.evictions)} evicted`,
+      ...(is.memoryTrusted ? {} : { mood: /** @type {const} */ ('warn') }),
+    },
+    { name: 'Memory', value: size(is.process.residentBytes), note: `heap ${size(is.process.heapBytes)}` },
+    {
+      name: 'Event loop delay',
+      value: duration(is.process.loopDelaySeconds),
+      note: 'p99, with 10 ms of its own',
+      ...(is.process.loopDelaySeconds > 0.1 ? { mood: /** @type {const} */ ('warn') } : {}),
+    },
+  ])
+}
+
+/** @param {Report} report */
+const drawUpstreams = ({ upstreams }) => {
+  const rows = upstreams.flatMap(({ service, breaker, inFlight, waiting, retriesLeft, targets }) =>
+    targets.map((target) => [
+      service,
+      target.target,
+      target.up
+        ? { text: 'up', mood: /** @type {const} */ ('good') }
+        : { text: 'ejected', mood: /** @type {const} */ ('bad') },
+      breaker === 'closed' ? breaker : { text: breaker, mood: /** @type {const} */ ('bad') },
+      decimals(target.outstanding),
+      `${decimals(inFlight)} / ${decimals(waiting)}`,
+      decimals(target.attempts),
+      target.failures > 0 ? { text: decimals(target.failures), mood: /** @type {const} */ ('warn') } : '0',
+      decimals(retriesLeft),
+    ]),
+  )
+  drawTable(
+    element('upstreams'),
+    [
+      'Service',
+      'Target',
+      'State',
+      'Breaker',
+      '#Outstanding',
+      '#In flight / waiting',
+      '#Attempts',
+      '#Failed',
+      '#Retries left',
+    ],
+    rows,
+    'No upstream.',
+  )
+}
+
+/** @param {Seen} now @param {Seen} before */
+const drawRoutes = (now, before) => {
+  const seconds = (now.at - before.at) / 1000
+  const was = new Map(before.report.routes.map((row) => [`${row.service} ${row.route}`, row]))
+  const rows = now.report.routes.map((row) => [
+    row.route,
+    row.service,
+    decimals(rate(row.requests, was.get(`${row.service} ${row.route}`)?.requests ?? 0, seconds)),
+    decimals(row.requests),
+    percent(row.hits, row.requests),
+    duration(row.seconds / row.requests),
+    row.errors > 0 ? { text: decimals(row.errors), mood: /** @type {const} */ ('bad') } : '0',
+  ])
+  drawTable(
+    element('routes'),
+    ['Route', 'Service', '#Per second', '#Requests', '#From the cache', '#Mean time', '#Errors'],
+    rows,
+    'No request yet.',
+  )
+}
+
+/** @param {Seen} now @param {Seen} before */
+const drawRefusals = (now, before) => {
+  const keyOf = (/** @type {{ code: string, route: string, service: string }} */ row) =>
+    `${row.service} ${row.route} ${row.code}`
+  const was = new Map(before.report.refusals.map((row) => [keyOf(row), row.count]))
+  const rows = now.report.refusals
+    .map((row) => ({ ...row, recent: row.count - (was.get(keyOf(row)) ?? 0) }))
+    .sort((one, other) => other.recent - one.recent || other.count - one.count)
+  const others = [
+    ...now.report.protocolRefusals.map(({ reason, count }) => [reason, 'not HTTP', '', decimals(count)]),
+    ...now.report.shed.map(({ class: name, signal, count }) => [
+      `shed: ${name}`,
+      signal,
+      '',
+      decimals(count),
+    ]),
+    ...now.report.rateLimited.map(({ limit, count }) => ['rate limit', limit, '', decimals(count)]),
+  ]
+  drawTable(
+    element('refusals'),
+    ['Reason', 'Where', '#Last 30 s', '#In all'],
+    [
+      ...rows.map(({ code, service, route, recent, count }) => [
+        code,
+        [service, route].filter((text) => text !== '').join(' '),
+        decimals(recent),
+        decimals(count),
+      ]),
+      ...others,
+    ],
+    'Nothing was refused.',
+  )
+}
+
+/** @param {Report} report */
+const drawBatches = ({ batch }) => {
+  const rows = [
+    ...(batch.batches > 0 ? [['batches', decimals(batch.batches)]] : []),
+    ...batch.items.map(({ outcome, count }) => [`items ${outcome}`, decimals(count)]),
+    ...batch.splits.map(({ split, count }) => [`sent as ${split}`, decimals(count)]),
+  ]
+  drawTable(element('batch'), ['What', '#In all'], rows, 'No batch yet.')
+}
+
+/** @param {Report} report */
+const show = (report) => {
+  const now = { at: performance.now(), report }
+  const last = seen.at(-1)
+  seen.push(now)
+  if (seen.length > window + 1) seen.shift()
+  const before = seen[0] ?? now
+  if (last !== undefined) {
+    const seconds = (now.at - last.at) / 1000
+    const asked = rate(report.requests.total, last.report.requests.total, seconds)
+    const hits = rate(
+      countOf(report.requests.byCache, 'cache', fromCache),
+      countOf(last.report.requests.byCache, 'cache', fromCache),
+      seconds,
+    )
+    remember(history.requests, asked)
+    remember(history.hits, asked > 0 ? hits / asked : 0)
+  }
+  drawHead(report)
+  drawNumbers(now, before)
+  drawUpstreams(report)
+  drawRoutes(now, before)
+  drawRefusals(now, before)
+  drawBatches(report)
+}
+
+/** @param {string} text */
+const unreachable = (text) => {
+  const verdict = element('verdict')
+  if (verdict.textContent !== text) verdict.textContent = text
+  verdict.className = 'verdict bad'
+}
+
+const poll = async () => {
+  // Nobody looks: nothing is asked.
+  if (!document.hidden) {
+    try {
+      const { ok, status, content } = await read('status')
+      if (ok) show(content)
+      else
+        unreachable(status === 401 ? 'The token is needed, below' : `The gateway refuses to tell (${status})`)
+    } catch {
+      unreachable('The gateway cannot be reached')
+    }
+  }
+  setTimeout(poll, everyMs)
+}
+
+listen()
+await poll()

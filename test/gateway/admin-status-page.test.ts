@@ -1,0 +1,185 @@
+import { mkdir } from 'node:fs/promises'
+import axe from 'axe-core'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startBrowser } from '../support/browser.ts'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
+import { describeWith } from '../support/requirements.ts'
+
+const mount = '/index.php/site-json/site/v2'
+const folder = process.env['TRELLIS_SCREENSHOTS']
+
+type Violation = { readonly id: string; readonly impact: string; readonly nodes: readonly { html: string }[] }
+
+describeWith('chromium', 'the status page in a browser', () => {
+  let origin: Origin
+  let gateway: TestGateway
+  let browser: Browser
+  const complaints: string[] = []
+
+  const open = async (options: BrowserContextOptions = {}): Promise<Page> => {
+    // The policy of the page must not stop the test from looking: axe is put in from outside.
+    const context = await browser.newContext({ viewport: { width: 1280, height: 1000 }, ...options })
+    const page = await context.newPage()
+    page.on('console', (message) => {
+      if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+    })
+    page.on('pageerror', (error) => complaints.push(error.message))
+    await page.goto(`${gateway.adminAddress}/`)
+    await page.locator('#upstreams tbody tr').first().waitFor()
+    return page
+  }
+
+  const get = (path: string): Promise<number> =>
+    fetch(`${gateway.publicAddress}${path}`).then(async (answer) => {
+      await answer.arrayBuffer()
+      return answer.status
+    })
+
+  const shot = async (page: Page, name: string): Promise<void> => {
+    if (folder === undefined) return
+    await mkdir(folder, { recursive: true })
+    await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true })
+  }
+
+  beforeAll(async () => {
+    origin = await startOrigin((_request, wire) =>
+      wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '[]' }),
+    )
+    gateway = await startTestGateway({
+      services: {
+        site: siteService(origin.origin, {
+          upstream: {
+            targets: [origin.origin],
+            basePath: '/index.php/wp-json',
+            eject: { after: 2, maxShare: 1 },
+          },
+          cache: { rules: [{ match: 'GET /site/v2/**', ttl: '1h' }] },
+        }),
+      },
+    })
+    browser = await startBrowser()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await gateway?.close()
+    await origin?.close()
+  })
+
+  test('shows what was done: requests, hits, refusals, upstreams', async () => {
+    const page = await open()
+    await shot(page, 'status-idle')
+    for (let time = 0; time < 20; time += 1) expect(await get(`${mount}/posts`)).toBe(200)
+    expect(await get(`${mount}/posts?per_page=none`)).toBe(400)
+    const row = page.locator('#routes tbody tr', { hasText: '/site/v2/posts' }).first()
+    await row.filter({ hasText: '21' }).waitFor()
+    expect(await row.locator('td, th').allTextContents()).toMatchObject({
+      0: '/site/v2/posts',
+      1: 'site',
+      3: '21',
+      4: '90.5 %',
+      6: '0',
+    })
+    expect(await page.locator('#refusals').textContent()).toContain('rest_invalid_param')
+    expect(await page.locator('#upstreams').textContent()).toContain(origin.origin)
+    expect(await page.locator('#verdict').textContent()).toBe('All is well')
+    if (folder !== undefined) {
+      const until = performance.now() + 12_000
+      const readers = Array.from({ length: 8 }, async (_, reader) => {
+        for (let time = 0; performance.now() < until; time += 1) {
+          await get(
+            `${mount}/${time % 7 === 0 ? 'pages' : 'posts'}?page=${(time % 9) + 1}&per_page=${reader + 1}`,
+          )
+        }
+      })
+      await Promise.all(readers)
+      await shot(page, 'status-under-load')
+    }
+    await page.context().close()
+  })
+
+  test('purges what was counted, when confirmed and only then', async () => {
+    const page = await open()
+    await get(`${mount}/posts`)
+    const entries = await gateway.metric('trellis_cache_entries')
+    await page.locator('#purge [name=by]').selectOption('all')
+    const count = page.getByRole('button', { name: /Count/ })
+    await count.click()
+    await page.locator('#confirm').waitFor()
+    expect(await page.locator('#confirm').textContent()).toContain(`Really drop ${entries} stored responses?`)
+    await page.getByRole('button', { name: 'No' }).click()
+    expect(await gateway.metric('trellis_cache_entries')).toBe(entries)
+    await count.click()
+    await page.getByRole('button', { name: 'Yes' }).click()
+    await page.getByText(`Done: ${entries} stored responses.`).waitFor()
+    expect(await gateway.metric('trellis_cache_entries')).toBe(0)
+    await page.locator('#purge [name=by]').selectOption('prefix')
+    await page.locator('#purge [name=value]').fill('nowhere')
+    await count.click()
+    await page.getByText(/^Refused \(400\)/).waitFor()
+    // The browser itself writes down that an answer was a 400.
+    complaints.splice(0, complaints.length, ...complaints.filter((text) => !text.includes('400')))
+    await page.context().close()
+  })
+
+  test('explains a request, by keyboard alone', async () => {
+    const page = await open()
+    await page.locator('#explain [name=method]').focus()
+    await page.keyboard.press('Tab')
+    await page.keyboard.type(`${mount}/posts?per_page=10&page=1`)
+    await page.keyboard.press('Enter')
+    await page.locator('#explanation').filter({ hasText: '/site/v2/posts' }).waitFor()
+    expect(await page.locator('#explanation').isVisible()).toBe(true)
+    await page.keyboard.press('Home')
+    await page.context().close()
+  })
+
+  describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
+    test('axe finds nothing serious, also on a narrow screen', async () => {
+      for (const width of [1280, 390]) {
+        const page = await open({ colorScheme, bypassCSP: true, viewport: { width, height: 900 } })
+        await page.addScriptTag({ content: axe.source })
+        const violations = await page.evaluate(async () => {
+          const { axe: tool } = globalThis as unknown as {
+            axe: { run(): Promise<{ violations: readonly Violation[] }> }
+          }
+          return (await tool.run()).violations
+        })
+        const serious = violations
+          .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+          .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+        expect(serious).toEqual([])
+        const [inner, outer] = (await page.evaluate(
+          'Promise.resolve([document.documentElement.scrollWidth, innerWidth])',
+        )) as [number, number]
+        expect(inner).toBeLessThanOrEqual(outer)
+        await shot(page, `status-${colorScheme}-${width}`)
+        await page.context().close()
+      }
+    })
+  })
+
+  test('says which upstream is down, and when the gateway itself cannot be reached', async () => {
+    const page = await open()
+    origin.script = (_request, wire) => wire.reset()
+    for (let time = 0; time < 6; time += 1) await get(`${mount}/pages?page=${time + 1}`)
+    await page.locator('#upstreams', { hasText: /ejected|open/ }).waitFor()
+    await page.locator('#verdict', { hasNotText: 'All is well' }).waitFor()
+    await shot(page, 'status-upstream-down')
+    expect(complaints).toEqual([])
+    await page.route('**/status', (route) => route.abort())
+    await page.locator('#verdict', { hasText: 'cannot be reached' }).waitFor()
+    complaints.length = 0
+    await page.context().close()
+  })
+
+  test('drains when confirmed', async () => {
+    const page = await open()
+    await page.getByRole('button', { name: /Drain/ }).click()
+    await page.getByRole('button', { name: 'Yes' }).click()
+    await page.getByText('Draining.').waitFor()
+    await expect.poll(() => get(`${mount}/posts`).catch(() => 'refused')).toBe('refused')
+    await page.context().close()
+  })
+})

@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest'
+import { duration, percent, quantile, rate, size } from '../../../public/status/numbers.js'
+
+const buckets = (...counts: readonly number[]) =>
+  counts.map((count, at) => ({ le: [0.01, 0.1, 1, null][at] ?? null, count }))
+
+test.each([
+  { what: 'steps over time', now: 30, before: 10, seconds: 10, expected: 2 },
+  { what: 'a counter that began anew', now: 5, before: 1000, seconds: 10, expected: 0.5 },
+  { what: 'no time between two reports', now: 5, before: 1, seconds: 0, expected: 0 },
+])('rate: $what', ({ now, before, seconds, expected }) => expect(rate(now, before, seconds)).toBe(expected))
+
+test.each([
+  {
+    what: 'in the middle of a bucket',
+    now: buckets(0, 10, 10, 10),
+    before: buckets(0, 0, 0, 0),
+    share: 0.5,
+    expected: 0.055,
+  },
+  {
+    what: 'of what came since only',
+    now: buckets(90, 90, 100, 100),
+    before: buckets(90, 90, 90, 90),
+    share: 0.5,
+    expected: 0.55,
+  },
+  {
+    what: 'above the last bound',
+    now: buckets(0, 0, 0, 4),
+    before: buckets(0, 0, 0, 0),
+    share: 0.99,
+    expected: 1,
+  },
+  {
+    what: 'without observations',
+    now: buckets(3, 3, 3, 3),
+    before: buckets(3, 3, 3, 3),
+    share: 0.5,
+    expected: undefined,
+  },
+  {
+    what: 'after a restart',
+    now: buckets(2, 2, 2, 2),
+    before: buckets(9, 9, 9, 9),
+    share: 0.5,
+    expected: 0.005,
+  },
+])('quantile: $what', ({ now, before, share, expected }) => {
+  const found = quantile(now, before, share)
+  if (expected === undefined) expect(found).toBeUndefined()
+  else expect(found).toBeCloseTo(expected, 9)
+})
+
+test.each([
+  [duration(undefined), '–'],
+  [duration(0.00025), '250 µs'],
+  [duration(0.0123), '12 ms'],
+  [duration(2.5), '2.5 s'],
+  [size(0), '0 B'],
+  [size(1536), '1.5 KiB'],
+  [size(256 * 1024 * 1024), '256 MiB'],
+  [percent(1, 3), '33.3 %'],
+  [percent(0, 0), '–'],
+])('%s', (shown, expected) => expect(shown).toBe(expected))

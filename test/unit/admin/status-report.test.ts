@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest'
+import { readExposition } from '../../../src/admin/exposition.ts'
+import { statusMetrics } from '../../../src/admin/status-metrics.ts'
+import { statusReport } from '../../../src/admin/status-report.ts'
+import { metricTable } from '../../../src/metrics/metric-table.ts'
+
+const ready = { ready: true, reasons: [], degraded: [] }
+
+test('every metric that the report reads is one of the table, or of the process', () => {
+  const names = new Set(Object.values(metricTable).map(({ name }) => name))
+  const unknown = Object.values(statusMetrics).filter(
+    (name) =>
+      name.startsWith('trellis_') &&
+      !names.has(name.replace(/_(?:bucket|sum|count)$/, '') as never) &&
+      !names.has(name as never),
+  )
+  expect(unknown).toEqual([])
+})
+
+test('labels are read as they are escaped', () => {
+  const text = 'a{x="one \\"two\\" \\\\ three\\nfour",y="}"} 3 # {trace_id="1"} 0.1 1\nb 4\nc 5'
+  expect(readExposition(text, new Set(['a', 'b', 'd']))).toEqual(
+    new Map([
+      ['a', [{ labels: { x: 'one "two" \\ three\nfour', y: '}' }, value: 3 }]],
+      ['b', [{ labels: {}, value: 4 }]],
+      ['d', []],
+    ]),
+  )
+})
+
+test('a report adds up what belongs together, the largest first', () => {
+  const report = statusReport(
+    [
+      'trellis_requests_total{service="site",route="/a",method="GET",status_class="2xx",cache="hit"} 8',
+      'trellis_requests_total{service="site",route="/a",method="GET",status_class="5xx",cache="miss"} 2',
+      'trellis_requests_total{service="site",route="/b",method="GET",status_class="2xx",cache="miss"} 20',
+      'trellis_route_duration_seconds_sum{service="site",route="/a"} 0.5',
+      'trellis_request_duration_seconds_bucket{le="+Inf",service="site"} 30',
+      'trellis_request_duration_seconds_bucket{le="0.005",service="site"} 7',
+      'trellis_upstream_target_up{service="site",target="http://a"} 1',
+      'trellis_upstream_target_up{service="site",target="http://b"} 0',
+      'trellis_upstream_attempts_total{service="site",target="http://b",outcome="answered",status_class="2xx"} 4',
+      'trellis_upstream_attempts_total{service="site",target="http://b",outcome="refused",status_class=""} 3',
+      'trellis_upstream_breaker_state{service="site",state="closed"} 0',
+      'trellis_upstream_breaker_state{service="site",state="open"} 1',
+      'trellis_config_info{hash="0a1b"} 1',
+    ].join('\n'),
+    ready,
+  )
+  expect(report.routes).toEqual([
+    { service: 'site', route: '/b', requests: 20, hits: 0, errors: 0, seconds: 0 },
+    { service: 'site', route: '/a', requests: 10, hits: 8, errors: 2, seconds: 0.5 },
+  ])
+  expect(report.requests.byCache).toEqual([
+    { cache: 'miss', count: 22 },
+    { cache: 'hit', count: 8 },
+  ])
+  expect(report.durations.buckets).toEqual([
+    { le: 0.005, count: 7 },
+    { le: null, count: 30 },
+  ])
+  expect(report.upstreams).toMatchObject([
+    {
+      service: 'site',
+      breaker: 'open',
+      targets: [
+        { target: 'http://a', up: true, failures: 0 },
+        { target: 'http://b', up: false, attempts: 7, failures: 3 },
+      ],
+    },
+  ])
+  expect(report.configHash).toBe('0a1b')
+  expect(report.memoryTrusted).toBe(true)
+})

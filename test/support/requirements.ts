@@ -21,6 +21,7 @@ export const requirements = {
   chromium: { probe: ['/usr/bin/chromium', '--version'], packages: ['chromium'] },
   redis: { probe: ['sh', '-c', 'command -v redis-server'], packages: ['redis-server'] },
   nginx: { probe: ['sh', '-c', 'PATH=$PATH:/usr/sbin command -v nginx'], packages: ['nginx-light'] },
+  systemd: { probe: ['sh', '-c', 'command -v systemd-analyze'], packages: ['systemd'] },
   wrk: { probe: ['sh', '-c', 'command -v wrk'], packages: ['wrk'] },
 } as const satisfies Record<string, Requirement>
 

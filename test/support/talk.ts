@@ -49,7 +49,17 @@ export const talk = (
     }
     const wait = (ms: number): void => {
       clearTimeout(timer)
-      timer = setTimeout(over, ms)
+      timer = setTimeout(() => overIfSilent(ms, 5), ms)
+    }
+    // In a busy process timers run before what has arrived is read: a few turns of the event loop show whether it is silence.
+    const overIfSilent = (ms: number, turns: number): void => {
+      const { length } = chunks
+      setImmediate(() => {
+        if (closed) return
+        if (chunks.length !== length) wait(ms)
+        else if (turns === 0) over()
+        else overIfSilent(ms, turns - 1)
+      })
     }
     wait(2_000)
     socket.on('connect', () => {

@@ -25,6 +25,8 @@ export const sumOf = (
 export type Reading = {
   readonly seconds: number
   readonly heap: number
+  /** Buffers: what V8 does not count as its own heap. */
+  readonly external: number
   readonly resident: number
   readonly files: number
 }
@@ -32,6 +34,7 @@ export type Reading = {
 export const readingOf = (samples: ReadonlyMap<string, number>, seconds: number): Reading => ({
   seconds,
   heap: sumOf(samples, 'nodejs_heap_size_used_bytes'),
+  external: sumOf(samples, 'nodejs_external_memory_bytes'),
   resident: sumOf(samples, 'process_resident_memory_bytes'),
   files: sumOf(samples, 'process_open_fds'),
 })

@@ -18,8 +18,13 @@ const reasons: readonly {
 }[] = [
   {
     reason:
-      'RFC 9110 §5.6.3 has tabs around a value; nginx takes them for a part of it and refuses the coding',
-    holds: (bytes, looked) => /transfer-encoding: *\t/i.test(bytes) && nginxStopped(looked),
+      'RFC 9110 §5.6.3 has tabs around a value; nginx takes them for a part of it and refuses the request',
+    holds: (bytes, looked) =>
+      /(?:transfer-encoding|content-length): *\t/i.test(bytes) && nginxStopped(looked),
+  },
+  {
+    reason: 'a list in two lines is one list (RFC 9110 §5.3); nginx refuses a second Expect',
+    holds: (bytes, looked) => (bytes.match(/^expect:/gim)?.length ?? 0) > 1 && nginxStopped(looked),
   },
 ]
 

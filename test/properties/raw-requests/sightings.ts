@@ -6,7 +6,7 @@ import type { WireMessage } from '../../support/read-messages.ts'
 /** Requests as somebody saw them: method, number of the variant and of the request in it, content. */
 export type Sighting = string
 
-const named = /\/(i\d+)-(\w*)/
+const named = /\/(i\d+[ab])-(\w*)/
 
 const sightingOf = (
   method: string,
@@ -23,6 +23,7 @@ export type Sightings = {
   take(variant: string): readonly Sighting[]
   /** Of which something has not been taken. */
   variants(): Iterable<string>
+  clear(): void
 }
 
 export const createSightings = (): Sightings => {
@@ -40,6 +41,7 @@ export const createSightings = (): Sightings => {
       return taken
     },
     variants: () => seen.keys(),
+    clear: () => seen.clear(),
   }
 }
 

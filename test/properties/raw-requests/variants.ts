@@ -243,11 +243,11 @@ const requestOf = (dice: Dice, id: string): string => {
 
 /** Places where a change would make a variant unknown to those who look for it. */
 const isFree = (text: string, at: number): boolean =>
-  !/\/i\d*-?\w*$/.test(text.slice(Math.max(0, at - 24), at))
+  !/\/i\d*[ab]?-?\w*$/.test(text.slice(Math.max(0, at - 24), at))
 
 const mutated = (dice: Dice, text: string): string => {
   const at = dice.below(text.length + 1)
-  if (!isFree(text, at) || /^i\d|^\d+-/.test(text.slice(at))) return text
+  if (!isFree(text, at) || /^i\d|^\d*[ab]-/.test(text.slice(at))) return text
   switch (dice.below(5)) {
     case 0:
       return text.slice(0, at) + dice.pick(spice) + text.slice(at)
@@ -273,10 +273,10 @@ const mutated = (dice: Dice, text: string): string => {
   }
 }
 
-/** One to three requests, sound or not, with up to three changes; then one that every reader which is still in step sees as the last. */
-export const variant = (seed: number): string => {
+/** Of a seed: one to three requests, sound or not, with up to three changes; then one that every reader which is still in step sees as the last. Two looks at it differ in their names only. */
+export const variant = (seed: number, look: 'a' | 'b' = 'a'): string => {
   const dice = diceOf(randomFrom(Math.imul(seed + 1, 0x9e3779b1)))
-  const id = `i${seed}-`
+  const id = `i${seed}${look}-`
   let text = Array.from({ length: 1 + dice.below(3) }, (_, k) => requestOf(dice, `${id}${k}`)).join('')
   for (let i = dice.pick([0, 0, 0, 1, 1, 2]); i > 0; i -= 1) text = mutated(dice, text)
   return `${text}GET /open/${id}z HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`

@@ -52,7 +52,7 @@ export const sequences: readonly RawCase[] = [
   ],
   [
     'JSON that is none',
-    head('POST', site, ...form, 'Content-Length: 3') + 'abc' + last,
+    `${head('POST', site, ...form, 'Content-Length: 3')}abc${last}`,
     '400 200.',
     ['GET /last'],
   ],
@@ -83,7 +83,7 @@ export const sequences: readonly RawCase[] = [
   ],
   [
     'Expect: 100-continue is answered before the content',
-    head('POST', '/open/in', 'Expect: 100-continue', 'Content-Length: 3') + 'abc' + last,
+    `${head('POST', '/open/in', 'Expect: 100-continue', 'Content-Length: 3')}abc${last}`,
     '100 200 200.',
     ['POST /in "abc"', 'GET /last'],
   ],
@@ -95,7 +95,7 @@ export const sequences: readonly RawCase[] = [
   ],
   [
     'another expectation is passed over',
-    head('POST', '/open/in', 'Expect: miracles', 'Content-Length: 3') + 'abc' + last,
+    `${head('POST', '/open/in', 'Expect: miracles', 'Content-Length: 3')}abc${last}`,
     '200 200.',
     ['POST /in "abc"', 'GET /last'],
   ],
@@ -126,25 +126,25 @@ export const sequences: readonly RawCase[] = [
   ],
   [
     'Upgrade with content: the content stays content',
-    head('POST', '/open/in', 'Connection: Upgrade', 'Upgrade: x', 'Content-Length: 3') + 'abc' + last,
+    `${head('POST', '/open/in', 'Connection: Upgrade', 'Upgrade: x', 'Content-Length: 3')}abc${last}`,
     '200.',
     ['POST /in "abc"'],
   ],
   [
     'a form on GET of a site',
-    head('GET', site, 'Content-Type: application/x-www-form-urlencoded', 'Content-Length: 4') + 'id=6' + last,
+    `${head('GET', site, 'Content-Type: application/x-www-form-urlencoded', 'Content-Length: 4')}id=6${last}`,
     '400 200.',
     ['GET /last'],
   ],
   [
     'content on DELETE goes on',
-    head('DELETE', '/open/in', 'Content-Length: 3') + 'abc' + last,
+    `${head('DELETE', '/open/in', 'Content-Length: 3')}abc${last}`,
     '200 200.',
     ['DELETE /in "abc"', 'GET /last'],
   ],
   [
     'content on OPTIONS goes on',
-    head('OPTIONS', '/open/in', 'Content-Length: 3') + 'abc' + last,
+    `${head('OPTIONS', '/open/in', 'Content-Length: 3')}abc${last}`,
     '200 200.',
     ['OPTIONS /in "abc"', 'GET /last'],
   ],

@@ -42,7 +42,7 @@ export const targets: readonly RawCase[] = [
   refused('an empty target', get('')),
   [
     'two spaces in front of the target count as one',
-    'GET  /open/x HTTP/1.1\r\nHost: a\r\n\r\n' + last,
+    `GET  /open/x HTTP/1.1\r\nHost: a\r\n\r\n${last}`,
     '200 200.',
     ['GET /x', 'GET /last'],
   ],

@@ -20,6 +20,7 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY config ./config
+COPY public ./public
 USER node
 EXPOSE 8080 9090
 STOPSIGNAL SIGTERM

@@ -55,6 +55,7 @@ test('the image holds the package and its dependencies, and none of those for de
     'dist',
     'node_modules',
     'package.json',
+    'public',
   ])
 })
 

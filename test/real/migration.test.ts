@@ -1,0 +1,131 @@
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { builtGateway } from '../support/built-gateway.ts'
+import { freePort } from '../support/ports.ts'
+import { type RunningProcess, startProcess, untilReady } from '../support/processes.ts'
+import { describeWith } from '../support/requirements.ts'
+import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
+
+const document = await readFile(new URL('../../docs/migration.md', import.meta.url), 'utf8')
+
+const section = (title: string): string =>
+  document.split(/^### /m).find((part) => part.startsWith(`${title}\n`)) ?? ''
+
+const block = (language: string): string =>
+  new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(section('Before'))?.[1] ?? ''
+
+type Shown = { readonly command: string; readonly output: string }
+
+/** Commands and what they print, block by block, as a section shows them. */
+const shownIn = (title: string): Shown[] =>
+  [...section(title).matchAll(/^```console\n([\s\S]*?)^```$/gm)].flatMap(([, session = '']) =>
+    session
+      .split(/^\$ /m)
+      .slice(1)
+      .map((step) => ({
+        command: step.slice(0, step.indexOf('\n')),
+        output: step.slice(step.indexOf('\n') + 1),
+      })),
+  )
+
+const beside = shownIn('Beside nginx')
+const instead = shownIn('In its place')
+
+let folder: string
+let wordpress: WordPress
+let nginx: RunningProcess
+let trellis: RunningProcess
+/** The port that is written in the document, and the one that stands for it here. */
+const ports = new Map<string, number>()
+
+/** The WordPress of the tests has permalinks that go through index.php. */
+const here = (text: string): string =>
+  text
+    .replaceAll('/wp-json', '/index.php/wp-json')
+    .replaceAll(/127\.0\.0\.1:(\d+)/g, (_, port: string) =>
+      port === '8000' ? new URL(wordpress.origin).host : `127.0.0.1:${ports.get(port)}`,
+    )
+
+const untilAnswered = (program: RunningProcess, port: string): Promise<void> =>
+  untilReady(program, async () => {
+    const answer = await fetch(here(`http://127.0.0.1:${port}/wp-json/wp/v2/types`))
+    await answer.arrayBuffer()
+    if (!answer.ok) throw new Error(`status ${answer.status}`)
+  })
+
+const startNginx = async (): Promise<RunningProcess> => {
+  await mkdir(join(folder, 'cache'))
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (name) => `${name}_temp_path ${folder}/${name};`,
+  )
+  const site = here(block('nginx')).replace('/var/cache/nginx/wordpress', join(folder, 'cache'))
+  const file = join(folder, 'nginx.conf')
+  await writeFile(
+    file,
+    `daemon off; master_process off; pid ${folder}/pid; error_log stderr crit; events {}
+     http { access_log off; ${temporary.join(' ')} ${site} }`,
+  )
+  const program = startProcess('nginx', ['-p', folder, '-e', 'stderr', '-c', file], {
+    env: { PATH: `${process.env['PATH']}:/usr/sbin` },
+  })
+  await untilAnswered(program, '8080')
+  return program
+}
+
+const startTrellis = async (port: string): Promise<RunningProcess> => {
+  const file = join(folder, 'gateway.yaml')
+  await writeFile(file, here(block('yaml')))
+  const env = { TRELLIS_PORT: String(ports.get(port)), TRELLIS_ADMIN_PORT: String(ports.get('9090')) }
+  const program = startProcess(process.execPath, [await builtGateway(), 'start', '-c', file], { env })
+  await untilAnswered(program, port)
+  return program
+}
+
+const printed = async (command: string): Promise<string> => {
+  const { username, password } = wordpress.credentials.admin
+  const env = { ...process.env, WP_USER: username, WP_PASSWORD: password }
+  // grep ends with 1 where it finds nothing: what is printed shows it better than an exit code.
+  const { stdout } = await promisify(execFile)('bash', ['-c', `${here(command)}; true`], { env })
+  return stdout
+}
+
+/** A second may pass between an answer and its arrival. */
+const comparable = (text: string): string => text.replaceAll('\r', '').replace(/ttl=\d+/g, 'ttl=N')
+
+describeWith('nginx', 'docs/migration.md goes as it is written', () => {
+  describeWith('php', 'with a real WordPress behind', () => {
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'trellis-migration-'))
+      for (const port of ['8080', '8081', '9090']) ports.set(port, await freePort())
+      wordpress = await startWordPress({ publicUrl: `http://127.0.0.1:${ports.get('8080')}` })
+      nginx = await startNginx()
+      trellis = await startTrellis('8081')
+      // It may be the first to need the built program.
+    }, 300_000)
+    afterAll(async () => {
+      await Promise.all([nginx?.stop(), trellis?.stop(0), wordpress?.stop()])
+      await rm(folder, { recursive: true, force: true })
+    })
+
+    test('it has commands for both', () => {
+      expect([beside.length, instead.length]).toEqual([6, 6])
+    })
+
+    test.each(beside)('beside nginx: $command', async ({ command, output }) => {
+      expect(comparable(await printed(command))).toBe(comparable(output))
+    })
+
+    test('Trellis takes the place of nginx on its port', async () => {
+      await Promise.all([nginx.stop(), trellis.stop(0)])
+      trellis = await startTrellis('8080')
+    })
+
+    test.each(instead)('in its place: $command', async ({ command, output }) => {
+      expect(comparable(await printed(command))).toBe(comparable(output))
+    })
+  })
+})

@@ -1,0 +1,106 @@
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { readCommandLine } from '../../src/cli/command-line.ts'
+import { checkConfig } from '../../src/config/load.ts'
+import { errorTable } from '../../src/errors.ts'
+import { metricTable } from '../../src/metrics/metric-table.ts'
+
+const pages = (await readdir('docs')).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`)
+const files = ['README.md', ...pages]
+const texts = new Map(
+  await Promise.all(files.map(async (file) => [file, await readFile(file, 'utf8')] as const)),
+)
+const textOf = (file: string): string => texts.get(file) ?? ''
+
+const found = (text: string, pattern: RegExp): string[] =>
+  [...new Set([...text.matchAll(pattern)].map(([, name = '']) => name))].sort()
+
+/** As GitHub names the anchor of a heading. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(/\s/g, '-')
+const anchorsOf = (text: string): string[] =>
+  [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading))
+
+/** All keys of the configuration and their sections; docs-config.test.ts holds this page to the schema. */
+const keys = new Set(
+  found(textOf('docs/configuration.md'), /^\| `([^`]+)` \|/gm).flatMap((key) =>
+    key.split('.').map((_, index, steps) => steps.slice(0, index + 1).join('.')),
+  ),
+)
+const sections = new Set([...keys].map((key) => key.split('.')[0] ?? ''))
+
+/** Codes that batch items and validators give are written where they are given. */
+const sources = (await readdir('src', { recursive: true })).filter((file) => file.endsWith('.ts'))
+const code = (await Promise.all(sources.map((file) => readFile(join('src', file), 'utf8')))).join('\n')
+
+const known = new Set<string>([
+  ...Object.values(metricTable).flatMap(({ name }) =>
+    ['', '_bucket', '_count', '_sum'].map((end) => `${name}${end}`),
+  ),
+  ...Object.keys(errorTable).map((name) => `trellis_${name}`),
+  ...found(code, /'(trellis_[a-z_]+)'/g),
+])
+
+test('docs/README.md leads to every page', () => {
+  const linked = found(textOf('docs/README.md'), /\]\((\w[\w-]*\.md)\)/g)
+  expect(linked.map((name) => `docs/${name}`)).toEqual(
+    pages.filter((page) => page !== 'docs/README.md').sort(),
+  )
+})
+
+test.each(files)('%s: every link leads to a file that is there, and to a heading in it', async (file) => {
+  const wrong: string[] = []
+  for (const [, target = ''] of textOf(file).matchAll(/\]\(([^)\s]+)\)/g)) {
+    if (/^[a-z]+:/.test(target)) continue
+    const [path = '', anchor] = target.split('#')
+    const resolved = path === '' ? file : join(dirname(file), path)
+    if ((await stat(resolved).catch(() => undefined)) === undefined) wrong.push(target)
+    else if (anchor !== undefined && !anchorsOf(await readFile(resolved, 'utf8')).includes(anchor))
+      wrong.push(target)
+  }
+  expect(wrong).toEqual([])
+})
+
+test.each(files)('%s: every metric and error that it names exists', (file) => {
+  const named = found(textOf(file), /\b(trellis_[a-z_]+[a-z])(?![a-z_*])/g)
+  expect(named.filter((name) => !known.has(name))).toEqual([])
+})
+
+test.each(files)('%s: every key of the configuration that it names exists', (file) => {
+  const named = found(textOf(file), /`([a-zA-Z]+(?:\[\])?(?:\.[a-zA-Z]+(?:\[\])?)+)`/g)
+  const meant = named.filter(
+    (name) => sections.has(name.split('.')[0] ?? '') && !/\.(md|ts|json|yaml)$/.test(name),
+  )
+  expect(meant.filter((name) => !keys.has(name))).toEqual([])
+})
+
+test.each(files)('%s: every command of trellis and npm that it shows is understood', async (file) => {
+  const shown = found(textOf(file), /(?:^|`|\$ |npx )trellis ([a-z][^`#\n]*)/gm)
+  // Words as a shell splits them, as far as the documents quote.
+  const words = (line: string): string[] =>
+    (line.match(/'[^']*'|"[^"]*"|[^\s'"]+/g) ?? []).map((word) => word.replaceAll(/^['"]|['"]$/g, ''))
+  const misunderstood = shown.filter((line) => readCommandLine(words(line)).kind === 'fault')
+  expect(misunderstood).toEqual([])
+  const { scripts } = JSON.parse(await readFile('package.json', 'utf8')) as {
+    scripts: Record<string, string>
+  }
+  const named = found(textOf(file), /npm run ([a-z:]+)/g)
+  expect(named.filter((name) => scripts[name] === undefined)).toEqual([])
+})
+
+test.each(files)('%s: every file of this repository that it names is there', async (file) => {
+  const named = found(textOf(file), /`((?:src|test|config|deploy|dashboards|bench|docs)\/[\w./-]+)`/g)
+  const missing: string[] = []
+  for (const name of named) if ((await stat(name).catch(() => undefined)) === undefined) missing.push(name)
+  expect(missing).toEqual([])
+})
+
+test('the configuration of the migration has no fault', async () => {
+  const [, text = ''] = /^```yaml\n([\s\S]*?)^```$/m.exec(textOf('docs/migration.md')) ?? []
+  expect(text).not.toBe('')
+  expect(await checkConfig(text, {})).toMatchObject({ kind: 'ok' })
+})

@@ -51,12 +51,8 @@ export const floors = (
   )
 }
 
-/** Growth in units a second, by least squares over the windows. */
-export const slope = (values: readonly number[], seconds: number): number => {
-  const step = seconds / values.length
-  const meanX = (values.length - 1) / 2
-  const meanY = values.reduce((sum, value) => sum + value, 0) / values.length
-  const above = values.reduce((sum, value, i) => sum + (i - meanX) * (value - meanY), 0)
-  const below = values.reduce((sum, _, i) => sum + (i - meanX) ** 2, 0)
-  return above / below / step
+/** By how much the least value of the second half is above that of the first: what stays for good, whenever garbage was collected. */
+export const growth = (values: readonly number[]): number => {
+  const half = Math.floor(values.length / 2)
+  return Math.min(...values.slice(half)) - Math.min(...values.slice(0, half))
 }

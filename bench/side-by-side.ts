@@ -54,6 +54,7 @@ export async function benchServers(options: { readonly writesDocs: boolean }): P
       generator: generator.name,
       rounds,
       seconds,
+      warmUpRequests: warm.requests,
       leftOut,
       summaries,
     }

@@ -6,10 +6,9 @@ type Looked = {
   readonly nginx: readonly Sighting[]
 }
 
-/** nginx ended the connection at a request that it does not take, and saw nothing behind it that the gateway did not see. */
+/** nginx ended the connection at a request that it does not take; what it saw, and what the gateway sent on, node:http saw too. */
 const nginxStopped = ({ gateway, plain, nginx }: Looked): boolean =>
-  nginx.every((sighting, i) => sighting === gateway[i] || gateway.includes(sighting)) &&
-  gateway.every((sighting) => plain.includes(sighting))
+  [...nginx, ...gateway].every((sighting) => plain.includes(sighting)) && nginx.length < plain.length
 
 /** Disagreements that are none about where a request ends, each with its reason. */
 const reasons: readonly {
@@ -20,7 +19,7 @@ const reasons: readonly {
     reason:
       'RFC 9110 §5.6.3 has tabs around a value; nginx takes them for a part of it and refuses the request',
     holds: (bytes, looked) =>
-      /(?:transfer-encoding|content-length): *\t/i.test(bytes) && nginxStopped(looked),
+      /^(?:transfer-encoding|content-length|host):[^\r\n]*\t/im.test(bytes) && nginxStopped(looked),
   },
   {
     reason: 'a list in two lines is one list (RFC 9110 §5.3); nginx refuses a second Expect',

@@ -2,8 +2,17 @@ import type { Peer } from '../peer.ts'
 import { haproxy, nginx, varnish } from './debian.ts'
 import { bareHttpProxy } from './http-proxy.ts'
 import { nodeHttp } from './node-http.ts'
-import { trellis } from './trellis.ts'
+import { trellis, unobserved } from './trellis.ts'
 import { undiciCache } from './undici-cache.ts'
 
 /** Trellis first: the answers that others serve from memory are taken from it. */
-export const peers: readonly Peer[] = [trellis, nodeHttp, bareHttpProxy, undiciCache, nginx, varnish, haproxy]
+export const peers: readonly Peer[] = [
+  trellis,
+  unobserved,
+  nodeHttp,
+  bareHttpProxy,
+  undiciCache,
+  nginx,
+  varnish,
+  haproxy,
+]

@@ -10,8 +10,7 @@ import { fileTargets, plainTargets } from './targets.ts'
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 const posts = '/index.php/site-json/site/v2/posts'
 
-/** One of a kind in a run: where its admin side listens. */
-let adminPort = 0
+const unobserving = fileURLToPath(new URL('./without-observations.mjs', import.meta.url))
 
 const targets = {
   ...fileTargets,
@@ -23,60 +22,80 @@ const targets = {
   'purge-storm': `${posts}?per_page=8`,
 } satisfies Peer['targets']
 
-/** The built gateway with everything on: checks, Cache-Status, request ids, metrics, log. */
-export const trellis: Peer = {
-  name: 'trellis',
-  title: 'Trellis',
-  targets,
-  missing: () => (existsSync(main) ? undefined : 'dist/main.js: run npm run build'),
-  async command({ port, originPort, folder }) {
-    const file = join(folder, 'gateway.yaml')
-    const upstreams = [`http://127.0.0.1:${originPort}`]
-    const upstream = (basePath: string) => ({ targets: upstreams, basePath })
-    adminPort = await freePort()
-    const config = {
-      listen: { host: '127.0.0.1', port },
-      admin: { host: '127.0.0.1', port: adminPort },
-      publicUrl: `http://127.0.0.1:${port}`,
-      // The level of production: a line for what fails, none for what is answered.
-      log: { level: 'info', format: 'json' },
-      drain: { delay: '0s', timeout: '1s' },
-      cache: { maxBytes: '1GiB' },
-      services: {
-        site: {
-          contract: 'site',
-          mount: '/index.php/site-json',
-          names: 'wordpress',
-          upstream: upstream('/index.php/wp-json'),
-          cache: { rules: [{ match: 'GET /site/v2/**', ttl: '1h' }] },
-        },
-        files: {
-          contract: 'open',
-          mount: '/files',
-          upstream: upstream('/files'),
-          cache: { rules: [{ match: 'GET /**', ttl: '1h' }] },
-        },
-        plain: { contract: 'open', mount: '/plain', upstream: upstream('/plain') },
-      },
-    }
-    await writeFile(file, JSON.stringify(config))
-    return [process.execPath, ...profiling(), main, 'start', '-c', file]
-  },
-  check(scenario, answer) {
-    const { expects } = factsOf(scenario)
-    if (expects === 'refused') return answer.status === 400 ? undefined : `status ${answer.status}`
-    const status = answer.fields['cache-status'] ?? ''
-    const isHit = /^trellis; ?hit/.test(status)
-    return isHit === (expects === 'hit') ? undefined : `Cache-Status: ${status}`
-  },
-  async purge(scenario) {
-    await fetch(`http://127.0.0.1:${adminPort}/cache/purge`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ url: trellis.targets[scenario] }),
-    })
-  },
+type Kind = {
+  readonly name: string
+  readonly title: string
+  readonly targets: Peer['targets']
+  readonly before: readonly string[]
 }
+
+const builtGateway = ({ name, title, targets, before }: Kind): Peer => {
+  let adminPort = 0
+  return {
+    name,
+    title,
+    targets,
+    missing: () => (existsSync(main) ? undefined : 'dist/main.js: run npm run build'),
+    async command({ port, originPort, folder }) {
+      const file = join(folder, 'gateway.yaml')
+      const upstreams = [`http://127.0.0.1:${originPort}`]
+      const upstream = (basePath: string) => ({ targets: upstreams, basePath })
+      adminPort = await freePort()
+      const config = {
+        listen: { host: '127.0.0.1', port },
+        admin: { host: '127.0.0.1', port: adminPort },
+        publicUrl: `http://127.0.0.1:${port}`,
+        // The level of production: a line for what fails, none for what is answered.
+        log: { level: 'info', format: 'json' },
+        drain: { delay: '0s', timeout: '1s' },
+        cache: { maxBytes: '1GiB' },
+        services: {
+          site: {
+            contract: 'site',
+            mount: '/index.php/site-json',
+            names: 'wordpress',
+            upstream: upstream('/index.php/wp-json'),
+            cache: { rules: [{ match: 'GET /site/v2/**', ttl: '1h' }] },
+          },
+          files: {
+            contract: 'open',
+            mount: '/files',
+            upstream: upstream('/files'),
+            cache: { rules: [{ match: 'GET /**', ttl: '1h' }] },
+          },
+          plain: { contract: 'open', mount: '/plain', upstream: upstream('/plain') },
+        },
+      }
+      await writeFile(file, JSON.stringify(config))
+      return [process.execPath, ...profiling(), ...before, main, 'start', '-c', file]
+    },
+    check(scenario, answer) {
+      const { expects } = factsOf(scenario)
+      if (expects === 'refused') return answer.status === 400 ? undefined : `status ${answer.status}`
+      const status = answer.fields['cache-status'] ?? ''
+      const isHit = /^trellis; ?hit/.test(status)
+      return isHit === (expects === 'hit') ? undefined : `Cache-Status: ${status}`
+    },
+    async purge(scenario) {
+      await fetch(`http://127.0.0.1:${adminPort}/cache/purge`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ url: targets[scenario] }),
+      })
+    },
+  }
+}
+
+/** The built gateway with everything on: checks, Cache-Status, request ids, metrics, log. */
+export const trellis: Peer = builtGateway({ name: 'trellis', title: 'Trellis', targets, before: [] })
+
+/** The same, but its pipeline and its cache report to nobody: beside it shows what the metrics of a hit cost. */
+export const unobserved: Peer = builtGateway({
+  name: 'unobserved',
+  title: 'Trellis that counts nothing',
+  targets: { hit: targets.hit },
+  before: ['--import', unobserving],
+})
 
 /** BENCH_PROFILE=FOLDER: V8 writes there where the time went. */
 function profiling(): string[] {

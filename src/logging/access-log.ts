@@ -1,4 +1,5 @@
 import { fieldValues } from '../http/fields.ts'
+import { knownMethods } from '../http/known-methods.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { traceContextOf } from '../http/trace-context.ts'
 import type { Received } from '../pipeline/exchange.ts'
@@ -30,16 +31,6 @@ export type AccessLogOptions = {
   readonly sampleHits: number
   write(line: AccessLine): void
 }
-
-const knownMethods: ReadonlySet<string> = new Set([
-  'GET',
-  'HEAD',
-  'POST',
-  'PUT',
-  'PATCH',
-  'DELETE',
-  'OPTIONS',
-])
 
 const ownMember = 'trellis; '
 

@@ -19,6 +19,7 @@ import {
   ATTR_SERVER_PORT,
   ATTR_URL_SCHEME,
 } from '@opentelemetry/semantic-conventions'
+import { knownMethods } from '../http/known-methods.ts'
 import { type TraceContext, traceContextOf } from '../http/trace-context.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import type { ExchangeWatch, OpenSpan, OpenSpans } from '../pipeline/exchange-watch.ts'
@@ -26,16 +27,6 @@ import type { AttemptEvent } from '../upstream/events.ts'
 
 /** The spans of one exchange: the outermost, and the innermost that is open. */
 type Open = { readonly outermost: Span; innermost: Span }
-
-const knownMethods: ReadonlySet<string> = new Set([
-  'GET',
-  'HEAD',
-  'POST',
-  'PUT',
-  'PATCH',
-  'DELETE',
-  'OPTIONS',
-])
 
 /** A name that no client chooses (semantic conventions for HTTP spans: low cardinality). */
 const methodName = (method: string): string => (knownMethods.has(method) ? method : 'HTTP')

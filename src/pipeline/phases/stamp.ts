@@ -1,19 +1,10 @@
 import type { Clock } from '../../clock.ts'
+import { knownMethods } from '../../http/known-methods.ts'
 import type { GatewayResponse, Outcome, ResponseHead, ShapedHead } from '../../http/message.ts'
 import { reshaped } from '../answering.ts'
 import type { ExchangeEvent } from '../events.ts'
 import type { Received } from '../exchange.ts'
 import type { Phase } from '../phase.ts'
-
-const knownMethods: ReadonlySet<string> = new Set([
-  'GET',
-  'HEAD',
-  'POST',
-  'PUT',
-  'PATCH',
-  'DELETE',
-  'OPTIONS',
-])
 
 /** Outermost: every answer is counted once and leaves with its request id and Via (RFC 9110 §7.6.3). */
 export const stamp = (options: {

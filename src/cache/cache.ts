@@ -25,16 +25,13 @@ import { createKeep } from './keep.ts'
 import { createMemoryStore } from './memory-store.ts'
 import { createPassMemo } from './pass-memo.ts'
 import type { CacheAnswer } from './reader-answer.ts'
-import { decideReuse, type Reuse } from './reuse.ts'
 import type { SharedTier } from './shared-tier.ts'
 import type { StoredResponse } from './stored-response.ts'
 import { createStoring } from './storing.ts'
 import { createTagLog } from './tag-log.ts'
+import { createReuse, type Trust } from './trusted-reuse.ts'
 import { createJudge, type Need, type Wait } from './verdict.ts'
 import { createWritten, type WrittenAnswer } from './written-answer.ts'
-
-/** Whether what is stored here may be believed at this moment: others may have written without this process knowing. */
-export type Trust = { mayTrust(at: Moment): boolean }
 
 export type CacheOptions = {
   /** Absent where no other process stores answers of the same upstreams. */
@@ -123,20 +120,7 @@ export const createCache = (options: CacheOptions): Cache => {
   const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
 
   const { trust } = options
-  const reuseOf = (read: CacheRead, at: Moment): Reuse =>
-    decideReuse(store.variants(read.key), read, read.policy.profile, at)
-
-  /** As if nothing were stored, and nothing is validated or served on error either. */
-  const reuseOfNothing = (read: CacheRead, at: Moment): Reuse => {
-    const reuse = decideReuse([], read, read.policy.profile, at)
-    return reuse.kind === 'fetch' ? { ...reuse, reason: 'bypass' } : reuse
-  }
-
-  const reuseFor =
-    trust === undefined
-      ? reuseOf
-      : (read: CacheRead, at: Moment): Reuse =>
-          trust.mayTrust(at) ? reuseOf(read, at) : reuseOfNothing(read, at)
+  const reuseFor = createReuse(store, trust)
 
   const partFor =
     trust === undefined

@@ -84,9 +84,19 @@ const trusting = async (): Promise<void> => {
   while ((await metric('trellis_memory_trusted ')) !== 2) await pause(50)
 }
 
-/** Until both workers have it. */
-const warm = async (path: string): Promise<void> => {
-  for (let hits = 0; hits < 4; ) hits = (await send(path)).cache.includes('; hit') ? hits + 1 : 0
+const stored = async (path: string): Promise<number> => {
+  const { entries } = JSON.parse((await admin('/cache/entries?limit=100')).text) as {
+    entries: { url: string }[]
+  }
+  return entries.filter(({ url }) => url === path).length
+}
+
+/** Until both workers have it: who gets a connection is not for the test to say. Returns how often it asked. */
+const warm = async (path: string): Promise<number> => {
+  for (let asked = 1; ; asked += 1) {
+    expect((await send(path)).status).toBe(200)
+    if ((await stored(path)) === 2) return asked
+  }
 }
 
 test('both are ready before the gateway is, and one scrape counts what both have done', async () => {
@@ -94,11 +104,12 @@ test('both are ready before the gateway is, and one scrape counts what both have
   expect(await metric('trellis_workers_ready')).toBe(2)
   await trusting()
   const before = origin.received.length
-  for (let turn = 0; turn < 8; turn += 1) expect((await send(`${root}/posts/1`)).status).toBe(200)
+  const asked = await warm(`${root}/posts/1`)
+  expect((await send(`${root}/posts/1`)).cache).toContain('; hit')
   expect(origin.received.length - before).toBe(2)
   const counted =
     'trellis_requests_total{service="site",route="/site/v2/posts/{id}",method="GET",status_class="2xx"'
-  expect(await metric(`${counted},cache="hit"`)).toBe(6)
+  expect(await metric(`${counted},cache="hit"`)).toBe(asked - 1)
   expect(await metric(`${counted},cache="miss"`)).toBe(2)
   expect(await metric('trellis_build_info')).toBe(1)
 })
@@ -106,16 +117,14 @@ test('both are ready before the gateway is, and one scrape counts what both have
 test('entries, counts and purges are those of both', async () => {
   await trusting()
   await warm(`${root}/posts/2`)
-  const { text } = await admin('/cache/entries?limit=100')
-  const urls = (JSON.parse(text) as { entries: { url: string }[] }).entries.map(({ url }) => url)
-  expect(urls.filter((url) => url === `${root}/posts/2`)).toHaveLength(2)
   const explained = JSON.parse((await admin(`/explain?url=${root}/posts/2`)).text)
   expect(explained['stored responses']).toBe(2)
   const selection = { url: `${root}/posts/2` }
   expect(JSON.parse((await admin('/cache/purge', { ...selection, dryRun: true })).text).entries).toBe(2)
   expect(JSON.parse((await admin('/cache/purge', selection)).text).entries).toBe(2)
   const before = origin.received.length
-  for (let turn = 0; turn < 4; turn += 1) await send(`${root}/posts/2`)
+  expect(await stored(`${root}/posts/2`)).toBe(0)
+  await warm(`${root}/posts/2`)
   expect(origin.received.length - before).toBe(2)
 })
 
@@ -126,8 +135,8 @@ test('a write through one is seen through the other', async () => {
   expect((await send(`${root}/posts/3`, { method: 'PUT', fields, content: '{"title":"x"}' })).status).toBe(
     200,
   )
-  const caches = [await send(`${root}/posts/3`), await send(`${root}/posts/3`)].map(({ cache }) => cache)
-  expect(caches.every((cache) => cache.includes('fwd=uri-miss'))).toBe(true)
+  expect(await stored(`${root}/posts/3`)).toBe(0)
+  expect((await send(`${root}/posts/3`)).cache).toContain('fwd=uri-miss')
 })
 
 test('an embedded upstream is one for all', async () => {

@@ -44,7 +44,7 @@ const writeSettings = async (folder: string, target: string): Promise<void> => {
   await writeFile(join(folder, 'prometheus.yml'), settings(target))
 }
 
-/** Starts Prometheus in a folder of its own and waits until it answers. */
+/** Starts Prometheus in a folder of its own and waits until it has scraped: it looks for its targets up to five seconds after it answers. */
 export const startPrometheus = async (scraped: string): Promise<Prometheus> => {
   const folder = await mkdtemp(join(tmpdir(), 'trellis-prometheus-'))
   await writeSettings(folder, new URL(scraped).host)
@@ -60,6 +60,8 @@ export const startPrometheus = async (scraped: string): Promise<Prometheus> => {
     const answer = await fetch(`${origin}/-/ready`)
     await answer.arrayBuffer()
     if (!answer.ok) throw new Error(`/-/ready: ${answer.status}`)
+    const { data } = (await (await fetch(`${origin}/api/v1/query?query=up==1`)).json()) as Answer
+    if (data.result.length === 0) throw new Error('nothing is scraped yet')
   })
   return {
     query: async (expression) => {

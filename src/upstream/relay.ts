@@ -4,10 +4,10 @@ import { GatewayError } from '../errors.ts'
 import type { FieldLines } from '../http/fields.ts'
 import { endToEndFields } from '../http/hop-by-hop.ts'
 import { askForRetry } from './ask-for-retry.ts'
+import { Asker } from './asker.ts'
 import { Attempt, type AttemptListener } from './attempt.ts'
 import { AttemptAccount, isGatewayStatus } from './attempt-account.ts'
-import type { Ticket } from './breaker.ts'
-import type { RequestResult } from './breaker-state.ts'
+import { BreakerPass } from './breaker-pass.ts'
 import { type AttemptFailure, isIdempotent, type RetryDecision } from './decide-retry.ts'
 import type { AttemptOutcome } from './events.ts'
 import { failureKind, leftAlone, neverSent, toGatewayError } from './failure.ts'
@@ -28,10 +28,11 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
   readonly #tried = new Set<Target>()
   readonly #startedMs: number
   readonly #place: Place
+  readonly #pass: BreakerPass
+  readonly #asker: Asker
   #attempts = 0
   #attempt: Attempt | undefined
   #account: AttemptAccount | undefined
-  #ticket: Ticket | undefined
   #everSent = false
   #waiting: NodeJS.Timeout | undefined
   #total: NodeJS.Timeout | undefined
@@ -51,6 +52,8 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
     this.#handler = handler
     this.#startedMs = room.clock.monotonic()
     this.#place = new Place(room, request.flow ?? '')
+    this.#pass = new BreakerPass(room)
+    this.#asker = new Asker(request, this.#clientGone, this.#withdrawn)
   }
 
   /** Starts; the handler may abort from its first call on, also while the request still waits. */
@@ -59,18 +62,9 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
     this.#handler.onRequestStart?.(this, {})
     if (refusal !== undefined) this.#fail(refusal, 'aborted')
     if (this.#done) return
-    const { client } = this.#request
-    if (client?.aborted === true) {
-      this.#clientGone()
-      return
-    }
-    client?.addEventListener('abort', this.#clientGone)
-    this.#request.withdraw?.addEventListener('abort', this.#withdrawn)
-    const waitMs = this.#room.breaker.refusal(this.#startedMs)
-    if (waitMs !== undefined) {
-      this.#fail(leftAlone(waitMs), 'aborted')
-      return
-    }
+    this.#asker.listen()
+    this.#leaveAlone(this.#room.breaker.refusal(this.#startedMs))
+    if (this.#done) return
     const { totalMs } = this.#room.options.timeouts
     if (totalMs > 0) this.#total = setTimeout(() => this.#expire(), totalMs)
     this.#room.budget.requested(this.#startedMs)
@@ -108,7 +102,7 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
     this.#account?.head(status)
     const isFailure = isGatewayStatus(status)
     if (isFailure && this.#triesAgainInsteadOf(fields)) return
-    this.#settle(isFailure ? 'failed' : 'answered')
+    this.#pass.settle(isFailure ? 'failed' : 'answered')
     this.#answering = true
     this.#complete = hasNoContent(this.#request.method, status)
     this.rawHeaders = answerFields(status, fields)
@@ -118,7 +112,7 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
 
   upgraded(status: number, fields: object, socket: Duplex): void {
     this.#account?.head(status)
-    this.#settle('answered')
+    this.#pass.settle('answered')
     clearTimeout(this.#total)
     socket.once('close', () => this.#finish('answered'))
     this.#handler.onRequestUpgrade?.(this, status, { ...fields }, socket)
@@ -155,7 +149,7 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
   }
 
   readonly #clientGone = (): void => {
-    this.abort(new GatewayError('client_gone', { cause: this.#request.client?.reason }))
+    this.abort(new GatewayError('client_gone', { cause: this.#asker.reason }))
   }
 
   /** A try that is under way, or has been, may have had an effect. */
@@ -170,26 +164,13 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
     )
   }
 
-  /** A retry is not asked again: the budget bounds it, and its first attempt was let through. */
-  #isAdmitted(): boolean {
-    if (this.#ticket !== undefined) return true
-    const entry = this.#room.breaker.enter(this.#room.clock.monotonic())
-    if (typeof entry === 'number') {
-      this.#fail(leftAlone(entry), 'aborted')
-      return false
-    }
-    this.#ticket = entry
-    return true
-  }
-
-  #settle(result: RequestResult): void {
-    if (this.#ticket === undefined) return
-    this.#room.breaker.settle(this.#ticket, result, this.#room.clock.monotonic())
-    this.#ticket = undefined
+  #leaveAlone(waitMs: number | undefined): void {
+    if (waitMs !== undefined) this.#fail(leftAlone(waitMs), 'aborted')
   }
 
   #tryOnce(): void {
-    if (!this.#isAdmitted()) return
+    this.#leaveAlone(this.#pass.enter())
+    if (this.#done) return
     const { targets, clock, options } = this.#room
     const { body, method } = this.#request
     const mayTry = isIdempotent(method) && isReplayable(body, false) && options.retry.attempts > 1
@@ -253,7 +234,7 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
     if (this.#done) return
     const release = this.#place.take()
     const told = this.#everSent || this.#attempt?.sent === true ? error : neverSent(error)
-    this.#settle(outcome === 'aborted' ? 'unknown' : 'failed')
+    this.#pass.settle(outcome === 'aborted' ? 'unknown' : 'failed')
     this.#finish(outcome)
     if (this.#attempt === undefined) release()
     else this.#attempt.stop(error, release)
@@ -265,8 +246,7 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
     this.#done = true
     clearTimeout(this.#total)
     clearTimeout(this.#waiting)
-    this.#request.client?.removeEventListener('abort', this.#clientGone)
-    this.#request.withdraw?.removeEventListener('abort', this.#withdrawn)
+    this.#asker.leave()
     this.#place.leave()
     this.#account?.close(outcome)
     this.#place.take()()

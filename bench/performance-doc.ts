@@ -90,7 +90,9 @@ function profileSection(profile: readonly ProfileGroup[]): string[] {
 }
 
 function page(run: Run, peers: readonly Peer[], profile: readonly ProfileGroup[]): string {
-  const missing = run.leftOut.length === 0 ? [] : ['', `Left out: ${run.leftOut.join('; ')}.`]
+  const unmeasured = scenarios.filter(({ name }) => !run.summaries.some(({ scenario }) => scenario === name))
+  const leftOut = [...run.leftOut, ...unmeasured.map(({ title }) => title)]
+  const missing = leftOut.length === 0 ? [] : ['', `Left out: ${leftOut.join('; ')}.`]
   return [
     '# Performance',
     '',

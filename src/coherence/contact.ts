@@ -29,6 +29,10 @@ export const createContact = (leaseMs: number, canBeCutOff: boolean): Contact =>
     },
     isFailing: () => failingSince !== undefined,
     isIsolated: (now) =>
-      canBeCutOff && failingSince !== undefined && now - failingSince >= isolatedAfterLeases * leaseMs,
+      canBeCutOff &&
+      // What is due first after a stop may not be the tick: nothing is known until that has looked.
+      now - lastTick <= leaseMs &&
+      failingSince !== undefined &&
+      now - failingSince >= isolatedAfterLeases * leaseMs,
   }
 }

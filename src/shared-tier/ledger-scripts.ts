@@ -3,7 +3,7 @@
  * of one making and were made by this very server process; otherwise they are made anew, since what was there may be
  * older than what members have seen. Time is the server's own and compared with nothing but itself.
  *
- * KEYS: ledger (epoch, run, seq, floor, born), log (note -> seq), members (name -> applied:beat:at), pending (write -> notes)
+ * KEYS: ledger (epoch, run, seq, floor, born, heard, resumed), log (note -> seq), members (name -> applied:beat:at), pending (write -> notes)
  * ARGV[1]: a fresh epoch; ARGV[2]: prefix of the channels; ARGV[3]: the member that calls; further ones by script
  */
 const opening = `
@@ -99,11 +99,20 @@ end
 const sync = `${opening}
 local applied = ARGV[4] == epoch and tonumber(ARGV[5]) or 0
 local proof, lease, forgetAfter, remembered = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+-- Nobody was heard: the ledger itself was out of reach, and whoever comes back late has not been silent alone.
+local heard = redis.call('HMGET', ledger, 'heard', 'resumed')
+local last, resumed = tonumber(heard[1] or now), tonumber(heard[2] or born)
+if now - last > lease then
+  resumed = now
+  -- Those who had not found a new ledger yet get their time again.
+  if last - born < forgetAfter then born = now end
+  redis.call('HSET', ledger, 'resumed', number(now), 'born', number(born))
+end
+redis.call('HSET', ledger, 'heard', number(now))
 local silent = false
 for _, one in ipairs(others()) do
-  local age = now - one[4]
-  if age > forgetAfter then forget(one[1], true, remembered)
-  elseif age > lease then silent = true end
+  if now - math.max(one[4], resumed) > forgetAfter then forget(one[1], true, remembered)
+  elseif now - one[4] > lease then silent = true end
 end
 local proven = proof > 0 and now - proof <= lease
 local said = 'granted'
@@ -114,7 +123,8 @@ if proven then
   local mine = redis.call('HGET', members, me)
   local was, beat = 0, 0
   if mine then was, beat = standing(mine) end
-  if said == 'granted' then beat = beat + 1 end
+  -- By the clock: a member that comes back after it was forgotten must not beat again what somebody has seen of it.
+  if said == 'granted' then beat = math.max(beat + 1, now) end
   redis.call('HSET', members, me, number(math.max(was, applied)) .. ':' .. number(beat) .. ':' .. number(now))
 end
 local notes = redis.call('ZRANGEBYSCORE', log, '(' .. number(ARGV[4] == epoch and applied or -1), '9007199254740991', 'WITHSCORES')
@@ -146,9 +156,9 @@ forget(ARGV[4], unheard, tonumber(ARGV[6]))
 return 1
 `
 
-/** A member that has told everything it knows goes. */
+/** ARGV: notes remembered. A member that has told everything it knows goes; what it had begun and does not know the end of is noted. */
 const leave = `${opening}
-redis.call('HDEL', members, me)
+forget(me, false, tonumber(ARGV[4]))
 return 1
 `
 

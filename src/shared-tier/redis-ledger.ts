@@ -125,7 +125,7 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
     leave: async (cleanly) => {
       clearInterval(ping)
       try {
-        if (cleanly) await run('leave')
+        if (cleanly) await run('leave', rememberedNotes)
       } catch {
         // Then the others find out by themselves.
       }

@@ -76,6 +76,27 @@ test('a writer that is cut off waits three leases, then not at all, and tells wh
   expect(b.applied).toEqual([note, { ...note, tag: 'two' }])
 })
 
+test('a process that was stopped while it looked for the ledger looks anew before it answers a write unheard', async () => {
+  let stopped = 0
+  const clock = { now: () => Date.now() + stopped, monotonic: () => performance.now() + stopped }
+  const ledger = testLedger(leaseMs, clock)
+  const a = await ledger.join('a')
+  const b = await ledger.join('b')
+  onTestFinished(async () => {
+    await a.coherence.close()
+    await b.coherence.close()
+  })
+  a.line.cut = true
+  while (!a.events.some(({ kind }) => kind === 'ledger-failed')) await pause(5)
+  // Gone for long enough to be forgotten; a write's answer is what it sees first when it goes on.
+  stopped = 10_000
+  const spread = a.coherence.spread([note])
+  a.line.cut = false
+  await spread
+  expect(b.applied).toEqual([note])
+  expect(a.events).not.toContainEqual(expect.objectContaining({ outcome: 'isolated' }))
+})
+
 test('a write of a member that ended before it was settled counts as carried out', async () => {
   const { a, b, ledger } = await two()
   const held: Note = { kind: 'hold', tag: 'x', forMs: 1000 }

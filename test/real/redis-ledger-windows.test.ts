@@ -1,0 +1,101 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Ledger, Position, Synced } from '../../src/coherence/ledger.ts'
+import { createRedisLedger } from '../../src/shared-tier/redis-ledger.ts'
+import { pause } from '../support/origin.ts'
+import { describeWith } from '../support/requirements.ts'
+import { type RedisServer, startRedisServer } from './shared/redis-server.ts'
+
+const leaseMs = 200
+const forgetAfterMs = 700
+const nowhere: Position = { epoch: '', applied: 0 }
+
+describeWith('redis', 'when the ledger in Redis may take a member for gone', () => {
+  let redis: RedisServer
+  const ledgers: Ledger[] = []
+
+  const join = (member: string): Ledger => {
+    const ledger = createRedisLedger({
+      url: `redis://127.0.0.1:${redis.port}`,
+      cluster: false,
+      timeoutMs: 100,
+      prefix: 'test',
+      member,
+      leaseMs,
+      forgetAfterMs,
+      changed: () => undefined,
+    })
+    ledger.listen(() => undefined)
+    ledgers.push(ledger)
+    return ledger
+  }
+  /** Again and again, as a member does that lives, until it is told what is wanted. */
+  const until = async (ledger: Ledger, wanted: (said: Synced) => boolean): Promise<Synced> => {
+    for (let tries = 0; tries < 200; tries += 1) {
+      const said = await ledger.sync(nowhere).catch(() => undefined)
+      if (said !== undefined && wanted(said)) return said
+      await pause(25)
+    }
+    throw new Error('was not told what is wanted')
+  }
+  const granted = ({ lease }: Synced): boolean => lease === 'granted'
+  const both = (a: Ledger, b: Ledger): Promise<readonly Synced[]> =>
+    Promise.all([a, b].map((one) => until(one, (said) => granted(said) && said.members.length === 1)))
+
+  beforeEach(async () => {
+    redis = await startRedisServer()
+  })
+  afterEach(async () => {
+    for (const ledger of ledgers.splice(0)) await ledger.leave(false)
+    await redis.stop()
+  })
+
+  test('a member that comes back after it was forgotten beats nothing that was seen of it before', async () => {
+    const [a, b] = [join('a'), join('b')]
+    await both(a, b)
+    const seen = await until(a, ({ members }) => (members[0]?.beat ?? 0) > 0)
+    await until(a, ({ members }) => members.length === 0)
+    const beats = new Set<number | undefined>()
+    for (let turn = 0; turn < 5; turn += 1) {
+      await until(b, granted)
+      beats.add((await a.sync(nowhere)).members[0]?.beat)
+    }
+    expect(beats).not.toContain(seen.members[0]?.beat)
+    expect(Math.min(...[...beats].map(Number))).toBeGreaterThan(seen.members[0]?.beat ?? 0)
+  })
+
+  test('a store that nobody reached for long does not take the one that is back last for gone', async () => {
+    const [a, b] = [join('a'), join('b')]
+    await both(a, b)
+    redis.signal('SIGSTOP')
+    await pause(forgetAfterMs + leaseMs)
+    redis.signal('SIGCONT')
+    const back = performance.now()
+    // It may still answer writes that nobody hears of: no lease until it is heard, or has had its time.
+    const said = await until(a, granted)
+    expect(performance.now() - back).toBeGreaterThan(forgetAfterMs - leaseMs)
+    expect(said.members).toEqual([])
+    expect(said.notes.map(({ text }) => text)).toContain('a:')
+  })
+
+  test('a new store that falls silent at once gives those who look for it their time again', async () => {
+    const a = join('a')
+    expect(await until(a, () => true)).toMatchObject({ lease: 'young-ledger' })
+    redis.signal('SIGSTOP')
+    await pause(forgetAfterMs + leaseMs)
+    redis.signal('SIGCONT')
+    const back = performance.now()
+    await until(a, granted)
+    expect(performance.now() - back).toBeGreaterThan(forgetAfterMs - leaseMs)
+  })
+
+  test('who takes its leave is waited for by nobody, and what it had begun counts as carried out, perhaps', async () => {
+    const [a, b] = [join('a'), join('b')]
+    await both(a, b)
+    await b.begin('b#1', ['h500:x'])
+    await b.begin('b#2', ['h500:y'])
+    await b.append([], ['b#2'])
+    await b.leave(true)
+    const said = await until(a, ({ members }) => members.length === 0)
+    expect(said).toMatchObject({ lease: 'granted', notes: [{ text: 'h500:x' }] })
+  })
+})

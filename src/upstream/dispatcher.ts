@@ -63,7 +63,7 @@ export class UpstreamDispatcher extends Dispatcher {
     const callback = typeof first === 'function' ? first : second
     const error = first instanceof Error ? first : new GatewayError('shutting_down')
     this.#closing = true
-    for (const relay of [...this.#room.relays]) relay.abort(error)
+    this.#room.relays.abortAll(error)
     const destroyed = Promise.all(this.#room.targets.all.map(({ pool }) => pool.destroy())).then(
       () => undefined,
     )

@@ -6,9 +6,7 @@ import type { AttemptEvent } from './events.ts'
 import type { UpstreamOptions } from './options.ts'
 import type { RetryBudget } from './retry-budget.ts'
 import type { Slots } from './slots.ts'
-
-/** A request under way. */
-export type Abortable = { abort(reason: Error): void }
+import type { UnderWay } from './under-way.ts'
 
 /** What every relay of one upstream shares. */
 export type RelayRoom = AccountRoom & {
@@ -17,7 +15,7 @@ export type RelayRoom = AccountRoom & {
   readonly slots: Slots
   readonly budget: RetryBudget
   readonly breaker: Breaker
-  readonly relays: Set<Abortable>
+  readonly relays: UnderWay
   /** Called after a relay has left `relays`. */
   readonly ended: () => void
 }

@@ -40,6 +40,7 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
   /** The head was all there is to the answer. */
   #complete = false
   #done = false
+  place = -1
   aborted = false
   paused = false
   reason: Error | null = null
@@ -58,7 +59,7 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
 
   /** Starts; the handler may abort from its first call on, also while the request still waits. */
   begin(refusal: GatewayError | undefined): void {
-    this.#room.relays.add(this)
+    this.#room.relays.enter(this)
     this.#handler.onRequestStart?.(this, {})
     if (refusal !== undefined) this.#fail(refusal, 'aborted')
     if (this.#done) return
@@ -250,7 +251,7 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
     this.#place.leave()
     this.#account?.close(outcome)
     this.#place.take()()
-    this.#room.relays.delete(this)
+    this.#room.relays.leave(this)
     this.#room.ended()
   }
 }

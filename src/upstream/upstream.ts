@@ -10,11 +10,12 @@ import type { AttemptEvent, UpstreamEvent } from './events.ts'
 import type { UpstreamOptions } from './options.ts'
 import { startProbes } from './probe.ts'
 import { Receiver } from './receive.ts'
-import type { Abortable, RelayOptions } from './relay-room.ts'
+import type { RelayOptions } from './relay-room.ts'
 import { createRetryBudget } from './retry-budget.ts'
 import { createSlots } from './slots.ts'
 import { isDown } from './target-health.ts'
 import { createTargets, type Target } from './targets.ts'
+import { UnderWay } from './under-way.ts'
 
 /** A request to forward: end-to-end fields only, without Host and framing. */
 export type ForwardRequest = {
@@ -94,7 +95,7 @@ export const createUpstream = (
   const targets = createTargets(options, deps.lookup, deps.report)
   const budget = createRetryBudget(options.retry.budget)
   const breaker = createBreaker({ ...options.breaker, service: options.service }, deps.report)
-  const room = { ...deps, options, slots, targets, budget, breaker, relays: new Set<Abortable>() }
+  const room = { ...deps, options, slots, targets, budget, breaker, relays: new UnderWay() }
   const dispatcher = new UpstreamDispatcher(room)
   const stopProbes = startProbes(options, targets)
 

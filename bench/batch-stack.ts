@@ -9,9 +9,11 @@ import { freePort } from '../test/support/ports.ts'
 import { type RunningProcess, startProcess, untilReady } from '../test/support/processes.ts'
 import { fpmSettings, nginxSettings, wordPressSettings } from './batch-stack-settings.ts'
 
-/** The usual way to run WordPress, on this machine only: nginx, php-fpm with opcache, MariaDB. */
+/** The usual way to run WordPress, on this machine only: nginx, php-fpm, MariaDB. */
 export type Stack = {
   readonly origin: string
+  /** Of its programs; their children are not among them. */
+  readonly pids: readonly number[]
   readonly admin: { readonly username: string; readonly password: string }
   /** Deletes them behind WordPress's back. */
   forgetRevisions(): Promise<void>
@@ -19,7 +21,14 @@ export type Stack = {
 }
 
 /** How MariaDB keeps a commit: 1 = on disk before it is answered (its default), 2 = on disk within a second. */
-export type Flush = 1 | 2
+type Flush = 1 | 2
+
+/** What deployments differ in that matters to a batch. */
+export type StackSettings = {
+  readonly flush: Flush
+  /** Is compiled PHP kept? Without it each request compiles WordPress again. */
+  readonly opcache: boolean
+}
 
 const run = promisify(execFile)
 const seed = join(dirname(fileURLToPath(import.meta.url)), '../test/real/wordpress/seed.php')
@@ -76,7 +85,7 @@ async function buildFiles(folder: string): Promise<string> {
 }
 
 /** Starts all of it in a folder of its own; `stop` ends it by its process ids and removes the folder. */
-export async function startStack(flush: Flush): Promise<Stack> {
+export async function startStack({ flush, opcache }: StackSettings): Promise<Stack> {
   const folder = await mkdtemp(join(tmpdir(), 'trellis-stack-'))
   const started: RunningProcess[] = []
   const stop = async (): Promise<void> => {
@@ -98,7 +107,7 @@ export async function startStack(flush: Flush): Promise<Stack> {
     const fpm = startProcess('setpriv', [
       ...['--pdeathsig', 'TERM', 'php-fpm8.2'],
       ...['--nodaemonize', '--allow-to-run-as-root'],
-      ...['-y', join(folder, 'fpm.conf')],
+      ...['-y', join(folder, 'fpm.conf'), '-d', `opcache.enable=${opcache ? 1 : 0}`],
     ])
     started.push(fpm)
     await untilReady(fpm, () => access(join(folder, 'fpm.sock')))
@@ -113,7 +122,7 @@ export async function startStack(flush: Flush): Promise<Stack> {
     const forgetRevisions = async (): Promise<void> => {
       await run('mariadb', statement(folder, "DELETE FROM site.wp_posts WHERE post_type = 'revision'"))
     }
-    return { origin, admin, forgetRevisions, stop }
+    return { origin, pids: started.map(({ pid }) => pid), admin, forgetRevisions, stop }
   } catch (error) {
     await stop()
     throw error

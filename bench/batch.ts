@@ -1,90 +1,18 @@
 import { loadavg } from 'node:os'
 import { basic } from '../test/real/site-under-test.ts'
-import { startWordPress } from '../test/real/wordpress/start-wordpress.ts'
-import { startGatewayProcess } from '../test/support/gateway-process.ts'
 import { batchClient, comparison, interleaved, mount, type Update, type Way } from './batch-client.ts'
+import { batchGateway } from './batch-gateway.ts'
 import { hitsBesideBatches } from './batch-hits.ts'
-import { type Flush, missingForStack, startStack } from './batch-stack.ts'
+import { chosenSites, keepsRevisions, type Site } from './batch-sites.ts'
 import { startSlowUpstream } from './batch-upstream.ts'
 
 // npm run bench batch                       batches in front of a real WordPress, and of slow upstreams
 // BENCH_ROUNDS=10 npm run bench batch       a short look
-// BENCH_SITE=stack                          nginx, php-fpm and MariaDB as it comes: a commit is on disk before it is answered
-// BENCH_SITE=stack-lazy                     the same, but commits are on disk within a second: what a disk that is slow to sync hides
-// BENCH_SITE=sqlite                         php -S and SQLite, which lets one writer in at a time
+// BENCH_SITE=…                              one of bench/batch-sites.ts
 // BENCH_SITE=slow                           the scripted upstreams only, where the gateway's own share shows
 // BENCH_SITE=http://user:application-password@host:port    another WordPress
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 40)
 const size = 25
-
-type Site = {
-  readonly name: string
-  readonly origin: string
-  readonly authorization: string
-  /** Of all posts, so that saving a title costs in the last round what it cost in the first. */
-  forgetRevisions(): Promise<void>
-  stop(): Promise<void>
-}
-
-const keepsRevisions = async (): Promise<void> => {}
-
-async function stackSite(name: string, flush: Flush): Promise<Site> {
-  const stack = await startStack(flush)
-  return { ...stack, name, authorization: basic(stack.admin) }
-}
-
-async function sqliteSite(): Promise<Site> {
-  const started = await startWordPress()
-  return {
-    ...started,
-    name: 'php -S and SQLite',
-    authorization: basic(started.credentials.admin),
-    forgetRevisions: keepsRevisions,
-  }
-}
-
-function givenSite(url: string): Site {
-  const { origin, username, password } = new URL(url)
-  return {
-    name: origin,
-    origin,
-    authorization: basic({ username, password }),
-    forgetRevisions: keepsRevisions,
-    stop: async () => {},
-  }
-}
-
-const siteStarts: Readonly<Record<string, () => Promise<Site>>> = {
-  stack: () => stackSite('nginx, php-fpm, MariaDB, each commit synced', 1),
-  'stack-lazy': () => stackSite('nginx, php-fpm, MariaDB, synced once a second', 2),
-  sqlite: sqliteSite,
-}
-
-function chosenSites(): readonly (() => Promise<Site>)[] {
-  const choice = process.env['BENCH_SITE']
-  if (choice === 'slow') return []
-  if (choice !== undefined) return [siteStarts[choice] ?? (async () => givenSite(choice))]
-  const missing = missingForStack()
-  if (missing === undefined)
-    return [siteStarts['stack'], siteStarts['stack-lazy']].filter((one) => one !== undefined)
-  console.log(`only SQLite; the usual stack needs: ${missing}`)
-  return [sqliteSite]
-}
-
-const gatewayBefore = (origin: string, upstream: Record<string, unknown> = {}) =>
-  startGatewayProcess({
-    log: { level: 'error' },
-    services: {
-      site: {
-        contract: 'site',
-        mount,
-        names: 'same',
-        discovery: { source: 'static', identity: { name: 'Bench' } },
-        upstream: { targets: [origin], basePath: mount, ...upstream },
-        cache: { rules: [{ match: 'GET /wp/v2/**', ttl: '1h' }] },
-      },
-    },
-  })
 
 async function splits(adminOrigin: string): Promise<string> {
   const text = await (await fetch(`${adminOrigin}/metrics`)).text()
@@ -106,7 +34,7 @@ const trellis = 'batch of 25 through Trellis, auto'
 const warmUp = 12
 
 async function againstSite(site: Site, update: Update): Promise<void> {
-  const gateway = await gatewayBefore(site.origin)
+  const gateway = await batchGateway(site.origin)
   const posts = await newestPosts(site.origin)
   const shared = { authorization: site.authorization, posts, update }
   const direct = batchClient(site.origin, { ...shared, connections: 8 })
@@ -132,7 +60,7 @@ async function againstSite(site: Site, update: Update): Promise<void> {
 
 async function againstSlow(title: string, batchRoute: boolean): Promise<void> {
   const upstream = await startSlowUpstream({ workers: 16, requestMs: 50, batchRoute })
-  const gateway = await gatewayBefore(upstream.origin, { maxConcurrent: 16 })
+  const gateway = await batchGateway(upstream.origin, { maxConcurrent: 16 })
   const posts = Array.from({ length: size }, (_, at) => at + 4)
   const shared = { authorization: basic({ username: 'a', password: 'b' }), posts, update: 'title' } as const
   const one = batchClient(upstream.origin, { ...shared, connections: 1 })
@@ -156,7 +84,7 @@ async function againstSlow(title: string, batchRoute: boolean): Promise<void> {
 
 /** Ratios of one run; the times are this machine's. */
 export async function benchBatches(): Promise<void> {
-  for (const start of chosenSites()) {
+  for (const start of chosenSites(process.env['BENCH_SITE'])) {
     const site = await start()
     for (const update of ['switch', 'title'] as const) await againstSite(site, update)
     await site.stop()

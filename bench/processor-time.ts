@@ -6,15 +6,23 @@ const ticksPerSecond = 100
 /** Seconds of processor time that a process and its descendants have used so far, user and system together. */
 export function processorSeconds(root: number): number {
   const processes = readProcesses()
+  let ticks = 0
+  for (const pid of familyOf(root, processes)) ticks += processes.get(pid)?.ticks ?? 0
+  return ticks / ticksPerSecond
+}
+
+/** A process and all that descend from it. */
+export function familyOf(
+  root: number,
+  processes: ReadonlyMap<number, { readonly parent: number }> = readProcesses(),
+): ReadonlySet<number> {
   const family = new Set([root])
   // Parents are mostly listed before their children, but process ids wrap: repeat until nothing is added.
   for (let before = 0; before !== family.size; ) {
     before = family.size
     for (const [pid, { parent }] of processes) if (family.has(parent)) family.add(pid)
   }
-  let ticks = 0
-  for (const pid of family) ticks += processes.get(pid)?.ticks ?? 0
-  return ticks / ticksPerSecond
+  return family
 }
 
 type ProcessFacts = { readonly parent: number; readonly ticks: number }

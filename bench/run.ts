@@ -1,4 +1,5 @@
 import { benchBatches } from './batch.ts'
+import { benchDeployments } from './batch-deployments.ts'
 import { generate } from './bundled-generator.ts'
 import { pacedGets } from './paced-gets.ts'
 import { servers } from './servers.ts'
@@ -10,12 +11,14 @@ import { benchServers } from './side-by-side.ts'
 // BENCH_PEERS=trellis,node-http npm run bench      some of the peers
 // BENCH_SCENARIOS=hit,pass npm run bench           some of the scenarios
 // npm run bench batch                              batches: see bench/batch.ts
+// npm run bench batch-deployments                  the same in front of differently run WordPresses
 const [mode, ...rest] = process.argv.slice(2)
 if (mode === 'serve') await servers[rest[0] ?? '']?.(Number(rest[1]), rest[2] ?? '')
 else if (mode === 'generate') {
   const [url = '', seconds, connections, ...fields] = rest
   console.log(JSON.stringify(await generate(url, Number(seconds), Number(connections), fields)))
 } else if (mode === 'batch') await benchBatches()
+else if (mode === 'batch-deployments') await benchDeployments()
 else if (mode === 'paced-gets') {
   console.log(JSON.stringify(await pacedGets(rest[0] ?? '', Number(rest[1]))))
 } else await benchServers({ writesDocs: mode === '--docs' })

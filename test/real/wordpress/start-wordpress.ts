@@ -16,6 +16,7 @@ export type WordPress = {
   /** REST root by its own address. */
   readonly restRoot: string
   readonly credentials: Readonly<Record<Role, Credential>>
+  readonly pid: number
   /** What PHP has logged. */
   log(): string
   stop(): Promise<void>
@@ -28,7 +29,9 @@ let copies = 0
  * Starts a fresh copy of the seeded site on a free port.
  * Each caller gets its own: a write that does not pass the gateway under test would rightly look like a stale read.
  */
-export async function startWordPress(options: { publicUrl?: string } = {}): Promise<WordPress> {
+export async function startWordPress(
+  options: { publicUrl?: string; opcache?: boolean } = {},
+): Promise<WordPress> {
   const built = await buildSite()
   await removeLeftOvers()
   copies += 1
@@ -40,7 +43,8 @@ export async function startWordPress(options: { publicUrl?: string } = {}): Prom
   const php = startProcess(
     'php',
     [
-      ...['-d', 'opcache.enable_cli=1', '-d', 'display_errors=0', '-d', 'log_errors=1'],
+      ...['-d', `opcache.enable_cli=${options.opcache === false ? 0 : 1}`],
+      ...['-d', 'display_errors=0', '-d', 'log_errors=1'],
       ...['-S', `127.0.0.1:${port}`, '-t', join(folder, 'site'), router],
     ],
     { env: { PUBLIC_URL: options.publicUrl ?? origin, PHP_CLI_SERVER_WORKERS: '4' } },
@@ -64,7 +68,7 @@ export async function startWordPress(options: { publicUrl?: string } = {}): Prom
   const credentials: WordPress['credentials'] = JSON.parse(
     await readFile(join(folder, 'credentials.json'), 'utf8'),
   )
-  return { origin, restRoot, credentials, log: php.output, stop }
+  return { origin, restRoot, credentials, pid: php.pid, log: php.output, stop }
 }
 
 /** Copies of runs whose process is gone. */

@@ -5,7 +5,7 @@ import { siteRows } from '../../src/contracts/site/route-table.ts'
 import { createSiteValidator } from '../../src/validation/site-validator.ts'
 
 const runs = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 10_000) / 2)
-const timeout = 30_000 + runs
+const timeout = 30_000 + 5 * runs
 
 const validators = (['strip', 'forward'] as const).map((unknownParameters) =>
   createSiteValidator({

@@ -9,7 +9,7 @@ import { chooserOf, spellQuery } from './list-spellings.ts'
 /** Pairs of meanings to try; 1000000 for a long run. */
 const runs = Number(process.env['PROPERTY_RUNS'] ?? 10_000)
 const fewerRuns = Math.ceil(runs / 4)
-const timeout = 30_000 + runs
+const timeout = 30_000 + 5 * runs
 
 const validator = createSiteValidator({
   limits: { queryParameters: 256, jsonDepth: 64 },

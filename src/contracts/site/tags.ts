@@ -46,9 +46,10 @@ const post = withAttachments(['categories', 'tags', ...shown], { embedded: true,
 
 const page = withAttachments(shown, { siblings: true, embedded: true, dynamic: true })
 
-// `class_list` of a post holds the slugs of its terms, and a deleted term leaves its posts to the default one.
+// A search may be one for terms. `class_list` of a post holds the slugs of its terms, and a deleted term leaves its
+// posts to the default one.
 const term = (others: readonly string[]): CollectionTags['effects'] => ({
-  create: effect([], { dynamic: true }),
+  create: effect(['search'], { dynamic: true }),
   update: effect(['posts', 'pages', 'search', 'menu-items', 'navigation', ...others], {
     siblings: true,
     embedded: true,

@@ -74,6 +74,12 @@ test.each<[string, Write, Read, boolean]>([
   ['a term reaches what embeds', update('categories', 2), embedding, true],
   ['a term reaches posts', update('categories', 2), item('posts', 6), true],
   ['a new tag leaves posts alone', create('tags', { id: 8, taxonomy: 'post_tag' }), item('posts', 6), false],
+  [
+    'a new tag reaches the search, which may be one for terms',
+    create('tags', { id: 8, taxonomy: 'post_tag' }),
+    { found: found('search', 'lookup'), body: [] },
+    true,
+  ],
   ['a synced pattern reaches posts', update('blocks', 97), item('posts', 6), true],
   ['media reach posts with their images', update('media', 81), item('posts', 6), true],
   ['new media leave posts alone', create('media', { id: 82, type: 'attachment' }), item('posts', 6), false],
@@ -106,6 +112,38 @@ test.each([
 ])('a write answered %i counts as a change: %s', (status, expected) => {
   const write: Write = { ...updatePost, response: json({ ...post }, [], status) }
   expect(reaches(write, item('posts', 5))).toBe(expected)
+})
+
+const refusal = (code: string, data: Record<string, unknown> = {}): Record<string, unknown> => ({
+  code,
+  message: 'No.',
+  data,
+})
+
+// WordPress saves a post before its terms, its meta and the fields of plugins, and answers with the first of their errors.
+test.each<[string, number, Record<string, unknown> | undefined, boolean]>([
+  ['arguments are wrong', 400, refusal('rest_invalid_param'), false],
+  ['a right is missing', 403, refusal('rest_cannot_edit'), false],
+  ['nobody is logged in', 401, refusal('some_plugin_wants_a_login'), false],
+  ['a name is taken', 400, refusal('term_exists', { status: 400, term_id: 2 }), false],
+  ['a page of a proxy forbids it', 403, undefined, false],
+  ['a meta key may not be changed', 403, refusal('rest_cannot_update', { key: 'locked' }), true],
+  ['a meta key may not be deleted', 403, refusal('rest_cannot_delete', { key: 'locked' }), true],
+  ['nobody may change a meta key', 401, refusal('rest_cannot_update', { key: 'locked' }), true],
+  ['a meta value has the wrong type', 400, refusal('rest_invalid_type', { param: 'meta.color' }), true],
+  ['a place of a menu does not exist', 400, refusal('rest_invalid_menu_location'), true],
+  ['a plugin does not like its field', 400, refusal('shop_invalid_price'), true],
+])('a refusal because %s', (_, status, body, expected) => {
+  const response =
+    body === undefined ? { ...json(''), status, content: Buffer.from('<html>') } : json(body, [], status)
+  expect(reaches({ ...updatePost, response }, item('posts', 5))).toBe(expected)
+  const created = { ...create('posts', {}), response }
+  expect(reaches(created, list('posts'))).toBe(expected)
+})
+
+test('a refusal that nobody read counts as a change', () => {
+  const response = { status: 400, fields: [], content: undefined }
+  expect(reaches({ ...updatePost, response }, item('posts', 5))).toBe(true)
 })
 
 test('a write without an answer counts as a change', () => {

@@ -120,6 +120,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
     run,
     mayRemember: () => true,
     serviceNamed: () => undefined,
+    sharing: () => [],
   })
   await untilLearned(built.service)
   const watched = counted(built.service)

@@ -56,6 +56,8 @@ export type ServiceParts = {
   readonly stores?: SharedStores | undefined
   /** A service by the configuration in force. */
   serviceNamed(name: string): Service | undefined
+  /** See sharing-upstream.ts. */
+  sharing(name: string): readonly Service[]
 }
 
 const mostIndexBytes = 8 * 1024 * 1024
@@ -196,6 +198,7 @@ export const buildService = async (
     translation: site?.names,
     tagger: contract.tagger,
     invalidatesTargets: config.contract === 'open',
+    sharing: () => parts.sharing(config.name),
     roots: [
       ...[upstream.placeholderOrigin, ...targets].map(
         (origin) => origin + withoutRoot(config.upstream.basePath),

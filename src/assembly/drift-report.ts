@@ -36,6 +36,7 @@ const driftOf = async (service: SiteConfig, config: Config): Promise<ServiceDrif
       run: neverRun,
       mayRemember: () => true,
       serviceNamed: () => undefined,
+      sharing: () => [],
     },
   )
   try {

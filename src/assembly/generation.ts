@@ -41,6 +41,8 @@ export type LastingRooms = {
   mayRemember(): boolean
   /** A service by the configuration in force. */
   serviceNamed(name: string): Service | undefined
+  /** See sharing-upstream.ts. */
+  sharing(name: string): readonly Service[]
   readonly overload: Overload
   /** Requests of all generations. */
   readonly inFlight: InFlight
@@ -84,8 +86,8 @@ const buildServices = async (
   rooms: LastingRooms,
   last: Generation | undefined,
 ): Promise<readonly BuiltService[]> => {
-  const { clock, metrics, publicUrl, run, mayRemember, stores, serviceNamed } = rooms
-  const parts = { config, publicUrl, clock, metrics, run, mayRemember, stores, serviceNamed }
+  const { clock, metrics, publicUrl, run, mayRemember, stores, serviceNamed, sharing } = rooms
+  const parts = { config, publicUrl, clock, metrics, run, mayRemember, stores, serviceNamed, sharing }
   const built: BuiltService[] = []
   try {
     for (const service of config.services) {

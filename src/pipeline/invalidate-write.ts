@@ -65,6 +65,15 @@ const targetTags = (exchange: Ready, written: WriteResponse | undefined): readon
         .map((target) => targetKey(exchange.service.name, target))
     : []
 
+const documentsNotes = ({ name, local }: Service, collection: string): readonly Note[] =>
+  local === undefined ? [] : [{ kind: 'documents', service: name, collection }]
+
+/** All that a service holds, as after a write to it that no row describes. */
+const everythingOf = (service: Service, note: (tag: string) => Note): readonly Note[] => [
+  ...service.tagger.writtenTags(undefined, {}, 'POST', undefined).map(note),
+  ...documentsNotes(service, ''),
+]
+
 /** What a write may have changed; without a response nobody knows the outcome. */
 export const writeNotes = (
   exchange: Ready,
@@ -86,15 +95,17 @@ export const writeNotes = (
   const forMs = service.upstreamTotalMs
   const note = (tag: string): Note =>
     mayStillRun(written) ? { kind: 'hold', tag, forMs } : { kind: 'tag', tag, mode: 'hard' }
-  const documents: Note = {
-    kind: 'documents',
-    service: service.name,
-    collection: found?.row.collection ?? '',
-  }
-  return service.local === undefined ? tags.map(note) : [...tags.map(note), documents]
+  const refused = tags.length === 0 && written !== undefined && written.status >= 400 && written.status < 500
+  return [
+    ...tags.map(note),
+    ...documentsNotes(service, found?.row.collection ?? ''),
+    ...(refused ? [] : service.sharing().flatMap((other) => everythingOf(other, note))),
+  ]
 }
 
 /** Drops what a write may have changed. To be called before its answer leaves the gateway. */
 export const invalidateWrite = (cache: Cache, { service }: Ready, notes: readonly Note[]): void => {
-  carryOut(notes, cache, (_, collection) => service.local?.written(collection), 'write')
+  const documentsOutdated = (name: string, collection: string): void =>
+    [service, ...service.sharing()].find((one) => one.name === name)?.local?.written(collection)
+  carryOut(notes, cache, documentsOutdated, 'write')
 }

@@ -40,6 +40,8 @@ export type Service = {
   readonly tagger: Tagger
   /** Targets that a write to an open service invalidates besides tags (RFC 9111 §4.4). */
   readonly invalidatesTargets: boolean
+  /** Services that hold answers of the same upstream, by the configuration in force: whatever is written here may change them. */
+  sharing(): readonly Service[]
   /** Absolute URLs in front of all targets, by which clients and the upstream know the service. */
   readonly roots: readonly string[]
   /** Path in front of the upstream's targets; '' for none. */

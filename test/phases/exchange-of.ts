@@ -28,6 +28,7 @@ export const siteService = (more: Partial<Service> = {}): Service =>
     policyFor: () => ({ profile: 'safe', rule: undefined }),
     translation: undefined,
     invalidatesTargets: false,
+    sharing: () => [],
     basePath: '/wp-json',
     upstreamTotalMs: 1000,
     local: undefined,

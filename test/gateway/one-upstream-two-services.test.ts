@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
+
+let origin: Origin
+let gateway: TestGateway
+const json = { 'Content-Type': 'application/json; charset=UTF-8' }
+const posts = (mount = '/wp-json'): string => `${gateway.publicAddress}${mount}/wp/v2/posts?per_page=5`
+
+const statusOf = async (url: string): Promise<string | null> => {
+  const answer = await fetch(url)
+  await answer.arrayBuffer()
+  return answer.headers.get('cache-status')
+}
+
+const site = (mount: string) =>
+  siteService(origin.origin, {
+    mount,
+    names: 'same',
+    upstream: { targets: [origin.origin], basePath: '/wp-json' },
+    cache: { rules: [{ match: 'GET /wp/v2/**', ttl: '1h' }] },
+  })
+
+beforeAll(async () => {
+  origin = await startOrigin()
+  gateway = await startTestGateway({
+    services: {
+      wordpress: site('/wp-json'),
+      other: site('/other'),
+      pages: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } },
+      elsewhere: { contract: 'open', mount: '/elsewhere', upstream: { targets: ['http://127.0.0.1:9'] } },
+    },
+  })
+})
+afterAll(async () => {
+  await gateway.close()
+  await origin.close()
+})
+beforeEach(async () => {
+  origin.script = (_, wire) => wire.respond({ fields: json, content: '[]' })
+  await statusOf(posts())
+})
+
+/** An admin screen, or the interface under another of its addresses. */
+const write = (path: string, method = 'POST'): Promise<Response> =>
+  fetch(`${gateway.publicAddress}${path}`, {
+    method,
+    body: 'action=inline-save&post_ID=5',
+    redirect: 'manual',
+  })
+
+const answerWrites = (status: number, fields: Readonly<Record<string, string>> = json): void => {
+  origin.script = ({ method }, wire) =>
+    wire.respond(method === 'GET' ? { fields: json, content: '[]' } : { status, fields, content: '{}' })
+}
+
+describe('a site whose pages are an open service', () => {
+  test.each([
+    ['a form of wp-admin', '/wp-admin/admin-ajax.php', 200],
+    ['a form that ends in a redirect', '/wp-comments-post.php', 302],
+    ['the interface by its parameter', '/?rest_route=/wp/v2/posts/5', 200],
+    ['a write that failed', '/wp-admin/post.php', 500],
+  ])('%s reaches what the interface has stored', async (_, path, status) => {
+    expect(await statusOf(posts())).toContain('hit')
+    answerWrites(status, { ...json, Location: '/' })
+    expect((await write(path)).status).toBe(status)
+    expect(await statusOf(posts())).toContain('fwd=uri-miss')
+  })
+
+  test('a refusal reaches nothing', async () => {
+    answerWrites(403)
+    expect((await write('/wp-admin/post.php')).status).toBe(403)
+    expect(await statusOf(posts())).toContain('hit')
+  })
+
+  test('a read reaches nothing', async () => {
+    await statusOf(`${gateway.publicAddress}/about`)
+    expect(await statusOf(posts())).toContain('hit')
+  })
+
+  test('a write that goes to another upstream reaches nothing', async () => {
+    expect((await write('/elsewhere/form')).status).toBe(502)
+    expect(await statusOf(posts())).toContain('hit')
+  })
+})
+
+test('a write through one interface to a site reaches what the other has stored', async () => {
+  await statusOf(posts('/other'))
+  expect(await statusOf(posts('/other'))).toContain('hit')
+  const headers = { 'Content-Type': 'application/json', Authorization: 'Basic YTpi' }
+  await fetch(`${gateway.publicAddress}/wp-json/wp/v2/posts/5`, {
+    method: 'POST',
+    headers,
+    body: '{"title":"x"}',
+  })
+  expect(await statusOf(posts('/other'))).toContain('fwd=uri-miss')
+})
+
+test('what a write makes outdated is seen by services that were configured later', async () => {
+  const alone = await startTestGateway({
+    services: { pages: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } } },
+  })
+  try {
+    await alone.put({
+      services: {
+        pages: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } },
+        wordpress: site('/wp-json'),
+      },
+    })
+    const url = `${alone.publicAddress}/wp-json/wp/v2/posts`
+    await statusOf(url)
+    expect(await statusOf(url)).toContain('hit')
+    await fetch(`${alone.publicAddress}/wp-login.php`, { method: 'POST', body: 'a=1' })
+    expect(await statusOf(url)).toContain('fwd=uri-miss')
+  } finally {
+    await alone.close()
+  }
+})

@@ -38,14 +38,17 @@ export function batchClient(
     readonly authorization: string
     readonly posts: readonly number[]
     readonly update: Update
+    /** Of the REST routes, where it is not the usual one. */
+    readonly root?: string
   },
 ): BatchClient {
+  const { root = mount } = options
   const pool = new Pool(origin, { connections: options.connections })
   const headers = { 'content-type': 'application/json', authorization: options.authorization }
   const ask = async (method: 'POST' | 'PUT', path: string, body: unknown, expected: number) => {
     const answer = await pool.request({
       method,
-      path: `${mount}${path}`,
+      path: `${root}${path}`,
       headers,
       body: JSON.stringify(body),
     })

@@ -8,6 +8,7 @@ import { startSlowUpstream } from './batch-upstream.ts'
 
 // npm run bench batch                       batches in front of a real WordPress, and of slow upstreams
 // BENCH_ROUNDS=10 npm run bench batch       a short look
+// BENCH_WARM=0                              a gateway that has just been started
 // BENCH_SITE=…                              one of bench/batch-sites.ts
 // BENCH_SITE=slow                           the scripted upstreams only, where the gateway's own share shows
 // BENCH_SITE=http://user:application-password@host:port    another WordPress
@@ -16,8 +17,10 @@ const size = 25
 
 async function splits(adminOrigin: string): Promise<string> {
   const text = await (await fetch(`${adminOrigin}/metrics`)).text()
-  const lines = text.split('\n').filter((line) => line.startsWith('trellis_batch_splits_total'))
-  const chunks = /trellis_batch_chunk_items_count\{[^}]*\} (\d+)/.exec(text)?.[1] ?? '0'
+  const lines = text
+    .split('\n')
+    .filter((line) => line.startsWith('trellis_batch_splits_total{service="site"'))
+  const chunks = /trellis_batch_chunk_items_count\{service="site"[^}]*\} (\d+)/.exec(text)?.[1] ?? '0'
   return `${lines.map((line) => line.replace(/.*split="(\w+)",reason="([\w-]+)"\} /, '$1 $2 ')).join(', ')}; ${chunks} chunks`
 }
 

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream'
-import { type Batch, createBatch } from '../batch/batch.ts'
+import { type Batch, createBatch, type WriteLine } from '../batch/batch.ts'
 import type { BatchEvent } from '../batch/events.ts'
 import type { IdempotencyStore, KeptAnswer } from '../batch/idempotency-store.ts'
 import { createMemoryIdempotencyStore } from '../batch/memory-idempotency-store.ts'
@@ -78,6 +78,21 @@ const wantsLines = ({ request }: LocalRequest): boolean =>
     .split(',')
     .some((one) => one.split(';')[0]?.trim().toLowerCase() === jsonLines)
 
+/** While the client does not read, all lines wait for the same moment: one listener, however many are written. */
+const writesTo = (content: PassThrough): WriteLine => {
+  let drained: Promise<void> | undefined
+  return (line) => {
+    if (content.write(line)) return undefined
+    drained ??= new Promise((resolve) => {
+      content.once('drain', () => {
+        drained = undefined
+        resolve()
+      })
+    })
+    return drained
+  }
+}
+
 /** Answers the batch route of a site. */
 export const batchAnswers = (
   options: BatchAnswersOptions,
@@ -129,7 +144,7 @@ export const batchAnswers = (
       flow: batchFlow(exchange.client.address),
       dispatch: (item, signal, stop) =>
         runItem(outgoing, item, signal, sendAlone(outgoing, stop, item.service)),
-      dispatchChunk: (items, watch) => runChunk(outgoing, items, watch),
+      dispatchChunk: (items, stop, watch) => runChunk(outgoing, items, stop, watch),
     })
   }
 
@@ -151,12 +166,10 @@ export const batchAnswers = (
     const begun = await begin(exchange, exchange.request.signal)
     if (begun.kind === 'answered') return response({ status: begun.status, contentType: json }, begun.content)
     const content = new PassThrough()
-    void begun
-      .lines((line) => content.write(line))
-      .then(
-        () => content.end(),
-        (thrown: Error) => content.destroy(thrown),
-      )
+    void begun.lines(writesTo(content)).then(
+      () => content.end(),
+      (thrown: Error) => content.destroy(thrown),
+    )
     return response({ status: 207, contentType: jsonLines }, content)
   }
 

@@ -1,5 +1,4 @@
-import { createChunk } from '../batch/chunk.ts'
-import type { ChunkResult } from '../batch/events.ts'
+import { type ChunkWatch, createChunk } from '../batch/chunk.ts'
 import type { BatchItem, ItemAnswer } from '../batch/item.ts'
 import { GatewayError } from '../errors.ts'
 import type { GatewayResponse } from '../http/message.ts'
@@ -40,19 +39,21 @@ const chunkFields = (
 export const runChunk = (
   outgoing: OutgoingBatch,
   items: readonly BatchItem[],
-  watch: { readonly stop: AbortSignal; ended(result: ChunkResult): void },
+  stop: AbortSignal,
+  watch: ChunkWatch,
 ): readonly Promise<ItemAnswer>[] => {
   const { batch } = outgoing
   const { basePath } = batch.service
   // As long as it waits for its turn nothing of it has begun, and it need not.
-  const alone = sendAlone(outgoing, watch.stop)
+  const alone = sendAlone(outgoing, stop)
   // Nobody ends a chunk that has begun: it may have written.
   const { signal } = new AbortController()
   let lead: ((content: Buffer) => ForwardRequest) | undefined
   const chunk = createChunk({
     size: items.length,
-    stop: watch.stop,
-    ended: watch.ended,
+    stop,
+    leftMs: () => outgoing.leftMs() ?? Number.POSITIVE_INFINITY,
+    watch,
     ask: async (content) => {
       if (lead === undefined) throw new TypeError('a chunk without items was sent')
       const response = await alone(lead(content))

@@ -11,7 +11,7 @@ import { batchEvent, itemEvent } from './report-batch.ts'
 import { honouringRetryAfter } from './retry-after.ts'
 import { type ItemsRun, type RunOptions, runItems } from './run-items.ts'
 import type { TaskEnd } from './schedule.ts'
-import { stopWatch } from './stop-watch.ts'
+import { stopWatch, unlessStopped } from './stop-watch.ts'
 
 /** Resolved settings of a service's batch route, and what it needs from others. */
 export type BatchOptions = RunOptions &
@@ -30,8 +30,11 @@ type BegunBatch =
       readonly kind: 'running'
       /** Runs it; the answer is the whole envelope. */
       whole(): Promise<BatchAnswer>
-      /** Runs it; every answer is a line, as soon as it is there, and the last line says that it is the last. */
-      lines(write: (line: Buffer) => void): Promise<void>
+      /**
+       * Runs it; every answer is a line, as soon as it is there, and the last line says that it is the last. No item begins
+       * as long as what `write` gave back is pending.
+       */
+      lines(write: WriteLine): Promise<void>
     }
 
 /** The batch route of one service. */
@@ -42,6 +45,9 @@ export type Batch = {
    */
   begin(envelope: unknown, signal: AbortSignal, text?: string): Promise<BegunBatch>
 }
+
+/** Writes a line; a promise when the reader should be waited for. */
+export type WriteLine = (line: Buffer) => Promise<void> | undefined
 
 type Made = ItemAnswer | ItemError
 
@@ -79,7 +85,7 @@ export const createBatch = (options: BatchOptions): Batch => {
     planned: PlannedBatch,
     client: AbortSignal,
     startedMs: number,
-    answered: ItemsRun['answered'],
+    reader: ItemsRun['reader'],
   ): Promise<{ readonly result: BatchResult; readonly made: readonly Made[] }> => {
     const { items, waits } = planned
     const watch = stopWatch(client, options.deadlineMs)
@@ -91,7 +97,7 @@ export const createBatch = (options: BatchOptions): Batch => {
       waits,
       stop: watch.signal,
       isSingle: planned.isSingle,
-      answered,
+      reader,
     })
     watch.release()
     await options.turn()
@@ -114,21 +120,33 @@ export const createBatch = (options: BatchOptions): Batch => {
     planned: PlannedBatch,
     client: AbortSignal,
     startedMs: number,
-    write: (line: Buffer) => void,
+    write: WriteLine,
   ): Promise<void> => {
     const written = new Set<number>()
+    let read: Promise<void> | undefined
     const tell = (index: number, made: Made): void => {
       written.add(index)
-      write(itemLine(index, partOf(made)))
+      read = write(itemLine(index, partOf(made)))
     }
     for (const [index, item] of planned.items.entries()) {
       if (item.kind === 'refused') tell(index, item.error)
     }
-    const { result, made } = await run(planned, client, startedMs, (index, one) => {
-      if (!client.aborted) tell(index, one)
+    const { result, made } = await run(planned, client, startedMs, {
+      answered(index, one) {
+        if (!client.aborted) tell(index, one)
+      },
+      async caughtUp(stop) {
+        // Others may have been written in the meantime.
+        while (read !== undefined && !stop.aborted) {
+          const awaited = read
+          await unlessStopped(awaited, stop)
+          if (read === awaited) read = undefined
+        }
+        return !stop.aborted
+      },
     })
     for (const [index, one] of made.entries()) if (!written.has(index)) tell(index, one)
-    write(lastLine(result, made.length))
+    void write(lastLine(result, made.length))
   }
 
   const reportUnrun = (result: BatchResult, items: number, startedMs: number): void =>

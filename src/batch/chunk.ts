@@ -4,6 +4,7 @@ import { type ChunkAnswer, readChunkAnswer } from './chunk-answer.ts'
 import { type ChunkItem, chunkContent } from './chunk-content.ts'
 import type { ChunkResult } from './events.ts'
 import type { ItemAnswer } from './item.ts'
+import { waitedFor } from './retry-after.ts'
 
 /** An item that has come down its way as far as the upstream. */
 export type ChunkRequest = ChunkItem & {
@@ -15,9 +16,19 @@ export type ChunkRequest = ChunkItem & {
 export type ChunkOptions = {
   readonly size: number
   /** Asks the upstream's batch route; the answer's content has been read. */
-  ask(content: Buffer): Promise<{ readonly response: GatewayResponse; readonly content: Buffer }>
+  ask(content: Buffer): Promise<Asked>
   /** Aborted when nothing more shall begin. */
   readonly stop: AbortSignal
+  /** Until the batch must be answered; infinite where it need not. */
+  leftMs(): number
+  readonly watch: ChunkWatch
+}
+
+type Asked = { readonly response: GatewayResponse; readonly content: Buffer }
+
+/** Hears of each time the upstream is asked: more than once when it wants to be asked later. */
+export type ChunkWatch = {
+  begun(): void
   ended(result: ChunkResult): void
 }
 
@@ -52,6 +63,7 @@ const neverSent: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'upstream_unreachable',
   'shutting_down',
   'loop_detected',
+  'not_sent',
 ])
 
 const resultOf = (thrown: unknown): ChunkResult =>
@@ -66,7 +78,7 @@ export const createChunk = (options: ChunkOptions): Chunk => {
     response: GatewayResponse,
     answer: ChunkAnswer,
   ): Promise<void> => {
-    options.ended(answer.kind)
+    options.watch.ended(answer.kind)
     switch (answer.kind) {
       case 'answered':
         for (const [at, { resolve }] of present.entries())
@@ -82,15 +94,30 @@ export const createChunk = (options: ChunkOptions): Chunk => {
     }
   }
 
+  const askOnce = (content: Buffer): Promise<Asked> => {
+    options.watch.begun()
+    return options.ask(content)
+  }
+
+  /** Once more where the upstream has run nothing of it and names a short time (RFC 6585 §4). */
+  const ask = async (content: Buffer): Promise<Asked> => {
+    const first = await askOnce(content)
+    const waited = await waitedFor(first.response, options.leftMs(), options.stop)
+    if (waited === 'none') return first
+    options.watch.ended('limited')
+    if (waited === 'over') throw new GatewayError('not_sent')
+    return askOnce(content)
+  }
+
   const send = async (): Promise<void> => {
     const places = [...seats].sort(([one], [other]) => one - other)
     const present = places.map(([, seat]) => seat).filter((seat) => seat !== 'left')
     if (present.length === 0) return
-    let asked: Awaited<ReturnType<ChunkOptions['ask']>>
+    let asked: Asked
     try {
-      asked = await options.ask(chunkContent(present.map(({ request }) => request)))
+      asked = await ask(chunkContent(present.map(({ request }) => request)))
     } catch (thrown) {
-      options.ended(resultOf(thrown))
+      options.watch.ended(resultOf(thrown))
       for (const { reject } of present) reject(thrown)
       return
     }

@@ -1,11 +1,15 @@
 import { fieldValue } from '../http/fields.ts'
-import type { Dispatch, ItemAnswer } from './item.ts'
+import type { ResponseHead } from '../http/message.ts'
+import type { Dispatch } from './item.ts'
 
 /** A longer wait is the client's to decide about: it gets the 429 with its Retry-After. */
 const longestMs = 10_000
 
 /** Milliseconds that the upstream asks to wait after having run nothing; undefined where it does not, or for too long. */
-const waitMs = ({ status, fields }: ItemAnswer, leftMs: number): number | undefined => {
+const waitMs = (
+  { status, fields }: Pick<ResponseHead, 'status' | 'fields'>,
+  leftMs: number,
+): number | undefined => {
   // RFC 6585 §4: what is answered so has not been carried out, whatever its method.
   if (status !== 429) return undefined
   const value = fieldValue(fields, 'Retry-After') ?? ''
@@ -24,13 +28,26 @@ const pause = (ms: number, stop: AbortSignal): Promise<void> =>
     stop.addEventListener('abort', over, { once: true })
   })
 
+/**
+ * Waits for the time that the upstream asked for, when it has run nothing and `leftMs` allows: `again` = it may be asked once
+ * more; `over` = the stop came first; `none` = there is nothing to wait for, the answer stands.
+ */
+export const waitedFor = async (
+  head: Pick<ResponseHead, 'status' | 'fields'>,
+  leftMs: number,
+  stop: AbortSignal,
+): Promise<'again' | 'over' | 'none'> => {
+  const ms = waitMs(head, leftMs)
+  if (ms === undefined) return 'none'
+  await pause(ms, stop)
+  return stop.aborted ? 'over' : 'again'
+}
+
 /** Sends an item once more after the time that the upstream asked for, when the batch has that much time left. */
 export const honouringRetryAfter =
   (dispatch: Dispatch, leftMs: () => number): Dispatch =>
   async (item, signal, stop) => {
     const answer = await dispatch(item, signal, stop)
-    const ms = waitMs(answer, leftMs())
-    if (ms === undefined) return answer
-    await pause(ms, stop)
-    return stop.aborted ? answer : dispatch(item, signal, stop)
+    const waited = await waitedFor(answer, leftMs(), stop)
+    return waited === 'again' ? dispatch(item, signal, stop) : answer
   }

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import type { ChunkWatch } from './chunk.ts'
 import { conflictGroups } from './conflict-groups.ts'
 import type { BatchEvent, ChunkResult } from './events.ts'
 import type { BatchItem, Dispatch, ItemAnswer } from './item.ts'
@@ -25,10 +26,11 @@ export type RunOptions = {
   readonly turn: Turns
   /** Runs the item like a request of its own, with the credentials of the batch. */
   readonly dispatch: Dispatch
-  /** Runs items in one upstream batch, in their order; `ended` is called once. An answer that rejects becomes its item's. */
+  /** Runs items in one upstream batch, in their order. An answer that rejects becomes its item's. */
   dispatchChunk(
     items: readonly BatchItem[],
-    watch: { readonly stop: AbortSignal; ended(result: ChunkResult): void },
+    stop: AbortSignal,
+    watch: ChunkWatch,
   ): readonly Promise<ItemAnswer>[]
 }
 
@@ -41,8 +43,15 @@ export type ItemsRun = {
   readonly stop: AbortSignal
   /** Never goes into an upstream batch. */
   isSingle(index: number): boolean
-  /** Called for each item that has been answered, at once. */
-  readonly answered: ((index: number, made: ItemAnswer | ItemError) => void) | undefined
+  /** Who gets each item's answer at once; undefined: nobody does. */
+  readonly reader: ItemsReader | undefined
+}
+
+/** Somebody who reads the answers as they come. */
+export type ItemsReader = {
+  answered(index: number, made: ItemAnswer | ItemError): void
+  /** Has been read what was written so far? False = the stop came first. Nothing more begins until then. */
+  caughtUp(stop: AbortSignal): Promise<boolean>
 }
 
 /** How each item ended, and the run as a whole told by its upstream requests. */
@@ -71,7 +80,10 @@ const runChunk = (
   items: readonly BatchItem[],
   stop: AbortSignal,
 ): Promise<readonly Made[]> => {
-  const startedMs = options.clock.monotonic()
+  let startedMs = options.clock.monotonic()
+  const begun = (): void => {
+    startedMs = options.clock.monotonic()
+  }
   const ended = (result: ChunkResult): void => {
     const ms = options.clock.monotonic() - startedMs
     split.chunkEnded(result, items.length, ms)
@@ -82,7 +94,7 @@ const runChunk = (
       durationSeconds: ms / 1000,
     })
   }
-  const answers = options.dispatchChunk(items, { stop, ended })
+  const answers = options.dispatchChunk(items, stop, { begun, ended })
   return Promise.all(answers.map((answer, at) => answerOf(items[at] as BatchItem, answer)))
 }
 
@@ -92,7 +104,7 @@ const itemEnd = (end: TaskEnd<readonly Made[]>, place: number): TaskEnd<Made> =>
 /** Runs the items that are there, cut as the splitter says, so that the outcome is that of one after the other. */
 export const runItems = async (
   options: RunOptions,
-  { items, waits, stop, isSingle, answered }: ItemsRun,
+  { items, waits, stop, isSingle, reader }: ItemsRun,
 ): Promise<ItemsEnd> => {
   const { clock, concurrency, places, flow } = options
   const groups = conflictGroups(waits)
@@ -117,15 +129,19 @@ export const runItems = async (
   }
   const runAndTell = async (at: number): Promise<readonly Made[]> => {
     const made = await run(at)
-    for (const [place, index] of (units[at]?.members ?? []).entries()) answered?.(index, made[place] as Made)
+    for (const [place, index] of (units[at]?.members ?? []).entries())
+      reader?.answered(index, made[place] as Made)
     return made
   }
+  const enter = (at: number): Promise<boolean> => placesFor(at).enter(flow, stop)
+  const enterWhenRead = async (at: number): Promise<boolean> =>
+    (await reader?.caughtUp(stop)) === true && enter(at)
   const requests = await runSchedule<readonly Made[]>({
     waits: units.map((unit) => unit.waits),
     concurrency,
-    enter: (at) => placesFor(at).enter(flow, stop),
+    enter: reader === undefined ? enter : enterWhenRead,
     leave: (at) => placesFor(at).leave(),
-    run: answered === undefined ? run : runAndTell,
+    run: reader === undefined ? run : runAndTell,
     stop,
     now: () => clock.monotonic(),
   })

@@ -30,3 +30,15 @@ export const stopWatch = (client: AbortSignal, deadlineMs: number): StopWatch =>
     },
   }
 }
+
+/** Resolves with the promise, or with the stop. */
+export const unlessStopped = (promise: Promise<void>, stop: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const over = (): void => {
+      stop.removeEventListener('abort', over)
+      resolve()
+    }
+    stop.addEventListener('abort', over, { once: true })
+    void promise.then(over)
+    if (stop.aborted) over()
+  })

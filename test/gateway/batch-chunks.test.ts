@@ -202,13 +202,15 @@ test('an upstream that cannot be reached has done nothing, and the items say so'
   }
 })
 
-test('too many requests is told to every item, with the time to wait', async () => {
+const slowDown = '{"code":"slow_down","message":"","data":{"status":429}}'
+
+test('too many requests is told to every item, with a time that is too long to wait', async () => {
   await start(
     (_, wire) =>
       wire.respond({
         status: 429,
-        fields: { ...json, 'Retry-After': '7' },
-        content: '{"code":"slow_down","message":"","data":{"status":429}}',
+        fields: { ...json, 'Retry-After': '17' },
+        content: slowDown,
       }),
     { split: 'chunk' },
   )
@@ -217,9 +219,46 @@ test('too many requests is told to every item, with the time to wait', async () 
     expect(response).toMatchObject({
       status: 429,
       body: { code: 'slow_down' },
-      headers: { 'Retry-After': '7' },
+      headers: { 'Retry-After': '17' },
     })
   }
+  expect(origin.received).toHaveLength(2)
+})
+
+/** The first to come is asked to come back in a second. */
+const limitsTheFirst: Script = (request, wire) => {
+  if (origin.received.length > 1) return answersBatches(request, wire)
+  wire.respond({ status: 429, fields: { ...json, 'Retry-After': '1' }, content: slowDown })
+}
+
+test('a chunk that was asked to come back soon does, and nothing of it is sent twice otherwise', async () => {
+  await start(limitsTheFirst, { split: 'chunk' })
+  const { responses } = await send(updates(4))
+  expect(responses.map(({ status }: { status: number }) => status)).toEqual([200, 200, 200, 200])
+  const asked = wholeBatches().map(({ content }) => sentIn(content).map(({ path }) => path))
+  expect(asked).toHaveLength(3)
+  expect(asked[2]).toEqual(asked[0])
+  expect(await gateway.metric('trellis_batch_chunks_total', 'limited')).toBe(1)
+})
+
+test('a chunk that should come back after the deadline is answered as it was', async () => {
+  await start(limitsTheFirst, { split: 'chunk', deadline: '900ms' })
+  const { responses } = await send(updates(4))
+  expect(responses.map(({ status }: { status: number }) => status)).toEqual([429, 200, 429, 200])
+  expect(origin.received).toHaveLength(2)
+})
+
+test('503 with a time to wait is not tried again: what of the chunk was carried out is unknown', async () => {
+  await start(
+    (_, wire) =>
+      wire.respond({ status: 503, fields: { ...json, 'Retry-After': '1' }, content: '{"code":"busy"}' }),
+    { split: 'chunk' },
+  )
+  const { responses } = await send(updates(4))
+  expect(responses[0].body).toMatchObject({
+    code: 'trellis_upstream_broken',
+    data: { outcome: 'unknown' },
+  })
   expect(origin.received).toHaveLength(2)
 })
 

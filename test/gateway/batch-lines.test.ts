@@ -111,6 +111,41 @@ test('a client that goes in the middle of its lines stops what has not begun, an
   expect(origin.received.map(({ target }) => target.at(-1))).toEqual(['1', '3'])
 })
 
+test('items begin no more while the client does not read, and go on when it does', async () => {
+  const large = JSON.stringify('x'.repeat(2 * 1024 * 1024))
+  await start((_, wire) => wire.respond({ fields: json, content: large }), {
+    concurrency: 1,
+    answerBytes: '128MiB',
+  })
+  const answer = await send(Array.from({ length: 25 }, (_, at) => update(at + 1)))
+  // What fits into the buffers on the way does not depend on the reader.
+  let before = 0
+  while (origin.received.length > before) {
+    before = origin.received.length
+    await pause(500)
+  }
+  expect(before).toBeGreaterThan(0)
+  expect(before).toBeLessThan(20)
+  const lines = (await answer.text()).trimEnd().split('\n')
+  expect(lines).toHaveLength(26)
+  expect(origin.received).toHaveLength(25)
+})
+
+test('a client that reads nothing until the deadline gets what had begun, and the rest as not sent', async () => {
+  const large = JSON.stringify('x'.repeat(2 * 1024 * 1024))
+  await start((_, wire) => wire.respond({ fields: json, content: large }), {
+    concurrency: 1,
+    answerBytes: '128MiB',
+    deadline: '2s',
+  })
+  const answer = await send(Array.from({ length: 25 }, (_, at) => update(at + 1)))
+  await pause(2_500)
+  const lines = (await answer.text()).trimEnd().split('\n')
+  expect(origin.received.length).toBeLessThan(25)
+  expect(JSON.parse(lines.at(-2) ?? '')).toMatchObject({ response: { body: { code: 'trellis_not_sent' } } })
+  expect(JSON.parse(lines.at(-1) ?? '')).toEqual({ end: { result: 'deadline', items: 25 } })
+})
+
 test('extensions: off knows no lines', async () => {
   await start((_, wire) => wire.respond({ fields: json, content: '{}' }), { extensions: 'off' })
   expect(Object.keys((await (await send([update(1)])).json()) as object)).toEqual(['responses'])

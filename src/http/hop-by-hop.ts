@@ -85,16 +85,30 @@ const namedByConnection = (connection: string | undefined): string[] => {
     .toLowerCase()
     .split(',')
     .map((option) => option.trim())
-    .filter((option) => option !== '' && !neverConnectionOptions.has(option))
+    .filter((option) => isNamedAway(option))
 }
 
 const connectionFieldSet: ReadonlySet<string> = new Set(connectionFields)
 
+/** `keep-alive`, which most say, is not sent on anyway. */
+const isNamedAway = (option: string): boolean =>
+  option !== '' && !connectionFieldSet.has(option) && !neverConnectionOptions.has(option)
+
+const connectionFieldLengths: ReadonlySet<number> = new Set(connectionFields.map(({ length }) => length))
+
 /** Response fields for the next recipient: those of the connection are removed (RFC 9110 §7.6.1). */
 export const endToEndFields = (lines: FieldLines): string[] => {
-  const named = namedByConnection(fieldValue(lines, 'connection'))
-  if (named.length === 0) return withoutFields(lines, connectionFieldSet)
-  return withoutFields(lines, new Set([...connectionFields, ...named]))
+  const connection = fieldValue(lines, 'connection')
+  const named = connection === undefined || connection === 'keep-alive' ? [] : namedByConnection(connection)
+  if (named.length > 0) return withoutFields(lines, new Set([...connectionFields, ...named]))
+  const kept: string[] = []
+  for (let i = 0; i < lines.length; i += 2) {
+    const name = lines[i] as string
+    // Most names differ in length from all that end here: those are not brought to lower case.
+    const ends = connectionFieldLengths.has(name.length) && connectionFieldSet.has(name.toLowerCase())
+    if (!ends) kept.push(name, lines[i + 1] as string)
+  }
+  return kept
 }
 
 /** What the gateway itself says to the upstream. */
@@ -107,16 +121,20 @@ export type ForwardChoice = {
 
 const noNames: ReadonlySet<string> = new Set()
 
-/** May a client's field reach the upstream? A CGI upstream reads `X_Forwarded_For` as X-Forwarded-For, so names compare with `_` as `-`. */
-const isForwardable = (name: string, own: ReadonlySet<string>): boolean => {
-  if (name.startsWith(':')) return false
-  const plain = name.includes('_') ? name.replaceAll('_', '-') : name
-  return (
-    !notForwarded.has(plain) &&
-    !own.has(plain) &&
-    !plain.startsWith('x-forwarded-') &&
-    !plain.startsWith('proxy-')
-  )
+const isSentOn = (name: string): boolean =>
+  !name.startsWith(':') &&
+  !notForwarded.has(name) &&
+  !name.startsWith('x-forwarded-') &&
+  !name.startsWith('proxy-')
+
+/**
+ * May a client's field reach the upstream? A CGI upstream reads `X_Forwarded_For` as X-Forwarded-For, so names compare with `_`
+ * as `-`. A name of the gateway's own that is spelled as such is overwritten, and need not be looked for.
+ */
+const isForwardable = (name: string, forwarded: ForwardChoice['forwarded']): boolean => {
+  if (!name.includes('_')) return isSentOn(name)
+  const plain = name.replaceAll('_', '-')
+  return isSentOn(plain) && !Object.keys(forwarded).some((own) => own.toLowerCase() === plain)
 }
 
 /** Request fields for the upstream: the client's end-to-end fields, then the gateway's own, which no Connection field can name away. */
@@ -126,14 +144,14 @@ export const forwardableFields = (fields: RequestFields, choice: ForwardChoice):
     connection === undefined
       ? noNames
       : new Set(namedByConnection(Array.isArray(connection) ? connection.join(',') : connection))
-  const own = new Set(Object.keys(choice.forwarded).map((name) => name.toLowerCase()))
   const sent: Record<string, string> = Object.create(null)
   for (const name of Object.keys(fields)) {
     const value = fields[name]
-    if (value === undefined || named.has(name) || !isForwardable(name, own)) continue
+    if (value === undefined || named.has(name) || !isForwardable(name, choice.forwarded)) continue
     sent[name] = Array.isArray(value) ? value.join(', ') : value
   }
   sent['accept-encoding'] = choice.acceptEncoding
-  for (const [name, value] of Object.entries(choice.forwarded)) sent[name.toLowerCase()] = value
+  for (const name of Object.keys(choice.forwarded))
+    sent[name.toLowerCase()] = choice.forwarded[name] as string
   return sent
 }

@@ -39,9 +39,35 @@ const createAttemptObserver = (families: Families): ((event: Attempt) => void) =
   }
 }
 
+type SlotWait = Extract<UpstreamEvent, { kind: 'slot-wait-finished' }>
+
+/** As for attempts: what each wait touches is resolved once for each service. */
+const createSlotObserver = (families: Families): ((event: SlotWait) => void) => {
+  const services = new Map<string, { waits: Map<string, NumberSeries>; seconds: HistogramSeries }>()
+  const resolve = (service: string) => {
+    const made = {
+      waits: new Map<string, NumberSeries>(),
+      seconds: families.upstreamQueueSeconds.series({ service }),
+    }
+    services.set(service, made)
+    return made
+  }
+  return ({ service, outcome, waitedSeconds }) => {
+    const { waits, seconds } = services.get(service) ?? resolve(service)
+    let ended = waits.get(outcome)
+    if (ended === undefined) {
+      ended = families.upstreamQueued.series({ service, outcome })
+      waits.set(outcome, ended)
+    }
+    ended.value += 1
+    observeValue(seconds, waitedSeconds)
+  }
+}
+
 /** Counts what the upstreams report. */
 export const createUpstreamObserver = (families: Families): ((event: UpstreamEvent) => void) => {
   const observeAttempt = createAttemptObserver(families)
+  const observeWait = createSlotObserver(families)
   return (event) => {
     const { service } = event
     switch (event.kind) {
@@ -55,8 +81,7 @@ export const createUpstreamObserver = (families: Families): ((event: UpstreamEve
         families.upstreamGaveUp.series({ service, target: event.target, reason: event.reason }).value += 1
         return
       case 'slot-wait-finished':
-        families.upstreamQueued.series({ service, outcome: event.outcome }).value += 1
-        observeValue(families.upstreamQueueSeconds.series({ service }), event.waitedSeconds)
+        observeWait(event)
         return
       case 'breaker-changed':
         families.upstreamBreakerChanges.series({ service, to: event.to }).value += 1

@@ -12,7 +12,7 @@ export type FailedTry = {
   readonly sent: boolean
   readonly attempts: number
   readonly startedMs: number
-  readonly tried: ReadonlySet<Target>
+  readonly tried: readonly Target[]
   readonly account: AttemptAccount | undefined
 }
 

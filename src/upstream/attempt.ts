@@ -2,6 +2,7 @@ import { type Duplex, Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
 import type { UpstreamOptions } from './options.ts'
+import { fieldObject, fieldTexts } from './response-fields.ts'
 
 /** What an attempt tells the relay it belongs to. Exactly one of `head`/`upgraded` and `failed` comes first. */
 export type AttemptListener = {
@@ -15,14 +16,18 @@ export type AttemptListener = {
 }
 
 type Handler = Dispatcher.DispatchHandler
-type Controller = Dispatcher.DispatchController
 
-/** One try at one target: sends, keeps the time between its events, and says how it went. */
+/**
+ * One try at one target: sends, keeps the time between its events, and says how it went. It takes undici's calls as the
+ * connection makes them: for a handler of the newer kind undici makes a controller and an object of fields around each.
+ */
 export class Attempt implements Handler {
   readonly #timeouts: UpstreamOptions['timeouts']
   readonly #content: unknown
   readonly #listener: AttemptListener
-  #controller: Controller | undefined
+  #abort: ((reason?: Error) => void) | undefined
+  #resume: (() => void) | undefined
+  #paused = false
   #timer: NodeJS.Timeout | undefined
   #stopped: Error | undefined
   #released: (() => void) | undefined
@@ -41,70 +46,75 @@ export class Attempt implements Handler {
    * the request was sent (its connection is closed), else when the pool comes to it, since a handshake cannot be recalled.
    */
   stop(reason: Error, released: () => void): void {
-    const waitsForPool = !this.#ended && this.#controller === undefined
+    const waitsForPool = !this.#ended && this.#abort === undefined
     if (!this.#ended) {
       this.#finish()
       this.#stopped = reason
-      this.#controller?.abort(reason)
+      this.#abort?.(reason)
     }
     if (waitsForPool) this.#released = released
     else released()
   }
 
   pause(): void {
-    this.#controller?.pause()
+    this.#paused = true
     // The reader is slow, not the upstream.
     clearTimeout(this.#timer)
   }
 
   resume(): void {
-    if (this.#ended || this.#controller === undefined || !this.#controller.paused) return
+    if (this.#ended || !this.#paused) return
+    this.#paused = false
     this.#arm(this.#timeouts.idleMs, 'no content for too long')
-    this.#controller.resume()
+    this.#resume?.()
   }
 
-  onRequestStart(controller: Controller): void {
+  onConnect(abort: (reason?: Error) => void): void {
     if (this.#stopped !== undefined) {
-      // Ends in onResponseError, before a byte is written.
-      controller.abort(this.#stopped)
+      // Ends in onError, before a byte is written.
+      abort(this.#stopped)
       return
     }
-    this.#controller = controller
+    this.#abort = abort
     this.sent = true
     if (this.#content instanceof Readable) this.#watchUpload(this.#content)
     else this.#awaitHead()
   }
 
-  onRequestUpgrade(_: Controller, status: number, fields: object, socket: Duplex): void {
+  onUpgrade(status: number, rawFields: Buffer[] | string[] | null, socket: Duplex): void {
     if (this.#ended) return
     this.#finish()
-    this.#listener.upgraded(status, fields, socket)
+    this.#listener.upgraded(status, fieldObject(fieldTexts(rawFields ?? [])), socket)
   }
 
-  onResponseStart(controller: Controller, status: number, _: object, statusText?: string): void {
-    if (this.#ended) return
+  /** What it returns says whether the connection reads on. */
+  onHeaders(status: number, rawFields: Buffer[], resume: () => void, statusText: string): boolean {
+    if (this.#ended) return true
     // An interim response is no answer (RFC 9110 §15.2), and must not feed the timer: a server could send them for ever.
     if (status >= 100 && status < 200) {
-      this.#listener.interim(status, (controller.rawHeaders ?? []) as readonly Buffer[])
-      return
+      this.#listener.interim(status, rawFields)
+      return true
     }
+    this.#resume = resume
     this.#arm(this.#timeouts.idleMs, 'no content for too long')
-    this.#listener.head(status, (controller.rawHeaders ?? []) as readonly Buffer[], statusText)
+    this.#listener.head(status, rawFields, statusText)
+    return !this.#paused
   }
 
-  onResponseData(_: Controller, chunk: Buffer): void {
-    if (this.#ended) return
+  onData(chunk: Buffer): boolean {
+    if (this.#ended) return true
     this.#timer?.refresh()
     this.#listener.data(chunk)
+    return !this.#paused
   }
 
-  onResponseEnd(): void {
+  onComplete(): void {
     if (this.#ended) return
     this.#finish()
     this.#listener.end()
   }
 
-  onResponseError(_: Controller, error: Error): void {
+  onError(error: Error): void {
     if (this.#ended) {
       this.#released?.()
       this.#released = undefined

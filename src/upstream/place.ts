@@ -26,6 +26,13 @@ export class Place {
 
   /** Calls `granted` or `refused` once, perhaps at once; neither after `leave`. */
   ask(granted: () => void, refused: () => void): void {
+    if (this.#room.slots.take()) {
+      this.#held = true
+      const { options, report } = this.#room
+      report({ kind: 'slot-wait-finished', service: options.service, outcome: 'sent', waitedSeconds: 0 })
+      granted()
+      return
+    }
     const since = this.#room.clock.monotonic()
     let settled = false
     const settle = (outcome: QueueOutcome): void => {

@@ -25,7 +25,7 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
   readonly #room: RelayRoom
   readonly #request: RelayOptions
   readonly #handler: Dispatcher.DispatchHandler
-  readonly #tried = new Set<Target>()
+  readonly #tried: Target[] = []
   readonly #startedMs: number
   readonly #place: Place
   readonly #pass: BreakerPass
@@ -176,7 +176,7 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
     const { body, method } = this.#request
     const mayTry = isIdempotent(method) && isReplayable(body, false) && options.retry.attempts > 1
     const choice = targets.choose(clock.monotonic(), this.#tried, mayTry)
-    this.#tried.add(choice.target)
+    this.#tried.push(choice.target)
     this.#attempts += 1
     this.#account = new AttemptAccount(this.#room, choice, this.#attempts, this.#request.attempted)
     this.#attempt = new Attempt(body, options.timeouts, this)

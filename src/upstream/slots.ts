@@ -10,6 +10,8 @@ type Waiter = {
 
 /** Bounded concurrency with a bounded queue: who waits is served in turn by flow, and first come first served within a flow. */
 export type Slots = {
+  /** Takes a slot if one is free. Nobody waits then: a slot that is given back goes to who waits. */
+  take(): boolean
   /**
    * Calls `granted` at once when a slot is free, else later; exactly one of `granted` and `refused` is called, unless
    * the returned function is called first, which leaves the queue.
@@ -67,10 +69,16 @@ export const createSlots = (options: { max: number; queueMax: number; queueTimeo
     }
   }
 
+  const take = (): boolean => {
+    if (inFlight >= options.max) return false
+    inFlight += 1
+    return true
+  }
+
   return {
+    take,
     acquire(flow, granted, refused) {
-      if (inFlight < options.max) {
-        inFlight += 1
+      if (take()) {
         granted()
         return () => {}
       }

@@ -32,9 +32,9 @@ export type Choice = { readonly target: Target; readonly trial: boolean }
 export type Targets = {
   readonly all: readonly Target[]
   /** `mayTry`: this request can be repeated elsewhere when a trial fails. */
-  choose(nowMs: number, tried: ReadonlySet<Target>, mayTry: boolean): Choice
+  choose(nowMs: number, tried: readonly Target[], mayTry: boolean): Choice
   /** Is there a target, not tried yet, that would be chosen in earnest? */
-  hasOther(nowMs: number, tried: ReadonlySet<Target>): boolean
+  hasOther(nowMs: number, tried: readonly Target[]): boolean
   succeeded(choice: Choice): void
   failed(choice: Choice, nowMs: number): void
   abandoned(choice: Choice, nowMs: number): void
@@ -66,11 +66,17 @@ const poolOf = (origin: string, options: UpstreamOptions, lookup: LookupFunction
     ...connectionLife,
   })
 
-const leastOutstanding = (targets: readonly Target[], cursor: number): Target | undefined => {
+/** Of those that will do; the search begins elsewhere each time, so that equals take turns. */
+const leastOutstanding = (
+  targets: readonly Target[],
+  cursor: number,
+  willDo: (target: Target) => boolean,
+): Target | undefined => {
   let best: Target | undefined
   for (let i = 0; i < targets.length; i += 1) {
     const target = targets[(cursor + i) % targets.length]
-    if (target !== undefined && (best === undefined || target.outstanding < best.outstanding)) best = target
+    if (target === undefined || !willDo(target)) continue
+    if (best === undefined || target.outstanding < best.outstanding) best = target
   }
   return best
 }
@@ -107,22 +113,25 @@ export const createTargets = (
     all,
     choose(nowMs, tried, mayTry) {
       cursor = (cursor + 1) % all.length
-      const fresh = all.filter((target) => !tried.has(target))
-      const usable = fresh.filter((target) => isUsable(target, nowMs))
-      const due = fresh.find((target) => standingOf(target.health, nowMs) === 'trial-due')
-      if (due !== undefined && (mayTry || usable.length === 0)) {
+      const isFresh = (target: Target): boolean => !tried.includes(target)
+      const usable = leastOutstanding(all, cursor, (target) => isFresh(target) && isUsable(target, nowMs))
+      const due = all.find(
+        (target) => standingOf(target.health, nowMs) === 'trial-due' && !tried.includes(target),
+      )
+      if (due !== undefined && (mayTry || usable === undefined)) {
         due.health = { state: 'trial' }
         return { target: due, trial: true }
       }
       // When nothing else is left an ejected target is better than none: the ejection may be what is wrong.
-      const from = [usable, all.filter((target) => isUsable(target, nowMs)), fresh, all].find(
-        (set) => set.length > 0,
-      )
-      const target = leastOutstanding(from ?? all, cursor)
+      const target =
+        usable ??
+        leastOutstanding(all, cursor, (one) => isUsable(one, nowMs)) ??
+        leastOutstanding(all, cursor, isFresh) ??
+        leastOutstanding(all, cursor, () => true)
       if (target === undefined) throw new RangeError(`service ${options.service} has no upstream target`)
       return { target, trial: false }
     },
-    hasOther: (nowMs, tried) => all.some((target) => !tried.has(target) && isUsable(target, nowMs)),
+    hasOther: (nowMs, tried) => all.some((target) => !tried.includes(target) && isUsable(target, nowMs)),
     succeeded({ target, trial }) {
       apply(target, afterSuccess(target.health, trial))
     },

@@ -77,8 +77,15 @@ export const forward = (options: {
         interim,
         attempted: record.trace?.attempted,
       })
-      .finally(() => {
-        record.upstreamMs += options.clock.monotonic() - began
-      })
+      .then(
+        (response) => {
+          record.upstreamMs += options.clock.monotonic() - began
+          return response
+        },
+        (error: unknown) => {
+          record.upstreamMs += options.clock.monotonic() - began
+          throw error
+        },
+      )
   },
 })

@@ -8,6 +8,8 @@ export type Talk = {
   readonly summary: string
   /** Bytes that are no response. */
   readonly stray: string
+  /** All that came, as it came. */
+  readonly bytes: Buffer
 }
 
 export type TalkOptions = {
@@ -34,12 +36,14 @@ export const talk = (
     let timer: NodeJS.Timeout
 
     const read = (): Talk => {
-      const { messages, rest, fault } = readResponses(Buffer.concat(chunks))
+      const bytes = Buffer.concat(chunks)
+      const { messages, rest, fault } = readResponses(bytes)
       const summary = messages.map(statusOf).join(' ') + (closed ? '.' : '')
       return {
         answers: messages,
         summary,
         stray: fault === undefined && rest.length === 0 ? '' : `${fault}: ${rest}`,
+        bytes,
       }
     }
     const over = (): void => {
@@ -68,7 +72,7 @@ export const talk = (
     })
     socket.on('data', (chunk) => {
       chunks.push(chunk)
-      wait(!enough.endsWith('.') && read().summary === enough ? 20 : silenceMs)
+      wait(enough !== '' && !enough.endsWith('.') && read().summary === enough ? 20 : silenceMs)
     })
     socket.on('error', () => {})
     // A server that closes with unread bytes resets; both end here.

@@ -27,6 +27,6 @@ const reasons: readonly {
   },
 ]
 
-/** Is there a reason for this one? */
-export const explained = (bytes: string, looked: Looked): boolean =>
-  reasons.some(({ holds }) => holds(bytes, looked))
+/** The reason for this one, if there is any. */
+export const explanation = (bytes: string, looked: Looked): string | undefined =>
+  reasons.find(({ holds }) => holds(bytes, looked))?.reason

@@ -33,7 +33,10 @@ const storedAs = (
   partition: string,
 ): Explanation => ({
   'cache key': `${service.name}, ${targetOf(found, valid)}, ${partition}`,
-  tags: contract.tagger.storedTags(found, valid.arguments, nothingYet),
+  tags: [
+    ...contract.tagger.storedTags(found, valid.arguments, nothingYet),
+    ...[partition === 'public' ? undefined : contract.tagger.callers].filter((tag) => tag !== undefined),
+  ],
 })
 
 const targetOf = ({ path }: Found, { query }: Valid): string => (query === '' ? path : `${path}?${query}`)

@@ -47,6 +47,8 @@ export class ExchangeRead implements CacheRead {
   tags(response: GatewayResponse & { readonly content: Buffer }): readonly string[] {
     const { service, matching } = this.#exchange
     const found = matching.kind === 'found' ? matching : undefined
-    return service.tagger.storedTags(found, this.#exchange.arguments, response)
+    const tags = service.tagger.storedTags(found, this.#exchange.arguments, response)
+    const { callers } = service.tagger
+    return this.partition === 'public' || callers === undefined ? tags : [...tags, callers]
   }
 }

@@ -15,6 +15,7 @@ export const createPlantsTagger = ({ service }: { readonly service: string }): T
       names.all,
       ...upstreamTags(response.fields).map((name) => names.upstream(name)),
     ],
+    callers: undefined,
     isReadable,
     writtenTags: (_found, _args, _method, response) => (changedNothing(response) ? [] : [names.all]),
   }
@@ -26,6 +27,7 @@ export const createOpenTagger = ({ service }: { readonly service: string }): Tag
   return {
     storedTags: (_found, _args, response) =>
       upstreamTags(response.fields).map((name) => names.upstream(name)),
+    callers: undefined,
     isReadable: () => true,
     writtenTags: (_found, _args, _method, response) =>
       response === undefined ? [] : invalidatedGroups(response.fields).map((name) => names.upstream(name)),

@@ -84,6 +84,7 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
       else tags.push(...listTags(names, collection, entry, args, response, description))
       return [...new Set(tags)]
     },
+    callers: names.callers,
     isReadable,
     writtenTags: (found, _args, method, response, shown) => {
       const groups = response === undefined ? [] : invalidatedGroups(response.fields)
@@ -95,7 +96,8 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
       const action = actionOf(found, method)
       const done = outcomeOf(response) === 'done' ? response : undefined
       const write = { found, collection, entry, action, response: done, shown: shown ?? (() => []) }
-      return [...new Set([...asked, ...writtenTags(write)])]
+      const rights = entry.rights === true ? [names.callers] : []
+      return [...new Set([...asked, ...rights, ...writtenTags(write)])]
     },
   }
 }

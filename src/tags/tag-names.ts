@@ -4,6 +4,8 @@ export type TagNames = {
   readonly all: string
   /** On answers of which nobody knows what they depend on: every write reaches them. */
   readonly unknown: string
+  /** On answers that are kept for one caller: they show what that one may see. */
+  readonly callers: string
   readonly embedded: string
   /** On answers that embed something of which nobody knows what it is. */
   readonly opaque: string
@@ -35,6 +37,7 @@ const canonicalIdentifier = (id: string): string => (/^\d+$/.test(id) ? id.repla
 export const createTagNames = (service: string): TagNames => ({
   all: `${service}/all`,
   unknown: `${service}/unknown`,
+  callers: `${service}/callers`,
   embedded: `${service}/embedded`,
   opaque: `${service}/opaque`,
   dynamic: `${service}/dynamic`,

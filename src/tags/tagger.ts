@@ -22,6 +22,8 @@ export type WriteResponse = {
 export type Tagger = {
   /** `found` undefined: a path that no row lists. */
   storedTags(found: Found | undefined, args: TaggedArguments, response: TaggedResponse): readonly string[]
+  /** Carried besides by what is kept for one caller alone; undefined where no write changes what a caller may see. */
+  readonly callers: string | undefined
   /** Could a row have given this? What could not is not kept for other readers. */
   isReadable(response: TaggedResponse): boolean
   /**

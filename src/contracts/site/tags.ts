@@ -16,6 +16,8 @@ export type CollectionTags = {
   readonly refinement?: Refinement
   /** A new item shows in what this property names, in any of these collections: its links, its embedded replies. */
   readonly owners?: readonly { readonly property: string; readonly collections: readonly string[] }[]
+  /** A write may give or take a caller's rights, or end a credential: no caller's own answers are left. */
+  readonly rights?: true
   /** Its answers hold what was written, and render nothing of it. */
   readonly unrendered?: true
 }
@@ -131,6 +133,8 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     },
     filters: [],
     refinement: refinements.users,
+    // Roles and passwords; application passwords lie below a user.
+    rights: true,
   },
   // Renders a block for an editor; its POST stores nothing.
   'block-renderer': { effects: onlyOwn, filters: [] },

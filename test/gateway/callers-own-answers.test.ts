@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
+
+let origin: Origin
+let gateway: TestGateway
+const json = { 'Content-Type': 'application/json; charset=UTF-8' }
+const editor = { Authorization: 'Basic ZWRpdG9yOng=' }
+const admin = { Authorization: 'Basic YWRtaW46eA==', 'Content-Type': 'application/json' }
+const root = (): string => `${gateway.publicAddress}/index.php/site-json/site/v2`
+
+const statusOf = async (path: string, headers: Readonly<Record<string, string>>): Promise<string | null> => {
+  const answer = await fetch(root() + path, { headers })
+  await answer.arrayBuffer()
+  return answer.headers.get('cache-status')
+}
+
+beforeAll(async () => {
+  origin = await startOrigin()
+  origin.script = ({ method, target }, wire) => {
+    if (target === '/index.php/wp-json/') wire.respond({ fields: json, content: JSON.stringify(index) })
+    else wire.respond({ fields: json, content: method === 'GET' ? '[{"id":"a//b"}]' : '{"id":7}' })
+  }
+  gateway = await startTestGateway({
+    services: {
+      site: siteService(origin.origin, {
+        discovery: { source: 'upstream', refresh: '1h' },
+        cache: { rules: [{ match: 'GET /site/v2/**', ttl: '1h', scope: 'credential', override: true }] },
+      }),
+    },
+  })
+  // What the site announces has been read.
+  await vi.waitFor(async () =>
+    expect((await fetch(`${gateway.publicAddress}/index.php/site-json/`)).status).toBe(200),
+  )
+})
+afterAll(async () => {
+  await gateway.close()
+  await origin.close()
+})
+
+const update = { methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], args: {} }
+const route = { namespace: 'wp/v2', methods: update.methods, endpoints: [update] }
+const index = {
+  name: 'Test site',
+  namespaces: ['wp/v2'],
+  routes: {
+    '/wp/v2/users/(?P<id>[\\d]+)': route,
+    '/wp/v2/users/(?P<user_id>(?:[\\d]+|me))/application-passwords/(?P<uuid>[\\w\\-]+)': route,
+    '/wp/v2/tags/(?P<id>[\\d]+)': route,
+  },
+}
+
+const drafts = '/templates?context=edit'
+
+beforeEach(async () => {
+  await statusOf(drafts, editor)
+  await statusOf('/templates', {})
+})
+
+// What a user may see follows from roles and credentials: whoever lost them must not read on from the own part.
+test.each([
+  ['a change of roles', '/users/7', 'PUT', '{"roles":["subscriber"]}'],
+  [
+    'a password that is revoked',
+    '/users/7/application-passwords/67ecac34-3115-49cb-b80b-268f0c090924',
+    'DELETE',
+    undefined,
+  ],
+])('%s leaves nothing in the parts of callers', async (_, path, method, body) => {
+  expect(await statusOf(drafts, editor)).toContain('hit')
+  const written = await fetch(root() + path, {
+    method,
+    headers: admin,
+    ...(body === undefined ? {} : { body }),
+  })
+  expect(written.status).toBe(200)
+  expect(await statusOf(drafts, editor)).toContain('fwd=uri-miss')
+})
+
+test('a change of roles leaves what everybody shares', async () => {
+  await fetch(`${root()}/users/7`, { method: 'PUT', headers: admin, body: '{"roles":["subscriber"]}' })
+  expect(await statusOf('/templates', {})).toContain('hit')
+})
+
+test('a write that gives no rights leaves the parts of callers', async () => {
+  await fetch(`${root()}/tags/7`, { method: 'PUT', headers: admin, body: '{"name":"x"}' })
+  expect(await statusOf(drafts, editor)).toContain('hit')
+})

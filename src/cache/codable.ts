@@ -1,7 +1,8 @@
 import { parseCacheControl } from '../http/cache-control.ts'
 import { parseEntityTag } from '../http/entity-tags.ts'
-import { fieldValue } from '../http/fields.ts'
+import { fieldValue, hasField } from '../http/fields.ts'
 import type { ResponseHead } from '../http/message.ts'
+import { remembered } from '../http/remembered.ts'
 
 const codableTypes: ReadonlySet<string> = new Set([
   'application/javascript',
@@ -18,21 +19,21 @@ const codableTypes: ReadonlySet<string> = new Set([
   'image/x-icon',
 ])
 
-const isCodableType = (contentType: string): boolean => {
+const isCodableType = remembered((contentType) => {
   const type = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase()
   if (type.startsWith('text/')) return type !== 'text/event-stream'
   return codableTypes.has(type) || type.endsWith('+json') || type.endsWith('+xml')
-}
+})
 
 /** Fields that speak of the bytes as they are, or that say they are coded already. */
-const tiedToBytes: readonly string[] = [
+const tiedToBytes: ReadonlySet<string> = new Set([
   'content-encoding',
   'content-range',
   'content-digest',
   'repr-digest',
   'digest',
   'content-md5',
-]
+])
 
 /**
  * May a complete stored response be given in other content codings too? Not when somebody forbids it (RFC 9111
@@ -42,6 +43,6 @@ export const isCodable = (head: ResponseHead, contentBytes: number, minBytes: nu
   contentBytes >= minBytes &&
   head.status === 200 &&
   isCodableType(fieldValue(head.fields, 'content-type') ?? '') &&
-  tiedToBytes.every((name) => fieldValue(head.fields, name) === undefined) &&
+  !hasField(head.fields, tiedToBytes) &&
   parseEntityTag(fieldValue(head.fields, 'etag') ?? '') !== undefined &&
   !parseCacheControl(fieldValue(head.fields, 'cache-control')).has('no-transform')

@@ -43,9 +43,12 @@ const mayFill = (
   !isServerError(response) &&
   (declaredLength(response) ?? 0) <= maxBytes
 
+const age: ReadonlySet<string> = new Set(['age'])
+
 /** What is not kept and yet belongs to the reader who asked: Age as it came, and fields that no-cache or private name. */
 const fieldsNotKept = (response: ResponseHead): FieldLines => {
-  const names = new Set(['age', ...responseControl(response.fields).unkept])
+  const { unkept } = responseControl(response.fields)
+  const names = unkept.length === 0 ? age : new Set([...age, ...unkept])
   const lines: string[] = []
   for (const name of names) for (const value of fieldValues(response.fields, name)) lines.push(name, value)
   return lines

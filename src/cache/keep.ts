@@ -28,8 +28,9 @@ export const overtaken = (log: TagLog, stored: StoredResponse, since: number): b
 export const createKeep =
   ({ store, log, held, admission, clock }: KeepOptions): Keep =>
   (stored, since) => {
-    if (overtaken(log, stored, since)) return 'overtaken'
-    if (held.holds(tagsOf(stored), clock.monotonic())) return 'unsettled'
+    const tags = tagsOf(stored)
+    if (log.touchedSince(tags, since)) return 'overtaken'
+    if (held.holds(tags, clock.monotonic())) return 'unsettled'
     const known = store.peek(stored.key)
     if (known.some((other) => other.order > stored.order && other.varyKey === stored.varyKey)) {
       return 'overtaken'

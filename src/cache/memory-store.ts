@@ -36,10 +36,13 @@ const bytesOf = (variants: readonly StoredResponse[]): number =>
   variants.reduce((sum, stored) => sum + stored.bytes, 0)
 
 /** Tags of all variants, and the target itself, by which all its variants and partitions are found. */
-const indexedTags = (key: string, variants: readonly StoredResponse[]): readonly string[] => [
-  targetKeyOf(key),
-  ...new Set(variants.flatMap((stored) => stored.tags)),
-]
+const indexedTags = (key: string, variants: readonly StoredResponse[]): readonly string[] => {
+  const [first, ...others] = variants
+  const tags = first?.tags ?? []
+  return others.length === 0
+    ? [targetKeyOf(key), ...tags]
+    : [targetKeyOf(key), ...new Set([...tags, ...others.flatMap((stored) => stored.tags)])]
+}
 
 export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
   const index = createTagIndex()
@@ -62,15 +65,19 @@ export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
     fields: stored.fields.map(intern),
     tags: stored.tags.map(index.canonical),
   })
-  const write = (key: string, variants: readonly StoredResponse[]): void => {
-    index.remove(key, indexedTags(key, lru.peek(key) ?? none))
+  const write = (
+    key: string,
+    known: readonly StoredResponse[],
+    variants: readonly StoredResponse[],
+  ): void => {
+    if (known.length > 0) index.remove(key, indexedTags(key, known))
     responses += variants.length
     index.add(key, indexedTags(key, variants))
     lru.set(key, variants)
   }
   /** Newest last; the oldest variants go when there are too many of them or when together they are too large. */
   const fitting = (variants: readonly StoredResponse[]): readonly StoredResponse[] => {
-    let kept = variants.slice(-mostVariants)
+    let kept = variants.length > mostVariants ? variants.slice(-mostVariants) : variants
     while (kept.length > 1 && bytesOf(kept) > options.maxEntryBytes * 4) kept = kept.slice(1)
     return kept
   }
@@ -82,7 +89,7 @@ export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
       const known = lru.peek(stored.key) ?? none
       const others = known.filter((variant) => !sameSelection(variant, stored))
       const variants = fitting([...others, compact(stored)])
-      write(stored.key, bytesOf(variants) > options.maxBytes ? variants.slice(-1) : variants)
+      write(stored.key, known, bytesOf(variants) > options.maxBytes ? variants.slice(-1) : variants)
       return true
     },
     delete: (key) => {
@@ -90,7 +97,7 @@ export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
       lru.delete(key)
       return dropped
     },
-    replace: write,
+    replace: (key, variants) => write(key, lru.peek(key) ?? none, variants),
     keysTagged: (tag) => index.keys(tag),
     keys: () => lru.keys(),
     clear: () => lru.clear(),

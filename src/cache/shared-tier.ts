@@ -1,5 +1,5 @@
 import type { StoredResponse } from './stored-response.ts'
-import { withTags } from './stored-response.ts'
+import { ownBytes, withTags } from './stored-response.ts'
 
 /** Up to where its owner had heard of changes: opaque here. */
 type Place = { readonly epoch: string; readonly applied: number }
@@ -74,7 +74,7 @@ export const fromTier = (
       ...facts,
       upstreamTag: facts.upstreamTag ?? undefined,
       key,
-      content,
+      content: ownBytes(content),
       varyNames,
       varyKey,
       lifetimeMs,

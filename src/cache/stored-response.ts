@@ -76,22 +76,33 @@ const overheadOfForm = 480
 type Counted = Pick<StoredResponse, 'key' | 'fields' | 'content' | 'tags' | 'forms'>
 
 const sizeOf = ({ key, fields, content, tags, forms }: Counted): number => {
-  let bytes = overheadBytes + key.length + content.length
+  let bytes = overheadBytes + key.length + content.buffer.byteLength
   for (const text of fields) bytes += text.length + overheadOfLine
   for (const tag of tags) bytes += tag.length + overheadOfTag
-  for (const form of forms) bytes += overheadOfForm + (form.content?.length ?? 0) + 8 * fields.length
+  for (const form of forms)
+    bytes += overheadOfForm + (form.content?.buffer.byteLength ?? 0) + 8 * fields.length
   return bytes
 }
 
-/** Small buffers are often a slice of a pool that they would keep alive. */
+/** Up to so much beside a content, and up to a quarter of it, may stay with it: less than another copy costs. */
+const mostBesides = 1024
+
+/**
+ * Small buffers are often a slice of a pool that they would keep alive; what came in one read of a socket has no more than
+ * its own head before it.
+ */
 export const ownBytes = (content: Buffer): Buffer => {
-  if (content.buffer.byteLength === content.length) return content
+  const besides = content.buffer.byteLength - content.length
+  if (besides <= mostBesides && besides * 4 <= content.length) return content
   const copy = Buffer.allocUnsafeSlow(content.length)
   content.copy(copy)
   return copy
 }
 
-const alwaysRemoved: readonly string[] = ['age', 'content-length']
+const alwaysRemoved: ReadonlySet<string> = new Set(['age', 'content-length'])
+
+const removedBy = ({ unkept }: ResponseControl): ReadonlySet<string> =>
+  unkept.length === 0 ? alwaysRemoved : new Set([...alwaysRemoved, ...unkept])
 
 /** Fields as kept: nothing of the connection (RFC 9111 §3.1), nothing that no-cache or private names, and a length, a date and a validator of our own where they lack. */
 const keptFields = (
@@ -100,8 +111,7 @@ const keptFields = (
   control: ResponseControl,
   receivedAt: number,
 ): string[] => {
-  const removed = new Set([...alwaysRemoved, ...control.unkept])
-  const fields = withoutFields(endToEndFields(head.fields), removed)
+  const fields = withoutFields(endToEndFields(head.fields), removedBy(control))
   if (fieldValue(fields, 'date') === undefined) fields.push('Date', formatHttpDate(receivedAt))
   if (head.status === 200 && fieldValue(fields, 'etag') === undefined)
     fields.push('ETag', contentEntityTag(content))
@@ -163,6 +173,9 @@ const selectingNames = (fields: FieldLines, { settled }: SelectingFields): reado
   return namesOneOrigin(fields) && !names.includes('origin') ? [...names, 'origin'] : names
 }
 
+const noTags: readonly string[] = []
+const noForms: readonly CodedForm[] = []
+
 /** Makes the record of a response. Whether it may be kept is decided elsewhere. */
 export const makeStored = (parts: StoredParts): StoredResponse => {
   const { key, head, policy, times } = parts
@@ -172,33 +185,70 @@ export const makeStored = (parts: StoredParts): StoredResponse => {
   const codable = isCodable({ status: head.status, fields: kept }, content.length, parts.codedFrom)
   const fields = codable ? withVaryByCoding(kept) : kept
   const varyNames = selectingNames(fields, parts.selecting)
-  const counted = { key, fields, content, tags: [], forms: codable ? parts.forms : [] }
+  const terms = reuseTerms(head, control, policy, times)
   return {
-    ...counted,
     status: head.status,
+    fields,
+    key,
+    content,
     extent: parts.extent,
-    codable,
     varyNames,
     varyKey: varyKey(varyNames, parts.selecting),
     received: times.received,
-    ...reuseTerms(head, control, policy, times),
+    initialAgeMs: terms.initialAgeMs,
+    lifetimeMs: terms.lifetimeMs,
+    staleWhileRevalidateMs: terms.staleWhileRevalidateMs,
+    staleIfErrorMs: terms.staleIfErrorMs,
+    validateAlways: terms.validateAlways,
+    neverStale: terms.neverStale,
     upstreamTag: parts.upstreamTag,
-    bytes: sizeOf(counted),
+    tags: noTags,
+    codable,
+    forms: codable ? parts.forms : noForms,
+    // Known when the tags are: `withTags` counts.
+    bytes: 0,
     order: parts.order,
     hits: 0,
   }
 }
 
-/** The same with the tags that invalidate it. */
-export const withTags = (stored: StoredResponse, tags: readonly string[]): StoredResponse => ({
-  ...stored,
+/**
+ * The same with other lists. Member by member, in the order of `makeStored`: all records then have one shape, and to spread
+ * one of so many members takes as long as all else that is done with it.
+ */
+const remade = (
+  stored: StoredResponse,
+  fields: FieldLines,
+  tags: readonly string[],
+  forms: readonly CodedForm[],
+): StoredResponse => ({
+  status: stored.status,
+  fields,
+  key: stored.key,
+  content: stored.content,
+  extent: stored.extent,
+  varyNames: stored.varyNames,
+  varyKey: stored.varyKey,
+  received: stored.received,
+  initialAgeMs: stored.initialAgeMs,
+  lifetimeMs: stored.lifetimeMs,
+  staleWhileRevalidateMs: stored.staleWhileRevalidateMs,
+  staleIfErrorMs: stored.staleIfErrorMs,
+  validateAlways: stored.validateAlways,
+  neverStale: stored.neverStale,
+  upstreamTag: stored.upstreamTag,
   tags,
-  bytes: sizeOf({ ...stored, tags }),
+  codable: stored.codable,
+  forms,
+  bytes: sizeOf({ key: stored.key, fields, content: stored.content, tags, forms }),
+  order: stored.order,
+  hits: stored.hits,
 })
 
+/** The same with the tags that invalidate it. */
+export const withTags = (stored: StoredResponse, tags: readonly string[]): StoredResponse =>
+  remade(stored, stored.fields, tags, stored.forms)
+
 /** The same with its coded forms. */
-export const withForms = (stored: StoredResponse, forms: readonly CodedForm[]): StoredResponse => ({
-  ...stored,
-  forms,
-  bytes: sizeOf({ ...stored, forms }),
-})
+export const withForms = (stored: StoredResponse, forms: readonly CodedForm[]): StoredResponse =>
+  remade(stored, stored.fields, stored.tags, forms)

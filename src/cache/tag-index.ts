@@ -56,7 +56,11 @@ export const createTagIndex = (): TagIndex => {
       return index.size
     },
     add: (key, tags) => {
-      for (const tag of tags) index.set(tag, withKey(index.get(tag), key, tag))
+      for (const tag of tags) {
+        const holders = index.get(tag)
+        const grown = withKey(holders, key, tag)
+        if (grown !== holders) index.set(tag, grown)
+      }
     },
     remove: (key, tags) => {
       for (const tag of tags) {

@@ -1,3 +1,5 @@
+import { remembered } from './remembered.ts'
+
 /** Directives of a Cache-Control field (RFC 9111 §5.2): lower-case name to argument, undefined without one. */
 export type Directives = ReadonlyMap<string, string | undefined>
 
@@ -46,10 +48,8 @@ const readMember = (value: string, start: number): Member => {
 const mergeQualified = (known: string | undefined, added: string | undefined): string | undefined =>
   known === undefined || added === undefined ? undefined : `${known},${added}`
 
-/** Reads any text without failing; a repeated directive keeps its first argument (RFC 9111 §4.2.1). */
-export const parseCacheControl = (value: string | undefined): Directives => {
+const readDirectives = remembered((value): Directives => {
   const directives = new Map<string, string | undefined>()
-  if (value === undefined) return directives
   let i = 0
   while (i < value.length) {
     const { name, argument, end } = readMember(value, i)
@@ -61,7 +61,13 @@ export const parseCacheControl = (value: string | undefined): Directives => {
     }
   }
   return directives
-}
+})
+
+const noDirectives: Directives = new Map()
+
+/** Reads any text without failing; a repeated directive keeps its first argument (RFC 9111 §4.2.1). */
+export const parseCacheControl = (value: string | undefined): Directives =>
+  value === undefined ? noDirectives : readDirectives(value)
 
 /** Argument in seconds: undefined when the directive is absent, `invalid` when it is not a non-negative integer. */
 export const deltaSeconds = (directives: Directives, name: string): number | 'invalid' | undefined => {

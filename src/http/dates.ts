@@ -1,3 +1,5 @@
+import { remembered } from './remembered.ts'
+
 /**
  * HTTP dates in their three forms (RFC 9110 §5.6.7). Strict on purpose: a date that only looks like one must not
  * make a response fresh. Letters compare without regard to case, as RFC 9111 §4.2 asks of caches.
@@ -37,13 +39,17 @@ const fullYear = (digits: number, now: number): number => {
   return inThisCentury > thisYear + 50 ? inThisCentury - 100 : inThisCentury
 }
 
+/** Upstreams answer many times in one second, and the Date of those answers is one text. */
+const parseFixdate = remembered((value): number | undefined => {
+  const [found, day, name = '', year, ...clock] = fixdate.exec(value) ?? []
+  if (found === undefined) return undefined
+  return toMilliseconds({ year: Number(year), month: name, day: Number(day), clock })
+})
+
 /** Milliseconds since 1970, or undefined when the value is not an HTTP date. `now` resolves two-digit years. */
 export const parseHttpDate = (value: string, now: number): number | undefined => {
-  const fixed = fixdate.exec(value)
-  if (fixed) {
-    const [, day, name = '', year, ...clock] = fixed
-    return toMilliseconds({ year: Number(year), month: name, day: Number(day), clock })
-  }
+  const fixed = parseFixdate(value)
+  if (fixed !== undefined) return fixed
   const old = rfc850.exec(value)
   if (old) {
     const [, day, name = '', digits, ...clock] = old

@@ -37,6 +37,14 @@ export const requestField = (fields: RequestFields, name: string): string | unde
   return Array.isArray(value) ? value.join(', ') : value
 }
 
+/** Is any of the named fields there? */
+export const hasField = (lines: FieldLines, names: ReadonlySet<string>): boolean => {
+  for (let i = 0; i < lines.length; i += 2) {
+    if (names.has((lines[i] as string).toLowerCase())) return true
+  }
+  return false
+}
+
 /** The lines without the named fields. */
 export const withoutFields = (lines: FieldLines, names: ReadonlySet<string>): string[] => {
   const kept: string[] = []

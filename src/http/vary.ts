@@ -1,17 +1,21 @@
-import { type FieldLines, fieldValues, type RequestFields, requestField } from './fields.ts'
+import { type FieldLines, fieldValue, type RequestFields, requestField } from './fields.ts'
+import { remembered } from './remembered.ts'
 
 /** What a response says its selection depends on (RFC 9110 §12.5.5): lower-case field names in order, or anything at all. */
 export type Vary = { readonly kind: 'fields'; readonly names: readonly string[] } | { readonly kind: 'any' }
 
 const nothing: Vary = { kind: 'fields', names: [] }
 
-/** Reads all Vary lines; a `*` among other members counts (RFC 9110 §12.5.5), names are sorted and unique. */
-export const parseVary = (fields: FieldLines): Vary => {
-  const lines = fieldValues(fields, 'vary')
-  if (lines.length === 0) return nothing
-  const names = lines.flatMap((line) => line.split(',')).map((name) => name.trim().toLowerCase())
+const readNames = remembered((value): Vary => {
+  const names = value.split(',').map((name) => name.trim().toLowerCase())
   if (names.includes('*')) return { kind: 'any' }
   return { kind: 'fields', names: [...new Set(names.filter((name) => name !== ''))].sort() }
+})
+
+/** Reads all Vary lines; a `*` among other members counts (RFC 9110 §12.5.5), names are sorted and unique. */
+export const parseVary = (fields: FieldLines): Vary => {
+  const value = fieldValue(fields, 'vary')
+  return value === undefined ? nothing : readNames(value)
 }
 
 /** Fields whose members may be reordered and respaced without a change of meaning (RFC 9111 §4.1). */

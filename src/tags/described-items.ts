@@ -1,5 +1,7 @@
 import { collectionOfRelation, collectionOfTaxonomy, collectionOfType } from '../contracts/site/tags.ts'
 
+import { parsedContent } from './parsed-content.ts'
+
 /** A JSON object of a site's answer that is an item of a collection. */
 export type DescribedItem = {
   readonly collection: string
@@ -55,12 +57,8 @@ const describeEmbedded = (item: unknown): readonly (DescribedItem | undefined)[]
 }
 
 const parse = (content: Buffer): unknown => {
-  if (content.length > longestContent) return undefined
-  try {
-    return JSON.parse(content.toString('utf8'))
-  } catch {
-    return undefined
-  }
+  const parsed = content.length > longestContent ? undefined : parsedContent(content)
+  return parsed?.kind === 'json' ? parsed.value : undefined
 }
 
 /** A forced deletion answers with what was there. */

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { fieldValue } from '../http/fields.ts'
+import { parsedContent } from './parsed-content.ts'
 import type { TaggedResponse } from './tagger.ts'
 
 /** Longer contents are believed: reading them would hold everybody up. */
@@ -10,13 +11,7 @@ const mediaType = (response: TaggedResponse): string =>
 
 const parses = (content: Buffer): boolean => {
   if (content.length > longestRead) return true
-  if (!isUtf8(content)) return false
-  try {
-    JSON.parse(content.toString('utf8'))
-    return true
-  } catch {
-    return false
-  }
+  return isUtf8(content) && parsedContent(content).kind === 'json'
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type FieldLines, fieldValue, fieldValues } from '../http/fields.ts'
+import { type FieldLines, fieldValue, fieldValues, hasField } from '../http/fields.ts'
 import { parseList } from '../http/structured-fields.ts'
 
 /** Fields in which upstreams name their own tags, and how these are separated. */
@@ -23,14 +23,21 @@ const groupsIn = (fields: FieldLines, name: string): readonly string[] => {
 const bounded = (tags: readonly string[]): readonly string[] =>
   [...new Set(tags)].filter((tag) => tag !== '' && tag.length <= longestTag).slice(0, mostTags)
 
+const taggingFields: ReadonlySet<string> = new Set([...tagFields.map(({ name }) => name), 'cache-groups'])
+
+const none: readonly string[] = []
+
 /** Tags that a response gives itself, Cache-Groups (RFC 9875) among them. */
-export const upstreamTags = (fields: FieldLines): readonly string[] =>
-  bounded([
+export const upstreamTags = (fields: FieldLines): readonly string[] => {
+  // Most give none.
+  if (!hasField(fields, taggingFields)) return none
+  return bounded([
     ...tagFields.flatMap(({ name, separator }) =>
       fieldValues(fields, name).flatMap((line) => line.split(separator)),
     ),
     ...groupsIn(fields, 'cache-groups'),
   ])
+}
 
 /** Groups that the answer to a write asks to be invalidated (RFC 9875 §3). */
 export const invalidatedGroups = (fields: FieldLines): readonly string[] =>

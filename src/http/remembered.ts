@@ -1,0 +1,27 @@
+/** Longer texts are rare, and a flood of them would hold much memory. */
+const longest = 256
+
+/**
+ * The same function of a text, with what it gave for the last different texts: fields of responses say the same things over
+ * and over. For functions of nothing but the text, whose results nobody changes. Bounded: two generations stand in for an
+ * order of use, so that a flood of new texts costs a second reading and no more.
+ */
+export const remembered = <Result>(
+  read: (text: string) => Result,
+  perGeneration = 256,
+): ((text: string) => Result) => {
+  let young = new Map<string, { readonly result: Result }>()
+  let old = new Map<string, { readonly result: Result }>()
+  return (text) => {
+    const known = young.get(text)
+    if (known !== undefined) return known.result
+    if (text.length > longest) return read(text)
+    const kept = old.get(text) ?? { result: read(text) }
+    if (young.size >= perGeneration) {
+      old = young
+      young = new Map()
+    }
+    young.set(text, kept)
+    return kept.result
+  }
+}

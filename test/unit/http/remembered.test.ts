@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest'
+import { remembered } from '../../../src/http/remembered.ts'
+
+const counting = (perGeneration?: number) => {
+  const readings: string[] = []
+  const read = remembered((text) => {
+    readings.push(text)
+    return { text }
+  }, perGeneration)
+  return { read, readings }
+}
+
+test('a text that came before is not read again, and gives the same', () => {
+  const { read, readings } = counting()
+  expect(read('max-age=60')).toBe(read('max-age=60'))
+  expect(readings).toEqual(['max-age=60'])
+})
+
+test('undefined is a result like any other', () => {
+  const { readings, read } = counting()
+  const nothing = remembered((text) => {
+    read(text)
+    return undefined
+  })
+  nothing('x')
+  nothing('x')
+  expect(readings).toEqual(['x'])
+})
+
+test('a flood of new texts has others read again, and is not kept', () => {
+  const { read, readings } = counting(10)
+  read('first')
+  for (let i = 0; i < 30; i += 1) read(`flood ${i}`)
+  read('first')
+  expect(readings.filter((text) => text === 'first')).toHaveLength(2)
+})
+
+test('what is asked again and again stays through a flood', () => {
+  const { read, readings } = counting(10)
+  for (let i = 0; i < 100; i += 1) {
+    read('busy')
+    read(`flood ${i}`)
+  }
+  expect(readings.filter((text) => text === 'busy')).toHaveLength(1)
+})
+
+test('a long text is read each time', () => {
+  const { read, readings } = counting()
+  const long = 'x'.repeat(300)
+  read(long)
+  read(long)
+  expect(readings).toHaveLength(2)
+})

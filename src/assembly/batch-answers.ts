@@ -4,7 +4,7 @@ import type { BatchEvent } from '../batch/events.ts'
 import type { IdempotencyStore, KeptAnswer } from '../batch/idempotency-store.ts'
 import { createMemoryIdempotencyStore } from '../batch/memory-idempotency-store.ts'
 import { createPlaces } from '../batch/places.ts'
-import { createSplitter } from '../batch/splitter.ts'
+import { createSplitter, type SplitMemory } from '../batch/splitter.ts'
 import { createTurns } from '../batch/turns.ts'
 import type { Clock } from '../clock.ts'
 import type { SiteConfig } from '../config/config.ts'
@@ -21,6 +21,8 @@ import { answeredOnce } from './batch-once.ts'
 export type BatchAnswersOptions = {
   /** Where instances remember keys together; undefined: in this process. */
   readonly idempotencyKeys: IdempotencyStore | undefined
+  /** What is known of the upstream, by batches under this configuration and under those before it. */
+  readonly splitMemory: SplitMemory
   readonly config: SiteConfig
   readonly publicRoot: string
   readonly clock: Clock
@@ -50,16 +52,17 @@ const jsonLines = 'application/x-ndjson'
 const sharedByBatches = (
   { batch, upstream }: SiteConfig,
   clock: Clock,
-  keys: IdempotencyStore | undefined,
+  { idempotencyKeys: keys, splitMemory }: Pick<BatchAnswersOptions, 'idempotencyKeys' | 'splitMemory'>,
 ) => {
-  const splitter = createSplitter({
+  const splitting = {
     mode: batch.split,
     concurrency: batch.concurrency,
     mostItems: upstreamMaxItems,
     // The head of its answer comes when all its items have run.
     mostChunkMs: upstream.timeouts.headersMs / 2,
     clock,
-  })
+  }
+  const splitter = createSplitter(splitting, splitMemory)
   const room = Math.floor(upstream.maxConcurrent * batchShare)
   const store = keys ?? createMemoryIdempotencyStore({ ...batch.idempotency, clock })
   return {
@@ -98,7 +101,7 @@ export const batchAnswers = (
   options: BatchAnswersOptions,
 ): ((exchange: LocalRequest) => Promise<GatewayResponse>) => {
   const { config, clock } = options
-  const shared = sharedByBatches(config, clock, options.idempotencyKeys)
+  const shared = sharedByBatches(config, clock, options)
   const { batch: settings } = config
 
   const response = (

@@ -1,3 +1,4 @@
+import { createSplitMemory, type SplitMemory } from '../batch/splitter.ts'
 import type { Clock } from '../clock.ts'
 import type { Config, ServiceConfig, SiteConfig } from '../config/config.ts'
 import { createDiscovery, type Discovery } from '../discovery/discovery.ts'
@@ -19,6 +20,8 @@ import { upstreamOptions } from './upstream-options.ts'
 type UpstreamWay = {
   readonly upstream: Upstream
   readonly targets: readonly string[]
+  /** What batches have taught about it. */
+  readonly splitMemory: SplitMemory
   close(): Promise<void>
 }
 
@@ -88,8 +91,7 @@ type SiteRooms = { readonly names: Names; readonly discovery: Discovery; readonl
 const siteRooms = (
   config: SiteConfig,
   contract: ServiceContract,
-  upstream: Upstream,
-  targets: readonly string[],
+  { upstream, targets, splitMemory }: UpstreamWay,
   parts: ServiceParts,
 ): SiteRooms => {
   const publicRoot = `${parts.publicUrl}${withoutRoot(config.mount)}`
@@ -145,13 +147,18 @@ const siteRooms = (
     run: parts.run,
     mayRemember: parts.mayRemember,
     idempotencyKeys: parts.stores?.idempotencyKeys(config.batch.idempotency),
+    splitMemory,
     serviceNamed: parts.serviceNamed,
     bodyBytes: parts.config.limits.bodyBytes,
   })
   return { names, discovery, local }
 }
 
-const buildWay = async (config: ServiceConfig, parts: ServiceParts): Promise<UpstreamWay> => {
+const buildWay = async (
+  config: ServiceConfig,
+  parts: ServiceParts,
+  splitMemory: SplitMemory,
+): Promise<UpstreamWay> => {
   const embedded = await startEmbedded(config, parts.config.limits, parts.publicUrl)
   const targets = embedded === undefined ? (config.upstream.targets as readonly string[]) : [embedded.origin]
   const upstream = createUpstream(upstreamOptions(config, targets, parts.publicUrl), {
@@ -162,6 +169,7 @@ const buildWay = async (config: ServiceConfig, parts: ServiceParts): Promise<Ups
   return {
     upstream,
     targets,
+    splitMemory,
     close: async () => {
       await upstream.close()
       await embedded?.close()
@@ -169,17 +177,20 @@ const buildWay = async (config: ServiceConfig, parts: ServiceParts): Promise<Ups
   }
 }
 
-/** Builds one service: its embedded server when it has one, the way to its upstream, and its rooms. `known`: a way that is there already. */
+/** What is there already when a service is built: the way to its upstream, or what is known of it. */
+type Known = { readonly way?: UpstreamWay; readonly splitMemory?: SplitMemory }
+
+/** Builds one service: its embedded server when it has one, the way to its upstream, and its rooms. */
 export const buildService = async (
   config: ServiceConfig,
   parts: ServiceParts,
-  known?: UpstreamWay,
+  known: Known = {},
 ): Promise<BuiltService> => {
   const { limits } = parts.config
-  const way = known ?? (await buildWay(config, parts))
+  const way = known.way ?? (await buildWay(config, parts, known.splitMemory ?? createSplitMemory()))
   const { upstream, targets } = way
   const contract = serviceContract(config, limits)
-  const site = config.contract === 'site' ? siteRooms(config, contract, upstream, targets, parts) : undefined
+  const site = config.contract === 'site' ? siteRooms(config, contract, way, parts) : undefined
   const service: Service = {
     name: config.name,
     contract: config.contract,

@@ -37,3 +37,13 @@ export const decideAdoption = (from: Configured, to: Configured): Adoption => {
   }
   return sameSettings(ofWay(from.service), ofWay(to.service)) ? 'upstream' : 'nothing'
 }
+
+const ofUpstream = ({ contract, upstream: { targets, basePath } }: ServiceConfig): unknown => ({
+  contract,
+  targets,
+  basePath,
+})
+
+/** Is it the same program that is asked, whatever else has changed? */
+export const sameUpstream = (from: ServiceConfig, to: ServiceConfig): boolean =>
+  sameSettings(ofUpstream(from), ofUpstream(to))

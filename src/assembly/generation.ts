@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Cache } from '../cache/cache.ts'
 import type { Clock } from '../clock.ts'
-import type { Config } from '../config/config.ts'
+import type { Config, ServiceConfig } from '../config/config.ts'
 import { createEdge, type Edge } from '../edge/server.ts'
 import { type ErrorCode, errorTable, type GatewayError } from '../errors.ts'
 import type { Answer } from '../http/message.ts'
@@ -20,10 +20,16 @@ import { createPipeline } from '../pipeline/run.ts'
 import type { Service } from '../pipeline/service.ts'
 import { clientInterim, clientSignal } from '../upstream/client-signal.ts'
 import { createOperator } from './admin-operator.ts'
-import { type BuiltService, buildService, closeServices, withRules } from './build-service.ts'
+import {
+  type BuiltService,
+  buildService,
+  closeServices,
+  type ServiceParts,
+  withRules,
+} from './build-service.ts'
 import { buildLimits, type Limits } from './count-requests.ts'
 import type { GenerationOperator } from './current-operator.ts'
-import { decideAdoption } from './decide-adoption.ts'
+import { decideAdoption, sameUpstream } from './decide-adoption.ts'
 import type { OperatorCache } from './operator-cache.ts'
 import type { SharedStores } from './shared-store.ts'
 
@@ -81,6 +87,32 @@ export type Generation = {
 const isClientFault = (code: string): boolean =>
   !(code in errorTable) || errorTable[code as ErrorCode].fault === 'client'
 
+/** A service, with what may be taken over from the one of the same name before it. */
+const builtFor = async (
+  service: ServiceConfig,
+  parts: ServiceParts,
+  last: Generation | undefined,
+): Promise<BuiltService> => {
+  const known = last?.built.find((one) => one.config.name === service.name)
+  if (known === undefined || last === undefined) return buildService(service, parts)
+  const adoption = decideAdoption(
+    { service: known.config, limits: last.config.limits },
+    { service, limits: parts.config.limits },
+  )
+  switch (adoption) {
+    case 'service':
+      return known
+    case 'rules':
+      return withRules(known, service)
+    case 'upstream':
+      return buildService(service, parts, { way: known.way })
+    case 'nothing':
+      return sameUpstream(known.config, service)
+        ? buildService(service, parts, { splitMemory: known.way.splitMemory })
+        : buildService(service, parts)
+  }
+}
+
 const buildServices = async (
   config: Config,
   rooms: LastingRooms,
@@ -90,20 +122,7 @@ const buildServices = async (
   const parts = { config, publicUrl, clock, metrics, run, mayRemember, stores, serviceNamed, sharing }
   const built: BuiltService[] = []
   try {
-    for (const service of config.services) {
-      const known = last?.built.find((one) => one.config.name === service.name)
-      const adoption =
-        known === undefined || last === undefined
-          ? 'nothing'
-          : decideAdoption(
-              { service: known.config, limits: last.config.limits },
-              { service, limits: config.limits },
-            )
-      if (known === undefined || adoption === 'nothing') built.push(await buildService(service, parts))
-      else if (adoption === 'service') built.push(known)
-      else if (adoption === 'rules') built.push(withRules(known, service))
-      else built.push(await buildService(service, parts, known.way))
-    }
+    for (const service of config.services) built.push(await builtFor(service, parts, last))
     // A site that is described anew has read its index before it is asked for it, when the upstream is there to be read.
     const described = built.filter((one) => !last?.built.some(({ discovery }) => discovery === one.discovery))
     if (last !== undefined) await Promise.all(described.map(({ discovery }) => discovery?.refresh()))

@@ -1,6 +1,7 @@
-import { bestWay, chooseChunks, type Experience, type Way } from './choose-chunks.ts'
+import { bestWay, chooseChunks, type Experience } from './choose-chunks.ts'
 import type { SplitReason } from './events.ts'
 import type { Cut } from './plan-units.ts'
+import type { Way } from './promised-ms.ts'
 import type { RequestCost } from './request-cost.ts'
 
 /** The setting `batch.split`. */
@@ -84,6 +85,9 @@ const wayOf = (input: SplitInput, learned: Learned): WayChoice => {
     mostChunks: Math.min(input.concurrency, groups),
     firstGuess: learned.firstGuess,
     items: mode === 'auto',
+    count: runnable,
+    atOnce: input.concurrency,
+    cost: learned.cost,
   })
 }
 

@@ -16,6 +16,9 @@ export const noCost: CostSums = { weight: 0, items: 0, ms: 0, itemsSquared: 0, i
 /** After twenty newer observations an older one counts a third. */
 const fading = 0.95
 
+/** Variance of the sizes, by the square of their mean: what is measured of 12 and 13 items only is noise. */
+const leastSpread = 0.01
+
 /** The sums with one more request of so many items that took so long. */
 export const withRequest = (sums: CostSums, items: number, ms: number): CostSums => ({
   weight: sums.weight * fading + 1,
@@ -32,7 +35,7 @@ export const requestCost = (sums: CostSums): RequestCost | undefined => {
   const spread = weight * itemsSquared - items * items
   // Requests of one size do not tell the parts apart; then all counts as the items', which never says too little.
   const whole: RequestCost = { startUpMs: 0, itemMs: ms / items }
-  if (spread < 1e-6 * weight * itemsSquared) return whole
+  if (spread < leastSpread * items * items) return whole
   const slope = (weight * itemsMs - items * ms) / spread
   const base = (ms - slope * items) / weight
   if (base < 0) return whole

@@ -1,9 +1,10 @@
 import type { Clock } from '../clock.ts'
-import { bestWay, type Experience, noExperience, type Way, withBatch } from './choose-chunks.ts'
-import { firstChunkLimit, nextChunkLimit } from './chunk-limit.ts'
+import { bestWay, type Experience, noExperience, withBatch, withChoice } from './choose-chunks.ts'
+import { type ChunkLimit, firstChunkLimit, nextChunkLimit } from './chunk-limit.ts'
 import { decideSplit, type SplitDecision, type SplitMode } from './decide-split.ts'
 import type { ChunkResult } from './events.ts'
-import { noCost, requestCost, withRequest } from './request-cost.ts'
+import type { Way } from './promised-ms.ts'
+import { type CostSums, noCost, requestCost, withRequest } from './request-cost.ts'
 
 /** Settings of the split of one service. */
 export type SplitterOptions = {
@@ -32,6 +33,25 @@ export type Splitter = {
   mostChunksAtOnce(): number
 }
 
+/** What batches have taught about an upstream: outlives the settings that they were sent under. */
+export type SplitMemory = {
+  /** By the class of the size. */
+  readonly experiences: Experience[]
+  sums: CostSums
+  chunkLimit: ChunkLimit
+  noRouteUntilMs: number
+  brokenUntilMs: number
+}
+
+/** Knows nothing. */
+export const createSplitMemory = (): SplitMemory => ({
+  experiences: [noExperience, noExperience, noExperience],
+  sums: noCost,
+  chunkLimit: firstChunkLimit,
+  noRouteUntilMs: Number.NEGATIVE_INFINITY,
+  brokenUntilMs: Number.NEGATIVE_INFINITY,
+})
+
 /** WordPress since 5.6 has the route, and plugins that take it away are not switched on and off by the minute. */
 const noRouteMs = 5 * 60_000
 /** Long enough that a poisonous item does not cost the answers beside it again and again. */
@@ -43,19 +63,14 @@ const sizeClassOf = (runnable: number): number => (runnable <= 5 ? 0 : runnable 
 
 type Run = { alone: boolean }
 
-/** Starts knowing nothing. */
-export const createSplitter = (options: SplitterOptions): Splitter => {
+/** Starts with what is known of the upstream, and adds to it. */
+export const createSplitter = (options: SplitterOptions, memory: SplitMemory): Splitter => {
   const { clock } = options
-  const experiences: Experience[] = [noExperience, noExperience, noExperience]
   const running = new Set<Run>()
-  let sums = noCost
-  let chunkLimit = firstChunkLimit
-  let noRouteUntilMs = Number.NEGATIVE_INFINITY
-  let brokenUntilMs = Number.NEGATIVE_INFINITY
 
   /** What batches of other sizes have found, the larger ones first. */
   const guess = (): Way => {
-    for (const experience of [...experiences].reverse()) {
+    for (const experience of [...memory.experiences].reverse()) {
       const best = bestWay(experience, options.concurrency)
       if (best !== undefined && best.way > 0) return best.way
     }
@@ -63,24 +78,26 @@ export const createSplitter = (options: SplitterOptions): Splitter => {
   }
 
   return {
-    mostChunksAtOnce: () => Math.floor(chunkLimit),
+    mostChunksAtOnce: () => Math.floor(memory.chunkLimit),
     begin({ runnable, groups }) {
       const sizeClass = sizeClassOf(runnable)
       const run: Run = { alone: running.size === 0 }
       for (const other of running) other.alone = false
       running.add(run)
+      const experience = (): Experience => memory.experiences[sizeClass] ?? noExperience
       const learned = {
-        experience: experiences[sizeClass] ?? noExperience,
-        cost: requestCost(sums),
+        ...memory,
+        experience: experience(),
+        cost: requestCost(memory.sums),
         firstGuess: guess(),
-        noRouteUntilMs,
-        brokenUntilMs,
       }
       const decision = decideSplit(
         { ...options, runnable, groups, active: running.size },
         learned,
         clock.monotonic(),
       )
+      // Counted when it is chosen: what is disturbed has been tried all the same.
+      memory.experiences[sizeClass] = withChoice(learned.experience, decision.reason === 'explored')
       const way = decision.cut.kind === 'items' ? 0 : decision.cut.count
       const best = bestWay(learned.experience, options.concurrency)?.way ?? learned.firstGuess
       let undisturbed = true
@@ -93,23 +110,23 @@ export const createSplitter = (options: SplitterOptions): Splitter => {
       const learnTime = (result: ChunkResult, items: number, ms: number): void => {
         const chunk = { items, ms, timedOut: timedOut(result, ms) }
         if (result === 'answered' || chunk.timedOut) {
-          chunkLimit = nextChunkLimit(chunkLimit, chunk, requestCost(sums))
+          memory.chunkLimit = nextChunkLimit(memory.chunkLimit, chunk, requestCost(memory.sums))
         }
-        if (tellsCost(result, ms)) sums = withRequest(sums, items, ms)
+        if (tellsCost(result, ms)) memory.sums = withRequest(memory.sums, items, ms)
       }
       return {
         decision,
         chunkEnded(result, items, ms) {
           if (result !== 'answered') undisturbed = false
-          if (result === 'not-run') noRouteUntilMs = clock.monotonic() + noRouteMs
-          if (result === 'broken') brokenUntilMs = clock.monotonic() + brokenMs
+          if (result === 'not-run') memory.noRouteUntilMs = clock.monotonic() + noRouteMs
+          if (result === 'broken') memory.brokenUntilMs = clock.monotonic() + brokenMs
           learnTime(result, items, ms)
         },
         ended(wholeMs) {
           running.delete(run)
           // Where items wait for each other, or others' batches are under way, the time says little about the way.
           if (wholeMs === undefined || !undisturbed || !run.alone || groups < runnable) return
-          experiences[sizeClass] = withBatch(learned.experience, way, wholeMs / runnable)
+          memory.experiences[sizeClass] = withBatch(experience(), way, wholeMs / runnable)
         },
       }
     },

@@ -313,3 +313,35 @@ test('auto sends one or two items by themselves', async () => {
   await send(updates(2))
   expect(targets().sort()).toEqual([1, 2].map((id) => `/index.php/wp-json/wp/v2/posts/${id}?_fields=id`))
 })
+
+test('what an upstream is known for outlives a reload, until it is another upstream', async () => {
+  const noRoute = '{"code":"rest_no_route","message":"No route.","data":{"status":404}}'
+  const script: Script = (request, wire) =>
+    request.target === batchTarget
+      ? wire.respond({ status: 404, fields: json, content: noRoute })
+      : answersBatches(request, wire)
+  await start(script, { split: 'auto' })
+  const other = await startOrigin(script)
+  const put = (at: string, batch: object, more: object = {}) =>
+    gateway.put({
+      services: {
+        site: siteService(at, {
+          batch: { split: 'auto', ...batch },
+          upstream: { targets: [at], basePath: '/index.php/wp-json', ...more },
+        }),
+      },
+    })
+  await send(updates(5))
+  const asked = wholeBatches().length
+  expect(asked).toBeGreaterThan(0)
+  await put(origin.origin, { concurrency: 5 })
+  await send(updates(5))
+  await put(origin.origin, { concurrency: 5 }, { maxConcurrent: 20 })
+  await send(updates(5))
+  expect(wholeBatches()).toHaveLength(asked)
+  await put(other.origin, { concurrency: 5 })
+  await send(updates(5))
+  expect(other.received.some(({ target }) => target === batchTarget)).toBe(true)
+  await gateway.close()
+  await other.close()
+})

@@ -1,6 +1,6 @@
 import { type Batch, type BatchOptions, createBatch } from '../../../src/batch/batch.ts'
 import { createPlaces } from '../../../src/batch/places.ts'
-import { createSplitter } from '../../../src/batch/splitter.ts'
+import { createSplitMemory, createSplitter } from '../../../src/batch/splitter.ts'
 import { createTurns } from '../../../src/batch/turns.ts'
 import { systemClock } from '../../../src/clock.ts'
 
@@ -18,13 +18,10 @@ export const batchOf = (options: Partial<BatchOptions>): Batch =>
     report: () => {},
     flow: 'client',
     places: { items: createPlaces(() => 100), chunks: createPlaces(() => 100) },
-    splitter: createSplitter({
-      mode: 'item',
-      concurrency: 8,
-      mostItems: 25,
-      mostChunkMs: 0,
-      clock: systemClock,
-    }),
+    splitter: createSplitter(
+      { mode: 'item', concurrency: 8, mostItems: 25, mostChunkMs: 0, clock: systemClock },
+      createSplitMemory(),
+    ),
     dispatchChunk: () => {
       throw new Error('no chunks here')
     },

@@ -1,4 +1,5 @@
 import { parseCacheControl } from '../http/cache-control.ts'
+import { otherCredential } from '../http/credential-fields.ts'
 import { type RequestFields, requestField } from '../http/fields.ts'
 import { carriesIdentity } from './identity-cookies.ts'
 import type { CachePolicy } from './policy.ts'
@@ -63,7 +64,7 @@ const decideSafely = (facts: CachingFacts, policy: CachePolicy): CachingDecision
   const cookie = requestField(fields, 'cookie')
   if (cookie !== undefined && carriesIdentity(cookie)) return bypass('cookie')
   const withhold = cookie === undefined ? [] : ['cookie']
-  const credential = requestField(fields, 'authorization')
+  const credential = otherCredential(fields) ?? requestField(fields, 'authorization')
   if (credential !== undefined) {
     return policy.rule.scope === 'credential'
       ? { kind: 'read', partition: 'credential', credential, withhold }

@@ -1,3 +1,4 @@
+import { credentialFields } from './credential-fields.ts'
 import { type FieldLines, fieldValue, type RequestFields, withoutFields } from './fields.ts'
 
 /** Fields that concern one connection only (RFC 9110 §7.6.1), and Trailer, since trailers are not passed on. */
@@ -127,6 +128,9 @@ const isSentOn = (name: string): boolean =>
   !name.startsWith('x-forwarded-') &&
   !name.startsWith('proxy-')
 
+/** What says who asks decides about caching, in the one spelling that is looked at. */
+const onlyWithHyphens: ReadonlySet<string> = new Set([...credentialFields, 'x-wp-nonce'])
+
 /**
  * May a client's field reach the upstream? A CGI upstream reads `X_Forwarded_For` as X-Forwarded-For, so names compare with `_`
  * as `-`. A name of the gateway's own that is spelled as such is overwritten, and need not be looked for.
@@ -134,7 +138,11 @@ const isSentOn = (name: string): boolean =>
 const isForwardable = (name: string, forwarded: ForwardChoice['forwarded']): boolean => {
   if (!name.includes('_')) return isSentOn(name)
   const plain = name.replaceAll('_', '-')
-  return isSentOn(plain) && !Object.keys(forwarded).some((own) => own.toLowerCase() === plain)
+  return (
+    isSentOn(plain) &&
+    !onlyWithHyphens.has(plain) &&
+    !Object.keys(forwarded).some((own) => own.toLowerCase() === plain)
+  )
 }
 
 /** Request fields for the upstream: the client's end-to-end fields, then the gateway's own, which no Connection field can name away. */

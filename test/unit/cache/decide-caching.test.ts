@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { type BypassReason, decideCaching } from '../../../src/cache/decide-caching.ts'
 import type { CachePolicy } from '../../../src/cache/policy.ts'
 import { sensitiveParameter } from '../../../src/cache/sensitive-parameter.ts'
+import { credentialFields } from '../../../src/http/credential-fields.ts'
 import type { RequestFields } from '../../../src/http/fields.ts'
 import { rfcPolicy, safePolicy } from './cache-fixture.ts'
 
@@ -90,4 +91,21 @@ test.each([
     const decision = decide(policy, {}, '', method)
     expect(decision.kind === 'bypass' && decision.reason === 'no-rule' ? 'read' : decision.kind).toBe(kind)
   }
+})
+
+test.each(credentialFields)('%s is a credential as Authorization is', (name) => {
+  expect(decide(publicRule, { [name]: 'a' })).toEqual({ kind: 'bypass', reason: 'authorization' })
+  const partOf = (fields: RequestFields): string => {
+    const decision = decide(credentialRule, fields)
+    return decision.kind === 'read' && decision.partition === 'credential' ? decision.credential : 'none'
+  }
+  const parts = [
+    { [name]: 'a' },
+    { [name]: 'b' },
+    { authorization: 'a' },
+    { authorization: 'a', [name]: 'a' },
+    { authorization: 'a', [name]: 'b' },
+    {},
+  ].map(partOf)
+  expect(new Set(parts).size).toBe(parts.length)
 })

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { credentialFields } from '../../../src/http/credential-fields.ts'
 import { endToEndFields, forwardableFields } from '../../../src/http/hop-by-hop.ts'
 
 const choice = {
@@ -112,3 +113,12 @@ test('a field named like a part of every object is a field', () => {
   const fields = JSON.parse('{"__proto__":"a","constructor":"b"}')
   expect(Object.entries(forwardableFields(fields, choice))).toContainEqual(['__proto__', 'a'])
 })
+
+test.each([...credentialFields, 'x-wp-nonce'])(
+  '%s goes on as it is, and not with underscores, under which nobody looks for it',
+  (name) => {
+    const spelled = name.replaceAll('-', '_')
+    expect(sent({ [name]: 'secret' })).toEqual({ [name]: 'secret', ...own })
+    if (spelled !== name) expect(sent({ [spelled]: 'secret' })).toEqual(own)
+  },
+)

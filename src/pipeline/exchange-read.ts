@@ -13,6 +13,9 @@ const keyOf = ({ service, target, recalled }: Ready, partition: string): string 
     ? recalled.publicKey
     : cacheKey({ service: service.name, target, dialect: '', partition })
 
+/** The part of the cache that all share. */
+export const publicPart: ReadPartition = { kind: 'public', name: 'public' }
+
 /** An exchange as the cache sees it. A class, since every hit makes one: what only a miss asks for costs a hit nothing. */
 export class ExchangeRead implements CacheRead {
   readonly #exchange: Ready

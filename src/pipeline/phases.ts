@@ -7,7 +7,7 @@ import type { ForwardingFacts } from './forwarding-fields.ts'
 import type { Phase } from './phase.ts'
 import { answerLocally } from './phases/answer-locally.ts'
 import { authorize } from './phases/authorize.ts'
-import { type CacheRoom, cache } from './phases/cache.ts'
+import { cache } from './phases/cache.ts'
 import { forward } from './phases/forward.ts'
 import { match } from './phases/match.ts'
 import { observe } from './phases/observe.ts'
@@ -19,6 +19,7 @@ import { stamp } from './phases/stamp.ts'
 import { translate } from './phases/translate.ts'
 import { validate } from './phases/validate.ts'
 import { withSpan } from './with-span.ts'
+import type { CacheRoom } from './write-through.ts'
 
 /** What the phases are built from. The rooms of a single service come with each exchange (service.ts). */
 export type Rooms = {

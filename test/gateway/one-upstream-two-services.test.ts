@@ -73,6 +73,11 @@ describe('a site whose pages are an open service', () => {
     expect(await statusOf(posts())).toContain('hit')
   })
 
+  test('a link of an admin screen that does something, with a nonce, reaches what is stored', async () => {
+    await statusOf(`${gateway.publicAddress}/wp-admin/post.php?post=5&action=trash&_wpnonce=abc`)
+    expect(await statusOf(posts())).toContain('fwd=uri-miss')
+  })
+
   test('a read reaches nothing', async () => {
     await statusOf(`${gateway.publicAddress}/about`)
     expect(await statusOf(posts())).toContain('hit')

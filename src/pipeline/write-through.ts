@@ -1,0 +1,141 @@
+import type { Cache } from '../cache/cache.ts'
+import { forbidsStoring } from '../cache/decide-caching.ts'
+import type { WrittenAnswer } from '../cache/written-answer.ts'
+import type { Coherence } from '../coherence/coherence.ts'
+import { GatewayError } from '../errors.ts'
+import { withUncodedTags } from '../http/coded-tags.ts'
+import { type RequestFields, requestField } from '../http/fields.ts'
+import type { GatewayResponse, Outcome } from '../http/message.ts'
+import { asOutgoing, type Outgoing, type Ready } from './exchange.ts'
+import { ExchangeRead, publicPart } from './exchange-read.ts'
+import { completed, invalidateWrite, showsOwnTarget, writeNotes } from './invalidate-write.ts'
+import { keepingContent } from './keep-written.ts'
+import type { Next } from './phase.ts'
+import { withholdsNothing } from './withheld-fields.ts'
+import { createWriteWatch, type WriteWatch } from './write-watch.ts'
+
+/** What reads and writes need of the cache. */
+export type CacheRoom = {
+  readonly cache: Cache
+  /** Salted hash of a credential; see cache/cache-key.ts. */
+  readonly partitionOf: (credential: string) => string
+  /** Where other processes store answers of the same upstreams: writes are told to them (docs/decisions/0007). */
+  readonly others?: Others
+  /** Browsers are told by the gateway who may call: what is shared must not depend on who asked first. */
+  readonly withholdsOrigin?: boolean
+}
+
+/** As in coherence/coherence.ts. */
+type Others = Pick<Coherence, 'begin' | 'spread'>
+
+const nothing: ReadonlySet<string> = new Set()
+
+/** The upstream does not know the tags of the forms that are coded here: a write under such a condition would be refused. */
+const ownConditions = (fields: RequestFields): Readonly<Record<string, string>> => {
+  const match = requestField(fields, 'if-match')
+  const noneMatch = requestField(fields, 'if-none-match')
+  return {
+    ...(match === undefined ? {} : { 'if-match': withUncodedTags(match) }),
+    ...(noneMatch === undefined ? {} : { 'if-none-match': withUncodedTags(noneMatch) }),
+  }
+}
+
+/**
+ * A write that has begun is left to finish when its client goes away, so that its outcome is known: otherwise whoever
+ * sends one and hangs up could empty the cache. A content that streams ends with its client all the same.
+ */
+const lasting = (exchange: Ready): Outgoing =>
+  asOutgoing(exchange, {
+    extraFields: ownConditions(exchange.request.fields),
+    withheld: nothing,
+    mayHandOver: exchange.origin === 'client',
+    // One of its own: what listens to it must go with the request.
+    signal: new AbortController().signal,
+  })
+
+/** The upstream never got the whole request, or nothing of it, so it did not carry it out. */
+const wasIncomplete = (error: unknown): boolean =>
+  error instanceof GatewayError &&
+  (error.unsent || error.code === 'client_gone' || error.code === 'content_too_large')
+
+/** RFC 9110 §9.3.3 lets an answer to POST serve later reads; only the wide profile makes use of it. */
+const maybeKept = ({ cache }: CacheRoom, exchange: Ready): WrittenAnswer | undefined => {
+  const { method, policy, request, service } = exchange
+  if (method !== 'POST' || policy.profile !== 'rfc-shared-cache' || !service.invalidatesTargets)
+    return undefined
+  if (forbidsStoring(request.fields)) return undefined
+  return cache.written(new ExchangeRead(exchange, publicPart, withholdsNothing.settled))
+}
+
+/** A cache outlives the configurations under which it is written to. */
+const watches = new WeakMap<Cache, WriteWatch>()
+
+const watchOf = (cache: Cache): WriteWatch => {
+  const watch = watches.get(cache) ?? createWriteWatch()
+  watches.set(cache, watch)
+  return watch
+}
+
+/** Tells nobody. */
+const alone: Others = { begin: async () => '', spread: async () => 0 }
+
+/** Sends a write on; what it may have changed is gone, here and wherever else it is stored, before its answer leaves. */
+export const writeThrough = (room: CacheRoom, exchange: Ready, next: Next<Outgoing>): Promise<Outcome> => {
+  const { begin, spread } = room.others ?? alone
+  const running = watchOf(room.cache).begin(exchange.service.name)
+  let name: string | undefined
+  const ended = (error: unknown): never => {
+    running.end()
+    throw error
+  }
+  /** Here at once, and then wherever else answers are stored: to be awaited before the answer leaves. */
+  const invalidate = (response: GatewayResponse | undefined): Promise<unknown> | undefined => {
+    const notes = writeNotes(exchange, response, running.alone() ? room.cache.shown : undefined)
+    running.end()
+    invalidateWrite(room.cache, exchange, notes)
+    return room.others === undefined ? undefined : spread(notes, name)
+  }
+  /** Sent or not, nobody knows: what it may have changed is no longer served. */
+  const unlessKnown = async <Value>(known: () => Promise<Value>): Promise<Value> => {
+    try {
+      return await known()
+    } catch (error) {
+      if (!wasIncomplete(error)) await invalidate(undefined)
+      else running.end()
+      if (wasIncomplete(error) && name !== undefined) await spread([], name)
+      throw error
+    }
+  }
+  const written = maybeKept(room, exchange)
+  const settled = async (): Promise<Outcome> => {
+    if (room.others !== undefined) name = await begin(writeNotes(exchange, undefined)).catch(ended)
+    const outcome = await unlessKnown(async () => {
+      const first = await next(lasting(exchange))
+      return first.kind === 'response' ? completed(first, exchange.service.bodyBytes) : first
+    })
+    if (outcome.kind === 'response') {
+      await invalidate(outcome)
+      return outcome
+    }
+    return {
+      ...outcome,
+      shape: async (head) => {
+        const shaped = await unlessKnown(async () => outcome.shape(head))
+        const keeps = written !== undefined && showsOwnTarget(exchange, shaped) && written.accepts(shaped)
+        // Before the client sees the first byte; the content behind is not read, so the row and the path decide.
+        const told = invalidate({
+          kind: 'response',
+          status: head.status,
+          fields: head.fields,
+          content: undefined,
+        })
+        // Begun now: what another write invalidates while this one waits must count.
+        const kept = keeps ? keepingContent(written, shaped) : shaped
+        await told
+        return kept
+      },
+      failed: (cause) => unlessKnown(async () => outcome.failed(cause)),
+    }
+  }
+  return settled()
+}

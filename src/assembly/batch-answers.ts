@@ -125,6 +125,7 @@ export const batchAnswers = (
       run: options.run,
       batch: exchange,
       serviceNamed: options.serviceNamed,
+      turn: shared.turn,
       held: { bytes: 0, mostBytes: settings.answerBytes },
       leftMs: () =>
         settings.deadlineMs === 0 ? undefined : Math.max(1, Math.ceil(deadlineMs - clock.monotonic())),

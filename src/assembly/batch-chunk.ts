@@ -1,5 +1,6 @@
 import { type ChunkWatch, createChunk } from '../batch/chunk.ts'
 import type { BatchItem, ItemAnswer } from '../batch/item.ts'
+import { itemsPerTurn } from '../batch/turns.ts'
 import { GatewayError } from '../errors.ts'
 import type { GatewayResponse } from '../http/message.ts'
 import { completed } from '../pipeline/invalidate-write.ts'
@@ -53,6 +54,7 @@ export const runChunk = (
     size: items.length,
     stop,
     leftMs: () => outgoing.leftMs() ?? Number.POSITIVE_INFINITY,
+    turn: outgoing.turn,
     watch,
     ask: async (content) => {
       if (lead === undefined) throw new TypeError('a chunk without items was sent')
@@ -60,7 +62,11 @@ export const runChunk = (
       return { response, content: await read(response) }
     },
   })
+  // All of them in one turn would keep every other request waiting for some milliseconds.
+  let before: Promise<void> | undefined
   return items.map(async (item, place) => {
+    if (place > 0 && place % itemsPerTurn === 0) before = (before ?? Promise.resolve()).then(outgoing.turn)
+    await before
     const send: SendItem = (request) => {
       lead ??= (content) => ({
         ...request,

@@ -1,5 +1,6 @@
 import type { BatchItem, ItemAnswer } from '../batch/item.ts'
 import { AnswerTooLarge } from '../batch/item-error.ts'
+import type { Turns } from '../batch/turns.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, GatewayResponse, Outcome } from '../http/message.ts'
 import { arrived, type Received } from '../pipeline/exchange.ts'
@@ -23,6 +24,8 @@ export type OutgoingBatch = {
   serviceNamed(name: string): Service | undefined
   /** Contents of answers that are held together until the batch is complete; counted as they come. */
   readonly held: { bytes: number; readonly mostBytes: number }
+  /** Lets others have their turn between some items and the next ones. */
+  readonly turn: Turns
   /** Milliseconds until the deadline; undefined when there is none. */
   leftMs(): number | undefined
 }

@@ -5,6 +5,7 @@ import { type ChunkItem, chunkContent } from './chunk-content.ts'
 import type { ChunkResult } from './events.ts'
 import type { ItemAnswer } from './item.ts'
 import { waitedFor } from './retry-after.ts'
+import { itemsPerTurn, type Turns } from './turns.ts'
 
 /** An item that has come down its way as far as the upstream. */
 export type ChunkRequest = ChunkItem & {
@@ -21,6 +22,8 @@ export type ChunkOptions = {
   readonly stop: AbortSignal
   /** Until the batch must be answered; infinite where it need not. */
   leftMs(): number
+  /** Between some items and the next ones: each goes back its whole way as soon as it has its answer. */
+  readonly turn: Turns
   readonly watch: ChunkWatch
 }
 
@@ -81,8 +84,10 @@ export const createChunk = (options: ChunkOptions): Chunk => {
     options.watch.ended(answer.kind)
     switch (answer.kind) {
       case 'answered':
-        for (const [at, { resolve }] of present.entries())
+        for (const [at, { resolve }] of present.entries()) {
+          if (at > 0 && at % itemsPerTurn === 0) await options.turn()
           resolve(asResponse(answer.answers[at] as ItemAnswer))
+        }
         return
       case 'not-run':
         return oneByOne(present, options.stop)

@@ -17,3 +17,6 @@ export const createTurns = (): Turns => {
       if (waiting.length === 1) setImmediate(next)
     })
 }
+
+/** So many items of a chunk go down their way, or back up, in one turn: about a millisecond. */
+export const itemsPerTurn = 5

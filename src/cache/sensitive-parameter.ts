@@ -1,9 +1,7 @@
+import { foldPhpName } from '../http/php-names.ts'
+
 /** A query parameter that makes an answer unfit for sharing. */
 export type SensitiveParameter = 'nonce' | 'password' | 'context-edit' | 'non-public-status'
-
-/** As PHP folds names: leading spaces go, text behind a NUL or the first bracket goes, `.` and space become `_`. */
-const foldedName = (name: string): string =>
-  (name.split(/[[\0]/, 1)[0] ?? '').trimStart().replace(/[ .]/g, '_').toLowerCase()
 
 const isPublicStatus = (value: string): boolean =>
   value
@@ -12,7 +10,8 @@ const isPublicStatus = (value: string): boolean =>
     .every((status) => status === '' || status === 'publish' || status === 'inherit')
 
 const readParameter = (name: string, value: string): SensitiveParameter | undefined => {
-  switch (foldedName(name)) {
+  // In lower case: a service that is not PHP may not tell cases apart.
+  switch (foldPhpName(name).toLowerCase()) {
     case '_wpnonce':
       return 'nonce'
     case 'password':

@@ -1,16 +1,42 @@
-/**
- * The name under which PHP files a query or form parameter: leading spaces go, what stands behind a NUL is cut,
- * `.` and space become `_`, and so does an unclosed `[`; a closed one ends the name.
- */
-export const foldPhpName = (name: string): string => {
-  const cut = name.split('\0', 1)[0] ?? ''
-  const trimmed = cut.replace(/^ +/, '')
-  const bracket = trimmed.indexOf('[')
-  const closed = bracket > 0 && trimmed.includes(']', bracket)
-  const plain = closed ? trimmed.slice(0, bracket) : trimmed
-  // Only the first unclosed bracket is folded, and the rest of the name then stays as it is.
-  if (bracket > 0 && !closed) {
-    return `${plain.slice(0, bracket).replace(/[. ]/g, '_')}_${plain.slice(bracket + 1)}`
-  }
-  return plain.replace(/[. ]/g, '_')
+/** PHP turns these into `_`, because a variable could not carry them. */
+const foldName = (name: string): string => name.replace(/[ .[]/g, '_')
+
+const spaceBytes = ' \t\n\v\f\r'
+
+/** A parameter's name as PHP files it, and what stands in brackets behind it. */
+type PhpName = {
+  readonly name: string
+  /** `null` is an empty index. */
+  readonly indexes: readonly (string | null)[]
 }
+
+/**
+ * Reads a decoded name as PHP does: leading spaces go, what stands behind a NUL is cut, a closed bracket ends the name.
+ * undefined: there is no name, and PHP drops the parameter.
+ */
+export const splitPhpName = (decoded: string): PhpName | undefined => {
+  const end = decoded.indexOf('\0')
+  const text = (end < 0 ? decoded : decoded.slice(0, end)).replace(/^ +/, '')
+  let bracket = text.indexOf('[')
+  if (bracket === 0 || text === '') return undefined
+  if (bracket < 0) return { name: foldName(text), indexes: [] }
+  const name = foldName(text.slice(0, bracket))
+  const indexes: (string | null)[] = []
+  while (text[bracket] === '[') {
+    const blank = spaceBytes.includes(text[bracket + 1] ?? '-') ? 1 : 0
+    if (text[bracket + 1 + blank] === ']') {
+      indexes.push(null)
+      bracket += blank + 2
+      continue
+    }
+    const close = text.indexOf(']', bracket + 1)
+    // An unclosed bracket belongs to the name when it is the first one, and is ignored with all that follows otherwise.
+    if (close < 0) return indexes.length === 0 ? { name: foldName(text), indexes } : { name, indexes }
+    indexes.push(text.slice(bracket + 1, close))
+    bracket = close + 1
+  }
+  return { name, indexes }
+}
+
+/** The name under which PHP files a query or form parameter; '' for what it drops. */
+export const foldPhpName = (decoded: string): string => splitPhpName(decoded)?.name ?? ''

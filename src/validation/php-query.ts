@@ -1,3 +1,4 @@
+import { splitPhpName } from '../http/php-names.ts'
 import { decodeFormText } from './percent.ts'
 import { isIntegerKey, PhpArray, type PhpValue, unreadable } from './php-array.ts'
 
@@ -12,36 +13,6 @@ export type PhpQuery =
 /** Deeper than any argument of WordPress; PHP itself stops at 64 and forgets the variable. */
 const deepestIndex = 16
 const simpleName = /^\w+$/
-
-/** PHP turns these into `_`, because a variable could not carry them. */
-const foldName = (name: string): string => name.replace(/[ .[]/g, '_')
-
-const spaceBytes = ' \t\n\v\f\r'
-
-/** The name and its bracketed indexes; `null` is an empty index. undefined: there is no name, and PHP drops the parameter. */
-const splitName = (decoded: string): { name: string; indexes: (string | null)[] } | undefined => {
-  const end = decoded.indexOf('\0')
-  const text = (end < 0 ? decoded : decoded.slice(0, end)).replace(/^ +/, '')
-  let bracket = text.indexOf('[')
-  if (bracket === 0 || text === '') return undefined
-  if (bracket < 0) return { name: foldName(text), indexes: [] }
-  const name = foldName(text.slice(0, bracket))
-  const indexes: (string | null)[] = []
-  while (text[bracket] === '[') {
-    const blank = spaceBytes.includes(text[bracket + 1] ?? '-') ? 1 : 0
-    if (text[bracket + 1 + blank] === ']') {
-      indexes.push(null)
-      bracket += blank + 2
-      continue
-    }
-    const close = text.indexOf(']', bracket + 1)
-    // An unclosed bracket belongs to the name when it is the first one, and is ignored with all that follows otherwise.
-    if (close < 0) return indexes.length === 0 ? { name: foldName(text), indexes } : { name, indexes }
-    indexes.push(text.slice(bracket + 1, close))
-    bracket = close + 1
-  }
-  return { name, indexes }
-}
 
 /** Puts a value under an index; false when the index cannot be followed exactly. */
 const setIndex = (array: PhpArray, index: string | null, value: PhpValue): boolean => {
@@ -91,7 +62,7 @@ const readPair = (pair: string, into: Map<string, PhpValue>) => {
   const decoded = decodeFormText(rawName)
   // A name that is not UTF-8 is no argument's name; WordPress ignores it.
   if (decoded === unreadable) return
-  const target = splitName(decoded)
+  const target = splitPhpName(decoded)
   if (target === undefined) return
   if (target.indexes.length === 0) into.set(target.name, value)
   else assign(into, target.name, target.indexes, value)

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { foldPhpName } from '../../../src/http/php-names.ts'
 import { PhpArray, type PhpValue } from '../../../src/validation/php-array.ts'
 import { parsePhpQuery } from '../../../src/validation/php-query.ts'
 
@@ -128,4 +129,24 @@ describe('names and brackets are read as PHP reads them', () => {
     expect(parse(Array.from({ length: 100 }, (_, i) => `p${i}=1`).join('&'))).toBeTypeOf('object')
     expect(parse(Array.from({ length: 101 }, (_, i) => `p${i}=1`).join('&'))).toBe('too-many-parameters')
   })
+})
+
+// Overrides and secrets are looked for under the name alone: it must be the one under which PHP will find them.
+test.each([
+  'rest.route',
+  ' rest route',
+  'rest[route',
+  'rest[route.x',
+  'a[b[c',
+  '_method[]',
+  '_method[x][y',
+  'status\0x',
+  'context[',
+  '[a]',
+  '',
+  '\t_method',
+])('%j has one name, whoever asks', (name) => {
+  const parsed = parsePhpQuery(`${encodeURIComponent(name)}=1`, 10)
+  const names = parsed.kind === 'read' ? [...parsed.parameters.keys()] : []
+  expect(names).toEqual(foldPhpName(name) === '' ? [] : [foldPhpName(name)])
 })

@@ -1,30 +1,37 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** An upstream that takes its time: so many workers, so long for each request or each item of a batch. */
+/** How long it takes: a part for each request, whatever is in it, and a part for each item. */
+export type Pace = {
+  readonly workers: number
+  readonly startUpMs: number
+  readonly itemMs: number
+  /** Without it, it answers as WordPress does where there is none. */
+  readonly batchRoute: boolean
+}
+
+/** An upstream that takes its time and no processor. */
 export type SlowUpstream = {
   readonly origin: string
   /** Most requests that were there at one moment. */
   mostAtOnce(): number
+  /** Begins to count anew. */
+  forget(): void
   close(): Promise<void>
 }
 
 type Item = { readonly path: string }
 
-/** Without `batchRoute` it answers as WordPress does where there is none. */
-export async function startSlowUpstream(options: {
-  readonly workers: number
-  readonly requestMs: number
-  readonly batchRoute: boolean
-}): Promise<SlowUpstream> {
+/** Starts it on a free port. */
+export async function startSlowUpstream(options: Pace): Promise<SlowUpstream> {
   let busy = 0
   let present = 0
   let most = 0
   const waiting: (() => void)[] = []
-  const work = async (units: number): Promise<void> => {
+  const work = async (items: number): Promise<void> => {
     if (busy < options.workers) busy += 1
     else await new Promise<void>((resolve) => waiting.push(resolve))
-    await new Promise((resolve) => setTimeout(resolve, units * options.requestMs))
+    await new Promise((resolve) => setTimeout(resolve, options.startUpMs + items * options.itemMs))
     const next = waiting.shift()
     if (next === undefined) busy -= 1
     else next()
@@ -59,6 +66,9 @@ export async function startSlowUpstream(options: {
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     mostAtOnce: () => most,
+    forget: () => {
+      most = present
+    },
     close: () =>
       new Promise((resolve) => {
         server.closeAllConnections()

@@ -1,17 +1,21 @@
-import { loadavg } from 'node:os'
+import { availableParallelism, loadavg } from 'node:os'
 import { basic } from '../test/real/site-under-test.ts'
+import type { GatewayProcess } from '../test/support/gateway-process.ts'
 import { batchClient, comparison, interleaved, mount, type Update, type Way } from './batch-client.ts'
 import { batchGateway } from './batch-gateway.ts'
 import { hitsBesideBatches } from './batch-hits.ts'
 import { chosenSites, keepsRevisions, type Site } from './batch-sites.ts'
-import { startSlowUpstream } from './batch-upstream.ts'
+import { type Pace, startSlowUpstream } from './batch-upstream.ts'
+import { pin } from './pin.ts'
 
 // npm run bench batch                       batches in front of a real WordPress, and of slow upstreams
 // BENCH_ROUNDS=10 npm run bench batch       a short look
 // BENCH_WARM=0                              a gateway that has just been started
+// BENCH_LAYOUT=apart                        the WordPress on the last processor, the gateway and the clients on the others
 // BENCH_SITE=…                              one of bench/batch-sites.ts
 // BENCH_SITE=slow                           the scripted upstreams only, where the gateway's own share shows
 // BENCH_SITE=http://user:application-password@host:port    another WordPress
+const isApart = process.env['BENCH_LAYOUT'] === 'apart'
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 40)
 const size = 25
 
@@ -36,8 +40,17 @@ const trellis = 'batch of 25 through Trellis, auto'
 /** Few enough that what `auto` still has to learn shows, were it much. */
 const warmUp = 12
 
+/** In a deployment WordPress has machines of its own; here it has a processor of its own. */
+async function setApart(site: Site, gateway: GatewayProcess): Promise<void> {
+  const last = availableParallelism() - 1
+  const others = last === 0 ? '0' : `0-${last - 1}`
+  for (const pid of site.pids) await pin(pid, String(last))
+  for (const pid of [gateway.program.pid, process.pid]) await pin(pid, others)
+}
+
 async function againstSite(site: Site, update: Update): Promise<void> {
   const gateway = await batchGateway(site.origin)
+  if (isApart) await setApart(site, gateway)
   const posts = await newestPosts(site.origin)
   const shared = { authorization: site.authorization, posts, update }
   const direct = batchClient(site.origin, { ...shared, connections: 8 })
@@ -50,7 +63,9 @@ async function againstSite(site: Site, update: Update): Promise<void> {
   ]
   for (let at = 0; at < warmUp; at += 1) await through.batches(1, -1 - at)
   await direct.batches(1, -1)
-  console.log(`\n${site.name}, 25 updates (${update}), ${rounds} rounds, ${load()}`)
+  console.log(
+    `\n${site.name}, 25 updates (${update}), ${rounds} rounds, ${isApart ? 'each on processors of its own, ' : ''}${load()}`,
+  )
   console.log(comparison(await interleaved(ways, rounds, site.forgetRevisions), trellis))
   console.log(`  how they were sent: ${await splits(gateway.adminOrigin)}; ${load()}`)
   let number = 1_000_000
@@ -61,29 +76,49 @@ async function againstSite(site: Site, update: Update): Promise<void> {
   await gateway.stop()
 }
 
-async function againstSlow(title: string, batchRoute: boolean): Promise<void> {
-  const upstream = await startSlowUpstream({ workers: 16, requestMs: 50, batchRoute })
-  const gateway = await batchGateway(upstream.origin, { maxConcurrent: 16 })
+/** Most requests that the gateway may have at the scripted upstreams at once. */
+const bound = 16
+
+async function againstSlow(title: string, pace: Pace, split: 'auto' | 'chunk'): Promise<void> {
+  const upstream = await startSlowUpstream(pace)
+  const gateway = await batchGateway(upstream.origin, {
+    upstream: { maxConcurrent: bound },
+    batch: { split },
+  })
   const posts = Array.from({ length: size }, (_, at) => at + 4)
   const shared = { authorization: basic({ username: 'a', password: 'b' }), posts, update: 'title' } as const
   const one = batchClient(upstream.origin, { ...shared, connections: 1 })
+  const eight = batchClient(upstream.origin, { ...shared, connections: 8 })
   const through = batchClient(gateway.origin, { ...shared, connections: 64 })
   for (let at = 0; at < warmUp; at += 1) await through.batches(1, -1 - at)
+  const trellis = `batch of 25 through Trellis, ${split}`
   const ways: Way[] = [
     { name: trellis, run: (round) => through.batches(1, round) },
     { name: '25 requests one after the other', run: one.singles },
+    { name: '25 requests on 8 connections', run: eight.singles },
   ]
+  if (pace.batchRoute) {
+    const hands = Math.min(pace.workers, 8)
+    ways.push({ name: `by hand: ${hands} batches at once`, run: (round) => eight.batches(hands, round) })
+    ways.push({ name: "the upstream's own batch", run: (round) => eight.batches(1, round) })
+  }
   const slowRounds = Math.min(rounds, 20)
-  console.log(`\n50 ms each, 16 workers, ${title}, 25 updates, ${slowRounds} rounds, ${load()}`)
+  console.log(`\n${title}, 25 updates, ${slowRounds} rounds, ${load()}`)
   console.log(comparison(await interleaved(ways, slowRounds, keepsRevisions), trellis))
   console.log(`  how they were sent: ${await splits(gateway.adminOrigin)}`)
+  // From here on only what the gateway sends.
+  upstream.forget()
   let number = 1_000_000
   console.log(await hitsBesideBatches(`${gateway.origin}${hitPath}`, () => through.hurriedBatch(number++)))
-  console.log(`  most upstream requests at once: ${upstream.mostAtOnce()} (bound 16); ${load()}`)
-  await Promise.all([one.close(), through.close()])
+  console.log(`  most upstream requests at once: ${upstream.mostAtOnce()} (bound ${bound}); ${load()}`)
+  await Promise.all([one, eight, through].map((client) => client.close()))
   await gateway.stop()
   await upstream.close()
 }
+
+const fifty = { workers: 16, startUpMs: 0, itemMs: 50 }
+/** What a WordPress on two cores was once seen to take; and with more cores. */
+const usual = { startUpMs: 15, itemMs: 5, batchRoute: true }
 
 /** Ratios of one run; the times are this machine's. */
 export async function benchBatches(): Promise<void> {
@@ -92,6 +127,12 @@ export async function benchBatches(): Promise<void> {
     for (const update of ['switch', 'title'] as const) await againstSite(site, update)
     await site.stop()
   }
-  await againstSlow('no batch route', false)
-  await againstSlow('with a batch route', true)
+  await againstSlow('50 ms each, 16 workers, no batch route', { ...fifty, batchRoute: false }, 'auto')
+  await againstSlow('50 ms each, 16 workers, with a batch route', { ...fifty, batchRoute: true }, 'auto')
+  for (const workers of [2, 4]) {
+    for (const split of ['auto', 'chunk'] as const) {
+      const title = `15 ms a request and 5 ms an item, ${workers} workers`
+      await againstSlow(title, { ...usual, workers }, split)
+    }
+  }
 }

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { createChunk } from '../../../src/batch/chunk.ts'
+import { createTurns } from '../../../src/batch/turns.ts'
+
+const size = 25
+
+test('the items of a chunk come back a few in a turn of the event loop', async () => {
+  const item = '{"body":{},"status":200,"headers":[]}'
+  const content = Buffer.from(`{"responses":[${Array(size).fill(item).join(',')}]}`)
+  const chunk = createChunk({
+    size,
+    ask: async () => ({ response: { kind: 'response', status: 207, fields: [], content }, content }),
+    stop: new AbortController().signal,
+    leftMs: () => Number.POSITIVE_INFINITY,
+    turn: createTurns(),
+    watch: { begun: () => {}, ended: () => {} },
+  })
+  let turn = 0
+  const perTurn = new Map<number, number>()
+  const joined = Array.from({ length: size }, async (_, place) => {
+    const alone = () => Promise.reject(new Error('nothing goes by itself'))
+    await chunk.join(place, { method: 'PUT', path: '/', fields: {}, content: undefined, alone })
+    perTurn.set(turn, (perTurn.get(turn) ?? 0) + 1)
+  })
+  const all = Promise.all(joined)
+  let isOver = false
+  void all.then(() => {
+    isOver = true
+  })
+  while (!isOver) {
+    await new Promise(setImmediate)
+    turn += 1
+  }
+  await all
+  expect(Math.max(...perTurn.values())).toBeLessThanOrEqual(5)
+})

@@ -63,7 +63,7 @@ export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
   const compact = (stored: StoredResponse): StoredResponse => ({
     ...stored,
     fields: stored.fields.map(intern),
-    tags: stored.tags.map(index.canonical),
+    tags: stored.tags.length === 0 ? stored.tags : stored.tags.map(index.canonical),
   })
   const write = (
     key: string,

@@ -1,5 +1,6 @@
 import { type Directives, deltaSeconds, parseCacheControl, qualifiedFields } from '../http/cache-control.ts'
 import { type FieldLines, fieldValue } from '../http/fields.ts'
+import { remembered } from '../http/remembered.ts'
 import { type Member, parseDictionary } from '../http/structured-fields.ts'
 
 /** What a response lets a shared cache do, whichever field says so. Seconds; `invalid` where a number was to be. */
@@ -83,23 +84,11 @@ const findTargeted = (fields: FieldLines): Directives | undefined => {
   return undefined
 }
 
-const sourceOf = (
-  targeted: Directives | undefined,
-  general: string | undefined,
-): ResponseControl['source'] => {
-  if (targeted !== undefined) return 'targeted'
-  return general === undefined ? 'nothing' : 'cache-control'
-}
-
-/** The directives that hold for this cache. */
-export const responseControl = (fields: FieldLines): ResponseControl => {
-  const targeted = findTargeted(fields)
-  const general = fieldValue(fields, 'cache-control')
-  const directives = targeted ?? parseCacheControl(general)
+const controlBy = (source: ResponseControl['source'], directives: Directives): ResponseControl => {
   const noCacheFields = qualifiedFields(directives, 'no-cache')
   const privateFields = qualifiedFields(directives, 'private')
   return {
-    source: sourceOf(targeted, general),
+    source,
     noStore: directives.has('no-store'),
     noCache: directives.has('no-cache') && noCacheFields === undefined,
     isPrivate: directives.has('private') && privateFields === undefined,
@@ -115,4 +104,15 @@ export const responseControl = (fields: FieldLines): ResponseControl => {
     unkept: [...(noCacheFields ?? []), ...(privateFields ?? [])],
     hasQualifiedPrivate: privateFields !== undefined,
   }
+}
+
+const nothing: ResponseControl = controlBy('nothing', parseCacheControl(undefined))
+const bySaying = remembered((value) => controlBy('cache-control', parseCacheControl(value)))
+
+/** The directives that hold for this cache. */
+export const responseControl = (fields: FieldLines): ResponseControl => {
+  const targeted = findTargeted(fields)
+  if (targeted !== undefined) return controlBy('targeted', targeted)
+  const general = fieldValue(fields, 'cache-control')
+  return general === undefined ? nothing : bySaying(general)
 }

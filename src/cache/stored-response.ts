@@ -1,7 +1,4 @@
-import { formatHttpDate } from '../http/dates.ts'
-import { contentEntityTag } from '../http/entity-tags.ts'
-import { type FieldLines, fieldValue, withField, withoutFields } from '../http/fields.ts'
-import { endToEndFields } from '../http/hop-by-hop.ts'
+import { type FieldLines, fieldValue, withField } from '../http/fields.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { parseVary, type SelectingFields, varyKey } from '../http/vary.ts'
 import { correctedInitialAgeMs, type ExchangeTimes, type Moment } from './age.ts'
@@ -9,6 +6,7 @@ import { isCodable } from './codable.ts'
 import type { Coding } from './compress.ts'
 import type { Extent } from './extent.ts'
 import { freshnessLifetime } from './freshness.ts'
+import { keptFields } from './kept-fields.ts'
 import type { CachePolicy } from './policy.ts'
 import { type ResponseControl, responseControl } from './response-control.ts'
 
@@ -99,27 +97,6 @@ export const ownBytes = (content: Buffer): Buffer => {
   return copy
 }
 
-const alwaysRemoved: ReadonlySet<string> = new Set(['age', 'content-length'])
-
-const removedBy = ({ unkept }: ResponseControl): ReadonlySet<string> =>
-  unkept.length === 0 ? alwaysRemoved : new Set([...alwaysRemoved, ...unkept])
-
-/** Fields as kept: nothing of the connection (RFC 9111 §3.1), nothing that no-cache or private names, and a length, a date and a validator of our own where they lack. */
-const keptFields = (
-  head: ResponseHead,
-  content: Buffer,
-  control: ResponseControl,
-  receivedAt: number,
-): string[] => {
-  const fields = withoutFields(endToEndFields(head.fields), removedBy(control))
-  if (fieldValue(fields, 'date') === undefined) fields.push('Date', formatHttpDate(receivedAt))
-  if (head.status === 200 && fieldValue(fields, 'etag') === undefined)
-    fields.push('ETag', contentEntityTag(content))
-  // RFC 9110 §8.6: no Content-Length with 204.
-  if (head.status !== 204) fields.push('Content-Length', String(content.length))
-  return fields
-}
-
 const windowMs = (stated: number | 'invalid' | undefined, ruled: number | undefined): number => {
   if (stated === 'invalid') return 0
   return stated === undefined ? (ruled ?? 0) : stated * 1000
@@ -162,19 +139,20 @@ export const withVaryByCoding = (fields: string[]): string[] => {
 const namesOneOrigin = (fields: FieldLines): boolean =>
   (fieldValue(fields, 'access-control-allow-origin') ?? '*') !== '*'
 
+// Most records have none, and each list of its own is something for the collector to visit.
+const noNames: readonly string[] = []
+const noTags: readonly string[] = []
+const noForms: readonly CodedForm[] = []
+
 /** Codings are made here: where the upstream is always asked for none, none selects what is stored. */
 const selectingNames = (fields: FieldLines, { settled }: SelectingFields): readonly string[] => {
   const vary = parseVary(fields)
   if (vary.kind === 'any') return []
-  const names =
-    settled?.['accept-encoding'] === undefined
-      ? vary.names
-      : vary.names.filter((name) => name !== 'accept-encoding')
-  return namesOneOrigin(fields) && !names.includes('origin') ? [...names, 'origin'] : names
+  const isSettled = settled?.['accept-encoding'] !== undefined && vary.names.includes('accept-encoding')
+  const names = isSettled ? vary.names.filter((name) => name !== 'accept-encoding') : vary.names
+  if (namesOneOrigin(fields) && !names.includes('origin')) return [...names, 'origin']
+  return names.length === 0 ? noNames : names
 }
-
-const noTags: readonly string[] = []
-const noForms: readonly CodedForm[] = []
 
 /** Makes the record of a response. Whether it may be kept is decided elsewhere. */
 export const makeStored = (parts: StoredParts): StoredResponse => {
@@ -204,7 +182,7 @@ export const makeStored = (parts: StoredParts): StoredResponse => {
     upstreamTag: parts.upstreamTag,
     tags: noTags,
     codable,
-    forms: codable ? parts.forms : noForms,
+    forms: codable && parts.forms.length > 0 ? parts.forms : noForms,
     // Known when the tags are: `withTags` counts.
     bytes: 0,
     order: parts.order,
@@ -247,7 +225,7 @@ const remade = (
 
 /** The same with the tags that invalidate it. */
 export const withTags = (stored: StoredResponse, tags: readonly string[]): StoredResponse =>
-  remade(stored, stored.fields, tags, stored.forms)
+  remade(stored, stored.fields, tags.length === 0 ? noTags : tags, stored.forms)
 
 /** The same with its coded forms. */
 export const withForms = (stored: StoredResponse, forms: readonly CodedForm[]): StoredResponse =>

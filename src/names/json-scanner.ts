@@ -56,20 +56,40 @@ const opened = (isObject: boolean, at: Place): number => {
   return at === place.routes ? place.plain : at
 }
 
+const nothing = Buffer.alloc(0)
+
+/** A stretch of what came, and the text that stands behind it in place of what came there. */
+type Piece = { readonly from: number; readonly to: number; readonly text: string }
+
+/** One allocation of its own: it is often kept. */
+const joined = (content: Buffer, pieces: readonly Piece[], from: number, to: number): Buffer => {
+  let length = to - from
+  for (const piece of pieces) length += piece.to - piece.from + piece.text.length
+  const whole = Buffer.allocUnsafeSlow(length)
+  let at = 0
+  for (const piece of pieces) {
+    at += content.copy(whole, at, piece.from, piece.to)
+    at += whole.write(piece.text, at, 'latin1')
+  }
+  content.copy(whole, at, from, to)
+  return whole
+}
+
 /**
  * Walks JSON text once and replaces strings in place; every other octet goes through as it came. Chunks may end anywhere:
  * at most one string of bounded length is held back. Text that is not JSON goes through too, it is not this room's to judge.
  */
 export const createJsonScanner = (rules: StringRules): ContentMapper => {
-  const containers = new Uint8Array(maxDepth)
+  // A list of small numbers: octets of a buffer would take longer to come by than a small content to walk.
+  const containers: number[] = []
   let depth = 0
   let valuePlace: Place = place.plain
   let expectsKey = false
   let mode: 'structure' | 'candidate' | 'skip' | 'blind' = 'structure'
   let escaped = false
-  let held: Buffer = Buffer.alloc(0)
-  // Of the chunk at hand.
-  let output: Buffer[] = []
+  let held: Buffer = nothing
+  // Of the chunk at hand: what is put in, each with the stretch that it stands behind.
+  let output: Piece[] = []
   let copied = 0
   let tokenStart = 0
 
@@ -148,9 +168,9 @@ export const createJsonScanner = (rules: StringRules): ContentMapper => {
     return content.length
   }
 
-  const replace = (content: Buffer, end: number, text: string | undefined): void => {
+  const replace = (end: number, text: string | undefined): void => {
     if (text === undefined) return
-    output.push(content.subarray(copied, tokenStart + 1), Buffer.from(text, 'latin1'))
+    output.push({ from: copied, to: tokenStart + 1, text })
     copied = end
   }
 
@@ -160,10 +180,10 @@ export const createJsonScanner = (rules: StringRules): ContentMapper => {
       const within = topPlace()
       const found =
         end - start > rules.maxKeyLength(within) ? undefined : rules.key(content, start, end, within)
-      replace(content, end, found?.text)
+      replace(end, found?.text)
       valuePlace = found?.opens ?? place.plain
     } else if (end - start <= rules.maxValueLength) {
-      replace(content, end, rules.value(content, start, end, valuePlace))
+      replace(end, rules.value(content, start, end, valuePlace))
     }
   }
 
@@ -182,10 +202,9 @@ export const createJsonScanner = (rules: StringRules): ContentMapper => {
     if (mode === 'candidate' && isTooLong(content.length - tokenStart)) mode = 'skip'
     const end = mode === 'candidate' ? tokenStart : content.length
     // A copy, so that a few octets do not keep a whole chunk alive.
-    held = mode === 'candidate' ? Buffer.from(content.subarray(tokenStart)) : Buffer.alloc(0)
-    if (output.length === 0 && end === content.length) return content
-    const last = content.subarray(copied, end)
-    return output.length === 0 ? last : Buffer.concat([...output, last])
+    held = mode === 'candidate' ? Buffer.from(content.subarray(tokenStart)) : nothing
+    if (output.length === 0) return end === content.length ? content : content.subarray(copied, end)
+    return joined(content, output, copied, end)
   }
 
   const walk = (content: Buffer, from: number): void => {
@@ -211,7 +230,7 @@ export const createJsonScanner = (rules: StringRules): ContentMapper => {
     },
     end: () => {
       const rest = held
-      held = Buffer.alloc(0)
+      held = nothing
       return rest
     },
   }

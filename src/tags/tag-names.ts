@@ -32,7 +32,8 @@ export type TagNames = {
 const longestIdentifier = 128
 
 /** `0005` and `5` are one item. */
-const canonicalIdentifier = (id: string): string => (/^\d+$/.test(id) ? id.replace(/^0+(?=\d)/, '') : id)
+const canonicalIdentifier = (id: string): string =>
+  id.startsWith('0') && /^\d+$/.test(id) ? id.replace(/^0+(?=\d)/, '') : id
 
 export const createTagNames = (service: string): TagNames => ({
   all: `${service}/all`,

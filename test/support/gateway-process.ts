@@ -15,7 +15,10 @@ export type GatewayProcess = {
 }
 
 /** Starts the built gateway on free ports and waits for its /readyz. `settings` are added to the config file as they are. */
-export async function startGatewayProcess(settings: Record<string, unknown>): Promise<GatewayProcess> {
+export async function startGatewayProcess(
+  settings: Record<string, unknown>,
+  env: Record<string, string> = {},
+): Promise<GatewayProcess> {
   const main = await builtGateway()
   const [port, adminPort] = [await freePort(), await freePort()]
   const origin = `http://127.0.0.1:${port}`
@@ -32,7 +35,7 @@ export async function startGatewayProcess(settings: Record<string, unknown>): Pr
   }
   // JSON is YAML.
   await writeFile(file, JSON.stringify(config, null, 2))
-  const program = startProcess(process.execPath, [main, 'start', '-c', file])
+  const program = startProcess(process.execPath, [main, 'start', '-c', file], { env })
   const stop = async (): Promise<number | string> => {
     const end = await program.stop(10_000)
     await rm(folder, { recursive: true, force: true })

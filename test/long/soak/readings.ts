@@ -28,7 +28,11 @@ export type Reading = {
   /** Buffers: what V8 does not count as its own heap. */
   readonly external: number
   readonly resident: number
+  /** What V8 has taken for its heap, used or not. */
+  readonly committed: number
   readonly files: number
+  /** Requests that have been counted. */
+  readonly requests: number
 }
 
 export const readingOf = (samples: ReadonlyMap<string, number>, seconds: number): Reading => ({
@@ -36,7 +40,9 @@ export const readingOf = (samples: ReadonlyMap<string, number>, seconds: number)
   heap: sumOf(samples, 'nodejs_heap_size_used_bytes'),
   external: sumOf(samples, 'nodejs_external_memory_bytes'),
   resident: sumOf(samples, 'process_resident_memory_bytes'),
+  committed: sumOf(samples, 'nodejs_heap_size_total_bytes'),
   files: sumOf(samples, 'process_open_fds'),
+  requests: sumOf(samples, 'trellis_requests_total'),
 })
 
 /** Least value in each of `count` windows of equal length: what is left when garbage has been collected. */
@@ -48,6 +54,22 @@ export const floors = (
   const size = Math.ceil(readings.length / count)
   return Array.from({ length: Math.ceil(readings.length / size) }, (_, i) =>
     Math.min(...readings.slice(i * size, (i + 1) * size).map(of)),
+  )
+}
+
+/** Bytes that each request leaves behind, by least squares over all readings. */
+export const bytesPerRequest = (readings: readonly Reading[], of: (reading: Reading) => number): number => {
+  const mean = (values: readonly number[]): number =>
+    values.reduce((sum, value) => sum + value, 0) / values.length
+  const requests = mean(readings.map((reading) => reading.requests))
+  const bytes = mean(readings.map(of))
+  const shares = readings.map((reading) => [reading.requests - requests, of(reading) - bytes] as const)
+  return (
+    shares.reduce((sum, [x, y]) => sum + x * y, 0) /
+    Math.max(
+      1,
+      shares.reduce((sum, [x]) => sum + x * x, 0),
+    )
   )
 }
 

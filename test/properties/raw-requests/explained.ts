@@ -10,6 +10,11 @@ type Looked = {
 const nginxStopped = ({ gateway, plain, nginx }: Looked): boolean =>
   [...nginx, ...gateway].every((sighting) => plain.includes(sighting)) && nginx.length < plain.length
 
+const saysCloseInPart = (bytes: string): boolean =>
+  [...bytes.matchAll(/^connection:([^\r\n]*)/gim)].some(([, value = '']) =>
+    value.split(',').some((option) => /close/i.test(option) && !/^[\t ]*close[\t ]*$/i.test(option)),
+  )
+
 /** Disagreements that are none about where a request ends, each with its reason. */
 const reasons: readonly {
   readonly reason: string
@@ -20,6 +25,11 @@ const reasons: readonly {
       'RFC 9110 §5.6.3 has tabs around a value; nginx takes them for a part of it and refuses the request',
     holds: (bytes, looked) =>
       /^(?:transfer-encoding|content-length|host):[^\r\n]*\t/im.test(bytes) && nginxStopped(looked),
+  },
+  {
+    reason:
+      'an option is a whole member of the list (RFC 9110 §7.6.1); nginx closes wherever `close` stands in Connection',
+    holds: (bytes, looked) => saysCloseInPart(bytes) && nginxStopped(looked),
   },
   {
     reason: 'a list in two lines is one list (RFC 9110 §5.3); nginx refuses a second Expect',

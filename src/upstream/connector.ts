@@ -2,6 +2,7 @@ import type { LookupFunction, Socket } from 'node:net'
 import { buildConnector, errors } from 'undici'
 import { resetCode } from './failure.ts'
 import type { UpstreamOptions } from './options.ts'
+import { tellResets } from './tell-resets.ts'
 
 const given = <Key extends string>(key: Key, value: string): { [K in Key]?: string } =>
   value === '' ? {} : ({ [key]: value } as { [K in Key]?: string })
@@ -42,6 +43,8 @@ export const createConnector = (
       callback(...result)
     }) as unknown as Socket
     socket.on('error', resetIsNoEnd)
+    // TLS says itself where a connection ends.
+    if (target.protocol === 'http:') tellResets(socket)
     if (connectMs > 0) {
       timer = setTimeout(() => socket.destroy(new errors.ConnectTimeoutError()), connectMs)
     }

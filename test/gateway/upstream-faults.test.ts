@@ -39,6 +39,14 @@ const outcome = async (
 const head = (fields: string, status = 200) => `HTTP/1.1 ${status} OK\r\n${fields}\r\n`
 
 const faults: [string, Script, string | number][] = [
+  [
+    'a reset that comes together with content that ends with its connection',
+    (_, wire) => {
+      wire.write(`${head('Connection: close\r\n')}{"a":`)
+      wire.reset()
+    },
+    'upstream_broken',
+  ],
   ['a reset before the head', (_, wire) => wire.reset(), 'upstream_broken'],
   ['an end before the head', (_, wire) => wire.end(), 'upstream_broken'],
   [

@@ -120,11 +120,20 @@ export const contentFaults: readonly Fault[] = [
     'resets the connection under content that ends with it',
     async (_, wire) => {
       wire.write(`${headOf(`${json}\r\nConnection: close`)}{"a":`)
-      await pause(20)
+      // So that the head is out: what streams has begun.
+      await pause(150)
       wire.reset()
     },
-    ['200|502', '200|502', '502', '200|200 cut', '200|200 cut'],
-    'a reset that comes together with content looks like an end to Node; what does not parse is not stored',
+    brokenOff,
+  ),
+  scripted(
+    'resets the connection together with content that ends with it',
+    (_, wire) => {
+      wire.write(`${headOf(`${json}\r\nConnection: close`)}{"a":`)
+      wire.reset()
+    },
+    brokenOff,
+    'Node shows such a reset as an end; whether the peer is still there tells them apart',
   ),
   scripted(
     'sends two Content-Lengths',

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { faultOfHttp2, isHttp2 } from './http2-request.ts'
 import { createMessageLook, type MessageFault, originForm } from './message-faults.ts'
+import { distrust } from './unread-content.ts'
 
 export type GuardOptions = {
   /** Takes what is sound. */
@@ -45,10 +46,6 @@ export const createGuard = ({ take, refuse, distrusted }: GuardOptions): GuardOp
   const look = createMessageLook()
   const queued = watchQueued()
 
-  const distrust = (socket: Socket): void => {
-    distrusted.add(socket)
-    socket.once('close', () => distrusted.delete(socket))
-  }
   return (incoming, outgoing) => {
     // HTTP/2 has frames of its own, and its own rules for what is malformed (RFC 9113 §8.1.1).
     if (isHttp2(incoming)) {
@@ -63,14 +60,14 @@ export const createGuard = ({ take, refuse, distrusted }: GuardOptions): GuardOp
     const seen = look(incoming)
     const target = originForm(incoming.url as string)
     if (seen.kind === 'fault' || target === undefined) {
-      distrust(socket)
+      distrust(distrusted, socket)
       refuse(incoming, outgoing, seen.kind === 'fault' ? seen.fault : 'target')
       return
     }
     incoming.url = target
     if (seen.asksUpgrade) {
       // The protocol stays what it is; node:http loses octets that come behind such a request in one piece with it.
-      distrust(socket)
+      distrust(distrusted, socket)
       outgoing.shouldKeepAlive = false
     }
     take(incoming, outgoing)

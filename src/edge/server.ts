@@ -18,6 +18,7 @@ import { createRequestIds } from './request-ids.ts'
 import { sendEither } from './send-over-http2.ts'
 import { type SendOptions, sendResponse } from './send-response.ts'
 import { serviceOf } from './service-of.ts'
+import { withUnreadContent } from './unread-content.ts'
 
 export type EdgeOptions = Omit<FrontOptions, 'take' | 'send'> & {
   readonly limits: {
@@ -73,7 +74,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       if (response.content !== undefined && !Buffer.isBuffer(response.content)) response.content.destroy()
       return
     }
-    send(raw, response, sending)
+    send(raw, withUnreadContent(raw, response, options.distrusted), sending)
   }
   const sendRaw =
     options.cors === undefined

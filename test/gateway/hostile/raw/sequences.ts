@@ -61,12 +61,16 @@ export const sequences: readonly RawCase[] = [
     head('POST', site, ...form, 'Content-Length: 9999999') + inner,
     413,
   ),
-  [
-    'content that turns out too large: the rest is passed over, and nothing behind it is answered',
+  refused(
+    'content that turns out too large while it comes: nothing behind it is taken for a request',
     `${head('POST', site, ...form, 'Transfer-Encoding: chunked')}100000\r\n${' '.repeat(1 << 20)}\r\n1\r\n \r\n0\r\n\r\n${last}`,
-    '413.',
-    ['GET /last'],
-  ],
+    413,
+  ),
+  refused(
+    'content that turns out too large and goes on: what is in it is no request',
+    `${head('POST', site, ...form, 'Transfer-Encoding: chunked')}100000\r\n${' '.repeat(1 << 20)}\r\n1000\r\n ${inner}`,
+    413,
+  ),
   ['nothing behind Connection: close counts', last + inner, '200.', ['GET /last']],
   ['nothing behind an HTTP/1.0 request counts', `GET /open/a HTTP/1.0\r\n\r\n${inner}`, '200.', ['GET /a']],
   [

@@ -2,6 +2,7 @@ import { decideCaching } from '../cache/decide-caching.ts'
 import { sensitiveParameter } from '../cache/sensitive-parameter.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import type { Found } from '../contracts/finding.ts'
+import type { Row } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
 import type { RequestFields } from '../http/fields.ts'
 import { requestMeaning } from '../routing/request-meaning.ts'
@@ -72,6 +73,18 @@ const cachingOf = (
   }
 }
 
+/** WordPress hides behind 404 that there is something under the path. */
+const wrongMethod = ({ contract }: ServiceConfig, { endpoints }: Row): string => {
+  const methods = new Set(endpoints.flatMap((endpoint) => endpoint.methods))
+  return `${contract === 'site' ? 404 : 405}: the path takes ${[...methods].join(', ')}`
+}
+
+/** The message names the arguments; both contracts have one in their errors. */
+const invalidity = ({ status, code, body }: Extract<Validation, { kind: 'invalid' }>): string => {
+  const message = typeof body === 'object' && body !== null && 'message' in body ? `: ${body.message}` : ''
+  return `${status} ${code}${message}`
+}
+
 const known = (
   service: ServiceConfig,
   contract: ServiceContract,
@@ -85,7 +98,7 @@ const known = (
     case 'refused':
       return { refused: `path: ${finding.reason}` }
     case 'wrong-method':
-      return { row: finding.row.template, refused: 'method' }
+      return { row: finding.row.template, refused: wrongMethod(service, finding.row) }
     case 'options':
       return { row: finding.row.template, answer: 'schema of the route' }
     case 'unlisted': {
@@ -104,7 +117,7 @@ const known = (
         content: undefined,
       })
       if (validation.kind === 'invalid') {
-        return { row: row.template, refused: `${validation.status} ${validation.code}` }
+        return { row: row.template, refused: invalidity(validation) }
       }
       return {
         row: row.template,

@@ -8,6 +8,7 @@ import { type ExitReason, exitCodes } from './exit-codes.ts'
 import { explanationText } from './explanation-text.ts'
 import { helpText } from './help.ts'
 import { configName, faultLines, readConfig } from './read-config.ts'
+import { startFailure } from './start-failure.ts'
 import { textTable } from './text-table.ts'
 import { welcomeText } from './welcome.ts'
 
@@ -87,7 +88,7 @@ const start = async (
       },
     })
   } catch (error) {
-    ports.stderr.write(`trellis: cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
+    ports.stderr.write(`trellis: cannot start: ${startFailure(error, config)}\n`)
     return 'notStarted'
   }
   if (config.reload.watch && file !== undefined)

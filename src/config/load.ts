@@ -10,6 +10,7 @@ import { readSecretFiles } from './secret-files.ts'
 import { type ConfigShape, configShape } from './shape.ts'
 import { shapeFaults } from './shape-faults.ts'
 import { readSource, type Source } from './source.ts'
+import { unreadableFile } from './unreadable-file.ts'
 import { valueAt, withoutValueAt } from './value-at.ts'
 
 export type ConfigResult =
@@ -90,7 +91,7 @@ export const loadConfig = async (from: {
     return result.kind === 'ok' ? { ...result, files: [from.file, ...result.files] } : result
   } catch (cause) {
     if (!(cause instanceof Error && 'code' in cause)) throw cause
-    const message = `the file cannot be read (${String(cause.code)})`
+    const message = unreadableFile('file', cause)
     return { kind: 'faults', faults: [{ path: '', line: 1, column: 1, message }] }
   }
 }

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { Path, UnplacedFault } from './fault.ts'
 import { pathText } from './fault.ts'
 import { secretPaths } from './shape.ts'
+import { unreadableFile } from './unreadable-file.ts'
 import { valueAt, withValueAt } from './value-at.ts'
 
 const prefix = 'file:'
@@ -22,8 +23,7 @@ const readSecret = async (file: string): Promise<{ text: string } | { fault: str
     if (text.length > largestSecret) return { fault: `the secret file is larger than ${largestSecret} bytes` }
     return { text: text.replace(/\r?\n$/, '') }
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unreadable'
-    return { fault: `the secret file cannot be read (${code})` }
+    return { fault: unreadableFile('secret file', cause) }
   }
 }
 

@@ -104,9 +104,20 @@ describe('check', () => {
 
   test('a file that is not there is a fault', async () => {
     const { end, stdout } = await run(['check', '-c', 'nowhere.yaml'])
-    expect(stdout).toBe('nowhere.yaml:1:1 the file cannot be read (ENOENT)\n1 fault\n')
+    expect(stdout).toBe(
+      'nowhere.yaml:1:1 the file cannot be read, there is none of that name (ENOENT)\n1 fault\n',
+    )
     expect(end).toBe(1)
   })
+})
+
+test('explain says which argument is wrong, and what becomes of a wrong method', async () => {
+  const wrong = await run(['explain', 'GET', '/index.php/site-json/site/v2/posts?per_page=x&page=0'])
+  expect(wrong.stdout).toContain('400 rest_invalid_param: Invalid parameter(s): page, per_page\n')
+  const plants = await run(['explain', 'BREW', '/plants'])
+  expect(plants.stdout).toMatch(/refused +405: the path takes GET, POST\n/)
+  const site = await run(['explain', 'BREW', '/index.php/site-json/site/v2/posts'])
+  expect(site.stdout).toMatch(/refused +404: the path takes GET, POST\n/)
 })
 
 test('routes prints an aligned table', async () => {
@@ -255,5 +266,29 @@ describe('start', () => {
     })
     expect(stderr).toBe('trellis: cannot start: listen EADDRINUSE\n')
     expect(end).toBe(3)
+  })
+
+  test.each([
+    [
+      { code: 'EADDRINUSE', address: '127.0.0.1', port: 8080 },
+      'listen.port: another program listens on 127.0.0.1:8080; end it, or choose another port (EADDRINUSE)',
+    ],
+    [
+      { code: 'EADDRINUSE', address: '127.0.0.1', port: 9090 },
+      'admin.port: another program listens on 127.0.0.1:9090; end it, or choose another port (EADDRINUSE)',
+    ],
+    [
+      { code: 'EACCES', address: '127.0.0.1', port: 8080 },
+      'listen.port: this user may not open port 8080; choose one from 1024 on, or grant CAP_NET_BIND_SERVICE (EACCES)',
+    ],
+    [
+      { code: 'EADDRNOTAVAIL', address: '10.9.9.9', port: 9090 },
+      'admin.host: 10.9.9.9 is no address of this machine; 0.0.0.0 stands for all it has (EADDRNOTAVAIL)',
+    ],
+    [{ code: 'EMFILE' }, 'listen failed'],
+  ])('says of a socket that cannot be opened which key it is about: %j', async (facts, said) => {
+    const error = Object.assign(new Error('listen failed'), { syscall: 'listen', ...facts })
+    const { stderr } = await run(['start'], { startGateway: () => Promise.reject(error) })
+    expect(stderr).toBe(`trellis: cannot start: ${said}\n`)
   })
 })

@@ -81,7 +81,9 @@ test('a taken port is told, and the process ends with 3 although servers were al
   const file = await fileWith('taken.yaml', `listen: { port: ${port} }\nadmin: { port: 0 }`)
   const { code, stderr } = await run(['start', '-c', file])
   taken.close()
-  expect(stderr).toContain('trellis: cannot start: listen EADDRINUSE')
+  expect(stderr).toContain(
+    `trellis: cannot start: listen.port: another program listens on 127.0.0.1:${port}; `,
+  )
   expect(code).toBe(3)
 })
 

@@ -95,6 +95,13 @@ test('the config is frozen to its leaves', async () => {
 test('a file that cannot be read is a fault', async () => {
   expect(await loadConfig({ file: 'config/nowhere.yaml', env: {} })).toEqual({
     kind: 'faults',
-    faults: [{ path: '', line: 1, column: 1, message: 'the file cannot be read (ENOENT)' }],
+    faults: [
+      {
+        path: '',
+        line: 1,
+        column: 1,
+        message: 'the file cannot be read, there is none of that name (ENOENT)',
+      },
+    ],
   })
 })

@@ -75,7 +75,7 @@ test.each([
   [
     'missing',
     "admin: { token: 'file:/nowhere/at/all' }",
-    'admin.token: the secret file cannot be read (ENOENT)',
+    'admin.token: the secret file cannot be read, there is none of that name (ENOENT)',
   ],
   [
     'relative',

@@ -35,6 +35,8 @@ export type Question = { readonly topic: string; readonly content: unknown }
 export type ToParent =
   /** The worker listens: what is said before would be lost. */
   | { readonly kind: 'hello' }
+  /** Nothing else may need to be said for long: the ledger can be in another place. */
+  | { readonly kind: 'alive' }
   | { readonly kind: 'ready'; readonly addresses: unknown }
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'call'; readonly id: number; readonly call: LedgerCall }

@@ -111,6 +111,8 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
       case 'hello':
         tell(one, { kind: 'assigned', assignment: assignmentOf(one) })
         break
+      case 'alive':
+        break
       case 'ready':
         becameReady(one, message.addresses)
         break

@@ -33,6 +33,9 @@ export type Line = {
   listen(take: (message: ToWorker) => void): void
 }
 
+/** A parent takes a worker that says nothing for many of these for stuck. */
+const aliveEveryMs = 1_000
+
 const nobody: Standing = {
   wanted: 0,
   ready: 0,
@@ -109,6 +112,7 @@ export const linkToParent = async (line: Line): Promise<WorkerLink> => {
     })
     line.send({ kind: 'hello' })
   })
+  setInterval(() => line.send({ kind: 'alive' }), aliveEveryMs).unref()
   const call = (one: LedgerCall): Promise<LedgerAnswer> =>
     calls.begin((id) => line.send({ kind: 'call', id, call: one }))
 

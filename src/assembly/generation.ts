@@ -18,7 +18,6 @@ import { buildPhases } from '../pipeline/phases.ts'
 import { createPipeline } from '../pipeline/run.ts'
 import type { Service } from '../pipeline/service.ts'
 import type { CacheRoom } from '../pipeline/write-through.ts'
-import { clientInterim, clientSignal } from '../upstream/client-signal.ts'
 import { createOperator } from './admin-operator.ts'
 import {
   type BuiltService,
@@ -196,8 +195,6 @@ export const buildGeneration = async (
     distrusted: rooms.distrusted,
     services: built.map(({ service }) => service),
     logger,
-    signalKey: clientSignal,
-    interimKey: clientInterim,
     run,
     refusedEarly: (error, service) =>
       report({

@@ -3,7 +3,8 @@ import httpProxy from '@fastify/http-proxy'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Logger } from 'pino'
 import { GatewayError } from '../errors.ts'
-import type { Answer, GatewayRequest, GatewayResponse, HandOver, Outcome } from '../http/message.ts'
+import type { Answer, GatewayRequest, GatewayResponse, Outcome } from '../http/message.ts'
+import { carryHandOver } from '../pipeline/carry-hand-over.ts'
 import { errorAnswer } from '../pipeline/error-answer.ts'
 import { arrived, type Received } from '../pipeline/exchange.ts'
 import type { Service } from '../pipeline/service.ts'
@@ -13,7 +14,6 @@ import { EdgeRequest } from './edge-request.ts'
 import { createFront, type Front, type FrontOptions } from './front.ts'
 import { Http2EdgeRequest, isHttp2 } from './http2-request.ts'
 import type { EdgeHandlers } from './listener.ts'
-import { type Carrier, carry } from './pass-through.ts'
 import { createRequestIds } from './request-ids.ts'
 import { sendEither } from './send-over-http2.ts'
 import { type SendOptions, sendResponse } from './send-response.ts'
@@ -31,9 +31,6 @@ export type EdgeOptions = Omit<FrontOptions, 'take' | 'send'> & {
   /** Undefined: what the upstream says to browsers passes through. */
   readonly cors: CorsOptions | undefined
   readonly logger: Logger
-  /** See upstream/client-signal.ts. */
-  readonly signalKey: symbol
-  readonly interimKey: symbol
   run(exchange: Received): Answer
   isDraining(): boolean
   /** Called once each for an answer that is not out in the turn in which its request came. */
@@ -43,10 +40,6 @@ export type EdgeOptions = Omit<FrontOptions, 'take' | 'send'> & {
 /** Who takes the requests of one configuration. */
 export type Edge = Front & { close(): Promise<void> }
 
-const handOverKey = Symbol('hand-over')
-
-type WithHandOver = { [handOverKey]?: HandOver }
-
 /** CONNECT asks for a tunnel and TRACE for an echo of the credentials (RFC 9110 §9.3.6, §9.3.8): neither is routed. */
 const routedMethods = METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE')
 
@@ -54,7 +47,7 @@ const noQuery: Record<string, never> = {}
 
 const contractOf = (service: Service | undefined): Service['contract'] => service?.contract ?? 'open'
 
-/** Fastify keeps sockets, limits and timeouts; every request goes down the phases, and what they hand over is carried by @fastify/http-proxy. */
+/** Fastify keeps sockets, limits and timeouts; every request goes down the phases. */
 export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   const { limits, services, logger } = options
   const nextId = createRequestIds()
@@ -110,48 +103,45 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     })
   }
 
-  const register = async (server: FastifyInstance, service: Service): Promise<void> => {
-    const carrier: Carrier = {
-      placeholderOrigin: service.upstream.placeholderOrigin,
-      signalKey: options.signalKey,
-      interimKey: options.interimKey,
-      uploadBytes: limits.uploadBytes,
-      send: sendRaw,
-      broken,
+  const answerAtOnce = (reply: FastifyReply, response: GatewayResponse): void => {
+    sendRaw(reply, response)
+    const { raw } = reply
+    const isOut = raw.writableEnded && raw.writableLength === 0
+    if (!isOut && !raw.destroyed) watch(raw)
+  }
+  const settle = (reply: FastifyReply, outcome: Outcome): Promise<void> | void =>
+    outcome.kind === 'response'
+      ? sendRaw(reply, outcome)
+      : carryHandOver(outcome).then((response) => sendRaw(reply, response))
+  const answerLater = (service: Service, reply: FastifyReply, answer: Promise<Outcome>): void => {
+    watch(reply.raw)
+    answer
+      .then((outcome) => settle(reply, outcome))
+      .catch((error: unknown) => refuse(reply, service, new GatewayError('internal', { cause: error })))
+  }
+  const preHandlerOf =
+    (service: Service) =>
+    (request: FastifyRequest, reply: FastifyReply): void => {
+      if ((request.raw.url as string).length > limits.urlBytes) {
+        refuse(reply, service, new GatewayError('target_too_long'))
+        return
+      }
+      const answer = options.run(receive(service, request, reply))
+      if (answer instanceof Promise) answerLater(service, reply, answer)
+      else if (answer.kind === 'response') answerAtOnce(reply, answer)
+      else answerLater(service, reply, Promise.resolve(answer))
     }
+
+  /**
+   * The mount is @fastify/http-proxy's: all methods, contents unread. It gets nothing to carry, since each request is answered
+   * by the phases; what came by would end at the placeholder, which is nowhere (docs/decisions/0013).
+   */
+  const register = async (server: FastifyInstance, service: Service): Promise<void> => {
     await server.register(httpProxy, {
       prefix: service.mount,
       upstream: service.upstream.placeholderOrigin,
-      undici: service.upstream.dispatcher,
-      destroyAgent: false,
       httpMethods: routedMethods,
-      preHandler: (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
-        if ((request.raw.url as string).length > limits.urlBytes) {
-          refuse(reply, service, new GatewayError('target_too_long'))
-          return
-        }
-        const settle = (outcome: Outcome): void => {
-          if (outcome.kind === 'response') sendRaw(reply, outcome)
-          else {
-            ;(request as WithHandOver)[handOverKey] = outcome
-            done()
-          }
-        }
-        const answer = options.run(receive(service, request, reply))
-        const { raw } = reply
-        if (answer instanceof Promise) {
-          watch(raw)
-          answer
-            .then(settle)
-            .catch((error: unknown) => refuse(reply, service, new GatewayError('internal', { cause: error })))
-          return
-        }
-        settle(answer)
-        const isOut = raw.writableEnded && raw.writableLength === 0
-        if (!isOut && !raw.destroyed) watch(raw)
-      },
-      handler: (request: FastifyRequest, reply: FastifyReply) =>
-        carry(carrier, request, reply, (request as WithHandOver)[handOverKey] as HandOver),
+      preHandler: preHandlerOf(service),
     })
   }
 

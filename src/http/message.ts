@@ -32,22 +32,13 @@ export type GatewayResponse = ResponseHead & {
 }
 
 /**
- * The exchange leaves the phases here: the edge lets @fastify/http-proxy carry request and answer as streams,
- * and applies `shape` to the upstream's head before the first byte goes to the client.
+ * The exchange leaves the phases here: request and answer are streams that nobody here reads, and `shape` is applied to the
+ * upstream's head before the first byte goes to the client.
  */
 export type HandOver = {
   readonly kind: 'hand-over'
-  /** Path and query to ask the upstream for, base path included. */
-  readonly upstreamTarget: string
-  /** Method that the upstream is asked with. */
-  readonly method: string
-  /** Request fields to send: already stripped and rebuilt. */
-  readonly fields: Readonly<Record<string, string>>
-  /** Name of the service whose upstream carries it. */
-  readonly service: string
-  /** Aborted when the client has gone: the upstream is then left alone. */
-  readonly signal: AbortSignal
-  readonly interim?: Interim | undefined
+  /** To be called once: asks the upstream, and gives its answer as soon as the head is there. */
+  forward(): Promise<GatewayResponse>
   /** What the phases still do to the head; also where a write's invalidation happens, before the client sees the answer. */
   shape(head: ResponseHead): Promise<ShapedHead> | ShapedHead
   /** Called once instead of `shape` when the upstream gave no answer; gives what the client gets. */

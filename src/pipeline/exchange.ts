@@ -123,7 +123,7 @@ export type Outgoing = Ready & {
   /** Request fields that the cache adds (validators) or withholds from the upstream. */
   readonly extraFields: Readonly<Record<string, string>>
   readonly withheld: ReadonlySet<string>
-  /** May @fastify/http-proxy carry it? Not when the cache wants to read the answer. */
+  /** May it be handed over? Not when the cache wants to read the answer. */
   readonly mayHandOver: boolean
   readonly signal: AbortSignal
 }

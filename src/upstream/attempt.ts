@@ -1,15 +1,13 @@
-import { type Duplex, Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
 import type { UpstreamOptions } from './options.ts'
-import { fieldObject, fieldTexts } from './response-fields.ts'
 
-/** What an attempt tells the relay it belongs to. Exactly one of `head`/`upgraded` and `failed` comes first. */
+/** What an attempt tells the relay it belongs to. Exactly one of `head` and `failed` comes first. */
 export type AttemptListener = {
   /** A 1xx, any number of times before `head`. */
   interim(status: number, rawFields: readonly (Buffer | string)[]): void
-  head(status: number, rawFields: readonly (Buffer | string)[], statusText: string | undefined): void
-  upgraded(status: number, fields: object, socket: Duplex): void
+  head(status: number, rawFields: readonly (Buffer | string)[]): void
   data(chunk: Buffer): void
   end(): void
   failed(error: Error): void
@@ -81,14 +79,8 @@ export class Attempt implements Handler {
     else this.#awaitHead()
   }
 
-  onUpgrade(status: number, rawFields: Buffer[] | string[] | null, socket: Duplex): void {
-    if (this.#ended) return
-    this.#finish()
-    this.#listener.upgraded(status, fieldObject(fieldTexts(rawFields ?? [])), socket)
-  }
-
   /** What it returns says whether the connection reads on. */
-  onHeaders(status: number, rawFields: Buffer[], resume: () => void, statusText: string): boolean {
+  onHeaders(status: number, rawFields: Buffer[], resume: () => void): boolean {
     if (this.#ended) return true
     // An interim response is no answer (RFC 9110 §15.2), and must not feed the timer: a server could send them for ever.
     if (status >= 100 && status < 200) {
@@ -97,7 +89,7 @@ export class Attempt implements Handler {
     }
     this.#resume = resume
     this.#arm(this.#timeouts.idleMs, 'no content for too long')
-    this.#listener.head(status, rawFields, statusText)
+    this.#listener.head(status, rawFields)
     return !this.#paused
   }
 

@@ -33,8 +33,6 @@ const failureTable: Readonly<Record<string, ErrorCode>> = {
   UND_ERR_CONNECT_TIMEOUT: 'upstream_timeout',
   UND_ERR_HEADERS_TIMEOUT: 'upstream_timeout',
   UND_ERR_BODY_TIMEOUT: 'upstream_timeout',
-  FST_REPLY_FROM_TIMEOUT: 'upstream_timeout',
-  FST_REPLY_FROM_HTTP_REQUEST_TIMEOUT: 'upstream_timeout',
   ECONNRESET: 'upstream_broken',
   [resetCode]: 'upstream_broken',
   ECONNABORTED: 'upstream_broken',
@@ -44,7 +42,6 @@ const failureTable: Readonly<Record<string, ErrorCode>> = {
   UND_ERR_HEADERS_OVERFLOW: 'upstream_broken',
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'upstream_broken',
   UND_ERR_RES_EXCEEDED_MAX_SIZE: 'upstream_broken',
-  FST_REPLY_FROM_BAD_GATEWAY: 'upstream_broken',
   // The client promised more or less content than it sent, or went away while sending it.
   UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'client_gone',
   ERR_STREAM_PREMATURE_CLOSE: 'client_gone',
@@ -81,8 +78,8 @@ const codeOf = (error: Error): ErrorCode | undefined => {
 }
 
 /**
- * The gateway's error for anything undici, node:net or @fastify/reply-from (its `onError`) hands over.
- * reply-from wraps what it does not know, with the original as `cause`: the innermost known error decides.
+ * The gateway's error for anything undici or node:net hands over. What is known may be wrapped in what is not, as its
+ * `cause`: the innermost known error decides.
  */
 export const toGatewayError = (error: unknown): GatewayError => {
   const chain = chainOf(error)

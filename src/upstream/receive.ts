@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream'
-import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
 import type { GatewayResponse } from '../http/message.ts'
 import { toGatewayError } from './failure.ts'
 import { hasNoContent } from './response-fields.ts'
 
-type Controller = Dispatcher.DispatchController
+/** What a receiver may do with the request that it answers. */
+type Controller = { pause(): void; resume(): void; abort(reason: Error): void }
 
 /** Content of a response that did not arrive in one piece. Destroyed early, it ends the upstream request. */
 class ResponseContent extends Readable {
@@ -30,8 +30,8 @@ class ResponseContent extends Readable {
   }
 }
 
-/** Handler of one forwarded request: a small answer becomes a Buffer, a larger one a stream with backpressure. */
-export class Receiver implements Dispatcher.DispatchHandler {
+/** Receives the answer to one forwarded request: a small one becomes a Buffer, a larger one a stream with backpressure. */
+export class Receiver {
   readonly #method: string
   readonly #resolve: (response: GatewayResponse) => void
   readonly #reject: (error: GatewayError) => void
@@ -52,29 +52,31 @@ export class Receiver implements Dispatcher.DispatchHandler {
     this.#reject = reject
   }
 
-  onRequestStart(controller: Controller): void {
+  /** The first call, before anything is asked. */
+  begun(controller: Controller): void {
     this.#controller = controller
   }
 
-  onResponseStart(controller: Controller, status: number): void {
-    this.#head = { status, fields: controller.rawHeaders as readonly string[] }
+  /** Once, with the end-to-end fields in their order. */
+  head(status: number, fields: readonly string[]): void {
+    this.#head = { status, fields }
     // One read of the socket often brings head and content together; its events all come before this microtask.
     queueMicrotask(() => this.#answer())
   }
 
-  onResponseData(controller: Controller, chunk: Buffer): void {
+  data(chunk: Buffer): void {
     if (this.#held !== undefined) this.#held.push(chunk)
-    else if (this.#content?.push(chunk) === false) controller.pause()
+    else if (this.#content?.push(chunk) === false) this.#controller?.pause()
   }
 
-  onResponseEnd(): void {
+  end(): void {
     this.#ended = true
     if (this.#content === undefined) return
     this.#content.settled = true
     this.#content.push(null)
   }
 
-  onResponseError(_: Controller, error: Error): void {
+  failed(error: Error): void {
     const named = toGatewayError(error)
     if (this.#content === undefined) {
       this.#head = undefined

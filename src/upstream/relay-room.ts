@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici'
+import type { Readable } from 'node:stream'
 import type { Interim } from '../http/message.ts'
 import type { AccountRoom } from './attempt-account.ts'
 import type { Breaker } from './breaker.ts'
@@ -20,18 +20,20 @@ export type RelayRoom = AccountRoom & {
   readonly ended: () => void
 }
 
-/** A request for the dispatcher; requests of one `flow` wait in one line, and lines are served in turn. */
-export type Dispatched = Dispatcher.DispatchOptions & {
-  readonly flow?: string
-  readonly interim?: Interim | undefined
-  readonly attempted?: ((attempt: AttemptEvent) => void) | undefined
-  /** When it is aborted, so is the request. */
-  readonly client?: AbortSignal | undefined
-  /** The same as long as nothing has been sent. */
-  readonly withdraw?: AbortSignal | undefined
-  /** The handler reads the lines of the controller, and wants no object of fields. */
-  readonly readsLines?: boolean
-}
+/** Request fields as they are sent: names in lower case. */
+export type SentFields = Readonly<Record<string, string>>
 
-/** The same as it is sent: field names in lower case. */
-export type RelayOptions = Dispatched & { readonly headers: Readonly<Record<string, string | string[]>> }
+/** A request under the names that undici's `dispatch` has for it; requests of one `flow` wait in one line, and lines are served in turn. */
+export type RelayOptions = {
+  readonly path: string
+  readonly method: string
+  readonly headers: SentFields
+  readonly body: Buffer | Readable | null
+  readonly flow: string
+  readonly interim: Interim | undefined
+  readonly attempted: ((attempt: AttemptEvent) => void) | undefined
+  /** When it is aborted, so is the request. */
+  readonly client: AbortSignal
+  /** The same as long as nothing has been sent. */
+  readonly withdraw: AbortSignal | undefined
+}

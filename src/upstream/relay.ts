@@ -1,5 +1,3 @@
-import type { Duplex } from 'node:stream'
-import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
 import type { FieldLines } from '../http/fields.ts'
 import { endToEndFields } from '../http/hop-by-hop.ts'
@@ -12,19 +10,19 @@ import { type AttemptFailure, isIdempotent, type RetryDecision } from './decide-
 import type { AttemptOutcome } from './events.ts'
 import { failureKind, leftAlone, neverSent, toGatewayError } from './failure.ts'
 import { Place } from './place.ts'
+import type { Receiver } from './receive.ts'
 import type { RelayOptions, RelayRoom } from './relay-room.ts'
-import { failedByContent, isReplayable } from './request-content.ts'
-import { answerFields, fieldObject, fieldTexts, hasNoContent, retryAfterMs } from './response-fields.ts'
+import { contentFailure, failedByContent, isReplayable } from './request-content.ts'
+import { answerFields, fieldTexts, hasNoContent, retryAfterMs } from './response-fields.ts'
 import type { Target } from './targets.ts'
+import type { Abortable } from './under-way.ts'
 import { unfitAnswer } from './unfit-answer.ts'
 
-const noFields = {}
-
-/** One request on its way through this room: waits for a slot, is tried, perhaps tried again, and answers its handler once. */
-export class Relay implements Dispatcher.DispatchController, AttemptListener {
+/** One request on its way through this room: waits for a slot, is tried, perhaps tried again, and answers its receiver once. */
+export class Relay implements Abortable, AttemptListener {
   readonly #room: RelayRoom
   readonly #request: RelayOptions
-  readonly #handler: Dispatcher.DispatchHandler
+  readonly #receiver: Receiver
   readonly #tried: Target[] = []
   readonly #startedMs: number
   readonly #place: Place
@@ -41,26 +39,21 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
   #complete = false
   #done = false
   place = -1
-  aborted = false
-  paused = false
-  reason: Error | null = null
-  /** End-to-end fields of the response in their order: name, value, name, value … */
-  rawHeaders: string[] | null = null
 
-  constructor(room: RelayRoom, request: RelayOptions, handler: Dispatcher.DispatchHandler) {
+  constructor(room: RelayRoom, request: RelayOptions, receiver: Receiver) {
     this.#room = room
     this.#request = request
-    this.#handler = handler
+    this.#receiver = receiver
     this.#startedMs = room.clock.monotonic()
-    this.#place = new Place(room, request.flow ?? '')
+    this.#place = new Place(room, request.flow)
     this.#pass = new BreakerPass(room)
     this.#asker = new Asker(request, this.#clientGone, this.#withdrawn)
   }
 
-  /** Starts; the handler may abort from its first call on, also while the request still waits. */
+  /** Starts; the receiver may abort from its first call on, also while the request still waits. */
   begin(refusal: GatewayError | undefined): void {
     this.#room.relays.enter(this)
-    this.#handler.onRequestStart?.(this, {})
+    this.#receiver.begun(this)
     if (refusal !== undefined) this.#fail(refusal, 'aborted')
     if (this.#done) return
     this.#asker.listen()
@@ -73,19 +66,14 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
   }
 
   abort(reason: Error): void {
-    if (this.#done) return
-    this.aborted = true
-    this.reason = reason
     this.#fail(reason, 'aborted')
   }
 
   pause(): void {
-    this.paused = true
     this.#attempt?.pause()
   }
 
   resume(): void {
-    this.paused = false
     this.#attempt?.resume()
   }
 
@@ -93,7 +81,7 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
     this.#request.interim?.({ status, fields: endToEndFields(fieldTexts(rawFields)) })
   }
 
-  head(status: number, rawFields: readonly (Buffer | string)[], statusText: string | undefined): void {
+  head(status: number, rawFields: readonly (Buffer | string)[]): void {
     const fields = fieldTexts(rawFields)
     const unfit = unfitAnswer(this.#request, status, fields)
     if (unfit !== undefined) {
@@ -106,27 +94,17 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
     this.#pass.settle(isFailure ? 'failed' : 'answered')
     this.#answering = true
     this.#complete = hasNoContent(this.#request.method, status)
-    this.rawHeaders = answerFields(status, fields)
-    const object = this.#request.readsLines === true ? noFields : fieldObject(this.rawHeaders)
-    this.#handler.onResponseStart?.(this, status, object, statusText)
-  }
-
-  upgraded(status: number, fields: object, socket: Duplex): void {
-    this.#account?.head(status)
-    this.#pass.settle('answered')
-    clearTimeout(this.#total)
-    socket.once('close', () => this.#finish('answered'))
-    this.#handler.onRequestUpgrade?.(this, status, { ...fields }, socket)
+    this.#receiver.head(status, answerFields(status, fields))
   }
 
   data(chunk: Buffer): void {
-    this.#handler.onResponseData?.(this, chunk)
+    this.#receiver.data(chunk)
   }
 
   end(): void {
     this.#finish('answered')
     // Trailers end here: merged into the head they could change what it says (RFC 9110 §6.5.1).
-    this.#handler.onResponseEnd?.(this, {})
+    this.#receiver.end()
   }
 
   failed(error: Error): void {
@@ -135,9 +113,7 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
       this.end()
       return
     }
-    const named = failedByContent(this.#request.body, error)
-      ? new GatewayError('client_gone', { cause: error })
-      : toGatewayError(error)
+    const named = failedByContent(this.#request.body, error) ? contentFailure(error) : toGatewayError(error)
     const kind = failureKind(named, this.#attempt?.sent ?? false)
     if (kind === 'aborted' || this.#answering) {
       this.#fail(named, kind)
@@ -239,7 +215,7 @@ export class Relay implements Dispatcher.DispatchController, AttemptListener {
     this.#finish(outcome)
     if (this.#attempt === undefined) release()
     else this.#attempt.stop(error, release)
-    this.#handler.onResponseError?.(this, told)
+    this.#receiver.failed(told)
   }
 
   #finish(outcome: AttemptOutcome): void {

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { GatewayError } from '../errors.ts'
 
 /** Can this content be sent (again)? A stream only as long as nobody has read from it. */
 export const isReplayable = (content: unknown, sent: boolean): boolean => {
@@ -13,3 +14,7 @@ export const isReplayable = (content: unknown, sent: boolean): boolean => {
  */
 export const failedByContent = (content: unknown, error: Error): boolean =>
   content instanceof Readable && content.errored === error
+
+/** What that means: too much of it, or, if nobody here says otherwise, a client that went in the middle. */
+export const contentFailure = (error: Error): GatewayError =>
+  error instanceof GatewayError ? error : new GatewayError('client_gone', { cause: error })

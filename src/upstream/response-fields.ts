@@ -17,20 +17,6 @@ export const answerFields = (status: number, fields: FieldLines): string[] => {
 export const fieldTexts = (raw: readonly (Buffer | string)[]): string[] =>
   raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1')))
 
-/** The same as an object with lower-case names, as undici's handlers expect it; repeated lines become an array. */
-export const fieldObject = (lines: FieldLines): Record<string, string | string[]> => {
-  const object: Record<string, string | string[]> = Object.create(null)
-  for (let i = 0; i < lines.length; i += 2) {
-    const name = (lines[i] as string).toLowerCase()
-    const value = lines[i + 1] as string
-    const before = object[name]
-    if (before === undefined) object[name] = value
-    else if (Array.isArray(before)) before.push(value)
-    else object[name] = [before, value]
-  }
-  return object
-}
-
 /** Retry-After in milliseconds from `nowMs` (epoch): a number of seconds or a date (RFC 9110 §10.2.3); undefined when absent or neither. */
 export const retryAfterMs = (lines: FieldLines, nowMs: number): number | undefined => {
   const value = fieldValue(lines, 'retry-after')?.trim()

@@ -1,6 +1,5 @@
 import type { LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
-import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import type { GatewayResponse, Interim } from '../http/message.ts'
 import { createBreaker } from './breaker.ts'
@@ -48,8 +47,7 @@ type TargetSnapshot = {
 
 /** The way to one service: several targets, one set of limits. */
 export type Upstream = {
-  /** For @fastify/reply-from (its `undici` option); callers give `placeholderOrigin`. */
-  readonly dispatcher: Dispatcher
+  /** Stands for the upstream where an absolute URL is compared. RFC 2606 §2: never resolves. */
   readonly placeholderOrigin: string
   /** Rejects with a GatewayError when no response head came; a response that breaks later has a content that errors. */
   forward(request: ForwardRequest): Promise<GatewayResponse>
@@ -100,8 +98,6 @@ export const createUpstream = (
   const stopProbes = startProbes(options, targets)
 
   return {
-    dispatcher,
-    // RFC 2606 §2: never resolves, so that a request that missed the dispatcher goes nowhere.
     placeholderOrigin: 'http://upstream.invalid',
     forward: (request) =>
       new Promise((resolve, reject) => {
@@ -115,7 +111,6 @@ export const createUpstream = (
           attempted: request.attempted,
           client: request.signal,
           withdraw: request.withdraw,
-          readsLines: true,
         }
         dispatcher.forward(dispatched, new Receiver(request.method, resolve, reject))
       }),

@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
-import { clientSignal } from '../../src/upstream/client-signal.ts'
 import { type Origin, type OriginOptions, pause, type Script, startOrigin } from '../support/origin.ts'
 import { request, shortTimes, upstreamOf } from '../unit/upstream/upstream-of.ts'
 
@@ -182,23 +181,11 @@ test('listeners on the signal of a caller do not pile up', async () => {
   expect(listeners()).toBe(0)
 })
 
-test('nor on one that comes with the fields of a request, however that ends', async () => {
+test('however they end', async () => {
   const origin = await originOf((_, wire, count) => (count % 2 === 0 ? wire.reset() : wire.respond({})))
   const { upstream } = upstreamOf([origin.origin], { retry: { attempts: 1, budget: 0 } })
   const { signal, listeners } = watchedSignal()
-  const ask = (): Promise<unknown> =>
-    upstream.dispatcher
-      .request({
-        origin: upstream.placeholderOrigin,
-        path: '/',
-        method: 'GET',
-        headers: { [clientSignal]: signal } as unknown as Record<string, string>,
-      })
-      .then(
-        ({ body }) => body.dump(),
-        () => undefined,
-      )
-  for (let i = 0; i < 6; i += 1) await ask()
+  for (let i = 0; i < 6; i += 1) await upstream.forward(request({ signal })).catch(() => undefined)
   expect(origin.received).toHaveLength(6)
   expect(listeners()).toBe(0)
 })

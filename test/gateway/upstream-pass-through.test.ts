@@ -1,33 +1,48 @@
-import proxy from '@fastify/http-proxy'
-import fastify from 'fastify'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { toGatewayError } from '../../src/upstream/failure.ts'
 import type { UpstreamOptions } from '../../src/upstream/options.ts'
 import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
 import { request, shortTimes, upstreamOf } from '../unit/upstream/upstream-of.ts'
 
-/** fastify and @fastify/http-proxy in front of a scripted origin, on the dispatcher of an upstream. */
+/** node:http in front of a scripted origin, by way of an upstream; contents are streams in both directions. */
 const proxied = async (script?: Script, options: Partial<UpstreamOptions> = {}) => {
   const origin: Origin = await startOrigin(script)
   onTestFinished(() => origin.close())
   const room = upstreamOf([origin.origin], options)
-  const app = fastify()
-  onTestFinished(() => app.close())
-  await app.register(proxy, {
-    upstream: room.upstream.placeholderOrigin,
-    undici: room.upstream.dispatcher,
-    destroyAgent: false,
-    replyOptions: {
-      // Its own retries are switched off: it would ask ten times after a 503.
-      retryDelay: () => null,
-      onError: (reply, { error }) => {
-        const named = toGatewayError(error)
-        void reply.code(named.facts.status).send({ code: named.code })
-      },
-    },
+  const server = createServer(async (incoming, outgoing) => {
+    const gone = new AbortController()
+    outgoing.once('close', () => outgoing.writableFinished || gone.abort())
+    const length = incoming.headers['content-length']
+    try {
+      const answer = await room.upstream.forward(
+        request({
+          method: incoming.method as string,
+          target: incoming.url as string,
+          fields: length === undefined ? {} : { 'content-length': length },
+          content: incoming.method === 'POST' ? incoming : undefined,
+          signal: gone.signal,
+        }),
+      )
+      outgoing.writeHead(answer.status, answer.fields as string[])
+      const { content } = answer
+      if (content instanceof Readable) await pipeline(content, outgoing)
+      else outgoing.end(content)
+    } catch (error) {
+      const { code, facts } = toGatewayError(error)
+      if (outgoing.headersSent) outgoing.destroy()
+      else outgoing.writeHead(facts.status).end(JSON.stringify({ code }))
+    }
   })
-  const address = await app.listen({ port: 0, host: '127.0.0.1' })
-  return { origin, ...room, address }
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { origin, ...room, address: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
 }
 
 test('an answer passes with its fields, and the target sees its own Host', async () => {

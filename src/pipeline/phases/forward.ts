@@ -1,22 +1,39 @@
 import { Readable } from 'node:stream'
 import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
-import { endToEndFields, forwardableFields } from '../../http/hop-by-hop.ts'
-import type { HandOver } from '../../http/message.ts'
+import { requestField } from '../../http/fields.ts'
+import { forwardableFields } from '../../http/hop-by-hop.ts'
+import type { GatewayResponse, ResponseHead } from '../../http/message.ts'
 import { setTraceFields } from '../../http/trace-context.ts'
 import { toGatewayError } from '../../upstream/failure.ts'
+import { boundedContent } from '../bounded-content.ts'
 import type { Translated } from '../exchange.ts'
 import { type ForwardingFacts, forwardingFields } from '../forwarding-fields.ts'
 import type { Next, Phase } from '../phase.ts'
 
 /**
- * Content that nobody reads here flows up through @fastify/http-proxy, with backpressure; and a write that no row describes
- * goes the same way, so that its answer streams from the first byte on. A read has nothing to send up: the upstream room
- * carries it, and its answer streams all the same (docs/decisions/0013).
+ * Content that nobody reads here, and a write that no row describes: what the phases do to the answer they do to its head
+ * alone, so that it streams from the first byte on (docs/decisions/0013).
  */
 const handsOver = ({ mayHandOver, service, matching, content, method }: Translated): boolean => {
   if (!mayHandOver || method === 'GET' || method === 'HEAD') return false
   return content instanceof Readable || service.contract === 'open' || matching.kind === 'unlisted'
+}
+
+/** A stream is framed as the client framed it: by its length, which was held against the bound, or by chunks, which are counted. */
+const sentContent = (exchange: Translated, fields: Record<string, string>): Buffer | Readable | undefined => {
+  const { upstreamContent, request, service } = exchange
+  if (!(upstreamContent instanceof Readable)) return upstreamContent
+  const length = requestField(request.fields, 'content-length')
+  if (length === undefined) return boundedContent(upstreamContent, service.uploadBytes)
+  fields['content-length'] = length
+  return upstreamContent
+}
+
+const shape = (head: ResponseHead): ResponseHead => head
+
+const failed = (cause: unknown): never => {
+  throw cause instanceof GatewayError ? cause : toGatewayError(cause)
 }
 
 const without = (fields: Record<string, string>, withheld: ReadonlySet<string>): Record<string, string> => {
@@ -39,53 +56,39 @@ export const forward = (options: {
     )
     Object.assign(fields, exchange.extraFields)
     setTraceFields(fields, record.trace)
+    const isRead = method === 'GET' || method === 'HEAD'
     // Links in the upstream's names are of no use to a client.
     const interim = service.translation === undefined ? request.interim : undefined
 
-    if (handsOver(exchange)) {
-      const began = options.clock.monotonic()
-      const handOver: HandOver = {
-        kind: 'hand-over',
-        service: service.name,
-        upstreamTarget: exchange.upstreamTarget,
-        method,
-        fields,
-        signal: exchange.signal,
-        interim,
-        shape: (head) => {
-          record.upstreamMs += options.clock.monotonic() - began
-          return { ...head, fields: endToEndFields(head.fields) }
-        },
-        failed: (cause) => {
-          record.upstreamMs += options.clock.monotonic() - began
-          throw cause instanceof GatewayError ? cause : toGatewayError(cause)
-        },
-      }
-      return handOver
-    }
+    const content = sentContent(exchange, fields)
     const began = options.clock.monotonic()
-    return service.upstream
-      .forward({
-        method,
-        target: exchange.upstreamTarget,
-        fields,
-        content: exchange.upstreamContent,
-        signal: exchange.signal,
-        // A write is carried out though its client has gone, but not begun; a read may have other readers.
-        withdraw: method === 'GET' || method === 'HEAD' ? undefined : request.signal,
-        flow: exchange.client.address,
-        interim,
-        attempted: record.trace?.attempted,
-      })
-      .then(
-        (response) => {
-          record.upstreamMs += options.clock.monotonic() - began
-          return response
-        },
-        (error: unknown) => {
-          record.upstreamMs += options.clock.monotonic() - began
-          throw error
-        },
-      )
+    const upstreamEnded = (): void => {
+      record.upstreamMs += options.clock.monotonic() - began
+    }
+    const ask = (): Promise<GatewayResponse> =>
+      service.upstream
+        .forward({
+          method,
+          target: exchange.upstreamTarget,
+          fields,
+          content,
+          signal: exchange.signal,
+          // A write is carried out though its client has gone, but not begun; a read may have other readers.
+          withdraw: isRead ? undefined : request.signal,
+          flow: exchange.client.address,
+          interim,
+          attempted: record.trace?.attempted,
+        })
+        .then(
+          (response) => {
+            upstreamEnded()
+            return response
+          },
+          (error: unknown) => {
+            upstreamEnded()
+            throw error
+          },
+        )
+    return handsOver(exchange) ? { kind: 'hand-over', forward: ask, shape, failed } : ask()
   },
 })

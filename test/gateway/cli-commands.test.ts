@@ -111,15 +111,6 @@ describe('check', () => {
   })
 })
 
-test('explain says which argument is wrong, and what becomes of a wrong method', async () => {
-  const wrong = await run(['explain', 'GET', '/index.php/site-json/site/v2/posts?per_page=x&page=0'])
-  expect(wrong.stdout).toContain('400 rest_invalid_param: Invalid parameter(s): page, per_page\n')
-  const plants = await run(['explain', 'BREW', '/plants'])
-  expect(plants.stdout).toMatch(/refused +405: the path takes GET, POST\n/)
-  const site = await run(['explain', 'BREW', '/index.php/site-json/site/v2/posts'])
-  expect(site.stdout).toMatch(/refused +404: the path takes GET, POST\n/)
-})
-
 test('routes prints an aligned table', async () => {
   const { end, stdout } = await run(['routes'])
   expect(stdout).toBe(

@@ -74,6 +74,20 @@ test('explain tells the canonical form without sending anything', async () => {
   expect(code).toBe(0)
 })
 
+test.each([
+  [
+    'GET',
+    '/index.php/site-json/site/v2/posts?per_page=x&page=0',
+    '400 rest_invalid_param: Invalid parameter(s): page, per_page',
+  ],
+  ['BREW', '/plants', '405: the path takes GET, POST'],
+  ['BREW', '/index.php/site-json/site/v2/posts', '404: the path takes GET, POST'],
+])('explain says why it would refuse %s %s', async (method, url, reason) => {
+  const { stdout } = await run(['explain', method, url])
+  expect(stdout).toMatch(/^refused {2}/m)
+  expect(stdout).toContain(`  ${reason}\n`)
+})
+
 test('a taken port is told, and the process ends with 3 although servers were already open', async () => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')

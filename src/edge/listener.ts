@@ -6,7 +6,7 @@ import {
 } from 'node:http'
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2'
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { type Traffic, watchConnections } from './connections.ts'
 import type { EdgeEvent } from './events.ts'
 
@@ -87,6 +87,13 @@ const build = (options: ListenerOptions): AnyServer => {
   return Object.assign(server, timeouts)
 }
 
+/** After the port is closed: a request that was on its way is there by then. */
+const idleGraceMs = 20
+
+/** Past the next reading of sockets: what has arrived was read. */
+const read = (): Promise<void> =>
+  new Promise((resolve) => setTimeout(() => setImmediate(resolve), idleGraceMs))
+
 /** Notes HTTP/2 sessions: closing the server alone leaves them open. */
 const trackSessions = (server: AnyServer, idleMs: number): ReadonlySet<ServerHttp2Session> => {
   const sessions = new Set<ServerHttp2Session>()
@@ -121,13 +128,19 @@ export const createListener = (options: ListenerOptions): Listener => {
   const sessions = trackSessions(server, options.keepAliveTimeoutMs)
   let current: EdgeHandlers | undefined
 
-  const closeGently = (): Promise<void> =>
-    new Promise((resolve) => {
-      server.close(() => resolve())
-      connections.closeSilent()
-      // GOAWAY: streams under way finish, new ones are refused (RFC 9113 §6.8).
-      for (const session of sessions) session.close()
+  const closeGently = async (): Promise<void> => {
+    // node:http's own close() ends idle connections in the same turn, also those on which a request has arrived that nobody has read yet.
+    const closed = new Promise<void>((resolve) => {
+      NetServer.prototype.close.call(server, () => resolve())
     })
+    // GOAWAY: streams under way finish, new ones are refused (RFC 9113 §6.8).
+    for (const session of sessions) session.close()
+    await Promise.race([closed, read()])
+    connections.closeSilent()
+    // Ends those that are idle now, and the search for overdue requests; the port is closed already.
+    server.close(() => {})
+    await closed
+  }
 
   // RFC 9110 §10.1.1. Who is current may be looked up here: such requests are rare.
   server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {

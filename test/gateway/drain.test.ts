@@ -85,6 +85,33 @@ describe('a gateway that goes away', () => {
     expect(await gateway.drain()).toBe('finished')
   })
 
+  test('answers a request that has come on an idle connection before it is read, with the time for it over', async () => {
+    const gateway = await start({ delay: '100ms', timeout: '5s' })
+    const { connect } = await import('node:net')
+    const { hostname, port } = new URL(gateway.publicAddress)
+    const idle = connect(Number(port), hostname)
+    let said = ''
+    idle.on('data', (chunk) => {
+      said += chunk
+    })
+    idle.on('error', () => {})
+    const closed = new Promise((resolve) => idle.once('close', resolve))
+    idle.write('GET /first HTTP/1.1\r\nHost: a\r\n\r\n')
+    await expect.poll(() => said).toContain('here')
+    const drained = gateway.drain()
+    await pause(60)
+    // The process stands still until the delay is over: timers come before what has arrived.
+    setImmediate(() => {
+      idle.write('GET /second HTTP/1.1\r\nHost: a\r\n\r\n')
+      const until = performance.now() + 100
+      while (performance.now() < until);
+    })
+    await closed
+    expect(said.match(/HTTP\/1\.1 200/g)).toHaveLength(2)
+    expect(said).toContain('Connection: close')
+    expect(await drained).toBe('finished')
+  })
+
   test('is not kept by a connection on which nothing has come', async () => {
     const gateway = await start({ delay: '0ms', timeout: '30s' })
     const { connect } = await import('node:net')

@@ -32,6 +32,10 @@ const reasons: readonly {
     holds: (bytes, looked) => saysCloseInPart(bytes) && nginxStopped(looked),
   },
   {
+    reason: 'RFC 3986 §3.2.2 lets a host have an underscore; nginx refuses one in the absolute form',
+    holds: (bytes, looked) => / https?:\/\/[^/ ]*_[^/ ]*\/\S* HTTP/i.test(bytes) && nginxStopped(looked),
+  },
+  {
     reason: 'a list in two lines is one list (RFC 9110 §5.3); nginx refuses a second Expect',
     holds: (bytes, looked) => (bytes.match(/^expect:/gim)?.length ?? 0) > 1 && nginxStopped(looked),
   },

@@ -28,6 +28,17 @@ const itemTags = (names: TagNames, items: readonly DescribedItem[]): string[] =>
     .map(({ collection, id }) => names.item(collection, id))
     .filter((tag) => tag !== undefined)
 
+const rendersLists = (entry: CollectionTags | undefined, content: Buffer): boolean => {
+  switch (entry?.renders) {
+    case 'any':
+      return true
+    case 'none':
+      return false
+    case undefined:
+      return rendersOthers.test(content.toString('latin1'))
+  }
+}
+
 /** What the content depends on beyond its own items; of a part of it nobody knows. */
 const contentTags = (
   names: TagNames,
@@ -42,7 +53,7 @@ const contentTags = (
     const shown = (description?.items?.length ?? 0) + (description?.embedded.length ?? 0)
     if (description?.embeddedKnown !== true || shown > mostItemTags) tags.push(names.opaque)
   }
-  if (entry?.unrendered !== true && rendersOthers.test(content.toString('latin1'))) tags.push(names.dynamic)
+  if (rendersLists(entry, content)) tags.push(names.dynamic)
   return tags
 }
 

@@ -18,8 +18,11 @@ export type CollectionTags = {
   readonly owners?: readonly { readonly property: string; readonly collections: readonly string[] }[]
   /** A write may give or take a caller's rights, or end a credential: no caller's own answers are left. */
   readonly rights?: true
-  /** Its answers hold what was written, and render nothing of it. */
-  readonly unrendered?: true
+  /**
+   * What its answers hold of others: by default what the classes in the content tell. `none`: they hold what was written,
+   * and render nothing. `any`: they render lists that have no class, such as the classic widgets and the blocks of plugins.
+   */
+  readonly renders?: 'none' | 'any'
 }
 
 const always = (one: WriteEffect): CollectionTags['effects'] => ({ create: one, update: one, delete: one })
@@ -102,8 +105,8 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   },
   blocks: { effects: always(effect([...rendered], { siblings: true, dynamic: true })), filters: [] },
   navigation: { effects: always(effect([], { dynamic: true })), filters: [] },
-  templates: { effects: ownAndSiblings, filters: [], unrendered: true },
-  'template-parts': { effects: ownAndSiblings, filters: [], unrendered: true },
+  templates: { effects: ownAndSiblings, filters: [], renders: 'none' },
+  'template-parts': { effects: ownAndSiblings, filters: [], renders: 'none' },
   'global-styles': { effects: always(effect(['themes'], { siblings: true })), filters: [] },
   'contact-forms': { effects: ownAndSiblings, filters: [] },
   categories: { effects: term([]), filters: [same('parent')], refinement: refinements.categories },
@@ -137,9 +140,13 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     rights: true,
   },
   // Renders a block for an editor; its POST stores nothing.
-  'block-renderer': { effects: onlyOwn, filters: [] },
-  widgets: { effects: always(effect(['sidebars', 'widget-types'], { siblings: true })), filters: [] },
-  sidebars: { effects: always(effect(['widgets'], { siblings: true })), filters: [] },
+  'block-renderer': { effects: onlyOwn, filters: [], renders: 'any' },
+  widgets: {
+    effects: always(effect(['sidebars', 'widget-types'], { siblings: true })),
+    filters: [],
+    renders: 'any',
+  },
+  sidebars: { effects: always(effect(['widgets'], { siblings: true })), filters: [], renders: 'any' },
   'font-families': { effects: onlyOwn, filters: [] },
   'font-faces': { effects: onlyOwn, filters: [] },
   settings: { effects: everything, filters: [] },

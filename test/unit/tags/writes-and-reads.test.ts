@@ -55,6 +55,18 @@ test.each<[string, Write, Read, boolean]>([
   ],
   ['a post reaches answers of unknown collections', updatePost, list('shop/v1/offers'), true],
   ['a post reaches answers of unlisted paths', updatePost, { found: undefined, body: {} }, true],
+  [
+    'a new post reaches a classic widget, which lists posts and has no class that says so',
+    create('posts', post),
+    item('widgets', 'recent-posts-2', { rendered: '<ul><li>Hello</li></ul>' }),
+    true,
+  ],
+  [
+    'a new post reaches what a block of a plugin renders',
+    create('posts', post),
+    { found: found('block-renderer', 'related'), body: { rendered: '<ul><li>Hello</li></ul>' } },
+    true,
+  ],
   ['a new post reaches lists', create('posts', post), list('posts'), true],
   ['a new post reaches the answer that it was missing', create('posts', post), item('posts', 5), true],
   ['a new post leaves other posts alone', create('posts', post), item('posts', 6), false],

@@ -76,6 +76,13 @@ const resultOf = (thrown: unknown): ChunkResult =>
 export const createChunk = (options: ChunkOptions): Chunk => {
   const seats = new Map<number, Seat | 'left'>()
 
+  const giveBack = async (present: readonly Seat[], answers: readonly ItemAnswer[]): Promise<void> => {
+    for (const [at, { resolve }] of present.entries()) {
+      if (at > 0 && at % itemsPerTurn === 0) await options.turn()
+      resolve(asResponse(answers[at] as ItemAnswer))
+    }
+  }
+
   const deliver = async (
     present: readonly Seat[],
     response: GatewayResponse,
@@ -84,11 +91,7 @@ export const createChunk = (options: ChunkOptions): Chunk => {
     options.watch.ended(answer.kind)
     switch (answer.kind) {
       case 'answered':
-        for (const [at, { resolve }] of present.entries()) {
-          if (at > 0 && at % itemsPerTurn === 0) await options.turn()
-          resolve(asResponse(answer.answers[at] as ItemAnswer))
-        }
-        return
+        return giveBack(present, answer.answers)
       case 'not-run':
         return oneByOne(present, options.stop)
       case 'limited':

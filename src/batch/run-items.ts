@@ -8,6 +8,7 @@ import type { Places } from './places.ts'
 import type { Waits } from './plan-order.ts'
 import { planUnits } from './plan-units.ts'
 import { runSchedule, type ScheduleEnd, type TaskEnd } from './schedule.ts'
+import { createSendOrder } from './send-order.ts'
 import type { BatchSplit, Splitter } from './splitter.ts'
 import type { Turns } from './turns.ts'
 
@@ -79,10 +80,12 @@ const runChunk = (
   split: BatchSplit,
   items: readonly BatchItem[],
   stop: AbortSignal,
+  sent: () => void,
 ): Promise<readonly Made[]> => {
   let startedMs = options.clock.monotonic()
   const begun = (): void => {
     startedMs = options.clock.monotonic()
+    sent()
   }
   const ended = (result: ChunkResult): void => {
     const ms = options.clock.monotonic() - startedMs
@@ -119,12 +122,16 @@ export const runItems = async (
   const placesFor = (at: number): Places =>
     (units[at]?.members.length ?? 1) > 1 ? places.chunks : places.items
 
+  // The way down is the processor's: side by side all chunks would be ready when the last one is.
+  const inOrder = createSendOrder()
   const run = async (at: number): Promise<readonly Made[]> => {
     const members = (units[at]?.members ?? []).map((index) => items[index] as BatchItem)
     const [first] = members
     if (first === undefined) return []
     if (at > 0) await options.turn()
-    if (members.length > 1) return runChunk(options, split, members, stop)
+    if (members.length > 1) {
+      return inOrder((sent) => runChunk(options, split, members, stop, sent))
+    }
     return [await answerOf(first, options.dispatch(first, signalFor(first, stop), stop))]
   }
   const runAndTell = async (at: number): Promise<readonly Made[]> => {

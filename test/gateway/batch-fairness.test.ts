@@ -4,7 +4,7 @@ import { type Origin, startOrigin } from '../support/origin.ts'
 
 const root = '/index.php/site-json'
 const json = { 'Content-Type': 'application/json; charset=UTF-8' }
-const patience = { timeout: 60_000 }
+const patience = { timeout: 120_000 }
 
 let origin: Origin
 let gateway: TestGateway
@@ -40,8 +40,15 @@ const start = async (split: string, maxConcurrent: number): Promise<void> => {
         contract: 'site',
         mount: root,
         discovery: { source: 'static', identity: { name: 'Test' } },
-        batch: { split },
-        upstream: { targets: [origin.origin], basePath: '/index.php/wp-json', maxConcurrent },
+        // What is held, or waits for a busy machine, is not too late.
+        batch: { split, deadline: '10m' },
+        upstream: {
+          targets: [origin.origin],
+          basePath: '/index.php/wp-json',
+          maxConcurrent,
+          timeouts: { headers: '10m', idle: '10m', total: '10m' },
+          queue: { timeout: '10m' },
+        },
       },
     },
   })

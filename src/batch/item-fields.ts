@@ -1,6 +1,9 @@
+import { credentialFields } from '../http/credential-fields.ts'
+
 /** An item's headers never set these: inside a batch they have no effect in WordPress, on a request of its own they would. */
 const withoutEffect: ReadonlySet<string> = new Set([
   'authorization',
+  ...credentialFields,
   'cookie',
   'host',
   'connection',

@@ -12,6 +12,9 @@ test('passes harmless headers on, strings and lists', () => {
 test.each([
   'Authorization',
   'Cookie',
+  'X-Api-Key',
+  'X-Auth-Token',
+  'Remote-User',
   'Host',
   'Content-Length',
   'Content-Type',

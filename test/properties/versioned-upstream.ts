@@ -20,6 +20,8 @@ export const postIds = [1, 2, 3, 4, 5] as const
 export type VersionedUpstream = {
   readonly origin: string
   versionOf(id: number): number
+  /** What the write of that name made of its post; undefined while it is not carried out. */
+  madeBy(name: string): number | undefined
   /** A change that does not pass through the gateway; returns the version. */
   change(id: number): number
   /** Called when a write was carried out although its time at the gateway may be over. */
@@ -32,6 +34,7 @@ const sometime = (): Promise<void> => (Math.random() < 0.3 ? Promise.resolve() :
 
 export const startVersionedUpstream = async (): Promise<VersionedUpstream> => {
   const versions = new Map<number, number>()
+  const made = new Map<string, number>()
   const versionOf = (id: number): number => versions.get(id) ?? 0
   const change = (id: number): number => {
     versions.set(id, versionOf(id) + 1)
@@ -58,10 +61,12 @@ export const startVersionedUpstream = async (): Promise<VersionedUpstream> => {
   }
 
   /** Carries a write out, or not; false when the answer is done with. */
-  const meet = async (fate: WriteFate, id: number, response: ServerResponse): Promise<boolean> => {
+  const meet = async (received: IncomingMessage, id: number, response: ServerResponse): Promise<boolean> => {
+    const fate = received.headers['x-fate'] as WriteFate
     if (fate === 'late') await pause(Math.random() * patienceMs * 2)
     if (carriedOut.has(fate)) {
       const version = change(id)
+      made.set(String(received.headers['x-write']), version)
       if (fate === 'late') upstream.onLate(id, version)
     }
     const status = refusals[fate]
@@ -75,8 +80,7 @@ export const startVersionedUpstream = async (): Promise<VersionedUpstream> => {
     received.resume()
     await sometime()
     if (received.method === 'PUT') {
-      const fate = received.headers['x-fate'] as WriteFate
-      if (!(await meet(fate, Number(/\/(\d+)$/.exec(path)?.[1]), response))) return
+      if (!(await meet(received, Number(/\/(\d+)$/.exec(path)?.[1]), response))) return
     }
     const content = JSON.stringify(stateOf(path, received.headers.authorization ?? 'nobody'))
     await sometime()
@@ -91,6 +95,7 @@ export const startVersionedUpstream = async (): Promise<VersionedUpstream> => {
   const upstream: VersionedUpstream = {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     versionOf,
+    madeBy: (name) => made.get(name),
     change,
     onLate: () => {},
     close: () => {

@@ -14,6 +14,9 @@ export type GatewayProcess = {
   stop(): Promise<number | string>
 }
 
+/** Several processes of a machine that is busy with other tests. */
+const mostStartMs = 60_000
+
 /** Starts the built gateway on free ports and waits for its /readyz. `settings` are added to the config file as they are. */
 export async function startGatewayProcess(
   settings: Record<string, unknown>,
@@ -42,11 +45,15 @@ export async function startGatewayProcess(
     return end
   }
   try {
-    await untilReady(program, async () => {
-      const answer = await fetch(`${adminOrigin}/readyz`)
-      if (!answer.ok) throw new Error(`/readyz: ${answer.status} ${await answer.text()}`)
-      await answer.arrayBuffer()
-    })
+    await untilReady(
+      program,
+      async () => {
+        const answer = await fetch(`${adminOrigin}/readyz`)
+        if (!answer.ok) throw new Error(`/readyz: ${answer.status} ${await answer.text()}`)
+        await answer.arrayBuffer()
+      },
+      mostStartMs,
+    )
   } catch (error) {
     await stop()
     throw error

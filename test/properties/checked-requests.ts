@@ -1,0 +1,47 @@
+import { Agent, type IncomingMessage, request } from 'node:http'
+
+/** An answer, or `status` 0: there was none. `by` is who was asked. */
+export type Reply = {
+  readonly status: number
+  readonly fields: IncomingMessage['headers']
+  readonly text: string
+  readonly by: string
+}
+
+export type CheckedRequest = {
+  readonly method: string
+  readonly to: string
+  readonly path: string
+  readonly fields: Record<string, string>
+  readonly content?: string
+  readonly hangUpAfterMs?: number
+}
+
+/** Makes the function that sends the requests of a checker. */
+export const createCheckedRequests = (connections: number, lostAfterMs: number) => {
+  /**
+   * An agent with a timeout obeys the one that the gateway announces too (`Keep-Alive`) and closes an idle connection
+   * first. Without it a request can be on its way while the gateway closes (RFC 9112 §9.3.1), minutes into a long run.
+   */
+  const agent = new Agent({ keepAlive: true, maxSockets: connections, timeout: 60_000 })
+  const send = ({ method, to, path, fields, content, hangUpAfterMs }: CheckedRequest): Promise<Reply> =>
+    new Promise((resolve) => {
+      // A process that was killed answers nothing: no claim.
+      const lost = (): void => resolve({ status: 0, fields: {}, text: '', by: to })
+      const url = `${to}/index.php/site-json/site/v2${path}`
+      const sent = request(url, { method, agent, headers: fields }, (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('error', lost)
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString()
+          resolve({ status: response.statusCode ?? 0, fields: response.headers, text, by: to })
+        })
+      })
+      sent.on('error', lost)
+      sent.setTimeout(lostAfterMs, () => sent.destroy())
+      sent.end(content)
+      if (hangUpAfterMs !== undefined) setTimeout(() => sent.destroy(), hangUpAfterMs)
+    })
+  return { send, close: () => agent.destroy() }
+}

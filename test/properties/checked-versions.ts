@@ -1,0 +1,51 @@
+import { postIds } from './versioned-upstream.ts'
+
+type Shown = { readonly id: number; readonly version: number; readonly caller: string }
+
+/** The posts that an answer shows: an item, a list, or a page that renders one. */
+export const shownIn = (text: string): readonly Shown[] => {
+  const body = JSON.parse(text) as Shown | readonly Shown[] | { readonly all: readonly Shown[] }
+  if ('all' in body) return body.all
+  return 'id' in body ? [body] : body
+}
+
+/** An answer to a read, and who gave it. */
+export type CheckedAnswer = { readonly text: string; readonly status: string; readonly by: string }
+
+/** Which versions no read may fall behind any more, and which reads did. */
+export const createCheckedVersions = () => {
+  /** Raised when a gateway has answered what made them. */
+  const floors = new Map<number, number>(postIds.map((id) => [id, 0]))
+  /** How a floor came about, to be told with a read that falls behind it. */
+  const reasons = new Map<number, string>()
+  const staleReads: string[] = []
+  const crossed: string[] = []
+  return {
+    staleReads,
+    crossed,
+    /** What a read that begins now has to show at least. */
+    asOfNow: (): ReadonlyMap<number, number> => new Map(floors),
+    raise: (id: number, version: number, why: string): void => {
+      if (version <= (floors.get(id) ?? 0)) return
+      floors.set(id, version)
+      reasons.set(id, `${why} at ${new Date().toISOString()}`)
+    },
+    check: (
+      { text, status, by }: CheckedAnswer,
+      caller: string,
+      before: ReadonlyMap<number, number>,
+    ): void => {
+      for (const shown of shownIn(text)) {
+        const floor = before.get(shown.id) ?? 0
+        const told = `${status} by ${by} at ${new Date().toISOString()}`
+        if (shown.version < floor) {
+          staleReads.push(`post ${shown.id}: ${shown.version} < ${floor} (${reasons.get(shown.id)}), ${told}`)
+        }
+        if (shown.caller !== caller)
+          crossed.push(`post ${shown.id} of ${shown.caller} for ${caller}, ${told}`)
+      }
+    },
+  }
+}
+
+export type CheckedVersions = ReturnType<typeof createCheckedVersions>

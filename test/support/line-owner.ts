@@ -1,0 +1,24 @@
+import { readdir, readFile, readlink } from 'node:fs/promises'
+
+/** Inode of the other end of a connection within this machine (proc(5)). */
+const inodeBehind = async (port: number): Promise<string | undefined> => {
+  const hex = port.toString(16).toUpperCase().padStart(4, '0')
+  const rows = (await readFile('/proc/net/tcp', 'latin1')).split('\n').slice(1)
+  // sl, local address, remote address, st, queues, timer, retransmissions, uid, timeout, inode
+  return rows.map((row) => row.trim().split(/\s+/)).find((columns) => columns[2]?.endsWith(`:${hex}`))?.[9]
+}
+
+const holds = async (pid: number, inode: string): Promise<boolean> => {
+  const folder = `/proc/${pid}/fd`
+  const names = await readdir(folder).catch(() => [])
+  const links = await Promise.all(names.map((name) => readlink(`${folder}/${name}`).catch(() => '')))
+  return links.includes(`socket:[${inode}]`)
+}
+
+/** Which of the processes holds the other end of a connection, given by the port of this end. */
+export const ownerOf = async (port: number, pids: readonly number[]): Promise<number | undefined> => {
+  const inode = await inodeBehind(port)
+  if (inode === undefined) return undefined
+  for (const pid of pids) if (await holds(pid, inode)) return pid
+  return undefined
+}

@@ -57,7 +57,6 @@ export const siteStarts: Readonly<Record<string, () => Promise<Site>>> = {
   'stack-uncached': () => stackSite(`${fpm}, synced once a second, no opcache`, { flush: 2, opcache: false }),
   // One writer at a time.
   sqlite: () => sqliteSite('php -S and SQLite', true),
-  // What php -S does unless told otherwise: opcache.enable_cli is off.
   'sqlite-uncached': () => sqliteSite('php -S and SQLite, no opcache', false),
 }
 

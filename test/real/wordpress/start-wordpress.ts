@@ -43,7 +43,8 @@ export async function startWordPress(
   const php = startProcess(
     'php',
     [
-      ...['-d', `opcache.enable_cli=${options.opcache === false ? 0 : 1}`],
+      // php -S counts as a server: opcache.enable_cli does not switch it off.
+      ...['-d', 'opcache.enable_cli=1', '-d', `opcache.enable=${options.opcache === false ? 0 : 1}`],
       ...['-d', 'display_errors=0', '-d', 'log_errors=1'],
       ...['-S', `127.0.0.1:${port}`, '-t', join(folder, 'site'), router],
     ],

@@ -50,7 +50,7 @@ export const createPublicPort = (
     report: (event) => {
       metrics.observe.edge(event)
       if (event.kind !== 'pressure-changed') return
-      logger.warn({ level: event.level, signal: event.signal }, event.kind)
+      logger.warn({ pressure: event.level, signal: event.signal }, event.kind)
     },
   })
   /** The last thing to be given up are hits; until then they are not even looked at. */

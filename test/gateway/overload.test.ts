@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { startGatewayProcess } from '../support/gateway-process.ts'
+import { logLinesOf } from '../support/log-lines-of.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
 
 const json = { 'Content-Type': 'application/json; charset=UTF-8' }
@@ -135,4 +137,19 @@ test('a loop that is held up is noticed', async () => {
   while (performance.now() < until);
   await expect.poll(() => level(), { interval: 20 }).toBeGreaterThan(0)
   await expect.poll(() => level(), { timeout: 5_000 }).toBe(0)
+})
+
+test('the line that tells of it is a warning: its level is not the level of the pressure', async () => {
+  gateway = await startTestGateway({ services: services() })
+  const program = await startGatewayProcess({
+    overload: { ...calm, rssBytes: 1 },
+    services: services(),
+  })
+  try {
+    await expect.poll(() => logLinesOf(program.program, 'pressure-changed')).not.toEqual([])
+    const [line] = logLinesOf(program.program, 'pressure-changed')
+    expect(line).toMatchObject({ level: 40, pressure: 3, signal: 'rss' })
+  } finally {
+    await program.stop()
+  }
 })

@@ -24,6 +24,16 @@ type Wait = {
   readonly end: (all: boolean) => void
 }
 
+type Early = {
+  readonly epoch: string
+  readonly member: string
+  readonly applied: number
+  readonly entries: number
+}
+
+/** Messages that are read in one turn are told one after the other before any promise goes on: no more than these matter. */
+const mostEarly = 64
+
 /** Stands for the members of a ledger that is gone: nobody knows who they were. */
 const former = ''
 
@@ -34,10 +44,12 @@ const former = ''
 export const createAcknowledgements = (leaseMs: number): Acknowledgements => {
   const beats = new Map<string, { readonly beat: number; readonly seenAt: number }>()
   const waits = new Set<Wait>()
+  /** The last ones, oldest first: a member may answer before the reply to the append has reached who waits. */
+  const early: Early[] = []
   let beatsOf = ''
   let quietUntil = Number.NEGATIVE_INFINITY
 
-  const acknowledged = (epoch: string, member: string, applied: number, entries: number): void => {
+  const heard = (epoch: string, member: string, applied: number, entries: number): void => {
     for (const wait of waits) {
       if (wait.epoch !== epoch || applied < wait.seq || !wait.left.delete(member)) continue
       if (applied === wait.seq) wait.entries += entries
@@ -52,7 +64,7 @@ export const createAcknowledgements = (leaseMs: number): Acknowledgements => {
     for (const member of beats.keys()) if (!present.has(member)) beats.delete(member)
     for (const { member, beat, applied } of members) {
       if (beats.get(member)?.beat !== beat) beats.set(member, { beat, seenAt: receivedAt })
-      acknowledged(epoch, member, applied, 0)
+      heard(epoch, member, applied, 0)
     }
   }
   /** Who has to be waited for, and until when. */
@@ -69,7 +81,11 @@ export const createAcknowledgements = (leaseMs: number): Acknowledgements => {
     quiet: (until) => {
       quietUntil = Math.max(quietUntil, until)
     },
-    acknowledged,
+    acknowledged: (epoch, member, applied, entries) => {
+      early.push({ epoch, member, applied, entries })
+      if (early.length > mostEarly) early.shift()
+      heard(epoch, member, applied, entries)
+    },
     wait: (appended, now) => {
       seen(appended, now)
       const deadlines = behind(appended, now)
@@ -90,6 +106,7 @@ export const createAcknowledgements = (leaseMs: number): Acknowledgements => {
         },
       }
       waits.add(wait)
+      for (const { epoch, member, applied, entries } of early) heard(epoch, member, applied, entries)
       return promise
     },
     close: () => {

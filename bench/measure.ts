@@ -63,8 +63,12 @@ export async function launch(command: readonly string[], url: string): Promise<R
 const agent = new Agent({ keepAlive: true })
 
 /** Asks once and reads the answer as it was sent. */
-function ask({ peer, origin }: RunningPeer, scenario: Scenario, suffix: string): Promise<Probe> {
-  const { fields = [] } = factsOf(scenario)
+function ask(
+  { peer, origin }: RunningPeer,
+  scenario: Scenario,
+  suffix: string,
+  fields: readonly string[],
+): Promise<Probe> {
   const headers = Object.fromEntries(fields.map((line) => line.split(/: (.*)/s, 2)))
   return new Promise((resolve, reject) => {
     get(`${origin}${peer.targets[scenario]}${suffix}`, { headers, agent }, async (answer) => {
@@ -75,15 +79,24 @@ function ask({ peer, origin }: RunningPeer, scenario: Scenario, suffix: string):
   })
 }
 
+/** What a client sends of its own: to revalidate, the tag that this very peer has given it (peers change tags). */
+async function fieldsOf(running: RunningPeer, scenario: Scenario): Promise<readonly string[]> {
+  const { fields = [], revalidates } = factsOf(scenario)
+  if (revalidates === undefined) return fields
+  const { etag } = (await ask(running, scenario, '', fields)).fields
+  return [...fields, `If-None-Match: ${etag}`]
+}
+
 /** Asks (the first answers may fill a cache, or make a coded form) until one comes as the scenario says, and returns it. */
 export async function probe(running: RunningPeer, scenario: Scenario): Promise<Probe> {
-  const { expects, script, name } = factsOf(scenario)
+  const { expects, script, name, revalidates } = factsOf(scenario)
   let wrong: string | undefined
   for (let tries = 0; tries < 20; tries += 1) {
     const isNew = expects === 'forwarded' && script === 'distinct.lua'
     const suffix = script === undefined || script === 'upload.lua' ? '' : String(isNew ? tries + 1 : 1)
-    const answer = await ask(running, scenario, suffix)
+    const answer = await ask(running, scenario, suffix, await fieldsOf(running, scenario))
     wrong = running.peer.check(scenario, answer)
+    if (revalidates !== undefined && answer.status !== 304) wrong = `status ${answer.status}`
     const isCoded = name !== 'hit-192k-gzip' || answer.fields['content-encoding'] === 'gzip'
     if (wrong === undefined && isCoded) return answer
     wrong ??= 'not gzipped'
@@ -99,7 +112,7 @@ export async function fill(running: RunningPeer, scenario: Scenario): Promise<vo
   const one = async (): Promise<void> => {
     while (next <= count) {
       next += 1
-      await ask(running, scenario, String(next - 1))
+      await ask(running, scenario, String(next - 1), [])
     }
   }
   await Promise.all(Array.from({ length: 32 }, one))
@@ -138,7 +151,8 @@ export async function measure(
   seconds: number,
 ): Promise<Round> {
   const { peer, origin } = running
-  const { expects, fields = [], script, scriptArguments = [], purges } = factsOf(scenario)
+  const { expects, script, scriptArguments = [], purges } = factsOf(scenario)
+  const fields = await fieldsOf(running, scenario)
   newTargets += 10_000_000
   const program =
     script === undefined ? undefined : { name: script, args: [String(newTargets), ...scriptArguments] }

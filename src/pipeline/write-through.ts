@@ -82,7 +82,9 @@ const alone: Others = { begin: async () => '', spread: async () => 0 }
 /** Sends a write on; what it may have changed is gone, here and wherever else it is stored, before its answer leaves. */
 export const writeThrough = (room: CacheRoom, exchange: Ready, next: Next<Outgoing>): Promise<Outcome> => {
   const { begin, spread } = room.others ?? alone
-  const running = watchOf(room.cache).begin(exchange.service.name)
+  const { service } = exchange
+  // What is written through another service of the same upstream disturbs it as well.
+  const running = watchOf(room.cache).begin([service.name, ...service.sharing().map(({ name }) => name)])
   let name: string | undefined
   const ended = (error: unknown): never => {
     running.end()

@@ -24,7 +24,7 @@ export const credentialFields = [
   'x-ms-client-principal',
 ] as const
 
-/** Written out: a loop over the names costs forty times as much (210 ns for 5), on every hit. */
+/** Written out: a loop over the names costs more than twice as much, on every hit. */
 const hasOne = (fields: RequestFields): boolean =>
   fields['x-api-key'] !== undefined ||
   fields['x-apikey'] !== undefined ||

@@ -28,16 +28,19 @@ const whole = (value: number): string => Math.round(value).toLocaleString('en')
 const titleOf = (peers: readonly Peer[], name: string): string =>
   peers.find((peer) => peer.name === name)?.title ?? name
 
+const commandOf = (name: string): string =>
+  name === 'performance' ? 'npm run bench -- --docs' : `npm run bench -- --docs ${name}`
+
 const tableRow = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
 
-function scenarioSection(facts: ScenarioFacts, run: Run, peers: readonly Peer[]): string[] {
+function scenarioSection(facts: ScenarioFacts, run: Run, peers: readonly Peer[], name: string): string[] {
   const found = run.summaries.filter(({ scenario }) => scenario === facts.name)
   if (found.length === 0) return []
   const against = titleOf(peers, facts.yardstick)
   return [
     `## ${facts.title[0]?.toUpperCase()}${facts.title.slice(1)}`,
     '',
-    `![${facts.title}](performance/${facts.name}.svg)`,
+    `![${facts.title}](${name}/${facts.name}.svg)`,
     '',
     tableRow([
       '',
@@ -89,14 +92,14 @@ function profileSection(profile: readonly ProfileGroup[]): string[] {
   ]
 }
 
-function page(run: Run, peers: readonly Peer[], profile: readonly ProfileGroup[]): string {
+function page(run: Run, peers: readonly Peer[], profile: readonly ProfileGroup[], name: string): string {
   const unmeasured = scenarios.filter(({ name }) => !run.summaries.some(({ scenario }) => scenario === name))
   const leftOut = [...run.leftOut, ...unmeasured.map(({ title }) => title)]
   const missing = leftOut.length === 0 ? [] : ['', `Left out: ${leftOut.join('; ')}.`]
   return [
     '# Performance',
     '',
-    '<!-- Written by `npm run bench -- --docs`; figures are those of one run, none chosen by hand. -->',
+    `<!-- Written by \`${commandOf(name)}\`; figures are those of one run, none chosen by hand. -->`,
     '',
     `Run of ${run.at.slice(0, 10)}: Node ${run.node}, ${run.cores} x ${run.processor}, ${run.generator} with 32 kept-alive connections, ${run.rounds} rounds of ${run.seconds} s for each peer and scenario after ${whole(run.warmUpRequests)} requests that are not counted, peers interleaved.`,
     'Servers run on one core, the generator and the origin on another. What counts is requests per second of processor',
@@ -110,7 +113,7 @@ function page(run: Run, peers: readonly Peer[], profile: readonly ProfileGroup[]
     '@fastify/http-proxy has no cache; what is a miss for others it fetches. All peers are configured in',
     '[bench/peers](../bench/peers).',
     '',
-    ...scenarios.flatMap((facts) => scenarioSection(facts, run, peers)),
+    ...scenarios.flatMap((facts) => scenarioSection(facts, run, peers, name)),
     ...profileSection(profile),
     '## How to repeat it',
     '',
@@ -118,7 +121,7 @@ function page(run: Run, peers: readonly Peer[], profile: readonly ProfileGroup[]
     'apt-get install -y --no-install-recommends wrk nginx-light varnish haproxy',
     'npm ci && npm run build',
     'npm run bench              # prints the tables, keeps the figures in bench/results/',
-    'npm run bench -- --docs    # and writes this page',
+    `${commandOf(name)}    # and writes this page`,
     '```',
     '',
     '`BENCH_ROUNDS`, `BENCH_SECONDS`, `BENCH_WARM_UP`, `BENCH_PEERS` and `BENCH_SCENARIOS` make it shorter.',
@@ -126,14 +129,18 @@ function page(run: Run, peers: readonly Peer[], profile: readonly ProfileGroup[]
   ].join('\n')
 }
 
-/** Writes docs/performance.md and its pictures from a run. */
+/**
+ * Writes docs/NAME.md from a run, and its pictures into docs/NAME/: `performance` for the oldest Node that is supported,
+ * other names for others.
+ */
 export async function writePerformanceDoc(
   run: Run,
   peers: readonly Peer[],
   profile: readonly ProfileGroup[],
+  name: string,
 ): Promise<void> {
   const docs = new URL('../docs/', import.meta.url)
-  const pictures = new URL('performance/', docs)
+  const pictures = new URL(`${name}/`, docs)
   await mkdir(pictures, { recursive: true })
   for (const old of await readdir(pictures)) await rm(new URL(old, pictures))
   for (const facts of scenarios) {
@@ -149,7 +156,7 @@ export async function writePerformanceDoc(
     const picture = barChart(facts.title, 'requests per CPU second', bars)
     await writeFile(new URL(`${facts.name}.svg`, pictures), picture)
   }
-  const file = new URL('performance.md', docs)
-  await writeFile(file, page(run, peers, profile))
+  const file = new URL(`${name}.md`, docs)
+  await writeFile(file, page(run, peers, profile, name))
   console.log(fileURLToPath(file))
 }

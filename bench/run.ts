@@ -7,6 +7,7 @@ import { benchServers } from './side-by-side.ts'
 
 // npm run bench                                    the whole run, some twenty minutes
 // npm run bench -- --docs                          the same, and docs/performance.md is written from it
+// npm run bench -- --docs performance-node-26      into docs/performance-node-26.md, for a run on another Node
 // BENCH_ROUNDS=1 BENCH_SECONDS=2 npm run bench     a short look
 // BENCH_PEERS=trellis,node-http npm run bench      some of the peers
 // BENCH_SCENARIOS=hit,pass npm run bench           some of the scenarios
@@ -21,4 +22,4 @@ else if (mode === 'generate') {
 else if (mode === 'batch-deployments') await benchDeployments()
 else if (mode === 'paced-gets') {
   console.log(JSON.stringify(await pacedGets(rest[0] ?? '', Number(rest[1]))))
-} else await benchServers({ writesDocs: mode === '--docs' })
+} else await benchServers(mode === '--docs' ? { page: rest[0] ?? 'performance' } : {})

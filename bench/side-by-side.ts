@@ -27,8 +27,8 @@ const warm = { requests: Number(setting('WARM_UP') ?? 30_000), seconds: 20 }
 type Pin = (command: readonly string[]) => readonly string[]
 type World = { readonly originPort: number; readonly serverPin: Pin; readonly generator: Generator }
 
-/** Every peer beside every other, in one run. Prints a table, keeps the figures, and with `writesDocs` tells of them in docs/. */
-export async function benchServers(options: { readonly writesDocs: boolean }): Promise<void> {
+/** Every peer beside every other, in one run. Prints a table, keeps the figures, and with `page` writes docs/PAGE.md. */
+export async function benchServers(options: { readonly page?: string }): Promise<void> {
   const [loadBefore = 0] = loadavg()
   const [serverPin, loadPin] = pins()
   const generator = chooseGenerator(loadPin)
@@ -59,7 +59,8 @@ export async function benchServers(options: { readonly writesDocs: boolean }): P
       summaries,
     }
     await save({ ...run, results })
-    if (options.writesDocs) await writePerformanceDoc(run, peers, await profileOfHit(world))
+    const { page } = options
+    if (page !== undefined) await writePerformanceDoc(run, peers, await profileOfHit(world), page)
   } finally {
     await Promise.all([...running.map((peer) => peer.stop()), origin.stop(0)])
   }

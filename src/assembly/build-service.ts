@@ -10,6 +10,7 @@ import type { Received } from '../pipeline/exchange.ts'
 import { completed } from '../pipeline/invalidate-write.ts'
 import type { LocalAnswers, Service } from '../pipeline/service.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
+import { serverOf } from './server-of.ts'
 import { type ServiceContract, serviceContract, siteNameTable } from './service-contract.ts'
 import type { SharedStores } from './shared-store.ts'
 import { siteAnswers } from './site-answers.ts'
@@ -20,6 +21,8 @@ import { upstreamOptions } from './upstream-options.ts'
 type UpstreamWay = {
   readonly upstream: Upstream
   readonly targets: readonly string[]
+  /** The servers that these mean; see server-of.ts. */
+  readonly servers: readonly string[]
   /** What batches have taught about it. */
   readonly splitMemory: SplitMemory
   close(): Promise<void>
@@ -169,6 +172,7 @@ const buildWay = async (
   return {
     upstream,
     targets,
+    servers: targets.map(serverOf),
     splitMemory,
     close: async () => {
       await upstream.close()

@@ -1,5 +1,5 @@
 import { decideCaching } from '../cache/decide-caching.ts'
-import { sensitiveParameter } from '../cache/sensitive-parameter.ts'
+import { sensitivityOf } from '../cache/sensitivity.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import type { Found } from '../contracts/finding.ts'
 import type { Row } from '../contracts/row.ts'
@@ -52,7 +52,7 @@ const cachingOf = (
 ): Explanation => {
   const { query } = valid
   const policy = contract.policyFor(method, found.path)
-  const sensitive = sensitiveParameter(query)
+  const sensitive = sensitivityOf(found.path, query)
   const decision = decideCaching({ method, fields, hasContent: false, sensitive }, policy)
   const rule =
     policy.rule === undefined

@@ -3,7 +3,7 @@ import { otherCredential } from '../http/credential-fields.ts'
 import { type RequestFields, requestField } from '../http/fields.ts'
 import { carriesIdentity } from './identity-cookies.ts'
 import type { CachePolicy } from './policy.ts'
-import type { SensitiveParameter } from './sensitive-parameter.ts'
+import { isActing, type Sensitivity } from './sensitivity.ts'
 
 /** Why a request goes past the cache. */
 export type BypassReason =
@@ -13,7 +13,7 @@ export type BypassReason =
   | 'request-no-store'
   | 'authorization'
   | 'cookie'
-  | SensitiveParameter
+  | Sensitivity
 
 /** What the cache has to do with a request. */
 export type CachingDecision =
@@ -33,7 +33,7 @@ export type CachingFacts = {
   readonly method: string
   readonly fields: RequestFields
   readonly hasContent: boolean
-  readonly sensitive: SensitiveParameter | undefined
+  readonly sensitive: Sensitivity | undefined
 }
 
 const bypass = (reason: BypassReason): CachingDecision => ({ kind: 'bypass', reason })
@@ -60,7 +60,8 @@ const decideSafely = (facts: CachingFacts, policy: CachePolicy): CachingDecision
   const { fields, sensitive } = facts
   // Only what an operator named is cached.
   if (policy.rule === undefined) return bypass('no-rule')
-  if (fields['x-wp-nonce'] !== undefined || sensitive === 'nonce') return bypass('nonce')
+  if (fields['x-wp-nonce'] !== undefined) return bypass('nonce')
+  if (sensitive !== undefined && isActing(sensitive)) return bypass(sensitive)
   const cookie = requestField(fields, 'cookie')
   if (cookie !== undefined && carriesIdentity(cookie)) return bypass('cookie')
   const withhold = cookie === undefined ? [] : ['cookie']

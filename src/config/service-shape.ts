@@ -124,7 +124,7 @@ const open = z.strictObject({
   contract: contract('open'),
   mount: mount(),
   upstream: upstreamShape('/', targets().describe('List of http(s) origins')),
-  cache: serviceCacheShape('nothing but what the upstream allows').prefault({}),
+  cache: serviceCacheShape('nothing in `safe`, what the upstream allows in `rfc-shared-cache`').prefault({}),
 })
 
 /** What the file may say about one service. */

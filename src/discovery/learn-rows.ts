@@ -1,4 +1,5 @@
 import type { Arguments, Endpoint, Method, Row, RowKind } from '../contracts/row.ts'
+import { collectionCreatedBy } from '../contracts/site/writing-reads.ts'
 import { cleanArguments } from './clean-arguments.ts'
 import type { RouteRefusal } from './events.ts'
 import type { IndexDocument } from './index-document.ts'
@@ -81,6 +82,8 @@ const kindOf = (segments: readonly string[], endpoints: readonly Endpoint[]): Ro
 /** Collections of namespaces that the contract knows keep their plain name, all others cannot be taken for one of these. */
 const collectionOf = (namespace: string, segment: string | undefined, plain: ReadonlySet<string>): string => {
   if (segment === undefined || isParameter(segment)) return ''
+  const created = collectionCreatedBy(namespace, segment)
+  if (created !== undefined) return created
   return plain.has(namespace) ? segment : `${namespace}/${segment}`
 }
 

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { CachePolicy } from '../cache/policy.ts'
-import type { SensitiveParameter } from '../cache/sensitive-parameter.ts'
+import type { Sensitivity } from '../cache/sensitivity.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
 import type { GatewayRequest } from '../http/message.ts'
 import type { TraceContext } from '../http/trace-context.ts'
@@ -98,7 +98,7 @@ export type Ready = Matched & {
   readonly arguments: Readonly<Record<string, unknown>>
   /** Read and checked, or a stream that nobody has touched. */
   readonly content: Buffer | Readable | undefined
-  readonly sensitive: SensitiveParameter | undefined
+  readonly sensitive: Sensitivity | undefined
   /** What the rules say of this route. */
   readonly policy: CachePolicy
 }

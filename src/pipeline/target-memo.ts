@@ -1,5 +1,5 @@
 import type { CachePolicy } from '../cache/policy.ts'
-import type { SensitiveParameter } from '../cache/sensitive-parameter.ts'
+import type { Sensitivity } from '../cache/sensitivity.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
 
 /** All that follows from the target of a valid GET alone, whoever sends it. */
@@ -9,7 +9,7 @@ export type RecalledTarget = {
   readonly target: string
   readonly query: string
   readonly arguments: Readonly<Record<string, unknown>>
-  readonly sensitive: SensitiveParameter | undefined
+  readonly sensitive: Sensitivity | undefined
   readonly policy: CachePolicy
   /** Cache key of the public partition. */
   readonly publicKey: string

@@ -28,6 +28,11 @@ beforeAll(async () => {
       wordpress: site('/wp-json'),
       other: site('/other'),
       pages: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } },
+      spelled: {
+        contract: 'open',
+        mount: '/spelled',
+        upstream: { targets: [origin.origin.replace('127.0.0.1', 'LOCALHOST')] },
+      },
       elsewhere: { contract: 'open', mount: '/elsewhere', upstream: { targets: ['http://127.0.0.1:9'] } },
     },
   })
@@ -78,6 +83,31 @@ describe('a site whose pages are an open service', () => {
     expect(await statusOf(posts())).toContain('fwd=uri-miss')
   })
 
+  test.each([
+    ['another method for the interface', 'GET', '/index.php/wp-json/wp/v2/posts/5?_method=DELETE'],
+    ['the same by its parameter, in another spelling', 'GET', '/?rest_route=/wp/v2/posts/5&.%6dethod=put'],
+    ['the same behind another parameter', 'GET', '/?context=edit&_method=PATCH'],
+    ['the same on a method that is safe', 'OPTIONS', '/?rest_route=/wp/v2/posts/5&_method=DELETE'],
+    ['a nonce behind another parameter', 'GET', '/wp-admin/post.php?context=edit&action=trash&_wpnonce=abc'],
+    ['a route that creates what it shows', 'GET', '/?rest_route=/wp-block-editor/v1/Navigation-fallback'],
+  ])('%s reaches what is stored', async (_, method, path) => {
+    await fetch(`${gateway.publicAddress}${path}`, { method, headers: { Authorization: 'Basic YTpi' } })
+    expect(await statusOf(posts())).toContain('fwd=uri-miss')
+  })
+
+  test('a method in a field reaches no upstream, and so nothing that is stored', async () => {
+    const headers = { Authorization: 'Basic YTpi', 'X-HTTP-Method-Override': 'DELETE' }
+    await fetch(`${gateway.publicAddress}/index.php/wp-json/wp/v2/posts/5`, { headers })
+    expect(origin.received.at(-1)?.head).not.toMatch(/override|DELETE/i)
+    expect(await statusOf(posts())).toContain('hit')
+  })
+
+  test('the same server in another spelling is the same server', async () => {
+    answerWrites(200)
+    expect((await write('/spelled/wp-admin/post.php')).status).toBe(200)
+    expect(await statusOf(posts())).toContain('fwd=uri-miss')
+  })
+
   test('a read reaches nothing', async () => {
     await statusOf(`${gateway.publicAddress}/about`)
     expect(await statusOf(posts())).toContain('hit')
@@ -87,6 +117,18 @@ describe('a site whose pages are an open service', () => {
     expect((await write('/elsewhere/form')).status).toBe(502)
     expect(await statusOf(posts())).toContain('hit')
   })
+})
+
+test('a route that creates what it shows reaches the lists that may hold it, unless it is refused', async () => {
+  const fallback = `${gateway.publicAddress}/wp-json/wp-block-editor/v1/navigation-fallback`
+  origin.script = ({ target }, wire) =>
+    wire.respond({ fields: json, status: target.includes('fallback') ? 401 : 200, content: '[]' })
+  await fetch(fallback)
+  expect(await statusOf(posts())).toContain('hit')
+  origin.script = (_, wire) => wire.respond({ fields: json, content: '{"id":7,"type":"wp_navigation"}' })
+  const answer = await fetch(fallback, { headers: { Authorization: 'Basic YTpi' } })
+  expect(answer.headers.get('cache-status')).toBe('trellis; fwd=bypass; detail=creating-read')
+  expect(await statusOf(posts())).toContain('fwd=uri-miss')
 })
 
 test('a write through one interface to a site reaches what the other has stored', async () => {

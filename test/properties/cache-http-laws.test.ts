@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { cacheKey, partsOfKey, targetKey, targetKeyOf } from '../../src/cache/cache-key.ts'
 import { freshnessLifetime } from '../../src/cache/freshness.ts'
 import { responseControl } from '../../src/cache/response-control.ts'
-import { sensitiveParameter } from '../../src/cache/sensitive-parameter.ts'
+import { sensitivityOf } from '../../src/cache/sensitivity.ts'
 import { deltaSeconds, parseCacheControl } from '../../src/http/cache-control.ts'
 import { formatHttpDate, parseHttpDate } from '../../src/http/dates.ts'
 import { parseEntityTagList } from '../../src/http/entity-tags.ts'
@@ -30,7 +30,7 @@ test('no field text makes a parser throw', () => {
       parseEntityTagList(text)
       parseHttpDate(text, 0)
       selectRanges(`bytes=${text}`, 10)
-      sensitiveParameter(text)
+      sensitivityOf(text, text)
       const fields = [
         'Cache-Control',
         text,

@@ -1,6 +1,7 @@
 import { bypassStatus, writeStatus } from '../../cache/cache-status.ts'
 import { type CachingDecision, decideCaching } from '../../cache/decide-caching.ts'
 import type { CacheAnswer } from '../../cache/reader-answer.ts'
+import { isActing, type Sensitivity } from '../../cache/sensitivity.ts'
 import type { Answer, GatewayResponse, Outcome } from '../../http/message.ts'
 import { reshaped, whenAnswered } from '../answering.ts'
 import { asOutgoing, type Outgoing, type Ready } from '../exchange.ts'
@@ -70,23 +71,29 @@ const readThrough = (room: CacheRoom, exchange: Ready, decision: Read, next: Nex
     : noted(exchange, answer)
 }
 
-/** A link of an admin screen that does something (trash, activate) is a GET with a nonce; the site behind may be stored by its interface. */
-const actsOnOthers = ({ service }: Ready): boolean =>
-  service.contract === 'open' && service.sharing().length > 0
+/**
+ * Is a read to be treated as a write? Where a site is stored by its interface, what goes to it through an open service may
+ * be a link of an admin screen that does something (trash, activate: a nonce), or WordPress's own override of the method.
+ */
+const actsAsWrite = ({ service }: Ready, sensitive: Sensitivity): boolean => {
+  if (!isActing(sensitive)) return false
+  if (service.contract === 'site') return sensitive === 'creating-read'
+  return service.contract === 'open' && service.sharing().length > 0
+}
 
 /** Fresh, stale, validated or missed; stored, collapsed, invalidated. Reads with no rule and writes go past it, with the reason in Cache-Status. */
 export const cache = (room: CacheRoom): Phase<Ready, Outgoing> => ({
   name: 'cache',
   run: (exchange, next) => {
     const { method, record, request, sensitive, policy } = exchange
-    if (sensitive === 'nonce' && actsOnOthers(exchange)) {
-      record.cache = 'bypass'
-      return withStatus(writeThrough(room, exchange, next), bypassStatus('nonce'))
-    }
     const decision = decideCaching(
       { method, fields: request.fields, hasContent: exchange.content !== undefined, sensitive },
       policy,
     )
+    if (decision.kind !== 'write' && sensitive !== undefined && actsAsWrite(exchange, sensitive)) {
+      record.cache = 'bypass'
+      return withStatus(writeThrough(room, exchange, next), bypassStatus(sensitive))
+    }
     switch (decision.kind) {
       case 'read':
         return readThrough(room, exchange, decision, next)

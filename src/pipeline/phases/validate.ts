@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { cacheKey } from '../../cache/cache-key.ts'
-import { sensitiveParameter } from '../../cache/sensitive-parameter.ts'
+import { sensitivityOf } from '../../cache/sensitivity.ts'
 import type { Found } from '../../contracts/finding.ts'
 import { GatewayError } from '../../errors.ts'
 import { requestField } from '../../http/fields.ts'
@@ -62,7 +62,7 @@ const withCanonical = (
     query: validation.query,
     target: validation.query === '' ? found.path : `${found.path}?${validation.query}`,
     arguments: validation.arguments,
-    sensitive: sensitiveParameter(validation.query),
+    sensitive: sensitivityOf(found.path, validation.query),
     policy: service.policyFor(method, found.path),
   }
   const ready = asReady(exchange, canonical, content)
@@ -104,7 +104,7 @@ const unchecked = (exchange: Matched, next: Next<Ready>): Answer => {
     query,
     target: query === '' ? matching.path : `${matching.path}?${query}`,
     arguments: {},
-    sensitive: sensitiveParameter(query),
+    sensitive: sensitivityOf(matching.path, query),
     policy: exchange.service.policyFor(exchange.method, matching.path),
   }
   return next(asReady(exchange, canonical, request.content))

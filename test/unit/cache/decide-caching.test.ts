@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type BypassReason, decideCaching } from '../../../src/cache/decide-caching.ts'
 import type { CachePolicy } from '../../../src/cache/policy.ts'
-import { sensitiveParameter } from '../../../src/cache/sensitive-parameter.ts'
+import { sensitivityOf } from '../../../src/cache/sensitivity.ts'
 import { credentialFields } from '../../../src/http/credential-fields.ts'
 import type { RequestFields } from '../../../src/http/fields.ts'
 import { rfcPolicy, safePolicy } from './cache-fixture.ts'
@@ -11,7 +11,7 @@ const credentialRule = safePolicy({ scope: 'credential' })
 const noRule: CachePolicy = { profile: 'safe', rule: undefined }
 
 const decide = (policy: CachePolicy, fields: RequestFields, query = '', method = 'GET', hasContent = false) =>
-  decideCaching({ method, fields, hasContent, sensitive: sensitiveParameter(query) }, policy)
+  decideCaching({ method, fields, hasContent, sensitive: sensitivityOf('/x', query) }, policy)
 
 test.each<[string, CachePolicy, RequestFields, string, BypassReason]>([
   ['no rule', noRule, {}, '', 'no-rule'],
@@ -38,6 +38,16 @@ test.each<[string, CachePolicy, RequestFields, string, BypassReason]>([
   ['status publish and draft', publicRule, {}, 'status=publish,draft', 'non-public-status'],
   ['status any in brackets', publicRule, {}, 'status[0]=any', 'non-public-status'],
   ['a nonce by PHP folding', publicRule, {}, '%20.wpnonce=x', 'nonce'],
+  ['a nonce behind another', publicRule, {}, 'context=edit&_wpnonce=x', 'nonce'],
+  ['another method', publicRule, {}, '_method=DELETE', 'method-override'],
+  ['another method behind a password', credentialRule, {}, 'password=x&.method=put', 'method-override'],
+  [
+    'a route that creates',
+    publicRule,
+    {},
+    'rest_route=/wp-block-editor/v1/navigation%2Dfallback',
+    'creating-read',
+  ],
   ['a status cut at NUL', publicRule, {}, 'status%00x=draft', 'non-public-status'],
   ['context edit, anonymous, under credential scope', credentialRule, {}, 'context=edit', 'context-edit'],
   ['no-store', publicRule, { 'cache-control': 'max-age=0, No-Store' }, '', 'request-no-store'],
@@ -50,6 +60,7 @@ test.each<[string, CachePolicy, RequestFields, string]>([
   ['nothing special', publicRule, {}, 'per_page=5'],
   ['public statuses', publicRule, {}, 'status=publish,inherit'],
   ['context view', publicRule, {}, 'context=view'],
+  ['its own method named', publicRule, {}, '_method=get'],
   ['no-cache', publicRule, { 'cache-control': 'no-cache' }, ''],
   ['a credential in the wide profile', rfcPolicy, { authorization: 'x' }, ''],
   ['a cookie in the wide profile', rfcPolicy, { cookie: 'session=1' }, ''],

@@ -34,6 +34,8 @@ test.each([
   ['/site/v2/widget-types/{id}/render', 'widget-types', 'action', 'upstream'],
   ['/site/v2/block-patterns/patterns', 'block-patterns', 'lookup', 'upstream'],
   ['/site/v2/block-types/{namespace}/{name}', 'block-types', 'related', 'upstream'],
+  // Its GET creates a navigation where there is none.
+  ['/block-editor/v1/navigation-fallback', 'navigation', 'lookup', 'upstream'],
   ['/block-editor/v1/url-details', 'block-editor/v1/url-details', 'lookup', 'upstream'],
   ['/abilities/v1/categories', 'abilities/v1/categories', 'collection', 'upstream'],
   ['/abilities/v1/abilities/{name}/run', 'abilities/v1/abilities', 'related', 'upstream'],

@@ -6,6 +6,7 @@ import { createJsonScanner, type StringRules } from './json-scanner.ts'
 import { createNameSwap, type NameTable, noSwap } from './name-swap.ts'
 import { mapFields } from './reply-fields.ts'
 import { createRestUrls, type RestUrls } from './rest-urls.ts'
+import { createRootMapper } from './root-mapper.ts'
 import { mapRows } from './row-names.ts'
 import { mapPath, mapQuery } from './target.ts'
 
@@ -65,10 +66,26 @@ const carriesNames = (lines: FieldLines): boolean => {
   return isJson(type) || type === 'application/json+oembed' || type === 'application/javascript'
 }
 
-type Direction = { readonly urls: RestUrls; readonly rules: StringRules }
+type Direction = {
+  readonly urls: RestUrls
+  readonly rules: StringRules
+  /** Where no names are exchanged. */
+  readonly whole: ((content: Buffer) => Buffer | undefined) | undefined
+}
 
-const mapJson = (content: Buffer, { urls, rules }: Direction): Buffer =>
-  urls.isIdentity ? content : mapWhole(createJsonScanner(rules), content)
+/** The scanner is built when it is needed: most contents are there as a whole. */
+const jsonMapper = ({ rules, whole }: Direction): ContentMapper => {
+  if (whole === undefined) return createJsonScanner(rules)
+  let built: ContentMapper | undefined
+  const scanner = (): ContentMapper => {
+    built ??= createJsonScanner(rules)
+    return built
+  }
+  return { push: (chunk) => scanner().push(chunk), end: () => scanner().end(), whole }
+}
+
+const mapJson = (content: Buffer, direction: Direction): Buffer =>
+  direction.urls.isIdentity ? content : mapWhole(jsonMapper(direction), content)
 
 /** Builds the translator of one site service. Throws when the name table is ambiguous. */
 export const createNames = (options: NamesOptions): Names => {
@@ -78,7 +95,8 @@ export const createNames = (options: NamesOptions): Names => {
 
   const rulesBetween = (from: readonly string[], to: string): Direction => {
     const urls = createRestUrls(from, to, swap)
-    return { urls, rules: createJsonRules(swap, urls) }
+    const whole = swap === noSwap ? createRootMapper(from, to) : undefined
+    return { urls, rules: createJsonRules(swap, urls), whole }
   }
   // Built anew only when a root has been learned: the roots are asked for with every answer.
   let builtFor: readonly string[] = []
@@ -116,8 +134,8 @@ export const createNames = (options: NamesOptions): Names => {
       return urls.isIdentity ? lines : mapFields(lines, urls, carriesNames(lines))
     },
     fromUpstreamContent: (lines) => {
-      const { urls, rules } = down()
-      return urls.isIdentity || !carriesNames(lines) ? undefined : createJsonScanner(rules)
+      const direction = down()
+      return direction.urls.isIdentity || !carriesNames(lines) ? undefined : jsonMapper(direction)
     },
     fromUpstreamDocument: (content) => mapJson(content, down()),
     rowsInUpstreamNames: (rows) => mapRows(rows, table),

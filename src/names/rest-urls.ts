@@ -7,6 +7,10 @@ export const maxUrlLength = 8192
 /** RFC 3986 characters and a little more that WordPress leaves in its links; \uXXXX as it stands in ASCII-escaped JSON. */
 const urlText = /^(?:[!#-;=?-[\]-\u00ff]|\\u[0-9a-fA-F]{4})*$/
 
+/** Whether an octet may stand in such a text by itself; the escapes are told apart by whoever reads them. */
+export const isUrlOctet = (octet: number): boolean =>
+  octet > 0x20 && octet !== 0x22 && octet !== 0x3c && octet !== 0x3e && octet !== 0x5c
+
 /** Translates URLs below one REST root into URLs below another. */
 export type RestUrls = {
   /** The text prefixes that make a string worth asking about. */
@@ -20,7 +24,7 @@ export type RestUrls = {
 }
 
 /** Whether a root ends where a URL's path goes on, so that `/wp-json` is not found in `/wp-jsonp`. */
-const endsRoot = (after: string | undefined): boolean =>
+export const endsRoot = (after: string | undefined): boolean =>
   after === undefined || after === '/' || after === '?' || after === '#'
 
 const pathOf = (root: string): string => {

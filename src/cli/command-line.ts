@@ -23,7 +23,8 @@ export type CommandLine =
 const isCommand = (word: string): word is CommandName => (commandNames as readonly string[]).includes(word)
 
 const options = {
-  config: { type: 'string', short: 'c' },
+  // Several, so that a second one is seen and not taken for the only one.
+  config: { type: 'string', short: 'c', multiple: true },
   header: { type: 'string', short: 'H', multiple: true },
   drift: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -41,13 +42,18 @@ const operandCounts: Readonly<Record<CommandName, readonly [number, number]>> = 
 
 const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}):[ \t]*([^\0\r\n]{0,8192}?)[ \t]*$/
 
+/** Lines of one name are one field, joined as they would be on their way in (RFC 9110 §5.3, RFC 9113 §8.2.3). */
+const joined = (name: string, before: string | undefined, value: string): string =>
+  before === undefined ? value : `${before}${name === 'cookie' ? '; ' : ', '}${value}`
+
 /** Field lines as curl spells them, `Name: value`; undefined when one is no field line (RFC 9110 §5.6.2 token). */
 const fieldsOf = (lines: readonly string[]): Record<string, string> | undefined => {
   const fields = new Map<string, string>()
   for (const line of lines) {
     const [, name, value] = fieldLine.exec(line) ?? []
     if (name === undefined || value === undefined) return undefined
-    fields.set(name.toLowerCase(), value)
+    const key = name.toLowerCase()
+    fields.set(key, joined(key, fields.get(key), value))
   }
   return Object.fromEntries(fields)
 }
@@ -55,7 +61,7 @@ const fieldsOf = (lines: readonly string[]): Record<string, string> | undefined 
 type Parsed =
   | { readonly values: Values; readonly positionals: readonly string[] }
   | { readonly fault: string }
-type Values = { config?: string; header?: string[]; drift?: boolean; help?: boolean; version?: boolean }
+type Values = { config?: string[]; header?: string[]; drift?: boolean; help?: boolean; version?: boolean }
 
 const parse = (argv: readonly string[]): Parsed => {
   try {
@@ -63,6 +69,12 @@ const parse = (argv: readonly string[]): Parsed => {
   } catch (cause) {
     return { fault: cause instanceof Error ? (cause.message.split('. ')[0] ?? cause.message) : String(cause) }
   }
+}
+
+const fileFault = (command: CommandName, files: readonly string[]): string | undefined => {
+  if (files.length > 0 && command === 'schema') return 'schema is the same for every file: it takes no -c'
+  if (files.length > 1) return '-c is given more than once: name one file'
+  return files[0] === '' ? '-c expects a file, and its name is empty' : undefined
 }
 
 const readCommand = (command: CommandName, operands: readonly string[], values: Values): CommandLine => {
@@ -77,12 +89,12 @@ const readCommand = (command: CommandName, operands: readonly string[], values: 
   if (values.drift === true && command !== 'routes') {
     return { kind: 'fault', command, message: '--drift is an option of routes only' }
   }
-  if (values.config !== undefined && command === 'schema') {
-    return { kind: 'fault', command, message: 'schema is the same for every file: it takes no -c' }
-  }
+  const files = values.config ?? []
+  const wrongFile = fileFault(command, files)
+  if (wrongFile !== undefined) return { kind: 'fault', command, message: wrongFile }
   const fields = fieldsOf(values.header ?? [])
   if (fields === undefined) return { kind: 'fault', command, message: "-H expects 'Name: value'" }
-  return { kind: 'command', command, file: values.config, operands, fields, drift: values.drift === true }
+  return { kind: 'command', command, file: files[0], operands, fields, drift: values.drift === true }
 }
 
 /** Reads the arguments of the process, without the program's own name. */

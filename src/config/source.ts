@@ -93,15 +93,23 @@ const locator =
     return { line, column: col }
   }
 
+/** What follows from a fault of the syntax says little: the first ones tell where it is. */
+const mostFaultsOfSyntax = 10
+
+const syntaxFault = (error: Document['errors'][number] | Document['warnings'][number]): string =>
+  error.code === 'MULTIPLE_DOCS'
+    ? 'not one YAML document: "---" begins another one, and which counts is not known'
+    : `not YAML: ${error.message}`
+
 /** Reads a file's text. Broken YAML gives its faults and nothing else: what it means is not known. */
 export const readSource = (text: string, env: Environment): SourceReading => {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, merge: true })
   const broken = [...document.errors, ...document.warnings]
   if (broken.length > 0) {
-    const faults = broken.map((error) => {
+    const faults = broken.slice(0, mostFaultsOfSyntax).map((error) => {
       const { line, col } = lines.linePos(error.pos[0])
-      return { path: '', line, column: col, message: `not YAML: ${error.message}` }
+      return { path: '', line, column: col, message: syntaxFault(error) }
     })
     return { kind: 'faults', faults }
   }

@@ -187,6 +187,9 @@ describe('explain', () => {
   ])('asks about %s as it is written', async (_description, url, target) => {
     const { end, asked } = await run(['explain', 'GET', url, '-H', 'Accept: a/b', '-H', 'X-Two:  c '])
     expect(asked).toEqual([{ method: 'GET', target, fields: { accept: 'a/b', 'x-two': 'c' } }])
+    const lines = ['Cookie: a=1', 'cookie: b=2', 'Accept: a/b', 'Accept: c/d'].flatMap((line) => ['-H', line])
+    const again = await run(['explain', 'GET', url, ...lines])
+    expect(again.asked[0]?.fields).toEqual({ cookie: 'a=1; b=2', accept: 'a/b, c/d' })
     expect(end).toBe(0)
   })
 
@@ -206,6 +209,8 @@ describe('the command line', () => {
     ['an operand too few', ['explain', 'GET'], 'explain takes METHOD and URL'],
     ['an option of another command', ['check', '-H', 'a: b'], '-H is an option of explain only'],
     ['--drift of another command', ['check', '--drift'], '--drift is an option of routes only'],
+    ['two files', ['check', '-c', 'a', '--config=b'], '-c is given more than once: name one file'],
+    ['a file without a name', ['check', '-c', ''], '-c expects a file, and its name is empty'],
     ['a file for schema', ['schema', '-c', 'x'], 'schema is the same for every file: it takes no -c'],
     ['a header that is none', ['explain', 'GET', '/', '-H', 'a b'], "-H expects 'Name: value'"],
   ])('%s ends with 2 and says why', async (_description, argv, message) => {

@@ -70,6 +70,16 @@ describe('every fault of a file is told at once, where it stands', () => {
     for (const fault of faults) expect(fault).toMatch(/^\d+:\d+ : not YAML: /)
   })
 
+  test('a second document is a fault, told in words for whoever wrote the file', async () => {
+    expect(await faultsOf('workers: 1\n---\nworkers: 2')).toEqual([
+      '2:1 : not one YAML document: "---" begins another one, and which counts is not known',
+    ])
+  })
+
+  test('what follows from one fault of the syntax does not fill the screen', async () => {
+    expect((await faultsOf(`a: ${'['.repeat(3000)}`)).length).toBeLessThanOrEqual(10)
+  })
+
   test('a key given twice is a fault', async () => {
     expect(await faultsOf('workers: 1\nworkers: 2')).toEqual(['2:1 : not YAML: Map keys must be unique'])
   })

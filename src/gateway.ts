@@ -5,7 +5,7 @@ import { createAdmin } from './admin/server.ts'
 import { currentOperator } from './assembly/current-operator.ts'
 import { withDriftLog } from './assembly/drift-log.ts'
 import { buildGeneration, type Generation, type LastingRooms } from './assembly/generation.ts'
-import { prepareMembership } from './assembly/membership.ts'
+import { prepareMembership, refusesUnheard } from './assembly/membership.ts'
 import { operatorCache } from './assembly/operator-cache.ts'
 import { outdateDocuments } from './assembly/outdate-documents.ts'
 import { createPublicPort } from './assembly/public-port.ts'
@@ -126,7 +126,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       partitionOf: createPartitions(),
       ...(coherence === undefined ? {} : { others: coherence }),
     },
-    operatorCache: operatorCache({ cache, coherence, worker }),
+    operatorCache: operatorCache({ cache, coherence, worker, refusesUnheard: refusesUnheard(config) }),
     stores: membership?.stores,
     mayRemember: () => coherence?.distrust() === undefined,
     serviceNamed: (name) => current.built.find(({ service }) => service.name === name)?.service,

@@ -52,6 +52,7 @@ export const sharedMemory: Section = {
         [rate(series('notesApplied')), 'notes carried out'],
         [rate(series('sharedStored')), 'responses stored'],
         [rate(series('ledgerFailures'), ['step']), 'ledger failed: {{step}}'],
+        [rate(series('writesRefused')), 'writes refused, unheard'],
         [rate(series('sharedFailures'), ['step']), 'store failed: {{step}}'],
         [rate(series('sharedConnectionLosses')), 'connection lost'],
       ],

@@ -4,6 +4,8 @@ import type { PurgeRequest } from './purge-request.ts'
 export type PurgeOutcome =
   | { readonly kind: 'purged'; readonly entries: number }
   | { readonly kind: 'refused'; readonly detail: string }
+  /** Dropped here; other instances cannot be told, and shall not be thought to know. */
+  | { readonly kind: 'unheard' }
 
 export type EntriesQuery = { readonly sort: 'size' | 'hits' | 'age'; readonly limit: number }
 

@@ -47,6 +47,10 @@ const addPurge = (server: FastifyInstance, { operator, report }: AdminOptions): 
     const { selection, mode, dryRun } = reading.request
     const outcome = await operator.purge(reading.request)
     if (outcome.kind === 'refused') return sendProblem(reply, 400, 'invalid-purge', outcome.detail)
+    if (outcome.kind === 'unheard') {
+      reply.header('retry-after', '1')
+      return sendProblem(reply, 503, 'not-heard', 'Dropped here; other instances cannot be told now.')
+    }
     const { entries } = outcome
     const address = request.socket.remoteAddress ?? ''
     report({ kind: 'admin-purge', address, selector: selection.by, mode, dryRun, entries })

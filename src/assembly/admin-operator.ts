@@ -84,7 +84,8 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
     const canonical = found === undefined ? undefined : canonicalTarget(found)
     if (found === undefined || canonical?.kind !== 'target') return 0
     const selector = { kind: 'target', service: found.service.config.name, target: canonical.target } as const
-    return cache.purge({ selector, mode: 'hard', dryRun: true })
+    const count = await cache.purge({ selector, mode: 'hard', dryRun: true })
+    return count === 'unheard' ? 0 : count
   }
   return {
     purge: (request) => purgeCache({ services, publicUrl, cache }, request),

@@ -71,6 +71,10 @@ export const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Prom
   if (selection.kind === 'refused') return selection
   const { mode, dryRun } = request
   let entries = 0
-  for (const selector of selection.selectors) entries += await parts.cache.purge({ selector, mode, dryRun })
+  for (const selector of selection.selectors) {
+    const purged = await parts.cache.purge({ selector, mode, dryRun })
+    if (purged === 'unheard') return { kind: 'unheard' }
+    entries += purged
+  }
   return { kind: 'purged', entries }
 }

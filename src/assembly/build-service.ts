@@ -70,6 +70,10 @@ const mostIndexBytes = 8 * 1024 * 1024
 const indexTimeoutMs = 10_000
 const indexRetryMs = 5_000
 
+/** A site's index and its batches are made here of what is known of it. */
+const storesAnswers = ({ cache, contract }: ServiceConfig): boolean =>
+  cache.rules.length > 0 || cache.profile === 'rfc-shared-cache' || contract === 'site'
+
 const withoutRoot = (path: string): string => (path === '/' ? '' : path)
 
 const fetchIndex =
@@ -212,6 +216,7 @@ export const buildService = async (
     policyFor: contract.policyFor,
     translation: site?.names,
     tagger: contract.tagger,
+    storesAnswers: storesAnswers(config),
     invalidatesTargets: config.contract === 'open',
     sharing: () => parts.sharing(config.name),
     roots: [
@@ -233,5 +238,10 @@ export const buildService = async (
 export const withRules = (built: BuiltService, config: ServiceConfig): BuiltService => {
   const contract = built.contract.withRules(config.cache)
   const { memo, policyFor } = contract
-  return { ...built, config, contract, service: { ...built.service, memo, policyFor } }
+  return {
+    ...built,
+    config,
+    contract,
+    service: { ...built.service, memo, policyFor, storesAnswers: storesAnswers(config) },
+  }
 }

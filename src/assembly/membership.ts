@@ -5,6 +5,7 @@ import { type Coherence, createCoherence } from '../coherence/coherence.ts'
 import type { CoherenceOptions } from '../coherence/coherence-options.ts'
 import type { CoherenceEvent } from '../coherence/events.ts'
 import type { Ledger } from '../coherence/ledger.ts'
+import type { Config } from '../config/config.ts'
 import { carryOut } from '../pipeline/carry-out.ts'
 import type { MembershipLog, MembershipParts } from './membership-parts.ts'
 import { type SharedStore, type SharedStores, sharedStore } from './shared-store.ts'
@@ -27,8 +28,12 @@ export type Membership = {
   close(): void
 }
 
+/** Is what others cannot hear of refused? */
+export const refusesUnheard = ({ cache }: Config): boolean => cache.shared.writes === 'refuse-while-cut-off'
+
 const tell = (logger: MembershipLog, event: CoherenceEvent): void => {
   if (event.kind === 'trust-lost') logger.warn({ reason: event.reason }, event.kind)
+  else if (event.kind === 'cut-off') logger.warn({ writes: event.writes }, event.kind)
   else if (event.kind === 'trust-regained' || event.kind === 'memory-dropped') logger.info({}, event.kind)
 }
 
@@ -58,6 +63,7 @@ const coherenceFor = (
     member,
     ledger,
     canBeCutOff,
+    refusesUnheard: canBeCutOff && refusesUnheard(config),
     leaseMs: config.cache.shared.leaseMs,
     clock,
     apply,

@@ -10,7 +10,8 @@ type Maybe<Value> = Value | Promise<Value>
 
 /** What the admin side sees of the cache: of all processes where there are several. */
 export type OperatorCache = {
-  purge(purge: Purge): Maybe<number>
+  /** `unheard`: dropped here, and other instances cannot be told. */
+  purge(purge: Purge): Maybe<number | 'unheard'>
   entries(order: EntryOrder, limit: number): Maybe<readonly CacheEntry[]>
 }
 
@@ -18,6 +19,8 @@ export type OperatorCacheParts = {
   readonly cache: Pick<Cache, 'purge' | 'entries'>
   readonly coherence: Coherence | undefined
   readonly worker: WorkerLink | undefined
+  /** Nobody is to believe that others have heard of what they have not. */
+  readonly refusesUnheard: boolean
 }
 
 const noteOf = ({ selector, mode }: Purge): Note => {
@@ -56,7 +59,12 @@ export const answerCacheQuestion = (
     : cache.entries(content.order, content.limit)
 
 /** The cache of this process, or of all that share the port or the store. */
-export const operatorCache = ({ cache, coherence, worker }: OperatorCacheParts): OperatorCache => {
+export const operatorCache = ({
+  cache,
+  coherence,
+  worker,
+  refusesUnheard,
+}: OperatorCacheParts): OperatorCache => {
   if (coherence === undefined) return cache
   const count = async (purge: Purge): Promise<number> => {
     if (worker === undefined) return cache.purge(purge)
@@ -64,8 +72,12 @@ export const operatorCache = ({ cache, coherence, worker }: OperatorCacheParts):
     return counts.reduce<number>((sum, one) => sum + Number(one), 0)
   }
   return {
-    purge: async (purge) =>
-      purge.dryRun ? count(purge) : cache.purge(purge) + (await coherence.spread([noteOf(purge)])),
+    purge: async (purge) => {
+      if (purge.dryRun) return count(purge)
+      const here = cache.purge(purge)
+      const elsewhere = await coherence.spread([noteOf(purge)])
+      return elsewhere.unheard && refusesUnheard ? 'unheard' : here + elsewhere.entries
+    },
     entries: async (order, limit) => {
       if (worker === undefined) return cache.entries(order, limit)
       const lists = (await worker.ask({ topic: 'entries', content: { order, limit } })) as (

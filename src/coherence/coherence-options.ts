@@ -12,6 +12,8 @@ export type CoherenceOptions = {
   readonly ledger: Ledger
   /** False where a process that cannot reach the ledger ends. */
   readonly canBeCutOff: boolean
+  /** A write that the ledger cannot be told of is not begun. */
+  readonly refusesUnheard: boolean
   readonly leaseMs: number
   readonly clock: Clock
   /** Carries notes out in this process's memory; returns the number of stored responses concerned. */

@@ -1,5 +1,6 @@
 import { createAcknowledgements } from './acknowledgements.ts'
 import { type Batch, createBacklog } from './backlog.ts'
+import { type Begun, createBeginnings } from './beginnings.ts'
 import type { CoherenceOptions } from './coherence-options.ts'
 import { createContact } from './contact.ts'
 import type { DistrustReason, LedgerStep } from './events.ts'
@@ -8,19 +9,29 @@ import { createLease, type Moment } from './lease.ts'
 import type { Appended, Noted, Position, Push, Synced } from './ledger.ts'
 import { decodeNote, encodeNote, type Note } from './note.ts'
 
+/** What came of telling others. */
+export type Spread = {
+  /** Stored responses dropped elsewhere. */
+  readonly entries: number
+  /** This process is cut off, and those who may not be hear of it when it is back. */
+  readonly unheard: boolean
+}
+
+const nobodyToTell: Spread = { entries: 0, unheard: false }
+
 /** Keeps the memory tier of one process in step with those of others (docs/decisions/0007). */
 export type Coherence = {
   /** May a read that has been received be answered from memory at this moment? */
   mayTrust(at: Moment): boolean
   /** What is fetched from now on is newer than everything noted up to here. */
   readonly place: Position
-  /** To be awaited before a write is sent; gives the name to settle it by. */
-  begin(notes: readonly Note[]): Promise<string>
+  /** To be awaited before a write is sent; `mayMatter`: something that it changes may be stored somewhere. */
+  begin(notes: readonly Note[], mayMatter: boolean): Promise<Begun>
   /**
    * To be awaited before a write is answered: from then on nobody answers from memory with what the notes say is no longer
-   * true. They must have been carried out here before. Returns the number of stored responses dropped elsewhere.
+   * true. They must have been carried out here before.
    */
-  spread(notes: readonly Note[], write?: string): Promise<number>
+  spread(notes: readonly Note[], write?: string): Promise<Spread>
   /** Another member is known to have ended. */
   forget(member: string): void
   /** Why this process does not trust its memory; undefined when it does. */
@@ -43,7 +54,6 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
   const holds = createHolds()
   let place: Position = { epoch: '', applied: 0 }
   let wasTrusting = false
-  let writes = 0
   let closed = false
   let syncing: Promise<void> | undefined
   let delivering: Promise<boolean> | undefined
@@ -195,18 +205,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
     get place() {
       return place
     },
-    begin: async (notes) => {
-      writes += 1
-      const write = `${member}#${writes}`
-      if (contact.isFailing()) return write
-      try {
-        await ledger.begin(write, notes.map(encodeNote))
-      } catch {
-        // The write goes on: when this process ends before it is settled, a member that fell silent makes all drop everything.
-        failed('begin')
-      }
-      return write
-    },
+    begin: createBeginnings({ ...options, backlog, contact, failed: () => failed('begin') }),
     spread: async (notes, write) => {
       const began = clock.monotonic()
       holds.note(notes, began)
@@ -214,12 +213,14 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       releaseIsolated()
       void deliver()
       // A write that changed nothing has nobody to wait for.
-      if (nothing) return 0
+      if (nothing) return nobodyToTell
       const end = await heard
       const waitedSeconds = (clock.monotonic() - began) / 1000
       const outcome = end === 'isolated' ? 'isolated' : end.all ? 'acknowledged' : 'lapsed'
       report({ kind: 'write-spread', outcome, waitedSeconds })
-      return end === 'isolated' ? 0 : end.entries
+      if (end !== 'isolated') return { entries: end.entries, unheard: false }
+      if (contact.isNews()) report({ kind: 'cut-off', writes: 'unheard' })
+      return { entries: 0, unheard: true }
     },
     forget: (other) => {
       ledger.forget(other).catch(() => undefined)

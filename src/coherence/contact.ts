@@ -5,6 +5,8 @@ export type Contact = {
   /** To be called often: a process that was stopped has not been looking for the ledger meanwhile. */
   tick(now: number): void
   isFailing(): boolean
+  /** True once in each outage: what is the same for every write is told once. */
+  isNews(): boolean
   /** Has it been looked for in vain for so long that nobody can trust its memory any more? */
   isIsolated(now: number): boolean
 }
@@ -16,9 +18,11 @@ const isolatedAfterLeases = 3
 export const createContact = (leaseMs: number, canBeCutOff: boolean): Contact => {
   let failingSince: number | undefined
   let lastTick = Number.POSITIVE_INFINITY
+  let isTold = false
   return {
     succeeded: () => {
       failingSince = undefined
+      isTold = false
     },
     failed: (now) => {
       failingSince ??= now
@@ -28,6 +32,11 @@ export const createContact = (leaseMs: number, canBeCutOff: boolean): Contact =>
       lastTick = now
     },
     isFailing: () => failingSince !== undefined,
+    isNews: () => {
+      const wasTold = isTold
+      isTold = true
+      return !wasTold
+    },
     isIsolated: (now) =>
       canBeCutOff &&
       // What is due first after a stop may not be the tick: nothing is known until that has looked.

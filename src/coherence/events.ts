@@ -13,6 +13,10 @@ export type CoherenceEvent =
   /** How long a write waited for the others before its answer was returned. */
   | { readonly kind: 'write-spread'; readonly outcome: SpreadOutcome; readonly waitedSeconds: number }
   | { readonly kind: 'ledger-failed'; readonly step: LedgerStep }
+  /** A write was not begun, since nobody would have heard of it. */
+  | { readonly kind: 'write-refused' }
+  /** Told with the first write of those that meet one outage. */
+  | { readonly kind: 'cut-off'; readonly writes: 'unheard' | 'refused' }
 
 /** `lapsed`: some member did not answer and its lease ran out; `isolated`: nobody was reached, and nobody trusts its memory. */
 export type SpreadOutcome = 'acknowledged' | 'lapsed' | 'isolated'

@@ -53,6 +53,8 @@ export type SharedConfig = {
   readonly prefix: string
   readonly leaseMs: number
   readonly forgetAfterMs: number
+  /** Of services with a cache, while the store cannot be reached. */
+  readonly writes: 'go-on' | 'refuse-while-cut-off'
 }
 
 export type ServiceConfig = PlantsConfig | SiteConfig | OpenConfig

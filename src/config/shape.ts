@@ -111,6 +111,11 @@ export const configShape = z.strictObject({
           forgetAfter: duration()
             .prefault('5s')
             .describe('After so long an instance that fell silent is done without'),
+          writes: oneOf(['go-on', 'refuse-while-cut-off'])
+            .prefault('go-on')
+            .describe(
+              'What an instance that cannot reach the store does with writes and purges: carries them out, unheard, or answers 503',
+            ),
         })
         .prefault({}),
     })

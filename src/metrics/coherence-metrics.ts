@@ -27,6 +27,11 @@ export const coherenceMetrics = {
     spreadSeconds,
     'How long the answer to a write waited for the other processes: `acknowledged` by all, `lapsed` when the lease of some ran out, `isolated` when nobody was reached and nobody trusts its memory.',
   ),
+  writesRefused: counter(
+    'writes_refused_unheard_total',
+    [],
+    'Writes answered with 503 since other instances could not have been told (`cache.shared.writes`).',
+  ),
   ledgerFailures: counter(
     'ledger_failures_total',
     ['step'],

@@ -27,6 +27,11 @@ export const createCoherenceObserver =
       case 'ledger-failed':
         families.ledgerFailures.series({ step: event.step }).value += 1
         return
+      case 'write-refused':
+        families.writesRefused.series({}).value += 1
+        return
+      case 'cut-off':
+        return
       default:
         event satisfies never
     }

@@ -38,6 +38,8 @@ export type Service = {
   /** Undefined where names and URLs stay as they are. */
   readonly translation: Translation | undefined
   readonly tagger: Tagger
+  /** May anything of it be stored, by its rules, its profile, or what the gateway makes itself? */
+  readonly storesAnswers: boolean
   /** Targets that a write to an open service invalidates besides tags (RFC 9111 §4.4). */
   readonly invalidatesTargets: boolean
   /** Services that hold answers of the same upstream, by the configuration in force: whatever is written here may change them. */

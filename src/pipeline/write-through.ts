@@ -11,6 +11,7 @@ import { ExchangeRead, publicPart } from './exchange-read.ts'
 import { completed, invalidateWrite, showsOwnTarget, writeNotes } from './invalidate-write.ts'
 import { keepingContent } from './keep-written.ts'
 import type { Next } from './phase.ts'
+import type { Service } from './service.ts'
 import { withholdsNothing } from './withheld-fields.ts'
 import { createWriteWatch, type WriteWatch } from './write-watch.ts'
 
@@ -77,7 +78,18 @@ const watchOf = (cache: Cache): WriteWatch => {
 }
 
 /** Tells nobody. */
-const alone: Others = { begin: async () => '', spread: async () => 0 }
+const alone: Others = {
+  begin: async () => ({ kind: 'begun', write: '' }),
+  spread: async () => ({ entries: 0, unheard: false }),
+}
+
+/** What it changes may be stored, here or through another service of the same upstream. */
+const concernsStored = (service: Service): boolean =>
+  service.storesAnswers || service.sharing().some(({ storesAnswers }) => storesAnswers)
+
+/** Who knows that it is cut off looks for the store several times a second. */
+const unheard = (): GatewayError =>
+  new GatewayError('shared_store_unreachable', { retryAfterSeconds: 1, unsent: true })
 
 /** Sends a write on; what it may have changed is gone, here and wherever else it is stored, before its answer leaves. */
 export const writeThrough = (room: CacheRoom, exchange: Ready, next: Next<Outgoing>): Promise<Outcome> => {
@@ -110,7 +122,11 @@ export const writeThrough = (room: CacheRoom, exchange: Ready, next: Next<Outgoi
   }
   const written = maybeKept(room, exchange)
   const settled = async (): Promise<Outcome> => {
-    if (room.others !== undefined) name = await begin(writeNotes(exchange, undefined)).catch(ended)
+    if (room.others !== undefined) {
+      const begun = await begin(writeNotes(exchange, undefined), concernsStored(service)).catch(ended)
+      if (begun.kind === 'refused') return ended(unheard())
+      name = begun.write
+    }
     const outcome = await unlessKnown(async () => {
       const first = await next(lasting(exchange))
       return first.kind === 'response' ? completed(first, exchange.service.bodyBytes) : first

@@ -133,6 +133,8 @@ return { epoch, number(seq), number(floor), notes, flat(others()), said, number(
 
 /** ARGV: write, its notes as JSON. */
 const begin = `${opening}
+-- Only of who is a member is it noted when it falls silent, what it had begun.
+redis.call('HSETNX', members, me, '0:0:' .. number(now))
 redis.call('HSET', pending, ARGV[4], ARGV[5])
 return 1
 `

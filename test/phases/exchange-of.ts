@@ -28,6 +28,7 @@ export const siteService = (more: Partial<Service> = {}): Service =>
     policyFor: () => ({ profile: 'safe', rule: undefined }),
     translation: undefined,
     invalidatesTargets: false,
+    storesAnswers: true,
     sharing: () => [],
     basePath: '/wp-json',
     upstreamTotalMs: 1000,

@@ -13,7 +13,7 @@ export const shownIn = (text: string): readonly Shown[] => {
 export type CheckedAnswer = { readonly text: string; readonly status: string; readonly by: string }
 
 /** Which versions no read may fall behind any more, and which reads did. */
-export const createCheckedVersions = () => {
+export const createCheckedVersions = (onStale: (read: string) => void = () => undefined) => {
   /** Raised when a gateway has answered what made them. */
   const floors = new Map<number, number>(postIds.map((id) => [id, 0]))
   /** How a floor came about, to be told with a read that falls behind it. */
@@ -39,7 +39,9 @@ export const createCheckedVersions = () => {
         const floor = before.get(shown.id) ?? 0
         const told = `${status} by ${by} at ${new Date().toISOString()}`
         if (shown.version < floor) {
-          staleReads.push(`post ${shown.id}: ${shown.version} < ${floor} (${reasons.get(shown.id)}), ${told}`)
+          const read = `post ${shown.id}: ${shown.version} < ${floor} (${reasons.get(shown.id)}), ${told}`
+          staleReads.push(read)
+          onStale(read)
         }
         if (shown.caller !== caller)
           crossed.push(`post ${shown.id} of ${shown.caller} for ${caller}, ${told}`)

@@ -30,9 +30,14 @@ export type CheckerOptions = {
   readonly hangUpShare: number
   /** Share of purges that mark stale instead of dropping. */
   readonly softShare: number
+  /** Told at once of each stale read, so that what led to it can be written down. */
+  readonly onStale?: (read: string) => void
 }
 
 const anyOf = <T>(values: readonly T[]): T => values[Math.floor(Math.random() * values.length)] as T
+
+/** As many times as long as it should, a run may take. */
+const patience = 3
 
 /** Most writes that are under way are over by then. */
 const quietMs = 100
@@ -65,6 +70,7 @@ type Asked = {
   readonly known: Known | undefined
   /** What it has to show at least. */
   readonly before: ReadonlyMap<number, number>
+  readonly began: string
 }
 
 /** What a run saw. */
@@ -74,12 +80,20 @@ export type Seen = typeof nothingSeen
 export const createChecker = (options: CheckerOptions) => {
   const { upstream, gateways } = options
   const { send, close } = createCheckedRequests(options.readers + options.writers, options.lostAfterMs)
-  const versions = createCheckedVersions()
+  const versions = createCheckedVersions(options.onStale)
   const seen: Seen = { ...nothingSeen }
   const fates = new Map<WriteFate, number>()
+  /** What was said instead of an answer, and how often. */
+  const refusals = new Map<string, number>()
   let writes = 0
   /** Nothing else is written while a member is stopped midway: it would be told of that first, and look at its lease. */
   let isQuiet = false
+
+  const noteRefusal = (method: string, { status, text }: Reply): void => {
+    const code = /"code":"([a-z_]{1,60})"/.exec(text)?.[1] ?? ''
+    const name = `${method} ${status} ${code}`
+    refusals.set(name, (refusals.get(name) ?? 0) + 1)
+  }
 
   const write = async (): Promise<void> => {
     const id = anyOf(postIds)
@@ -97,7 +111,10 @@ export const createChecker = (options: CheckerOptions) => {
     const reply = await send({ method: 'PUT', to, path: `/posts/${id}`, fields, content: '{"title":"x"}' })
     seen.writes += 1
     fates.set(fate, (fates.get(fate) ?? 0) + 1)
-    if (fate === 'answered' && reply.status !== 200) seen.failedWrites += 1
+    if (fate === 'answered' && reply.status !== 200) {
+      seen.failedWrites += 1
+      noteRefusal('PUT', reply)
+    }
     if (reply.status === 0) return
     seen.answeredWrites += 1
     seen.slowestWriteMs = Math.max(seen.slowestWriteMs, Math.round(performance.now() - began))
@@ -130,8 +147,8 @@ export const createChecker = (options: CheckerOptions) => {
   /** What readers kept of earlier answers, by path and caller. */
   const kept = new Map<string, Known>()
 
-  const judge = (reply: Reply, { place, caller, known, before }: Asked): void => {
-    const status = String(reply.fields['cache-status'])
+  const judge = (reply: Reply, { place, caller, known, before, began }: Asked): void => {
+    const status = `${reply.fields['cache-status']} asked at ${began}`
     if (reply.status === 200) {
       if (status.includes('hit')) seen.hits += 1
       versions.check({ ...reply, status }, caller, before)
@@ -141,7 +158,10 @@ export const createChecker = (options: CheckerOptions) => {
       seen.confirmed += 1
       versions.check({ ...reply, status, text: known.text }, caller, before)
     } else if (reply.status === 0) seen.lost += 1
-    else seen.failedReads += 1
+    else {
+      seen.failedReads += 1
+      noteRefusal('GET', reply)
+    }
   }
 
   const read = async (): Promise<void> => {
@@ -155,12 +175,19 @@ export const createChecker = (options: CheckerOptions) => {
     const before = versions.asOfNow()
     const to = anyOf(gateways()).publicAddress
     seen.reads += 1
+    const began = new Date().toISOString()
     if (Math.random() < options.hangUpShare) {
       seen.hungUp += 1
       await send({ method: 'GET', to, path, fields, hangUpAfterMs: Math.random() * 4 })
       return
     }
-    judge(await send({ method: 'GET', to, path, fields }), { place: path + caller, caller, known, before })
+    judge(await send({ method: 'GET', to, path, fields }), {
+      place: path + caller,
+      caller,
+      known,
+      before,
+      began,
+    })
   }
 
   /** Stops one member in the middle of a read that ends after a write was answered by another one. */
@@ -197,13 +224,23 @@ export const createChecker = (options: CheckerOptions) => {
     return wrong
   }
 
-  /** Runs until its operations are done or its time is over, with `meanwhile` beside it; then looks once more. */
-  const run = async (meanwhile: (goesOn: () => boolean) => Promise<void>) => {
+  /**
+   * Runs until its operations are done or its time is over, with `meanwhile` beside it; then looks once more. On a machine
+   * that has no time for it, it goes on until it has seen enough to claim something.
+   */
+  const run = async (
+    meanwhile: (goesOn: () => boolean) => Promise<void>,
+    isEnough: (seen: Seen) => boolean = () => true,
+  ) => {
     // Nobody was told: it is enough that nothing from before stays once every forward that ran by then has ended.
     upstream.onLate = (id, version) => setTimeout(() => versions.raise(id, version, 'late'), totalMs)
     let left = options.operations
-    const end = Date.now() + options.longestMs
-    const goesOn = (): boolean => left > 0 && Date.now() < end
+    const began = Date.now()
+    const goesOn = (): boolean => {
+      const tookMs = Date.now() - began
+      if (left <= 0 || tookMs >= options.longestMs * patience) return false
+      return tookMs < options.longestMs || !isEnough(seen)
+    }
     const work = async (step: () => Promise<void>, restMs: number): Promise<void> => {
       while (goesOn()) {
         while (isQuiet && step !== read) await pause(10)
@@ -222,7 +259,7 @@ export const createChecker = (options: CheckerOptions) => {
     const wrong = await readLast()
     close()
     const { staleReads, crossed } = versions
-    return { seen, fates, staleReads, crossed, wrong }
+    return { seen, fates, refusals, staleReads, crossed, wrong }
   }
   return { run, stopMidway }
 }

@@ -3,6 +3,10 @@ import { pause } from '../support/origin.ts'
 export type Disturbances<Name extends string> = {
   /** How often each was done. */
   readonly counts: Readonly<Record<Name, number>>
+  /** What was done when, the latest last. */
+  readonly history: readonly string[]
+  /** Has each been done? */
+  isComplete(): boolean
   /** Does one after the other, with a rest between, until the run is over. */
   disturb(goesOn: () => boolean): Promise<void>
 }
@@ -14,13 +18,21 @@ export const inTurn = <Name extends string>(
 ): Disturbances<Name> => {
   const names = Object.keys(faults) as Name[]
   const counts = Object.fromEntries(names.map((name) => [name, 0])) as Record<Name, number>
+  const history: string[] = []
+  const note = (text: string): void => {
+    history.push(`${new Date().toISOString()} ${text}`)
+  }
   return {
     counts,
+    history,
+    isComplete: () => names.every((name) => counts[name] > 0),
     disturb: async (goesOn) => {
       await pause(rest.firstMs)
       for (let turn = 0; goesOn(); turn += 1) {
         const name = names[turn % names.length] as Name
+        note(`${name} begins`)
         await faults[name](Math.floor(turn / names.length))
+        note(`${name} is over`)
         counts[name] += 1
         await pause(rest.betweenMs)
       }

@@ -3,17 +3,26 @@ import type { createChecker } from './concurrency-checker.ts'
 
 type Run = Awaited<ReturnType<ReturnType<typeof createChecker>['run']>>
 
+/** What a run has to have seen: else it would have proved nothing. */
+export type Least = { readonly hits: number; readonly acrossStops: number }
+
+/** Has a run seen as much, and met all that was to disturb it? */
+export const sawEnough =
+  (least: Least, disturbances: { isComplete(): boolean }) =>
+  (seen: Run['seen']): boolean =>
+    disturbances.isComplete() && seen.hits > least.hits && seen.acrossStops >= least.acrossStops
+
 /** No read fell behind an answered write, and there was enough to see; tells what was seen. */
 export const expectPromiseKept = (
-  { seen, staleReads, crossed, wrong }: Run,
+  { seen, refusals, staleReads, crossed, wrong }: Run,
   faults: Readonly<Record<string, number>>,
-  least: { readonly hits: number; readonly acrossStops: number },
+  least: Least,
 ): void => {
-  process.stdout.write(`${JSON.stringify({ ...seen, stale: staleReads.length, faults })}\n`)
+  const told = { ...seen, stale: staleReads.length, refusals: Object.fromEntries(refusals), faults }
+  process.stdout.write(`${JSON.stringify(told)}\n`)
   expect(staleReads).toEqual([])
   expect(wrong).toEqual([])
   expect(crossed).toEqual([])
-  // Else it would have proved nothing.
   expect(seen.hits).toBeGreaterThan(least.hits)
   expect(seen.answeredWrites).toBeGreaterThan(5)
   expect(seen.purges).toBeGreaterThan(1)

@@ -12,6 +12,8 @@ export type GatewayProcess = {
   readonly program: RunningProcess
   /** SIGTERM; returns the exit code. */
   stop(): Promise<number | string>
+  /** SIGKILL, to all of its processes at once. */
+  kill(): Promise<void>
 }
 
 /** Several processes of a machine that is busy with other tests. */
@@ -44,6 +46,11 @@ export async function startGatewayProcess(
     await rm(folder, { recursive: true, force: true })
     return end
   }
+  const kill = async (): Promise<void> => {
+    process.kill(-program.pid, 'SIGKILL')
+    await program.ended
+    await rm(folder, { recursive: true, force: true })
+  }
   try {
     await untilReady(
       program,
@@ -58,5 +65,5 @@ export async function startGatewayProcess(
     await stop()
     throw error
   }
-  return { origin, adminOrigin, program, stop }
+  return { origin, adminOrigin, program, stop, kill }
 }

@@ -8,7 +8,7 @@ import { type CutLine, startCutLine } from './cut-line.ts'
 import { type RedisServer, startRedisServer } from './redis-server.ts'
 
 export const leaseMs = 500
-export const forgetAfterMs = Number(process.env['TRELLIS_FORGET_AFTER_MS'] ?? 2_000)
+export const forgetAfterMs = 2_000
 
 /** One gateway program, and its line to the store. */
 export type Instance = { readonly gateway: GatewayProcess; readonly line: CutLine }
@@ -16,18 +16,25 @@ export type Instance = { readonly gateway: GatewayProcess; readonly line: CutLin
 /** Gateways that share one real redis-server. */
 export type Instances = {
   readonly redis: RedisServer
+  /** Those that run. */
   readonly all: readonly Instance[]
   /** Held lines to one process of each; those of one instance's workers where it has some. */
   members(): Promise<readonly Member[]>
+  /** Kills all processes of one at once, and starts another one in its place. */
+  replace(instance: Instance): Promise<void>
   stop(): Promise<void>
 }
 
-const startInstance = async (
-  redis: RedisServer,
-  upstream: VersionedUpstream,
-  workers: number,
+export type InstancesOptions = {
+  readonly upstream: VersionedUpstream
+  readonly workers: number
+  readonly writes?: 'go-on' | 'refuse-while-cut-off'
+}
+
+const startBehind = async (
+  line: CutLine,
+  { upstream, workers, writes = 'go-on' }: InstancesOptions,
 ): Promise<Instance> => {
-  const line = await startCutLine(redis.port)
   const gateway = await startGatewayProcess({
     workers,
     log: { level: 'info' },
@@ -38,6 +45,7 @@ const startInstance = async (
         url: `redis://127.0.0.1:${line.port}`,
         lease: `${leaseMs}ms`,
         forgetAfter: `${forgetAfterMs}ms`,
+        writes,
       },
     },
     services: { site: checkedService(upstream) },
@@ -51,23 +59,33 @@ const whole = async ({ program, origin }: GatewayProcess): Promise<Member> => ({
 })
 
 /** Starts a redis-server and two instances that have as many workers each. */
-export const startInstances = async (upstream: VersionedUpstream, workers: number): Promise<Instances> => {
+export const startInstances = async (options: InstancesOptions): Promise<Instances> => {
   const redis = await startRedisServer()
-  const all = [await startInstance(redis, upstream, workers), await startInstance(redis, upstream, workers)]
+  const lines = [await startCutLine(redis.port), await startCutLine(redis.port)]
+  let all = await Promise.all(lines.map((line) => startBehind(line, options)))
   return {
     redis,
-    all,
+    get all() {
+      return all
+    },
     members: async () => {
       const each = await Promise.all(
         all.map(({ gateway }) =>
-          workers === 1 ? Promise.all([whole(gateway)]) : lineToEach(gateway.origin, livingWorkers(gateway)),
+          options.workers === 1
+            ? Promise.all([whole(gateway)])
+            : lineToEach(gateway.origin, livingWorkers(gateway)),
         ),
       )
       return each.flat()
     },
+    replace: async (instance) => {
+      all = all.filter((one) => one !== instance)
+      await instance.gateway.kill()
+      all = [...all, await startBehind(instance.line, options)]
+    },
     stop: async () => {
       await Promise.all(all.map(({ gateway }) => gateway.stop()))
-      for (const { line } of all) line.close()
+      for (const line of lines) line.close()
       await redis.stop()
     },
   }

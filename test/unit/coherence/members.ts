@@ -20,7 +20,7 @@ export type TestMember = {
 }
 
 /** A ledger in memory with members in this process. */
-export const testLedger = (leaseMs: number, clock: Clock = systemClock) => {
+export const testLedger = (leaseMs: number, clock: Clock = systemClock, refusesUnheard = false) => {
   const takers = new Map<string, (push: Push) => void>()
   const lines = new Map<string, TestLine>()
   const ledger: MemoryLedger = createMemoryLedger({
@@ -70,6 +70,7 @@ export const testLedger = (leaseMs: number, clock: Clock = systemClock) => {
         member: name,
         ledger: own,
         canBeCutOff: true,
+        refusesUnheard,
         leaseMs,
         clock,
         apply: (notes) => {

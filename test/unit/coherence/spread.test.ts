@@ -26,7 +26,7 @@ const timed = async (work: Promise<unknown>): Promise<number> => {
 test('a change is carried out by the others before it is said to be spread, and their entries are counted', async () => {
   const { a, b } = await two()
   b.line.delayMs = 20
-  expect(await a.coherence.spread([note])).toBe(3)
+  expect(await a.coherence.spread([note])).toEqual({ entries: 3, unheard: false })
   expect(b.applied).toEqual([note])
   expect(a.events).toContainEqual(expect.objectContaining({ kind: 'write-spread', outcome: 'acknowledged' }))
 })
@@ -100,9 +100,9 @@ test('a process that was stopped while it looked for the ledger looks anew befor
 test('a write of a member that ended before it was settled counts as carried out', async () => {
   const { a, b, ledger } = await two()
   const held: Note = { kind: 'hold', tag: 'x', forMs: 1000 }
-  await b.coherence.begin([held])
-  const settled = await b.coherence.begin([{ kind: 'hold', tag: 'y', forMs: 1000 }])
-  await b.coherence.spread([], settled)
+  await b.coherence.begin([held], true)
+  const begun = await b.coherence.begin([{ kind: 'hold', tag: 'y', forMs: 1000 }], true)
+  await b.coherence.spread([], begun.kind === 'begun' ? begun.write : undefined)
   await pause(20)
   ledger.ledger.forget('b')
   while (a.applied.length === 0) await pause(5)
@@ -133,4 +133,32 @@ test('changes that come together go in one message', async () => {
   await Promise.all(notes.map((one) => a.coherence.spread([one])))
   expect(b.applied).toHaveLength(50)
   expect(a.coherence.place.applied).toBeLessThan(5)
+})
+
+test('a write that nobody would hear of is not begun where that is wanted, and this is told once', async () => {
+  const ledger = testLedger(leaseMs, undefined, true)
+  const a = await ledger.join('a')
+  const b = await ledger.join('b')
+  onTestFinished(async () => {
+    await a.coherence.close()
+    await b.coherence.close()
+  })
+  expect(await a.coherence.begin([note], true)).toMatchObject({ kind: 'begun' })
+  a.line.cut = true
+  expect(await a.coherence.begin([note], true)).toEqual({ kind: 'refused' })
+  expect(await timed(a.coherence.begin([note], true))).toBeLessThan(leaseMs / 4)
+  // Of what is stored nowhere nobody has to hear.
+  expect(await a.coherence.begin([note], false)).toMatchObject({ kind: 'begun' })
+  expect(await a.coherence.spread([note])).toEqual({ entries: 0, unheard: true })
+  const told = a.events.filter(({ kind }) => kind === 'cut-off' || kind === 'write-refused')
+  expect(told).toEqual([
+    { kind: 'write-refused' },
+    { kind: 'cut-off', writes: 'refused' },
+    { kind: 'write-refused' },
+  ])
+  a.line.cut = false
+  while (a.coherence.distrust() !== undefined) await pause(5)
+  expect(await a.coherence.begin([note], true)).toMatchObject({ kind: 'begun' })
+  // What was refused is not pending: only what was begun counts as carried out, perhaps.
+  expect(ledger.ledger.forget('a')).toBe(2)
 })

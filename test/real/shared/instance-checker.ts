@@ -1,0 +1,78 @@
+import { createChecker } from '../../properties/concurrency-checker.ts'
+import type { VersionedUpstream } from '../../properties/versioned-upstream.ts'
+import { pause } from '../../support/origin.ts'
+import { historyOf } from './instance-history.ts'
+import { type Instance, type Instances, leaseMs } from './instances.ts'
+
+type Checker = ReturnType<typeof createChecker>
+
+export type InstanceCheckerOptions = {
+  readonly upstream: VersionedUpstream
+  readonly instances: Instances
+  readonly longestMs: number
+  /** What was done to them until now. */
+  readonly faults: () => readonly string[]
+}
+
+/** Readers, writers and purges at all instances that run; a stale read is told with what led to it. */
+export const instanceChecker = ({
+  upstream,
+  instances,
+  longestMs,
+  faults,
+}: InstanceCheckerOptions): Checker =>
+  createChecker({
+    upstream,
+    gateways: () =>
+      instances.all.map(({ gateway: { origin, adminOrigin } }) => ({
+        publicAddress: origin,
+        adminAddress: adminOrigin,
+      })),
+    operations: 10_000_000,
+    longestMs,
+    readers: 24,
+    writers: 6,
+    lostAfterMs: 8_000,
+    answeredShare: 0.99,
+    hangUpShare: 0.01,
+    softShare: 0,
+    onStale: (read) => {
+      void historyOf(instances, faults()).then((text) => process.stdout.write(`STALE ${read}\n${text}\n`))
+    },
+  })
+
+const cutMs = 900
+
+/** What can happen to instances that share a store; each ends what it began. */
+export const instanceFaults = (instances: Instances, checker: () => Checker) => {
+  const oneOf = (turn: number): Instance => instances.all[turn % instances.all.length] as Instance
+  return {
+    oneOf,
+    acrossStop: (longerMs: number) => async (turn: number) => {
+      const members = await instances.members()
+      const stopped = members[turn % members.length]
+      const other = members[(turn + 1) % members.length]
+      if (stopped !== undefined && other !== undefined && stopped !== other)
+        await checker().stopMidway(stopped, other, longerMs)
+      for (const { line } of members) line.close()
+    },
+    lineIs:
+      (state: 'broken' | 'silent', offset: number, ms = cutMs) =>
+      async (turn: number) => {
+        const { line } = oneOf(turn + offset)
+        line.state = state
+        await pause(ms)
+        line.state = 'whole'
+      },
+    /** Nobody reaches the store, and then one instance a little earlier than the other. */
+    storePaused: (ms: number) => async (turn: number) => {
+      const { line } = oneOf(turn)
+      instances.redis.signal('SIGSTOP')
+      await pause(ms)
+      line.state = 'silent'
+      instances.redis.signal('SIGCONT')
+      await pause(leaseMs)
+      line.state = 'whole'
+    },
+  }
+}

@@ -1,0 +1,32 @@
+import { logLinesOf } from '../../support/log-lines-of.ts'
+import type { Instances } from './instances.ts'
+
+const told = [
+  'trust-lost',
+  'trust-regained',
+  'memory-dropped',
+  'cut-off',
+  'shared-connection',
+  'worker-ended',
+  'worker-ready',
+] as const
+
+const latest = 24
+
+/** What was done to instances, what they said of it, and how the ledger stands: why a read was stale can be told from it. */
+export const historyOf = async ({ all, redis }: Instances, faults: readonly string[]): Promise<string> => {
+  const lines = all.flatMap(({ gateway: { origin, program } }) =>
+    told
+      .flatMap((message) => logLinesOf(program, message))
+      .map(({ time, level: _, ...facts }) => `${time} ${origin} ${JSON.stringify(facts)}`)
+      .sort()
+      .slice(-latest),
+  )
+  const store = await Promise.all(
+    (['ledger', 'members'] as const).map((name) => redis.command('HGETALL', `{trellis}:${name}`)),
+  ).catch((error: unknown) => [String(error)])
+  return [
+    ...[...lines, ...faults.slice(-latest)].sort(),
+    `${new Date().toISOString()} ledger: ${store.join('').replaceAll(/[\r\n]+/g, ' ')}`,
+  ].join('\n')
+}

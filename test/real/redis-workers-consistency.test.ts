@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type Disturbances, inTurn } from '../properties/disturbances.ts'
+import { expectPromiseKept, sawEnough } from '../properties/expect-promise-kept.ts'
+import { allWorkers } from '../properties/living-workers.ts'
+import { startVersionedUpstream, type VersionedUpstream } from '../properties/versioned-upstream.ts'
+import { logLinesOf } from '../support/log-lines-of.ts'
+import { pause } from '../support/origin.ts'
+import { describeWith } from '../support/requirements.ts'
+import { instanceChecker, instanceFaults } from './shared/instance-checker.ts'
+import { forgetAfterMs, type Instances, leaseMs, startInstances } from './shared/instances.ts'
+
+/** A long run sets it; the short one ends after its time. */
+const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? 20) * 1000
+
+const least = { hits: 20, acrossStops: 1 }
+
+describeWith('redis', 'two workers on each of two instances on one Redis', () => {
+  let upstream: VersionedUpstream
+  let instances: Instances
+  let disturbances: Disturbances<string> | undefined
+
+  beforeEach(async () => {
+    upstream = await startVersionedUpstream()
+    instances = await startInstances({ upstream, workers: 2 })
+  })
+  afterEach(async () => {
+    await instances.stop()
+    upstream.close()
+  })
+
+  test(
+    'workers are killed and stopped, an instance and the store are killed: no stale read, no purge lost',
+    async () => {
+      const checker = instanceChecker({
+        upstream,
+        instances,
+        longestMs,
+        faults: () => disturbances?.history ?? [],
+      })
+      const { acrossStop, lineIs, oneOf, storePaused } = instanceFaults(instances, () => checker)
+      disturbances = inTurn(
+        {
+          workerStoppedUntilAnswered: acrossStop(0),
+          workerKilled: async (turn) => {
+            const [pid] = await allWorkers(oneOf(turn).gateway, 2)
+            if (pid !== undefined) process.kill(pid, 'SIGKILL')
+            await pause(800)
+          },
+          workerStoppedBeyondLease: acrossStop(leaseMs * 1.5),
+          storeRestarted: () => instances.redis.restartEmpty(300),
+          cut: lineIs('broken', 1),
+          instanceKilled: (turn) => instances.replace(oneOf(turn)),
+          storePaused: storePaused(800),
+        },
+        { firstMs: forgetAfterMs + leaseMs, betweenMs: 600 },
+      )
+      const { counts, disturb } = disturbances
+      expectPromiseKept(await checker.run(disturb, sawEnough(least, disturbances)), counts, least)
+      // Who was only stopped was not taken for dead.
+      const ends = instances.all.flatMap(({ gateway }) => logLinesOf(gateway.program, 'worker-ended'))
+      expect(ends.filter(({ end }) => end === 'stuck')).toEqual([])
+    },
+    longestMs * 3 + 120_000,
+  )
+})

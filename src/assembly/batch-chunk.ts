@@ -67,7 +67,8 @@ export const runChunk = (
   return items.map(async (item, place) => {
     if (place > 0 && place % itemsPerTurn === 0) before = (before ?? Promise.resolve()).then(outgoing.turn)
     await before
-    const send: SendItem = (request) => {
+    let isJson = false
+    const send: SendItem = async (request) => {
       lead ??= (content) => ({
         ...request,
         method: 'POST',
@@ -76,16 +77,20 @@ export const runChunk = (
         content,
         signal,
       })
-      return chunk.join(place, {
+      const answer = await chunk.join(place, {
         method: request.method,
         path: request.target.slice(basePath.length),
         fields: ownFields(item),
         content: Buffer.isBuffer(request.content) ? request.content : undefined,
         alone: () => alone(request),
       })
+      isJson = answer.isPart === true
+      return answer
     }
     try {
-      return await runItem(outgoing, item, signal, send)
+      const answer = await runItem(outgoing, item, signal, send)
+      // What the way does to it, from the exchange of names to an error in its place, is JSON again.
+      return isJson ? { ...answer, isJson } : answer
     } finally {
       chunk.leave(place)
     }

@@ -1,3 +1,4 @@
+import type { Part } from './answer.ts'
 import type { BatchResult } from './events.ts'
 
 /** In JSON a line end stands between tokens only (RFC 8259 §7), so a space may stand in its place. */
@@ -9,8 +10,8 @@ const onOneLine = (json: Buffer): Buffer => {
 }
 
 /** The line of one item; `part` is what stands in `responses` otherwise. */
-export const itemLine = (index: number, part: Buffer): Buffer =>
-  Buffer.concat([Buffer.from(`{"index":${index},"response":`), onOneLine(part), Buffer.from('}\n')])
+export const itemLine = (index: number, part: Part): Buffer =>
+  Buffer.concat([Buffer.from(`{"index":${index},"response":`), ...part.map(onOneLine), Buffer.from('}\n')])
 
 /** The last line. An answer without it has been cut off. */
 export const lastLine = (result: BatchResult, items: number): Buffer =>

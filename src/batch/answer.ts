@@ -1,28 +1,42 @@
-import { type FieldLines, fieldValue } from '../http/fields.ts'
+import type { FieldLines } from '../http/fields.ts'
 import type { ItemAnswer } from './item.ts'
 import { itemError } from './item-error.ts'
 
 /** Fields that WordPress shows with an item, in its order; Retry-After only comes with the gateway's own errors. */
-const shownFields: readonly string[] = [
-  'X-WP-Total',
-  'X-WP-TotalPages',
-  'Link',
-  'Location',
-  'Allow',
-  'Retry-After',
-]
+const shownFields = ['X-WP-Total', 'X-WP-TotalPages', 'Link', 'Location', 'Allow', 'Retry-After'] as const
+
+type ShownField = (typeof shownFields)[number]
+
+const shownAs: ReadonlyMap<string, ShownField> = new Map(
+  shownFields.flatMap((name) => [[name, name] as const, [name.toLowerCase(), name] as const]),
+)
+
+const shownLengths: ReadonlySet<number> = new Set(shownFields.map(({ length }) => length))
+
+/** Most names differ in length already. */
+const shownField = (name: string): ShownField | undefined =>
+  shownLengths.has(name.length) ? (shownAs.get(name) ?? shownAs.get(name.toLowerCase())) : undefined
 
 /** Every answer of WordPress links to the API itself; the envelope of an item does not. */
 const isApiLink = (link: string): boolean => link.includes('rel="https://api.w.org/"')
 
 const headersJson = (fields: FieldLines): string => {
-  const shown: Record<string, string> = {}
-  for (const name of shownFields) {
-    const value = fieldValue(fields, name)
-    if (value !== undefined && !(name === 'Link' && isApiLink(value))) shown[name] = value
+  const found = new Map<ShownField, string>()
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = shownField(fields[i] as string)
+    if (name === undefined) continue
+    const before = found.get(name)
+    const value = fields[i + 1] as string
+    found.set(name, before === undefined ? value : `${before}, ${value}`)
   }
+  if (isApiLink(found.get('Link') ?? '')) found.delete('Link')
   // PHP writes an empty map as an empty list, and clients have learned to expect that.
-  return Object.keys(shown).length === 0 ? '[]' : JSON.stringify(shown)
+  if (found.size === 0) return '[]'
+  const members = shownFields.flatMap((name) => {
+    const value = found.get(name)
+    return value === undefined ? [] : `"${name}":${JSON.stringify(value)}`
+  })
+  return `{${members.join(',')}}`
 }
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
@@ -36,15 +50,23 @@ const isJson = (content: Buffer): boolean => {
   }
 }
 
-const part = (body: Buffer, status: number, headers: string): Buffer =>
-  Buffer.concat([Buffer.from('{"body":'), body, Buffer.from(`,"status":${status},"headers":${headers}}`)])
+/** What stands in one place of `responses`, in pieces that are joined once. */
+export type Part = readonly Buffer[]
+
+const bodyKey = Buffer.from('{"body":')
+
+const part = (body: Buffer, status: number, headers: string): Part => [
+  bodyKey,
+  body,
+  Buffer.from(`,"status":${status},"headers":${headers}}`),
+]
 
 /** `{"body":…,"status":…,"headers":…}` of an answer, its JSON copied byte for byte, so that no number changes. */
-export const answeredPart = ({ status, fields, content }: ItemAnswer): Buffer => {
+export const answeredPart = ({ status, fields, content, isJson: isKnown }: ItemAnswer): Part => {
   const marked = content.subarray(0, 3).equals(byteOrderMark)
   const text = marked ? content.subarray(3) : content
   if (text.length === 0) return part(Buffer.from('null'), status, headersJson(fields))
-  if (isJson(text)) return part(text, status, headersJson(fields))
+  if (isKnown === true || isJson(text)) return part(text, status, headersJson(fields))
   return madePart(itemError('not_json', status >= 400 ? status : undefined))
 }
 
@@ -53,20 +75,23 @@ export const madePart = (made: {
   readonly status: number
   readonly body: unknown
   readonly fields: FieldLines
-}): Buffer => part(Buffer.from(JSON.stringify(made.body) ?? 'null'), made.status, headersJson(made.fields))
+}): Part => part(Buffer.from(JSON.stringify(made.body) ?? 'null'), made.status, headersJson(made.fields))
 
 /** Place of an item that was valid in a batch that failed as a whole. */
-export const nullPart: Buffer = Buffer.from('null')
+export const nullPart: Part = [Buffer.from('null')]
 
 /** The whole answer; `failed` has no other value than this one, and is absent otherwise. */
-export const envelopeOf = (parts: readonly Buffer[], failed: 'validation' | undefined): Buffer => {
-  const pieces: Buffer[] = [
-    Buffer.from(failed === undefined ? '{"responses":[' : '{"failed":"validation","responses":['),
-  ]
-  for (const [index, piece] of parts.entries()) {
-    if (index > 0) pieces.push(Buffer.from(','))
-    pieces.push(piece)
+export const envelopeOf = (parts: readonly Part[], failed: 'validation' | undefined): Buffer => {
+  const pieces: Buffer[] = [failed === undefined ? opening : failedOpening]
+  for (const [index, part] of parts.entries()) {
+    if (index > 0) pieces.push(comma)
+    pieces.push(...part)
   }
-  pieces.push(Buffer.from(']}'))
+  pieces.push(closing)
   return Buffer.concat(pieces)
 }
+
+const opening = Buffer.from('{"responses":[')
+const failedOpening = Buffer.from('{"failed":"validation","responses":[')
+const comma = Buffer.from(',')
+const closing = Buffer.from(']}')

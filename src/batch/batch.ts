@@ -1,4 +1,4 @@
-import { answeredPart, envelopeOf, madePart, nullPart } from './answer.ts'
+import { answeredPart, envelopeOf, madePart, nullPart, type Part } from './answer.ts'
 import { itemLine, lastLine } from './answer-lines.ts'
 import { collapseReads } from './collapse-reads.ts'
 import { withDependencies } from './dependencies.ts'
@@ -51,10 +51,10 @@ export type WriteLine = (line: Buffer) => Promise<void> | undefined
 
 type Made = ItemAnswer | ItemError
 
-const partOf = (made: Made): Buffer => ('content' in made ? answeredPart(made) : madePart(made))
+const partOf = (made: Made): Part => ('content' in made ? answeredPart(made) : madePart(made))
 
 /** In a batch that failed as a whole no item shows headers (recorded: `"headers":[]`). */
-const validationPart = (item: PlannedItem): Buffer =>
+const validationPart = (item: PlannedItem): Part =>
   item.kind === 'refused' ? madePart({ ...item.error, fields: [] }) : nullPart
 
 const madeBy = (item: PlannedItem, end: TaskEnd<Made> | undefined): Made => {

@@ -1,6 +1,7 @@
+import { isAscii } from 'node:buffer'
 import type { FieldLines } from '../http/fields.ts'
 import type { ItemAnswer } from './item.ts'
-import { elements, type JsonText, members } from './json-parts.ts'
+import { type JsonText, valueEnd, visitValues } from './json-parts.ts'
 
 /** What the upstream's answer to a whole chunk means for its items. */
 export type ChunkAnswer =
@@ -41,19 +42,72 @@ const fieldLines = (headers: unknown): FieldLines => {
   return lines
 }
 
-const itemAnswer = (text: JsonText): ItemAnswer | undefined => {
-  const parts = members(text)
-  const status = Number(parts.get('status'))
-  const body = parts.get('body')
-  if (body === undefined || !Number.isInteger(status) || status < 200 || status > 599) return undefined
-  return { status, fields: fieldLines(parsed(parts.get('headers') ?? '[]')), content: Buffer.from(body) }
+/** The text of an answer, and the octets that it was read from. */
+type Source = { readonly text: JsonText; slice(from: number, end: number): Buffer }
+
+const sourceOf = (content: Buffer): Source => {
+  if (!isAscii(content)) {
+    const text = content
+      .toString()
+      .replace(/^\ufeff/, '')
+      .trim()
+    return { text, slice: (from, end) => Buffer.from(text.slice(from, end)) }
+  }
+  // WordPress writes nothing but ASCII: then a place in the text is a place in the octets, and nothing is copied.
+  const whole = content.toString('latin1')
+  const text = whole.trim()
+  const before = whole.length - whole.trimStart().length
+  return { text, slice: (from, end) => content.subarray(before + from, before + end) }
 }
 
-const itemAnswers = (text: JsonText, size: number): ChunkAnswer => {
-  const responses = elements(members(text).get('responses') ?? '')
-  if (responses?.length !== size) return { kind: 'broken' }
-  const answers = responses.map(itemAnswer).filter((answer) => answer !== undefined)
-  return answers.length === size ? { kind: 'answered', answers } : { kind: 'broken' }
+/** Reads items one after the other; mostly all of them have the same headers. */
+const createItemReader = ({ text, slice }: Source) => {
+  let headers = ''
+  let lines = fieldLines([])
+  const linesOf = (one: JsonText): FieldLines => {
+    if (one === headers) return lines
+    headers = one
+    lines = fieldLines(parsed(one))
+    return lines
+  }
+
+  /** The item that begins at `at`, and where it ends; of a repeated name the last one counts. */
+  return (at: number): { readonly answer: ItemAnswer | undefined; readonly end: number } => {
+    if (text[at] !== '{') return { answer: undefined, end: valueEnd(text, at) }
+    let content: Buffer | undefined
+    let status = Number.NaN
+    let fields: JsonText = '[]'
+    const end = visitValues(text, at, (from, name) => {
+      const to = valueEnd(text, from)
+      if (name === 'body') content = slice(from, to)
+      else if (name === 'status') status = Number(text.slice(from, to))
+      else if (name === 'headers') fields = text.slice(from, to)
+      return to
+    })
+    const isStatus = Number.isInteger(status) && status >= 200 && status <= 599
+    if (content === undefined || !isStatus) return { end, answer: undefined }
+    return { end, answer: { status, fields: linesOf(fields), content } }
+  }
+}
+
+const itemAnswers = (source: Source, size: number): ChunkAnswer => {
+  const { text } = source
+  const readItem = createItemReader(source)
+  let answers: (ItemAnswer | undefined)[] = []
+  visitValues(text, 0, (from, name) => {
+    if (name !== 'responses') return valueEnd(text, from)
+    answers = []
+    if (text[from] !== '[') return valueEnd(text, from)
+    return visitValues(text, from, (at) => {
+      const { answer, end } = readItem(at)
+      answers.push(answer)
+      return end
+    })
+  })
+  const known = answers.filter((answer) => answer !== undefined)
+  return known.length === size && answers.length === size
+    ? { kind: 'answered', answers: known }
+    : { kind: 'broken' }
 }
 
 /** Refusals that WordPress makes before it runs anything: no such route, not for this caller, not this envelope. */
@@ -74,12 +128,10 @@ const refusesWhole = (status: number, body: unknown): boolean => {
 /** Reads the answer to a chunk of `size` items. Pure; of anything unexpected it says that the outcome is unknown. */
 export const readChunkAnswer = (status: number, content: Buffer, size: number): ChunkAnswer => {
   if (status === 429) return { kind: 'limited' }
-  const text = content
-    .toString()
-    .replace(/^\ufeff/, '')
-    .trim()
+  const source = sourceOf(content)
+  const { text } = source
   const body = parsed(text)
   if (refusesWhole(status, body)) return { kind: 'not-run' }
-  if (status !== 207 || !isRecord(body) || body['failed'] !== undefined) return { kind: 'broken' }
-  return itemAnswers(text, size)
+  const isWhole = text.startsWith('{') && isRecord(body) && body['failed'] === undefined
+  return status === 207 && isWhole ? itemAnswers(source, size) : { kind: 'broken' }
 }

@@ -40,17 +40,26 @@ export type ChunkWatch = {
  * before; when every place is accounted for, the batch is sent, and each item goes on with its own answer.
  */
 export type Chunk = {
-  join(place: number, request: ChunkRequest): Promise<GatewayResponse>
+  join(place: number, request: ChunkRequest): Promise<SeatAnswer>
   leave(place: number): void
 }
 
 type Seat = {
   readonly request: ChunkRequest
-  resolve(response: GatewayResponse): void
+  resolve(response: SeatAnswer): void
   reject(error: unknown): void
 }
 
-const asResponse = (answer: ItemAnswer): GatewayResponse => ({ kind: 'response', ...answer })
+/** An item's answer; `isPart`: it was cut out of JSON that has been parsed, and so is JSON. */
+export type SeatAnswer = GatewayResponse & { readonly isPart?: true }
+
+const asResponse = ({ status, fields, content }: ItemAnswer): SeatAnswer => ({
+  kind: 'response',
+  status,
+  fields,
+  content,
+  isPart: true,
+})
 
 /** In order, one after the other: which of them wait for each other is not known here. */
 const oneByOne = async (seats: readonly Seat[], stop: AbortSignal): Promise<void> => {
@@ -130,6 +139,8 @@ export const createChunk = (options: ChunkOptions): Chunk => {
       return
     }
     const { response, content } = asked
+    // Answers to several chunks may have come in one turn of the event loop.
+    await options.turn()
     await deliver(present, response, readChunkAnswer(response.status, content, present.length))
   }
 

@@ -49,6 +49,8 @@ export type ItemAnswer = {
   readonly fields: FieldLines
   /** JSON as it came; copied into the batch's answer byte for byte. */
   readonly content: Buffer
+  /** It is known to be JSON: it was cut out of some. */
+  readonly isJson?: boolean
 }
 
 /**

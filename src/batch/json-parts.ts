@@ -6,73 +6,108 @@
  */
 export type JsonText = string
 
-const whitespace = /[\t\n\r ]*/y
-const scalarToken = /[^\t\n\r ,\]}]+/y
+const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 
-const endOf = (pattern: RegExp, text: JsonText, from: number): number => {
-  pattern.lastIndex = from
-  return pattern.test(text) ? pattern.lastIndex : from
+const skipSpace = (text: JsonText, from: number): number => {
+  let at = from
+  while (isSpace(text.charCodeAt(at))) at++
+  return at
 }
+
+const quote = 0x22
+const backslash = 0x5c
+const comma = 0x2c
+
+const opens = (code: number): boolean => code === 0x7b || code === 0x5b
+const closes = (code: number): boolean => code === 0x7d || code === 0x5d
 
 /** A quote ends a string unless an odd number of backslashes stands before it. */
 const stringEnd = (text: JsonText, from: number): number => {
-  let quote = text.indexOf('"', from + 1)
-  while (quote !== -1) {
+  let end = text.indexOf('"', from + 1)
+  while (end !== -1) {
     let slashes = 0
-    while (text[quote - 1 - slashes] === '\\') slashes += 1
-    if (slashes % 2 === 0) return quote + 1
-    quote = text.indexOf('"', quote + 1)
+    while (text.charCodeAt(end - 1 - slashes) === backslash) slashes += 1
+    if (slashes % 2 === 0) return end + 1
+    end = text.indexOf('"', end + 1)
   }
   return text.length
 }
 
-const skipSpace = (text: JsonText, from: number): number => endOf(whitespace, text, from)
+const scalarEnd = (text: JsonText, from: number): number => {
+  let at = from
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === comma || closes(code) || isSpace(code)) break
+  }
+  return at
+}
 
 /** Where the value that begins at `from` ends. */
-const valueEnd = (text: JsonText, from: number): number => {
-  const first = text[from]
-  if (first === '"') return stringEnd(text, from)
-  if (first !== '{' && first !== '[') return endOf(scalarToken, text, from)
+export const valueEnd = (text: JsonText, from: number): number => {
+  const first = text.charCodeAt(from)
+  if (first === quote) return stringEnd(text, from)
+  if (!opens(first)) return scalarEnd(text, from)
   let depth = 0
   let at = from
   while (at < text.length) {
-    const character = text[at]
-    if (character === '"') {
+    const code = text.charCodeAt(at)
+    if (code === quote) {
       at = stringEnd(text, at)
       continue
     }
-    if (character === '{' || character === '[') depth += 1
-    if (character === '}' || character === ']') depth -= 1
+    if (opens(code)) depth += 1
+    if (closes(code)) depth -= 1
     at += 1
     if (depth === 0) return at
   }
   return at
 }
 
-/** The texts of the elements of an array, or of the members of an object with their names. */
-function* parts(text: JsonText, isObject: boolean): Generator<{ name: string; value: JsonText }> {
-  let at = skipSpace(text, 1)
-  while (at < text.length && text[at] !== ']' && text[at] !== '}') {
+/** Hears of a value that begins at `from`, and says where it ends. */
+export type VisitValue = (from: number, name: string) => number
+
+const nameOf = (text: JsonText, from: number, end: number): string => {
+  const name = text.slice(from + 1, end - 1)
+  return name.includes('\\') ? (JSON.parse(text.slice(from, end)) as string) : name
+}
+
+/** Visits the elements of the array, or the members of the object, that begins at `from`; gives back where it ends. */
+export const visitValues = (text: JsonText, from: number, visit: VisitValue): number => {
+  const isObject = text[from] === '{'
+  let at = skipSpace(text, from + 1)
+  while (at < text.length && !closes(text.charCodeAt(at))) {
     let name = ''
     if (isObject) {
-      const nameEnd = stringEnd(text, at)
-      name = JSON.parse(text.slice(at, nameEnd)) as string
-      at = skipSpace(text, skipSpace(text, nameEnd) + 1)
+      const end = stringEnd(text, at)
+      name = nameOf(text, at, end)
+      at = skipSpace(text, skipSpace(text, end) + 1)
     }
-    const end = valueEnd(text, at)
-    yield { name, value: text.slice(at, end) }
-    const comma = skipSpace(text, end)
-    at = text[comma] === ',' ? skipSpace(text, comma + 1) : comma
+    const end = skipSpace(text, visit(at, name))
+    at = text.charCodeAt(end) === comma ? skipSpace(text, end + 1) : end
   }
+  return at + 1
 }
 
 /** The members of an object by name; none of anything else. Of a repeated name the last one counts, as in JSON.parse and in PHP. */
 export const members = (text: JsonText): ReadonlyMap<string, JsonText> => {
   const found = new Map<string, JsonText>()
-  if (text.startsWith('{')) for (const { name, value } of parts(text, true)) found.set(name, value)
+  if (!text.startsWith('{')) return found
+  visitValues(text, 0, (from, name) => {
+    const end = valueEnd(text, from)
+    found.set(name, text.slice(from, end))
+    return end
+  })
   return found
 }
 
 /** The elements of an array; undefined for anything else. */
-export const elements = (text: JsonText): readonly JsonText[] | undefined =>
-  text.startsWith('[') ? Array.from(parts(text, false), ({ value }) => value) : undefined
+export const elements = (text: JsonText): readonly JsonText[] | undefined => {
+  if (!text.startsWith('[')) return undefined
+  const found: JsonText[] = []
+  visitValues(text, 0, (from) => {
+    const end = valueEnd(text, from)
+    found.push(text.slice(from, end))
+    return end
+  })
+  return found
+}

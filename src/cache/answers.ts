@@ -60,15 +60,10 @@ const whole = (stored: StoredResponse, added: FieldLines): GatewayResponse => ({
   content: stored.status === 204 ? undefined : stored.content,
 })
 
-const given = (
-  read: CacheRead,
-  response: GatewayResponse,
-  outcome: ReadOutcome,
-  at: Moment,
-): CacheAnswer => ({
-  ...forReader(read, response, at.now),
-  outcome,
-})
+const given = (read: CacheRead, response: GatewayResponse, outcome: ReadOutcome, at: Moment): CacheAnswer => {
+  const { kind, status, fields, content } = forReader(read, response, at.now)
+  return { kind, status, fields, content, outcome }
+}
 
 const aged = (stored: StoredResponse, ageMs: number, status: string): GatewayResponse =>
   whole(stored, ['Age', String(seconds(ageMs)), 'Cache-Status', status])

@@ -5,7 +5,7 @@ export type CacheKeyParts = {
   readonly service: string
   /** Canonical path and query relative to the service. */
   readonly target: string
-  /** Which form of the answer: the same target may be answered under several names or hosts. */
+  /** Which form of the answer: parts of it are kept beside the whole. */
   readonly dialect: string
   readonly partition: string
 }
@@ -20,10 +20,14 @@ export const targetKey = (service: string, target: string): string => part(servi
 export const cacheKey = (parts: CacheKeyParts): string =>
   targetKey(parts.service, parts.target) + part(parts.dialect) + part(parts.partition)
 
-const readPart = (key: string, start: number): { readonly text: string; readonly end: number } => {
+const endOfPart = (key: string, start: number): number => {
   const colon = key.indexOf(':', start)
-  const end = colon + 1 + Number(key.slice(start, colon))
-  return { text: key.slice(colon + 1, end), end }
+  return colon + 1 + Number(key.slice(start, colon))
+}
+
+const readPart = (key: string, start: number): { readonly text: string; readonly end: number } => {
+  const end = endOfPart(key, start)
+  return { text: key.slice(key.indexOf(':', start) + 1, end), end }
 }
 
 /** The parts of a key made by `cacheKey`. */
@@ -35,8 +39,19 @@ export const partsOfKey = (key: string): CacheKeyParts => {
   return { service: service.text, target: target.text, dialect: dialect.text, partition: partition.text }
 }
 
+const endOfTarget = (key: string): number => endOfPart(key, endOfPart(key, 0))
+
 /** The `targetKey` that a key begins with. */
-export const targetKeyOf = (key: string): string => key.slice(0, readPart(key, readPart(key, 0).end).end)
+export const targetKeyOf = (key: string): string => key.slice(0, endOfTarget(key))
+
+const publicEnd = part('') + part('public')
+
+/** The key under which the public part holds a target: it follows from the target's, so that no index is needed to find it. */
+export const publicKeyOf = (targetKey: string): string => targetKey + publicEnd
+
+/** Is it such a key? */
+export const isPublicKey = (key: string): boolean =>
+  key.endsWith(publicEnd) && endOfTarget(key) === key.length - publicEnd.length
 
 /**
  * Makes partitions of credentials. The salt lives as long as the process, so that a key seen in a dump or in the

@@ -155,6 +155,8 @@ export const createFetch = (
       answer,
       { head, content: candidate.content },
       {
+        key: errand.read.key,
+        extent: undefined,
         upstreamTag: fieldValue(answer.response.fields, 'etag') ?? candidate.upstreamTag,
         forms: candidate.forms,
       },

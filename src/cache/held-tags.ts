@@ -3,6 +3,8 @@
  * kept. Bounded: when too many are held at once, everything is.
  */
 export type HeldTags = {
+  /** Nothing has to be asked about. */
+  readonly idle: boolean
   hold(tags: readonly string[], now: number, until: number): void
   /** Is any of them held? */
   holds(tags: readonly string[], now: number): boolean
@@ -16,6 +18,9 @@ export const createHeldTags = (maxTags: number): HeldTags => {
     for (const [tag, until] of heldUntil) if (until <= now) heldUntil.delete(tag)
   }
   return {
+    get idle() {
+      return heldUntil.size === 0 && everythingUntil === Number.NEGATIVE_INFINITY
+    },
     hold: (tags, now, until) => {
       if (heldUntil.size + tags.length > maxTags) release(now)
       if (heldUntil.size + tags.length > maxTags) {

@@ -101,7 +101,12 @@ export const createIncomplete = (options: IncompleteOptions): Incomplete => {
       flight,
       answer,
       { head: bare, content: parts.content },
-      { key: partsKey(read.key), extent: parts.extent },
+      {
+        key: partsKey(read.key),
+        extent: parts.extent,
+        upstreamTag: fieldValue(bare.fields, 'etag'),
+        forms: [],
+      },
     )
     return { ...storing.store(read, flight, made).stored, extent: parts.extent }
   }

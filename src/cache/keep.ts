@@ -25,12 +25,17 @@ export const overtaken = (log: TagLog, stored: StoredResponse, since: number): b
   log.touchedSince(tagsOf(stored), since)
 
 /** Why a response is not kept although it may be: a write or a newer answer came first, or there is no room. */
-export const createKeep =
-  ({ store, log, held, admission, clock }: KeepOptions): Keep =>
-  (stored, since) => {
+export const createKeep = ({ store, log, held, admission, clock }: KeepOptions): Keep => {
+  const doubtAbout = (stored: StoredResponse, since: number): NoStoreReason | undefined => {
     const tags = tagsOf(stored)
     if (log.touchedSince(tags, since)) return 'overtaken'
-    if (held.holds(tags, clock.monotonic())) return 'unsettled'
+    return held.holds(tags, clock.monotonic()) ? 'unsettled' : undefined
+  }
+
+  return (stored, since) => {
+    // Most often nothing was written meanwhile, and there is nothing to look its tags up in.
+    const doubt = log.sequence === since && held.idle ? undefined : doubtAbout(stored, since)
+    if (doubt !== undefined) return doubt
     const known = store.peek(stored.key)
     if (known.some((other) => other.order > stored.order && other.varyKey === stored.varyKey)) {
       return 'overtaken'
@@ -38,3 +43,4 @@ export const createKeep =
     if (known.length === 0 && !admission.admits(stored.key)) return 'not-admitted'
     return store.put(stored) ? undefined : 'too-large'
   }
+}

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
-import { targetKeyOf } from './cache-key.ts'
+import { isPublicKey, publicKeyOf, targetKeyOf } from './cache-key.ts'
 import { createIntern } from './interned.ts'
-import type { StoredResponse } from './stored-response.ts'
-import { createTagIndex } from './tag-index.ts'
+import { compacted, type StoredResponse } from './stored-response.ts'
+import { createTagIndex, type TagHolder } from './tag-index.ts'
 
 /** Stored responses by key and by tag, bounded in bytes, least recently read first out. */
 export type MemoryStore = {
@@ -35,45 +35,48 @@ const none: readonly StoredResponse[] = []
 const bytesOf = (variants: readonly StoredResponse[]): number =>
   variants.reduce((sum, stored) => sum + stored.bytes, 0)
 
-/** Tags of all variants, and the target itself, by which all its variants and partitions are found. */
+/** What is stored under one key. */
+type Slot = TagHolder & { readonly variants: readonly StoredResponse[] }
+
+/**
+ * Tags of all variants, and the target itself, by which what other partitions hold of it is found: in the public part it is
+ * the key that tells.
+ */
 const indexedTags = (key: string, variants: readonly StoredResponse[]): readonly string[] => {
   const [first, ...others] = variants
-  const tags = first?.tags ?? []
-  return others.length === 0
-    ? [targetKeyOf(key), ...tags]
-    : [targetKeyOf(key), ...new Set([...tags, ...others.flatMap((stored) => stored.tags)])]
+  const own = first?.tags ?? []
+  const tags = others.length === 0 ? own : [...new Set(variants.flatMap((stored) => stored.tags))]
+  return isPublicKey(key) ? tags : [targetKeyOf(key), ...tags]
 }
+
+const slotOf = (key: string, variants: readonly StoredResponse[]): Slot => ({
+  key,
+  variants,
+  tags: indexedTags(key, variants),
+  places: undefined,
+})
 
 export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
   const index = createTagIndex()
   const intern = createIntern()
   let responses = 0
-  const lru = new LRUCache<string, readonly StoredResponse[]>({
+  const lru = new LRUCache<string, Slot>({
     maxSize: options.maxBytes,
-    sizeCalculation: (variants) => bytesOf(variants),
+    sizeCalculation: ({ variants }) => bytesOf(variants),
     // `set` replaces: `write` below has already taken the old tags out of the index.
-    dispose: (variants, key, reason) => {
-      responses -= variants.length
+    dispose: (slot, _key, reason) => {
+      responses -= slot.variants.length
       if (reason === 'set') return
-      index.remove(key, indexedTags(key, variants))
-      if (reason === 'evict') options.onEvict(bytesOf(variants))
+      index.remove(slot)
+      if (reason === 'evict') options.onEvict(bytesOf(slot.variants))
     },
   })
-  /** As small as it gets: with as few strings of its own as possible, and no slack in its lists. */
-  const compact = (stored: StoredResponse): StoredResponse => ({
-    ...stored,
-    fields: stored.fields.map(intern),
-    tags: stored.tags.length === 0 ? stored.tags : stored.tags.map(index.canonical),
-  })
-  const write = (
-    key: string,
-    known: readonly StoredResponse[],
-    variants: readonly StoredResponse[],
-  ): void => {
-    if (known.length > 0) index.remove(key, indexedTags(key, known))
+  const write = (key: string, known: Slot | undefined, variants: readonly StoredResponse[]): void => {
+    if (known !== undefined) index.remove(known)
     responses += variants.length
-    index.add(key, indexedTags(key, variants))
-    lru.set(key, variants)
+    const slot = slotOf(key, variants)
+    index.add(slot)
+    lru.set(key, slot)
   }
   /** Newest last; the oldest variants go when there are too many of them or when together they are too large. */
   const fitting = (variants: readonly StoredResponse[]): readonly StoredResponse[] => {
@@ -82,28 +85,37 @@ export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
     return kept
   }
   return {
-    variants: (key) => lru.get(key) ?? none,
-    peek: (key) => lru.peek(key) ?? none,
+    variants: (key) => lru.get(key)?.variants ?? none,
+    peek: (key) => lru.peek(key)?.variants ?? none,
     put: (stored) => {
+      const { key } = stored
       if (stored.bytes > options.maxBytes || stored.content.length > options.maxEntryBytes) return false
-      const known = lru.peek(stored.key) ?? none
-      const others = known.filter((variant) => !sameSelection(variant, stored))
-      const variants = fitting([...others, compact(stored)])
-      write(stored.key, known, bytesOf(variants) > options.maxBytes ? variants.slice(-1) : variants)
+      // As small as it gets: with as few strings of its own as possible, and no slack in its lists.
+      const kept = compacted(stored, intern, index.canonical)
+      const known = lru.peek(key)
+      const variants = known === undefined ? [kept] : fitting([...others(known.variants, kept), kept])
+      write(key, known, bytesOf(variants) > options.maxBytes ? variants.slice(-1) : variants)
       return true
     },
     delete: (key) => {
-      const dropped = lru.peek(key)?.length ?? 0
+      const dropped = lru.peek(key)?.variants.length ?? 0
       lru.delete(key)
       return dropped
     },
-    replace: (key, variants) => write(key, lru.peek(key) ?? none, variants),
-    keysTagged: (tag) => index.keys(tag),
+    replace: (key, variants) => write(key, lru.peek(key), variants),
+    keysTagged: (tag) => {
+      const tagged = index.keys(tag)
+      const own = publicKeyOf(tag)
+      return lru.has(own) ? [...tagged, own] : tagged
+    },
     keys: () => lru.keys(),
     clear: () => lru.clear(),
     stats: () => ({ entries: responses, bytes: lru.calculatedSize, tags: index.size }),
   }
 }
+
+const others = (known: readonly StoredResponse[], stored: StoredResponse): readonly StoredResponse[] =>
+  known.filter((variant) => !sameSelection(variant, stored))
 
 const sameSelection = (a: StoredResponse, b: StoredResponse): boolean =>
   a.varyKey === b.varyKey && a.varyNames.join(',') === b.varyNames.join(',')

@@ -1,5 +1,5 @@
 import type { StoredResponse } from './stored-response.ts'
-import { ownBytes, withTags } from './stored-response.ts'
+import { ownBytes, tagged } from './stored-response.ts'
 
 /** Up to where its owner had heard of changes: opaque here. */
 type Place = { readonly epoch: string; readonly applied: number }
@@ -68,26 +68,30 @@ export const fromTier = (
   received: StoredResponse['received'],
   order: number,
 ): StoredResponse => {
-  const { facts, tags, key, content, varyNames, varyKey, lifetimeMs, ageMs } = record
-  return withTags(
-    {
-      ...facts,
-      upstreamTag: facts.upstreamTag ?? undefined,
-      key,
-      content: ownBytes(content),
-      varyNames,
-      varyKey,
-      lifetimeMs,
-      initialAgeMs: ageMs,
-      received,
-      extent: undefined,
-      validateAlways: false,
-      tags: [],
-      forms: [],
-      bytes: 0,
-      order,
-      hits: 0,
-    },
-    tags,
-  )
+  const { facts } = record
+  // Member by member, in the order of `makeStored`: see there.
+  const made: StoredResponse = {
+    status: facts.status,
+    fields: facts.fields,
+    key: record.key,
+    content: ownBytes(record.content),
+    extent: undefined,
+    varyNames: record.varyNames,
+    varyKey: record.varyKey,
+    received,
+    initialAgeMs: record.ageMs,
+    lifetimeMs: record.lifetimeMs,
+    staleWhileRevalidateMs: facts.staleWhileRevalidateMs,
+    staleIfErrorMs: facts.staleIfErrorMs,
+    validateAlways: false,
+    neverStale: facts.neverStale,
+    upstreamTag: facts.upstreamTag ?? undefined,
+    tags: [],
+    codable: facts.codable,
+    forms: [],
+    bytes: 0,
+    order,
+    hits: 0,
+  }
+  return tagged(made, record.tags)
 }

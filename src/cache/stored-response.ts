@@ -183,25 +183,43 @@ export const makeStored = (parts: StoredParts): StoredResponse => {
     tags: noTags,
     codable,
     forms: codable && parts.forms.length > 0 ? parts.forms : noForms,
-    // Known when the tags are: `withTags` counts.
+    // Known when the tags are: `tagged` counts.
     bytes: 0,
     order: parts.order,
     hits: 0,
   }
 }
 
-/**
- * The same with other lists. Member by member, in the order of `makeStored`: all records then have one shape, and to spread
- * one of so many members takes as long as all else that is done with it.
- */
-const remade = (
+/** Writable before it is kept: nobody else has it yet. */
+type Growing = { -readonly [Name in keyof StoredResponse]: StoredResponse[Name] }
+
+/** Says which tags invalidate it, on the record itself, and counts it: a record that `makeStored` has just made is nobody's. */
+export const tagged = (made: StoredResponse, tags: readonly string[]): StoredResponse => {
+  const known: Growing = made
+  known.tags = tags.length === 0 ? noTags : tags
+  known.bytes = sizeOf(made)
+  return known
+}
+
+/** The same texts in lists that take less room, on the record itself. */
+export const compacted = (
   stored: StoredResponse,
-  fields: FieldLines,
-  tags: readonly string[],
-  forms: readonly CodedForm[],
-): StoredResponse => ({
+  intern: (text: string) => string,
+  canonical: (tag: string) => string,
+): StoredResponse => {
+  const known: Growing = stored
+  known.fields = stored.fields.map(intern)
+  if (stored.tags.length > 0) known.tags = stored.tags.map(canonical)
+  return known
+}
+
+/**
+ * The same with its coded forms. Member by member, in the order of `makeStored`: all records then have one shape, and to
+ * spread one of so many members takes as long as all else that is done with it.
+ */
+export const withForms = (stored: StoredResponse, forms: readonly CodedForm[]): StoredResponse => ({
   status: stored.status,
-  fields,
+  fields: stored.fields,
   key: stored.key,
   content: stored.content,
   extent: stored.extent,
@@ -215,18 +233,16 @@ const remade = (
   validateAlways: stored.validateAlways,
   neverStale: stored.neverStale,
   upstreamTag: stored.upstreamTag,
-  tags,
+  tags: stored.tags,
   codable: stored.codable,
   forms,
-  bytes: sizeOf({ key: stored.key, fields, content: stored.content, tags, forms }),
+  bytes: sizeOf({
+    key: stored.key,
+    fields: stored.fields,
+    content: stored.content,
+    tags: stored.tags,
+    forms,
+  }),
   order: stored.order,
   hits: stored.hits,
 })
-
-/** The same with the tags that invalidate it. */
-export const withTags = (stored: StoredResponse, tags: readonly string[]): StoredResponse =>
-  remade(stored, stored.fields, tags.length === 0 ? noTags : tags, stored.forms)
-
-/** The same with its coded forms. */
-export const withForms = (stored: StoredResponse, forms: readonly CodedForm[]): StoredResponse =>
-  remade(stored, stored.fields, stored.tags, forms)

@@ -7,8 +7,9 @@ import type { CacheEvent } from './events.ts'
 import type { Flight } from './flights.ts'
 import type { Keep } from './keep.ts'
 import type { NoStoreReason } from './storability.ts'
-import { makeStored, type StoredParts, type StoredResponse, withTags } from './stored-response.ts'
+import { makeStored, type StoredResponse, tagged } from './stored-response.ts'
 
+const noForms: StoredResponse['forms'] = []
 const noContent = Buffer.alloc(0)
 
 /** A complete response: head and content. */
@@ -16,6 +17,9 @@ export type Whole = { readonly head: ResponseHead; readonly content: Buffer }
 
 /** What became of a response that was to be kept; with its tags, whether it was or not. */
 export type Kept = { readonly stored: StoredResponse; readonly notKept: NoStoreReason | undefined }
+
+/** What of a record does not follow from the answer alone. */
+type RecordChanges = Pick<StoredResponse, 'key' | 'extent' | 'upstreamTag' | 'forms'>
 
 /** Turns what came from the upstream into stored responses. */
 export type Storing = {
@@ -25,7 +29,7 @@ export type Storing = {
     flight: Flight,
     answer: UpstreamAnswer,
     whole: Whole,
-    changes?: Partial<StoredParts>,
+    changes?: RecordChanges,
   ): StoredResponse
   /** As `record`, of a response whose content is still coming. */
   sketch(errand: Errand, flight: Flight, answer: UpstreamAnswer): StoredResponse
@@ -41,20 +45,19 @@ export type StoringOptions = {
 }
 
 export const createStoring = ({ keep, report, codedFrom }: StoringOptions): Storing => {
-  const record: Storing['record'] = ({ read }, flight, answer, { head, content }, changes = {}) =>
+  const record: Storing['record'] = ({ read }, flight, answer, { head, content }, changes) =>
     makeStored({
-      key: read.key,
+      key: changes?.key ?? read.key,
       head,
       content,
-      extent: undefined,
+      extent: changes?.extent,
       selecting: read,
       times: answer.times,
       policy: read.policy,
-      upstreamTag: fieldValue(head.fields, 'etag'),
+      upstreamTag: changes === undefined ? fieldValue(head.fields, 'etag') : changes.upstreamTag,
       order: flight.order,
       codedFrom: codedFrom(read),
-      forms: [],
-      ...changes,
+      forms: changes?.forms ?? noForms,
     })
   return {
     record,
@@ -66,7 +69,7 @@ export const createStoring = ({ keep, report, codedFrom }: StoringOptions): Stor
     store: (read, flight, made) => {
       const { status, fields, content } = made
       const response = { kind: 'response', status, fields, content } as const
-      const stored = withTags(made, read.tags(response))
+      const stored = tagged(made, read.tags(response))
       const readable = read.isReadable?.(response) ?? true
       const notKept = readable ? keep(stored, flight.began) : 'unreadable'
       report(

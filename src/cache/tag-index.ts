@@ -1,83 +1,113 @@
-/** Which cache keys carry a tag. As large as what is stored: an entry that goes takes its tags along. */
+/** What a tag finds: a key of the store, with all tags that find it. */
+export type TagHolder = {
+  readonly key: string
+  readonly tags: readonly string[]
+  /** Written by the index alone: where it stands among the holders of each of its tags; undefined as long as all are 0. */
+  places: number[] | undefined
+}
+
+/** Which holders carry a tag. As large as what is stored: an entry that goes takes its tags along. */
 export type TagIndex = {
   readonly size: number
-  add(key: string, tags: readonly string[]): void
-  remove(key: string, tags: readonly string[]): void
+  add(holder: TagHolder): void
+  remove(holder: TagHolder): void
   keys(tag: string): readonly string[]
   /** The same text as the index holds it: a tag of many entries is kept once, not once for each. */
   canonical(tag: string): string
 }
 
-type Many = { readonly tag: string; keys: string[] | Set<string> }
-
 /**
- * A tag with one key holds the key itself: most item tags have one. A few keys are a list, since a Set costs as much as
- * a small entry.
+ * Holders of one tag. In a list, where each knows its place: a set of as many keys costs three times as much, and to put one
+ * into the largest of them was a tenth of all that the cache does for a site's miss.
  */
-type Holders = string | Many
+class Many {
+  readonly tag: string
+  list: TagHolder[]
 
-const longestList = 32
-
-const withKey = (holders: Holders | undefined, key: string, tag: string): Holders => {
-  if (holders === undefined || holders === key) return key
-  if (typeof holders === 'string') return { tag, keys: [holders, key] }
-  const { keys } = holders
-  if (!Array.isArray(keys)) keys.add(key)
-  else if (!keys.includes(key)) {
-    // Not pushed: that would make room for a dozen more.
-    holders.keys = keys.length < longestList ? keys.concat(key) : new Set(keys).add(key)
+  constructor(tag: string, list: TagHolder[]) {
+    this.tag = tag
+    this.list = list
   }
-  return holders
 }
 
-const withoutListed = (keys: string[], key: string): void => {
-  const at = keys.indexOf(key)
-  const last = keys.pop()
-  // The last one takes the place of the one that goes, unless it is that one.
-  if (at !== -1 && at < keys.length && last !== undefined) keys[at] = last
-  else if (at === -1 && last !== undefined) keys.push(last)
+/** A tag with one holder is that holder: most item tags have one. */
+type Holders = TagHolder | Many
+
+/** Up to here a list has no room to spare, which would be most of it. */
+const longestTight = 32
+
+/** Said twice by the same holder: the first one counts. */
+const repeated = -1
+
+const setPlace = (holder: TagHolder, at: number, place: number): void => {
+  if (place === 0 && holder.places === undefined) return
+  holder.places ??= holder.tags.map(() => 0)
+  holder.places[at] = place
 }
 
-const without = (holders: Holders, key: string): Holders | undefined => {
-  if (typeof holders === 'string') return holders === key ? undefined : holders
-  const { keys } = holders
-  if (!Array.isArray(keys)) {
-    keys.delete(key)
-    return keys.size === 0 ? undefined : holders
+/** The last one takes the place of the one that goes. */
+const leave = (many: Many, place: number): void => {
+  const last = many.list.pop()
+  if (last === undefined || place === many.list.length) return
+  many.list[place] = last
+  setPlace(last, last.tags.indexOf(many.tag), place)
+}
+
+const join = (many: Many, holder: TagHolder, at: number): void => {
+  const { list } = many
+  if (list.at(-1) === holder) {
+    setPlace(holder, at, repeated)
+    return
   }
-  withoutListed(keys, key)
-  return keys.length === 0 ? undefined : holders
+  setPlace(holder, at, list.length)
+  if (list.length < longestTight) many.list = list.concat(holder)
+  else list.push(holder)
 }
 
+/** Makes an empty index. */
 export const createTagIndex = (): TagIndex => {
   const index = new Map<string, Holders>()
+
+  const add = (holder: TagHolder, tag: string, at: number): void => {
+    const holders = index.get(tag)
+    if (holders instanceof Many) join(holders, holder, at)
+    else if (holders === undefined) {
+      index.set(tag, holder)
+      setPlace(holder, at, 0)
+    } else if (holders === holder) setPlace(holder, at, repeated)
+    else {
+      index.set(tag, new Many(tag, [holders, holder]))
+      setPlace(holder, at, 1)
+    }
+  }
+  const remove = (holder: TagHolder, tag: string, place: number): void => {
+    if (place === repeated) return
+    const holders = index.get(tag)
+    if (holders instanceof Many) leave(holders, place)
+    if (holders === holder || (holders instanceof Many && holders.list.length === 0)) index.delete(tag)
+  }
   return {
     get size() {
       return index.size
     },
-    add: (key, tags) => {
-      for (const tag of tags) {
-        const holders = index.get(tag)
-        const grown = withKey(holders, key, tag)
-        if (grown !== holders) index.set(tag, grown)
-      }
+    add: (holder) => {
+      holder.tags.forEach((tag, at) => {
+        add(holder, tag, at)
+      })
     },
-    remove: (key, tags) => {
-      for (const tag of tags) {
-        const holders = index.get(tag)
-        const left = holders === undefined ? undefined : without(holders, key)
-        if (left === undefined) index.delete(tag)
-        else if (left !== holders) index.set(tag, left)
-      }
+    remove: (holder) => {
+      holder.tags.forEach((tag, at) => {
+        remove(holder, tag, holder.places?.[at] ?? 0)
+      })
     },
     keys: (tag) => {
       const holders = index.get(tag)
       if (holders === undefined) return []
-      return typeof holders === 'string' ? [holders] : [...holders.keys]
+      return holders instanceof Many ? holders.list.map(({ key }) => key) : [holders.key]
     },
     canonical: (tag) => {
       const holders = index.get(tag)
-      return holders === undefined || typeof holders === 'string' ? tag : holders.tag
+      return holders instanceof Many ? holders.tag : tag
     },
   }
 }

@@ -42,6 +42,8 @@ export const createTagLog = (maxTags: number): TagLog => {
       forgotten = sequence
       last.clear()
     },
-    touchedSince: (tags, since) => forgotten > since || tags.some((tag) => (last.get(tag) ?? 0) > since),
+    // Most often nothing was.
+    touchedSince: (tags, since) =>
+      sequence > since && (forgotten > since || tags.some((tag) => (last.get(tag) ?? 0) > since)),
   }
 }

@@ -10,7 +10,7 @@ import { freshnessLifetime } from './freshness.ts'
 import type { Keep } from './keep.ts'
 import { responseControl } from './response-control.ts'
 import { storageOf } from './storage-of.ts'
-import { makeStored, withTags } from './stored-response.ts'
+import { makeStored, tagged } from './stored-response.ts'
 import type { TagLog } from './tag-log.ts'
 
 /** The answer to a POST that says that it is what its target now shows (RFC 9110 §9.3.3). */
@@ -73,7 +73,7 @@ export const createWritten =
             forms: [],
           })
           const tags = read.tags({ kind: 'response', status: head.status, fields: made.fields, content })
-          const stored = withTags(made, tags)
+          const stored = tagged(made, tags)
           if (keep(stored, since) === undefined) {
             report({ kind: 'stored', service: read.service, bytes: stored.bytes })
           }

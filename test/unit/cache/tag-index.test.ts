@@ -1,0 +1,55 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { createTagIndex, type TagHolder } from '../../../src/cache/tag-index.ts'
+
+const names = ['a', 'b', 'c', 'd', 'e']
+
+const holderOf = (key: number, tags: readonly number[]): TagHolder => ({
+  key: `k${key}`,
+  tags: tags.map((at) => names[at] ?? 'a'),
+  places: undefined,
+})
+
+const steps = fc.array(
+  fc.record({
+    key: fc.integer({ min: 0, max: 60 }),
+    tags: fc.array(fc.integer({ min: 0, max: 4 }), { maxLength: 6 }),
+    stays: fc.boolean(),
+  }),
+  { maxLength: 400, size: 'max' },
+)
+
+test('a tag finds those that carry it, each once, whatever came and went before', () => {
+  fc.assert(
+    fc.property(steps, (all) => {
+      const index = createTagIndex()
+      const held = new Map<number, TagHolder>()
+      for (const { key, tags, stays } of all) {
+        const before = held.get(key)
+        if (before !== undefined) index.remove(before)
+        held.delete(key)
+        if (!stays) continue
+        const holder = holderOf(key, tags)
+        index.add(holder)
+        held.set(key, holder)
+      }
+      const carried = new Set([...held.values()].flatMap(({ tags }) => tags))
+      expect(index.size).toBe(carried.size)
+      for (const name of names) {
+        const carriers = [...held.values()].filter(({ tags }) => tags.includes(name)).map(({ key }) => key)
+        expect([...index.keys(name)].sort()).toEqual(carriers.sort())
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('a tag of many is one text', () => {
+  const index = createTagIndex()
+  const again = ['site', 'all'].join('/')
+  index.add({ key: 'k1', tags: ['site/all'], places: undefined })
+  index.add({ key: 'k2', tags: [again], places: undefined })
+  expect(index.canonical(again)).toBe('site/all')
+  expect(index.keys('site/all')).toEqual(['k1', 'k2'])
+  expect(index.keys('other')).toEqual([])
+})

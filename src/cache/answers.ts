@@ -10,11 +10,12 @@ import type { Encodings } from './encodings.ts'
 import type { ReadOutcome } from './events.ts'
 import type { Landing } from './landing.ts'
 import { type CacheAnswer, forReader, takesWhole } from './reader-answer.ts'
+import type { ReadyAnswers, SharedForm } from './ready-answers.ts'
 import type { StoredResponse } from './stored-response.ts'
 
 /** The answers that the cache gives, each with Age and Cache-Status as RFC 9111 §5.1 and RFC 9211 want them. */
 export type Answers = {
-  /** The same object for all readers of the same second who take the same form: a busy hit builds nothing. */
+  /** The same object for the readers of one second, from the second one on, who take the same form: a busy hit builds nothing. */
   hit(stored: StoredResponse, read: CacheRead, ageMs: number, at: Moment): CacheAnswer
   stale(stored: StoredResponse, read: CacheRead, at: Moment, detail: 'revalidating' | 'error'): CacheAnswer
   led(
@@ -68,45 +69,83 @@ const given = (read: CacheRead, response: GatewayResponse, outcome: ReadOutcome,
 const aged = (stored: StoredResponse, ageMs: number, status: string): GatewayResponse =>
   whole(stored, ['Age', String(seconds(ageMs)), 'Cache-Status', status])
 
-/** Forms of an answer that depend on nothing else of their reader. */
-type SharedForm = 'whole' | 'without-content' | 'confirmed'
-
-/** Age and ttl need not tick at the same moment. */
-type Ready = {
-  readonly ageSeconds: number
-  readonly ttlSeconds: number
-  readonly answers: Partial<Record<SharedForm, CacheAnswer>>
-}
+const noneReady = (of: StoredResponse, ageSeconds: number, ttlSeconds: number): ReadyAnswers => ({
+  of,
+  ageSeconds,
+  ttlSeconds,
+  whole: undefined,
+  bare: undefined,
+  confirmed: undefined,
+})
 
 /** The form that a reader shares with others; undefined for one that has to be made for this reader. */
 const sharedForm = (stored: StoredResponse, read: CacheRead): SharedForm | undefined => {
   if (takesWhole(read)) return 'whole'
-  if (!isConditional(read.fields)) return read.method === 'HEAD' ? 'without-content' : undefined
+  if (!isConditional(read.fields)) return read.method === 'HEAD' ? 'bare' : undefined
   const isSuccess = stored.status >= 200 && stored.status < 300
   return isSuccess && asksForTag(read.fields, currentTag(stored)) ? 'confirmed' : undefined
 }
 
-export const createAnswers = (encodings: Encodings): Answers => {
-  const ready = new WeakMap<StoredResponse, Ready>()
+/**
+ * What is ready for the readers of this second. Undefined for the first of them: of a large set most are read once in a second,
+ * and what hangs on an old record is copied twice by the collector before it goes.
+ */
+const readyFor = (
+  stored: StoredResponse,
+  ageSeconds: number,
+  ttlSeconds: number,
+): ReadyAnswers | undefined => {
+  const { ready } = stored
+  if (ready === ageSeconds) {
+    const made = noneReady(stored, ageSeconds, ttlSeconds)
+    stored.ready = made
+    return made
+  }
+  // Age and ttl need not tick at the same moment.
+  const isReady =
+    typeof ready !== 'number' &&
+    ready.of === stored &&
+    ready.ageSeconds === ageSeconds &&
+    ready.ttlSeconds === ttlSeconds
+  if (isReady) return ready
+  stored.ready = ageSeconds
+  return undefined
+}
 
+const freshAnswer = (
+  stored: StoredResponse,
+  read: CacheRead,
+  ageMs: number,
+  ttl: number,
+  at: Moment,
+): CacheAnswer => {
+  const response = forReader(read, aged(stored, ageMs, hitStatus(ttl)), at.now)
+  // Written out: two spreads took longer than all else of it.
+  return {
+    kind: 'response',
+    status: response.status,
+    fields: response.fields,
+    content: response.content,
+    outcome: 'hit',
+    ageSeconds: seconds(ageMs),
+  }
+}
+
+export const createAnswers = (encodings: Encodings): Answers => {
   const ageOf = (stored: StoredResponse, at: Moment): number =>
     currentAgeMs(stored.initialAgeMs, stored.received, at)
 
   return {
     hit: (uncoded, read, ageMs, at) => {
       const stored = encodings.serve(uncoded, read)
-      const ageSeconds = seconds(ageMs)
       const form = sharedForm(stored, read)
-      const known = ready.get(stored)
       const ttl = ttlSeconds(stored, ageMs)
-      const shared = known?.ageSeconds === ageSeconds && known.ttlSeconds === ttl ? known : undefined
-      const made = form === undefined ? undefined : shared?.answers[form]
+      if (form === undefined) return freshAnswer(stored, read, ageMs, ttl, at)
+      const shared = readyFor(stored, seconds(ageMs), ttl)
+      const made = shared?.[form]
       if (made !== undefined) return made
-      const answer = { ...given(read, aged(stored, ageMs, hitStatus(ttl)), 'hit', at), ageSeconds }
-      if (form === undefined) return answer
-      if (shared === undefined) {
-        ready.set(stored, { ageSeconds, ttlSeconds: ttl, answers: { [form]: answer } })
-      } else shared.answers[form] = answer
+      const answer = freshAnswer(stored, read, ageMs, ttl, at)
+      if (shared !== undefined) shared[form] = answer
       return answer
     },
     stale: (uncoded, read, at, detail) => {

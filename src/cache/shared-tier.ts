@@ -92,6 +92,7 @@ export const fromTier = (
     bytes: 0,
     order,
     hits: 0,
+    ready: -1,
   }
   return tagged(made, record.tags)
 }

@@ -8,6 +8,7 @@ import type { Extent } from './extent.ts'
 import { freshnessLifetime } from './freshness.ts'
 import { keptFields } from './kept-fields.ts'
 import type { CachePolicy } from './policy.ts'
+import type { ReadyAnswers } from './ready-answers.ts'
 import { type ResponseControl, responseControl } from './response-control.ts'
 
 /** The content of a stored response in another coding; undefined: tried, and it saves nothing. */
@@ -43,6 +44,11 @@ export type StoredResponse = ResponseHead & {
   readonly order: number
   /** Answers given from it while it was fresh: counted for the admin side, nothing is decided by it. */
   hits: number
+  /**
+   * What is ready for the readers of this second (answers.ts); a number says in which second of its age it was read last, by one
+   * reader whose answer was not worth keeping.
+   */
+  ready: ReadyAnswers | number
 }
 
 /** One that holds parts only (RFC 9111 §3.3). */
@@ -187,6 +193,7 @@ export const makeStored = (parts: StoredParts): StoredResponse => {
     bytes: 0,
     order: parts.order,
     hits: 0,
+    ready: -1,
   }
 }
 
@@ -245,4 +252,5 @@ export const withForms = (stored: StoredResponse, forms: readonly CodedForm[]): 
   }),
   order: stored.order,
   hits: stored.hits,
+  ready: -1,
 })

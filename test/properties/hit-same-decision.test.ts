@@ -88,12 +88,24 @@ describe('what a hit remembers', () => {
           const at = { now: startOfTest + ageMs, monotonic: ageMs }
           const cold = createAnswers(uncodedOnly)
           expect(boundary(warm.hit(response, read, ageMs, at))).toBe(
-            boundary(cold.hit(response, read, ageMs, at)),
+            boundary(cold.hit({ ...response, ready: -1 }, read, ageMs, at)),
           )
         }
       }),
       { numRuns: 1_000 },
     )
+  })
+
+  test('a copy of a record, which says something else, does not answer with what is ready for the record', () => {
+    const answers = createAnswers(uncodedOnly)
+    const response = stored(200, ['ETag', tag, 'X-Of', 'record'])
+    const at = { now: startOfTest, monotonic: 0 }
+    const ask = (of: typeof response) => answers.hit(of, readOf(), 0, at)
+    ask(response)
+    expect(ask(response)).toBe(ask(response))
+    const copy = { ...response, fields: ['ETag', '"two"', 'X-Of', 'copy'] }
+    expect([ask(copy), ask(copy), ask(copy)].map(({ fields }) => fields[3])).toEqual(['copy', 'copy', 'copy'])
+    expect(ask(response).fields[3]).toBe('record')
   })
 
   test('a memo that forgets gives nothing else than what was put in last', () => {

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { env, stderr, stdout } from 'node:process'
 import { fileURLToPath } from 'node:url'
-import { startAsWorker } from './assembly/as-worker.ts'
+import { handedConfig, startAsWorker } from './assembly/as-worker.ts'
 import { describeRoutes } from './assembly/describe-routes.ts'
 import { driftReport } from './assembly/drift-report.ts'
 import { explain } from './assembly/explain.ts'
@@ -14,7 +14,8 @@ import { runCli } from './cli/run-cli.ts'
 import { leaveSignals, stopOnSignal } from './cli/stop-on-signal.ts'
 import { watchFiles } from './cli/watch-files.ts'
 import { startGateway } from './gateway.ts'
-import { isWorker } from './workers/parent-line.ts'
+import { isWorker, parentLine } from './workers/parent-line.ts'
+import { linkToParent, type WorkerLink } from './workers/worker-link.ts'
 
 const packageFile = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url))
 
@@ -35,10 +36,11 @@ const common = {
 
 const main: CliPorts = {
   ...common,
+  given: undefined,
   startGateway: (config, options) =>
     workersOf(config) === 1
       ? startGateway(config, { ...options, end: () => process.kill(process.pid, 'SIGTERM') })
-      : startWorkers(config, { file: fileURLToPath(import.meta.url) }),
+      : startWorkers(config, { ...options, file: fileURLToPath(import.meta.url) }),
   reloadOnChange: (gateway, files, pollMs) => {
     watchFiles({ files, settleMs: 200, pollMs }, () => gateway.reload())
   },
@@ -46,16 +48,17 @@ const main: CliPorts = {
 }
 
 /** One of several processes: its parent looks after files and signals, and has said what there is to say. */
-const worker: CliPorts = {
+const asWorker = (link: WorkerLink): CliPorts => ({
   ...common,
+  given: handedConfig(link),
   stderr: { write: () => true },
   startGateway: (config, options) =>
-    startAsWorker(config, { ...options, end: () => process.kill(process.ppid, 'SIGTERM') }),
+    startAsWorker(config, { ...options, end: () => process.kill(process.ppid, 'SIGTERM') }, link),
   reloadOnChange: () => {},
   stopOnSignal: (gateway) => leaveSignals(gateway),
-}
+})
 
-const end = await runCli(isWorker() ? worker : main)
+const end = await runCli(isWorker() ? asWorker(await linkToParent(parentLine())) : main)
 // A start that failed half-way has opened servers, which would keep the process.
 if (end === exitCodes.notStarted.code) process.exit(end)
 if (end !== 'running') process.exitCode = end

@@ -1,8 +1,8 @@
 import type { Config, ServiceConfig } from '../config/config.ts'
 import type { ConfigResult } from '../config/load.ts'
 import { type Gateway, type GatewayOptions, startGateway } from '../gateway.ts'
-import { parentLine } from '../workers/parent-line.ts'
-import { linkToParent } from '../workers/worker-link.ts'
+import type { WorkerLink } from '../workers/worker-link.ts'
+import { fromHanded, type HandedConfig } from './handed-config.ts'
 import type { WorkerSettings } from './start-workers.ts'
 
 /** Embedded upstreams live in the parent, so that all workers ask the same ones. */
@@ -16,18 +16,33 @@ const withOrigins = (config: Config, { embedded, port }: WorkerSettings): Config
   }),
 })
 
+/** The configuration that a worker was handed by its parent, as all others have it. */
+export const handedConfig = (link: WorkerLink): ConfigResult =>
+  fromHanded((link.assignment.settings as WorkerSettings).config)
+
 /** Starts a gateway in a process that shares its port with others; it ends when its parent says so. */
-export const startAsWorker = async (config: Config, options: GatewayOptions): Promise<Gateway> => {
-  const link = await linkToParent(parentLine())
+export const startAsWorker = async (
+  config: Config,
+  options: GatewayOptions,
+  link: WorkerLink,
+): Promise<Gateway> => {
   const settings = link.assignment.settings as WorkerSettings
   const own = (result: ConfigResult): ConfigResult =>
     result.kind === 'ok' ? { ...result, config: withOrigins(result.config, settings) } : result
-  const { readConfig } = options
+  let latest = settings.config
+  const worker: WorkerLink = {
+    ...link,
+    onQuestion: (answer) =>
+      link.onQuestion((question) => {
+        if (question.topic === 'reload') latest = question.content as HandedConfig
+        return answer(question)
+      }),
+  }
   try {
     const gateway = await startGateway(withOrigins(config, settings), {
       ...options,
-      ...(readConfig === undefined ? {} : { readConfig: async () => own(await readConfig()) }),
-      worker: link,
+      readConfig: async () => own(fromHanded(latest)),
+      worker,
     })
     link.onDrain(() => {
       void gateway.drain().then((outcome) => process.exit(outcome === 'finished' ? 0 : 1))

@@ -1,11 +1,13 @@
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
+import type { ConfigResult } from '../config/load.ts'
 import type { EmbeddedUpstream } from '../demo/embedded-server.ts'
 import { freePort } from '../edge/free-port.ts'
 import type { Gateway } from '../gateway.ts'
 import { createLogger } from '../logging/logger.ts'
 import type { WorkerEvent } from '../workers/events.ts'
 import { startSupervisor } from '../workers/supervisor.ts'
+import { createWorkersConfig, type HandedConfig } from './handed-config.ts'
 import { startEmbedded } from './start-embedded.ts'
 import { reloadEverywhere } from './worker-questions.ts'
 import { workersOf } from './workers-of.ts'
@@ -16,6 +18,15 @@ export type WorkerSettings = {
   readonly port: number
   /** Origins of the embedded upstreams, by service. */
   readonly embedded: Readonly<Record<string, string>>
+  readonly config: HandedConfig
+}
+
+export type WorkersOptions = {
+  /** The program that each worker runs. */
+  readonly file: string
+  /** As the configuration was read. */
+  readonly filled: unknown
+  readonly readConfig: () => Promise<ConfigResult>
 }
 
 /** Beyond what draining may take. */
@@ -39,24 +50,24 @@ const tell = (logger: ReturnType<typeof createLogger>, { kind, ...facts }: Worke
 }
 
 /** Starts the processes that share the port, and looks after them. */
-export const startWorkers = async (config: Config, program: { readonly file: string }): Promise<Gateway> => {
+export const startWorkers = async (config: Config, options: WorkersOptions): Promise<Gateway> => {
   const logger = createLogger({ ...config.log, access: 'off', dropped: () => {} })
   const port = config.listen.port === 0 ? await freePort(config.listen.host) : config.listen.port
   const publicUrl = config.publicUrl.replace(/:0$/, `:${port}`)
   const upstreams = await startUpstreams(config, publicUrl)
-  const settings: WorkerSettings = {
-    port,
-    embedded: Object.fromEntries([...upstreams].map(([name, { origin }]) => [name, origin])),
-  }
+  const embedded = Object.fromEntries([...upstreams].map(([name, { origin }]) => [name, origin]))
+  const handed = createWorkersConfig(options.filled, options.readConfig)
   const closeUpstreams = async (): Promise<void> => {
     for (const upstream of upstreams.values()) await upstream.close()
   }
   try {
     const supervisor = await startSupervisor({
       workers: workersOf(config),
-      program: { file: program.file, args: process.argv.slice(2) },
+      program: { file: options.file, args: process.argv.slice(2) },
       leaseMs: config.cache.shared.leaseMs,
-      settings: () => settings,
+      settings: (): WorkerSettings => ({ port, embedded, config: handed.inForce }),
+      through: handed.through,
+      outdated: (settings) => handed.outdated((settings as WorkerSettings).config),
       graceMs: config.drain.delayMs + config.drain.timeoutMs + marginMs,
       clock: systemClock,
       report: (event) => tell(logger, event),

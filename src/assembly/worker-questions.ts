@@ -41,16 +41,19 @@ export const scrapeAll = async (
 
 const isGood = ({ kind }: ReloadOutcome): boolean => kind === 'applied' || kind === 'unchanged'
 
-/** All workers read the configuration anew; what one of them refuses is told. */
-export const reloadEverywhere = async (worker: Pick<WorkerLink, 'ask'>): Promise<ReloadOutcome> => {
-  const outcomes = (await worker.ask({ topic: 'reload', content: null })) as (ReloadOutcome | null)[]
-  const known = outcomes.filter((one) => one !== null)
+/** What came of a reload of all workers: what one of them refuses is told. */
+export const reloadOutcomeOf = (answers: readonly unknown[]): ReloadOutcome => {
+  const known = (answers as readonly (ReloadOutcome | null)[]).filter((one) => one !== null)
   return (
     known.find((one) => !isGood(one)) ??
     known.find(({ kind }) => kind === 'applied') ??
     known[0] ?? { kind: 'failed', cause: undefined }
   )
 }
+
+/** The parent reads the configuration anew, and all workers put it in force. */
+export const reloadEverywhere = async (worker: Pick<WorkerLink, 'ask'>): Promise<ReloadOutcome> =>
+  reloadOutcomeOf(await worker.ask({ topic: 'reload', content: null }))
 
 /** How the workers stand, for readiness. */
 export const workerStanding = (

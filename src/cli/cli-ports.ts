@@ -20,6 +20,8 @@ type StartOptions = {
   /** Undefined when the built-in defaults hold. */
   readonly configFile: string | undefined
   readonly version: string
+  /** What the configuration was made of, for processes that are to have the same one. */
+  readonly filled: unknown
   /** Reads the configuration anew. */
   readonly readConfig: () => Promise<ConfigResult>
 }
@@ -75,6 +77,8 @@ export type CliPorts = {
   readonly stdout: TextOutput
   readonly stderr: TextOutput
   readonly version: string
+  /** Handed to this process by its parent; no file is read then. */
+  readonly given: ConfigResult | undefined
   /** Read when neither `-c` nor TRELLIS_CONFIG names a file; undefined when there is none either. */
   readonly defaultFile: string | undefined
   startGateway(config: Config, options: StartOptions): Promise<RunningGateway>

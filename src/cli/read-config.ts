@@ -5,15 +5,15 @@ import type { CliPorts } from './cli-ports.ts'
 
 export type NamedConfig = { readonly file: string | undefined; readonly result: ConfigResult }
 
-/** Reads the configuration that the command line, the environment or the default file names, in this order. */
+/** Takes the configuration that was handed over, or reads the one that the command line, the environment or the default file names, in this order. */
 export const readConfig = async (
   named: string | undefined,
-  { env, defaultFile }: Pick<CliPorts, 'env' | 'defaultFile'>,
+  { env, defaultFile, given }: Pick<CliPorts, 'env' | 'defaultFile' | 'given'>,
 ): Promise<NamedConfig> => {
   // An empty TRELLIS_CONFIG is what a container passes on when nothing is set.
   const fromEnvironment = env['TRELLIS_CONFIG'] === '' ? undefined : env['TRELLIS_CONFIG']
   const file = named ?? fromEnvironment ?? defaultFile
-  return { file, result: await loadConfig({ file, env }) }
+  return { file, result: given ?? (await loadConfig({ file, env })) }
 }
 
 /** How a configuration is called in messages. */

@@ -18,6 +18,7 @@ type Loaded = {
   readonly hash: string
   readonly file: string | undefined
   readonly files: readonly string[]
+  readonly filled: unknown
 }
 
 /** Beyond what draining may take by itself: time to close sockets and stores. */
@@ -70,7 +71,7 @@ const explain = async (ports: CliPorts, { config }: Loaded, command: Command): P
 
 const start = async (
   ports: CliPorts,
-  { config, hash, file, files: named }: Loaded,
+  { config, hash, file, files: named, filled }: Loaded,
 ): Promise<ExitReason | 'running'> => {
   ports.stderr.write(warningLines(config, file))
   let files = named
@@ -80,6 +81,7 @@ const start = async (
       configHash: hash,
       configFile: file,
       version: ports.version,
+      filled,
       readConfig: async () => {
         const { result } = await readConfig(file, ports)
         // A file that cannot be read whole is still the one to watch, with all that it named before.
@@ -110,7 +112,7 @@ const runCommand = async (ports: CliPorts, command: Command): Promise<ExitReason
     output.write(faultLines(file, result.faults))
     return 'configFaults'
   }
-  const loaded = { config: result.config, hash: result.hash, file, files: result.files }
+  const loaded = { ...result, file }
   switch (command.command) {
     case 'check':
       return check(ports, loaded)

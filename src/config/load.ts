@@ -21,6 +21,8 @@ export type ConfigResult =
       readonly hash: string
       /** All that was read: the file itself and those that hold secrets. */
       readonly files: readonly string[]
+      /** What the file says, with the environment and the secrets filled in; for `configOf`. */
+      readonly filled: unknown
     }
   /** Every fault at once, in the order of the file. */
   | { readonly kind: 'faults'; readonly faults: readonly ConfigFault[] }
@@ -77,7 +79,14 @@ export const checkConfig = async (text: string, env: Environment): Promise<Confi
   if (config === undefined || faults.length > 0) {
     return { kind: 'faults', faults: faults.map((fault) => placed(source, fault)).sort(inFileOrder) }
   }
-  return { kind: 'ok', config: deepFreeze(config), hash: configHash(config), files: secrets.files }
+  const { files, value: filled } = secrets
+  return { kind: 'ok', config: deepFreeze(config), hash: configHash(config), files, filled }
+}
+
+/** The configuration that another process has read: it was checked there, and nothing is read again. */
+export const configOf = (filled: unknown): ConfigResult => {
+  const config = deepFreeze(resolveConfig(configShape.parse(filled)))
+  return { kind: 'ok', config, hash: configHash(config), files: [], filled }
 }
 
 /** Reads and checks a configuration file; without a file, the defaults hold. */

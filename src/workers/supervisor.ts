@@ -1,25 +1,12 @@
 import cluster, { type Worker } from 'node:cluster'
 import { randomBytes } from 'node:crypto'
-import type { Clock } from '../clock.ts'
 import { answerCall } from './answer-call.ts'
-import type { WorkerEvent } from './events.ts'
 import { createGatherings } from './gathering.ts'
+import { createHandedConnections } from './handed-connections.ts'
 import { createMemoryLedger } from './memory-ledger.ts'
 import type { Assignment, Question, Standing, ToParent, ToWorker, WorkerEnd } from './messages.ts'
 import { createRestartPause } from './restart-pause.ts'
-
-export type SupervisorOptions = {
-  readonly workers: number
-  /** The program that each worker runs, and its arguments. */
-  readonly program: { readonly file: string; readonly args: readonly string[] }
-  readonly leaseMs: number
-  /** Handed to each worker that starts. */
-  readonly settings: () => unknown
-  /** Until a worker that was asked to finish is killed. */
-  readonly graceMs: number
-  readonly clock: Clock
-  readonly report: (event: WorkerEvent) => void
-}
+import type { Ask, SupervisorOptions } from './supervisor-options.ts'
 
 /** Processes that share a port, watched and replaced by this one. */
 export type Supervisor = {
@@ -34,10 +21,14 @@ export type Supervisor = {
 type Watched = {
   readonly worker: Worker
   readonly member: string
+  settings: unknown
   readyAt: number | undefined
   silentTicks: number
   killed: boolean
 }
+
+/** Of a question whose answers nobody waits for. */
+const nobodyAsked = 0
 
 const tickMs = 1_000
 /** Blocked for so long, a worker is of no use to anybody. */
@@ -55,6 +46,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
   const instance = randomBytes(6).toString('hex')
   const pause = createRestartPause()
   const gatherings = createGatherings<string>(gatherPatienceMs)
+  const handed = createHandedConnections()
   let started = 0
   let complete = false
   let closing = false
@@ -89,9 +81,12 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
     complete ||= standing().ready >= options.workers
     report({ kind: 'worker-ready', member: one.member, pid: one.worker.process.pid ?? 0 })
     tellStanding()
+    handed.ready(one.worker)
+    const question = options.outdated(one.settings)
+    if (question !== undefined) tell(one, { kind: 'asked', id: nobodyAsked, question })
     if (complete) startup?.done()
   }
-  const ask = (question: Question): Promise<readonly unknown[]> =>
+  const askReady: Ask = (question) =>
     new Promise((answered) => {
       const asked = [...watched.values()].filter(({ readyAt }) => readyAt !== undefined)
       const id = gatherings.begin(
@@ -100,16 +95,16 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
       )
       for (const one of asked) tell(one, { kind: 'asked', id, question })
     })
-  const assignmentOf = ({ member }: Watched): Assignment => ({
-    member,
-    leaseMs: options.leaseMs,
-    settings: options.settings(),
-  })
+  const ask: Ask = (question) => options.through(question, askReady)
+  const assign = (one: Watched): Assignment => {
+    one.settings = options.settings()
+    return { member: one.member, leaseMs: options.leaseMs, settings: one.settings }
+  }
   const take = (one: Watched, message: ToParent): void => {
     one.silentTicks = 0
     switch (message.kind) {
       case 'hello':
-        tell(one, { kind: 'assigned', assignment: assignmentOf(one) })
+        tell(one, { kind: 'assigned', assignment: assign(one) })
         break
       case 'alive':
         break
@@ -142,6 +137,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
     watched.delete(one.worker.id)
     byMember.delete(one.member)
     gatherings.gone(one.member)
+    handed.ended(one.worker)
     const unsettled = ledger.forget(one.member)
     for (const other of watched.values()) tell(other, { kind: 'ended', member: one.member })
     if (closing) return
@@ -170,12 +166,14 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
     const one: Watched = {
       worker,
       member: `${instance}.${started}`,
+      settings: undefined,
       readyAt: undefined,
       silentTicks: 0,
       killed: false,
     }
     watched.set(worker.id, one)
     byMember.set(one.member, one)
+    handed.watch(worker)
     worker.on('message', (message) => take(one, message as ToParent))
     worker.on('error', () => undefined)
     worker.on('exit', (code, signal) => gone(one, code, signal))
@@ -205,6 +203,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
     }, options.graceMs)
     const finished = await Promise.all(exits)
     clearTimeout(hard)
+    handed.close()
     return finished.every(Boolean) ? 'finished' : 'cut'
   }
 

@@ -31,6 +31,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
     env: {},
     version: '1.2.3',
     defaultFile: undefined,
+    given: undefined,
     stdout: { write: (text) => (stdout += text) },
     stderr: { write: (text) => (stderr += text) },
     startGateway: async ({ listen }) => ({

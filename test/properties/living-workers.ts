@@ -3,7 +3,7 @@ import { logLinesOf } from '../support/log-lines-of.ts'
 import { pause } from '../support/origin.ts'
 
 /** Process ids of the workers of a gateway that logs at level info, oldest first. */
-export const livingWorkers = ({ program }: GatewayProcess): readonly number[] => {
+export const livingWorkers = ({ program }: Pick<GatewayProcess, 'program'>): readonly number[] => {
   const ended = new Set(logLinesOf(program, 'worker-ended').map(({ pid }) => pid))
   return logLinesOf(program, 'worker-ready')
     .map(({ pid }) => pid as number)
@@ -11,7 +11,10 @@ export const livingWorkers = ({ program }: GatewayProcess): readonly number[] =>
 }
 
 /** Waits until as many are there: one that was killed is replaced. */
-export const allWorkers = async (gateway: GatewayProcess, wanted: number): Promise<readonly number[]> => {
+export const allWorkers = async (
+  gateway: Pick<GatewayProcess, 'program'>,
+  wanted: number,
+): Promise<readonly number[]> => {
   for (;;) {
     const pids = livingWorkers(gateway)
     if (pids.length === wanted) return pids

@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { allWorkers } from '../properties/living-workers.ts'
+import { siteService } from '../support/gateway.ts'
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { openLine } from '../support/held-line.ts'
+import { type Origin, pause, startOrigin } from '../support/origin.ts'
+
+let origin: Origin
+let gateway: GatewayProcess
+
+beforeAll(async () => {
+  origin = await startOrigin((_, wire) =>
+    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '{"id":1,"type":"post"}' }),
+  )
+  gateway = await startGatewayProcess({
+    workers: 2,
+    log: { level: 'info' },
+    services: { site: siteService(origin.origin) },
+  })
+}, 60_000)
+afterAll(async () => {
+  await gateway.stop()
+  await origin.close()
+})
+
+const get = 'GET /index.php/site-json/site/v2/posts/1 HTTP/1.1\r\nHost: gateway\r\n\r\n'
+
+test('what was being handed to a worker that is killed is answered by another one', async () => {
+  for (const turn of [0, 1]) {
+    const [first, second] = await allWorkers(gateway, 2)
+    const stopped = turn === 0 ? first : second
+    if (stopped === undefined) throw new Error('no worker')
+    process.kill(stopped, 'SIGSTOP')
+    const lines = await Promise.all(Array.from({ length: 4 }, () => openLine(gateway.origin)))
+    const statuses: number[] = []
+    const answers = lines.map(async (line) => statuses.push((await line.ask(get)).status))
+    // One of them was handed to the one that does not take it.
+    await pause(500)
+    expect(statuses).toEqual([200, 200, 200])
+    process.kill(stopped, 'SIGKILL')
+    await Promise.all(answers)
+    expect(statuses).toEqual([200, 200, 200, 200])
+    for (const line of lines) line.close()
+  }
+}, 60_000)

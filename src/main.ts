@@ -10,6 +10,7 @@ import { startWorkers } from './assembly/start-workers.ts'
 import { workersOf } from './assembly/workers-of.ts'
 import type { CliPorts } from './cli/cli-ports.ts'
 import { exitCodes } from './cli/exit-codes.ts'
+import { hearOutputFaults } from './cli/output-faults.ts'
 import { runCli } from './cli/run-cli.ts'
 import { leaveSignals, stopOnSignal } from './cli/stop-on-signal.ts'
 import { watchFiles } from './cli/watch-files.ts'
@@ -21,6 +22,8 @@ const packageFile = (name: string): string => fileURLToPath(new URL(`../${name}`
 
 const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }
 const shipped = packageFile('config/gateway.yaml')
+
+hearOutputFaults({ stdout, stderr, exit: (code) => process.exit(code) })
 
 const common = {
   argv: process.argv.slice(2),

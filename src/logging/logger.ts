@@ -12,14 +12,33 @@ export type LoggerOptions = {
 /** Beyond this, lines that nobody takes are given up instead of kept: a reader that stands still must not cost the memory. */
 const mostWaitingBytes = 8 * 1024 * 1024
 
+const countOnly = (dropped: () => void) => (): boolean => {
+  dropped()
+  return true
+}
+
 /**
  * Few lines are written at once, so that none is lost when the process ends. With an access log there are many: they are
  * handed to the kernel beside the work, at once and in order, and what is on its way is lost with a process that is killed.
  */
 const destinationFor = ({ access, dropped }: LoggerOptions): DestinationStream => {
-  if (access === 'off') return destination({ fd: 1, sync: true })
-  const stream = destination({ fd: 1, sync: false, maxLength: mostWaitingBytes })
+  const stream = destination({ fd: 1, sync: access === 'off', maxLength: mostWaitingBytes })
+  let failing = false
   stream.on('drop', dropped)
+  stream.on('write', () => {
+    failing = false
+  })
+  // A disk that is full or a reader that has gone must not end the gateway: without a listener the error would.
+  stream.on('error', ({ code }: NodeJS.ErrnoException) => {
+    failing = true
+    // pino has made `write` do nothing: nobody will ever read again. What meets another error is tried again with the next line.
+    if (code === 'EPIPE') stream.write = countOnly(dropped)
+  })
+  // Called at the end, and for a fatal line: it tries until there is room, and the process would not end.
+  const flushSync = stream.flushSync.bind(stream)
+  stream.flushSync = () => {
+    if (!failing) flushSync()
+  }
   return stream
 }
 

@@ -15,7 +15,7 @@ export const gatewayMetrics = {
   logLinesDropped: counter(
     'log_lines_dropped_total',
     [],
-    'Log lines given up because whoever reads them is too slow.',
+    'Log lines given up because whoever reads them is too slow or has gone, or the disk is full.',
   ),
   draining: gauge('draining', [], '1 from the moment at which the gateway begins to go away.', 'max'),
   buildInfo: gauge('build_info', ['version', 'node'], 'Always 1; the labels say what runs.', 'max'),

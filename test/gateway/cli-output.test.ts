@@ -1,0 +1,90 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtemp, open, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { builtGateway } from '../support/built-gateway.ts'
+import { freePort } from '../support/ports.ts'
+
+// Where a program's own words go may be full, or gone.
+
+let main = ''
+let folder = ''
+beforeAll(async () => {
+  main = await builtGateway()
+  folder = await mkdtemp(join(tmpdir(), 'trellis-output-'))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+const untilAlive = async (url: string): Promise<void> => {
+  for (let tries = 0; tries < 600; tries += 1) {
+    const answer = await fetch(url).catch(() => undefined)
+    await answer?.arrayBuffer()
+    if (answer?.ok === true) return
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error(`${url} does not answer`)
+}
+
+test('a reader that has seen enough ends a command without a word', async () => {
+  const program = spawn(process.execPath, [main, 'schema'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  let stderr = ''
+  program.stderr.on('data', (text) => {
+    stderr += text
+  })
+  program.stdout.once('data', () => program.stdout.destroy())
+  const [code] = await once(program, 'close')
+  expect([code, stderr]).toEqual([0, ''])
+})
+
+// Linux has a device that is always full; no other system that Trellis runs on does.
+describe.skipIf(!existsSync('/dev/full'))('a full disk', () => {
+  test('a command that cannot say what it found says so, and ends with 4', async () => {
+    const full = await open('/dev/full', 'w')
+    const program = spawn(process.execPath, [main, 'check'], { stdio: ['ignore', full.fd, 'pipe'] })
+    let stderr = ''
+    program.stderr?.on('data', (text) => {
+      stderr += text
+    })
+    const [code] = await once(program, 'close')
+    await full.close()
+    expect(stderr).toMatch(/^trellis: cannot write to stdout: ENOSPC[^\n]*\n$/)
+    expect(code).toBe(4)
+  })
+
+  test.each([
+    ['without an access log', false],
+    ['with an access log', true],
+  ])('a gateway %s answers and ends as ever', async (_, access) => {
+    const [port, admin] = [await freePort(), await freePort()]
+    const file = join(folder, `access-${access}.yaml`)
+    const config = {
+      listen: { port },
+      admin: { port: admin },
+      drain: { delay: '0s', timeout: '1s' },
+      log: { access },
+    }
+    await writeFile(file, JSON.stringify(config))
+    const full = await open('/dev/full', 'w')
+    const program = spawn(process.execPath, [main, 'start', '-c', file], {
+      stdio: ['ignore', full.fd, full.fd],
+    })
+    const ended = once(program, 'close')
+    try {
+      await untilAlive(`http://127.0.0.1:${admin}/livez`)
+      for (let i = 0; i < 3; i += 1) {
+        const refused = await fetch(`http://127.0.0.1:${port}/nothing`)
+        expect(refused.status).toBe(404)
+        await refused.arrayBuffer()
+      }
+      program.kill('SIGTERM')
+      const late = new Promise((resolve) => setTimeout(resolve, 20_000, ['still there']))
+      expect(await Promise.race([ended, late])).toEqual([0, null])
+    } finally {
+      program.kill('SIGKILL')
+      await full.close()
+    }
+  })
+})

@@ -1,11 +1,9 @@
 import { Pool } from 'undici'
+import { kindOf, type Update } from './batch-updates.ts'
 import { median, quantile } from './statistics.ts'
 
 /** The REST root of the benchmark's sites, with the gateway in front and without it. */
 export const mount = '/index.php/wp-json'
-
-/** What an update sets: a title, of which WordPress keeps a revision; or a switch, of which it keeps none. */
-export type Update = 'title' | 'switch'
 
 export type Way = { readonly name: string; run(round: number): Promise<unknown> }
 
@@ -19,24 +17,45 @@ export type BatchClient = {
   close(): Promise<void>
 }
 
-type Item = { readonly method: 'PUT'; readonly path: string; readonly body: Record<string, string> }
+type Item = { readonly method: 'PUT'; readonly path: string; readonly body: Readonly<Record<string, string>> }
 
-const updatesOf = (posts: readonly number[], update: Update, round: number): Item[] =>
-  posts.map((id) => ({
-    method: 'PUT',
-    path: `/wp/v2/posts/${id}`,
-    body:
-      update === 'title'
-        ? { title: `Round ${round}, ${id}` }
-        : { ping_status: round % 2 === 0 ? 'open' : 'closed' },
-  }))
+const updatesOf = (ids: readonly number[], update: Update, round: number): Item[] => {
+  const { collection, body } = kindOf(update)
+  return ids.map((id) => ({ method: 'PUT', path: `/wp/v2/${collection}/${id}`, body: body(round, id) }))
+}
+
+/** So many items of what is updated, the newest ones; where there are fewer, and it can be done, they are made first. */
+export async function updatable(
+  origin: string,
+  options: { readonly authorization: string; readonly update: Update; readonly count: number },
+): Promise<readonly number[]> {
+  const { collection, create } = kindOf(options.update)
+  const headers = { 'content-type': 'application/json', authorization: options.authorization }
+  const known = async (): Promise<number[]> => {
+    // By number, as not all collections have dates.
+    const query = `per_page=${options.count}&orderby=id&order=desc&context=edit&_fields=id`
+    const answer = await fetch(`${origin}${mount}/wp/v2/${collection}?${query}`, { headers })
+    return ((await answer.json()) as { id: number }[]).map(({ id }) => id)
+  }
+  const there = await known()
+  for (let number = there.length; create !== undefined && number < options.count; number += 1) {
+    const answer = await fetch(`${origin}${mount}/wp/v2/${collection}`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(create(number)),
+    })
+    if (answer.status !== 201) throw new Error(`${collection}: ${answer.status} ${await answer.text()}`)
+  }
+  return create === undefined ? there : known()
+}
 
 export function batchClient(
   origin: string,
   options: {
     readonly connections: number
     readonly authorization: string
-    readonly posts: readonly number[]
+    /** Of what is updated. */
+    readonly ids: readonly number[]
     readonly update: Update
     /** Of the REST routes, where it is not the usual one. */
     readonly root?: string
@@ -56,19 +75,22 @@ export function batchClient(
     if (answer.statusCode !== expected) throw new Error(`${path}: ${answer.statusCode} ${text.slice(0, 200)}`)
     return text
   }
-  const send = async (requests: readonly Item[]): Promise<number> =>
-    (await ask('POST', '/batch/v1', { requests }, 207)).split(/"status":[45]/).length - 1
+  const send = (requests: readonly Item[]): Promise<string> => ask('POST', '/batch/v1', { requests }, 207)
+  const failedItem = /"status":[45]/
   const sendAll = async (requests: readonly Item[]): Promise<void> => {
-    if ((await send(requests)) > 0) throw new Error('an item of a batch failed')
+    const answer = await send(requests)
+    const at = answer.search(failedItem)
+    if (at !== -1)
+      throw new Error(`an item of a batch failed: …${answer.slice(Math.max(0, at - 200), at + 40)}`)
   }
-  const updates = (round: number): Item[] => updatesOf(options.posts, options.update, round)
+  const updates = (round: number): Item[] => updatesOf(options.ids, options.update, round)
   return {
     batches: async (count, round) => {
       const items = updates(round)
       const parts = Array.from({ length: count }, (_, part) => items.filter((_, at) => at % count === part))
       await Promise.all(parts.map(sendAll))
     },
-    hurriedBatch: async (round) => (await send(updates(round))) / 2,
+    hurriedBatch: async (round) => ((await send(updates(round))).split(failedItem).length - 1) / 2,
     singles: async (round) => {
       await Promise.all(updates(round).map(({ path, body }) => ask('PUT', path, body, 200)))
     },

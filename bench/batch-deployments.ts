@@ -1,12 +1,14 @@
 import { loadavg } from 'node:os'
-import { type BatchClient, batchClient, mount, type Update } from './batch-client.ts'
-import { batchGateway } from './batch-gateway.ts'
+import { type BatchClient, batchClient, updatable } from './batch-client.ts'
+import { siteGateway } from './batch-gateway.ts'
 import { type Site, siteStarts } from './batch-sites.ts'
+import { chosenUpdates, type Update } from './batch-updates.ts'
 import { processorSeconds } from './processor-time.ts'
 import { median, quantile } from './statistics.ts'
 
 // npm run bench batch-deployments                 all of bench/batch-sites.ts: what a request costs beside its items
 // BENCH_SITE=stack,sqlite BENCH_ROUNDS=10 npm run bench batch-deployments      a short look at some
+// BENCH_UPDATES=all npm run bench batch-deployments      all of bench/batch-updates.ts; or some, as tag,user
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 20)
 const chosen = process.env['BENCH_SITE']?.split(',') ?? Object.keys(siteStarts)
 const size = 25
@@ -31,18 +33,14 @@ type Clients = Record<'first' | 'direct' | 'through', BatchClient>
 const spent = (pids: readonly number[]): number =>
   pids.reduce((sum, pid) => sum + processorSeconds(pid), 0) * 1000
 
-async function newestPosts(origin: string): Promise<number[]> {
-  const answer = await fetch(`${origin}${mount}/wp/v2/posts?per_page=${size}&_fields=id`)
-  return ((await answer.json()) as { id: number }[]).map(({ id }) => id)
-}
-
 /** Each way once in every round, so that what disturbs the machine disturbs all. */
 async function measured(site: Site, update: Update): Promise<Costs> {
-  const gateway = await batchGateway(site.origin)
-  const posts = await newestPosts(site.origin)
-  const shared = { authorization: site.authorization, posts, update, connections }
+  const gateway = await siteGateway(site.origin)
+  const { authorization } = site
+  const ids = await updatable(site.origin, { authorization, update, count: size })
+  const shared = { authorization, ids, update, connections }
   const clients: Clients = {
-    first: batchClient(site.origin, { ...shared, posts: posts.slice(0, 1) }),
+    first: batchClient(site.origin, { ...shared, ids: ids.slice(0, 1) }),
     direct: batchClient(site.origin, shared),
     through: batchClient(gateway.origin, shared),
   }
@@ -120,7 +118,7 @@ export async function benchDeployments(): Promise<void> {
   for (const name of chosen) {
     const site = await siteStarts[name]?.()
     if (site === undefined) throw new Error(`no such site: ${name}`)
-    for (const update of ['switch', 'title'] as const) {
+    for (const update of chosenUpdates(process.env['BENCH_UPDATES'], ['switch', 'title'])) {
       console.log(`| ${row(name, update, await measured(site, update))} |`)
     }
     await site.stop()

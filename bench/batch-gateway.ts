@@ -4,15 +4,18 @@ import { startSlowUpstream } from './batch-upstream.ts'
 
 const warmMount = '/warm/wp-json'
 
-type Settings = Readonly<Record<'upstream' | 'batch', Record<string, unknown>>>
+type Settings = Readonly<Record<'upstream' | 'batch' | 'discovery', Record<string, unknown>>>
 
-const asItComes: Settings = { upstream: {}, batch: {} }
+/** A scripted upstream has no index to learn from. */
+const nothingToLearn = { source: 'static', identity: { name: 'Bench' } }
 
-const site = (at: string, origin: string, { upstream, batch }: Settings) => ({
+const asItComes: Settings = { upstream: {}, batch: {}, discovery: nothingToLearn }
+
+const site = (at: string, origin: string, { upstream, batch, discovery }: Settings) => ({
   contract: 'site',
   mount: at,
   names: 'same',
-  discovery: { source: 'static', identity: { name: 'Bench' } },
+  discovery,
   upstream: { targets: [origin], basePath: at, ...upstream },
   batch,
   cache: { rules: [{ match: 'GET /wp/v2/**', ttl: '1h' }] },
@@ -35,11 +38,11 @@ export async function batchGateway(
       warm: site(warmMount, other.origin, asItComes),
     },
   })
-  const posts = Array.from({ length: 25 }, (_, at) => at + 4)
+  const ids = Array.from({ length: 25 }, (_, at) => at + 4)
   const shared = {
     connections: 8,
     authorization: 'Basic YTpi',
-    posts,
+    ids,
     update: 'title',
     root: warmMount,
   } as const
@@ -48,4 +51,16 @@ export async function batchGateway(
   await client.close()
   await other.close()
   return gateway
+}
+
+/** The same in front of a real WordPress, when it has learned the routes that the contract does not list: those of terms and users. */
+export async function siteGateway(origin: string): Promise<GatewayProcess> {
+  const gateway = await batchGateway(origin, { discovery: {} })
+  for (let time = 0; ; time += 1) {
+    const answer = await fetch(`${gateway.origin}${mount}/wp/v2/tags?_fields=id`)
+    await answer.arrayBuffer()
+    if (answer.status === 200) return gateway
+    if (time === 100) throw new Error(`the routes of the site are not known: ${answer.status}`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
 }

@@ -53,6 +53,17 @@ export const siteStarts: Readonly<Record<string, () => Promise<Site>>> = {
   stack: () => stackSite(`${fpm}, each commit synced`, { flush: 1, opcache: true }),
   // What a disk that is slow to sync hides.
   'stack-lazy': () => stackSite(`${fpm}, synced once a second`, { flush: 2, opcache: true }),
+  // As hosts set it up that deploy by script.
+  'stack-fixed': () =>
+    stackSite(`${fpm}, each commit synced, files never looked at again`, {
+      ...{ flush: 1, opcache: true },
+      validates: false,
+    }),
+  // More than half of all sites are not in English; language packs before WordPress 6.5, and since.
+  'stack-german-mo': () =>
+    stackSite(`${fpm}, each commit synced, German (.mo)`, { flush: 1, opcache: true, german: 'mo' }),
+  'stack-german': () =>
+    stackSite(`${fpm}, each commit synced, German (.l10n.php)`, { flush: 1, opcache: true, german: 'php' }),
   // PHP without its opcache package, or with an opcache too small for the plugins.
   'stack-uncached': () => stackSite(`${fpm}, synced once a second, no opcache`, { flush: 2, opcache: false }),
   // One writer at a time.
@@ -63,7 +74,8 @@ export const siteStarts: Readonly<Record<string, () => Promise<Site>>> = {
 /** Those that are asked for, or the usual ones. */
 export function chosenSites(choice: string | undefined): readonly (() => Promise<Site>)[] {
   if (choice === 'slow') return []
-  if (choice !== undefined) return [siteStarts[choice] ?? (async () => givenSite(choice))]
+  if (choice !== undefined)
+    return choice.split(',').map((one) => siteStarts[one] ?? (async () => givenSite(one)))
   const missing = missingForStack()
   if (missing === undefined)
     return [siteStarts['stack'], siteStarts['stack-lazy']].filter((one) => one !== undefined)

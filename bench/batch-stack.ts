@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { buildSite } from '../test/real/wordpress/build-site.ts'
 import { freePort } from '../test/support/ports.ts'
 import { type RunningProcess, startProcess, untilReady } from '../test/support/processes.ts'
+import { type LanguageForm, makeGerman } from './batch-language.ts'
 import { fpmSettings, nginxSettings, wordPressSettings } from './batch-stack-settings.ts'
 
 /** The usual way to run WordPress, on this machine only: nginx, php-fpm, MariaDB. */
@@ -28,6 +29,10 @@ export type StackSettings = {
   readonly flush: Flush
   /** Is compiled PHP kept? Without it each request compiles WordPress again. */
   readonly opcache: boolean
+  /** Does PHP look now and then whether its files have changed (its default)? */
+  readonly validates?: boolean
+  /** German, in this form; English where there is none. */
+  readonly german?: LanguageForm
 }
 
 const run = promisify(execFile)
@@ -85,7 +90,8 @@ async function buildFiles(folder: string): Promise<string> {
 }
 
 /** Starts all of it in a folder of its own; `stop` ends it by its process ids and removes the folder. */
-export async function startStack({ flush, opcache }: StackSettings): Promise<Stack> {
+export async function startStack(settings: StackSettings): Promise<Stack> {
+  const { flush, opcache, validates = true, german } = settings
   const folder = await mkdtemp(join(tmpdir(), 'trellis-stack-'))
   const started: RunningProcess[] = []
   const stop = async (): Promise<void> => {
@@ -101,6 +107,7 @@ export async function startStack({ flush, opcache }: StackSettings): Promise<Sta
     const credentials = join(folder, 'credentials.json')
     const env = { ...process.env, PUBLIC_URL: origin }
     await run('php', [seed, site, credentials], { env })
+    if (german !== undefined) await makeGerman(site, german, env)
     await writeFile(join(folder, 'fpm.conf'), fpmSettings(folder, origin))
     await writeFile(join(folder, 'nginx.conf'), nginxSettings(folder, site, port))
     // It leaves the process group it was started in, and would outlive it.
@@ -108,6 +115,7 @@ export async function startStack({ flush, opcache }: StackSettings): Promise<Sta
       ...['--pdeathsig', 'TERM', 'php-fpm8.2'],
       ...['--nodaemonize', '--allow-to-run-as-root'],
       ...['-y', join(folder, 'fpm.conf'), '-d', `opcache.enable=${opcache ? 1 : 0}`],
+      ...['-d', `opcache.validate_timestamps=${validates ? 1 : 0}`],
     ])
     started.push(fpm)
     await untilReady(fpm, () => access(join(folder, 'fpm.sock')))

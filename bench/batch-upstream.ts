@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { itemAnswer } from './batch-answer.ts'
 
 /** How long it takes: a part for each request, whatever is in it, and a part for each item. */
 export type Pace = {
@@ -10,7 +11,7 @@ export type Pace = {
   readonly batchRoute: boolean
 }
 
-/** An upstream that takes its time and no processor. */
+/** An upstream that takes its time and little processor. */
 export type SlowUpstream = {
   readonly origin: string
   /** Most requests that were there at one moment. */
@@ -20,7 +21,14 @@ export type SlowUpstream = {
   close(): Promise<void>
 }
 
-type Item = { readonly path: string }
+type Item = { readonly path: string; readonly body?: Readonly<Record<string, unknown>> }
+
+const batchRoute = '/batch/v1'
+
+/** What stands in front of `/wp/v2/…` and of the batch route. */
+const rootOf = (url: string): string => url.slice(0, Math.max(0, url.search(/\/(?:wp\/v2|batch\/v1)\b/)))
+
+const itemHeaders = '{"Allow":"GET, POST, PUT, PATCH, DELETE"}'
 
 /** Starts it on a free port. */
 export async function startSlowUpstream(options: Pace): Promise<SlowUpstream> {
@@ -36,25 +44,32 @@ export async function startSlowUpstream(options: Pace): Promise<SlowUpstream> {
     if (next === undefined) busy -= 1
     else next()
   }
-  const answer = async (url: string, content: string): Promise<[status: number, body: unknown]> => {
-    if (!url.endsWith('/batch/v1')) {
+  /** What it answers is what a WordPress answers, in size and shape. */
+  const answer = async (
+    host: string,
+    url: string,
+    content: string,
+  ): Promise<[status: number, text: string]> => {
+    const made = ({ path, body = {} }: Item): string => itemAnswer(`http://${host}`, rootOf(url), path, body)
+    if (!url.endsWith(batchRoute)) {
       await work(1)
-      return [200, { id: 1, url }]
+      const body = content === '' ? {} : (JSON.parse(content) as Readonly<Record<string, unknown>>)
+      return [200, made({ path: url, body })]
     }
-    if (!options.batchRoute) return [404, { code: 'rest_no_route', message: '', data: { status: 404 } }]
+    if (!options.batchRoute) return [404, '{"code":"rest_no_route","message":"","data":{"status":404}}']
     const { requests } = JSON.parse(content) as { requests: Item[] }
     await work(requests.length)
-    const responses = requests.map(({ path }) => ({ body: { id: 1, path }, status: 200, headers: [] }))
-    return [207, { responses }]
+    const responses = requests.map((item) => `{"body":${made(item)},"status":200,"headers":${itemHeaders}}`)
+    return [207, `{"responses":[${responses.join(',')}]}`]
   }
   const server = createServer(async (request, response) => {
     present += 1
     most = Math.max(most, present)
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
-    const [status, body] = await answer(request.url ?? '', Buffer.concat(chunks).toString())
+    const { host = '' } = request.headers
+    const [status, content] = await answer(host, request.url ?? '', Buffer.concat(chunks).toString())
     present -= 1
-    const content = JSON.stringify(body)
     response.writeHead(status, {
       'Content-Type': 'application/json; charset=UTF-8',
       'Content-Length': Buffer.byteLength(content),

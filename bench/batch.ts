@@ -1,18 +1,20 @@
 import { availableParallelism, loadavg } from 'node:os'
 import { basic } from '../test/real/site-under-test.ts'
 import type { GatewayProcess } from '../test/support/gateway-process.ts'
-import { batchClient, comparison, interleaved, mount, type Update, type Way } from './batch-client.ts'
-import { batchGateway } from './batch-gateway.ts'
+import { batchClient, comparison, interleaved, mount, updatable, type Way } from './batch-client.ts'
+import { batchGateway, siteGateway } from './batch-gateway.ts'
 import { hitsBesideBatches } from './batch-hits.ts'
 import { chosenSites, keepsRevisions, type Site } from './batch-sites.ts'
+import { chosenUpdates, type Update } from './batch-updates.ts'
 import { type Pace, startSlowUpstream } from './batch-upstream.ts'
 import { pin } from './pin.ts'
 
 // npm run bench batch                       batches in front of a real WordPress, and of slow upstreams
 // BENCH_ROUNDS=10 npm run bench batch       a short look
+// BENCH_UPDATES=tag,user                    what is updated: see bench/batch-updates.ts; or all of it; no scripted upstreams
+// BENCH_SITE=stack,stack-german             some of bench/batch-sites.ts
 // BENCH_WARM=0                              a gateway that has just been started
 // BENCH_LAYOUT=apart                        the WordPress on the last processor, the gateway and the clients on the others
-// BENCH_SITE=…                              one of bench/batch-sites.ts
 // BENCH_SITE=slow                           the scripted upstreams only, where the gateway's own share shows
 // BENCH_SITE=http://user:application-password@host:port    another WordPress
 const isApart = process.env['BENCH_LAYOUT'] === 'apart'
@@ -26,11 +28,6 @@ async function splits(adminOrigin: string): Promise<string> {
     .filter((line) => line.startsWith('trellis_batch_splits_total{service="site"'))
   const chunks = /trellis_batch_chunk_items_count\{service="site"[^}]*\} (\d+)/.exec(text)?.[1] ?? '0'
   return `${lines.map((line) => line.replace(/.*split="(\w+)",reason="([\w-]+)"\} /, '$1 $2 ')).join(', ')}; ${chunks} chunks`
-}
-
-async function newestPosts(origin: string): Promise<number[]> {
-  const answer = await fetch(`${origin}${mount}/wp/v2/posts?per_page=${size}&_fields=id`)
-  return ((await answer.json()) as { id: number }[]).map(({ id }) => id)
 }
 
 const load = (): string => `load ${loadavg()[0]?.toFixed(1)}`
@@ -48,11 +45,12 @@ async function setApart(site: Site, gateway: GatewayProcess): Promise<void> {
   for (const pid of [gateway.program.pid, process.pid]) await pin(pid, others)
 }
 
-async function againstSite(site: Site, update: Update): Promise<void> {
-  const gateway = await batchGateway(site.origin)
+async function againstSite(site: Site, update: Update, measuresHits: boolean): Promise<void> {
+  const gateway = await siteGateway(site.origin)
   if (isApart) await setApart(site, gateway)
-  const posts = await newestPosts(site.origin)
-  const shared = { authorization: site.authorization, posts, update }
+  const { authorization } = site
+  const ids = await updatable(site.origin, { authorization, update, count: size })
+  const shared = { authorization, ids, update }
   const direct = batchClient(site.origin, { ...shared, connections: 8 })
   const through = batchClient(gateway.origin, { ...shared, connections: 64 })
   const ways: Way[] = [
@@ -69,7 +67,7 @@ async function againstSite(site: Site, update: Update): Promise<void> {
   console.log(comparison(await interleaved(ways, rounds, site.forgetRevisions), trellis))
   console.log(`  how they were sent: ${await splits(gateway.adminOrigin)}; ${load()}`)
   let number = 1_000_000
-  if (update === 'title') {
+  if (measuresHits) {
     console.log(await hitsBesideBatches(`${gateway.origin}${hitPath}`, () => through.hurriedBatch(number++)))
   }
   await Promise.all([direct.close(), through.close()])
@@ -85,8 +83,8 @@ async function againstSlow(title: string, pace: Pace, split: 'auto' | 'chunk'): 
     upstream: { maxConcurrent: bound },
     batch: { split },
   })
-  const posts = Array.from({ length: size }, (_, at) => at + 4)
-  const shared = { authorization: basic({ username: 'a', password: 'b' }), posts, update: 'title' } as const
+  const ids = Array.from({ length: size }, (_, at) => at + 4)
+  const shared = { authorization: basic({ username: 'a', password: 'b' }), ids, update: 'title' } as const
   const one = batchClient(upstream.origin, { ...shared, connections: 1 })
   const eight = batchClient(upstream.origin, { ...shared, connections: 8 })
   const through = batchClient(gateway.origin, { ...shared, connections: 64 })
@@ -122,11 +120,14 @@ const usual = { startUpMs: 15, itemMs: 5, batchRoute: true }
 
 /** Ratios of one run; the times are this machine's. */
 export async function benchBatches(): Promise<void> {
+  const updates = process.env['BENCH_UPDATES']
+  const chosen = chosenUpdates(updates, ['switch', 'category', 'title'])
   for (const start of chosenSites(process.env['BENCH_SITE'])) {
     const site = await start()
-    for (const update of ['switch', 'title'] as const) await againstSite(site, update)
+    for (const [at, update] of chosen.entries()) await againstSite(site, update, at === chosen.length - 1)
     await site.stop()
   }
+  if (updates !== undefined) return
   await againstSlow('50 ms each, 16 workers, no batch route', { ...fifty, batchRoute: false }, 'auto')
   await againstSlow('50 ms each, 16 workers, with a batch route', { ...fifty, batchRoute: true }, 'auto')
   for (const workers of [2, 4]) {

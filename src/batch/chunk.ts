@@ -87,7 +87,8 @@ export const createChunk = (options: ChunkOptions): Chunk => {
 
   const giveBack = async (present: readonly Seat[], answers: readonly ItemAnswer[]): Promise<void> => {
     for (const [at, { resolve }] of present.entries()) {
-      if (at > 0 && at % itemsPerTurn === 0) await options.turn()
+      // Before the first ones, too: reading them has taken its time.
+      if (at % itemsPerTurn === 0) await options.turn()
       resolve(asResponse(answers[at] as ItemAnswer))
     }
   }

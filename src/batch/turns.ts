@@ -18,5 +18,5 @@ export const createTurns = (): Turns => {
     })
 }
 
-/** So many items of a chunk go down their way, or back up, in one turn: about a millisecond. */
-export const itemsPerTurn = 5
+/** So many items of a chunk go down their way, or back up, in one turn: well under a millisecond, and some where caches are cold. */
+export const itemsPerTurn = 3

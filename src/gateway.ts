@@ -25,6 +25,7 @@ import { freePort } from './edge/free-port.ts'
 import { decideReadiness, type Readiness } from './lifecycle/decide-readiness.ts'
 import { createInFlight } from './lifecycle/in-flight.ts'
 import type { ReloadOutcome } from './lifecycle/reload-outcome.ts'
+import { factsLogger } from './logging/facts-logger.ts'
 import { createLogger } from './logging/logger.ts'
 import { createSampled } from './logging/sampled.ts'
 import { createMetrics } from './metrics/create-metrics.ts'
@@ -113,7 +114,8 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     cache,
     documentsOutdated: (name, collection) => outdateDocuments(current.built, name, collection),
   })
-  const watches = await startWatches(config, { logger, metrics, version: options.version })
+  const lines = factsLogger(logger)
+  const watches = await startWatches(config, { lines, metrics, version: options.version })
   const inFlight = createInFlight()
   const publicPort = createPublicPort(config, { metrics, logger, inFlight, current: () => current })
   const rooms: LastingRooms = {

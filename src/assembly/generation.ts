@@ -6,6 +6,7 @@ import { createEdge, type Edge } from '../edge/server.ts'
 import { type ErrorCode, errorTable, type GatewayError } from '../errors.ts'
 import type { Answer } from '../http/message.ts'
 import { createInFlight, type InFlight } from '../lifecycle/in-flight.ts'
+import { factsLogger } from '../logging/facts-logger.ts'
 import type { createLogger } from '../logging/logger.ts'
 import type { Sampled } from '../logging/sampled.ts'
 import type { Metrics } from '../metrics/create-metrics.ts'
@@ -139,17 +140,18 @@ export const buildGeneration = async (
   last: Generation | undefined,
 ): Promise<Generation> => {
   const { clock, logger, metrics, publicUrl, version } = rooms
+  const lines = factsLogger(logger)
   const report = (event: PipelineEvent): void => {
     metrics.observe.pipeline(event)
     // What failed here or at an upstream is told by `failed`, with its cause.
     if (event.kind !== 'request-refused' || !isClientFault(event.code)) return
     const { kind, ...facts } = event
     if (event.code !== 'rate_limited') {
-      logger.info(facts, kind)
+      lines.info(facts, kind)
       return
     }
     const held = rooms.sampled.pass(`${event.service} ${event.code}`)
-    if (held !== undefined) logger.info({ ...facts, held }, kind)
+    if (held !== undefined) lines.info({ ...facts, held }, kind)
   }
   const failed = (error: GatewayError, { id, service, record }: Received): void => {
     if (error.facts.fault === 'client') return

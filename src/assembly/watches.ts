@@ -1,11 +1,9 @@
 import type { Config } from '../config/config.ts'
 import { createAccessLog } from '../logging/access-log.ts'
+import type { FactsLogger } from '../logging/facts-logger.ts'
 import type { Metrics } from '../metrics/create-metrics.ts'
 import type { ExchangeWatch, OpenSpans } from '../pipeline/exchange-watch.ts'
 import { startTracing } from '../tracing/start-tracing.ts'
-
-/** The part of a logger that is needed here. */
-type Log = { info(facts: object, message: string): void }
 
 /** Who sees exchanges, by the configuration; nobody unless it says so. */
 export type Watches = {
@@ -17,9 +15,9 @@ export type Watches = {
 /** Starts the access log and traces, as far as they are asked for. */
 export const startWatches = async (
   { log, tracing }: Pick<Config, 'log' | 'tracing'>,
-  parts: { readonly logger: Log; readonly metrics: Metrics; readonly version: string },
+  parts: { readonly lines: FactsLogger; readonly metrics: Metrics; readonly version: string },
 ): Promise<Watches> => {
-  const { logger, metrics, version } = parts
+  const { lines, metrics, version } = parts
   const access =
     log.access === 'off'
       ? []
@@ -27,7 +25,7 @@ export const startWatches = async (
           createAccessLog({
             mode: log.access,
             sampleHits: log.sampleHits,
-            write: (line) => logger.info(line, 'request'),
+            write: (line) => lines.info(line, 'request'),
           }),
         ]
   if (tracing.otlpUrl === '') {

@@ -8,6 +8,7 @@ import { type ForwardReason, forwardedStatus, hitStatus } from './cache-status.t
 import { asksForTag, currentTag } from './current-tag.ts'
 import type { Encodings } from './encodings.ts'
 import type { ReadOutcome } from './events.ts'
+import { createHotTexts } from './hot-texts.ts'
 import type { Landing } from './landing.ts'
 import { type CacheAnswer, forReader, takesWhole } from './reader-answer.ts'
 import type { ReadyAnswers, SharedForm } from './ready-answers.ts'
@@ -73,6 +74,7 @@ const noneReady = (of: StoredResponse, ageSeconds: number, ttlSeconds: number): 
   of,
   ageSeconds,
   ttlSeconds,
+  given: 0,
   whole: undefined,
   bare: undefined,
   confirmed: undefined,
@@ -126,12 +128,17 @@ const freshAnswer = (
     status: response.status,
     fields: response.fields,
     content: response.content,
+    text: undefined,
     outcome: 'hit',
     ageSeconds: seconds(ageMs),
   }
 }
 
+/** From so many readers in one second on, the next ones are worth a text. */
+const readersOfHot = 8
+
 export const createAnswers = (encodings: Encodings): Answers => {
+  const keepText = createHotTexts()
   const ageOf = (stored: StoredResponse, at: Moment): number =>
     currentAgeMs(stored.initialAgeMs, stored.received, at)
 
@@ -143,7 +150,11 @@ export const createAnswers = (encodings: Encodings): Answers => {
       if (form === undefined) return freshAnswer(stored, read, ageMs, ttl, at)
       const shared = readyFor(stored, seconds(ageMs), ttl)
       const made = shared?.[form]
-      if (made !== undefined) return made
+      if (shared !== undefined && made !== undefined) {
+        shared.given += 1
+        if (shared.given === readersOfHot && shared.whole !== undefined) keepText(shared.whole)
+        return made
+      }
       const answer = freshAnswer(stored, read, ageMs, ttl, at)
       if (shared !== undefined) shared[form] = answer
       return answer

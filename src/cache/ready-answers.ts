@@ -9,4 +9,6 @@ export type ReadyAnswers = {
   readonly of: object
   readonly ageSeconds: number
   readonly ttlSeconds: number
+  /** Readers it has served. */
+  given: number
 } & Record<SharedForm, CacheAnswer | undefined>

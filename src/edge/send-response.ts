@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { withoutFields } from '../http/fields.ts'
-import type { GatewayResponse } from '../http/message.ts'
+import { type ContentText, type GatewayResponse, longestText } from '../http/message.ts'
 import { pump } from './pump.ts'
 
 /** What the edge wants to know of an answer on its way out. */
@@ -19,14 +19,11 @@ const closing = (fields: readonly string[]): string[] => [
   'close',
 ]
 
-/** Node writes a text at once from 16 KiB on the stack; head and content must fit together. */
-const longestText = 14 * 1024
-
 /**
  * Held back and let go, a head and a text leave in one write. With a Buffer there are two pieces, and end(content) would
  * add an empty third: writev instead of write, a fifth of what a small hit costs. Latin-1 gives the octets one to one.
  */
-const sendSmall = (raw: ServerResponse, content: Buffer): void => {
+const sendSmall = (raw: ServerResponse, content: Buffer, text: ContentText | undefined): void => {
   const { socket } = raw
   // Queued behind another answer on its connection; or of more pieces than head and text.
   if (socket === null || raw.chunkedEncoding) {
@@ -34,7 +31,7 @@ const sendSmall = (raw: ServerResponse, content: Buffer): void => {
     return
   }
   socket.cork()
-  raw.write(content.toString('latin1'), 'latin1')
+  raw.write(text?.of === content ? text.latin1 : content.toString('latin1'), 'latin1')
   socket.uncork()
   raw.end()
 }
@@ -48,7 +45,7 @@ export const sendResponse = (raw: ServerResponse, response: GatewayResponse, opt
     return
   }
   if (Buffer.isBuffer(content)) {
-    if (content.length <= longestText) sendSmall(raw, content)
+    if (content.length <= longestText) sendSmall(raw, content, response.text)
     else raw.end(content)
     return
   }

@@ -119,7 +119,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       .then((outcome) => settle(reply, outcome))
       .catch((error: unknown) => refuse(reply, service, new GatewayError('internal', { cause: error })))
   }
-  const preHandlerOf =
+  const takerOf =
     (service: Service) =>
     (request: FastifyRequest, reply: FastifyReply): void => {
       if ((request.raw.url as string).length > limits.urlBytes) {
@@ -137,11 +137,19 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
    * by the phases; what came by would end at the placeholder, which is nowhere (docs/decisions/0013).
    */
   const register = async (server: FastifyInstance, service: Service): Promise<void> => {
-    await server.register(httpProxy, {
-      prefix: service.mount,
-      upstream: service.upstream.placeholderOrigin,
-      httpMethods: routedMethods,
-      preHandler: preHandlerOf(service),
+    const take = takerOf(service)
+    await server.register(async (scope) => {
+      // Between here and `preHandler` Fastify looks at contents: of a GET there is nothing for it to look at.
+      scope.addHook('onRequest', (request, reply, proceed) => {
+        if (request.method === 'GET' || request.method === 'HEAD') take(request, reply)
+        else proceed()
+      })
+      await scope.register(httpProxy, {
+        prefix: service.mount,
+        upstream: service.upstream.placeholderOrigin,
+        httpMethods: routedMethods,
+        preHandler: take,
+      })
     })
   }
 

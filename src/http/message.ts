@@ -25,10 +25,18 @@ export type ResponseHead = {
 /** Takes a 1xx of the upstream. Must not throw; may be called when the answer is already out. */
 export type Interim = (head: ResponseHead) => void
 
+/** Longest content that is sent as text (edge/send-response.ts): node:http writes up to 16 KiB at once, head and content together. */
+export const longestText = 14 * 1024
+
+/** A content in the form in which a small one is sent: Latin-1 gives its octets one to one. */
+export type ContentText = { readonly of: Buffer; readonly latin1: string }
+
 /** A response the gateway holds or streams itself. */
 export type GatewayResponse = ResponseHead & {
   readonly kind: 'response'
   readonly content: Buffer | Readable | undefined
+  /** Counts only when it is of this very content. */
+  text?: ContentText | undefined
 }
 
 /**

@@ -1,4 +1,5 @@
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
+import { systemClock } from '../clock.ts'
 
 export type LoggerOptions = {
   readonly level: string
@@ -48,6 +49,20 @@ const plainError = (error: Error): Record<string, unknown> => {
   return { type, message, code, stack }
 }
 
+/** The time member of a line. A flood of refusals writes many lines in one millisecond; its text is made once. */
+const createTimestamp = (now: () => number): (() => string) => {
+  let at = Number.NaN
+  let text = ''
+  return () => {
+    const moment = now()
+    if (moment !== at) {
+      at = moment
+      text = `,"time":"${new Date(moment).toISOString()}"`
+    }
+    return text
+  }
+}
+
 /**
  * The process's logger. Nothing that a client sends is ever handed to it: no URL, no field, no content;
  * what tells requests apart is their id. Redaction is a second line of defence for what errors may carry.
@@ -57,7 +72,7 @@ export const createLogger = (options: LoggerOptions): Logger => {
   const settings = {
     level,
     base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
+    timestamp: createTimestamp(systemClock.now),
     serializers: { err: plainError },
     redact: {
       paths: ['*.authorization', '*.cookie', '*.password', '*.token', '*.headers', 'err.opts', 'err.config'],

@@ -36,8 +36,8 @@ export const stamp = (options: {
   ]
   const stamped = (exchange: Received, began: number, response: GatewayResponse): GatewayResponse => {
     finish(exchange, began, response.status)
-    const { status, content } = response
-    return { kind: 'response', status, fields: stampedFields(response, exchange.id), content }
+    const { status, content, text } = response
+    return { kind: 'response', status, fields: stampedFields(response, exchange.id), content, text }
   }
   const settled = (exchange: Received, began: number, outcome: Outcome): Outcome => {
     if (outcome.kind === 'response') return stamped(exchange, began, outcome)

@@ -54,6 +54,7 @@ export const sharedMemory: Section = {
         [rate(series('ledgerFailures'), ['step']), 'ledger failed: {{step}}'],
         [rate(series('writesRefused')), 'writes refused, unheard'],
         [rate(series('sharedFailures'), ['step']), 'store failed: {{step}}'],
+        [rate(series('sharedTroubles'), ['trouble']), 'store said: {{trouble}}'],
         [rate(series('sharedConnectionLosses')), 'connection lost'],
       ],
     }),

@@ -43,33 +43,48 @@ export const sharedStore = async (
   member: string,
   standing: StoreStanding,
 ): Promise<SharedStore> => {
-  const [{ createRedisLedger }, { createTier }, { createNotedTags }, { connect }, counted, keys] =
-    await Promise.all([
-      import('../shared-tier/redis-ledger.ts'),
-      import('../shared-tier/tier.ts'),
-      import('../shared-tier/noted-tags.ts'),
-      import('../shared-tier/connections.ts'),
-      import('../shared-tier/counted-requests.ts'),
-      import('../shared-tier/idempotency-keys.ts'),
-    ])
-  const { cluster, prefix, leaseMs, forgetAfterMs } = config.cache.shared
+  const [
+    { createRedisLedger },
+    { createTier },
+    { createNotedTags },
+    { createTroubled },
+    { connect },
+    counted,
+    keys,
+  ] = await Promise.all([
+    import('../shared-tier/redis-ledger.ts'),
+    import('../shared-tier/tier.ts'),
+    import('../shared-tier/noted-tags.ts'),
+    import('../shared-tier/troubles.ts'),
+    import('../shared-tier/connections.ts'),
+    import('../shared-tier/counted-requests.ts'),
+    import('../shared-tier/idempotency-keys.ts'),
+  ])
+  const { cluster, prefix, leaseMs, forgetAfterMs, tls: pem } = config.cache.shared
   const url = config.cache.shared.url.reveal()
+  const tls = { ...pem, ca: pem.ca.reveal(), cert: pem.cert.reveal(), key: pem.key.reveal() }
   const report = metrics.observe.sharedTier
+  const troubled = createTroubled(clock.monotonic, (trouble, isNews) => {
+    report({ kind: 'store-trouble', trouble })
+    if (isNews) logger.warn({ trouble }, 'shared-trouble')
+  })
   const tags = createNotedTags(rememberedTags)
   const ledger = createRedisLedger({
     url,
     cluster,
+    tls,
     prefix,
     member,
     leaseMs,
     forgetAfterMs,
     timeoutMs: leaseMs / 2,
+    troubled,
     changed: (state) => {
       report({ kind: 'connection', state })
       logger.info({ state }, 'shared-connection')
     },
   })
-  const connection = connect({ url, cluster, timeoutMs: tierTimeoutMs }, () => undefined)
+  const connection = connect({ url, cluster, tls, troubled, timeoutMs: tierTimeoutMs }, () => undefined)
   // Not the salt of a process: the same caller is to be counted as the same everywhere. Whoever reads the store has the URL.
   const salt = createHash('sha256').update(`trellis ${prefix} ${url}`).digest()
   const tier = createTier({
@@ -79,6 +94,7 @@ export const sharedStore = async (
     ...standing,
     clock,
     report,
+    troubled,
   })
   return {
     ledger,

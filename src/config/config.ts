@@ -48,6 +48,12 @@ type TracingConfig = {
 /** How several processes keep one promise (docs/scale.md). */
 export type SharedConfig = {
   readonly url: Secret
+  readonly tls: {
+    readonly ca: Secret
+    readonly cert: Secret
+    readonly key: Secret
+    readonly serverName: string
+  }
   readonly cluster: boolean
   /** In front of all keys. */
   readonly prefix: string

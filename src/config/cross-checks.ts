@@ -28,9 +28,15 @@ const sharedUrlFault = (url: string): string | undefined => {
 
 const sharedFaults = (config: Config): UnplacedFault[] => {
   const message = sharedUrlFault(config.cache.shared.url.reveal())
-  const { leaseMs, forgetAfterMs } = config.cache.shared
+  const { leaseMs, forgetAfterMs, tls, url } = config.cache.shared
+  const isTlsSet = tls.ca.isSet || tls.cert.isSet || tls.serverName !== ''
   return [
     ...(message === undefined ? [] : [fault(['cache', 'shared', 'url'], message)]),
+    ...when(
+      isTlsSet && message === undefined && !url.reveal().startsWith('rediss:'),
+      ['cache', 'shared', 'tls'],
+      'is of use only with a cache.shared.url that starts with rediss://',
+    ),
     ...when(
       leaseMs < 100 || leaseMs > 60_000,
       ['cache', 'shared', 'lease'],

@@ -101,6 +101,21 @@ export const configShape = z.strictObject({
           url: secret()
             .prefault('')
             .describe('Secret. redis:// or rediss:// of the second tier; empty = none'),
+          tls: z
+            .strictObject({
+              ca: secret()
+                .prefault('')
+                .describe('Secret. Authorities to believe instead of the usual ones, PEM'),
+              cert: secret()
+                .prefault('')
+                .describe('Secret. Certificate that the gateway shows to Redis, PEM'),
+              key: secret().prefault('').describe('Secret. Its key, PEM'),
+              serverName: z
+                .union([z.literal(''), host()])
+                .prefault('')
+                .describe("Name that the certificate of Redis must show; empty = the URL's"),
+            })
+            .prefault({}),
           cluster: flag().prefault(false).describe('The URL is that of a node of a Redis cluster'),
           prefix: keyPrefix()
             .prefault('trellis')
@@ -139,6 +154,9 @@ export const secretPaths = [
   ['listen', 'tls', 'key'],
   ['admin', 'token'],
   ['cache', 'shared', 'url'],
+  ['cache', 'shared', 'tls', 'ca'],
+  ['cache', 'shared', 'tls', 'cert'],
+  ['cache', 'shared', 'tls', 'key'],
   ['services', '*', 'upstream', 'tls', 'ca'],
   ['services', '*', 'upstream', 'tls', 'cert'],
   ['services', '*', 'upstream', 'tls', 'key'],

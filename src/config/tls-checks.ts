@@ -16,8 +16,10 @@ const fault = (path: Path, message: string): UnplacedFault => ({ path, message, 
 
 const isCertificate = (text: string): boolean => text.includes('-----BEGIN CERTIFICATE-----')
 
-const serviceFaults = ({ name, upstream: { tls } }: ServiceConfig): UnplacedFault[] => {
-  const at = (key: string): Path => ['services', name, 'upstream', 'tls', key]
+type Shown = Pick<ServiceConfig['upstream']['tls'], 'ca' | 'cert' | 'key'>
+
+const faultsAt = (path: Path, tls: Shown): UnplacedFault[] => {
+  const at = (key: string): Path => [...path, key]
   const [ca, cert, key] = [tls.ca.reveal(), tls.cert.reveal(), tls.key.reveal()]
   const faults: UnplacedFault[] = []
   // Without a certificate in it OpenSSL takes any text, and believes nobody.
@@ -48,8 +50,11 @@ const listenFaults = ({ listen: { tls, http2 } }: Config): UnplacedFault[] => {
     : [fault(['listen', 'tls', 'cert'], `cert and key do not fit or are not PEM (${bad})`)]
 }
 
-/** Faults in the certificates for clients and for upstreams. */
+/** Faults in the certificates for clients, for upstreams and for the shared store. */
 export const tlsFaults = (config: Config): UnplacedFault[] => [
   ...listenFaults(config),
-  ...config.services.flatMap(serviceFaults),
+  ...faultsAt(['cache', 'shared', 'tls'], config.cache.shared.tls),
+  ...config.services.flatMap(({ name, upstream }) =>
+    faultsAt(['services', name, 'upstream', 'tls'], upstream.tls),
+  ),
 ]

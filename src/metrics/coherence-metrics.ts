@@ -42,6 +42,11 @@ export const coherenceMetrics = {
     [],
     'Times the connection to the shared store was lost.',
   ),
+  sharedTroubles: counter(
+    'shared_troubles_total',
+    ['trouble'],
+    'What the shared store or the way to it answered instead of doing what it was asked: its own word (`OOM`, `READONLY`, `NOPERM`, …), the code of the connection, `timeout`, `other`.',
+  ),
   sharedLookups: counter(
     'shared_lookups_total',
     ['outcome'],

@@ -58,6 +58,9 @@ export const createSharedTierObserver =
       case 'connection':
         if (event.state === 'down') families.sharedConnectionLosses.series({}).value += 1
         return
+      case 'store-trouble':
+        families.sharedTroubles.series({ trouble: event.trouble }).value += 1
+        return
       default:
         event satisfies never
     }

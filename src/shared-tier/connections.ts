@@ -1,10 +1,20 @@
 import { createHash } from 'node:crypto'
+import { isIP } from 'node:net'
 import { Cluster, Redis } from 'ioredis'
+import type { Troubled } from './troubles.ts'
 
 export type ConnectionOptions = {
   /** redis:// or rediss://, of one server or of any node of a cluster. */
   readonly url: string
   readonly cluster: boolean
+  /** For rediss://; PEM texts, '' where the usual ones hold. */
+  readonly tls: {
+    readonly ca: string
+    readonly cert: string
+    readonly key: string
+    readonly serverName: string
+  }
+  readonly troubled: Troubled
   /** Longest wait for one command. */
   readonly timeoutMs: number
 }
@@ -18,8 +28,31 @@ export type RunScript = (
   argv: readonly (string | number | Buffer)[],
 ) => Promise<unknown>
 
+/** What ioredis takes from the URL for the first node only: a cluster's others want it too. */
+const credentialsOf = (url: URL) => ({
+  ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
+  ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
+})
+
+const given = (name: 'ca' | 'cert' | 'key', text: string) => (text === '' ? {} : { [name]: text })
+
+/** Undefined: in the clear. The name is sent as well as checked; none is sent for an address (RFC 6066 §3). */
+const tlsOf = (url: URL, { ca, cert, key, serverName }: ConnectionOptions['tls']) => {
+  if (url.protocol !== 'rediss:') return {}
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const name = serverName === '' && isIP(host) === 0 ? host : serverName
+  return {
+    tls: {
+      ...given('ca', ca),
+      ...given('cert', cert),
+      ...given('key', key),
+      ...(name === '' ? {} : { servername: name }),
+    },
+  }
+}
+
 /** No command is kept for later or sent again: what is late is of no use, and must not happen twice. */
-const nodeOptions = (timeoutMs: number) => ({
+const nodeOptions = ({ timeoutMs, tls, url }: ConnectionOptions) => ({
   autoResendUnfulfilledCommands: false,
   autoResubscribe: false,
   maxRetriesPerRequest: 0,
@@ -28,6 +61,10 @@ const nodeOptions = (timeoutMs: number) => ({
   // A connection that says nothing is not waited for until the kernel gives it up.
   socketTimeout: timeoutMs * 3,
   connectionName: 'trellis',
+  // Whoever was made a replica keeps its connections; behind the address is another one by now.
+  reconnectOnError: ({ message }: Error) => message.includes('READONLY'),
+  ...credentialsOf(new URL(url)),
+  ...tlsOf(new URL(url), tls),
 })
 
 const common = { lazyConnect: true, enableOfflineQueue: false, enableAutoPipelining: true } as const
@@ -36,7 +73,7 @@ const pauseMs = (attempts: number): number => Math.min(50 * attempts, 500)
 
 /** Opens a connection that looks for its server until it is closed. `changed` is told when it is found and when it is lost. */
 export const connect = (options: ConnectionOptions, changed: (state: 'up' | 'down') => void): Connection => {
-  const node = nodeOptions(options.timeoutMs)
+  const node = nodeOptions(options)
   const connection: Connection = options.cluster
     ? new Cluster([options.url], {
         ...common,
@@ -47,8 +84,7 @@ export const connect = (options: ConnectionOptions, changed: (state: 'up' | 'dow
     : new Redis(options.url, { ...common, ...node, retryStrategy: pauseMs })
   connection.on('ready', () => changed('up'))
   connection.on('close', () => changed('down'))
-  // Each command that fails says so by itself.
-  connection.on('error', () => undefined)
+  connection.on('error', options.troubled)
   connection.connect().catch(() => undefined)
   return connection
 }

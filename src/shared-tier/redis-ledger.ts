@@ -74,8 +74,14 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
   const scripts = Object.fromEntries(
     Object.entries(ledgerScripts).map(([name, text]) => [name, scriptOn(calls, text)]),
   ) as Record<keyof typeof ledgerScripts, RunScript>
-  const run = (name: keyof typeof ledgerScripts, ...argv: (string | number)[]): Promise<unknown> =>
-    scripts[name](keys, [randomBytes(9).toString('base64url'), base, member, ...argv])
+  const run = async (name: keyof typeof ledgerScripts, ...argv: (string | number)[]): Promise<unknown> => {
+    try {
+      return await scripts[name](keys, [randomBytes(9).toString('base64url'), base, member, ...argv])
+    } catch (error) {
+      options.troubled(error)
+      throw error
+    }
+  }
   /** The server's time in the last reply: shows that this member hears what it is told. */
   let proof = '0'
   // A connection that only listens would not notice that nobody speaks any more.

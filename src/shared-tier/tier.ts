@@ -4,6 +4,7 @@ import { type Connection, type RunScript, scriptOn } from './connections.ts'
 import { decodeEntry, type Entry, encodeEntry, encodeSelected } from './entry-format.ts'
 import type { SharedTierEvent, TierLookup, TierStep } from './events.ts'
 import type { NotedTags } from './noted-tags.ts'
+import type { Troubled } from './troubles.ts'
 
 type Place = { readonly epoch: string; readonly applied: number }
 
@@ -36,6 +37,7 @@ export type TierOptions = {
   readonly mayTrust: () => boolean
   readonly clock: Clock
   readonly report: (event: SharedTierEvent) => void
+  readonly troubled: Troubled
 }
 
 /** Responses that several instances keep together, in a store that bounds its own memory. */
@@ -74,7 +76,8 @@ export const createTier = (options: TierOptions): Tier => {
   const variantKey = (key: string, secondary: string): string => `${entryKey(key)}:${digest(secondary)}`
 
   const isResting = (): boolean => clock.monotonic() < restsUntil
-  const failed = (step: TierStep): void => {
+  const failed = (step: TierStep, cause: unknown): void => {
+    options.troubled(cause)
     restsUntil = clock.monotonic() + restMs
     report({ kind: 'tier-failed', step })
   }
@@ -134,8 +137,8 @@ export const createTier = (options: TierOptions): Tier => {
       if (!mayTrust()) return undefined
       tell('found')
       return record
-    } catch {
-      failed('load')
+    } catch (cause) {
+      failed('load', cause)
       return tell('failed')
     }
   }
@@ -149,8 +152,8 @@ export const createTier = (options: TierOptions): Tier => {
       let isOver: boolean
       try {
         isOver = (await store.exists(claimKey(key))) === 0
-      } catch {
-        failed('claim')
+      } catch (cause) {
+        failed('claim', cause)
         return undefined
       }
       if (isOver) return lookUp(key, secondary)
@@ -180,7 +183,7 @@ export const createTier = (options: TierOptions): Tier => {
             ]
       Promise.all(writes).then(
         () => report({ kind: 'tier-stored', bytes: bytes.length }),
-        () => failed('store'),
+        (cause: unknown) => failed('store', cause),
       )
     },
     claim: async (key, secondary) => {
@@ -198,8 +201,8 @@ export const createTier = (options: TierOptions): Tier => {
             },
           }
         }
-      } catch {
-        failed('claim')
+      } catch (cause) {
+        failed('claim', cause)
         return unclaimed
       }
       return {

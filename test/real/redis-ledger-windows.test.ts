@@ -17,6 +17,8 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
     const ledger = createRedisLedger({
       url: `redis://127.0.0.1:${redis.port}`,
       cluster: false,
+      tls: { ca: '', cert: '', key: '', serverName: '' },
+      troubled: () => undefined,
       timeoutMs: 100,
       prefix: 'test',
       member,

@@ -7,11 +7,15 @@ import { type Origin, pause, startOrigin } from '../support/origin.ts'
 import { describeWith } from '../support/requirements.ts'
 import { type RedisServer, startRedisServer } from './shared/redis-server.ts'
 
+const noTls = { ca: '', cert: '', key: '', serverName: '' }
 const root = '/index.php/site-json/site/v2'
 
 /** What two instances count and remember on one store. */
 const sharedStores = async (url: string) => {
-  const connection = connect({ url, cluster: false, timeoutMs: 500 }, () => undefined)
+  const connection = connect(
+    { url, cluster: false, tls: noTls, troubled: () => undefined, timeoutMs: 500 },
+    () => undefined,
+  )
   while (connection.status !== 'ready') await pause(10)
   return {
     connection,

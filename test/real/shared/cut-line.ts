@@ -4,12 +4,15 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 /** A TCP line that a test can cut: broken off at once, or silent as behind a firewall that drops. */
 export type CutLine = {
   readonly port: number
+  /** Where new connections lead. */
+  target: number
   state: 'whole' | 'broken' | 'silent'
   close(): void
 }
 
 /** Carries connections on to a port of this machine. */
-export const startCutLine = async (target: number): Promise<CutLine> => {
+export const startCutLine = async (first: number): Promise<CutLine> => {
+  let target = first
   const pairs = new Set<readonly [Socket, Socket]>()
   let state: CutLine['state'] = 'whole'
   const apply = (): void => {
@@ -49,6 +52,12 @@ export const startCutLine = async (target: number): Promise<CutLine> => {
   await once(server, 'listening')
   return {
     port: (server.address() as AddressInfo).port,
+    get target() {
+      return target
+    },
+    set target(next) {
+      target = next
+    },
     get state() {
       return state
     },

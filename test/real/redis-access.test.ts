@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { checkConfig } from '../../src/config/load.ts'
+import { freePort } from '../support/ports.ts'
+import { describeWith } from '../support/requirements.ts'
+import { type RedisServer, startRedisServer } from './shared/redis-server.ts'
+import { type SharingGateways, sharingGateways } from './shared/sharing-gateways.ts'
+
+const fixture = (name: string): string =>
+  fileURLToPath(new URL(`../gateway/fixtures/upstream-tls/${name}`, import.meta.url))
+const pem = (name: string): string => readFileSync(fixture(name), 'utf8')
+
+/** As docs/scale.md lists them. */
+const permissions = (): readonly string[] => {
+  const page = readFileSync(new URL('../../docs/scale.md', import.meta.url), 'utf8')
+  const line = /^ACL SETUSER trellis on >password (.*)$/m.exec(page)?.[1]
+  if (line === undefined) throw new Error('docs/scale.md lists no permissions')
+  return line.split(' ')
+}
+
+describeWith('redis', 'a Redis that does not let everybody in', () => {
+  let redis: RedisServer
+  let gateways: SharingGateways
+
+  beforeEach(async () => {
+    gateways = await sharingGateways()
+  })
+  afterEach(async () => {
+    await gateways.stop()
+    await redis.stop()
+  })
+
+  /** Two instances share what one has asked for, and a write. */
+  const expectShared = async (shared: Readonly<Record<string, unknown>>): Promise<void> => {
+    const a = await gateways.start(shared)
+    const b = await gateways.start(shared)
+    await Promise.all([gateways.trusts(a, true), gateways.trusts(b, true)])
+    await gateways.get(a)
+    await expect.poll(async () => (await gateways.get(b)).status).toMatch(/; hit/)
+    expect(await b.metric('trellis_shared_lookups_total{', '"found"')).toBe(1)
+    const { version } = await gateways.get(a)
+    expect((await gateways.put(b)).status).toBe(200)
+    expect(await gateways.get(a)).toMatchObject({ version: version + 1 })
+    expect(await a.metric('trellis_shared_failures_total')).toBe(0)
+  }
+
+  const withTls = async (...settings: readonly string[]): Promise<string> => {
+    const port = await freePort()
+    redis = await startRedisServer(
+      ...['--tls-port', String(port), '--tls-cert-file', fixture('good.pem')],
+      ...['--tls-key-file', fixture('good.key'), ...settings],
+    )
+    return `rediss://127.0.0.1:${port}`
+  }
+
+  test('rediss:// with an authority of its own: whoever does not know it trusts nothing, and says why', async () => {
+    const url = await withTls('--tls-auth-clients', 'no', '--tls-ca-cert-file', fixture('ca.pem'))
+    await expectShared({ url, tls: { ca: pem('ca.pem') } })
+    const stranger = await gateways.start({ url })
+    expect((await gateways.get(stranger)).status).toContain('fwd=')
+    expect(await stranger.metric('trellis_memory_trusted ')).toBe(0)
+    expect(await gateways.trouble(stranger, 'SELF_SIGNED_CERT_IN_CHAIN')).toBeGreaterThan(0)
+    const misnamed = await gateways.start({ url, tls: { ca: pem('ca.pem'), serverName: 'elsewhere.test' } })
+    expect(await misnamed.metric('trellis_memory_trusted ')).toBe(0)
+    expect(await gateways.trouble(misnamed, 'ERR_TLS_CERT_ALTNAME_INVALID')).toBeGreaterThan(0)
+  }, 60_000)
+
+  test('rediss:// that wants a certificate of whoever comes', async () => {
+    const url = await withTls('--tls-ca-cert-file', fixture('client.pem'))
+    await expectShared({
+      url,
+      tls: { ca: pem('ca.pem'), cert: pem('client.pem'), key: pem('client.key') },
+    })
+    const stranger = await gateways.start({ url, tls: { ca: pem('ca.pem') } })
+    expect(await stranger.metric('trellis_memory_trusted ')).toBe(0)
+    expect((await gateways.put(stranger)).status).toBe(200)
+  }, 60_000)
+
+  test('a user with no more rights than it needs; a wrong password and missing rights are told', async () => {
+    redis = await startRedisServer()
+    const set = await redis.command('ACL', 'SETUSER', 'trellis', 'on', '>p@ss word', ...permissions())
+    expect(set).toBe('+OK\r\n')
+    await redis.command('ACL', 'SETUSER', 'little', 'on', '>little', 'resetkeys', '-@all', '+info')
+    await redis.command('ACL', 'SETUSER', 'default', 'resetkeys', '-@all', '+ping')
+    const at = `127.0.0.1:${redis.port}`
+    await expectShared({ url: `redis://trellis:p%40ss%20word@${at}` })
+    const wrong = await gateways.start({ url: `redis://trellis:wrong@${at}` })
+    expect(await wrong.metric('trellis_memory_trusted ')).toBe(0)
+    expect(await gateways.trouble(wrong, 'WRONGPASS')).toBeGreaterThan(0)
+    const little = await gateways.start({ url: `redis://little:little@${at}` })
+    expect(await little.metric('trellis_memory_trusted ')).toBe(0)
+    expect(await gateways.trouble(little, 'NOPERM')).toBeGreaterThan(0)
+  }, 60_000)
+})
+
+test('certificates for Redis are checked with the rest of the file, and are of no use in the clear', async () => {
+  const faultsOf = async (shared: object): Promise<readonly string[]> => {
+    const result = await checkConfig(JSON.stringify({ cache: { shared } }), {})
+    return result.kind === 'ok' ? [] : result.faults.map(({ path }) => path)
+  }
+  const url = 'rediss://redis.test'
+  expect(await faultsOf({ url, tls: { ca: `file:${fixture('ca.pem')}` } })).toEqual([])
+  expect(await faultsOf({ url, tls: { ca: 'no certificate' } })).toEqual(['cache.shared.tls.ca'])
+  expect(await faultsOf({ url, tls: { cert: pem('client.pem') } })).toEqual(['cache.shared.tls.cert'])
+  expect(await faultsOf({ url: 'redis://redis.test', tls: { ca: pem('ca.pem') } })).toEqual([
+    'cache.shared.tls',
+  ])
+})

@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { TestGateway } from '../support/gateway.ts'
+import { pause } from '../support/origin.ts'
+import { describeWith } from '../support/requirements.ts'
+import { type RedisServer, startRedisServer } from './shared/redis-server.ts'
+import { type SharingGateways, sharingGateways } from './shared/sharing-gateways.ts'
+
+const wanted = 3
+const slots = 16_384
+const firstSlot = (node: number): number => Math.floor((slots * node) / wanted)
+
+/** Whoever does not give a name gets at no key: the nodes that are found by asking the first one want it as well. */
+const settings = [
+  ...['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000', '--cluster-announce-ip', '127.0.0.1'],
+  ...['--user', 'default', 'on', 'nopass', 'resetkeys', 'resetchannels', '+@all'],
+  ...['--user', 'gateway', 'on', '>secret', '~*', '&*', '+@all'],
+]
+
+describeWith('redis', 'a Redis cluster of three nodes', () => {
+  let nodes: readonly RedisServer[]
+  let gateways: SharingGateways
+
+  const numberOf = (answer: string): number => Number(answer.slice(1).trim())
+  const holderOfLedger = async ([first]: readonly RedisServer[]): Promise<RedisServer> => {
+    const slot = numberOf((await first?.command('CLUSTER', 'KEYSLOT', '{trellis}:ledger')) ?? '')
+    return nodes.findLast((_, node) => firstSlot(node) <= slot) as RedisServer
+  }
+
+  beforeEach(async () => {
+    nodes = await Promise.all(Array.from({ length: wanted }, () => startRedisServer(...settings)))
+    for (const [at, node] of nodes.entries()) {
+      await node.command('CLUSTER', 'ADDSLOTSRANGE', `${firstSlot(at)}`, `${firstSlot(at + 1) - 1}`)
+      await node.command('CLUSTER', 'SET-CONFIG-EPOCH', String(at + 1))
+      if (at > 0) await node.command('CLUSTER', 'MEET', '127.0.0.1', String(nodes[0]?.port))
+    }
+    for (const node of nodes) {
+      while (!(await node.command('CLUSTER', 'INFO')).includes('cluster_state:ok')) await pause(50)
+    }
+    gateways = await sharingGateways()
+  }, 60_000)
+  afterEach(async () => {
+    await gateways.stop()
+    for (const node of nodes) await node.stop()
+  })
+
+  test('entries lie on all nodes and the ledger on one; when that one is empty, nothing stored counts', async () => {
+    const shared = { url: `redis://gateway:secret@127.0.0.1:${nodes[0]?.port}`, cluster: true }
+    const [a, b]: TestGateway[] = [await gateways.start(shared), await gateways.start(shared)]
+    if (a === undefined || b === undefined) return
+    const bothTrust = () => Promise.all([gateways.trusts(a, true), gateways.trusts(b, true)])
+    await bothTrust()
+    const posts = Array.from({ length: 24 }, (_, index) => index + 1)
+    for (const id of posts) await gateways.get(a, id)
+    const keys = async () => Promise.all(nodes.map(async (node) => numberOf(await node.command('DBSIZE'))))
+    await expect.poll(async () => Math.min(...(await keys()))).toBeGreaterThan(0)
+    for (const id of posts) expect((await gateways.get(b, id)).status).toContain('detail=shared')
+    expect((await gateways.put(b)).status).toBe(200)
+    expect(await gateways.get(a)).toMatchObject({ version: 1 })
+    for (const gateway of [a, b]) {
+      expect(await gateway.metric('trellis_shared_failures_total')).toBe(0)
+      // Each node was given the name and the password.
+      for (const trouble of ['NOPERM', 'NOAUTH']) expect(await gateways.trouble(gateway, trouble)).toBe(0)
+    }
+    const holder = await holderOfLedger(nodes)
+    await holder.restartEmpty(100)
+    expect((await gateways.put(a)).status).toBe(200)
+    expect(await gateways.get(b)).toMatchObject({ version: 2 })
+    await gateways.trusts(a, false)
+    await bothTrust()
+    expect(await b.metric('trellis_memory_dropped_total')).toBeGreaterThan(0)
+    expect(await gateways.get(b)).toMatchObject({ version: 2 })
+  }, 60_000)
+})

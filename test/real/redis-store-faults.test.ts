@@ -1,0 +1,146 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { TestGateway } from '../support/gateway.ts'
+import { pause } from '../support/origin.ts'
+import { describeWith } from '../support/requirements.ts'
+import { type CutLine, startCutLine } from './shared/cut-line.ts'
+import { type RedisServer, startRedisServer } from './shared/redis-server.ts'
+import { forgetAfterMs, leaseMs, type SharingGateways, sharingGateways } from './shared/sharing-gateways.ts'
+
+describeWith('redis', 'a Redis that does not do what it is asked', () => {
+  let redis: RedisServer
+  let line: CutLine
+  let gateways: SharingGateways
+  const others: RedisServer[] = []
+  let a: TestGateway
+  let b: TestGateway
+
+  const bothTrust = async (): Promise<void> => {
+    await Promise.all([gateways.trusts(a, true), gateways.trusts(b, true)])
+  }
+  /** In both memories, and in the store. */
+  const warm = async (): Promise<void> => {
+    await bothTrust()
+    await gateways.get(a)
+    await gateways.get(b)
+    expect((await gateways.get(a)).status).toContain('; hit')
+    expect((await gateways.get(b)).status).toContain('; hit')
+  }
+  const port = (server: RedisServer): string => String(server.port)
+  const replica = async (): Promise<RedisServer> => {
+    const server = await startRedisServer(
+      '--replicaof',
+      '127.0.0.1',
+      port(redis),
+      '--repl-diskless-sync-delay',
+      '0',
+    )
+    others.push(server)
+    while (!(await server.command('INFO', 'replication')).includes('master_link_status:up')) await pause(25)
+    return server
+  }
+  const epochOf = (server: RedisServer): Promise<string> =>
+    server.command('HGET', '{trellis}:ledger', 'epoch')
+
+  beforeEach(async () => {
+    redis = await startRedisServer()
+    line = await startCutLine(redis.port)
+    gateways = await sharingGateways()
+    const shared = { url: `redis://127.0.0.1:${line.port}` }
+    a = await gateways.start(shared)
+    b = await gateways.start(shared)
+  })
+  afterEach(async () => {
+    await gateways.stop()
+    line.close()
+    for (const server of [redis, ...others.splice(0)]) await server.stop()
+  })
+
+  test('full (noeviction): no answer from memory, writes are seen at once, and it takes part again', async () => {
+    await warm()
+    await redis.command('CONFIG', 'SET', 'maxmemory', '1')
+    await gateways.trusts(b, false)
+    expect((await gateways.put(a)).status).toBe(200)
+    expect(await gateways.get(b)).toMatchObject({ version: 1 })
+    expect(await gateways.trouble(a, 'OOM')).toBeGreaterThan(0)
+    await redis.command('CONFIG', 'SET', 'maxmemory', '0')
+    await bothTrust()
+    expect(await gateways.get(b)).toMatchObject({ version: 1 })
+  }, 30_000)
+
+  test('read-only: the same; each error is a reason to connect anew', async () => {
+    await warm()
+    const before = await a.metric('trellis_shared_connection_losses_total')
+    // Of a master that is not there: it keeps what it has, and takes nothing.
+    await redis.command('REPLICAOF', '127.0.0.1', '1')
+    await gateways.trusts(b, false)
+    expect((await gateways.put(a)).status).toBe(200)
+    expect(await gateways.get(b)).toMatchObject({ version: 1 })
+    expect(await gateways.trouble(a, 'READONLY')).toBeGreaterThan(0)
+    expect(await a.metric('trellis_shared_connection_losses_total')).toBeGreaterThan(before)
+    await redis.command('REPLICAOF', 'NO', 'ONE')
+    await bothTrust()
+    expect(await gateways.get(b)).toMatchObject({ version: 1 })
+  }, 30_000)
+
+  test('slow: reads go to the upstream, a write waits for three leases once, and what was late renews nothing', async () => {
+    await warm()
+    await redis.command('CLIENT', 'PAUSE', String(4 * leaseMs + forgetAfterMs), 'ALL')
+    await gateways.trusts(b, false)
+    const first = await gateways.put(a)
+    expect(first.status).toBe(200)
+    expect(first.tookMs).toBeLessThan(leaseMs * 3 + 1_000)
+    expect(await gateways.get(b)).toMatchObject({ version: 1 })
+    expect((await gateways.put(a)).tookMs).toBeLessThan(leaseMs)
+    expect(await gateways.get(b)).toMatchObject({ version: 2 })
+    expect(await gateways.trouble(a, 'timeout')).toBeGreaterThan(0)
+    await bothTrust()
+    expect(await gateways.get(b)).toMatchObject({ version: 2 })
+  }, 30_000)
+
+  test('restarted empty: another epoch, and nothing stored before counts', async () => {
+    await warm()
+    const before = await epochOf(redis)
+    await redis.restartEmpty(100)
+    expect((await gateways.put(a)).status).toBe(200)
+    expect(await gateways.get(b)).toMatchObject({ version: 1 })
+    await bothTrust()
+    expect(await epochOf(redis)).not.toBe(before)
+    expect(await b.metric('trellis_memory_dropped_total')).toBeGreaterThan(0)
+    expect(await gateways.get(b)).toMatchObject({ version: 1 })
+  }, 30_000)
+
+  test('killed, and its replica is the master behind the same address: another epoch, though it has all the keys', async () => {
+    const second = await replica()
+    await warm()
+    await expect.poll(() => second.command('KEYS', 'trellis:e:*')).not.toBe('*0\r\n')
+    const before = await epochOf(second)
+    expect(before).toBe(await epochOf(redis))
+    await redis.stop()
+    expect((await gateways.put(a)).status).toBe(200)
+    expect(await gateways.get(b)).toMatchObject({ version: 1 })
+    await second.command('REPLICAOF', 'NO', 'ONE')
+    line.target = second.port
+    await bothTrust()
+    expect(await epochOf(second)).not.toBe(before)
+    expect(await b.metric('trellis_memory_dropped_total')).toBeGreaterThan(0)
+    expect(await gateways.get(b)).toMatchObject({ version: 1 })
+    expect((await gateways.put(b)).status).toBe(200)
+    expect(await gateways.get(a)).toMatchObject({ version: 2 })
+  }, 30_000)
+
+  test('made a replica while connections to it stay open: they are given up for the new master', async () => {
+    const second = await replica()
+    await warm()
+    line.target = second.port
+    await second.command('REPLICAOF', 'NO', 'ONE')
+    const before = await epochOf(second)
+    await redis.command('REPLICAOF', '127.0.0.1', port(second))
+    expect((await gateways.put(a)).status).toBe(200)
+    expect(await gateways.get(b)).toMatchObject({ version: 1 })
+    await gateways.trusts(a, false)
+    await bothTrust()
+    expect(await epochOf(second)).not.toBe(before)
+    expect(await gateways.trouble(a, 'READONLY')).toBeGreaterThan(0)
+    expect(await gateways.get(b)).toMatchObject({ version: 1 })
+  }, 30_000)
+})

@@ -1,5 +1,5 @@
 import { type RequestFields, requestField } from '../http/fields.ts'
-import type { GatewayResponse } from '../http/message.ts'
+import type { Answer, GatewayResponse } from '../http/message.ts'
 import { targetKeyOf } from './cache-key.ts'
 import type { CachePolicy } from './policy.ts'
 
@@ -29,12 +29,12 @@ export type CacheRead = {
 
 /**
  * Asks the upstream with the method of the read and its fields, without those of `conditionalFields` (http/preconditions.ts)
- * and with `extra.fields`. May be called after the reader is gone, and twice.
+ * and with `extra.fields`. Hands nothing over. May be called after the reader is gone, and twice.
  */
 export type Forward = (extra: {
   readonly fields: Readonly<Record<string, string>>
   readonly signal: AbortSignal
-}) => Promise<GatewayResponse>
+}) => Answer
 
 /** Fields with which a reader of a part asks alone: the upstream may have the part cheaper than the whole. */
 export const rangeFields = (read: CacheRead): Record<string, string> => {

@@ -82,6 +82,8 @@ export type Cache = {
 /** One tag takes some hundred bytes; more invalidations than this during one forward make it count as overtaken. */
 const rememberedTags = 16_384
 
+const noFields = {}
+
 /** A waiter who met that many answers not meant for it stops waiting for others. */
 const mostRounds = 3
 
@@ -140,7 +142,7 @@ export const createCache = (options: CacheOptions): Cache => {
     how: 'shared' | 'alone' | 'background',
   ): Flight => {
     const asked = (): void => report({ kind: 'forwarded', service: read.service, reason: need.reason })
-    const extra = how === 'alone' ? rangeFields(read) : {}
+    const extra = how === 'alone' ? rangeFields(read) : noFields
     const errand = { read, forward, candidate: need.stored, extra, asked }
     if (tier === undefined) asked()
     return flights.begin({
@@ -198,7 +200,9 @@ export const createCache = (options: CacheOptions): Cache => {
     let alone = asksAlone(read)
     for (let round = 1; ; round += 1) {
       const wait = join(read, forward, need, alone)
-      const verdict = await conclude(wait)
+      const landing = await flights.wait(wait.flight, read.signal)
+      const concluded = conclude(landing, wait)
+      const verdict = concluded instanceof Promise ? await concluded : concluded
       if (verdict.kind === 'answer') return verdict.answer
       alone = verdict.alone || round >= mostRounds
       const at = moment()

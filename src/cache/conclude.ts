@@ -40,8 +40,10 @@ const partIn = ({ sketch, fill }: Filling, wait: Wait, at: Moment): Part => {
   return takesWhole(read) && !fallsBack && (leads || since === flight.began) ? 'follow' : 'wait'
 }
 
-/** Makes the function that waits for a forward and tells what one reader gets of it. */
-export const createConclude = (options: ConcludeOptions): ((wait: Wait) => Promise<Verdict>) => {
+/** Makes the function that tells what one reader gets of a forward that has landed. */
+export const createConclude = (
+  options: ConcludeOptions,
+): ((landing: Landing, wait: Wait) => Verdict | Promise<Verdict>) => {
   const { flights, answers, passes, judge, clock, report } = options
   const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
 
@@ -104,8 +106,5 @@ export const createConclude = (options: ConcludeOptions): ((wait: Wait) => Promi
     }
   }
 
-  return async (wait) => {
-    const landing = await flights.wait(wait.flight, wait.read.signal)
-    return landing.kind === 'filling' ? takePart(landing, wait) : judge(landing, wait)
-  }
+  return (landing, wait) => (landing.kind === 'filling' ? takePart(landing, wait) : judge(landing, wait))
 }

@@ -1,20 +1,20 @@
 import type { Readable } from 'node:stream'
 import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
-import { type FieldLines, fieldValue, fieldValues } from '../http/fields.ts'
-import type { GatewayResponse, ResponseHead } from '../http/message.ts'
-import type { Moment } from './age.ts'
+import { fieldValue } from '../http/fields.ts'
+import type { GatewayResponse } from '../http/message.ts'
+import { createAsking, noFields } from './asking.ts'
 import { beginFill } from './begin-fill.ts'
 import { discard } from './discard.ts'
 import type { UpstreamAnswer as Answer, Errand } from './errand.ts'
 import type { CacheEvent } from './events.ts'
+import { fieldsNotKept } from './fields-not-kept.ts'
 import type { Flight } from './flights.ts'
 import type { Incomplete } from './incomplete.ts'
 import type { Landing } from './landing.ts'
 import type { MemoryStore } from './memory-store.ts'
 import type { Help } from './part-help.ts'
-import { declaredLength, readContent } from './read-content.ts'
-import { responseControl } from './response-control.ts'
+import { declaredLength, type ReadContent, readContent } from './read-content.ts'
 import { confirms, describes, freshenedHead, validationFields } from './revalidation.ts'
 import { isServerError, mayShareError } from './server-error.ts'
 import type { NoStoreReason, StorageDecision } from './storability.ts'
@@ -43,33 +43,12 @@ const mayFill = (
   !isServerError(response) &&
   (declaredLength(response) ?? 0) <= maxBytes
 
-const age: ReadonlySet<string> = new Set(['age'])
-
-/** What is not kept and yet belongs to the reader who asked: Age as it came, and fields that no-cache or private name. */
-const fieldsNotKept = (response: ResponseHead): FieldLines => {
-  const { unkept } = responseControl(response.fields)
-  const names = unkept.length === 0 ? age : new Set([...age, ...unkept])
-  const lines: string[] = []
-  for (const name of names) for (const value of fieldValues(response.fields, name)) lines.push(name, value)
-  return lines
-}
-
 /** Makes the function that carries a read to the upstream and keeps what may be kept. */
 export const createFetch = (
   options: FetchOptions,
 ): ((errand: Errand, flight: Flight) => Promise<Landing>) => {
   const { store, storing, incomplete, clock, report, maxEntryBytes } = options
-  const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
-
-  const ask = async (
-    errand: Errand,
-    fields: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ): Promise<Answer> => {
-    const requested = moment()
-    const response = await errand.forward({ fields: { ...errand.extra, ...fields }, signal })
-    return { response, times: { requested, received: moment() } }
-  }
+  const { moment, send, answerOf, ask } = createAsking(clock)
 
   const finish = (
     made: StoredResponse,
@@ -122,7 +101,23 @@ export const createFetch = (
     return { kind: 'filling', sketch, upstreamStatus, ownFields, fill, complete }
   }
 
-  const landNew = async (errand: Errand, flight: Flight, answer: Answer): Promise<Landing> => {
+  const landRead = (
+    errand: Errand,
+    flight: Flight,
+    answer: Answer,
+    storage: StorageDecision,
+    read: ReadContent,
+  ): Landing => {
+    const { response } = answer
+    if (read.kind === 'too-large') return own(errand, { ...response, content: read.content }, 'too-large')
+    const made = storing.record(errand, flight, answer, { head: response, content: read.content })
+    if (storage.kind === 'no-store') return { kind: 'server-error', stored: made }
+    const ownFields = fieldsNotKept(response)
+    return finish(made, errand, flight, { upstreamStatus: response.status, validated: false, ownFields })
+  }
+
+  /** At once when all of it is there, as small ones mostly are. */
+  const landNew = (errand: Errand, flight: Flight, answer: Answer): Landing | Promise<Landing> => {
     const { response, times } = answer
     const storage = storageOf(response, errand.read, times.received.now)
     if (storage.kind === 'no-store' && !mayShareError(response, storage.reason, errand.read.policy)) {
@@ -133,12 +128,10 @@ export const createFetch = (
     }
     if (mayFill(response, storage, maxEntryBytes))
       return landFilling(errand, flight, answer, response.content)
-    const read = await readContent(response, maxEntryBytes)
-    if (read.kind === 'too-large') return own(errand, { ...response, content: read.content }, 'too-large')
-    const made = storing.record(errand, flight, answer, { head: response, content: read.content })
-    if (storage.kind === 'no-store') return { kind: 'server-error', stored: made }
-    const ownFields = fieldsNotKept(response)
-    return finish(made, errand, flight, { upstreamStatus: response.status, validated: false, ownFields })
+    const read = readContent(response, maxEntryBytes)
+    return read instanceof Promise
+      ? read.then((whole) => landRead(errand, flight, answer, storage, whole))
+      : landRead(errand, flight, answer, storage, read)
   }
 
   const landConfirmed = (
@@ -226,7 +219,7 @@ export const createFetch = (
     discard(answer.response.content)
     if (confirms(answer.response, candidate)) return landConfirmed(errand, flight, answer, candidate)
     // The 304 is about something else (RFC 9111 §4.3.4): asked again without conditions.
-    const again = await ask(errand, {}, flight.signal)
+    const again = await ask(errand, noFields, flight.signal)
     if (again.response.status === 304)
       throw new GatewayError('upstream_broken', { detail: '304 without a condition' })
     return landNew(errand, flight, again)
@@ -234,10 +227,13 @@ export const createFetch = (
 
   return async (errand, flight) => {
     const { candidate, read } = errand
-    if (read.method === 'HEAD') return landHead(errand, flight, await ask(errand, {}, flight.signal))
+    if (read.method === 'HEAD') return landHead(errand, flight, await ask(errand, noFields, flight.signal))
     if (candidate !== undefined) return landValidated(errand, flight, candidate)
     const help = incomplete.help(read)
     const helped = help === undefined ? undefined : await landWithHelp(errand, flight, help)
-    return helped ?? landNew(errand, flight, await ask(errand, {}, flight.signal))
+    if (helped !== undefined) return helped
+    // Without `ask`: a promise less for what most come here for.
+    const requested = moment()
+    return landNew(errand, flight, answerOf(await send(errand, noFields, flight.signal), requested))
   }
 }

@@ -2,6 +2,7 @@ import { GatewayError } from '../errors.ts'
 import { EndSignal } from '../http/end-signal.ts'
 import { discard } from './discard.ts'
 import type { Landing } from './landing.ts'
+import { Waiter } from './waiter.ts'
 
 /** One forward on its way. It belongs to nobody: it is aborted when all who wait for it are gone. */
 export type Flight = {
@@ -14,7 +15,6 @@ export type Flight = {
   readonly signal: AbortSignal
   /** Signal of the reader who began it; undefined in the background. */
   readonly leader: AbortSignal | undefined
-  readonly landing: Promise<Landing>
 }
 
 /** What is needed to begin one. */
@@ -49,98 +49,137 @@ export type Flights = {
   abortAll(): void
 }
 
-type Running = { readonly flight: Flight; readonly signal: EndSignal; waiters: number }
+/** A flight as it is seen from here. */
+class Running implements Flight {
+  readonly key: string
+  readonly variant: string
+  readonly began: number
+  readonly order: number
+  readonly signal = new EndSignal()
+  readonly leader: AbortSignal | undefined
+  readonly waiting: Waiter[] = []
+  landing: Landing | undefined
+  /** How many wait or read. */
+  waiters = 0
+  /** Where it stands among those under way; -1 when it is over. */
+  place: number
+
+  constructor(takeoff: Takeoff, order: number, place: number) {
+    this.key = takeoff.key
+    this.variant = takeoff.variant
+    this.began = takeoff.began
+    this.order = order
+    this.leader = takeoff.leader
+    this.place = place
+  }
+}
+
+/** Every flight is made here, with more to it than others see. */
+const known = (flight: Flight): Running => {
+  if (flight instanceof Running) return flight
+  throw new TypeError('no flight of this cache')
+}
+
+const none: readonly Running[] = []
 
 export const createFlights = (): Flights => {
-  const joinable = new Map<string, Running[]>()
-  const running = new Map<Flight, Running>()
+  /** Hardly ever more than one of a key. */
+  const joinable = new Map<string, Running | readonly Running[]>()
+  const running: Running[] = []
   let order = 0
 
-  const close = (entry: Running): void => {
-    const { key } = entry.flight
-    const left = (joinable.get(key) ?? []).filter((other) => other !== entry)
-    if (left.length === 0) joinable.delete(key)
-    else joinable.set(key, left)
+  const joinableOf = (key: string): readonly Running[] => {
+    const flights = joinable.get(key)
+    return flights instanceof Running ? [flights] : (flights ?? none)
   }
-  const end = (entry: Running): void => {
-    close(entry)
-    running.delete(entry.flight)
+  const open = (flight: Running): void => {
+    const others = joinableOf(flight.key)
+    joinable.set(flight.key, others.length === 0 ? flight : [...others, flight])
+  }
+  const close = (flight: Running): void => {
+    const { key } = flight
+    if (joinable.get(key) === flight) {
+      joinable.delete(key)
+      return
+    }
+    const others = joinableOf(key)
+    const left = others.filter((other) => other !== flight)
+    if (left.length === 0) joinable.delete(key)
+    else if (left.length < others.length) joinable.set(key, left)
+  }
+  const end = (flight: Running): void => {
+    close(flight)
+    // The last one takes its place.
+    const last = running.pop()
+    if (last !== undefined && last !== flight) {
+      running[flight.place] = last
+      last.place = flight.place
+    }
+    flight.place = -1
+  }
+  const land = (flight: Running, landing: Landing): void => {
+    const { leader, signal } = flight
+    if (landing.kind === 'filling') {
+      // Still on its way: others may join, and it is aborted when all who wait or read are gone.
+      void landing.complete.then(() => end(flight))
+      signal.addEventListener('abort', () => landing.fill.stop(signal.reason as Error))
+    } else end(flight)
+    if (landing.kind === 'own' && leader?.aborted !== false) discard(landing.response.content)
+    flight.landing = landing
+    for (const waiter of flight.waiting) waiter.landed(landing)
   }
   const begin = (takeoff: Takeoff): Flight => {
-    const signal = new EndSignal()
     order += 1
-    const { promise, resolve } = withResolvers()
-    const flight: Flight = {
-      key: takeoff.key,
-      variant: takeoff.variant,
-      began: takeoff.began,
-      order,
-      signal,
-      leader: takeoff.leader,
-      landing: promise,
-    }
-    const entry: Running = { flight, signal, waiters: 0 }
-    running.set(flight, entry)
-    if (takeoff.joinable) joinable.set(flight.key, [...(joinable.get(flight.key) ?? []), entry])
-    void takeoff
-      .run(flight)
-      .catch((error: unknown): Landing => ({ kind: 'failed', error }))
-      .then((landing) => {
-        if (landing.kind === 'filling') {
-          // Still on its way: others may join, and it is aborted when all who wait or read are gone.
-          void landing.complete.then(() => end(entry))
-          signal.addEventListener('abort', () => landing.fill.stop(signal.reason as Error))
-        } else end(entry)
-        if (landing.kind === 'own' && takeoff.leader?.aborted !== false) discard(landing.response.content)
-        resolve(landing)
-      })
+    const flight = new Running(takeoff, order, running.length)
+    running.push(flight)
+    if (takeoff.joinable) open(flight)
+    void takeoff.run(flight).then(
+      (landing) => land(flight, landing),
+      (error: unknown) => land(flight, { kind: 'failed', error }),
+    )
     return flight
   }
-  const leave = (flight: Flight): void => {
-    const entry = running.get(flight)
-    if (entry === undefined) return
-    entry.waiters -= 1
-    if (entry.waiters > 0) return
-    close(entry)
-    entry.signal.end(new GatewayError('client_gone'))
+  const leaveRunning = (flight: Running): void => {
+    if (flight.place === -1) return
+    flight.waiters -= 1
+    if (flight.waiters > 0) return
+    close(flight)
+    flight.signal.end(new GatewayError('client_gone'))
   }
-  const until = (flight: Flight, landed: Promise<Landing>, signal: AbortSignal): Promise<Landing> =>
+  const landed = (flight: Running, signal: AbortSignal, begin: (waiter: Waiter) => void): Promise<Landing> =>
     new Promise((resolve, reject) => {
-      const gone = (): void => {
-        leave(flight)
-        reject(new GatewayError('client_gone', { cause: signal.reason }))
-      }
-      if (signal.aborted) return gone()
-      signal.addEventListener('abort', gone, { once: true })
-      void landed.then((landing) => {
-        signal.removeEventListener('abort', gone)
-        // A landing and an abort in the same turn: `gone` has left.
-        if (signal.aborted) reject(new GatewayError('client_gone', { cause: signal.reason }))
-        else resolve(landing)
-      })
+      const waiter = new Waiter(signal, resolve, reject, () => leaveRunning(flight))
+      if (waiter.begins()) begin(waiter)
     })
-  const wait = (flight: Flight, signal: AbortSignal): Promise<Landing> => {
-    const entry = running.get(flight)
-    if (entry !== undefined) entry.waiters += 1
-    return until(flight, flight.landing, signal)
-  }
+  const attend = (flight: Running, signal: AbortSignal): Promise<Landing> =>
+    landed(flight, signal, (waiter) => {
+      if (flight.landing === undefined) flight.waiting.push(waiter)
+      else waiter.landed(flight.landing)
+    })
+
   return {
-    find: (key, variant) =>
-      (joinable.get(key) ?? []).find((entry) => entry.flight.variant === variant)?.flight,
+    find: (key, variant) => joinableOf(key).find((flight) => flight.variant === variant),
     begin,
-    wait,
-    leave,
+    wait: (one, signal) => {
+      const flight = known(one)
+      flight.waiters += 1
+      return attend(flight, signal)
+    },
+    leave: (flight) => leaveRunning(known(flight)),
     over: async (flight) => {
-      const landing = await flight.landing
+      const landing = await attend(known(flight), new EndSignal())
       return landing.kind === 'filling' ? landing.complete : landing
     },
-    waitForEnd: async (flight, complete, signal) => {
-      const landing = await until(flight, complete, signal)
-      leave(flight)
+    waitForEnd: async (one, complete, signal) => {
+      const flight = known(one)
+      const landing = await landed(flight, signal, (waiter) => {
+        void complete.then((last) => waiter.landed(last))
+      })
+      leaveRunning(flight)
       return landing
     },
     cut: (key) => {
-      const count = joinable.get(key)?.length ?? 0
+      const count = joinableOf(key).length
       joinable.delete(key)
       return count
     },
@@ -149,16 +188,8 @@ export const createFlights = (): Flights => {
       return order
     },
     abortAll: () => {
-      for (const { signal } of running.values()) signal.end(new GatewayError('shutting_down'))
+      for (const { signal } of [...running]) signal.end(new GatewayError('shutting_down'))
       joinable.clear()
     },
   }
-}
-
-const withResolvers = (): { promise: Promise<Landing>; resolve: (landing: Landing) => void } => {
-  let resolve: (landing: Landing) => void = () => undefined
-  const promise = new Promise<Landing>((settle) => {
-    resolve = settle
-  })
-  return { promise, resolve }
 }

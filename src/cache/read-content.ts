@@ -40,15 +40,11 @@ const joined = (chunks: readonly Buffer[], length: number): Buffer => {
   return content
 }
 
-/** Rejects when the content breaks off or contradicts its length (RFC 9112 §8): an incomplete content is never kept. */
-export const readContent = async (response: GatewayResponse, maxBytes: number): Promise<ReadContent> => {
-  const { content } = response
-  const declared = declaredLength(response)
-  if (content === undefined) return { kind: 'complete', content: empty }
-  if (declared !== undefined && declared > maxBytes) return { kind: 'too-large', content }
-  if (Buffer.isBuffer(content)) {
-    return content.length > maxBytes ? { kind: 'too-large', content } : { kind: 'complete', content }
-  }
+const readStream = async (
+  content: Readable,
+  declared: number | undefined,
+  maxBytes: number,
+): Promise<ReadContent> => {
   const chunks: Buffer[] = []
   let length = 0
   const iterator: AsyncIterator<Buffer> = content[Symbol.asyncIterator]()
@@ -61,4 +57,20 @@ export const readContent = async (response: GatewayResponse, maxBytes: number): 
     throw new GatewayError('upstream_broken', { detail: 'content is shorter than its length' })
   }
   return { kind: 'complete', content: joined(chunks, length) }
+}
+
+/**
+ * At once where it has all come. Rejects when the content breaks off or contradicts its length (RFC 9112 §8): an incomplete
+ * content is never kept.
+ */
+export const readContent = (
+  response: GatewayResponse,
+  maxBytes: number,
+): ReadContent | Promise<ReadContent> => {
+  const { content } = response
+  if (content === undefined) return { kind: 'complete', content: empty }
+  const declared = declaredLength(response)
+  if (declared !== undefined && declared > maxBytes) return { kind: 'too-large', content }
+  if (!Buffer.isBuffer(content)) return readStream(content, declared, maxBytes)
+  return content.length > maxBytes ? { kind: 'too-large', content } : { kind: 'complete', content }
 }

@@ -2,18 +2,13 @@ import { bypassStatus, writeStatus } from '../../cache/cache-status.ts'
 import { type CachingDecision, decideCaching } from '../../cache/decide-caching.ts'
 import type { CacheAnswer } from '../../cache/reader-answer.ts'
 import { isActing, type Sensitivity } from '../../cache/sensitivity.ts'
-import type { Answer, GatewayResponse, Outcome } from '../../http/message.ts'
+import type { Answer } from '../../http/message.ts'
 import { reshaped, whenAnswered } from '../answering.ts'
 import { asOutgoing, type Outgoing, type Ready } from '../exchange.ts'
 import { ExchangeRead, publicPart, type ReadPartition } from '../exchange-read.ts'
 import type { Next, Phase } from '../phase.ts'
 import { withholding } from '../withheld-fields.ts'
 import { type CacheRoom, writeThrough } from '../write-through.ts'
-
-const responseOnly = (outcome: Outcome): GatewayResponse => {
-  if (outcome.kind === 'response') return outcome
-  throw new TypeError('a read through the cache was handed over')
-}
 
 const withStatus = (answer: Answer, status: string): Answer =>
   whenAnswered(answer, (outcome) => {
@@ -54,16 +49,14 @@ const readThrough = (room: CacheRoom, exchange: Ready, decision: Read, next: Nex
   const lists = room.withholdsOrigin === true ? withholding.withoutOrigin : withholding.asAsked
   const { withheld, settled } = decision.withhold.length === 0 ? lists.nothing : lists.cookie
   const read = new ExchangeRead(exchange, partitionFor(room, decision), settled)
-  const answer = room.cache.answer(read, async (extra) =>
-    responseOnly(
-      await next(
-        asOutgoing(exchange, {
-          extraFields: extra.fields,
-          withheld,
-          mayHandOver: false,
-          signal: extra.signal,
-        }),
-      ),
+  const answer = room.cache.answer(read, (extra) =>
+    next(
+      asOutgoing(exchange, {
+        extraFields: extra.fields,
+        withheld,
+        mayHandOver: false,
+        signal: extra.signal,
+      }),
     ),
   )
   return answer instanceof Promise

@@ -11,6 +11,11 @@ export function processorSeconds(root: number): number {
   return ticks / ticksPerSecond
 }
 
+/** Those that a process has started and that still run. */
+export function childrenOf(parent: number): readonly number[] {
+  return [...readProcesses()].filter(([, facts]) => facts.parent === parent).map(([pid]) => pid)
+}
+
 /** A process and all that descend from it. */
 export function familyOf(
   root: number,

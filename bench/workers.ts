@@ -1,23 +1,41 @@
 import { availableParallelism } from 'node:os'
 import { type GatewayProcess, startGatewayProcess } from '../test/support/gateway-process.ts'
 import { chooseGenerator } from './generator.ts'
-import { processorSeconds } from './processor-time.ts'
+import { childrenOf, processorSeconds } from './processor-time.ts'
 import { median } from './statistics.ts'
 
 /**
  * npm run bench:workers: what a second worker brings. Nothing is pinned, so the generator takes its part of the same
- * processors: beside the requests per second stands what a request costs, which says what processors of their own would give.
+ * processors: the less a request costs it beside what it costs the gateway, the less it is in the way. Beside the requests per
+ * second stands what a request costs in processor time, of all processes of the gateway and of the parent alone: the parent
+ * is what workers share, so its part says from how many of them on another one would bring nothing.
  */
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 5)
 const seconds = Number(process.env['BENCH_SECONDS'] ?? 3)
 const posts = '/index.php/site-json/site/v2/posts'
-// A refusal costs the gateway several times a hit and the generator less: there it is the least in the way.
-const works = [
-  { title: 'refused by validation, 400', target: `${posts}?per_page=1000`, status: 400 },
-  { title: 'cache hit', target: `${posts}?per_page=2&_fields=id`, status: 200 },
-] as const
+const ids = Array.from({ length: 1000 }, (_, at) => at + 1).join(',')
+const hit = `${posts}?per_page=2&_fields=id`
 
-type Round = { readonly perSecond: number; readonly micros: number }
+type Work = {
+  readonly title: string
+  readonly target: string
+  readonly status: number
+  readonly fields: readonly string[]
+}
+const works: readonly Work[] = [
+  {
+    title: 'a list of 1,000 ids, refused by validation',
+    target: `${posts}?include=${ids}&per_page=1000`,
+    status: 400,
+    fields: [],
+  },
+  { title: 'refused by validation', target: `${posts}?per_page=1000`, status: 400, fields: [] },
+  { title: 'cache hit', target: hit, status: 200, fields: [] },
+  { title: 'cache hit, a connection for each', target: hit, status: 200, fields: ['Connection: close'] },
+]
+
+/** Times are processor time of one request. */
+type Round = { readonly perSecond: number; readonly micros: number; readonly parentMicros: number }
 
 const start = (workers: number): Promise<GatewayProcess> =>
   startGatewayProcess({
@@ -34,47 +52,67 @@ const start = (workers: number): Promise<GatewayProcess> =>
 
 const generator = chooseGenerator((command) => command)
 
-const round = async ({ origin, program }: GatewayProcess, target: string): Promise<Round> => {
-  const url = `${origin}${target}`
-  const before = processorSeconds(program.pid)
-  const { requests, seconds: took } = await generator.run({ url, seconds, fields: [], script: undefined })
-  const used = processorSeconds(program.pid) - before
-  return { perSecond: requests / took, micros: (used / requests) * 1e6 }
+/** What processes have used that have workers, without those. The shell of a test has another child, which has none. */
+const parentSeconds = (shell: number): number =>
+  childrenOf(shell)
+    .map((parent) => ({ parent, workers: childrenOf(parent) }))
+    .filter(({ workers }) => workers.length > 1)
+    .map(({ parent, workers }) =>
+      workers.reduce((left, worker) => left - processorSeconds(worker), processorSeconds(parent)),
+    )
+    .reduce((sum, one) => sum + one, 0)
+
+const round = async ({ origin, program }: GatewayProcess, { target, fields }: Work): Promise<Round> => {
+  const used = () => ({ all: processorSeconds(program.pid), parent: parentSeconds(program.pid) })
+  const before = used()
+  const load = await generator.run({ url: `${origin}${target}`, seconds, fields, script: undefined })
+  const after = used()
+  return {
+    perSecond: load.requests / load.seconds,
+    micros: ((after.all - before.all) / load.requests) * 1e6,
+    parentMicros: ((after.parent - before.parent) / load.requests) * 1e6,
+  }
+}
+
+type Name = 'one' | 'two'
+
+const middle = (results: readonly Round[], of: (round: Round) => number): number => median(results.map(of))
+
+const tell = (title: string, { one, two }: Readonly<Record<Name, readonly Round[]>>): void => {
+  const ratios = two.map(({ perSecond }, at) => perSecond / (one[at]?.perSecond ?? Number.NaN))
+  const [cost, costOfTwo] = [one, two].map((results) => middle(results, ({ micros }) => micros))
+  const parent = middle(two, ({ parentMicros }) => parentMicros)
+  const perSecond = [one, two].map((results) => middle(results, (each) => each.perSecond).toFixed(0))
+  console.log(title)
+  console.log(
+    `  requests/s: ${perSecond.join(' and ')}, ${median(ratios).toFixed(2)} times (${ratios.map((each) => each.toFixed(2)).join(' ')})`,
+  )
+  console.log(
+    `  processor time of each: ${cost?.toFixed(1)} and ${costOfTwo?.toFixed(1)} µs, of which the parent ${parent.toFixed(2)}`,
+  )
+  const workers = Number(costOfTwo) - parent
+  console.log(`  on processors of their own, by that: ${((2 * Number(cost)) / workers).toFixed(2)} times`)
+  console.log(
+    `  workers that one parent keeps busy: ${parent < 0.005 ? 'any number' : (workers / parent).toFixed(0)}`,
+  )
 }
 
 const gateways = { one: await start(1), two: await start(2) }
 try {
   console.log(`${availableParallelism()} processors, ${generator.name}, ${rounds} rounds of ${seconds} s`)
-  for (const { title, target, status } of works) {
-    const seen: Record<keyof typeof gateways, Round[]> = { one: [], two: [] }
+  for (const work of works) {
+    const seen: Record<Name, Round[]> = { one: [], two: [] }
     for (let turn = 0; turn <= rounds; turn += 1) {
       for (const name of ['one', 'two'] as const) {
-        const answer = await fetch(`${gateways[name].origin}${target}`)
+        const answer = await fetch(`${gateways[name].origin}${work.target}`)
         await answer.arrayBuffer()
-        if (answer.status !== status) throw new Error(`${title}: status ${answer.status}`)
-        const result = await round(gateways[name], target)
+        if (answer.status !== work.status) throw new Error(`${work.title}: status ${answer.status}`)
+        const result = await round(gateways[name], work)
         // The first one warms up.
         if (turn > 0) seen[name].push(result)
       }
     }
-    const [one, two] = [seen.one, seen.two].map((results) => ({
-      perSecond: median(results.map(({ perSecond }) => perSecond)),
-      micros: median(results.map(({ micros }) => micros)),
-    })) as [Round, Round]
-    const ratios = seen.two.map(({ perSecond }, at) => perSecond / (seen.one[at]?.perSecond ?? Number.NaN))
-    console.log(title)
-    console.log(
-      `  1 worker:  ${one.perSecond.toFixed(0)} requests/s, ${one.micros.toFixed(1)} µs of processor time each`,
-    )
-    console.log(
-      `  2 workers: ${two.perSecond.toFixed(0)} requests/s, ${two.micros.toFixed(1)} µs of processor time each`,
-    )
-    console.log(
-      `  requests/s: ${median(ratios).toFixed(2)} times (${ratios.map((one) => one.toFixed(2)).join(' ')})`,
-    )
-    console.log(
-      `  on two processors of their own, by what a request costs: ${((2 * one.micros) / two.micros).toFixed(2)} times`,
-    )
+    tell(work.title, seen)
   }
 } finally {
   await gateways.one.stop()

@@ -128,8 +128,9 @@ export const createChecker = (options: CheckerOptions) => {
     const version = upstream.change(id)
     const mode = Math.random() < options.softShare ? 'soft' : 'hard'
     const selector = anyOf([{ all: true }, { prefix: '/index.php/site-json/site/v2' }])
+    const to = anyOf(gateways())
     try {
-      const response = await fetch(`${anyOf(gateways()).adminAddress}/cache/purge`, {
+      const response = await fetch(`${to.adminAddress}/cache/purge`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ ...selector, mode }),
@@ -138,7 +139,7 @@ export const createChecker = (options: CheckerOptions) => {
       if (!response.ok) throw new Error(`${response.status}`)
       seen.purges += 1
       // After a soft one what is stale may be served a little longer.
-      if (mode === 'hard') versions.raise(id, version, 'purged')
+      if (mode === 'hard') versions.raise(id, version, `purged by ${to.publicAddress}`)
     } catch {
       seen.failedPurges += 1
     }

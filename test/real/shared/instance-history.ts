@@ -7,6 +7,7 @@ const told = [
   'memory-dropped',
   'cut-off',
   'shared-connection',
+  'shared-trouble',
   'worker-ended',
   'worker-ready',
 ] as const

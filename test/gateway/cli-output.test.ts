@@ -34,7 +34,7 @@ test('a reader that has seen enough ends a command without a word', async () => 
   program.stderr.on('data', (text) => {
     stderr += text
   })
-  program.stdout.once('data', () => program.stdout.destroy())
+  program.stdout.destroy()
   const [code] = await once(program, 'close')
   expect([code, stderr]).toEqual([0, ''])
 })

@@ -3,17 +3,19 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Readable } from 'node:stream'
 import type { RequestFields } from '../http/fields.ts'
 import type { GatewayRequest } from '../http/message.ts'
+import { authorityForm } from './message-faults.ts'
 
 /** Did it come over HTTP/2? Node's types know only the other kind here. */
 export const isHttp2 = (message: IncomingMessage | ServerResponse): boolean => 'stream' in message
 
-/** RFC 9113 §8.3.1: Host must not differ from :authority, and a target is a path. */
+/** RFC 9113 §8.3.1: Host must not differ from :authority, neither has userinfo, and a target is a path. */
 export const faultOfHttp2 = (incoming: IncomingMessage): 'host' | 'target' | undefined => {
   const { headers } = incoming as unknown as Http2ServerRequest
   const { host, ':authority': authority, ':path': path } = headers
   if (host !== undefined && authority !== undefined && host.toLowerCase() !== authority.toLowerCase()) {
     return 'host'
   }
+  if (!authorityForm.test(authority ?? host ?? '')) return 'host'
   return path?.startsWith('/') === true || path === '*' ? undefined : 'target'
 }
 

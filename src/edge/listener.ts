@@ -9,6 +9,7 @@ import { createServer as createHttpsServer, type Server as HttpsServer } from 'n
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { type Traffic, watchConnections } from './connections.ts'
 import type { EdgeEvent } from './events.ts'
+import { boundStreams } from './stream-bounds.ts'
 
 /** PEM texts of the public side's certificate and what it is spoken with. */
 export type Certificate = {
@@ -84,6 +85,7 @@ const build = (options: ListenerOptions): AnyServer => {
   })
   // The constructor takes no such options for the HTTP/1.1 side.
   const { maxHeaderSize: _bytes, connectionsCheckingInterval: _interval, ...timeouts } = shared
+  boundStreams(server, options)
   return Object.assign(server, timeouts)
 }
 

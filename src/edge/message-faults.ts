@@ -29,7 +29,8 @@ export type MessageLook =
 /** node:http drops fields silently from the thousandth on, also those that frame the content; nobody sends as many as this. */
 const mostFields = 256
 
-const authority = /^(?:[\w.~-]{1,255}|\[[\dA-Fa-f:.]{2,45}\])(?::\d{0,5})?$/
+/** Host and port (RFC 9110 §7.2); no userinfo, no zone. */
+export const authorityForm = /^(?:[\w.~-]{1,255}|\[[\dA-Fa-f:.]{2,45}\])(?::\d{0,5})?$/
 
 const sound: MessageLook = { kind: 'sound', asksUpgrade: false }
 const upgrading: MessageLook = { kind: 'sound', asksUpgrade: true }
@@ -57,7 +58,7 @@ export const createMessageLook = (): ((message: ParsedMessage) => MessageLook) =
   let goodHost = ''
   const isGoodHost = (value: string): boolean => {
     if (value === goodHost) return true
-    if (!authority.test(value)) return false
+    if (!authorityForm.test(value)) return false
     goodHost = value
     return true
   }
@@ -84,7 +85,7 @@ export const createMessageLook = (): ((message: ParsedMessage) => MessageLook) =
 export const originForm = (target: string): string | undefined => {
   if (target.charCodeAt(0) === 47) return target
   const found = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target)
-  if (found === null || !authority.test(found[1] as string)) return undefined
+  if (found === null || !authorityForm.test(found[1] as string)) return undefined
   const rest = found[2] as string
   return rest.startsWith('/') ? rest : `/${rest}`
 }

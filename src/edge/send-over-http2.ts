@@ -30,6 +30,13 @@ const asHeaders = (fields: FieldLines): OutgoingHttpHeaders => {
   )
 }
 
+/** Of a longer write nobody could tell how much of it a slow reader has taken (stream-bounds.ts). */
+const mostAtOnce = 64 * 1024
+
+const pieces = function* (content: Buffer): Generator<Buffer> {
+  for (let at = 0; at < content.length; at += mostAtOnce) yield content.subarray(at, at + mostAtOnce)
+}
+
 const hasNone = (method: string, status: number): boolean =>
   method === 'HEAD' || status === 204 || status === 304
 
@@ -41,12 +48,12 @@ const send = (raw: Http2ServerResponse, response: GatewayResponse, options: Send
     raw.end()
     return
   }
-  if (Buffer.isBuffer(content)) {
+  if (Buffer.isBuffer(content) && content.length <= mostAtOnce) {
     raw.end(content)
     return
   }
   // Into the stream itself: a content that breaks off must reset it, so that a short answer does not look whole.
-  pipeline(content, raw.stream, (error) => {
+  pipeline(Buffer.isBuffer(content) ? pieces(content) : content, raw.stream, (error) => {
     if (error) options.broken(error)
   })
 }

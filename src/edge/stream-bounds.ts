@@ -1,0 +1,74 @@
+import type { Http2SecureServer, ServerHttp2Stream } from 'node:http2'
+import type { EdgeEvent } from './events.ts'
+
+export type StreamBounds = {
+  /** As for connections: the longest time in which nothing is taken of an answer that waits; 0 = no bound. */
+  readonly readerTimeoutMs: number
+  /** Until the whole request has arrived; 0 = no bound. */
+  readonly requestTimeoutMs: number
+  readonly report: (event: EdgeEvent) => void
+}
+
+/** What was seen of an answer: the octets that wait, and how many looks ago anything of them was taken. */
+type Watched = { waiting: number; looks: number }
+
+/** `close` would wait until the data in front of the reset has gone, which it never does; an error resets at once. */
+const end = (stream: ServerHttp2Stream, reason: string): void => {
+  stream.destroy(new Error(reason))
+}
+
+/** Each answer by itself: pings, and what else is taken of the connection, hide it from Node's own timer of a stream. */
+const watchReaders = (server: Http2SecureServer, { readerTimeoutMs, report }: StreamBounds): void => {
+  const open = new Map<ServerHttp2Stream, Watched>()
+  const everyMs = Math.max(50, Math.min(5_000, readerTimeoutMs / 4))
+
+  const suspect = (stream: ServerHttp2Stream, watched: Watched): void => {
+    watched.looks += 1
+    // What streams may wait in the same number of octets each time, and move all the same.
+    if (watched.looks === 1) {
+      stream.once('drain', () => {
+        watched.looks = 0
+      })
+    }
+    if (watched.looks * everyMs <= readerTimeoutMs) return
+    report({ kind: 'connection-cut', reason: 'slow-reader' })
+    open.delete(stream)
+    end(stream, 'nothing of the answer was taken')
+  }
+  const look = (): void => {
+    for (const [stream, watched] of open) {
+      const waiting = stream.bufferSize
+      if (waiting > 0 && waiting === watched.waiting) suspect(stream, watched)
+      else watched.looks = 0
+      watched.waiting = waiting
+    }
+  }
+  server.on('stream', (stream) => {
+    open.set(stream, { waiting: 0, looks: 0 })
+    stream.once('close', () => open.delete(stream))
+  })
+  const timer = setInterval(look, everyMs).unref()
+  server.once('close', () => clearInterval(timer))
+}
+
+const watchRequests = (server: Http2SecureServer, { requestTimeoutMs, report }: StreamBounds): void => {
+  server.on('stream', (stream) => {
+    if (stream.endAfterHeaders) return
+    const timer = setTimeout(() => {
+      report({ kind: 'no-request', reason: 'timeout' })
+      end(stream, 'the request did not arrive in time')
+    }, requestTimeoutMs).unref()
+    const arrived = (): void => clearTimeout(timer)
+    stream.once('end', arrived)
+    stream.once('close', arrived)
+  })
+}
+
+/**
+ * The bounds of slow clients for streams of HTTP/2. Their own are needed: a window that stays shut leaves nothing in the
+ * socket (RFC 9113 §5.2), a PING keeps a connection from being idle, and node:http2 knows no `requestTimeout`.
+ */
+export const boundStreams = (server: Http2SecureServer, bounds: StreamBounds): void => {
+  if (bounds.readerTimeoutMs > 0) watchReaders(server, bounds)
+  if (bounds.requestTimeoutMs > 0) watchRequests(server, bounds)
+}

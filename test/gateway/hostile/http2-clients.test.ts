@@ -1,0 +1,123 @@
+import { readFileSync } from 'node:fs'
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
+import { text } from 'node:stream/consumers'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { type Origin, pause, startOrigin } from '../../support/origin.ts'
+
+// What slow and wrong clients may do within one HTTP/2 connection, which is open and busy all the time.
+
+const pem = (name: string): string =>
+  readFileSync(new URL(`../fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
+const ca = pem('ca.pem')
+const large = Buffer.alloc(1024 * 1024, 'x')
+
+let origin: Origin
+let gateway: TestGateway
+let clients: ClientHttp2Session[]
+beforeEach(async () => {
+  clients = []
+  origin = await startOrigin(async ({ target }, wire) => {
+    if (target.includes('slow')) await pause(700)
+    wire.respond({ content: target.includes('large') ? large : 'small' })
+  })
+})
+afterEach(async () => {
+  for (const client of clients) client.destroy()
+  await gateway.close()
+  await origin.close()
+})
+
+const start = async (limits: Record<string, string>): Promise<void> => {
+  gateway = await startTestGateway({
+    listen: { port: 0, http2: true, tls: { cert: pem('good.pem'), key: pem('good.key') } },
+    limits,
+    services: {
+      site: siteService(origin.origin),
+      open: {
+        contract: 'open',
+        mount: '/a',
+        upstream: { targets: [origin.origin] },
+        cache: { rules: [{ match: 'GET /hit/**', ttl: '60s' }] },
+      },
+    },
+  })
+}
+const dial = async (initialWindowSize: number): Promise<ClientHttp2Session> => {
+  const client = connect(gateway.publicAddress, { ca, settings: { initialWindowSize } })
+  clients.push(client)
+  client.on('error', () => {})
+  await new Promise((resolve, reject) => client.once('remoteSettings', resolve).once('error', reject))
+  return client
+}
+const keepBusy = (client: ClientHttp2Session): NodeJS.Timeout =>
+  setInterval(() => client.destroyed || client.ping(() => {}), 50).unref()
+const closed = (stream: ClientHttp2Stream): Promise<number> =>
+  new Promise((resolve) => {
+    stream.on('error', () => {})
+    stream.once('close', () => resolve(stream.rstCode))
+  })
+const inFlight = (): Promise<number> => gateway.metric('trellis_in_flight_requests')
+const cut = (reason: string): Promise<number> =>
+  gateway.metric('trellis_connections_cut_total', `reason="${reason}"`)
+
+describe('a window that stays shut', () => {
+  test.each(['/a/hit/large', '/a/hit/small', '/a/large'])('%s: the stream ends', async (path) => {
+    await start({ readerTimeout: '300ms' })
+    const client = await dial(0)
+    keepBusy(client)
+    const streams = [1, 2, 3].map(() => closed(client.request({ ':path': path })))
+    expect(await Promise.all(streams)).toEqual([2, 2, 2])
+    expect(await cut('slow-reader')).toBe(3)
+    await expect.poll(inFlight).toBe(0)
+  })
+
+  test('who waits for a slow upstream is not taken for a slow reader', async () => {
+    await start({ readerTimeout: '200ms' })
+    const client = await dial(65_535)
+    expect(await text(client.request({ ':path': '/a/slow' }))).toBe('small')
+    expect(await cut('slow-reader')).toBe(0)
+  })
+
+  test('who takes it slowly gets it whole', async () => {
+    await start({ readerTimeout: '300ms' })
+    const stream = (await dial(65_535)).request({ ':path': '/a/large' })
+    let taken = 0
+    for await (const chunk of stream) {
+      taken += (chunk as Buffer).length
+      await pause(10)
+    }
+    expect(taken).toBe(large.length)
+  })
+})
+
+test('a content that never ends ends with its time, and the upstream is left alone', async () => {
+  await start({ headersTimeout: '300ms', requestTimeout: '600ms' })
+  const client = await dial(65_535)
+  keepBusy(client)
+  const head = { ':method': 'POST', authorization: 'Basic YTpi', 'content-type': 'application/json' }
+  const stream = client.request({ ...head, ':path': '/index.php/site-json/site/v2/posts' })
+  const drip = setInterval(() => stream.destroyed || stream.write(' '), 50)
+  try {
+    expect(await Promise.race([closed(stream), pause(5_000)])).toBe(2)
+  } finally {
+    clearInterval(drip)
+  }
+  expect(origin.received).toHaveLength(0)
+  await expect.poll(inFlight).toBe(0)
+})
+
+test.each(['user:secret@a.test', '[fe80::1%25eth0]', 'a.test/x', 'a test', 'a.test:b'])(
+  ':authority %s is refused, as it is as Host in HTTP/1.1',
+  async (authority) => {
+    await start({})
+    const stream = (await dial(65_535)).request({ ':path': '/a/x', ':authority': authority })
+    const status = new Promise((resolve) => {
+      stream.once('response', (head) => resolve(head[':status']))
+      // node:http2 itself turns some of them away.
+      stream.once('error', () => resolve(400))
+    })
+    expect(await status).toBe(400)
+    expect(origin.received).toHaveLength(0)
+  },
+)

@@ -4,6 +4,7 @@ import type { WrittenAnswer } from '../cache/written-answer.ts'
 import type { Coherence } from '../coherence/coherence.ts'
 import { GatewayError } from '../errors.ts'
 import { withUncodedTags } from '../http/coded-tags.ts'
+import { EndSignal } from '../http/end-signal.ts'
 import { type RequestFields, requestField } from '../http/fields.ts'
 import type { GatewayResponse, Outcome } from '../http/message.ts'
 import { asOutgoing, type Outgoing, type Ready } from './exchange.ts'
@@ -51,7 +52,7 @@ const lasting = (exchange: Ready): Outgoing =>
     withheld: nothing,
     mayHandOver: exchange.origin === 'client',
     // One of its own: what listens to it must go with the request.
-    signal: new AbortController().signal,
+    signal: new EndSignal(),
   })
 
 /** The upstream never got the whole request, or nothing of it, so it did not carry it out. */

@@ -6,9 +6,14 @@ export type Directives = ReadonlyMap<string, string | undefined>
 /** RFC 9111 §1.2.2: an overflowing delta-seconds counts as 2^31. */
 const longestSeconds = 2_147_483_648
 
-type Member = { readonly name: string; readonly argument: string | undefined; readonly end: number }
+type Member = {
+  readonly name: string
+  readonly argument: string | undefined
+  readonly end: number
+  readonly isOpen?: true
+}
 
-/** A quoted-string from its opening quote on; a missing closing quote ends with the value. */
+/** A quoted-string from its opening quote on; without a closing quote `end` lies behind the value. */
 const readQuoted = (value: string, start: number): { readonly text: string; readonly end: number } => {
   let text = ''
   let i = start + 1
@@ -35,6 +40,8 @@ const readMember = (value: string, start: number): Member => {
   const gap = rawName.trimEnd() === rawName ? '' : ' '
   if (value[i + 1] === '"') {
     const quoted = readQuoted(value, i + 1)
+    if (quoted.end > value.length)
+      return { name, argument: gap + quoted.text, end: value.length, isOpen: true }
     const end = endOfMember(value, quoted.end)
     // Text behind the quotes is not in the grammar either: kept apart, it cannot complete a number.
     const rest = value.slice(quoted.end, end).trim()
@@ -52,8 +59,10 @@ const readDirectives = remembered((value): Directives => {
   const directives = new Map<string, string | undefined>()
   let i = 0
   while (i < value.length) {
-    const { name, argument, end } = readMember(value, i)
+    const { name, argument, end, isOpen = false } = readMember(value, i)
     i = end + 1
+    // Nobody knows which directives have disappeared in the text behind an open quote.
+    if (isOpen) directives.set('no-store', undefined)
     if (name === '') continue
     if (!directives.has(name)) directives.set(name, argument)
     else if (name === 'no-cache' || name === 'private') {

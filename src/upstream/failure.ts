@@ -38,6 +38,8 @@ const failureTable: Readonly<Record<string, ErrorCode>> = {
   ECONNABORTED: 'upstream_broken',
   EPIPE: 'upstream_broken',
   UND_ERR_SOCKET: 'upstream_broken',
+  // undici takes for granted what an upstream does not: a 101 without Upgrade, for example.
+  ERR_ASSERTION: 'upstream_broken',
   UND_ERR_INFO: 'upstream_broken',
   UND_ERR_HEADERS_OVERFLOW: 'upstream_broken',
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'upstream_broken',

@@ -101,6 +101,11 @@ const faults: [string, Script, string | number][] = [
     'upstream_broken',
   ],
   [
+    'a switch of protocol that names none',
+    (_, wire) => wire.write('HTTP/1.1 101 Switching Protocols\r\n\r\n'),
+    'upstream_broken',
+  ],
+  [
     'content that stops half way',
     (_, wire) => wire.write(`${head('Content-Length: 10\r\n')}12345`),
     'upstream_timeout',

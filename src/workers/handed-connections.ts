@@ -37,6 +37,7 @@ export const createHandedConnections = (): HandedConnections => {
   const untaken = new Map<Worker, Map<unknown, Handed>>()
   const takers = new Set<Worker>()
   let waiting: Handed[] = []
+  let mostKept = mostWaiting
 
   const handOn = (): void => {
     for (const taker of takers) {
@@ -47,7 +48,7 @@ export const createHandedConnections = (): HandedConnections => {
       for (const { message, handle } of all) (taker.process as unknown as Channel).send(message, handle)
       return
     }
-    for (const { handle } of waiting.splice(0, Math.max(0, waiting.length - mostWaiting))) handle.close()
+    for (const { handle } of waiting.splice(0, Math.max(0, waiting.length - mostKept))) handle.close()
   }
   return {
     watch: (worker) => {
@@ -82,8 +83,9 @@ export const createHandedConnections = (): HandedConnections => {
       handOn()
     },
     close: () => {
-      for (const { handle } of waiting) handle.close()
-      waiting = []
+      mostKept = 0
+      takers.clear()
+      handOn()
     },
   }
 }

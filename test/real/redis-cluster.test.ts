@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { TestGateway } from '../support/gateway.ts'
 import { pause } from '../support/origin.ts'
+import { freePort } from '../support/ports.ts'
 import { describeWith } from '../support/requirements.ts'
 import { type RedisServer, startRedisServer } from './shared/redis-server.ts'
 import { type SharingGateways, sharingGateways } from './shared/sharing-gateways.ts'
@@ -9,15 +12,21 @@ const wanted = 3
 const slots = 16_384
 const firstSlot = (node: number): number => Math.floor((slots * node) / wanted)
 
+const fixture = (name: string): string =>
+  fileURLToPath(new URL(`../gateway/fixtures/upstream-tls/${name}`, import.meta.url))
+
 /** Whoever does not give a name gets at no key: the nodes that are found by asking the first one want it as well. */
 const settings = [
   ...['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000', '--cluster-announce-ip', '127.0.0.1'],
   ...['--user', 'default', 'on', 'nopass', 'resetkeys', 'resetchannels', '+@all'],
   ...['--user', 'gateway', 'on', '>secret', '~*', '&*', '+@all'],
+  ...['--tls-cert-file', fixture('good.pem'), '--tls-key-file', fixture('good.key')],
+  ...['--tls-ca-cert-file', fixture('ca.pem'), '--tls-auth-clients', 'no'],
 ]
 
 describeWith('redis', 'a Redis cluster of three nodes', () => {
   let nodes: readonly RedisServer[]
+  let tlsPorts: readonly number[]
   let gateways: SharingGateways
 
   const numberOf = (answer: string): number => Number(answer.slice(1).trim())
@@ -26,24 +35,34 @@ describeWith('redis', 'a Redis cluster of three nodes', () => {
     return nodes.findLast((_, node) => firstSlot(node) <= slot) as RedisServer
   }
 
-  beforeEach(async () => {
-    nodes = await Promise.all(Array.from({ length: wanted }, () => startRedisServer(...settings)))
+  const addressOf = (node: RedisServer | undefined): readonly string[] =>
+    node === undefined ? [] : [String(node.port), String(node.busPort)]
+
+  const form = async (...more: readonly string[]): Promise<void> => {
+    tlsPorts = [await freePort(), await freePort(), await freePort()]
+    nodes = await Promise.all(
+      tlsPorts.map((port) => startRedisServer(...settings, ...more, '--tls-port', String(port))),
+    )
     for (const [at, node] of nodes.entries()) {
       await node.command('CLUSTER', 'ADDSLOTSRANGE', `${firstSlot(at)}`, `${firstSlot(at + 1) - 1}`)
       await node.command('CLUSTER', 'SET-CONFIG-EPOCH', String(at + 1))
-      if (at > 0) await node.command('CLUSTER', 'MEET', '127.0.0.1', String(nodes[0]?.port))
+      if (at > 0) await node.command('CLUSTER', 'MEET', '127.0.0.1', ...addressOf(nodes[0]))
     }
     for (const node of nodes) {
       while (!(await node.command('CLUSTER', 'INFO')).includes('cluster_state:ok')) await pause(50)
     }
+  }
+
+  beforeEach(async () => {
     gateways = await sharingGateways()
-  }, 60_000)
+  })
   afterEach(async () => {
     await gateways.stop()
     for (const node of nodes) await node.stop()
   })
 
   test('entries lie on all nodes and the ledger on one; when that one is empty, nothing stored counts', async () => {
+    await form()
     const shared = { url: `redis://gateway:secret@127.0.0.1:${nodes[0]?.port}`, cluster: true }
     const [a, b]: TestGateway[] = [await gateways.start(shared), await gateways.start(shared)]
     if (a === undefined || b === undefined) return
@@ -69,5 +88,23 @@ describeWith('redis', 'a Redis cluster of three nodes', () => {
     await bothTrust()
     expect(await b.metric('trellis_memory_dropped_total')).toBeGreaterThan(0)
     expect(await gateways.get(b)).toMatchObject({ version: 2 })
+  }, 60_000)
+
+  test('rediss:// is spoken with each node', async () => {
+    // Else it names the ports for those who come in the clear.
+    await form('--tls-cluster', 'yes')
+    const shared = {
+      url: `rediss://gateway:secret@127.0.0.1:${tlsPorts[0]}`,
+      cluster: true,
+      tls: { ca: readFileSync(fixture('ca.pem'), 'utf8') },
+    }
+    const [a, b] = [await gateways.start(shared), await gateways.start(shared)]
+    await Promise.all([gateways.trusts(a, true), gateways.trusts(b, true)])
+    const posts = Array.from({ length: 12 }, (_, index) => index + 1)
+    for (const id of posts) await gateways.get(a, id)
+    await pause(100)
+    for (const id of posts) expect((await gateways.get(b, id)).status).toContain('detail=shared')
+    expect((await gateways.put(b)).status).toBe(200)
+    expect(await gateways.get(a)).toMatchObject({ version: 1 })
   }, 60_000)
 })

@@ -9,6 +9,8 @@ import { type RunningProcess, startProcess } from '../../support/processes.ts'
 /** A real redis-server that a test starts, stops, kills and empties. */
 export type RedisServer = {
   readonly port: number
+  /** On which nodes of a cluster talk to each other. */
+  readonly busPort: number
   /** Ends it at once and starts another one on the same port: nothing of what it held is left. */
   restartEmpty(downMs: number): Promise<void>
   signal(name: 'SIGSTOP' | 'SIGCONT'): void
@@ -32,11 +34,14 @@ const answers = (port: number, words: readonly string[]): Promise<string> =>
 /** Starts one without files, on a free port. */
 export const startRedisServer = async (...settings: readonly string[]): Promise<RedisServer> => {
   const folder = await mkdtemp(join(tmpdir(), 'trellis-redis-'))
-  const port = await freePort()
+  const [port, busPort] = [await freePort(), await freePort()]
+  // By default it is 10,000 above the other one, where there may be no port.
+  const bus = settings.includes('--cluster-enabled') ? ['--cluster-port', String(busPort)] : []
   let program: RunningProcess
   const start = async (): Promise<void> => {
     program = startProcess('redis-server', [
       ...['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'no'],
+      ...bus,
       ...settings,
     ])
     for (let tries = 0; tries < 400; tries += 1) {
@@ -49,6 +54,7 @@ export const startRedisServer = async (...settings: readonly string[]): Promise<
   await start()
   return {
     port,
+    busPort,
     restartEmpty: async (downMs) => {
       await program.stop(0)
       await pause(downMs)

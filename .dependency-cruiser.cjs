@@ -30,7 +30,6 @@ const packageHomes = {
   '@fastify/http-proxy': '^src/edge/',
   '@fastify/cors': '^src/edge/',
   '@fastify/rate-limit': '^src/edge/',
-  '@fastify/under-pressure': '^src/edge/',
   undici: '^src/upstream/',
   'lru-cache': '^src/cache/',
   'p-limit': '^src/batch/',

@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { builtGateway } from '../support/built-gateway.ts'
+import { pause } from '../support/origin.ts'
+import { freePort } from '../support/ports.ts'
+
+const answers = async (url: string): Promise<number> => {
+  const answer = await fetch(url).catch(() => undefined)
+  await answer?.arrayBuffer()
+  return answer?.status ?? 0
+}
+
+// Fewer do not suffice to start: modules are read many at a time.
+test('who takes all descriptors keeps others out for so long, and does not end the gateway', async () => {
+  const main = await builtGateway()
+  const folder = await mkdtemp(join(tmpdir(), 'trellis-descriptors-'))
+  const [port, admin] = [await freePort(), await freePort()]
+  const file = join(folder, 'gateway.yaml')
+  const config = {
+    listen: { port },
+    admin: { port: admin },
+    log: { level: 'silent' },
+    drain: { delay: '0s', timeout: '1s' },
+    overload: { interval: '100ms' },
+  }
+  await writeFile(file, JSON.stringify(config))
+  const program = spawn(
+    'sh',
+    ['-c', 'ulimit -n 256 && exec "$0" "$@"', process.execPath, main, 'start', '-c', file],
+    { stdio: 'ignore' },
+  )
+  const ended = once(program, 'close')
+  const sockets: Socket[] = []
+  try {
+    const plants = `http://127.0.0.1:${port}/plants`
+    await expect.poll(() => answers(plants), { timeout: 30_000 }).toBe(401)
+    for (let i = 0; i < 400; i += 1) {
+      const socket = connect(port, '127.0.0.1')
+      socket.on('error', () => {})
+      sockets.push(socket)
+    }
+    await expect.poll(() => answers(plants), { timeout: 10_000 }).toBe(0)
+    await pause(1_000)
+    for (const socket of sockets) socket.destroy()
+    await expect.poll(() => answers(plants), { timeout: 10_000 }).toBe(401)
+    expect(program.exitCode).toBeNull()
+    program.kill('SIGTERM')
+    expect(await ended).toEqual([0, null])
+  } finally {
+    for (const socket of sockets) socket.destroy()
+    program.kill('SIGKILL')
+    await rm(folder, { recursive: true })
+  }
+}, 60_000)

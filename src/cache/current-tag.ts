@@ -1,5 +1,5 @@
 import { parseEntityTag } from '../http/entity-tags.ts'
-import { fieldValue, type RequestFields } from '../http/fields.ts'
+import { fieldValue, type RequestFields, requestField } from '../http/fields.ts'
 import type { ResponseHead } from '../http/message.ts'
 
 /** Found once for each stored response: conditional readers are most of the readers of some. */
@@ -15,12 +15,26 @@ export const currentTag = (response: ResponseHead): string => {
   return tag
 }
 
+const weak = 'W/'
+
+/** One of them weak, the other the same without that (RFC 9110 §8.8.3.2): a proxy that codes contents weakens the tags that it passes. */
+const isWeakened = (longer: string, shorter: string): boolean =>
+  longer.length === shorter.length + weak.length &&
+  shorter.startsWith('"') &&
+  longer.startsWith(weak) &&
+  longer.endsWith(shorter)
+
 /**
  * Does the reader have this very response, and know it by nothing but its tag? Then a 2xx becomes a 304, whatever dates and
  * ranges are asked for besides: If-None-Match comes before them (RFC 9110 §13.2.2).
  */
-export const asksForTag = (fields: RequestFields, tag: string): boolean =>
-  tag !== '' &&
-  fields['if-none-match'] === tag &&
-  fields['if-match'] === undefined &&
-  fields['if-unmodified-since'] === undefined
+export const asksForTag = (fields: RequestFields, tag: string): boolean => {
+  const asked = requestField(fields, 'if-none-match')
+  return (
+    tag !== '' &&
+    asked !== undefined &&
+    (asked === tag || isWeakened(asked, tag) || isWeakened(tag, asked)) &&
+    fields['if-match'] === undefined &&
+    fields['if-unmodified-since'] === undefined
+  )
+}

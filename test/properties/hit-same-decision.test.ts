@@ -38,7 +38,18 @@ const stored = (status: number, fields: readonly string[]) =>
 
 const someDates = ['Thu, 01 Jan 2026 00:00:00 GMT', 'Fri, 01 Jan 1999 00:00:00 GMT', 'x'] as const
 const dates = fc.constantFrom(...someDates)
-const tags = fc.constantFrom(tag, tag, tag, `W/${tag}`, '"two"', `"two", ${tag}`, '*', 'one', '')
+const tags = fc.constantFrom(
+  tag,
+  tag,
+  tag,
+  `W/${tag}`,
+  `W/W/${tag}`,
+  '"two"',
+  `"two", ${tag}`,
+  '*',
+  'one',
+  '',
+)
 const perhaps = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { freq: 2, nil: undefined })
 // Mostly readers who share a form: one that is answered like them and should not be has to meet one of them.
 const readers = fc.record({
@@ -106,6 +117,20 @@ describe('what a hit remembers', () => {
     const copy = { ...response, fields: ['ETag', '"two"', 'X-Of', 'copy'] }
     expect([ask(copy), ask(copy), ask(copy)].map(({ fields }) => fields[3])).toEqual(['copy', 'copy', 'copy'])
     expect(ask(response).fields[3]).toBe('record')
+  })
+
+  test.each([
+    [tag, `W/${tag}`],
+    [`W/${tag}`, tag],
+  ])('readers share the 304 to %s and to %s', (given, asked) => {
+    const answers = createAnswers(uncodedOnly)
+    const response = stored(200, ['ETag', given])
+    const at = { now: startOfTest, monotonic: 0 }
+    const ask = (wanted: string) =>
+      answers.hit(response, readOf({ fields: { 'if-none-match': wanted } }), 0, at)
+    ask(given)
+    expect(ask(given).status).toBe(304)
+    expect(ask(asked)).toBe(ask(given))
   })
 
   test('a memo that forgets gives nothing else than what was put in last', () => {

@@ -16,9 +16,16 @@ const part = (text: string): string => `${text.length}:${text}`
 /** Everything stored for one target, in all dialects and partitions, has keys that begin with this. */
 export const targetKey = (service: string, target: string): string => part(service) + part(target)
 
+const publicEnd = part('') + part('public')
+
 /** The primary cache key (RFC 9111 §2); injective. */
-export const cacheKey = (parts: CacheKeyParts): string =>
-  targetKey(parts.service, parts.target) + part(parts.dialect) + part(parts.partition)
+export const cacheKey = (parts: CacheKeyParts): string => {
+  const isPublic = parts.dialect === '' && parts.partition === 'public'
+  return (
+    targetKey(parts.service, parts.target) +
+    (isPublic ? publicEnd : part(parts.dialect) + part(parts.partition))
+  )
+}
 
 const endOfPart = (key: string, start: number): number => {
   const colon = key.indexOf(':', start)
@@ -43,8 +50,6 @@ const endOfTarget = (key: string): number => endOfPart(key, endOfPart(key, 0))
 
 /** The `targetKey` that a key begins with. */
 export const targetKeyOf = (key: string): string => key.slice(0, endOfTarget(key))
-
-const publicEnd = part('') + part('public')
 
 /** The key under which the public part holds a target: it follows from the target's, so that no index is needed to find it. */
 export const publicKeyOf = (targetKey: string): string => targetKey + publicEnd

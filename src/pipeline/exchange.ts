@@ -71,7 +71,7 @@ export type Matching = Exclude<RouteFinding, { kind: 'refused' | 'wrong-method' 
 export type Matched = Received & {
   readonly method: string
   readonly matching: Matching
-  /** Known from an earlier request with the same target; then nothing needs to be validated again. */
+  /** Known from an earlier request with the same target, and then nothing needs to be validated again; or remembered by now. */
   readonly recalled: RecalledTarget | undefined
 }
 
@@ -116,6 +116,12 @@ export const asReady = (exchange: Matched, canonical: Canonical, content: Ready[
   known.policy = canonical.policy
   known.content = content
   return known
+}
+
+/** Says that it is remembered: from here on it is as good as one whose target was seen before. */
+export const asRecalled = (exchange: Ready, recalled: RecalledTarget): void => {
+  const known = exchange as Growing<Ready>
+  known.recalled = recalled
 }
 
 /** A request that is about to be forwarded. */

@@ -7,7 +7,7 @@ import { requestField } from '../../http/fields.ts'
 import type { Answer } from '../../http/message.ts'
 import { refusalAnswer } from '../error-answer.ts'
 import type { PipelineEvent } from '../events.ts'
-import { asReady, type Matched, type Ready } from '../exchange.ts'
+import { asReady, asRecalled, type Matched, type Ready } from '../exchange.ts'
 import type { Next, Phase } from '../phase.ts'
 import { readContent } from '../read-content.ts'
 
@@ -78,7 +78,7 @@ const withCanonical = (
 const remember = (ready: Ready, matching: Found): void => {
   const { service, target, query, sensitive, policy, request } = ready
   const publicKey = cacheKey({ service: service.name, target, dialect: '', partition: 'public' })
-  service.memo.remember(request.target, {
+  const recalled = {
     matching,
     target,
     query,
@@ -86,7 +86,10 @@ const remember = (ready: Ready, matching: Found): void => {
     sensitive,
     policy,
     publicKey,
-  })
+  }
+  service.memo.remember(request.target, recalled)
+  // One text for the key, here and where it is stored: another one would be hashed again.
+  asRecalled(ready, recalled)
 }
 
 /** What says beforehand that it is too much is refused before a byte of it is read; the rest is counted on its way. */

@@ -17,8 +17,8 @@ export type TagIndex = {
 }
 
 /**
- * Holders of one tag. In a list, where each knows its place: a set of as many keys costs three times as much, and to put one
- * into the largest of them was a tenth of all that the cache does for a site's miss.
+ * Holders of one tag, in a list in which each knows its place: to put a key into a Set of so many was a third of what tags cost a
+ * miss (docs/decisions/0014).
  */
 class Many {
   readonly tag: string

@@ -13,7 +13,6 @@ import { median } from './statistics.ts'
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 5)
 const seconds = Number(process.env['BENCH_SECONDS'] ?? 3)
 const posts = '/index.php/site-json/site/v2/posts'
-const ids = Array.from({ length: 1000 }, (_, at) => at + 1).join(',')
 const hit = `${posts}?per_page=2&_fields=id`
 
 type Work = {
@@ -23,12 +22,6 @@ type Work = {
   readonly fields: readonly string[]
 }
 const works: readonly Work[] = [
-  {
-    title: 'a list of 1,000 ids, refused by validation',
-    target: `${posts}?include=${ids}&per_page=1000`,
-    status: 400,
-    fields: [],
-  },
   { title: 'refused by validation', target: `${posts}?per_page=1000`, status: 400, fields: [] },
   { title: 'cache hit', target: hit, status: 200, fields: [] },
   { title: 'cache hit, a connection for each', target: hit, status: 200, fields: ['Connection: close'] },

@@ -82,8 +82,15 @@ export const connect = (options: ConnectionOptions, changed: (state: 'up' | 'dow
         slotsRefreshTimeout: options.timeoutMs * 2,
       })
     : new Redis(options.url, { ...common, ...node, retryStrategy: pauseMs })
-  connection.on('ready', () => changed('up'))
-  connection.on('close', () => changed('down'))
+  let known: 'up' | 'down' | undefined
+  // One that is looked for is lost again with each attempt.
+  const found = (state: 'up' | 'down') => (): void => {
+    if (state === known) return
+    known = state
+    changed(state)
+  }
+  connection.on('ready', found('up'))
+  connection.on('close', found('down'))
   connection.on('error', options.troubled)
   connection.connect().catch(() => undefined)
   return connection

@@ -1,0 +1,29 @@
+import { expect, it, vi } from 'vitest'
+import { connect } from '../../../src/shared-tier/connections.ts'
+import { freePort } from '../../support/ports.ts'
+
+it.each([false, true])(
+  'a store that is not there is told of once, however often it is looked for (cluster: %s)',
+  async (cluster) => {
+    const states: string[] = []
+    let refused = 0
+    const connection = connect(
+      {
+        url: `redis://127.0.0.1:${await freePort()}`,
+        cluster,
+        tls: { ca: '', cert: '', key: '', serverName: '' },
+        troubled: () => {
+          refused += 1
+        },
+        timeoutMs: 500,
+      },
+      (state) => states.push(state),
+    )
+    try {
+      await vi.waitFor(() => expect(refused).toBeGreaterThanOrEqual(4), { timeout: 10_000 })
+      expect(states).toEqual(['down'])
+    } finally {
+      connection.disconnect()
+    }
+  },
+)

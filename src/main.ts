@@ -14,9 +14,12 @@ import { hearOutputFaults } from './cli/output-faults.ts'
 import { runCli } from './cli/run-cli.ts'
 import { leaveSignals, stopOnSignal } from './cli/stop-on-signal.ts'
 import { watchFiles } from './cli/watch-files.ts'
+import { keepObjectsYoung } from './cli/young-objects.ts'
 import { startGateway } from './gateway.ts'
 import { isWorker, parentLine } from './workers/parent-line.ts'
 import { linkToParent, type WorkerLink } from './workers/worker-link.ts'
+
+keepObjectsYoung()
 
 const packageFile = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url))
 

@@ -1,15 +1,15 @@
 import { type FieldLines, fieldValue, withField } from '../http/fields.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { parseVary, type SelectingFields, varyKey } from '../http/vary.ts'
-import { correctedInitialAgeMs, type ExchangeTimes, type Moment } from './age.ts'
+import type { ExchangeTimes, Moment } from './age.ts'
 import { isCodable } from './codable.ts'
 import type { Coding } from './compress.ts'
 import type { Extent } from './extent.ts'
-import { freshnessLifetime } from './freshness.ts'
 import { keptFields } from './kept-fields.ts'
 import type { CachePolicy } from './policy.ts'
 import type { ReadyAnswers } from './ready-answers.ts'
-import { type ResponseControl, responseControl } from './response-control.ts'
+import { responseControl } from './response-control.ts'
+import { reuseTerms } from './reuse-terms.ts'
 
 /** The content of a stored response in another coding; undefined: tried, and it saves nothing. */
 export type CodedForm = { readonly coding: Coding; readonly content: Buffer | undefined }
@@ -101,37 +101,6 @@ export const ownBytes = (content: Buffer): Buffer => {
   const copy = Buffer.allocUnsafeSlow(content.length)
   content.copy(copy)
   return copy
-}
-
-const windowMs = (stated: number | 'invalid' | undefined, ruled: number | undefined): number => {
-  if (stated === 'invalid') return 0
-  return stated === undefined ? (ruled ?? 0) : stated * 1000
-}
-
-/** How long and under what conditions it may be reused. */
-const reuseTerms = (
-  head: ResponseHead,
-  control: ResponseControl,
-  policy: CachePolicy,
-  times: ExchangeTimes,
-) => {
-  const { rule } = policy
-  const freshness = freshnessLifetime(head, control, policy, times.received.now)
-  const ruled = freshness.source === 'override' || freshness.source === 'rule'
-  const override = freshness.source === 'override'
-  const must = control.mustRevalidate && !override
-  // s-maxage means proxy-revalidate (RFC 9111 §5.2.2.10), unless the same field grants a window of staleness (RFC 5861).
-  const strict = must || (control.sMaxAge !== undefined && !override)
-  const swr = override ? undefined : control.staleWhileRevalidate
-  const sie = override ? undefined : control.staleIfError
-  return {
-    lifetimeMs: freshness.lifetimeMs,
-    initialAgeMs: correctedInitialAgeMs(head, times, !ruled),
-    staleWhileRevalidateMs: must ? 0 : windowMs(swr, strict ? 0 : rule?.staleWhileRevalidateMs),
-    staleIfErrorMs: must ? 0 : windowMs(sie, strict ? 0 : rule?.staleIfErrorMs),
-    validateAlways: control.noCache && !override,
-    neverStale: strict,
-  }
 }
 
 /** Every form says that there are others (RFC 9110 §12.5.5). */

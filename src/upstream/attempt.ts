@@ -88,7 +88,10 @@ export class Attempt implements Handler {
       return true
     }
     this.#resume = resume
-    this.#arm(this.#timeouts.idleMs, 'no content for too long')
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    // One read of the socket often brings head and content together: then there is nothing to wait for.
+    queueMicrotask(this.#awaitContent)
     this.#listener.head(status, rawFields)
     return !this.#paused
   }
@@ -135,6 +138,10 @@ export class Attempt implements Handler {
 
   #awaitHead(): void {
     this.#arm(this.#timeouts.headersMs, 'no response head in time')
+  }
+
+  readonly #awaitContent = (): void => {
+    if (!this.#ended && !this.#paused) this.#arm(this.#timeouts.idleMs, 'no content for too long')
   }
 
   /** While content goes up each piece of it is progress; the wait for the head begins when the last one is gone. */

@@ -1,5 +1,6 @@
 import type { LookupFunction } from 'node:net'
-import { Pool } from 'undici'
+import { type buildConnector, type Client, Pool } from 'undici'
+import { AgingClient } from './aging-client.ts'
 import { createConnector } from './connector.ts'
 import type { UpstreamEvent } from './events.ts'
 import type { UpstreamOptions } from './options.ts'
@@ -52,11 +53,25 @@ const connectionLife = {
   maxRequestsPerClient: 5_000,
 }
 
-const poolOf = (origin: string, options: UpstreamOptions, lookup: LookupFunction | undefined): Pool =>
-  new Pool(origin, {
-    connect: createConnector(options, lookup),
+/** What makes the connections of a pool, where they have an age at which they end. Over HTTP/2 there is one connection, and undici's own bound costs nothing. */
+const aging = (
+  { http2, connectionMaxAgeMs }: UpstreamOptions,
+  connect: buildConnector.connector,
+): Pick<Pool.Options, 'clientTtl' | 'factory'> => {
+  if (connectionMaxAgeMs === 0) return {}
+  if (http2) return { clientTtl: connectionMaxAgeMs }
+  return {
+    factory: (origin, options: Client.Options) =>
+      new AgingClient(origin, { ...options, connect }, connectionMaxAgeMs),
+  }
+}
+
+const poolOf = (origin: string, options: UpstreamOptions, lookup: LookupFunction | undefined): Pool => {
+  const connect = createConnector(options, lookup)
+  return new Pool(origin, {
+    connect,
     allowH2: options.http2,
-    clientTtl: options.connectionMaxAgeMs,
+    ...aging(options, connect),
     // The slots bound what is in flight. A bound here too would make requests wait where no timer of ours runs.
     connections: null,
     // None over HTTP/1.1; over HTTP/2 undici then sets no bound of its own.
@@ -65,6 +80,7 @@ const poolOf = (origin: string, options: UpstreamOptions, lookup: LookupFunction
     bodyTimeout: 0,
     ...connectionLife,
   })
+}
 
 /** Of those that will do; the search begins elsewhere each time, so that equals take turns. */
 const leastOutstanding = (

@@ -50,6 +50,32 @@ test('a changed address is followed as soon as the connections are old enough, w
   await origin.until(() => origin.open <= 2)
 })
 
+test('a connection that is never idle ends with an answer when it is old enough, without a failed request', async () => {
+  const origin = await startOrigin(
+    async (_, wire) => {
+      await pause(40)
+      wire.respond({ content: wire.socket.localAddress ?? '' })
+    },
+    { host: '0.0.0.0' },
+  )
+  onTestFinished(() => origin.close())
+  const address = { now: '127.0.0.1' as string | undefined }
+  const { lookup } = nameServer(address)
+  const { upstream } = upstreamOf(
+    [`http://upstream.test:${origin.port}`],
+    { connectionMaxAgeMs: 100 },
+    lookup,
+  )
+  const answers: string[] = []
+  for (let asked = 0; asked < 10; asked += 1) {
+    answers.push(String((await upstream.forward(request())).content))
+    address.now = '127.0.0.2'
+  }
+  expect(answers[0]).toBe('127.0.0.1')
+  // Two connections take turns, each busy when its time is over.
+  expect(answers.slice(-3)).toEqual(['127.0.0.2', '127.0.0.2', '127.0.0.2'])
+})
+
 test('a name that is gone for a while is upstream_unreachable, and found again by the next request', async () => {
   const origin = await originOnAnyAddress()
   const address: { now: string | undefined } = { now: undefined }

@@ -16,7 +16,7 @@ export type OperatorCache = {
 }
 
 export type OperatorCacheParts = {
-  readonly cache: Pick<Cache, 'purge' | 'entries'>
+  readonly cache: Pick<Cache, 'purgeInTurns' | 'entries'>
   readonly coherence: Coherence | undefined
   readonly worker: WorkerLink | undefined
   /** Nobody is to believe that others have heard of what they have not. */
@@ -65,16 +65,18 @@ export const operatorCache = ({
   worker,
   refusesUnheard,
 }: OperatorCacheParts): OperatorCache => {
-  if (coherence === undefined) return cache
+  if (coherence === undefined) {
+    return { purge: cache.purgeInTurns, entries: (order, limit) => cache.entries(order, limit) }
+  }
   const count = async (purge: Purge): Promise<number> => {
-    if (worker === undefined) return cache.purge(purge)
+    if (worker === undefined) return cache.purgeInTurns(purge)
     const counts = await worker.ask({ topic: 'count', content: purge.selector })
     return counts.reduce<number>((sum, one) => sum + Number(one), 0)
   }
   return {
     purge: async (purge) => {
       if (purge.dryRun) return count(purge)
-      const here = cache.purge(purge)
+      const here = await cache.purgeInTurns(purge)
       const elsewhere = await coherence.spread([noteOf(purge)])
       return elsewhere.unheard && refusesUnheard ? 'unheard' : here + elsewhere.entries
     },

@@ -73,6 +73,8 @@ export type Cache = {
   shown(tag: string): readonly Buffer[]
   /** Returns the number of stored responses concerned. */
   purge(purge: Purge): number
+  /** The same, with pauses in which others are answered; done when the promise is. */
+  purgeInTurns(purge: Purge): Promise<number>
   /** Largest or oldest first; for the admin side. */
   entries(order: EntryOrder, limit: number): readonly CacheEntry[]
   stats(): { readonly entries: number; readonly bytes: number; readonly tags: number }

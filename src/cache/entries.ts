@@ -47,7 +47,7 @@ const rank: Readonly<Record<EntryOrder, (stored: StoredResponse) => number>> = {
   age: (stored) => -stored.received.monotonic,
 }
 
-/** The first `limit` stored responses, largest or oldest first. Looks at all of them: for people, not for a scrape. */
+/** The first `limit` stored responses: the largest, those with most hits, or the oldest. Looks at all of them: for people, not for a scrape. */
 export const listEntries = (
   store: MemoryStore,
   order: EntryOrder,

@@ -1,6 +1,7 @@
 import { GatewayError } from '../errors.ts'
 import { EndSignal } from '../http/end-signal.ts'
 import { discard } from './discard.ts'
+import { Joinable } from './joinable.ts'
 import type { Landing } from './landing.ts'
 import { Waiter } from './waiter.ts'
 
@@ -63,6 +64,8 @@ class Running implements Flight {
   waiters = 0
   /** Where it stands among those under way; -1 when it is over. */
   place: number
+  /** Of those that may be joined. */
+  next: Running | undefined
 
   constructor(takeoff: Takeoff, order: number, place: number) {
     this.key = takeoff.key
@@ -71,6 +74,7 @@ class Running implements Flight {
     this.order = order
     this.leader = takeoff.leader
     this.place = place
+    this.next = undefined
   }
 }
 
@@ -80,35 +84,13 @@ const known = (flight: Flight): Running => {
   throw new TypeError('no flight of this cache')
 }
 
-const none: readonly Running[] = []
-
 export const createFlights = (): Flights => {
-  /** Hardly ever more than one of a key. */
-  const joinable = new Map<string, Running | readonly Running[]>()
+  const joinable = new Joinable<Running>()
   const running: Running[] = []
   let order = 0
 
-  const joinableOf = (key: string): readonly Running[] => {
-    const flights = joinable.get(key)
-    return flights instanceof Running ? [flights] : (flights ?? none)
-  }
-  const open = (flight: Running): void => {
-    const others = joinableOf(flight.key)
-    joinable.set(flight.key, others.length === 0 ? flight : [...others, flight])
-  }
-  const close = (flight: Running): void => {
-    const { key } = flight
-    if (joinable.get(key) === flight) {
-      joinable.delete(key)
-      return
-    }
-    const others = joinableOf(key)
-    const left = others.filter((other) => other !== flight)
-    if (left.length === 0) joinable.delete(key)
-    else if (left.length < others.length) joinable.set(key, left)
-  }
   const end = (flight: Running): void => {
-    close(flight)
+    joinable.remove(flight)
     // The last one takes its place.
     const last = running.pop()
     if (last !== undefined && last !== flight) {
@@ -132,7 +114,7 @@ export const createFlights = (): Flights => {
     order += 1
     const flight = new Running(takeoff, order, running.length)
     running.push(flight)
-    if (takeoff.joinable) open(flight)
+    if (takeoff.joinable) joinable.add(flight)
     void takeoff.run(flight).then(
       (landing) => land(flight, landing),
       (error: unknown) => land(flight, { kind: 'failed', error }),
@@ -143,7 +125,7 @@ export const createFlights = (): Flights => {
     if (flight.place === -1) return
     flight.waiters -= 1
     if (flight.waiters > 0) return
-    close(flight)
+    joinable.remove(flight)
     flight.signal.end(new GatewayError('client_gone'))
   }
   const landed = (flight: Running, signal: AbortSignal, begin: (waiter: Waiter) => void): Promise<Landing> =>
@@ -158,7 +140,7 @@ export const createFlights = (): Flights => {
     })
 
   return {
-    find: (key, variant) => joinableOf(key).find((flight) => flight.variant === variant),
+    find: (key, variant) => joinable.find(key, variant),
     begin,
     wait: (one, signal) => {
       const flight = known(one)
@@ -178,11 +160,7 @@ export const createFlights = (): Flights => {
       leaveRunning(flight)
       return landing
     },
-    cut: (key) => {
-      const count = joinableOf(key).length
-      joinable.delete(key)
-      return count
-    },
+    cut: (key) => joinable.removeAll(key),
     nextOrder: () => {
       order += 1
       return order

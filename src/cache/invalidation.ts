@@ -1,5 +1,6 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
-import { currentAgeMs } from './age.ts'
+import { currentAgeMs, type Moment } from './age.ts'
 import { partsOfKey, targetKey } from './cache-key.ts'
 import type { CacheEvent, Invalidator } from './events.ts'
 import type { Flights } from './flights.ts'
@@ -41,7 +42,17 @@ export type Invalidation = {
   invalidateTargets(service: string, targets: readonly string[]): number
   suspectTargets(service: string, targets: readonly string[], forMs: number): number
   purge(purge: Purge): number
+  /** The same, with pauses in which others are answered; done when the promise is. */
+  purgeInTurns(purge: Purge): Promise<number>
 }
+
+/** What a purge looks at, and which of it is meant. */
+type Selection = { readonly keys: readonly string[]; isMeant(key: string): boolean }
+
+const every = (): boolean => true
+
+/** A key takes up to ten microseconds: a purge of everything would else hold all readers up for half a second and more. */
+const keysOfTurn = 500
 
 export const createInvalidation = (options: InvalidationOptions): Invalidation => {
   const { store, log, held, flights, clock, report } = options
@@ -67,24 +78,30 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
     return drop(keysOf(tags), by)
   }
 
-  const select = (selector: PurgeSelector): readonly string[] => {
+  const select = (selector: PurgeSelector): Selection => {
     switch (selector.kind) {
       case 'target':
-        return store.keysTagged(targetKey(selector.service, selector.target))
+        return { keys: store.keysTagged(targetKey(selector.service, selector.target)), isMeant: every }
       case 'tag':
-        return store.keysTagged(selector.tag)
+        return { keys: store.keysTagged(selector.tag), isMeant: every }
       case 'prefix':
-        return [...store.keys()].filter((key) => {
-          const { service, target } = partsOfKey(key)
-          return service === selector.service && target.startsWith(selector.prefix)
-        })
+        return {
+          keys: [...store.keys()],
+          isMeant: (key) => {
+            const { service, target } = partsOfKey(key)
+            return service === selector.service && target.startsWith(selector.prefix)
+          },
+        }
       case 'all':
-        return [...store.keys()]
+        return { keys: [...store.keys()], isMeant: every }
       case 'matching':
-        return [...store.keys()].filter((key) => {
-          const { service, target } = partsOfKey(key)
-          return selector.matches(service, target)
-        })
+        return {
+          keys: [...store.keys()],
+          isMeant: (key) => {
+            const { service, target } = partsOfKey(key)
+            return selector.matches(service, target)
+          },
+        }
     }
   }
 
@@ -95,19 +112,40 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
     else log.noteAll()
   }
 
-  const soften = (keys: readonly string[]): number => {
+  const soften = (key: string, at: Moment): number => {
+    const variants = store.peek(key)
+    // Evicted since it was selected.
+    if (variants.length === 0) return 0
+    store.replace(
+      key,
+      variants.map((stored) => staleFrom(stored, currentAgeMs(stored.initialAgeMs, stored.received, at))),
+    )
+    return variants.length
+  }
+
+  /** What is done with a key; returns the number of stored responses concerned. */
+  const deedOf = ({ mode, dryRun }: Purge): ((key: string) => number) => {
+    if (dryRun) return (key) => store.peek(key).length
+    if (mode === 'hard') return (key) => store.delete(key)
     const at = { now: clock.now(), monotonic: clock.monotonic() }
+    return (key) => soften(key, at)
+  }
+
+  /** Stops where others may have a turn. What is stored meanwhile was asked for after it was noted, and may go too. */
+  function* purging(purge: Purge): Generator<undefined, number> {
+    const { selector, dryRun } = purge
+    if (!dryRun) note(selector)
+    const deed = deedOf(purge)
+    const { keys, isMeant } = select(selector)
     let entries = 0
-    for (const key of keys) {
-      const variants = store.peek(key)
-      entries += variants.length
-      store.replace(
-        key,
-        variants.map((stored) => staleFrom(stored, currentAgeMs(stored.initialAgeMs, stored.received, at))),
-      )
-      flights.cut(key)
+    let cut = 0
+    for (const [i, key] of keys.entries()) {
+      if ((i + 1) % keysOfTurn === 0) yield
+      if (!isMeant(key)) continue
+      entries += deed(key)
+      if (!dryRun) cut += flights.cut(key)
     }
-    report({ kind: 'invalidated', by: 'purge', entries, cut: 0 })
+    if (!dryRun) report({ kind: 'invalidated', by: 'purge', entries, cut })
     return entries
   }
 
@@ -125,11 +163,20 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
     suspect,
     invalidateTargets: (service, targets) => invalidate(targetTags(service, targets)),
     suspectTargets: (service, targets, forMs) => suspect(targetTags(service, targets), forMs),
-    purge: ({ selector, mode, dryRun }) => {
-      const keys = select(selector)
-      if (dryRun) return keys.reduce((sum, key) => sum + store.peek(key).length, 0)
-      note(selector)
-      return mode === 'hard' ? drop(keys, 'purge') : soften(keys)
+    purge: (purge) => {
+      const steps = purging(purge)
+      let step = steps.next()
+      while (step.done !== true) step = steps.next()
+      return step.value
+    },
+    purgeInTurns: async (purge) => {
+      const steps = purging(purge)
+      let step = steps.next()
+      while (step.done !== true) {
+        await setImmediate()
+        step = steps.next()
+      }
+      return step.value
     },
   }
 }

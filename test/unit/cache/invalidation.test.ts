@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { CacheRead } from '../../../src/cache/cache-read.ts'
 import { createHeldTags } from '../../../src/cache/held-tags.ts'
+import type { Purge } from '../../../src/cache/invalidation.ts'
 import {
   harness,
   readOf,
@@ -220,4 +221,47 @@ test('more held tags than are remembered hold everything, until they are over', 
   expect(held.holds(['d'], 20)).toBe(false)
   held.hold(['c'], 20, 30)
   expect([held.holds(['a'], 21), held.holds(['c'], 21), held.holds(['d'], 21)]).toEqual([false, true, false])
+})
+
+describe('an operator purges 20,000 stored responses', () => {
+  const filled = async () => {
+    const made = harness({ maxBytes: 100_000_000 })
+    for (let i = 0; i < 20_000; i += 1) {
+      await made.cache.answer(readOf({ target: `/${i}`, tags: ['all'] }), async () => response('x'))
+    }
+    return made
+  }
+
+  test.each<[string, Omit<Purge, 'dryRun'>]>([
+    ['all of them', { selector: { kind: 'all' }, mode: 'hard' }],
+    ['softly', { selector: { kind: 'all' }, mode: 'soft' }],
+    ['by a prefix', { selector: { kind: 'prefix', service: 'site', prefix: '/' }, mode: 'hard' }],
+    ['by a tag', { selector: { kind: 'tag', tag: 'all' }, mode: 'hard' }],
+  ])('%s: others have their turns meanwhile, and none is left fresh at the end', async (_, purge) => {
+    const { cache, events } = await filled()
+    expect(await cache.purgeInTurns({ ...purge, dryRun: true })).toBe(20_000)
+    expect(cache.stats().entries).toBe(20_000)
+    let turns = 0
+    let going = true
+    const others = (async () => {
+      while (going) {
+        await new Promise((done) => setImmediate(done))
+        turns += 1
+      }
+    })()
+    events.length = 0
+    const overtaken = scriptedForward()
+    const before = cache.answer(readOf({ target: '/new', tags: ['all'] }), overtaken.forward)
+    const purging = cache.purgeInTurns({ ...purge, dryRun: false })
+    overtaken.calls[0]?.answer(response('asked for before'))
+    await before
+    expect(await purging).toBe(20_000)
+    going = false
+    await others
+    expect(turns).toBeGreaterThan(30)
+    expect(events.filter(({ kind }) => kind === 'invalidated')).toMatchObject([{ entries: 20_000 }])
+    const again = await cache.answer(readOf({ target: '/19999' }), async () => response('new'))
+    expect(await textOf(again)).toBe('new')
+    expect(cache.stats().entries).toBe(purge.mode === 'soft' ? 20_000 : 1)
+  })
 })

@@ -12,7 +12,6 @@ import { createPublicPort } from './assembly/public-port.ts'
 import { createReload } from './assembly/reload.ts'
 import { logReload } from './assembly/reload-log.ts'
 import { servicesDown } from './assembly/services-down.ts'
-import { sharingUpstream } from './assembly/sharing-upstream.ts'
 import { startWatches } from './assembly/watches.ts'
 import { answerWorkers, reloadEverywhere, scrapeAll, workerStanding } from './assembly/worker-questions.ts'
 import { workersOf } from './assembly/workers-of.ts'
@@ -132,7 +131,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     stores: membership?.stores,
     mayRemember: () => coherence?.distrust() === undefined,
     serviceNamed: (name) => current.built.find(({ service }) => service.name === name)?.service,
-    sharing: (name) => sharingUpstream(current.built, name),
+    sharing: (name) => current.sharing(name),
     watches: watches.watches,
     spans: watches.spans,
     overload: publicPort.overload,

@@ -32,6 +32,7 @@ import type { GenerationOperator } from './current-operator.ts'
 import { decideAdoption, sameUpstream } from './decide-adoption.ts'
 import type { OperatorCache } from './operator-cache.ts'
 import type { SharedStores } from './shared-store.ts'
+import { sharingUpstream } from './sharing-upstream.ts'
 
 /** What outlives a configuration. */
 export type LastingRooms = {
@@ -78,6 +79,8 @@ export type Generation = {
   readonly operator: GenerationOperator
   readonly inFlight: InFlight
   readonly limits: Limits | undefined
+  /** See sharing-upstream.ts. */
+  sharing(name: string): readonly Service[]
   run(exchange: Received): Answer
   /** Ends what is not used by `next`; to be called when nothing is under way. */
   close(next: readonly BuiltService[]): Promise<void>
@@ -220,6 +223,7 @@ export const buildGeneration = async (
     operator: createOperator({ config, publicUrl, version, cache: rooms.operatorCache, built }),
     inFlight,
     limits,
+    sharing: sharingUpstream(built),
     run,
     close: async (next) => {
       await edge.close()

@@ -38,7 +38,6 @@ const describedBy: ReadonlySet<string> = new Set(['settings', 'plugins', 'themes
 /** What the gateway answers itself for a site: its documents, and the batch. */
 export const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
   const { discovery } = options
-  const unknownNamespace = (): GatewayError => new GatewayError('no_route')
   return {
     index: async (exchange, row) => {
       const { query } = exchange
@@ -56,7 +55,7 @@ export const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
             retryAfterSeconds: 5,
           })
         case 'unknown-namespace':
-          throw unknownNamespace()
+          throw new GatewayError('no_route')
       }
     },
     written: (collection) => {

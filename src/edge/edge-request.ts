@@ -44,7 +44,7 @@ export class EdgeRequest implements GatewayRequest {
     const outgoing = this.#outgoing
     // 'close' comes when the answer is complete too; only one that was cut short means that the client has gone.
     if (outgoing.destroyed) signal.end(gone())
-    else outgoing.once('close', () => outgoing.writableFinished || signal.end(gone()))
+    else outgoing.on('close', () => outgoing.writableFinished || signal.end(gone()))
     return signal
   }
 }

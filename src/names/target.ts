@@ -1,3 +1,4 @@
+import { longestParameterName } from '../http/php-names.ts'
 import type { NameSwap } from './name-swap.ts'
 
 const decoded = (text: string): string => {
@@ -58,6 +59,8 @@ const formDecoded = (text: string): string =>
 
 /** `meta[site_id]` has two names in it. What is written anew is encoded anew: a name never becomes a second parameter. */
 const mapName = (raw: string, swap: NameSwap): string => {
+  // Refused where names are read; elsewhere it is not ours.
+  if (raw.length > longestParameterName) return raw
   const parts = formDecoded(raw).split(/([[\]])/)
   const mapped = parts.map((part, i) => swap.keys.get(i === 0 ? folded(part) : part))
   if (mapped.every((part) => part === undefined)) return raw
@@ -85,17 +88,34 @@ const mapValue = (name: string, raw: string, swap: NameSwap): string => {
   return name === 'namespace' ? mapNamespaceValue(raw, swap) : raw
 }
 
+const mapParameter = (parameter: string, swap: NameSwap): string => {
+  const equals = parameter.indexOf('=')
+  if (equals === -1) return mapName(parameter, swap)
+  const name = parameter.slice(0, equals)
+  const value = parameter.slice(equals + 1)
+  return `${mapName(name, swap)}=${mapValue(formDecoded(name), value, swap)}`
+}
+
 /** Exchanges parameter names, and names inside the values of `_fields`, `_embed` and `namespace`. Also for form content. */
 export const mapQuery = (query: string, swap: NameSwap): string => {
   if (query === '' || swap.keys.size === 0) return query
-  return query
-    .split('&')
-    .map((parameter) => {
-      const equals = parameter.indexOf('=')
-      if (equals === -1) return mapName(parameter, swap)
-      const name = parameter.slice(0, equals)
-      const value = parameter.slice(equals + 1)
-      return `${mapName(name, swap)}=${mapValue(formDecoded(name), value, swap)}`
-    })
-    .join('&')
+  let mapped = ''
+  let copied = 0
+  let start = 0
+  while (start < query.length) {
+    if (query[start] === '&') {
+      start += 1
+      continue
+    }
+    const ampersand = query.indexOf('&', start)
+    const end = ampersand === -1 ? query.length : ampersand
+    const parameter = query.slice(start, end)
+    const exchanged = mapParameter(parameter, swap)
+    if (exchanged !== parameter) {
+      mapped += query.slice(copied, start) + exchanged
+      copied = end
+    }
+    start = end + 1
+  }
+  return copied === 0 ? query : mapped + query.slice(copied)
 }

@@ -5,10 +5,13 @@ import { isIntegerKey, PhpArray, type PhpValue, unreadable } from './php-array.t
 /** Decoded parameters in order of first appearance, names as PHP folds them. */
 type PhpParameters = ReadonlyMap<string, PhpValue>
 
-/** A decoded query or form, or the one reason why it is not read: PHP would silently drop what exceeds its limit. */
+/** A decoded query or form, or why it is not read: PHP would silently drop what exceeds its limit. */
 export type PhpQuery =
   | { readonly kind: 'read'; readonly parameters: PhpParameters }
-  | { readonly kind: 'too-many-parameters' }
+  | { readonly kind: PhpQueryFault }
+
+/** `name-too-long` as it is written, escapes and all. */
+export type PhpQueryFault = 'too-many-parameters' | 'name-too-long'
 
 /** Deeper than any argument of WordPress; PHP itself stops at 64 and forgets the variable. */
 const deepestIndex = 16
@@ -51,8 +54,7 @@ const assign = (
   if (array === undefined || !setIndex(array, indexes.at(-1) ?? null, value)) into.set(name, unreadable)
 }
 
-const readPair = (pair: string, into: Map<string, PhpValue>) => {
-  const equals = pair.indexOf('=')
+const readPair = (pair: string, equals: number, into: Map<string, PhpValue>) => {
   const rawName = equals < 0 ? pair : pair.slice(0, equals)
   const value = equals < 0 ? '' : decodeFormText(pair.slice(equals + 1))
   if (simpleName.test(rawName)) {
@@ -69,18 +71,24 @@ const readPair = (pair: string, into: Map<string, PhpValue>) => {
 }
 
 /** Decodes a query or a form as PHP does: names folded, brackets nested, the last of equal names wins. */
-export const parsePhpQuery = (text: string, maxParameters: number): PhpQuery => {
+export const parsePhpQuery = (text: string, maxParameters: number, longestName: number): PhpQuery => {
   const parameters = new Map<string, PhpValue>()
   let count = 0
   let start = 0
   while (start < text.length) {
+    // A content of nothing else would be a million searches.
+    if (text[start] === '&') {
+      start += 1
+      continue
+    }
     const ampersand = text.indexOf('&', start)
     const end = ampersand < 0 ? text.length : ampersand
-    if (end > start) {
-      count += 1
-      if (count > maxParameters) return { kind: 'too-many-parameters' }
-      readPair(text.slice(start, end), parameters)
-    }
+    count += 1
+    if (count > maxParameters) return { kind: 'too-many-parameters' }
+    const pair = text.slice(start, end)
+    const equals = pair.indexOf('=')
+    if ((equals < 0 ? pair.length : equals) > longestName) return { kind: 'name-too-long' }
+    readPair(pair, equals, parameters)
     start = end + 1
   }
   return { kind: 'read', parameters }

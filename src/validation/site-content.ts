@@ -1,9 +1,11 @@
 import type { ValidationInput } from '../contracts/validation.ts'
+import { longestParameterName } from '../http/php-names.ts'
+import { formText } from './form-text.ts'
 import { readJson } from './json-content.ts'
 import { mediaTypeOf } from './media-type.ts'
 import { isContainer } from './php-array.ts'
 import { parsePhpQuery } from './php-query.ts'
-import { invalidJson, type Refusal, tooManyParameters, unsupportedContentType } from './site-errors.ts'
+import { invalidJson, type Refusal, unreadQuery, unsupportedContentType } from './site-errors.ts'
 
 /** Parameters that came in the content, by name; PHP has one place for JSON and for forms. */
 type ContentParameters = ReadonlyMap<string, unknown>
@@ -28,16 +30,11 @@ const jsonParameters = (content: Buffer, maxDepth: number): SiteContent => {
 }
 
 const formParameters = (content: Buffer): SiteContent => {
-  const form = parsePhpQuery(
-    content.toString('latin1').replace(/[\x80-\xff]/g, escapeByte),
-    maxFormParameters,
-  )
-  if (form.kind === 'too-many-parameters') return { kind: 'refused', refusal: tooManyParameters() }
-  return { kind: 'parameters', parameters: form.parameters }
+  const form = parsePhpQuery(formText(content), maxFormParameters, longestParameterName)
+  return form.kind === 'read'
+    ? { kind: 'parameters', parameters: form.parameters }
+    : { kind: 'refused', refusal: unreadQuery(form.kind) }
 }
-
-/** Raw bytes beyond ASCII as the escapes they stand for, so that text and escapes are decoded in one way. */
-const escapeByte = (byte: string): string => `%${byte.charCodeAt(0).toString(16)}`
 
 /** Reads the parameters in the content. Content of GET and HEAD means nothing (RFC 9110 §9.3.1) and is not read. */
 export const readSiteContent = (input: ValidationInput, maxDepth: number): SiteContent => {

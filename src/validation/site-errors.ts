@@ -1,6 +1,7 @@
 import type { Validation } from '../contracts/validation.ts'
 import { errorTable } from '../errors.ts'
 import type { Issue } from './issue.ts'
+import type { PhpQueryFault } from './php-query.ts'
 
 /** A request refused in WordPress's shape. */
 export type Refusal = Extract<Validation, { kind: 'invalid' }>
@@ -57,8 +58,15 @@ export const contradiction = (names: readonly string[]): Refusal =>
   })
 
 /** More parameters than are read. PHP drops the rest silently, so the request would mean something else there. */
-export const tooManyParameters = (): Refusal =>
+const tooManyParameters = (): Refusal =>
   refusal(400, 'trellis_too_many_parameters', 'The request has more parameters than allowed.')
+
+const parameterNameTooLong = (): Refusal =>
+  refusal(400, 'trellis_parameter_name_too_long', 'A parameter has a longer name than allowed.')
+
+/** Why a query or a form is not read. */
+export const unreadQuery = (fault: PhpQueryFault): Refusal =>
+  fault === 'too-many-parameters' ? tooManyParameters() : parameterNameTooLong()
 
 /** Neither JSON nor a form, and no upload is expected here. */
 export const unsupportedContentType = (): Refusal =>

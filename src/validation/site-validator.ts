@@ -16,7 +16,7 @@ import {
   invalidParameters,
   missingParameters,
   type Refusal,
-  tooManyParameters,
+  unreadQuery,
 } from './site-errors.ts'
 import { trackingMatcher } from './tracking-parameters.ts'
 
@@ -60,8 +60,9 @@ export const createSiteValidator = (options: SiteValidatorOptions): Validator =>
   }
 
   const validate = (input: ValidationInput): Validation => {
-    const query = parsePhpQuery(input.query, limits.queryParameters)
-    if (query.kind === 'too-many-parameters') return tooManyParameters()
+    // A target is short: a name in it can be as long as it likes.
+    const query = parsePhpQuery(input.query, limits.queryParameters, input.query.length)
+    if (query.kind !== 'read') return unreadQuery(query.kind)
     const content = readSiteContent(input, limits.jsonDepth)
     if (content.kind === 'refused') return content.refusal
     const endpoint = endpointOf(input)

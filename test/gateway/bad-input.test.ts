@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
@@ -97,6 +98,17 @@ const cases: readonly Case[] = [
     case: 'site: content type that no row takes',
     path: `${site}/site/v2/posts`,
     init: { method: 'POST', headers: { 'Content-Type': 'text/plain' }, body: 'title' },
+    status: 415,
+    body: { code: 'trellis_unsupported_content_type' },
+  },
+  {
+    case: 'site: a form that is coded, so that nobody here can check it',
+    path: `${site}/site/v2/posts`,
+    init: {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Encoding': 'gzip' },
+      body: gzipSync('title=x&_method=DELETE'),
+    },
     status: 415,
     body: { code: 'trellis_unsupported_content_type' },
   },

@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { programPid } from '../support/processes.ts'
 
 const mebibyte = 1024 * 1024
 /** `TRELLIS_LARGE_MIB=1024 npx vitest run test/gateway/large-contents.test.ts` sends a GiB each way. */
@@ -81,9 +82,7 @@ beforeAll(async () => {
       },
     },
   })
-  // The supervisor's only child that is not its watcher.
-  const children = await readFile(`/proc/${gateway.program.pid}/task/${gateway.program.pid}/children`, 'utf8')
-  gatewayPid = Number(children.trim().split(' ')[0])
+  gatewayPid = await programPid(gateway.program)
   expect(await readFile(`/proc/${gatewayPid}/cmdline`, 'utf8')).toContain('dist/main.js')
   // What a process takes once, whatever it carries: code that was compiled, pools, the first buffers.
   await download(16 * mebibyte)

@@ -208,6 +208,13 @@ describe('validate', () => {
     expect(String(next.content)).toBe('{ "title":"x"}')
   })
 
+  test('reads content whose coding is said to be none', async () => {
+    const content = Readable.from([Buffer.from('{}')])
+    const fields = { 'content-type': 'application/json', 'content-encoding': 'Identity' }
+    const next = await run(matched('/site/v2/posts', { method: 'POST', fields, content }))
+    expect(String(next.content)).toBe('{}')
+  })
+
   test('leaves an upload unread', async () => {
     const content = Readable.from([Buffer.from('x')])
     const next = await run(
@@ -223,6 +230,16 @@ describe('validate', () => {
       'content_too_large',
     ],
     ['a type that the row does not take', { 'content-type': 'text/plain' }, 'unsupported_content_type'],
+    [
+      'a form that is coded: what it says could not be checked',
+      { 'content-type': 'application/x-www-form-urlencoded', 'content-encoding': 'gzip' },
+      'unsupported_content_type',
+    ],
+    [
+      'coded JSON',
+      { 'content-type': 'application/json', 'content-encoding': 'identity, br' },
+      'unsupported_content_type',
+    ],
   ])('refuses %s', (_, fields, code) => {
     const content = Readable.from([Buffer.alloc(10)])
     expect(

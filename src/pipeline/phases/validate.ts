@@ -3,7 +3,7 @@ import { cacheKey } from '../../cache/cache-key.ts'
 import { sensitivityOf } from '../../cache/sensitivity.ts'
 import type { Found } from '../../contracts/finding.ts'
 import { GatewayError } from '../../errors.ts'
-import { requestField } from '../../http/fields.ts'
+import { type RequestFields, requestField } from '../../http/fields.ts'
 import type { Answer } from '../../http/message.ts'
 import { refusalAnswer } from '../error-answer.ts'
 import type { PipelineEvent } from '../events.ts'
@@ -19,6 +19,15 @@ const readable =
 
 const mayHaveContent = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
 
+/**
+ * Nothing is opened here, so what a coded form says would not be checked; an upstream that opens it would act on it. The 415
+ * says what is taken instead (RFC 9110 §15.5.16).
+ */
+const isCoded = (fields: RequestFields): boolean => {
+  const coding = requestField(fields, 'content-encoding')
+  return coding !== undefined && coding.trim().toLowerCase() !== 'identity'
+}
+
 const contentPlan = (exchange: Matched, found: Found): ContentPlan => {
   const { request, service, method } = exchange
   if (request.content === undefined) return 'none'
@@ -27,7 +36,15 @@ const contentPlan = (exchange: Matched, found: Found): ContentPlan => {
   if (!mayHaveContent(method)) {
     throw new GatewayError('ambiguous_request', { detail: `Content on ${method} is not accepted here.` })
   }
-  if (readable.test(requestField(request.fields, 'content-type') ?? '')) return 'read'
+  if (readable.test(requestField(request.fields, 'content-type') ?? '')) {
+    if (isCoded(request.fields)) {
+      throw new GatewayError('unsupported_content_type', {
+        detail: 'Send it without a content coding.',
+        fields: ['Accept-Encoding', 'identity'],
+      })
+    }
+    return 'read'
+  }
   if (found.endpoint.acceptsUploads === true) return 'stream'
   throw new GatewayError('unsupported_content_type', {
     detail: 'Send application/json or application/x-www-form-urlencoded.',

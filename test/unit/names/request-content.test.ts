@@ -64,3 +64,17 @@ test('nothing is copied when no name and no URL differs', () => {
   const content = Buffer.from(`{"a":"${upstreamRoot}/x"}`)
   expect(mapper.toUpstreamContent(content, json)).toBe(content)
 })
+
+test('a form of a million separators holds nobody up, and stays as it is', () => {
+  const form = 'application/x-www-form-urlencoded'
+  const separators = '&'.repeat(1 << 20)
+  const before = process.cpuUsage()
+  expect(up(`${separators}site_id=1&&title=site_id&`, form)).toBe(`${separators}wp_id=1&&title=site_id&`)
+  // A list of as many names takes a second.
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(300)
+})
+
+test('a name that is too long for any reader stays as it is', () => {
+  const name = `site_id${'[]'.repeat(1000)}`
+  expect(up(`${name}=1&site_id=2`, 'application/x-www-form-urlencoded')).toBe(`${name}=1&wp_id=2`)
+})

@@ -39,6 +39,30 @@ describe('content types', () => {
   })
 
   test.each([
+    ['as they are', '.'],
+    ['as escapes', '%2e'],
+  ])('a form with a name of 1024 characters is read, one with a longer name is not: %s', (_, dot) => {
+    const contentType = 'application/x-www-form-urlencoded'
+    const dots = dot.repeat(1020 / dot.length)
+    expect(ask({ method: 'POST', contentType, content: `a=1&name${dots}=1` }).kind).toBe('valid')
+    expect(refusalOf({ method: 'POST', contentType, content: `a=1&names${dots}=1` })).toEqual({
+      code: 'trellis_parameter_name_too_long',
+      message: 'A parameter has a longer name than allowed.',
+      data: { status: 400 },
+    })
+    expect(argumentsOf({ method: 'POST', contentType, content: `title=${dots}${dots}` })).toHaveProperty(
+      'title',
+    )
+  })
+
+  test('bytes of a form beyond ASCII are what their escapes are, and plus is a space in names too', () => {
+    const form = { method: 'POST', contentType: 'application/x-www-form-urlencoded' }
+    const bytes = Buffer.concat([Buffer.from('title=+'), Buffer.from([0xc3, 0xa9, 0x25, 0x43, 0x33, 0xa9])])
+    expect(argumentsOf({ ...form, content: bytes })['title']).toBe(' \u00e9\u00e9')
+    expect(argumentsOf({ ...form, content: '++title=a%2Bb&&&' })['title']).toBe('a+b')
+  })
+
+  test.each([
     'text/plain',
     'application/json, text/plain',
     'multipart/form-data; boundary=x',

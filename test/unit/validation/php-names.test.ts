@@ -7,7 +7,7 @@ const plain = (value: PhpValue): unknown =>
   value instanceof PhpArray ? [...value].map(([key, member]) => [key, plain(member)]) : value
 
 const parse = (text: string): unknown => {
-  const parsed = parsePhpQuery(text, 100)
+  const parsed = parsePhpQuery(text, 100, text.length)
   return parsed.kind === 'read'
     ? Object.fromEntries([...parsed.parameters].map(([k, v]) => [k, plain(v)]))
     : parsed.kind
@@ -146,7 +146,7 @@ test.each([
   '',
   '\t_method',
 ])('%j has one name, whoever asks', (name) => {
-  const parsed = parsePhpQuery(`${encodeURIComponent(name)}=1`, 10)
+  const parsed = parsePhpQuery(`${encodeURIComponent(name)}=1`, 10, 1000)
   const names = parsed.kind === 'read' ? [...parsed.parameters.keys()] : []
   expect(names).toEqual(foldPhpName(name) === '' ? [] : [foldPhpName(name)])
 })

@@ -43,10 +43,13 @@ const destinationFor = ({ access, dropped }: LoggerOptions): DestinationStream =
   return stream
 }
 
-/** Of an error only what says where it was made: libraries hang the octets that they stumbled over on theirs. */
+/**
+ * Of an error only what says where it was made: libraries hang the octets that they stumbled over on theirs. pino puts the message
+ * of a cause behind a colon, and ours end with a full stop, which is not to stand before one.
+ */
 const plainError = (error: Error): Record<string, unknown> => {
   const { type, message, stack, code } = pino.stdSerializers.err(error)
-  return { type, message, code, stack }
+  return { type, message: message.replaceAll('.: ', ': '), code, stack }
 }
 
 /** The time member of a line. A flood of refusals writes many lines in one millisecond; its text is made once. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { logLinesOf } from '../support/log-lines-of.ts'
 import { pause } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
 
@@ -16,6 +17,12 @@ beforeAll(async () => {
         contract: 'site',
         mount: '/site-json',
         discovery: { source: 'static', identity: { name: 'x' } },
+        upstream: { targets: [nobody] },
+      },
+      unread: {
+        contract: 'site',
+        mount: '/unread',
+        discovery: { source: 'upstream' },
         upstream: { targets: [nobody] },
       },
     },
@@ -50,4 +57,14 @@ test.each<[string, string, RequestInit, string]>([
   await pause(50)
   expect(lines()).toHaveLength(1)
   expect(gateway.program.output()).not.toContain(planted)
+})
+
+test('an error is told with its cause behind one colon, and no full stop before it', async () => {
+  const told = (): unknown => logLinesOf(gateway.program, 'index-failed')[0]?.['err']
+  await expect.poll(told).toMatchObject({
+    type: 'GatewayError',
+    message: expect.stringMatching(
+      /^The upstream could not be reached: connect ECONNREFUSED 127\.0\.0\.1:\d+$/,
+    ),
+  })
 })

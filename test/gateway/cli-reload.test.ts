@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { builtGateway } from '../support/built-gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
-import { type RunningProcess, startProcess, untilReady } from '../support/processes.ts'
+import { programPid, type RunningProcess, startProcess, untilReady } from '../support/processes.ts'
 
 let folder: string
 let file: string
@@ -32,10 +32,6 @@ const reloads = async (outcome: string): Promise<number> => {
   return Number(new RegExp(`config_reloads_total\\{outcome="${outcome}"\\} (\\d+)`).exec(text)?.[1] ?? 0)
 }
 
-/** The program is started by a shell that ends it with the test. */
-const gatewayPid = async (): Promise<number> =>
-  Number((await readFile(`/proc/${program.pid}/task/${program.pid}/children`, 'utf8')).trim().split(' ')[0])
-
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'trellis-reload-'))
   file = join(folder, 'gateway.yaml')
@@ -61,7 +57,7 @@ test('a program takes over a file that is replaced, keeps what it has when the f
   await write('two')
   await expect.poll(() => reloads('invalid'), { timeout: 5_000 }).toBe(1)
   expect(await status('/two/x')).toBe(200)
-  process.kill(await gatewayPid(), 'SIGHUP')
+  process.kill(await programPid(program), 'SIGHUP')
   await expect.poll(() => reloads('invalid'), { timeout: 5_000 }).toBe(2)
   await write('/three', { log: { level: 'debug' } })
   await expect.poll(() => reloads('restart-needed'), { timeout: 5_000 }).toBe(1)

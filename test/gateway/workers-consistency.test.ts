@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, test } from 'vitest'
 import { checkedService } from '../properties/checked-service.ts'
-import { createChecker } from '../properties/concurrency-checker.ts'
 import { inTurn } from '../properties/disturbances.ts'
 import { expectPromiseKept, sawEnough } from '../properties/expect-promise-kept.ts'
 import { allWorkers } from '../properties/living-workers.ts'
+import { createProcessChecker } from '../properties/process-checker.ts'
 import { lineToEach } from '../properties/stopped-member.ts'
 import { startVersionedUpstream, type VersionedUpstream } from '../properties/versioned-upstream.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
@@ -35,18 +35,7 @@ afterAll(async () => {
 test(
   'two workers, of which one is killed or stopped again and again: no stale read, no purge lost',
   async () => {
-    const checker = createChecker({
-      upstream,
-      gateways: () => [{ publicAddress: gateway.origin, adminAddress: gateway.adminOrigin }],
-      operations: 10_000_000,
-      longestMs,
-      readers: 24,
-      writers: 6,
-      lostAfterMs: 8_000,
-      answeredShare: 0.99,
-      hangUpShare: 0.01,
-      softShare: 0,
-    })
+    const checker = createProcessChecker({ upstream, gateways: () => [gateway], longestMs })
     const both = () => allWorkers(gateway, 2)
     const acrossStop = (longerMs: number) => async (turn: number) => {
       const members = await lineToEach(gateway.origin, await both())

@@ -10,7 +10,7 @@ import { instanceChecker, instanceFaults } from './shared/instance-checker.ts'
 import { forgetAfterMs, type Instances, leaseMs, startInstances } from './shared/instances.ts'
 
 /** A long run sets it; the short one ends after its time. */
-const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? 20) * 1000
+const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? 16) * 1000
 
 const least = { hits: 20, acrossStops: 1 }
 

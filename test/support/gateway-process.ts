@@ -19,10 +19,14 @@ export type GatewayProcess = {
 /** Several processes of a machine that is busy with other tests. */
 const mostStartMs = 60_000
 
-/** Starts the built gateway on free ports and waits for its /readyz. `settings` are added to the config file as they are. */
+/**
+ * Starts the built gateway on free ports and waits for its /readyz. `settings` are added to the config file as they are; `flags`
+ * are for Node and V8, of which NODE_OPTIONS takes only some.
+ */
 export async function startGatewayProcess(
   settings: Record<string, unknown>,
   env: Record<string, string> = {},
+  flags: readonly string[] = [],
 ): Promise<GatewayProcess> {
   const main = await builtGateway()
   const [port, adminPort] = [await freePort(), await freePort()]
@@ -40,7 +44,7 @@ export async function startGatewayProcess(
   }
   // JSON is YAML.
   await writeFile(file, JSON.stringify(config, null, 2))
-  const program = startProcess(process.execPath, [main, 'start', '-c', file], { env })
+  const program = startProcess(process.execPath, [...flags, main, 'start', '-c', file], { env })
   const stop = async (): Promise<number | string> => {
     const end = await program.stop(10_000)
     await rm(folder, { recursive: true, force: true })

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** A child program of a test, leader of its own process group. */
 export type RunningProcess = {
   readonly pid: number
-  /** What it has written so far, both streams together; the last 256 KiB. */
+  /** What it has written so far, both streams together; the lines of the last 256 KiB. */
   output(): string
   /** Its exit code, or the name of the signal that ended it. */
   readonly ended: Promise<number | string>
@@ -44,7 +45,9 @@ export function startProcess(
   if (pid === undefined) throw new Error(`cannot start ${command}`)
   let text = ''
   const keep = (chunk: Buffer): void => {
-    text = (text + chunk.toString()).slice(-keptOutput)
+    text += chunk.toString()
+    // From the beginning of a line: what is left of one that was cut would be read as another.
+    if (text.length > keptOutput) text = text.slice(text.indexOf('\n', text.length - keptOutput) + 1)
   }
   child.stdout.on('data', keep)
   child.stderr.on('data', keep)
@@ -68,6 +71,12 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   } catch {
     // Already gone.
   }
+}
+
+/** The program itself (Linux): the supervisor's first child, in front of its watcher. */
+export async function programPid({ pid }: Pick<RunningProcess, 'pid'>): Promise<number> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  return Number(children.trim().split(' ')[0])
 }
 
 /** Waits until `probe` no longer throws; says what the program wrote when it ends or the time is over. */

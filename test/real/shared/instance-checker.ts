@@ -1,10 +1,10 @@
-import { createChecker } from '../../properties/concurrency-checker.ts'
+import { createProcessChecker } from '../../properties/process-checker.ts'
 import type { VersionedUpstream } from '../../properties/versioned-upstream.ts'
 import { pause } from '../../support/origin.ts'
 import { historyOf } from './instance-history.ts'
 import { type Instance, type Instances, leaseMs } from './instances.ts'
 
-type Checker = ReturnType<typeof createChecker>
+type Checker = ReturnType<typeof createProcessChecker>
 
 export type InstanceCheckerOptions = {
   readonly upstream: VersionedUpstream
@@ -21,21 +21,10 @@ export const instanceChecker = ({
   longestMs,
   faults,
 }: InstanceCheckerOptions): Checker =>
-  createChecker({
+  createProcessChecker({
     upstream,
-    gateways: () =>
-      instances.all.map(({ gateway: { origin, adminOrigin } }) => ({
-        publicAddress: origin,
-        adminAddress: adminOrigin,
-      })),
-    operations: 10_000_000,
+    gateways: () => instances.all.map(({ gateway }) => gateway),
     longestMs,
-    readers: 24,
-    writers: 6,
-    lostAfterMs: 8_000,
-    answeredShare: 0.99,
-    hangUpShare: 0.01,
-    softShare: 0,
     onStale: (read) => {
       void historyOf(instances, faults()).then((text) => process.stdout.write(`STALE ${read}\n${text}\n`))
     },

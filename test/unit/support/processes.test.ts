@@ -61,3 +61,15 @@ test('a program that ends before it is ready is reported with what it wrote', as
   const never = () => Promise.reject(new Error('not yet'))
   await expect(untilReady(program, never)).rejects.toThrow(/ended with 1 before.*\nno such port/)
 })
+
+test('of a long output the last lines are kept, each of them whole', async () => {
+  const script =
+    'for (let line = 0; line < 9000; line += 1) console.log(JSON.stringify({ line, of: { some: 1 } }))'
+  const program = startProcess(process.execPath, ['-e', script])
+  await untilReady(program, says(program, '"line":8999,'))
+  const lines = program.output().trimEnd().split('\n')
+  const numbers = lines.map((line) => (JSON.parse(line) as { line: number }).line)
+  expect(numbers.at(-1)).toBe(8999)
+  expect(numbers).toEqual(numbers.map((_, at) => (numbers[0] as number) + at))
+  expect(numbers[0]).toBeGreaterThan(0)
+})

@@ -1,0 +1,25 @@
+import type { GatewayProcess } from '../support/gateway-process.ts'
+import { type CheckerOptions, createChecker } from './concurrency-checker.ts'
+
+export type ProcessCheckerOptions = Pick<CheckerOptions, 'upstream' | 'longestMs' | 'onStale'> & {
+  /** Read anew for each request. */
+  readonly gateways: () => readonly GatewayProcess[]
+}
+
+/** For gateways that are processes of their own, killed or stopped during the run; its time ends it. */
+export const createProcessChecker = ({
+  gateways,
+  ...options
+}: ProcessCheckerOptions): ReturnType<typeof createChecker> =>
+  createChecker({
+    ...options,
+    gateways: () =>
+      gateways().map(({ origin, adminOrigin }) => ({ publicAddress: origin, adminAddress: adminOrigin })),
+    operations: 10_000_000,
+    readers: 24,
+    writers: 6,
+    lostAfterMs: 8_000,
+    answeredShare: 0.99,
+    hangUpShare: 0.01,
+    softShare: 0,
+  })

@@ -2,6 +2,7 @@ import { benchBatches } from './batch.ts'
 import { benchDeployments } from './batch-deployments.ts'
 import { generate } from './bundled-generator.ts'
 import { pacedGets } from './paced-gets.ts'
+import { benchPairs } from './pairs.ts'
 import { servers } from './servers.ts'
 import { benchServers } from './side-by-side.ts'
 
@@ -11,6 +12,7 @@ import { benchServers } from './side-by-side.ts'
 // BENCH_ROUNDS=1 BENCH_SECONDS=2 npm run bench     a short look
 // BENCH_PEERS=trellis,node-http npm run bench      some of the peers
 // BENCH_SCENARIOS=hit,pass npm run bench           some of the scenarios
+// npm run bench pairs http-proxy pass,miss         two servers in turns of a second: bench/pairs.ts
 // npm run bench batch                              batches: see bench/batch.ts
 // npm run bench batch-deployments                  the same in front of differently run WordPresses
 const [mode, ...rest] = process.argv.slice(2)
@@ -19,6 +21,8 @@ else if (mode === 'generate') {
   const [url = '', seconds, connections, ...fields] = rest
   console.log(JSON.stringify(await generate(url, Number(seconds), Number(connections), fields)))
 } else if (mode === 'batch') await benchBatches()
+else if (mode === 'pairs')
+  await benchPairs(rest[0], rest[1], rest[2] === undefined ? undefined : Number(rest[2]))
 else if (mode === 'batch-deployments') await benchDeployments()
 else if (mode === 'paced-gets') {
   console.log(JSON.stringify(await pacedGets(rest[0] ?? '', Number(rest[1]))))

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { gzipSync } from 'node:zlib'
 import httpProxy from '@fastify/http-proxy'
 import fastify from 'fastify'
-import { Agent, interceptors } from 'undici'
+import { Agent, interceptors, Pool } from 'undici'
 import { contents, indexContent } from './content.ts'
 import type { ReadyAnswer } from './peer.ts'
 
@@ -15,6 +15,7 @@ export const servers: Readonly<Record<string, (port: number, argument: string) =
   origin: serveOrigin,
   'node-http': serveFromMap,
   'http-proxy': serveProxy,
+  dispatch: serveDispatch,
   'undici-cache': serveCachingProxy,
 }
 
@@ -90,6 +91,31 @@ async function serveFromMap(port: number, answerFile: string): Promise<void> {
 async function serveProxy(port: number, originPort: string): Promise<void> {
   const server = fastify({ logger: false })
   await server.register(httpProxy, { upstream: `http://127.0.0.1:${originPort}` })
+  await server.listen({ port, host: '127.0.0.1' })
+}
+
+/** The least that Fastify and undici can do for a GET. */
+async function serveDispatch(port: number, originPort: string): Promise<void> {
+  const server = fastify({ logger: false })
+  const pool = new Pool(`http://127.0.0.1:${originPort}`)
+  server.get('/*', (request, reply) => {
+    reply.hijack()
+    const { raw } = reply
+    const handler = {
+      onConnect: () => {},
+      onHeaders: (status: number, fields: readonly Buffer[]) => {
+        raw.writeHead(
+          status,
+          fields.map((part) => part.toString('latin1')),
+        )
+        return true
+      },
+      onData: (chunk: Buffer) => raw.write(chunk),
+      onComplete: () => raw.end(),
+      onError: (error: Error) => raw.destroy(error),
+    }
+    pool.dispatch({ method: 'GET', path: request.raw.url as string, headers: {} }, handler as object)
+  })
   await server.listen({ port, host: '127.0.0.1' })
 }
 

@@ -1,20 +1,20 @@
-import { spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { gunzipSync } from 'node:zlib'
 import { freePort } from '../test/support/ports.ts'
+import { type Pin, pins } from './cores.ts'
 import { chooseGenerator, type Generator } from './generator.ts'
 import { fill, launch, measure, probe, type Round, type RunningPeer, startPeer, warmUp } from './measure.ts'
-import type { Peer, Probe, ReadyAnswer } from './peer.ts'
+import type { Peer, ReadyAnswer } from './peer.ts'
 import { peers } from './peers/index.ts'
 import { fileTargets } from './peers/targets.ts'
 import { trellis } from './peers/trellis.ts'
 import { writePerformanceDoc } from './performance-doc.ts'
 import { type ProfileGroup, profileGroups } from './profile.ts'
+import { readyAnswers } from './ready-answers.ts'
 import { summarise, table } from './report.ts'
-import { factsOf, type Scenario, scenarios } from './scenarios.ts'
+import { type Scenario, scenarios } from './scenarios.ts'
 import { serveCommand } from './serve-command.ts'
 
 const setting = (name: string): string | undefined => process.env[`BENCH_${name}`]
@@ -24,7 +24,6 @@ const chosenPeers = setting('PEERS')?.split(',')
 const chosenScenarios = setting('SCENARIOS')?.split(',')
 const warm = { requests: Number(setting('WARM_UP') ?? 30_000), seconds: 20 }
 
-type Pin = (command: readonly string[]) => readonly string[]
 type World = { readonly originPort: number; readonly serverPin: Pin; readonly generator: Generator }
 
 /** Every peer beside every other, in one run. Prints a table, keeps the figures, and with `page` writes docs/PAGE.md. */
@@ -125,29 +124,6 @@ async function measureAll(running: readonly RunningPeer[], generator: Generator)
 
 const yardsticks = (): Record<string, string> =>
   Object.fromEntries(scenarios.map(({ name, yardstick }) => [name, yardstick]))
-
-/** Server on the first core, generator and origin on the second; unpinned where there is one core or no taskset. */
-function pins(): [Pin, Pin] {
-  const canPin = cpus().length > 1 && spawnSync('sh', ['-c', 'taskset -c 0 true']).status === 0
-  if (!canPin) console.log('no taskset or one core only: server and generator share what there is')
-  const to = (core: number): Pin =>
-    canPin ? (command) => ['taskset', '-c', String(core), ...command] : (c) => c
-  return [to(0), to(1)]
-}
-
-const ofConnection: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'date', 'transfer-encoding'])
-
-/** What bare node:http serves in its place; it makes its coded forms and its 304 itself. */
-function readyAnswers(scenario: Scenario, answer: Probe): readonly ReadyAnswer[] {
-  const { expects, script } = factsOf(scenario)
-  if (expects === 'forwarded' || answer.status === 304) return []
-  const target = script === undefined ? (trellis.targets[scenario] ?? '') : fileTargets.hit
-  const { 'content-encoding': coding, ...rest } = answer.fields
-  const content = coding === 'gzip' ? gunzipSync(answer.content) : answer.content
-  const kept = Object.entries(rest).filter(([name]) => !ofConnection.has(name))
-  const fields = { ...Object.fromEntries(kept), 'content-length': String(content.length) }
-  return [{ target, status: answer.status, fields, content: content.toString() }]
-}
 
 /** A run of its own: a profiler costs, and is not part of what is compared. */
 async function profileOfHit(world: World): Promise<readonly ProfileGroup[]> {

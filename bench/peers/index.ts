@@ -1,4 +1,5 @@
 import type { Peer } from '../peer.ts'
+import { bareDispatch } from './bare-dispatch.ts'
 import { haproxy, nginx, varnish } from './debian.ts'
 import { bareHttpProxy } from './http-proxy.ts'
 import { nodeHttp } from './node-http.ts'
@@ -11,6 +12,7 @@ export const peers: readonly Peer[] = [
   unobserved,
   nodeHttp,
   bareHttpProxy,
+  bareDispatch,
   undiciCache,
   nginx,
   varnish,

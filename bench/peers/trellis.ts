@@ -27,9 +27,10 @@ type Kind = {
   readonly title: string
   readonly targets: Peer['targets']
   readonly before: readonly string[]
+  readonly main: string
 }
 
-const builtGateway = ({ name, title, targets, before }: Kind): Peer => {
+const builtGateway = ({ name, title, targets, before, main }: Kind): Peer => {
   let adminPort = 0
   return {
     name,
@@ -87,7 +88,7 @@ const builtGateway = ({ name, title, targets, before }: Kind): Peer => {
 }
 
 /** The built gateway with everything on: checks, Cache-Status, request ids, metrics, log. */
-export const trellis: Peer = builtGateway({ name: 'trellis', title: 'Trellis', targets, before: [] })
+export const trellis: Peer = builtGateway({ name: 'trellis', title: 'Trellis', targets, before: [], main })
 
 /** The same, but its pipeline and its cache report to nobody: beside it shows what the metrics of a hit cost. */
 export const unobserved: Peer = builtGateway({
@@ -95,7 +96,12 @@ export const unobserved: Peer = builtGateway({
   title: 'Trellis that counts nothing',
   targets: { hit: targets.hit },
   before: ['--import', unobserving],
+  main,
 })
+
+/** Another build of the gateway, with everything on. */
+export const otherBuild = (file: string): Peer =>
+  builtGateway({ name: 'other', title: 'there', targets, before: [], main: file })
 
 /** BENCH_PROFILE=FOLDER: V8 writes there where the time went. */
 function profiling(): string[] {

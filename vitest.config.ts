@@ -1,10 +1,34 @@
 import { defineConfig } from 'vitest/config'
 
+/** Nothing in these depends on how fast the machine is, or only in bounds that a busy one keeps: two at a time. */
+const light = ['conformance', 'contracts', 'gateway', 'phases', 'properties', 'structure', 'unit']
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    testTimeout: 20_000,
-    hookTimeout: 120_000,
     coverage: { provider: 'v8', include: ['src/**'], reporter: ['text-summary'] },
+    projects: [
+      {
+        test: {
+          name: 'light',
+          include: light.map((folder) => `test/${folder}/**/*.test.ts`),
+          testTimeout: 20_000,
+          hookTimeout: 120_000,
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          name: 'whole',
+          include: ['test/**/*.test.ts'],
+          exclude: light.map((folder) => `test/${folder}/**`),
+          testTimeout: 20_000,
+          hookTimeout: 120_000,
+          // Other programs run beside them: one after the other.
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
   },
 })

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
 import { Cluster, Redis } from 'ioredis'
+import { Connector } from './connector.ts'
 import type { Troubled } from './troubles.ts'
 
 export type ConnectionOptions = {
@@ -53,6 +54,7 @@ const tlsOf = (url: URL, { ca, cert, key, serverName }: ConnectionOptions['tls']
 
 /** No command is kept for later or sent again: what is late is of no use, and must not happen twice. */
 const nodeOptions = ({ timeoutMs, tls, url }: ConnectionOptions) => ({
+  Connector,
   autoResendUnfulfilledCommands: false,
   autoResubscribe: false,
   maxRetriesPerRequest: 0,
@@ -69,7 +71,8 @@ const nodeOptions = ({ timeoutMs, tls, url }: ConnectionOptions) => ({
 
 const common = { lazyConnect: true, enableOfflineQueue: false, enableAutoPipelining: true } as const
 
-const pauseMs = (attempts: number): number => Math.min(50 * attempts, 500)
+/** Before the server is looked for again. */
+export const pauseMs = (attempts: number): number => Math.min(50 * attempts, 500)
 
 /** Opens a connection that looks for its server until it is closed. `changed` is told when it is found and when it is lost. */
 export const connect = (options: ConnectionOptions, changed: (state: 'up' | 'down') => void): Connection => {

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Appended, LeaseRefusal, Ledger, Noted, Push, Standing, Synced } from '../coherence/ledger.ts'
-import { type Connection, type ConnectionOptions, connect, type RunScript, scriptOn } from './connections.ts'
+import { type ConnectionOptions, connect, type RunScript, scriptOn } from './connections.ts'
 import { ledgerScripts } from './ledger-scripts.ts'
+import { type Listener, listen } from './listener.ts'
 
 export type RedisLedgerOptions = ConnectionOptions & {
   /** In front of every key and channel: gateways with other content use another one. */
@@ -52,23 +53,10 @@ const readPush = (channel: string, message: string): Push | undefined => {
   return { kind: 'noted', epoch, seq: Number(seq), writer: name, notes: last as readonly string[] }
 }
 
-const subscribe = (pushes: Connection, channels: readonly string[], take: (push: Push) => void): void => {
-  const begin = (): void => {
-    pushes.subscribe(...channels).catch(() => undefined)
-  }
-  if (pushes.status === 'ready') begin()
-  pushes.on('ready', begin)
-  pushes.on('message', (channel: string, message: string) => {
-    const push = readPush(channel, message)
-    if (push !== undefined) take(push)
-  })
-}
-
 /** The ledger that several instances share. */
 export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
   const { member, prefix } = options
   const calls = connect(options, options.changed)
-  const pushes = connect(options, () => undefined)
   const base = `{${prefix}}:`
   const keys = ['ledger', 'log', 'members', 'pending'].map((name) => base + name)
   const scripts = Object.fromEntries(
@@ -84,10 +72,8 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
   }
   /** The server's time in the last reply: shows that this member hears what it is told. */
   let proof = '0'
-  // A connection that only listens would not notice that nobody speaks any more.
-  const ping = setInterval(() => {
-    pushes.ping().catch(() => undefined)
-  }, options.leaseMs)
+  const channels = [`${base}noted`, `${base}applied:${member}`, `${base}applied:all`]
+  let listener: Listener | undefined
 
   return {
     sync: async ({ epoch, applied }): Promise<Synced> => {
@@ -126,17 +112,24 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
     forget: async (ended) => {
       await run('forget', ended, options.leaseMs, rememberedNotes)
     },
-    listen: (take) =>
-      subscribe(pushes, [`${base}noted`, `${base}applied:${member}`, `${base}applied:all`], take),
+    listen: (take) => {
+      listener = listen(
+        calls,
+        { channels, everyMs: options.leaseMs, troubled: options.troubled },
+        (...pushed) => {
+          const push = readPush(...pushed)
+          if (push !== undefined) take(push)
+        },
+      )
+    },
     leave: async (cleanly) => {
-      clearInterval(ping)
       try {
         if (cleanly) await run('leave', rememberedNotes)
       } catch {
         // Then the others find out by themselves.
       }
       calls.disconnect()
-      pushes.disconnect()
+      listener?.close()
     },
   }
 }

@@ -2,10 +2,12 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { checkConfig } from '../../src/config/load.ts'
+import { pause } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
 import { describeWith } from '../support/requirements.ts'
+import { startCutLine } from './shared/cut-line.ts'
 import { type RedisServer, startRedisServer } from './shared/redis-server.ts'
-import { type SharingGateways, sharingGateways } from './shared/sharing-gateways.ts'
+import { leaseMs, type SharingGateways, sharingGateways } from './shared/sharing-gateways.ts'
 
 const fixture = (name: string): string =>
   fileURLToPath(new URL(`../gateway/fixtures/upstream-tls/${name}`, import.meta.url))
@@ -64,6 +66,24 @@ describeWith('redis', 'a Redis that does not let everybody in', () => {
     const misnamed = await gateways.start({ url, tls: { ca: pem('ca.pem'), serverName: 'elsewhere.test' } })
     expect(await misnamed.metric('trellis_memory_trusted ')).toBe(0)
     expect(await gateways.trouble(misnamed, 'ERR_TLS_CERT_ALTNAME_INVALID')).toBeGreaterThan(0)
+  }, 60_000)
+
+  test('what is no record of TLS in the middle of a connection ends that connection, and nothing else', async () => {
+    const url = await withTls('--tls-auth-clients', 'no', '--tls-ca-cert-file', fixture('ca.pem'))
+    const line = await startCutLine(Number(new URL(url).port))
+    try {
+      const shared = { url: `rediss://127.0.0.1:${line.port}`, tls: { ca: pem('ca.pem') } }
+      const gateway = await gateways.start(shared)
+      await gateways.trusts(gateway, true)
+      line.interject('this is a text and no record\r\n')
+      await expect.poll(() => gateways.trouble(gateway, 'other')).toBeGreaterThan(0)
+      // Each of the connections writes once more, where Node has a second error to tell.
+      await pause(2 * leaseMs)
+      await gateways.trusts(gateway, true)
+      expect((await gateways.put(gateway)).status).toBe(200)
+    } finally {
+      line.close()
+    }
   }, 60_000)
 
   test('rediss:// that wants a certificate of whoever comes', async () => {

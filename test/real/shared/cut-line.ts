@@ -7,6 +7,8 @@ export type CutLine = {
   /** Where new connections lead. */
   target: number
   state: 'whole' | 'broken' | 'silent'
+  /** Says to all who are connected what the server did not. */
+  interject(text: string): void
   close(): void
 }
 
@@ -52,6 +54,9 @@ export const startCutLine = async (first: number): Promise<CutLine> => {
   await once(server, 'listening')
   return {
     port: (server.address() as AddressInfo).port,
+    interject: (text) => {
+      for (const [near] of pairs) near.write(text)
+    },
     get target() {
       return target
     },

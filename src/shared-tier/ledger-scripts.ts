@@ -1,9 +1,9 @@
 /**
  * The ledger in Redis (docs/decisions/0007): four keys in one slot. Each script looks first whether they are all there, are
- * of one making and were made by this very server process; otherwise they are made anew, since what was there may be
- * older than what members have seen. Time is the server's own and compared with nothing but itself.
+ * of one making and were made by this very server process in its present time as a master; otherwise they are made anew,
+ * since what was there may be older than what members have seen. Time is the server's own and compared with nothing but itself.
  *
- * KEYS: ledger (epoch, run, seq, floor, born, heard, resumed), log (note -> seq), members (name -> applied:beat:at), pending (write -> notes)
+ * KEYS: ledger (epoch, run, term, seq, floor, born, heard, resumed), log (note -> seq), members (name -> applied:beat:at), pending (write -> notes)
  * ARGV[1]: a fresh epoch; ARGV[2]: prefix of the channels; ARGV[3]: the member that calls; further ones by script
  */
 const opening = `
@@ -11,22 +11,27 @@ local ledger, log, members, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') or 'unknown'
+-- Another one with each replica that becomes the master: a process that was master before may have lost what it had answered.
+local term = string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') or 'unknown'
 local me = ARGV[3]
 local epoch, seq, floor, born
-local known = redis.call('HMGET', ledger, 'epoch', 'run', 'seq', 'floor', 'born')
-if known[1] and known[2] == run
-  and redis.call('ZSCORE', log, '@' .. known[1])
-  and redis.call('HGET', members, '@') == known[1]
-  and redis.call('HGET', pending, '@') == known[1] then
-  epoch, seq, floor, born = known[1], tonumber(known[3]), tonumber(known[4]), tonumber(known[5])
-else
+
+local function makeAnew()
   epoch, seq, floor, born = ARGV[1], 0, 0, now
   redis.call('DEL', ledger, log, members, pending)
-  redis.call('HSET', ledger, 'epoch', epoch, 'run', run, 'seq', 0, 'floor', 0, 'born', now)
+  redis.call('HSET', ledger, 'epoch', epoch, 'run', run, 'term', term, 'seq', 0, 'floor', 0, 'born', now)
   redis.call('ZADD', log, 'inf', '@' .. epoch)
   redis.call('HSET', members, '@', epoch)
   redis.call('HSET', pending, '@', epoch)
 end
+
+local known = redis.call('HMGET', ledger, 'epoch', 'run', 'seq', 'floor', 'born', 'term')
+if known[1] and known[2] == run and known[6] == term
+  and redis.call('ZSCORE', log, '@' .. known[1])
+  and redis.call('HGET', members, '@') == known[1]
+  and redis.call('HGET', pending, '@') == known[1] then
+  epoch, seq, floor, born = known[1], tonumber(known[3]), tonumber(known[4]), tonumber(known[5])
+else makeAnew() end
 
 local function standing(text)
   local applied, beat, at = string.match(text, '^(%d+):(%d+):(%d+)$')
@@ -97,6 +102,8 @@ end
 
 /** ARGV: position's epoch, its number, time of the last reply or 0, lease, forgetAfter, notes remembered. */
 const sync = `${opening}
+-- It has gone back: a number that is given again would be taken for the note that had it before.
+if ARGV[4] == epoch and tonumber(ARGV[5]) > seq then makeAnew() end
 local applied = ARGV[4] == epoch and tonumber(ARGV[5]) or 0
 local proof, lease, forgetAfter, remembered = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 -- Nobody was heard: the ledger itself was out of reach, and whoever comes back late has not been silent alone.

@@ -12,6 +12,7 @@ const nowhere: Position = { epoch: '', applied: 0 }
 describeWith('redis', 'when the ledger in Redis may take a member for gone', () => {
   let redis: RedisServer
   const ledgers: Ledger[] = []
+  const replicas: RedisServer[] = []
 
   const join = (member: string): Ledger => {
     const ledger = createRedisLedger({
@@ -48,7 +49,7 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
   })
   afterEach(async () => {
     for (const ledger of ledgers.splice(0)) await ledger.leave(false)
-    await redis.stop()
+    for (const server of [redis, ...replicas.splice(0)]) await server.stop()
   })
 
   test('a member that comes back after it was forgotten beats nothing that was seen of it before', async () => {
@@ -99,5 +100,42 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
     await b.leave(true)
     const said = await until(a, ({ members }) => members.length === 0)
     expect(said).toMatchObject({ lease: 'granted', notes: [{ text: 'h500:x' }] })
+  })
+
+  const follow = async (server: RedisServer, master: RedisServer): Promise<void> => {
+    await server.command('REPLICAOF', '127.0.0.1', String(master.port))
+    while (!(await server.command('INFO', 'replication')).includes('master_link_status:up')) await pause(25)
+  }
+
+  test('a server that was master before, and has lost by replication what it had answered, is another ledger', async () => {
+    const second = await startRedisServer('--repl-diskless-sync-delay', '0')
+    replicas.push(second)
+    await redis.command('CONFIG', 'SET', 'repl-diskless-sync-delay', '0')
+    await follow(second, redis)
+    const [a, b] = [join('a'), join('b')]
+    await both(a, b)
+    const first = await a.append(['t:one'], [])
+    await until(b, ({ seq }) => seq === first.seq)
+    // Nobody finds it in its time as the master; what comes now it does not have.
+    await second.command('REPLICAOF', 'NO', 'ONE')
+    await a.append(['t:two'], [])
+    await follow(redis, second)
+    await redis.command('REPLICAOF', 'NO', 'ONE')
+    // The one that was behind is the first to be there.
+    const said = await until(b, () => true)
+    expect(said).toMatchObject({ lease: 'young-ledger' })
+    expect(said.epoch).not.toBe(first.epoch)
+  })
+
+  test('a position that the ledger has not come to yet makes it another one', async () => {
+    const [a, b] = [join('a'), join('b')]
+    await both(a, b)
+    await a.append(['t:one'], [])
+    const before = await a.append(['t:two'], [])
+    // By whoever puts back what was there.
+    await redis.command('HSET', '{test}:ledger', 'seq', '1')
+    const ahead = { epoch: before.epoch, applied: before.seq }
+    expect((await a.sync(ahead)).epoch).not.toBe(before.epoch)
+    expect((await b.sync(ahead)).epoch).not.toBe(before.epoch)
   })
 })

@@ -2,6 +2,7 @@ import { type ChunkWatch, createChunk } from '../batch/chunk.ts'
 import type { BatchItem, ItemAnswer } from '../batch/item.ts'
 import { itemsPerTurn } from '../batch/turns.ts'
 import { GatewayError } from '../errors.ts'
+import { withoutFields } from '../http/fields.ts'
 import type { GatewayResponse } from '../http/message.ts'
 import { completed } from '../pipeline/invalidate-write.ts'
 import type { LocalRequest } from '../pipeline/service.ts'
@@ -23,14 +24,13 @@ const read = async (response: GatewayResponse): Promise<Buffer> => {
 }
 
 /** The fields of the chunk are those of its first item, without what is the item's own. */
-const chunkFields = (
-  batch: LocalRequest,
-  { fields }: ForwardRequest,
-  item: BatchItem,
-): Record<string, string> => {
-  const kept: Record<string, string> = { ...fields }
-  for (const name of Object.keys(ownFields(item))) delete kept[name]
-  return { ...kept, 'content-type': 'application/json', 'x-request-id': batch.id }
+const chunkFields = (batch: LocalRequest, { fields }: ForwardRequest, item: BatchItem): string[] => {
+  const replaced = new Set([...Object.keys(ownFields(item)), 'content-type', 'x-request-id'])
+  return [
+    ...withoutFields(fields, replaced),
+    ...['content-type', 'application/json'],
+    ...['x-request-id', batch.id],
+  ]
 }
 
 /**

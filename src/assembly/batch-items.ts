@@ -2,6 +2,7 @@ import type { BatchItem, ItemAnswer } from '../batch/item.ts'
 import { AnswerTooLarge } from '../batch/item-error.ts'
 import type { Turns } from '../batch/turns.ts'
 import { GatewayError } from '../errors.ts'
+import { withField } from '../http/fields.ts'
 import type { Answer, GatewayResponse, Outcome } from '../http/message.ts'
 import { arrived, type Received } from '../pipeline/exchange.ts'
 import { completed } from '../pipeline/invalidate-write.ts'
@@ -52,7 +53,7 @@ export const sendAlone =
     const named = service === undefined ? batch.service : serviceNamed(service)
     if (named === undefined) throw new GatewayError('no_route')
     const ms = leftMs()
-    const fields = ms === undefined ? request.fields : { ...request.fields, [deadlineField]: String(ms) }
+    const fields = ms === undefined ? request.fields : withField(request.fields, deadlineField, String(ms))
     return named.upstream.forward({ ...request, fields, flow: batchFlow(request.flow ?? ''), withdraw: stop })
   }
 

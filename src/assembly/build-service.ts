@@ -82,7 +82,7 @@ const fetchIndex =
     const response = await upstream.forward({
       method: 'GET',
       target: `${basePath}/`,
-      fields: { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'trellis' },
+      fields: ['accept', 'application/json', 'accept-encoding', 'identity', 'user-agent', 'trellis'],
       content: undefined,
       signal,
     })

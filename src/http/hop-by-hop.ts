@@ -54,7 +54,7 @@ const neverConnectionOptions: ReadonlySet<string> = new Set([
   'origin',
 ])
 
-/** Request fields that are not sent on: framing is made anew, forwarding is rebuilt, the rest changes what a request means. */
+/** Request fields that are not sent on: framing is made anew, the gateway says itself by which way it came, the rest changes what a request means. */
 const notForwarded: ReadonlySet<string> = new Set([
   ...connectionFields,
   'host',
@@ -68,7 +68,9 @@ const notForwarded: ReadonlySet<string> = new Set([
   'x-original-host',
   'x-rewrite-url',
   'x-host',
+  'via',
   'forwarded',
+  'x-request-id',
   'x-real-ip',
   'x-client-ip',
   'x-cluster-client-ip',
@@ -112,14 +114,6 @@ export const endToEndFields = (lines: FieldLines): string[] => {
   return kept
 }
 
-/** What the gateway itself says to the upstream. */
-export type ForwardChoice = {
-  /** Via, Forwarded, X-Forwarded-*, X-Request-Id …, as the gateway rebuilt them; they win over the client's. */
-  readonly forwarded: Readonly<Record<string, string>>
-  /** Accept-Encoding to send; stored content must be uncoded, so that is `identity` unless nothing is stored. */
-  readonly acceptEncoding: string
-}
-
 const noNames: ReadonlySet<string> = new Set()
 
 const isSentOn = (name: string): boolean =>
@@ -133,33 +127,29 @@ const onlyWithHyphens: ReadonlySet<string> = new Set([...credentialFields, 'x-wp
 
 /**
  * May a client's field reach the upstream? A CGI upstream reads `X_Forwarded_For` as X-Forwarded-For, so names compare with `_`
- * as `-`. A name of the gateway's own that is spelled as such is overwritten, and need not be looked for.
+ * as `-`.
  */
-const isForwardable = (name: string, forwarded: ForwardChoice['forwarded']): boolean => {
+const isForwardable = (name: string): boolean => {
   if (!name.includes('_')) return isSentOn(name)
   const plain = name.replaceAll('_', '-')
-  return (
-    isSentOn(plain) &&
-    !onlyWithHyphens.has(plain) &&
-    !Object.keys(forwarded).some((own) => own.toLowerCase() === plain)
-  )
+  return isSentOn(plain) && !onlyWithHyphens.has(plain)
 }
 
-/** Request fields for the upstream: the client's end-to-end fields, then the gateway's own, which no Connection field can name away. */
-export const forwardableFields = (fields: RequestFields, choice: ForwardChoice): Record<string, string> => {
+/**
+ * A client's end-to-end fields for the upstream, in their order: all but those that the gateway says itself, for which no
+ * Connection field is asked, and the ones `withheld`.
+ */
+export const forwardableFields = (fields: RequestFields, withheld: ReadonlySet<string>): string[] => {
   const connection = fields['connection']
   const named =
     connection === undefined
       ? noNames
       : new Set(namedByConnection(Array.isArray(connection) ? connection.join(',') : connection))
-  const sent: Record<string, string> = Object.create(null)
+  const sent: string[] = []
   for (const name of Object.keys(fields)) {
     const value = fields[name]
-    if (value === undefined || named.has(name) || !isForwardable(name, choice.forwarded)) continue
-    sent[name] = Array.isArray(value) ? value.join(', ') : value
+    if (value === undefined || named.has(name) || withheld.has(name) || !isForwardable(name)) continue
+    sent.push(name, Array.isArray(value) ? value.join(', ') : value)
   }
-  sent['accept-encoding'] = choice.acceptEncoding
-  for (const name of Object.keys(choice.forwarded))
-    sent[name.toLowerCase()] = choice.forwarded[name] as string
   return sent
 }

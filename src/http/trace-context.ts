@@ -1,5 +1,5 @@
 import { randomFillSync } from 'node:crypto'
-import { type RequestFields, requestField } from './fields.ts'
+import { fieldValue, type RequestFields, requestField, withoutFields } from './fields.ts'
 
 /** Where in which trace something happens (W3C Trace Context, https://www.w3.org/TR/trace-context/). Lower-case hexadecimal. */
 export type TraceContext = {
@@ -45,13 +45,20 @@ const fresh = (): TraceContext => {
   return { traceId: ids.slice(0, 32), spanId: ids.slice(32), sampled: false }
 }
 
+const traceNames: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
+
 /**
- * Says in the fields of an upstream request where it belongs: under the span that is open for it, or else as the client said.
- * §3.3.1.5 and §4.3: with a traceparent that is none, tracestate means nothing.
+ * Says in the fields of an upstream request, which are its own from now on, where it belongs: under the span that is open for it, or else as the
+ * client said. §3.3.1.5 and §4.3: with a traceparent that is none, tracestate means nothing.
  */
-export const setTraceFields = (fields: Record<string, string>, open: TraceContext | undefined): void => {
-  const known = parseTraceParent(fields['traceparent'])
-  if (known === undefined) delete fields['tracestate']
-  if (open !== undefined) fields['traceparent'] = formatted(open)
-  else if (known === undefined) fields['traceparent'] = formatted(fresh())
+export const withTraceFields = (fields: string[], open: TraceContext | undefined): string[] => {
+  const parent = fieldValue(fields, 'traceparent')
+  const state = fieldValue(fields, 'tracestate')
+  const isSaid = parent !== undefined || state !== undefined
+  const sent = isSaid ? withoutFields(fields, traceNames) : fields
+  const known = parseTraceParent(parent)
+  const own = open ?? known ?? fresh()
+  sent.push('traceparent', own === known ? (parent as string) : formatted(own))
+  if (known !== undefined && state !== undefined) sent.push('tracestate', state)
+  return sent
 }

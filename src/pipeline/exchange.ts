@@ -126,7 +126,7 @@ export const asRecalled = (exchange: Ready, recalled: RecalledTarget): void => {
 
 /** A request that is about to be forwarded. */
 export type Outgoing = Ready & {
-  /** Request fields that the cache adds (validators) or withholds from the upstream. */
+  /** Request fields that the cache adds (validators), and those that it withholds from the upstream: what it adds is among them. */
   readonly extraFields: Readonly<Record<string, string>>
   readonly withheld: ReadonlySet<string>
   /** May it be handed over? Not when the cache wants to read the answer. */

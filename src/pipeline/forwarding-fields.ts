@@ -12,19 +12,19 @@ export type ForwardingFacts = {
 
 const quoted = (address: string): string => (address.includes(':') ? `"[${address}]"` : address)
 
-/** Via, Forwarded (RFC 7239) and X-Forwarded-*, made anew from what the gateway knows itself. Throws loop_detected. */
+/** Via, Forwarded (RFC 7239) and X-Forwarded-*, made anew from what the gateway knows itself, as lines. Throws loop_detected. */
 export const forwardingFields = (
   { id, client, request }: Pick<Received, 'id' | 'client' | 'request'>,
   facts: ForwardingFacts,
-): Record<string, string> => {
+): string[] => {
   const via = requestField(request.fields, 'via')
   if (via?.includes(facts.via) === true) throw new GatewayError('loop_detected')
-  return {
-    via: via === undefined ? `1.1 ${facts.via}` : `${via}, 1.1 ${facts.via}`,
-    forwarded: `for=${quoted(client.address)};proto=${client.protocol};host="${facts.publicHost}"`,
-    'x-forwarded-for': client.address,
-    'x-forwarded-proto': client.protocol,
-    'x-forwarded-host': facts.publicHost,
-    'x-request-id': id,
-  }
+  return [
+    ...['via', via === undefined ? `1.1 ${facts.via}` : `${via}, 1.1 ${facts.via}`],
+    ...['forwarded', `for=${quoted(client.address)};proto=${client.protocol};host="${facts.publicHost}"`],
+    ...['x-forwarded-for', client.address],
+    ...['x-forwarded-proto', client.protocol],
+    ...['x-forwarded-host', facts.publicHost],
+    ...['x-request-id', id],
+  ]
 }

@@ -30,7 +30,8 @@ export type CacheRoom = {
 /** As in coherence/coherence.ts. */
 type Others = Pick<Coherence, 'begin' | 'spread'>
 
-const nothing: ReadonlySet<string> = new Set()
+/** What `ownConditions` says in the client's place. */
+const conditions: ReadonlySet<string> = new Set(['if-match', 'if-none-match'])
 
 /** The upstream does not know the tags of the forms that are coded here: a write under such a condition would be refused. */
 const ownConditions = (fields: RequestFields): Readonly<Record<string, string>> => {
@@ -49,7 +50,7 @@ const ownConditions = (fields: RequestFields): Readonly<Record<string, string>> 
 const lasting = (exchange: Ready): Outgoing =>
   asOutgoing(exchange, {
     extraFields: ownConditions(exchange.request.fields),
-    withheld: nothing,
+    withheld: conditions,
     mayHandOver: exchange.origin === 'client',
     // One of its own: what listens to it must go with the request.
     signal: new EndSignal(),

@@ -1,4 +1,5 @@
 import { GatewayError } from '../errors.ts'
+import { fieldValue } from '../http/fields.ts'
 import type { Receiver } from './receive.ts'
 import { Relay } from './relay.ts'
 import type { RelayOptions, RelayRoom } from './relay-room.ts'
@@ -18,7 +19,7 @@ export class UpstreamDispatcher {
   forward(request: RelayOptions, receiver: Receiver): void {
     const { hostField } = this.#room.options
     // Whoever forgot to leave Host out must not choose whom the target takes itself for.
-    const isPlain = hostField === '' && request.headers['host'] === undefined
+    const isPlain = hostField === '' && fieldValue(request.headers, 'host') === undefined
     const sent = isPlain ? request : { ...request, headers: withHost(request.headers, hostField) }
     new Relay(this.#room, sent, receiver).begin(this.#closing ? new GatewayError('shutting_down') : undefined)
   }

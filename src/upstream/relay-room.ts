@@ -20,14 +20,12 @@ export type RelayRoom = AccountRoom & {
   readonly ended: () => void
 }
 
-/** Request fields as they are sent: names in lower case. */
-export type SentFields = Readonly<Record<string, string>>
-
 /** A request under the names that undici's `dispatch` has for it; requests of one `flow` wait in one line, and lines are served in turn. */
 export type RelayOptions = {
   readonly path: string
   readonly method: string
-  readonly headers: SentFields
+  /** Lines, names in lower case. Nobody writes to them, though undici's type would let it. */
+  readonly headers: string[]
   readonly body: Buffer | Readable | null
   readonly flow: string
   readonly interim: Interim | undefined

@@ -1,12 +1,9 @@
-import type { SentFields } from './relay-room.ts'
+import { type FieldLines, withoutFields } from '../http/fields.ts'
+
+const hostName: ReadonlySet<string> = new Set(['host'])
 
 /** The fields with the Host that is configured; '' = none, then undici sends the target's own (RFC 9112 §3.2). */
-export const withHost = (fields: SentFields, host: string): SentFields => {
-  const kept: Record<string, string> = Object.create(null)
-  if (host !== '') kept['host'] = host
-  for (const name of Object.keys(fields)) {
-    const value = fields[name]
-    if (name !== 'host' && value !== undefined) kept[name] = value
-  }
-  return kept
+export const withHost = (fields: FieldLines, host: string): string[] => {
+  const kept = withoutFields(fields, hostName)
+  return host === '' ? kept : ['host', host, ...kept]
 }

@@ -1,8 +1,8 @@
-import { type FieldLines, fieldValue } from '../http/fields.ts'
+import { type FieldLines, fieldValue, hasField } from '../http/fields.ts'
 
-type Asked = { readonly headers: Readonly<Record<string, unknown>> }
+type Asked = { readonly headers: FieldLines }
 
-const conditions = ['if-none-match', 'if-modified-since']
+const conditions: ReadonlySet<string> = new Set(['if-none-match', 'if-modified-since'])
 
 /**
  * Why a head that is HTTP is no answer to what was asked; undefined when it is one. Passed on it would mislead the client,
@@ -14,10 +14,9 @@ export const unfitAnswer = (asked: Asked, status: number, fields: FieldLines): s
   // Chunks are undone by the HTTP client; any other coding would be lost with its name (RFC 9112 §6.1).
   const coding = fieldValue(fields, 'transfer-encoding')
   if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked') return 'an unknown transfer coding'
-  if (status === 304 && !conditions.some((name) => asked.headers[name] !== undefined)) {
-    return 'a 304 without a condition'
-  }
+  if (status === 304 && !hasField(asked.headers, conditions)) return 'a 304 without a condition'
   // RFC 9110 §15.3.7: who does not know of ranges takes a part for the whole.
-  if (status === 206 && asked.headers['range'] === undefined) return 'a part that was not asked for'
+  if (status === 206 && fieldValue(asked.headers, 'range') === undefined)
+    return 'a part that was not asked for'
   return undefined
 }

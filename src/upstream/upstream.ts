@@ -1,6 +1,7 @@
 import type { LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Clock } from '../clock.ts'
+import type { FieldLines } from '../http/fields.ts'
 import type { GatewayResponse, Interim } from '../http/message.ts'
 import { createBreaker } from './breaker.ts'
 import type { BreakerState } from './breaker-state.ts'
@@ -21,7 +22,8 @@ export type ForwardRequest = {
   readonly method: string
   /** Path and query as the upstream is asked, base path included. */
   readonly target: string
-  readonly fields: Readonly<Record<string, string>>
+  /** Names in lower case. */
+  readonly fields: FieldLines
   /** A stream that has a Content-Length field is sent with it, otherwise in chunks. */
   readonly content: Buffer | Readable | undefined
   readonly signal: AbortSignal
@@ -104,7 +106,7 @@ export const createUpstream = (
         const dispatched: RelayOptions = {
           path: request.target,
           method: request.method,
-          headers: request.fields,
+          headers: request.fields as string[],
           body: request.content ?? null,
           flow: request.flow ?? '',
           interim: request.interim,

@@ -22,7 +22,7 @@ const proxied = async (script?: Script, options: Partial<UpstreamOptions> = {}) 
         request({
           method: incoming.method as string,
           target: incoming.url as string,
-          fields: length === undefined ? {} : { 'content-length': length },
+          fields: length === undefined ? [] : ['content-length', length],
           content: incoming.method === 'POST' ? incoming : undefined,
           signal: gone.signal,
         }),

@@ -4,7 +4,7 @@ import { GatewayError } from '../../errors.ts'
 import { requestField } from '../../http/fields.ts'
 import { forwardableFields } from '../../http/hop-by-hop.ts'
 import type { GatewayResponse, ResponseHead } from '../../http/message.ts'
-import { setTraceFields } from '../../http/trace-context.ts'
+import { withTraceFields } from '../../http/trace-context.ts'
 import { toGatewayError } from '../../upstream/failure.ts'
 import { boundedContent } from '../bounded-content.ts'
 import type { Translated } from '../exchange.ts'
@@ -21,12 +21,12 @@ const handsOver = ({ mayHandOver, service, matching, content, method }: Translat
 }
 
 /** A stream is framed as the client framed it: by its length, which was held against the bound, or by chunks, which are counted. */
-const sentContent = (exchange: Translated, fields: Record<string, string>): Buffer | Readable | undefined => {
+const sentContent = (exchange: Translated, fields: string[]): Buffer | Readable | undefined => {
   const { upstreamContent, request, service } = exchange
   if (!(upstreamContent instanceof Readable)) return upstreamContent
   const length = requestField(request.fields, 'content-length')
   if (length === undefined) return boundedContent(upstreamContent, service.uploadBytes)
-  fields['content-length'] = length
+  fields.push('content-length', length)
   return upstreamContent
 }
 
@@ -36,9 +36,13 @@ const failed = (cause: unknown): never => {
   throw cause instanceof GatewayError ? cause : toGatewayError(cause)
 }
 
-const without = (fields: Record<string, string>, withheld: ReadonlySet<string>): Record<string, string> => {
-  for (const name of withheld) delete fields[name]
-  return fields
+/** The client's fields, and in place of what is withheld or rebuilt the gateway's own. Stored content must be uncoded. */
+const sentFields = (exchange: Translated, facts: ForwardingFacts): string[] => {
+  const { request, withheld, extraFields, record } = exchange
+  const sent = forwardableFields(request.fields, withheld)
+  sent.push('accept-encoding', 'identity', ...forwardingFields(exchange, facts))
+  for (const name of Object.keys(extraFields)) sent.push(name, extraFields[name] as string)
+  return withTraceFields(sent, record.trace)
 }
 
 /** The innermost phase: queue, breaker, retry budget and attempts are the upstream room's business. */
@@ -49,13 +53,7 @@ export const forward = (options: {
   name: 'forward',
   run: (exchange, _next: Next<never>) => {
     const { service, request, method, record } = exchange
-    const forwarded = forwardingFields(exchange, options.facts)
-    const fields = without(
-      forwardableFields(request.fields, { forwarded, acceptEncoding: 'identity' }),
-      exchange.withheld,
-    )
-    Object.assign(fields, exchange.extraFields)
-    setTraceFields(fields, record.trace)
+    const fields = sentFields(exchange, options.facts)
     const isRead = method === 'GET' || method === 'HEAD'
     // Links in the upstream's names are of no use to a client.
     const interim = service.translation === undefined ? request.interim : undefined

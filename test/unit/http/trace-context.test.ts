@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { parseTraceParent, setTraceFields } from '../../../src/http/trace-context.ts'
+import { fieldValue, fieldValues } from '../../../src/http/fields.ts'
+import { parseTraceParent, withTraceFields } from '../../../src/http/trace-context.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 const spanId = 'b7ad6b7169203331'
@@ -25,26 +26,31 @@ test.each([
 })
 
 test('a good context passes as it came, with its state', () => {
-  const fields = { traceparent: good, tracestate: 'a=b' }
-  setTraceFields(fields, undefined)
-  expect(fields).toEqual({ traceparent: good, tracestate: 'a=b' })
+  const fields = ['accept', '*/*', 'tracestate', 'a=b', 'traceparent', good]
+  expect(withTraceFields(fields, undefined)).toEqual([
+    ...['accept', '*/*', 'traceparent', good],
+    ...['tracestate', 'a=b'],
+  ])
 })
 
 test('an open span takes the place of the parent, and the state stays', () => {
-  const fields = { traceparent: good, tracestate: 'a=b' }
-  setTraceFields(fields, { traceId, spanId: 'f'.repeat(16), sampled: true })
-  expect(fields).toEqual({ traceparent: `00-${traceId}-${'f'.repeat(16)}-01`, tracestate: 'a=b' })
+  const open = { traceId, spanId: 'f'.repeat(16), sampled: true }
+  expect(withTraceFields(['traceparent', good, 'tracestate', 'a=b'], open)).toEqual([
+    ...['traceparent', `00-${traceId}-${'f'.repeat(16)}-01`],
+    ...['tracestate', 'a=b'],
+  ])
 })
 
 test('whatever came, what is sent is a context, and a state only beside its own', () => {
   fc.assert(
     fc.property(fc.option(fc.string({ unit: 'binary' })), fc.option(fc.string()), (parent, state) => {
-      const fields: Record<string, string> = {}
-      if (parent !== null) fields['traceparent'] = parent
-      if (state !== null) fields['tracestate'] = state
-      setTraceFields(fields, undefined)
-      expect(parseTraceParent(fields['traceparent'])).toBeDefined()
-      if (fields['traceparent'] !== parent) expect(fields['tracestate']).toBeUndefined()
+      const fields: string[] = []
+      if (parent !== null) fields.push('traceparent', parent)
+      if (state !== null) fields.push('tracestate', state)
+      const sent = withTraceFields(fields, undefined)
+      expect(fieldValues(sent, 'traceparent')).toHaveLength(1)
+      expect(parseTraceParent(fieldValue(sent, 'traceparent'))).toBeDefined()
+      if (fieldValue(sent, 'traceparent') !== parent) expect(fieldValue(sent, 'tracestate')).toBeUndefined()
     }),
   )
 })

@@ -58,7 +58,7 @@ export const upstreamOf = (
 export const request = (changes: Partial<ForwardRequest> = {}): ForwardRequest => ({
   method: 'GET',
   target: '/',
-  fields: {},
+  fields: [],
   content: undefined,
   signal: new AbortController().signal,
   ...changes,

@@ -36,6 +36,8 @@ const mostEarly = 64
 
 /** Stands for the members of a ledger that is gone: nobody knows who they were. */
 const former = ''
+/** To some of them it may not be gone: they trust their memory for so long without a word from this one (docs/decisions/0007, 7). */
+const formerLeases = 3
 
 /**
  * A member's lease is over one `leaseMs` after its current beat was first seen here: the beat was given before that, and
@@ -47,6 +49,7 @@ export const createAcknowledgements = (leaseMs: number): Acknowledgements => {
   /** The last ones, oldest first: a member may answer before the reply to the append has reached who waits. */
   const early: Early[] = []
   let beatsOf = ''
+  let lastSeenAt = Number.NEGATIVE_INFINITY
   let quietUntil = Number.NEGATIVE_INFINITY
 
   const heard = (epoch: string, member: string, applied: number, entries: number): void => {
@@ -57,9 +60,13 @@ export const createAcknowledgements = (leaseMs: number): Acknowledgements => {
     }
   }
   const seen: Acknowledgements['seen'] = ({ epoch, members }, receivedAt) => {
-    // Numbers of another ledger say nothing.
-    if (epoch !== beatsOf) beats.clear()
+    if (epoch !== beatsOf) {
+      // Numbers of another ledger say nothing.
+      beats.clear()
+      quietUntil = Math.max(quietUntil, lastSeenAt + formerLeases * leaseMs)
+    }
     beatsOf = epoch
+    lastSeenAt = receivedAt
     const present = new Set(members.map(({ member }) => member))
     for (const member of beats.keys()) if (!present.has(member)) beats.delete(member)
     for (const { member, beat, applied } of members) {

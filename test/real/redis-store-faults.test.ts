@@ -20,10 +20,9 @@ describeWith('redis', 'a Redis that does not do what it is asked', () => {
   /** In both memories, and in the store. */
   const warm = async (): Promise<void> => {
     await bothTrust()
-    await gateways.get(a)
-    await gateways.get(b)
-    expect((await gateways.get(a)).status).toContain('; hit')
-    expect((await gateways.get(b)).status).toContain('; hit')
+    for (const gateway of [a, b]) {
+      await expect.poll(async () => (await gateways.get(gateway)).status).toContain('; hit')
+    }
   }
   const port = (server: RedisServer): string => String(server.port)
   const replica = async (): Promise<RedisServer> => {
@@ -142,5 +141,27 @@ describeWith('redis', 'a Redis that does not do what it is asked', () => {
     expect(await epochOf(second)).not.toBe(before)
     expect(await gateways.trouble(a, 'READONLY')).toBeGreaterThan(0)
     expect(await gateways.get(b)).toMatchObject({ version: 1 })
+  }, 30_000)
+
+  test('two servers that both take writes, for less than it takes to forget: who is at the old one sees a write at the new one', async () => {
+    const second = await replica()
+    const own = await startCutLine(redis.port)
+    try {
+      const c = await gateways.start({ url: `redis://127.0.0.1:${own.port}` })
+      await gateways.trusts(c, true)
+      await warm()
+      await second.command('REPLICAOF', 'NO', 'ONE')
+      own.state = 'broken'
+      own.target = second.port
+      own.state = 'whole'
+      expect((await gateways.put(c)).status).toBe(200)
+      const answered = performance.now()
+      while (performance.now() - answered < leaseMs) {
+        expect(await gateways.get(a)).toMatchObject({ version: 1 })
+        await pause(5)
+      }
+    } finally {
+      own.close()
+    }
   }, 30_000)
 })

@@ -27,3 +27,13 @@ test.each([
   acknowledgements.close()
   expect(await waiting).toEqual({ all: false, entries: 0 })
 })
+
+test('those of another ledger than the present one are waited for until three leases after its last word', async () => {
+  const acknowledgements = createAcknowledgements(leaseMs)
+  acknowledgements.seen({ epoch: 'former', members: [] }, 0)
+  const first = { epoch: 'e', seq: 1, members: [] }
+  const waiting = acknowledgements.wait(first, 3 * leaseMs - 1)
+  expect(await soon(waiting)).toBeUndefined()
+  expect(await soon(acknowledgements.wait(first, 3 * leaseMs))).toEqual({ all: true, entries: 0 })
+  acknowledgements.close()
+})

@@ -15,19 +15,24 @@ const ofConnection: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** Lower-case names (RFC 9113 §8.2), repeated lines as lists: flat lines are what HTTP/1.1 alone takes. */
+/**
+ * Lower-case names (RFC 9113 §8.2), and repeated lines as one (RFC 9110 §5.3): node:http2 throws at a second line of a field that it
+ * knows to have one value, and an upstream may send two. Set-Cookie alone is a line each.
+ */
 const asHeaders = (fields: FieldLines): OutgoingHttpHeaders => {
-  const headers: Record<string, string[]> = Object.create(null)
+  const headers: Record<string, string | string[]> = Object.create(null)
+  const cookies: string[] = []
   for (let i = 0; i < fields.length; i += 2) {
     const name = (fields[i] as string).toLowerCase()
-    if (ofConnection.has(name)) continue
-    const lines = headers[name] ?? []
-    lines.push(fields[i + 1] as string)
-    headers[name] = lines
+    const value = fields[i + 1] as string
+    if (name === 'set-cookie') cookies.push(value)
+    else if (!ofConnection.has(name)) {
+      const before = headers[name]
+      headers[name] = before === undefined ? value : `${before}, ${value}`
+    }
   }
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, lines]) => [name, lines.length === 1 ? lines[0] : lines]),
-  )
+  if (cookies.length > 0) headers['set-cookie'] = cookies
+  return Object.fromEntries(Object.entries(headers))
 }
 
 /** Of a longer write nobody could tell how much of it a slow reader has taken (stream-bounds.ts). */

@@ -42,15 +42,27 @@ const notedOf = (flat: readonly string[]): readonly Noted[] => {
   return list
 }
 
-/** What a channel carries; undefined when it is not what the scripts write. */
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const isTexts = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((one) => typeof one === 'string')
+
+/** What a channel carries; undefined when it is not what the scripts write: whoever may publish there may say anything. */
 const readPush = (channel: string, message: string): Push | undefined => {
-  const content: unknown = JSON.parse(message)
-  if (!Array.isArray(content) || content.length !== 4) return undefined
+  const content = parsed(message)
+  if (!Array.isArray(content) || content.length !== 4 || !isTexts(content.slice(0, 3))) return undefined
   const [epoch, seq, name, last] = content as unknown as readonly [string, string, string, unknown]
+  if (!Number.isSafeInteger(Number(seq))) return undefined
   if (!channel.endsWith('noted')) {
     return { kind: 'applied', epoch, seq: Number(seq), member: name, entries: Number(last) }
   }
-  return { kind: 'noted', epoch, seq: Number(seq), writer: name, notes: last as readonly string[] }
+  return isTexts(last) ? { kind: 'noted', epoch, seq: Number(seq), writer: name, notes: last } : undefined
 }
 
 /** The ledger that several instances share. */

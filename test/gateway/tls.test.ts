@@ -192,6 +192,17 @@ describe('HTTP/2', () => {
     expect(names.filter((name) => name.startsWith(':') || name === 'te')).toEqual([])
   })
 
+  test('a field that has one value and came twice is one line, as HTTP/1.1 readers may take it, and ends nothing', async () => {
+    const twice = ['ETag', 'Location', 'Content-Type', 'Last-Modified', 'Age', 'Expires', 'Retry-After']
+    const lines = twice.map((name) => `${name}: 1\r\n${name}: 2\r\n`).join('')
+    origin.script = (_, wire) => wire.write(`HTTP/1.1 200 OK\r\n${lines}Content-Length: 2\r\n\r\nok`)
+    for (const path of ['/a/x', '/a/hit/twice', '/a/hit/twice']) {
+      const reply = await ask(client, { ':path': path })
+      expect([reply.status, reply.body]).toEqual([200, 'ok'])
+      expect(reply.fields).toMatchObject({ location: '1, 2', 'retry-after': '1, 2' })
+    }
+  })
+
   test('content is read and checked, and streams, without a length too', async () => {
     const fields = { ':method': 'POST', authorization: 'Basic YTpi', 'content-type': 'application/json' }
     const bad = await ask(client, { ...fields, ':path': '/index.php/site-json/site/v2/posts' }, '{"title":')

@@ -164,4 +164,20 @@ describeWith('redis', 'a Redis that does not do what it is asked', () => {
       own.close()
     }
   }, 30_000)
+
+  test('what is published and is none of its messages is left unheard, and ends nobody', async () => {
+    await bothTrust()
+    const [, epoch = ''] = /\r\n(.*)\r\n/.exec(await epochOf(redis)) ?? []
+    const wrong = ['no json', '', 'null', '{}', `["${epoch}","1","x",null]`, `["${epoch}","1","x",[null]]`]
+    const odd = [`["${epoch}","x","x",[]]`, `["${epoch}",{},"x",["a:"]]`, '['.repeat(10_000)]
+    for (const message of [...wrong, ...odd]) {
+      for (const channel of ['{trellis}:noted', '{trellis}:applied:all']) {
+        expect(await redis.command('PUBLISH', channel, message)).toBe(':2\r\n')
+      }
+    }
+    await gateways.get(b)
+    expect((await gateways.get(b)).status).toContain('; hit')
+    expect((await gateways.put(a)).status).toBe(200)
+    expect(await gateways.get(b)).toMatchObject({ version: 1 })
+  }, 30_000)
 })

@@ -1,6 +1,7 @@
 import type { Server, Socket } from 'node:net'
 import { addressGroup } from './address-group.ts'
 import type { EdgeEvent } from './events.ts'
+import { arrivalsRead, isQuiet } from './under-way.ts'
 
 export type ConnectionOptions = {
   /** Connections of one address (an IPv6 /64) at a time; 0 = no bound. */
@@ -23,8 +24,8 @@ export type Traffic = {
 
 /** The open connections of the public side. */
 export type Connections = {
-  /** Those on which nothing has come yet: no request is lost with them. */
-  closeSilent(): void
+  /** Ends those on which no request is under way, now and after what has arrived was read. */
+  endQuiet(): Promise<void>
   /** How many are open, and the bytes of all that ever were. */
   traffic(): Traffic
   /** How many were ended. */
@@ -37,6 +38,9 @@ type Watched = { taken: number; isSuspect: boolean }
 /** Octets of answers that have left the process. */
 const takenOf = (socket: Socket): number => socket.bytesWritten - socket.writableLength
 
+/** Tells a connection and the socket that TLS makes of it that they are one. */
+const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
+
 /**
  * Costs nothing for a request: connections are noted when they open, and looked at a few times in the bound. Node's own socket
  * timeout cannot stand in for this: it also runs while an upstream is waited for.
@@ -44,6 +48,7 @@ const takenOf = (socket: Socket): number => socket.bytesWritten - socket.writabl
 export const watchConnections = (server: Server, options: ConnectionOptions): Connections => {
   const { perAddress, readerTimeoutMs, report } = options
   const open = new Map<Socket, Watched>()
+  const handshakes = new Map<string, Socket>()
   const byAddress = new Map<string, number>()
   // Of connections that are closed.
   let receivedBytes = 0
@@ -91,6 +96,13 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
       sentBytes += socket.bytesWritten
     })
   }
+  const watchHandshake = (socket: Socket): void => {
+    const peer = peerOf(socket)
+    handshakes.set(peer, socket)
+    socket.once('close', () => {
+      if (handshakes.get(peer) === socket) handshakes.delete(peer)
+    })
+  }
   const traffic = (): Traffic => {
     const sockets = [...open.keys()]
     return {
@@ -102,26 +114,35 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
 
   server.on('connection', (socket: Socket) => {
     if (enter(socket)) {
-      if (!options.encrypted) watch(socket)
+      if (options.encrypted) watchHandshake(socket)
+      else watch(socket)
       return
     }
     report({ kind: 'connection-cut', reason: 'address' })
     socket.destroy()
   })
-  if (options.encrypted) server.on('secureConnection', watch)
+  if (options.encrypted) {
+    server.on('secureConnection', (socket: Socket) => {
+      handshakes.delete(peerOf(socket))
+      watch(socket)
+    })
+  }
   server.on('drop', () => report({ kind: 'connection-cut', reason: 'too-many' }))
   const timer =
     readerTimeoutMs === 0 ? undefined : setInterval(look, Math.max(50, Math.min(5_000, readerTimeoutMs / 4)))
   timer?.unref()
   return {
     traffic,
-    closeSilent: () => {
-      if (options.encrypted) return
-      for (const socket of open.keys()) if (socket.bytesRead === 0) socket.destroy()
+    endQuiet: async () => {
+      const quiet = [...open.keys()].filter(isQuiet)
+      const begun = [...handshakes.values()]
+      await arrivalsRead()
+      for (const socket of quiet) if (isQuiet(socket)) socket.destroy()
+      for (const socket of begun) if (handshakes.get(peerOf(socket)) === socket) socket.destroy()
     },
     destroyAll: () => {
       const count = open.size
-      for (const socket of open.keys()) socket.destroy()
+      for (const socket of [...open.keys(), ...handshakes.values()]) socket.destroy()
       return count
     },
     close: () => clearInterval(timer),

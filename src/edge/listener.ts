@@ -89,13 +89,6 @@ const build = (options: ListenerOptions): AnyServer => {
   return Object.assign(server, timeouts)
 }
 
-/** After the port is closed: a request that was on its way is there by then. */
-const idleGraceMs = 20
-
-/** Past the next reading of sockets: what has arrived was read. */
-const read = (): Promise<void> =>
-  new Promise((resolve) => setTimeout(() => setImmediate(resolve), idleGraceMs))
-
 /** Notes HTTP/2 sessions: closing the server alone leaves them open. */
 const trackSessions = (server: AnyServer, idleMs: number): ReadonlySet<ServerHttp2Session> => {
   const sessions = new Set<ServerHttp2Session>()
@@ -131,17 +124,20 @@ export const createListener = (options: ListenerOptions): Listener => {
   let current: EdgeHandlers | undefined
 
   const closeGently = async (): Promise<void> => {
-    // node:http's own close() ends idle connections in the same turn, also those on which a request has arrived that nobody has read yet.
+    let isClosed = false
+    // node:http's own close() would end connections on which a request has arrived that nobody has read yet, and the search for overdue requests.
     const closed = new Promise<void>((resolve) => {
-      NetServer.prototype.close.call(server, () => resolve())
+      NetServer.prototype.close.call(server, () => {
+        isClosed = true
+        resolve()
+      })
     })
-    // GOAWAY: streams under way finish, new ones are refused (RFC 9113 §6.8).
-    for (const session of sessions) session.close()
-    await Promise.race([closed, read()])
-    connections.closeSilent()
-    // Ends those that are idle now, and the search for overdue requests; the port is closed already.
+    while (!isClosed) {
+      // GOAWAY: streams under way finish, new ones are refused (RFC 9113 §6.8).
+      for (const session of sessions) session.close()
+      await Promise.race([closed, connections.endQuiet()])
+    }
     server.close(() => {})
-    await closed
   }
 
   // RFC 9110 §10.1.1. Who is current may be looked up here: such requests are rare.

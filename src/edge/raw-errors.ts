@@ -1,8 +1,8 @@
-import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { GatewayResponse } from '../http/message.ts'
 import type { ProtocolFault } from './events.ts'
+import { underWay } from './under-way.ts'
 
 type ParserError = Error & { readonly code?: string; readonly rawPacket?: Buffer }
 
@@ -60,10 +60,6 @@ const textOf = ({ status, fields, content }: GatewayResponse): Buffer => {
   const head = Buffer.from(lines.join('\r\n'), 'latin1')
   return Buffer.isBuffer(content) ? Buffer.concat([head, content]) : head
 }
-
-/** The response whose turn it is on a connection. node:http keeps it there, under no public name. */
-const underWay = (socket: Socket): ServerResponse | undefined =>
-  (socket as Socket & { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 
 const answerInTurn = (socket: Socket, response: GatewayResponse): void => {
   const before = underWay(socket)

@@ -1,3 +1,7 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
@@ -25,6 +29,22 @@ const start = (drain: Tree, more: Tree = {}): Promise<TestGateway> =>
     drain,
     ...more,
   })
+
+/** A connection that keeps what was said on it. */
+const dial = async (gateway: TestGateway) => {
+  const { hostname, port } = new URL(gateway.publicAddress)
+  return keeping(connect(Number(port), hostname), 'connect')
+}
+const keeping = async (socket: Socket, opened: string) => {
+  let said = ''
+  socket.on('data', (chunk) => {
+    said += chunk
+  })
+  socket.on('error', () => {})
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  await once(socket, opened)
+  return { socket, said: () => said, closed }
+}
 
 const readiness = async (gateway: TestGateway): Promise<unknown> => {
   const response = await fetch(`${gateway.adminAddress}/readyz`)
@@ -87,41 +107,104 @@ describe('a gateway that goes away', () => {
 
   test('answers a request that has come on an idle connection before it is read, with the time for it over', async () => {
     const gateway = await start({ delay: '100ms', timeout: '5s' })
-    const { connect } = await import('node:net')
-    const { hostname, port } = new URL(gateway.publicAddress)
-    const idle = connect(Number(port), hostname)
-    let said = ''
-    idle.on('data', (chunk) => {
-      said += chunk
-    })
-    idle.on('error', () => {})
-    const closed = new Promise((resolve) => idle.once('close', resolve))
-    idle.write('GET /first HTTP/1.1\r\nHost: a\r\n\r\n')
-    await expect.poll(() => said).toContain('here')
+    const { socket, said, closed } = await dial(gateway)
+    socket.write('GET /first HTTP/1.1\r\nHost: a\r\n\r\n')
+    await expect.poll(said).toContain('here')
     const drained = gateway.drain()
     await pause(60)
     // The process stands still until the delay is over: timers come before what has arrived.
     setImmediate(() => {
-      idle.write('GET /second HTTP/1.1\r\nHost: a\r\n\r\n')
+      socket.write('GET /second HTTP/1.1\r\nHost: a\r\n\r\n')
       const until = performance.now() + 100
       while (performance.now() < until);
     })
     await closed
-    expect(said.match(/HTTP\/1\.1 200/g)).toHaveLength(2)
-    expect(said).toContain('Connection: close')
+    expect(said().match(/HTTP\/1\.1 200/g)).toHaveLength(2)
+    expect(said()).toContain('Connection: close')
     expect(await drained).toBe('finished')
   })
 
-  test('is not kept by a connection on which nothing has come', async () => {
-    const gateway = await start({ delay: '0ms', timeout: '30s' })
-    const { connect } = await import('node:net')
-    const { hostname, port } = new URL(gateway.publicAddress)
-    const silent = connect(Number(port), hostname)
-    await new Promise((resolve) => silent.once('connect', resolve))
+  test('answers a request whose head becomes complete while everything goes on', async () => {
+    const gateway = await start({ delay: '300ms', timeout: '5s' })
+    const { socket, said, closed } = await dial(gateway)
+    socket.write('GET / HTTP/1.1\r\nHost:')
+    const drained = gateway.drain()
     await pause(50)
-    const closed = new Promise((resolve) => silent.once('close', resolve))
+    socket.write(' a\r\n\r\n')
+    await closed
+    expect(said()).toMatch(/^HTTP\/1\.1 200 .*here$/s)
+    expect(await drained).toBe('finished')
+  })
+
+  test('lets a slow reader take the rest of an answer that is all written', async () => {
+    const content = 'x'.repeat(24 * 1024 * 1024)
+    origin.script = (_, wire) => wire.respond({ content })
+    const gateway = await start({ delay: '0ms', timeout: '5s' }, { cache: { maxEntryBytes: '32MiB' } })
+    await fetch(`${gateway.publicAddress}/hit`).then((response) => response.text())
+    const { socket, said, closed } = await dial(gateway)
+    socket.write('GET /hit HTTP/1.1\r\nHost: a\r\n\r\n')
+    await new Promise<void>((resolve) =>
+      socket.once('data', () => {
+        socket.pause()
+        resolve()
+      }),
+    )
+    const drained = gateway.drain()
+    await pause(300)
+    socket.resume()
+    await closed
+    expect(said().length).toBeGreaterThan(content.length)
+    expect(await drained).toBe('finished')
+  })
+
+  test('ends a connection when the answer is finished that began before', async () => {
+    let finish = (): void => {}
+    origin.script = (_, wire) => {
+      wire.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhe')
+      finish = () => wire.write('re')
+    }
+    const gateway = await start({ delay: '0ms', timeout: '5s' })
+    const { socket, said, closed } = await dial(gateway)
+    socket.write('GET /long HTTP/1.1\r\nHost: a\r\n\r\n')
+    await expect.poll(said).toMatch(/he$/)
+    const drained = gateway.drain()
+    await expect(fetch(gateway.publicAddress)).rejects.toThrow()
+    finish()
+    await closed
+    expect(said()).toMatch(/here$/)
+    expect(await drained).toBe('finished')
+  })
+})
+
+describe('a gateway that goes away is not kept by a connection', () => {
+  const pem = (name: string): string =>
+    readFileSync(new URL(`fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
+  const tls = { listen: { port: 0, tls: { cert: pem('good.pem'), key: pem('good.key') } } }
+  const secure = (gateway: TestGateway) =>
+    keeping(
+      connectTls({
+        host: '127.0.0.1',
+        port: Number(new URL(gateway.publicAddress).port),
+        rejectUnauthorized: false,
+      }),
+      'secureConnect',
+    )
+
+  test.each([
+    ['on which nothing has come', {}, dial, ''],
+    ['on which the head of a request is not complete', {}, dial, 'GET / HTTP/1.1\r\nHost:'],
+    ['on which nothing of a handshake has come', tls, dial, ''],
+    ['on which nothing has come but the handshake', tls, secure, ''],
+    ['on which nothing whole has come but the handshake', tls, secure, 'GET / HTTP/1.1\r\nHost:'],
+  ])('%s', async (_, more, open, sent) => {
+    const gateway = await start({ delay: '0ms', timeout: '5s' }, more)
+    const { socket, closed } = await open(gateway)
+    if (sent !== '') socket.write(sent)
+    await pause(50)
+    const began = performance.now()
     expect(await gateway.drain()).toBe('finished')
     await closed
+    expect(performance.now() - began).toBeLessThan(4_000)
   })
 })
 

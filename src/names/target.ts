@@ -1,3 +1,4 @@
+import { parameterEnd, parameterStart } from '../http/parameters.ts'
 import { longestParameterName } from '../http/php-names.ts'
 import type { NameSwap } from './name-swap.ts'
 
@@ -101,21 +102,16 @@ export const mapQuery = (query: string, swap: NameSwap): string => {
   if (query === '' || swap.keys.size === 0) return query
   let mapped = ''
   let copied = 0
-  let start = 0
+  let start = parameterStart(query, 0)
   while (start < query.length) {
-    if (query[start] === '&') {
-      start += 1
-      continue
-    }
-    const ampersand = query.indexOf('&', start)
-    const end = ampersand === -1 ? query.length : ampersand
+    const end = parameterEnd(query, start)
     const parameter = query.slice(start, end)
     const exchanged = mapParameter(parameter, swap)
     if (exchanged !== parameter) {
       mapped += query.slice(copied, start) + exchanged
       copied = end
     }
-    start = end + 1
+    start = parameterStart(query, end)
   }
   return copied === 0 ? query : mapped + query.slice(copied)
 }

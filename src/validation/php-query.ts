@@ -1,3 +1,4 @@
+import { parameterEnd, parameterStart } from '../http/parameters.ts'
 import { splitPhpName } from '../http/php-names.ts'
 import { decodeFormText } from './percent.ts'
 import { isIntegerKey, PhpArray, type PhpValue, unreadable } from './php-array.ts'
@@ -74,22 +75,16 @@ const readPair = (pair: string, equals: number, into: Map<string, PhpValue>) => 
 export const parsePhpQuery = (text: string, maxParameters: number, longestName: number): PhpQuery => {
   const parameters = new Map<string, PhpValue>()
   let count = 0
-  let start = 0
+  let start = parameterStart(text, 0)
   while (start < text.length) {
-    // A content of nothing else would be a million searches.
-    if (text[start] === '&') {
-      start += 1
-      continue
-    }
-    const ampersand = text.indexOf('&', start)
-    const end = ampersand < 0 ? text.length : ampersand
+    const end = parameterEnd(text, start)
     count += 1
     if (count > maxParameters) return { kind: 'too-many-parameters' }
     const pair = text.slice(start, end)
     const equals = pair.indexOf('=')
     if ((equals < 0 ? pair.length : equals) > longestName) return { kind: 'name-too-long' }
     readPair(pair, equals, parameters)
-    start = end + 1
+    start = parameterStart(text, end)
   }
   return { kind: 'read', parameters }
 }

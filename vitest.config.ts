@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config'
 
-/** Nothing in these depends on how fast the machine is, or only in bounds that a busy one keeps: two at a time. */
-const light = ['conformance', 'contracts', 'gateway', 'phases', 'properties', 'structure', 'unit']
+/** May run beside each other: nothing in these depends on how fast the machine is, or only in bounds that a busy one keeps. */
+const concurrent = ['conformance', 'contracts', 'gateway', 'phases', 'properties', 'structure', 'unit']
 
 export default defineConfig({
   test: {
@@ -9,8 +9,8 @@ export default defineConfig({
     projects: [
       {
         test: {
-          name: 'light',
-          include: light.map((folder) => `test/${folder}/**/*.test.ts`),
+          name: 'concurrent',
+          include: concurrent.map((folder) => `test/${folder}/**/*.test.ts`),
           testTimeout: 20_000,
           hookTimeout: 120_000,
           maxWorkers: 2,
@@ -19,9 +19,9 @@ export default defineConfig({
       },
       {
         test: {
-          name: 'whole',
+          name: 'alone',
           include: ['test/**/*.test.ts'],
-          exclude: light.map((folder) => `test/${folder}/**`),
+          exclude: concurrent.map((folder) => `test/${folder}/**`),
           testTimeout: 20_000,
           hookTimeout: 120_000,
           // Other programs run beside them: one after the other.

@@ -1,6 +1,7 @@
 import type { ArgumentSchema } from '../contracts/row.ts'
+import { isIntegral, numberOf } from './coerce-scalar.ts'
 import { countOf, type Issue, issueOf, wrongType } from './issue.ts'
-import { asList, entriesOf, isContainer } from './php-array.ts'
+import { asList, entriesOf, holds, isContainer, memberOf, namesOf } from './php-array.ts'
 
 /** Handed in, so that this file and the one that knows all types do not import each other. */
 type Check = (value: unknown, schema: ArgumentSchema, path: string) => Issue | undefined
@@ -23,6 +24,23 @@ const isLeaf = (schema: ArgumentSchema): boolean =>
   schema.oneOf === undefined &&
   schema.anyOf === undefined
 
+/** What the type alone says is valid under a schema that says no more; undefined where it does say more. */
+const plainlyValid = (schema: ArgumentSchema): ((value: unknown) => boolean) | undefined => {
+  const { enum: allowed, format, minimum, maximum, minLength, maxLength, pattern } = schema
+  const more = [allowed, format, minimum, maximum, minLength, maxLength, pattern]
+  if (!isLeaf(schema) || more.some((one) => one !== undefined)) return undefined
+  switch (schema.type) {
+    case 'integer':
+      return isIntegral
+    case 'number':
+      return (value) => numberOf(value) !== undefined
+    case 'string':
+      return (value) => typeof value === 'string'
+    default:
+      return undefined
+  }
+}
+
 const checkItems = (
   list: readonly unknown[],
   items: ArgumentSchema,
@@ -30,7 +48,9 @@ const checkItems = (
   check: Check,
 ): Issue | undefined => {
   const leaf = isLeaf(items)
+  const isPlainlyValid = plainlyValid(items)
   for (let i = 0; i < list.length; i++) {
+    if (isPlainlyValid?.(list[i]) === true) continue
     // The path of an element is only written when it is wrong: lists can be long.
     if (leaf && check(list[i], items, '') === undefined) continue
     const issue = check(list[i], items, `${path}[${i}]`)
@@ -49,7 +69,9 @@ export const checkArray = (
   const list = asList(value)
   if (list === undefined) return wrongType(path, 'array')
   const { items, minItems, maxItems } = schema
-  const issue = items === undefined ? undefined : checkItems(list, items, path, check)
+  // WordPress looks at all elements before it counts. Far too many are refused in any case: only the reason may be another.
+  const looked = maxItems === undefined || list.length <= maxItems * 4 ? list : list.slice(0, maxItems * 4)
+  const issue = items === undefined ? undefined : checkItems(looked, items, path, check)
   if (issue !== undefined) return issue
   if (minItems !== undefined && list.length < minItems) {
     return issueOf('rest_too_few_items', `${path} must contain at least ${countOf(minItems, 'item')}.`)
@@ -64,7 +86,7 @@ export const checkArray = (
 }
 
 /** Draft 4 lists required names on the object, draft 3 marks each property; WordPress reads both, the list first. */
-const requiredNames = (schema: ArgumentSchema): readonly string[] => {
+const readRequired = (schema: ArgumentSchema): readonly string[] => {
   const required: unknown = schema.required
   if (Array.isArray(required)) return required.map(String)
   return Object.entries(schema.properties ?? {}).flatMap(([name, property]) =>
@@ -72,8 +94,27 @@ const requiredNames = (schema: ArgumentSchema): readonly string[] => {
   )
 }
 
+const requiredOf = new WeakMap<ArgumentSchema, readonly string[]>()
+
+/** Read once for each schema: a list can hold thousands of objects. */
+const requiredNames = (schema: ArgumentSchema): readonly string[] => {
+  const known = requiredOf.get(schema) ?? readRequired(schema)
+  requiredOf.set(schema, known)
+  return known
+}
+
+/** The members that the schema has a word on, in the order given: of others there may be a hundred thousand. */
+const namesToCheck = (container: object, schema: ArgumentSchema): readonly string[] => {
+  const { additionalProperties, properties = {} } = schema
+  if (additionalProperties === false || typeof additionalProperties === 'object') return namesOf(container)
+  const known = Object.keys(properties).filter((name) => holds(container, name))
+  if (known.length < 2) return known
+  return namesOf(container).filter((name) => Object.hasOwn(properties, name))
+}
+
 const checkProperty = (
-  [name, value]: readonly [string, unknown],
+  name: string,
+  value: unknown,
   schema: ArgumentSchema,
   path: string,
   check: Check,
@@ -87,6 +128,8 @@ const checkProperty = (
   return typeof additional === 'object' ? check(value, additional, `${path}[${name}]`) : undefined
 }
 
+const nothingGiven = {}
+
 /** Checks an object: required properties first, then each property in the order given. */
 export const checkObject = (
   value: unknown,
@@ -95,14 +138,14 @@ export const checkObject = (
   check: Check,
 ): Issue | undefined => {
   if (value !== '' && !isContainer(value)) return wrongType(path, 'object')
-  const entries = value === '' ? [] : entriesOf(value as object)
+  const container = value === '' ? nothingGiven : (value as object)
   for (const name of requiredNames(schema)) {
-    if (!entries.some(([key]) => key === name)) {
+    if (!holds(container, name)) {
       return issueOf('rest_property_required', `${name} is a required property of ${path}.`)
     }
   }
-  for (const entry of entries) {
-    const issue = checkProperty(entry, schema, path, check)
+  for (const name of namesToCheck(container, schema)) {
+    const issue = checkProperty(name, memberOf(container, name), schema, path, check)
     if (issue !== undefined) return issue
   }
   return undefined

@@ -44,6 +44,8 @@ export const toInteger = (value: string | number): number | string => {
     if (digits !== undefined) return saturated(BigInt((sign === '-' ? '-' : '') + significant(digits)))
   }
   const number = Number(value)
+  // Nearly all are: a BigInt for each of half a million would take longer than to read them. No -0 comes out.
+  if (Number.isSafeInteger(number)) return number === 0 ? 0 : number
   if (!Number.isFinite(number)) return 0
   return saturated(BigInt(Math.trunc(number)))
 }

@@ -1,6 +1,6 @@
 import type { ArgumentSchema } from '../contracts/row.ts'
 import { type Issue, listInWords } from './issue.ts'
-import { entriesOf, isContainer } from './php-array.ts'
+import { holds, isContainer, memberOf } from './php-array.ts'
 
 /** Handed in, so that this file and the one that knows all types do not import each other. */
 type Check = (value: unknown, schema: ArgumentSchema, path: string) => Issue | undefined
@@ -12,8 +12,17 @@ export type Match =
 
 type Failure = { readonly index: number; readonly schema: ArgumentSchema; readonly issue: Issue }
 
-const inherited = (schema: ArgumentSchema, parent: ArgumentSchema): ArgumentSchema =>
-  schema.type === undefined && parent.type !== undefined ? { ...schema, type: parent.type } : schema
+const typed = new WeakMap<ArgumentSchema, WeakMap<ArgumentSchema, ArgumentSchema>>()
+
+/** Made once for each pair: a list can hold thousands of values that are to be matched. */
+const inherited = (schema: ArgumentSchema, parent: ArgumentSchema): ArgumentSchema => {
+  if (schema.type !== undefined || parent.type === undefined) return schema
+  const ofParent = typed.get(parent) ?? new WeakMap<ArgumentSchema, ArgumentSchema>()
+  typed.set(parent, ofParent)
+  const known = ofParent.get(schema) ?? { ...schema, type: parent.type }
+  ofParent.set(schema, known)
+  return known
+}
 
 const noMatch = (message: string, data: Issue['data'] = null): Issue => ({
   code: 'rest_no_matching_schema',
@@ -38,11 +47,10 @@ const isInformative = (path: string, { issue }: Failure): boolean => {
 /** Of several object schemas, the one that shares most properties with the value: the caller probably meant that one. */
 const likeliest = (value: unknown, failures: readonly Failure[]): Failure | undefined => {
   if (!isContainer(value)) return undefined
-  const given = new Set(entriesOf(value).map(([key]) => key))
   let best: Failure | undefined
   let most = 0
   for (const failure of failures) {
-    const shared = Object.keys(failure.schema.properties ?? {}).filter((name) => given.has(name)).length
+    const shared = Object.keys(failure.schema.properties ?? {}).filter((name) => holds(value, name)).length
     if (shared > most) {
       best = failure
       most = shared
@@ -101,6 +109,17 @@ export const matchAnyOf = (
   return { kind: 'unmatched', issue: explain(value, path, failures) }
 }
 
+/** Surely not of this schema: a property that must be one of some texts is another text. */
+const isOther = (value: unknown, { type, properties = {} }: ArgumentSchema): boolean =>
+  type === 'object' &&
+  isContainer(value) &&
+  Object.keys(properties).some((name) => {
+    const property = properties[name]
+    if (property?.type !== 'string' || property.enum === undefined || !holds(value, name)) return false
+    const given = memberOf(value, name)
+    return typeof given === 'string' && property.enum.length > 0 && !property.enum.includes(given)
+  })
+
 /** Resolves `oneOf`: exactly one schema may take the value. */
 export const matchOneOf = (
   value: unknown,
@@ -109,16 +128,17 @@ export const matchOneOf = (
   path: string,
   check: Check,
 ): Match => {
-  const failures: Failure[] = []
-  const matches: { index: number; schema: ArgumentSchema }[] = []
-  for (const [index, candidate] of schemas.entries()) {
-    const schema = inherited(candidate, parent)
-    const issue = check(value, schema, path)
-    if (issue === undefined) matches.push({ index, schema })
-    else failures.push({ index, schema, issue })
-  }
+  const candidates = schemas.map((candidate, index) => ({ index, schema: inherited(candidate, parent) }))
+  // Texts about those that do not fit are only written when none does: lists can hold thousands of values.
+  const matches = candidates.filter(
+    ({ schema }) => !isOther(value, schema) && check(value, schema, path) === undefined,
+  )
   const [only] = matches
-  if (only === undefined) return { kind: 'unmatched', issue: explain(value, path, failures) }
+  if (only !== undefined && matches.length === 1) return { kind: 'matched', schema: only.schema }
   if (matches.length > 1) return { kind: 'unmatched', issue: tooManyMatches(path, matches) }
-  return { kind: 'matched', schema: only.schema }
+  const failures = candidates.flatMap(({ index, schema }): Failure[] => {
+    const issue = check(value, schema, path)
+    return issue === undefined ? [] : [{ index, schema, issue }]
+  })
+  return { kind: 'unmatched', issue: explain(value, path, failures) }
 }

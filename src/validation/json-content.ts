@@ -53,7 +53,10 @@ const loneSurrogate = /\p{Surrogate}/u
 const holdsLoneSurrogate = (value: unknown): boolean => {
   if (typeof value === 'string') return loneSurrogate.test(value)
   if (typeof value !== 'object' || value === null) return false
-  return Object.entries(value).some(([key, member]) => loneSurrogate.test(key) || holdsLoneSurrogate(member))
+  if (Array.isArray(value)) return value.some(holdsLoneSurrogate)
+  return Object.keys(value).some(
+    (key) => loneSurrogate.test(key) || holdsLoneSurrogate((value as Record<string, unknown>)[key]),
+  )
 }
 
 /** Reads JSON as PHP would, with a bound on nesting; a byte order mark is a syntax error to both. */

@@ -1,5 +1,6 @@
 import { int64Of } from './int64.ts'
 import { readJson } from './json-content.ts'
+import { holds, memberOf } from './php-array.ts'
 import type { PlantFault } from './plant-errors.ts'
 import { topLevelMembers } from './top-level-members.ts'
 
@@ -14,13 +15,13 @@ const readMembers = (object: object, text: string): PlantReading => {
   const members = topLevelMembers(text)
   // Readers differ on which of two equal names counts (RFC 8259 §4): one could check what another does not store.
   if (new Set(members.map((member) => member.name)).size < members.length) return refused('repeated_member')
-  const values = new Map<string, unknown>(Object.entries(object))
-  const name = values.get('name')
+  const given = (member: string): unknown => (holds(object, member) ? memberOf(object, member) : undefined)
+  const name = given('name')
   if (typeof name !== 'string') return refused('invalid_name')
   // From the source text: a parsed number beyond 2^53 would be another plant.
   const id = int64Of(members.find((member) => member.name === 'id')?.source ?? '')
   if (id === undefined) return refused('invalid_id')
-  const tag = values.get('tag')
+  const tag = given('tag')
   if (tag !== undefined && typeof tag !== 'string') return refused('invalid_tag')
   return { kind: 'plant', name, id: String(id), tag }
 }

@@ -139,6 +139,16 @@ export const contradictions = (endpoint: CompiledEndpoint, sources: Sources): st
     return !others.every((value) => sameAsPath(inPath, argument, value))
   })
 
+/** Known once somebody asks: nobody does of a write that goes on to the upstream, and its lists can be half a million long. */
+const setWhenAsked = (typed: Record<string, unknown>, name: string, typedOf: () => unknown): void => {
+  const get = (): unknown => {
+    const value = typedOf()
+    Object.defineProperty(typed, name, { value })
+    return value
+  }
+  Object.defineProperty(typed, name, { get, enumerable: true, configurable: true })
+}
+
 /** Typed values of everything given, over the defaults. */
 export const typedArguments = (endpoint: CompiledEndpoint, sources: Sources): Record<string, unknown> => {
   const typed: Record<string, unknown> = { ...endpoint.defaults }
@@ -147,12 +157,14 @@ export const typedArguments = (endpoint: CompiledEndpoint, sources: Sources): Re
     typed[name] = argument === undefined ? sources.path[name] : typedValue(argument, sources.path[name])
   }
   // Weakest source first; a JSON null overrides nothing.
-  for (const source of [sources.query, sources.content]) {
-    for (const [name, value] of source) {
-      const argument = given(value) ? endpoint.arguments.get(name) : undefined
-      if (argument !== undefined && effectiveValue(sources, name) === value)
-        typed[name] = typedValue(argument, value)
-    }
+  for (const [name, value] of sources.query) {
+    const argument = endpoint.arguments.get(name)
+    if (argument !== undefined && effectiveValue(sources, name) === value)
+      typed[name] = typedValue(argument, value)
+  }
+  for (const [name, value] of sources.content) {
+    const argument = given(value) ? endpoint.arguments.get(name) : undefined
+    if (argument !== undefined) setWhenAsked(typed, name, () => typedValue(argument, value))
   }
   return typed
 }

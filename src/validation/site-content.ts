@@ -20,13 +20,25 @@ const empty: SiteContent = { kind: 'parameters', parameters: new Map() }
 /** PHP's max_input_vars: what exceeds it would be dropped without a word. */
 const maxFormParameters = 1000
 
-const jsonParameters = (content: Buffer, maxDepth: number): SiteContent => {
+/** Tells whether anything asks for a parameter of that name. */
+type Knows = (name: string) => boolean
+
+/** Only what is asked for: a megabyte has room for a hundred thousand names that nobody knows. */
+const knownMembers = (object: object, knows: Knows): ContentParameters => {
+  const parameters = new Map<string, unknown>()
+  for (const name of Object.keys(object)) {
+    if (knows(name)) parameters.set(name, (object as Record<string, unknown>)[name])
+  }
+  return parameters
+}
+
+const jsonParameters = (content: Buffer, maxDepth: number, knows: Knows): SiteContent => {
   const reading = readJson(content, maxDepth)
   if (reading.kind === 'refused')
     return { kind: 'refused', refusal: invalidJson(reading.code, reading.message) }
   // An array has no named members, and a scalar none at all: no parameters, no error.
   if (!isContainer(reading.value) || Array.isArray(reading.value)) return empty
-  return { kind: 'parameters', parameters: new Map(Object.entries(reading.value)) }
+  return { kind: 'parameters', parameters: knownMembers(reading.value, knows) }
 }
 
 const formParameters = (content: Buffer): SiteContent => {
@@ -37,13 +49,13 @@ const formParameters = (content: Buffer): SiteContent => {
 }
 
 /** Reads the parameters in the content. Content of GET and HEAD means nothing (RFC 9110 §9.3.1) and is not read. */
-export const readSiteContent = (input: ValidationInput, maxDepth: number): SiteContent => {
+export const readSiteContent = (input: ValidationInput, maxDepth: number, knows: Knows): SiteContent => {
   const { content } = input
   if (content === undefined || content.length === 0 || input.method === 'GET' || input.method === 'HEAD')
     return empty
   switch (mediaTypeOf(input.contentType)) {
     case 'json':
-      return jsonParameters(content, maxDepth)
+      return jsonParameters(content, maxDepth, knows)
     case 'form':
       return formParameters(content)
     case 'other':

@@ -63,9 +63,11 @@ export const createSiteValidator = (options: SiteValidatorOptions): Validator =>
     // A target is short: a name in it can be as long as it likes.
     const query = parsePhpQuery(input.query, limits.queryParameters, input.query.length)
     if (query.kind !== 'read') return unreadQuery(query.kind)
-    const content = readSiteContent(input, limits.jsonDepth)
-    if (content.kind === 'refused') return content.refusal
     const endpoint = endpointOf(input)
+    const knows = (name: string): boolean =>
+      endpoint.arguments.has(name) || Object.hasOwn(input.pathParameters, name)
+    const content = readSiteContent(input, limits.jsonDepth, knows)
+    if (content.kind === 'refused') return content.refusal
     const sources: Sources = {
       content: content.parameters,
       query: query.parameters,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { readPlant } from '../../../src/validation/plant-content.ts'
 import { type Asked, ask } from './support.ts'
 
 const megabyte = 1 << 20
@@ -29,6 +30,57 @@ describe('a form of a million bytes holds nobody up', () => {
     ask(asked)
     // By patterns and functions for each character these take 200 to 600 ms.
     expect(process.cpuUsage(before).user / 1000).toBeLessThan(150)
+  })
+})
+
+const list = (element: string): string => `[${repeated(`${element},`).slice(0, -1)}]`
+
+const members = (value: string, count = 90_000): string =>
+  `{${Array.from({ length: count }, (_, i) => `"k${i}":${value}`).join()}}`
+
+const writeTo = (row: string, content: string): Asked => ({ row, ...write(content) })
+
+/** The best of some: what else the machine does comes on top. */
+const leastMs = (run: () => unknown): number => {
+  const once = (): number => {
+    const before = process.cpuUsage()
+    run()
+    return process.cpuUsage(before).user / 1000
+  }
+  return Math.min(once(), once(), once(), once())
+}
+
+/** To read it at all takes up to 70 ms, and nothing here makes that less. */
+const beyondParsing = (content: string, run: () => unknown): number =>
+  leastMs(run) - leastMs(() => JSON.parse(content))
+
+describe('a megabyte of JSON takes little more than to parse it', () => {
+  test.each<[description: string, row: string, content: string]>([
+    ['a list of numbers', 'posts.collection', `{"categories":${list('1')}}`],
+    ['terms in one text', 'posts.collection', `{"categories":"${repeated('1,')}"}`],
+    ['a list where an object is meant', 'templates.autosaves', `{"title":${list('1')}}`],
+    ['an object of unknown members', 'templates.autosaves', `{"title":${members('[]')}}`],
+    ['unknown members beside known ones', 'global-styles.item', `{"styles":${members('1')}}`],
+    ['parameters that nobody knows', 'posts.collection', members('1')],
+    ['one surrogate among lists', 'posts.collection', `{"x":["\\ud83d\\ude00",${repeated('[],')}1]}`],
+    ['thousands of batch items', 'batch', `{"requests":${list('{"path":""}')}}`],
+  ])('%s', (_, row, content) => {
+    const asked = { ...writeTo(row, content), path: { id: '1', parent: '1' } }
+    // By copies and texts for each element, and checks of each that nobody needs, these take 150 to 550 ms more.
+    expect(beyondParsing(content, () => ask(asked))).toBeLessThan(130)
+  })
+
+  test('objects that fit one of several forms', () => {
+    const content = `{"src":"a","modifiers":${list('{"type":"rotate","args":{"angle":1}}')}}`
+    const asked = { ...writeTo('media.edit', content), path: { id: '1' } }
+    // With a text for each form that does not fit it takes 1400 ms.
+    expect(beyondParsing(content, () => ask(asked))).toBeLessThan(400)
+  })
+
+  test('a plant with members that nobody knows', () => {
+    const content = members('1')
+    const buffer = Buffer.from(content)
+    expect(beyondParsing(content, () => readPlant(buffer, 64))).toBeLessThan(130)
   })
 })
 

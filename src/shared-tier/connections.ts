@@ -69,22 +69,59 @@ const nodeOptions = ({ timeoutMs, tls, url }: ConnectionOptions) => ({
   ...tlsOf(new URL(url), tls),
 })
 
-const common = { lazyConnect: true, enableOfflineQueue: false, enableAutoPipelining: true } as const
-
 /** Before the server is looked for again. */
 export const pauseMs = (attempts: number): number => Math.min(50 * attempts, 500)
 
+const common = { lazyConnect: true, enableOfflineQueue: false } as const
+
+/**
+ * No pipelines: those of a cluster are sent again as a whole, each time for as long as a command may take, hold up what comes
+ * after them, and end the process when they are redirected (ASK) once too often.
+ */
+const clusterOptions = (options: ConnectionOptions) => ({
+  ...common,
+  redisOptions: nodeOptions(options),
+  clusterRetryStrategy: pauseMs,
+  slotsRefreshTimeout: options.timeoutMs * 2,
+  // A node that is gone is not waited for, nor is a command that it may have carried out sent again.
+  retryDelayOnFailover: 0,
+  retryDelayOnClusterDown: 0,
+  // What asks for keys of which some are on their way to another node is sent again, for as long as a command may take.
+  maxRedirections: 4,
+  retryDelayOnTryAgain: options.timeoutMs / 4,
+})
+
+const openCluster = (options: ConnectionOptions): Cluster => {
+  const cluster = new Cluster([options.url], clusterOptions(options))
+  // Whatever comes while a node is connected to is refused, except the first: that waits for it. Until the cluster is
+  // ready this is the question whether it is.
+  const connectMasters = (): void => {
+    if (cluster.status !== 'ready') return
+    for (const node of cluster.nodes('master')) {
+      if (node.status === 'wait') node.connect().catch(() => undefined)
+    }
+  }
+  cluster.on('ready', connectMasters)
+  cluster.on('+node', (node: Redis) => {
+    const { asking } = node
+    // ioredis does not hear when it fails, which would end the process; what is asked after it fails as well.
+    node.asking = () => asking.call(node).catch(() => 'OK')
+    // It is found for a command, which goes first.
+    setImmediate(connectMasters)
+  })
+  return cluster
+}
+
 /** Opens a connection that looks for its server until it is closed. `changed` is told when it is found and when it is lost. */
 export const connect = (options: ConnectionOptions, changed: (state: 'up' | 'down') => void): Connection => {
-  const node = nodeOptions(options)
   const connection: Connection = options.cluster
-    ? new Cluster([options.url], {
+    ? openCluster(options)
+    : new Redis(options.url, {
         ...common,
-        redisOptions: node,
-        clusterRetryStrategy: pauseMs,
-        slotsRefreshTimeout: options.timeoutMs * 2,
+        ...nodeOptions(options),
+        enableAutoPipelining: true,
+        retryStrategy: pauseMs,
       })
-    : new Redis(options.url, { ...common, ...node, retryStrategy: pauseMs })
   let known: 'up' | 'down' | undefined
   // One that is looked for is lost again with each attempt.
   const found = (state: 'up' | 'down') => (): void => {

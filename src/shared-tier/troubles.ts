@@ -17,6 +17,7 @@ const known = [
   'LOADING',
   'MASTERDOWN',
   'CLUSTERDOWN',
+  'TRYAGAIN',
   'SELF_SIGNED_CERT_IN_CHAIN',
   'UNABLE_TO_GET_ISSUER_CERT',
   'DEPTH_ZERO_SELF_SIGNED_CERT',
@@ -31,8 +32,9 @@ const troubleOf = (error: Error): StoreTrouble | undefined => {
     return undefined
   if (error.message.startsWith('Command timed out')) return 'timeout'
   const code = 'code' in error ? error.code : undefined
-  // Its first word, also where a script met it.
-  return known.find((one) => one === code || error.message.startsWith(one)) ?? 'other'
+  // Its first word, also where a script met it, and where it was said once too often.
+  const said = error.message.replace(/^Too many Cluster redirections\. Last error: \w+: /, '')
+  return known.find((one) => one === code || said.startsWith(one)) ?? 'other'
 }
 
 /** Takes an error of the store, and tells its kind. */

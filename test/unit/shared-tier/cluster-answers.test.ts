@@ -1,0 +1,64 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { connect, scriptOn } from '../../../src/shared-tier/connections.ts'
+import { pause } from '../../support/origin.ts'
+import { startScriptedNode } from './scripted-node.ts'
+
+const timeoutMs = 400
+
+/** What the node says to a script, the last of it again and again; undefined: it ends the connection. */
+const ask = async (answers: (port: number) => readonly (string | undefined)[], asking: string) => {
+  let turn = 0
+  const node = await startScriptedNode(([name], port) => {
+    if (name === 'asking') return asking
+    if (name !== 'evalsha') return 'usual'
+    const list = answers(port)
+    turn += 1
+    return list[Math.min(turn, list.length) - 1]
+  })
+  const connection = connect(
+    {
+      url: `redis://127.0.0.1:${node.port}`,
+      cluster: true,
+      tls: { ca: '', cert: '', key: '', serverName: '' },
+      troubled: () => undefined,
+      timeoutMs,
+    },
+    () => undefined,
+  )
+  onTestFinished(() => {
+    connection.disconnect()
+    node.close()
+  })
+  await vi.waitFor(() => expect(connection.status).toBe('ready'))
+  const run = scriptOn(connection, 'return 1')
+  const began = performance.now()
+  const said = await run(['{a}'], []).then(String, (error: Error) => error.message)
+  return { said, tookMs: performance.now() - began, node }
+}
+
+const tryAgain = '-TRYAGAIN Multiple keys request during rehashing of slot\r\n'
+const elsewhere = (port: number): string => `-ASK 15495 127.0.0.1:${port}\r\n`
+
+test.each([
+  ['some keys are on their way, and then all are', [tryAgain, tryAgain], [':1\r\n'], '+OK\r\n', /^1$/],
+  ['keys that are on their way for ever', [tryAgain], [], '+OK\r\n', /TRYAGAIN|timed out/],
+  // The last time that it is sent again: a pipeline would end the process here.
+  ['keys on their way, and elsewhere in the end', Array(16).fill(tryAgain), ['ask'], '+OK\r\n', /./],
+  ['elsewhere, where who comes must not ask', [], ['ask'], '-NOPERM no permissions\r\n', /ASK/],
+  ['a cluster that is down', ['-CLUSTERDOWN Hash slot not served\r\n'], [], '+OK\r\n', /^CLUSTERDOWN/],
+] as const)('%s', async (_, first, then, asking, said) => {
+  const answers = (port: number) => [...first, ...then.map((one) => (one === 'ask' ? elsewhere(port) : one))]
+  const asked = await ask(answers, asking)
+  expect(asked.said).toMatch(said)
+  expect(asked.tookMs).toBeLessThan(timeoutMs * 1.5)
+  // Whatever nobody hears would end the process by then.
+  await pause(timeoutMs)
+})
+
+test('a connection that ends with a command on its way: it may have been carried out, and is not sent again', async () => {
+  const { said, tookMs, node } = await ask(() => [undefined, ':1\r\n'], '+OK\r\n')
+  expect(said).toMatch(/^Connection is closed/)
+  expect(tookMs).toBeLessThan(timeoutMs)
+  await pause(timeoutMs)
+  expect(node.counts.get('evalsha')).toBe(1)
+})

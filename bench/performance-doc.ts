@@ -101,7 +101,7 @@ function page(run: Run, peers: readonly Peer[], profile: readonly ProfileGroup[]
     '',
     `<!-- Written by \`${commandOf(name)}\`; figures are those of one run, none chosen by hand. -->`,
     '',
-    `Run of ${run.at.slice(0, 10)}: Node ${run.node}, ${run.cores} x ${run.processor}, ${run.generator} with 32 kept-alive connections, ${run.rounds} rounds of ${run.seconds} s for each peer and scenario after ${whole(run.warmUpRequests)} requests that are not counted, peers interleaved.`,
+    `Run of ${run.at.slice(0, 10)}: Node ${run.node}, ${run.cores} x ${run.processor}, ${run.generator} with 32 kept-alive connections, ${run.rounds} rounds of ${run.seconds} s for each peer and scenario after ${whole(run.warmUpRequests)} requests that are not counted, one scenario after the other, peers interleaved.`,
     'Servers run on one core, the generator and the origin on another. What counts is requests per second of processor',
     'time of the whole process tree, so that a server is not made to look better by a second core.',
     ...missing,

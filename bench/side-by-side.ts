@@ -14,7 +14,7 @@ import { writePerformanceDoc } from './performance-doc.ts'
 import { type ProfileGroup, profileGroups } from './profile.ts'
 import { readyAnswers } from './ready-answers.ts'
 import { summarise, table } from './report.ts'
-import { type Scenario, scenarios } from './scenarios.ts'
+import { scenarios } from './scenarios.ts'
 import { serveCommand } from './serve-command.ts'
 
 const setting = (name: string): string | undefined => process.env[`BENCH_${name}`]
@@ -96,28 +96,19 @@ function partOf(peer: Peer, generator: Generator) {
   )
 }
 
-/** Every scenario once, in it every peer. */
-async function eachOnce(
-  running: readonly RunningPeer[],
-  generator: Generator,
-  act: (peer: RunningPeer, scenario: Scenario) => Promise<void>,
-): Promise<void> {
-  for (const { name } of scenarios) {
-    const takePart = running.filter(({ peer }) => partOf(peer, generator).some((one) => one.name === name))
-    for (const peer of takePart) await act(peer, name)
-  }
-}
-
-/** Round by round, so that what disturbs the machine for a while disturbs all of them. */
+/**
+ * One scenario after the other, since a process that was asked something else the moment before is another one for a second
+ * (docs/decisions/0015); in it round by round, so that what disturbs the machine for a while disturbs all peers.
+ */
 async function measureAll(running: readonly RunningPeer[], generator: Generator): Promise<Round[]> {
-  await eachOnce(running, generator, (peer, scenario) => warmUp(peer, scenario, generator, warm))
-  console.log('warm')
   const results: Round[] = []
-  for (let done = 1; done <= rounds; done += 1) {
-    await eachOnce(running, generator, async (peer, scenario) => {
-      results.push(await measure(peer, scenario, generator, seconds))
-    })
-    console.log(`round ${done} of ${rounds}`)
+  for (const { name, title } of scenarios) {
+    const takePart = running.filter(({ peer }) => partOf(peer, generator).some((one) => one.name === name))
+    for (const peer of takePart) await warmUp(peer, name, generator, warm)
+    for (let done = 0; done < rounds; done += 1) {
+      for (const peer of takePart) results.push(await measure(peer, name, generator, seconds))
+    }
+    if (takePart.length > 0) console.log(`measured: ${title}`)
   }
   return results
 }

@@ -12,6 +12,7 @@ import {
   secret,
   share,
   size,
+  wait,
   whole,
 } from './leaves.ts'
 
@@ -38,12 +39,12 @@ const limits = z
     bodyBytes: size().prefault('1MiB').describe('Content that is read: JSON and forms'),
     jsonDepth: whole(1, 1_000).prefault(64).describe('Nesting of JSON content'),
     uploadBytes: size().prefault('64MiB').describe('Content that is streamed on: files'),
-    headersTimeout: duration().prefault('10s').describe('Until all fields of a request have arrived'),
-    requestTimeout: duration().prefault('30s').describe('Until a request has arrived whole'),
-    readerTimeout: duration()
+    headersTimeout: wait().prefault('10s').describe('Until all fields of a request have arrived'),
+    requestTimeout: wait().prefault('30s').describe('Until a request has arrived whole'),
+    readerTimeout: wait()
       .prefault('30s')
       .describe('Longest time in which a client takes nothing of an answer; 0s = no bound'),
-    keepAliveTimeout: duration().prefault('72s').describe('How long an idle connection stays open'),
+    keepAliveTimeout: wait().prefault('72s').describe('How long an idle connection stays open'),
     connections: whole(0, 1_000_000)
       .prefault(0)
       .describe('Open connections; 0 = as many as the system allows'),
@@ -108,7 +109,7 @@ const overload = z
     inFlight: whole(0, 1_000_000)
       .prefault(0)
       .describe('Requests under way that wait for an upstream; 0 = no bound'),
-    interval: duration().prefault('1s').describe('How often is looked; 0s = never'),
+    interval: wait().prefault('1s').describe('How often is looked; 0s = never'),
     retryAfter: duration().prefault('5s').describe('Retry-After of a refusal'),
   })
   .prefault({})
@@ -146,7 +147,7 @@ const rateLimitKeys = whole(1, 10_000_000)
 const reload = z
   .strictObject({
     watch: flag().prefault(true).describe('A changed file is put in force without being asked for'),
-    poll: duration().prefault('5s').describe('How often is looked where the system tells of no change'),
+    poll: wait().prefault('5s').describe('How often is looked where the system tells of no change'),
   })
   .prefault({})
 

@@ -32,6 +32,14 @@ export const duration = () =>
     .regex(durationPattern, durationHint)
     .transform((text) => parseDuration(text) ?? 0)
 
+/** What Node's timers can wait (2^31 - 1 ms) holds two of them, and some seconds: the parts of a drain are waited for together. */
+const longestWait = '12d'
+const longestWaitMs = parseDuration(longestWait) ?? 0
+
+/** A duration that a timer waits for; a longer one would be over at once. */
+export const wait = () =>
+  duration().refine((ms) => ms <= longestWaitMs, `expected at most ${longestWait}: a timer waits for it`)
+
 /** A size; bytes after parsing. */
 export const size = () =>
   z

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { serviceCacheShape } from './cache-shape.ts'
-import { duration, oneOf, parameterName, pathPrefix, size, target, whole } from './leaves.ts'
+import { duration, oneOf, parameterName, pathPrefix, size, target, wait, whole } from './leaves.ts'
 import { upstreamShape } from './upstream-shape.ts'
 
 /** Parameters that campaigns add and no service reads. */
@@ -84,7 +84,7 @@ const site = z.strictObject({
       source: oneOf(['upstream', 'static'])
         .prefault('upstream')
         .describe('Where the identity of the site comes from'),
-      refresh: duration().prefault('60s').describe("How often the upstream's own index is read"),
+      refresh: wait().prefault('60s').describe("How often the upstream's own index is read"),
       identity: identity.optional().describe('The identity, with `source: static`'),
     })
     .prefault({}),
@@ -95,7 +95,7 @@ const site = z.strictObject({
       split: oneOf(['item', 'chunk', 'auto'])
         .prefault('auto')
         .describe('One upstream request an item, a few upstream batches, or what measures faster'),
-      deadline: duration().prefault('30s').describe('For the whole batch'),
+      deadline: wait().prefault('30s').describe('For the whole batch'),
       answerBytes: size().prefault('64MiB').describe('Answers of all items of one batch together'),
       extensions: oneOf(['off', 'on-request', 'on'])
         .prefault('on-request')

@@ -14,6 +14,7 @@ import {
   secret,
   share,
   size,
+  wait,
   whole,
 } from './leaves.ts'
 import { serviceShape } from './service-shape.ts'
@@ -137,8 +138,8 @@ export const configShape = z.strictObject({
     .prefault({}),
   drain: z
     .strictObject({
-      delay: duration().prefault('5s').describe('From "not ready" to closing the listener'),
-      timeout: duration().prefault('30s').describe('Longest wait for requests in flight'),
+      delay: wait().prefault('5s').describe('From "not ready" to closing the listener'),
+      timeout: wait().prefault('30s').describe('Longest wait for requests in flight'),
     })
     .prefault({}),
   services: services

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { duration, flag, host, oneOf, pathPrefix, secret, share, whole } from './leaves.ts'
+import { duration, flag, host, oneOf, pathPrefix, secret, share, wait, whole } from './leaves.ts'
 
 /** What the file may say about the upstream of a service; base path and targets differ by contract. */
 export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Targets) =>
@@ -12,15 +12,15 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
     queue: z
       .strictObject({
         max: whole(0, 1_000_000).prefault(256).describe('Requests that may wait for a free place'),
-        timeout: duration().prefault('5s').describe('Longest wait for a free place'),
+        timeout: wait().prefault('5s').describe('Longest wait for a free place'),
       })
       .prefault({}),
     timeouts: z
       .strictObject({
-        connect: duration().prefault('1s').describe('Until the connection stands'),
-        headers: duration().prefault('10s').describe('From request sent to answer headers'),
-        idle: duration().prefault('10s').describe('Longest pause within an answer'),
-        total: duration().prefault('30s').describe('Whole exchange with the upstream'),
+        connect: wait().prefault('1s').describe('Until the connection stands'),
+        headers: wait().prefault('10s').describe('From request sent to answer headers'),
+        idle: wait().prefault('10s').describe('Longest pause within an answer'),
+        total: wait().prefault('30s').describe('Whole exchange with the upstream'),
       })
       .prefault({}),
     retry: z
@@ -55,7 +55,7 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
     http2: flag().prefault(false).describe('Offer HTTP/2 to https targets'),
     connections: z
       .strictObject({
-        maxAge: duration()
+        maxAge: wait()
           .prefault('5m')
           .describe('Then a new one is opened and the name looked up again; 0s = no bound'),
       })
@@ -82,7 +82,7 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
           .regex(/^(\/[^\s#]*)?$/, 'expected a path that starts with "/", or an empty text for "off"')
           .prefault('')
           .describe('Asked on each target when set'),
-        interval: duration().prefault('5s').describe('Time between two checks'),
+        interval: wait().prefault('5s').describe('Time between two checks'),
       })
       .prefault({}),
   })

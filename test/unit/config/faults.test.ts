@@ -29,6 +29,24 @@ describe('every fault of a file is told at once, where it stands', () => {
     ])
   })
 
+  test('what no timer can wait for is refused: it would be over at once; what is only compared may last', async () => {
+    const text = [
+      'drain: { timeout: 30d }',
+      'services:',
+      '  site:',
+      '    contract: site',
+      '    discovery: { refresh: 13d }',
+      '    upstream: { timeouts: { total: 12d, headers: 600h } }',
+      '    cache: { rules: [{ match: GET /site/v2/**, ttl: 30d }] }',
+    ].join('\n')
+    const message = 'expected at most 12d: a timer waits for it'
+    expect(await faultsOf(text)).toEqual([
+      `1:19 drain.timeout: ${message}`,
+      `5:27 services.site.discovery.refresh: ${message}`,
+      `6:50 services.site.upstream.timeouts.headers: ${message}`,
+    ])
+  })
+
   test('faults that need several values are told beside faults of single ones', async () => {
     const text = 'listen: { port: 9090, hots: x }\ncache: { maxBytes: 1MiB, maxEntryBytes: 2MiB }'
     expect(await faultsOf(text)).toEqual([

@@ -102,7 +102,7 @@ test('a client that goes in the middle of its lines stops what has not begun, an
   client.abort()
   await expect(answer.text()).rejects.toThrow()
   // The gateway hears of it a moment later.
-  await pause(200)
+  await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
   held[0]?.()
   const next = send([update(3)])
   await origin.until(() => held.length === 2)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { type Origin, pause, startOrigin } from '../support/origin.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
 import { exchangeBytes } from '../support/raw-client.ts'
 
 let origin: Origin
@@ -18,13 +18,15 @@ afterAll(async () => {
 })
 
 test('bytes are counted as they go over connections, of those that are open too', async () => {
-  const before = await gateway.metric('trellis_sent_bytes_total')
+  const sent = () => gateway.metric('trellis_sent_bytes_total')
+  const open = () => gateway.metric('trellis_connections')
+  const before = await sent()
   const answer = await exchangeBytes(gateway.publicAddress, 'GET / HTTP/1.1\r\nHost: a.test\r\n\r\n')
-  await pause(20)
-  expect((await gateway.metric('trellis_sent_bytes_total')) - before).toBe(answer.length)
+  await expect.poll(async () => (await sent()) - before).toBe(answer.length)
+  await expect.poll(open).toBe(0)
   const received = await gateway.metric('trellis_received_bytes_total')
   await fetch(gateway.publicAddress).then((response) => response.arrayBuffer())
-  expect(await gateway.metric('trellis_connections')).toBe(1)
+  expect(await open()).toBe(1)
   expect((await gateway.metric('trellis_received_bytes_total')) - received).toBeGreaterThan(50)
 })
 

@@ -136,7 +136,7 @@ describe('connections', () => {
     expect(await endedAfter(await dial(), 500)).toBeDefined()
     expect(await cut('address')).toBe(1)
     sockets[0]?.destroy()
-    await pause(50)
+    await expect.poll(() => gateway.metric('trellis_connections')).toBe(1)
     expect(await endedAfter(await dial(), 200)).toBeUndefined()
     const { services } = {
       services: { open: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } } },

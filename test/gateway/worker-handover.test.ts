@@ -35,6 +35,7 @@ test('what was being handed to a worker that is killed is answered by another on
     const statuses: number[] = []
     const answers = lines.map(async (line) => statuses.push((await line.ask(get)).status))
     // One of them was handed to the one that does not take it.
+    await expect.poll(() => statuses.length, { timeout: 10_000 }).toBe(3)
     await pause(500)
     expect(statuses).toEqual([200, 200, 200])
     process.kill(stopped, 'SIGKILL')

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { allWorkers } from '../properties/living-workers.ts'
+import { allWorkers, livingWorkers } from '../properties/living-workers.ts'
 import { builtGateway } from '../support/built-gateway.ts'
 import { openLine } from '../support/held-line.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
@@ -47,7 +47,7 @@ const reload = async (): Promise<unknown> =>
 const replaced = async (turn: 0 | 1): Promise<void> => {
   const pid = (await allWorkers({ program }, 2))[turn]
   if (pid !== undefined) process.kill(pid, 'SIGKILL')
-  await pause(100)
+  await expect.poll(() => livingWorkers({ program })).not.toContain(pid)
   await allWorkers({ program }, 2)
 }
 

@@ -87,8 +87,7 @@ test('when the client goes nothing more begins, and a write that began ends undi
   await pause(5)
   client.abort()
   await run
-  await pause(60)
-  expect(watch.ended).toEqual(['/site/v2/posts/1', '/site/v2/posts/2'])
+  await expect.poll(() => watch.ended).toEqual(['/site/v2/posts/1', '/site/v2/posts/2'])
   // Only the read is told that nobody waits for it.
   expect(signals.map(({ aborted }) => aborted)).toEqual([false, true])
   expect(events.at(-1)).toMatchObject({ kind: 'batch-finished', result: 'client-gone', items: 3 })

@@ -3,7 +3,10 @@ import { credentialFields } from '../../../src/http/credential-fields.ts'
 import { endToEndFields, forwardableFields } from '../../../src/http/hop-by-hop.ts'
 
 const nothing: ReadonlySet<string> = new Set()
-const sent = (fields: Record<string, string | string[]>, withheld = nothing): Record<string, string | undefined> => {
+const sent = (
+  fields: Record<string, string | string[]>,
+  withheld = nothing,
+): Record<string, string | undefined> => {
   const lines = forwardableFields(fields, withheld)
   return Object.fromEntries(lines.flatMap((line, i) => (i % 2 === 0 ? [[line, lines[i + 1]]] : [])))
 }

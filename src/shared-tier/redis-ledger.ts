@@ -127,7 +127,13 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
     listen: (take) => {
       listener = listen(
         calls,
-        { channels, everyMs: options.leaseMs, troubled: options.troubled },
+        {
+          channels,
+          everyMs: options.leaseMs,
+          // To itself, and no push.
+          speak: () => calls.publish(`${base}applied:${member}`, '[]'),
+          troubled: options.troubled,
+        },
         (...pushed) => {
           const push = readPush(...pushed)
           if (push !== undefined) take(push)

@@ -23,7 +23,7 @@ const cells = (service: string, line: DriftLine): string[] => [
 
 const header = ['KIND', 'SERVICE', 'METHOD', 'ROUTE', 'ARGUMENT', 'KEYWORD', 'CONTRACT', 'UPSTREAM']
 
-/** One line a difference, what could not be asked, and how many differences there are. */
+/** One line a difference, what could not be asked, and how many differences there are, if anything was compared. */
 export const driftText = (reports: readonly ServiceDriftLines[]): string => {
   const lines = reports.flatMap(({ service, outcome }) =>
     outcome.kind === 'compared' ? outcome.differences.map((line) => cells(service, line)) : [],
@@ -34,6 +34,7 @@ export const driftText = (reports: readonly ServiceDriftLines[]): string => {
       : [],
   )
   const table = lines.length === 0 ? '' : textTable([header, ...lines])
-  const count = `${lines.length} ${lines.length === 1 ? 'difference' : 'differences'}\n`
+  const isCompared = reports.some(({ outcome }) => outcome.kind === 'compared')
+  const count = isCompared ? `${lines.length} ${lines.length === 1 ? 'difference' : 'differences'}\n` : ''
   return printable(`${table}${unread.join('')}${count}`)
 }

@@ -31,7 +31,9 @@ const warningLines = (config: Config, file: string | undefined): string =>
 
 const check = (ports: CliPorts, { config, hash, file }: Loaded): ExitReason => {
   ports.stdout.write(warningLines(config, file))
-  ports.stdout.write(`${configName(file)}: valid, ${config.services.length} services, hash ${hash}\n`)
+  const { length } = config.services
+  const services = length === 1 ? '1 service' : `${length} services`
+  ports.stdout.write(`${configName(file)}: valid, ${services}, hash ${hash}\n`)
   return 'ok'
 }
 

@@ -78,14 +78,15 @@ describe('check', () => {
     ])
   })
 
-  test.each(['config/gateway.yaml', 'config/production.example.yaml', 'config/wordpress.example.yaml'])(
-    'finds no fault in %s',
-    async (file) => {
-      const { end, stdout } = await run(['check', '-c', file])
-      expect(stdout).toMatch(/: valid, \d services, hash [0-9a-f]{16}\n$/)
-      expect(end).toBe(0)
-    },
-  )
+  test.each([
+    ['config/gateway.yaml', '2 services'],
+    ['config/production.example.yaml', '3 services'],
+    ['config/wordpress.example.yaml', '1 service'],
+  ])('finds no fault in %s', async (file, services) => {
+    const { end, stdout } = await run(['check', '-c', file])
+    expect(stdout.split(': ').at(-1)).toMatch(new RegExp(`^valid, ${services}, hash [0-9a-f]{16}\n$`))
+    expect(end).toBe(0)
+  })
 
   test('says what is allowed and should be known', async () => {
     const file = join(folder, 'allowed.yaml')
@@ -168,7 +169,7 @@ describe('routes --drift', () => {
       { service: 'site', outcome: { kind: 'unread', reason: 'unreachable' } },
     ]
     const { end, stdout } = await run(['routes', '--drift'], { driftReport })
-    expect(stdout).toBe('site: the index of its upstream could not be read: unreachable\n0 differences\n')
+    expect(stdout).toBe('site: the index of its upstream could not be read: unreachable\n')
     expect(end).toBe(6)
   })
 })

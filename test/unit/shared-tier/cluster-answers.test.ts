@@ -1,6 +1,7 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
-import { connect, scriptOn } from '../../../src/shared-tier/connections.ts'
+import { expect, test } from 'vitest'
+import { scriptOn } from '../../../src/shared-tier/connections.ts'
 import { pause } from '../../support/origin.ts'
+import { connectedTo } from './connected-to.ts'
 import { startScriptedNode } from './scripted-node.ts'
 
 const timeoutMs = 400
@@ -15,21 +16,7 @@ const ask = async (answers: (port: number) => readonly (string | undefined)[], a
     turn += 1
     return list[Math.min(turn, list.length) - 1]
   })
-  const connection = connect(
-    {
-      url: `redis://127.0.0.1:${node.port}`,
-      cluster: true,
-      tls: { ca: '', cert: '', key: '', serverName: '' },
-      troubled: () => undefined,
-      timeoutMs,
-    },
-    () => undefined,
-  )
-  onTestFinished(() => {
-    connection.disconnect()
-    node.close()
-  })
-  await vi.waitFor(() => expect(connection.status).toBe('ready'))
+  const connection = await connectedTo(node, { cluster: true, timeoutMs })
   const run = scriptOn(connection, 'return 1')
   const began = performance.now()
   const said = await run(['{a}'], []).then(String, (error: Error) => error.message)

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { connect } from '../../../src/shared-tier/connections.ts'
-import { type Listener, listen } from '../../../src/shared-tier/listener.ts'
+import { listen } from '../../../src/shared-tier/listener.ts'
 import { pause } from '../../support/origin.ts'
+import { connectedTo } from './connected-to.ts'
 import { startScriptedNode } from './scripted-node.ts'
 
 const everyMs = 60
@@ -21,30 +21,15 @@ const listening = async (answers: { subscribe: string; ping?: string }, hears: b
       ? (answers.ping ?? '*2\r\n$4\r\npong\r\n$0\r\n\r\n') + (hears ? push('[]') : '')
       : 'usual'
   })
-  const calls = connect(
-    {
-      url: `redis://127.0.0.1:${node.port}`,
-      cluster: false,
-      tls: { ca: '', cert: '', key: '', serverName: '' },
-      troubled: () => undefined,
-      timeoutMs,
-    },
-    () => undefined,
-  )
-  let listener: Listener | undefined
-  onTestFinished(() => {
-    listener?.close()
-    calls.disconnect()
-    node.close()
-  })
-  await vi.waitFor(() => expect(calls.status).toBe('ready'))
+  const calls = await connectedTo(node, { cluster: false, timeoutMs })
   const options = {
     channels: ['c'],
     everyMs,
     speak: () => Promise.resolve(),
     troubled: (error: unknown) => troubles.push(error),
   }
-  listener = listen(calls, options, (_, message) => heard.push(message))
+  const listener = listen(calls, options, (_, message) => heard.push(message))
+  onTestFinished(() => listener.close())
   const times = (): number => node.counts.get('subscribe') ?? 0
   await vi.waitFor(() => expect(times()).toBeGreaterThan(0))
   return { heard, troubles, times, listener }

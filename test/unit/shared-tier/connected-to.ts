@@ -1,0 +1,25 @@
+import { expect, onTestFinished, vi } from 'vitest'
+import { connect } from '../../../src/shared-tier/connections.ts'
+import type { ScriptedNode } from './scripted-node.ts'
+
+/** A connection to a node that is ready; it and the node end with the test. */
+export const connectedTo = async (
+  node: ScriptedNode,
+  options: { readonly cluster: boolean; readonly timeoutMs: number },
+): Promise<ReturnType<typeof connect>> => {
+  const connection = connect(
+    {
+      url: `redis://127.0.0.1:${node.port}`,
+      tls: { ca: '', cert: '', key: '', serverName: '' },
+      troubled: () => undefined,
+      ...options,
+    },
+    () => undefined,
+  )
+  onTestFinished(() => {
+    connection.disconnect()
+    node.close()
+  })
+  await vi.waitFor(() => expect(connection.status).toBe('ready'))
+  return connection
+}

@@ -45,6 +45,8 @@ export type Flights = {
   over(flight: Flight): Promise<Landing>
   /** No later reader joins any flight of the key; those who wait still get its answer. */
   cut(key: string): number
+  /** The same for all keys. */
+  cutAll(): number
   /** For what is stored without a flight. */
   nextOrder(): number
   abortAll(): void
@@ -160,7 +162,8 @@ export const createFlights = (): Flights => {
       leaveRunning(flight)
       return landing
     },
-    cut: (key) => joinable.removeAll(key),
+    cut: (key) => (running.length === 0 ? 0 : joinable.removeAll(key)),
+    cutAll: () => joinable.clear(),
     nextOrder: () => {
       order += 1
       return order

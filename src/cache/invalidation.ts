@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import { currentAgeMs, type Moment } from './age.ts'
-import { partsOfKey, targetKey } from './cache-key.ts'
+import { isUnder, partsOfKey, targetKey } from './cache-key.ts'
 import type { CacheEvent, Invalidator } from './events.ts'
 import type { Flights } from './flights.ts'
 import type { HeldTags } from './held-tags.ts'
@@ -49,25 +49,68 @@ export type Invalidation = {
 /** What a purge looks at, and which of it is meant. */
 type Selection = { readonly keys: readonly string[]; isMeant(key: string): boolean }
 
-const every = (): boolean => true
-
 /** A key takes up to ten microseconds: a purge of everything would else hold all readers up for half a second and more. */
 const keysOfTurn = 500
+
+/** To take one out of the index costs most: all its tags have to be looked up. */
+const placesOfTurn = 100
+
+const every = (): boolean => true
+
+/** Sums up what is done with each; stops where others may have a turn. */
+function* visiting(
+  { keys, isMeant }: Selection,
+  deed: (key: string) => number,
+): Generator<undefined, number> {
+  let sum = 0
+  for (const [i, key] of keys.entries()) {
+    if ((i + 1) % keysOfTurn === 0) yield
+    if (isMeant(key)) sum += deed(key)
+  }
+  return sum
+}
 
 export const createInvalidation = (options: InvalidationOptions): Invalidation => {
   const { store, log, held, flights, clock, report } = options
 
-  const keysOf = (tags: readonly string[]): ReadonlySet<string> =>
-    new Set(tags.flatMap((tag) => store.keysTagged(tag)))
+  let isSweeping = false
+  const sweepInTurns = async (): Promise<void> => {
+    if (isSweeping) return
+    isSweeping = true
+    do await setImmediate()
+    while (store.sweep(placesOfTurn))
+    isSweeping = false
+  }
 
-  const drop = (keys: Iterable<string>, by: Invalidator): number => {
+  const dropFew = (tags: readonly string[], by: Invalidator): number => {
     let entries = 0
     let cut = 0
-    for (const key of keys) {
-      entries += store.delete(key)
-      cut += flights.cut(key)
+    for (const tag of tags) {
+      for (const key of store.keysTagged(tag)) {
+        entries += store.delete(key)
+        cut += flights.cut(key)
+      }
     }
     report({ kind: 'invalidated', by, entries, cut })
+    return entries
+  }
+
+  /** At once for all who look: the places that they leave are cleared in turns. */
+  const dropMany = (tags: readonly string[], by: Invalidator): number => {
+    let entries = 0
+    let cut = 0
+    const cutKey = (key: string): void => {
+      cut += flights.cut(key)
+    }
+    for (const tag of tags) entries += store.blankTagged(tag, cutKey)
+    void sweepInTurns()
+    report({ kind: 'invalidated', by, entries, cut })
+    return entries
+  }
+
+  const dropAll = (): number => {
+    const entries = store.clear()
+    report({ kind: 'invalidated', by: 'purge', entries, cut: flights.cutAll() })
     return entries
   }
 
@@ -75,7 +118,7 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
   const invalidate = (tags: readonly string[], by: Invalidator = 'write'): number => {
     if (tags.length === 0) return 0
     log.note(tags)
-    return drop(keysOf(tags), by)
+    return store.countTagged(tags) > keysOfTurn ? dropMany(tags, by) : dropFew(tags, by)
   }
 
   const select = (selector: PurgeSelector): Selection => {
@@ -87,10 +130,7 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
       case 'prefix':
         return {
           keys: [...store.keys()],
-          isMeant: (key) => {
-            const { service, target } = partsOfKey(key)
-            return service === selector.service && target.startsWith(selector.prefix)
-          },
+          isMeant: (key) => isUnder(key, selector.service, selector.prefix),
         }
       case 'all':
         return { keys: [...store.keys()], isMeant: every }
@@ -124,28 +164,27 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
   }
 
   /** What is done with a key; returns the number of stored responses concerned. */
-  const deedOf = ({ mode, dryRun }: Purge): ((key: string) => number) => {
-    if (dryRun) return (key) => store.peek(key).length
-    if (mode === 'hard') return (key) => store.delete(key)
+  const deedOf = (mode: Purge['mode'], isMuch: boolean): ((key: string) => number) => {
+    if (mode === 'hard') return isMuch ? store.blank : store.delete
     const at = { now: clock.now(), monotonic: clock.monotonic() }
     return (key) => soften(key, at)
   }
 
   /** Stops where others may have a turn. What is stored meanwhile was asked for after it was noted, and may go too. */
-  function* purging(purge: Purge): Generator<undefined, number> {
-    const { selector, dryRun } = purge
-    if (!dryRun) note(selector)
-    const deed = deedOf(purge)
-    const { keys, isMeant } = select(selector)
-    let entries = 0
+  function* purging({ selector, mode, dryRun }: Purge): Generator<undefined, number> {
+    if (dryRun) return yield* visiting(select(selector), (key) => store.peek(key).length)
+    note(selector)
+    if (selector.kind === 'all' && mode === 'hard') return dropAll()
+    const selection = select(selector)
+    const isMuch = selection.keys.length > keysOfTurn
+    const deed = deedOf(mode, isMuch)
     let cut = 0
-    for (const [i, key] of keys.entries()) {
-      if ((i + 1) % keysOfTurn === 0) yield
-      if (!isMeant(key)) continue
-      entries += deed(key)
-      if (!dryRun) cut += flights.cut(key)
-    }
-    if (!dryRun) report({ kind: 'invalidated', by: 'purge', entries, cut })
+    const entries = yield* visiting(selection, (key) => {
+      cut += flights.cut(key)
+      return deed(key)
+    })
+    if (isMuch) void sweepInTurns()
+    report({ kind: 'invalidated', by: 'purge', entries, cut })
     return entries
   }
 

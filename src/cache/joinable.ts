@@ -66,8 +66,12 @@ export class Joinable<One extends Joining<One>> {
     return count
   }
 
-  clear(): void {
+  /** Number of those that were there. */
+  clear(): number {
+    let count = 0
+    for (const first of this.#first) for (let one = first; one !== undefined; one = one.next) count += 1
     this.#first.fill(undefined)
+    return count
   }
 
   #unlink(chain: number, before: One | undefined, one: One): void {

@@ -7,11 +7,12 @@ export type TagHolder = {
 }
 
 /** Which holders carry a tag. As large as what is stored: an entry that goes takes its tags along. */
-export type TagIndex = {
+export type TagIndex<Holder extends TagHolder> = {
   readonly size: number
-  add(holder: TagHolder): void
-  remove(holder: TagHolder): void
-  keys(tag: string): readonly string[]
+  add(holder: Holder): void
+  remove(holder: Holder): void
+  /** Nobody may be added or removed as long as they are looked at. */
+  holders(tag: string): readonly Holder[]
   /** The same text as the index holds it: a tag of many entries is kept once, not once for each. */
   canonical(tag: string): string
 }
@@ -20,18 +21,18 @@ export type TagIndex = {
  * Holders of one tag, in a list in which each knows its place: to put a key into a Set of so many was a third of what tags cost a
  * miss (docs/decisions/0014).
  */
-class Many {
+class Many<Holder extends TagHolder> {
   readonly tag: string
-  list: TagHolder[]
+  list: Holder[]
 
-  constructor(tag: string, list: TagHolder[]) {
+  constructor(tag: string, list: Holder[]) {
     this.tag = tag
     this.list = list
   }
 }
 
 /** A tag with one holder is that holder: most item tags have one. */
-type Holders = TagHolder | Many
+type Holders<Holder extends TagHolder> = Holder | Many<Holder>
 
 /** Up to here a list has no room to spare, which would be most of it. */
 const longestTight = 32
@@ -46,14 +47,14 @@ const setPlace = (holder: TagHolder, at: number, place: number): void => {
 }
 
 /** The last one takes the place of the one that goes. */
-const leave = (many: Many, place: number): void => {
+const leave = <Holder extends TagHolder>(many: Many<Holder>, place: number): void => {
   const last = many.list.pop()
   if (last === undefined || place === many.list.length) return
   many.list[place] = last
   setPlace(last, last.tags.indexOf(many.tag), place)
 }
 
-const join = (many: Many, holder: TagHolder, at: number): void => {
+const join = <Holder extends TagHolder>(many: Many<Holder>, holder: Holder, at: number): void => {
   const { list } = many
   if (list.at(-1) === holder) {
     setPlace(holder, at, repeated)
@@ -65,10 +66,10 @@ const join = (many: Many, holder: TagHolder, at: number): void => {
 }
 
 /** Makes an empty index. */
-export const createTagIndex = (): TagIndex => {
-  const index = new Map<string, Holders>()
+export const createTagIndex = <Holder extends TagHolder>(): TagIndex<Holder> => {
+  const index = new Map<string, Holders<Holder>>()
 
-  const add = (holder: TagHolder, tag: string, at: number): void => {
+  const add = (holder: Holder, tag: string, at: number): void => {
     const holders = index.get(tag)
     if (holders instanceof Many) join(holders, holder, at)
     else if (holders === undefined) {
@@ -80,7 +81,7 @@ export const createTagIndex = (): TagIndex => {
       setPlace(holder, at, 1)
     }
   }
-  const remove = (holder: TagHolder, tag: string, place: number): void => {
+  const remove = (holder: Holder, tag: string, place: number): void => {
     if (place === repeated) return
     const holders = index.get(tag)
     if (holders instanceof Many) leave(holders, place)
@@ -100,10 +101,10 @@ export const createTagIndex = (): TagIndex => {
         remove(holder, tag, holder.places?.[at] ?? 0)
       })
     },
-    keys: (tag) => {
+    holders: (tag) => {
       const holders = index.get(tag)
       if (holders === undefined) return []
-      return holders instanceof Many ? holders.list.map(({ key }) => key) : [holders.key]
+      return holders instanceof Many ? holders.list : [holders]
     },
     canonical: (tag) => {
       const holders = index.get(tag)

@@ -29,9 +29,15 @@ export const carryOut = (
   const dropped: string[] = []
   const held = new Map<number, string[]>()
   let entries = 0
+  // Of a member that is forgotten there may be as many as a ledger remembers.
+  const tagsFor = (forMs: number): string[] => {
+    const known = held.get(forMs) ?? []
+    held.set(forMs, known)
+    return known
+  }
   for (const note of notes) {
     if (note.kind === 'documents') documentsOutdated(note.service, note.collection)
-    else if (note.kind === 'hold') held.set(note.forMs, [...(held.get(note.forMs) ?? []), note.tag])
+    else if (note.kind === 'hold') tagsFor(note.forMs).push(note.tag)
     else if (note.kind === 'tag' && note.mode === 'hard') dropped.push(note.tag)
     else entries += cache.purge({ selector: purgeOf(note), mode: note.mode, dryRun: false })
   }

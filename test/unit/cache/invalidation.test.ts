@@ -223,22 +223,23 @@ test('more held tags than are remembered hold everything, until they are over', 
   expect([held.holds(['a'], 21), held.holds(['c'], 21), held.holds(['d'], 21)]).toEqual([false, true, false])
 })
 
-describe('an operator purges 20,000 stored responses', () => {
-  const filled = async () => {
-    const made = harness({ maxBytes: 100_000_000 })
-    for (let i = 0; i < 20_000; i += 1) {
-      await made.cache.answer(readOf({ target: `/${i}`, tags: ['all'] }), async () => response('x'))
-    }
-    return made
+/** One of many tags that all carry, and one that each tenth carries. */
+const filled = async (count: number) => {
+  const made = harness({ maxBytes: 1_000_000_000 })
+  for (let i = 0; i < count; i += 1) {
+    const tags = ['all', 'list', `item/${i}`, `tenth/${i % 10}`]
+    await made.cache.answer(readOf({ target: `/${i}`, tags }), async () => response('x'))
   }
+  return made
+}
 
+describe('an operator purges 20,000 stored responses', () => {
   test.each<[string, Omit<Purge, 'dryRun'>]>([
-    ['all of them', { selector: { kind: 'all' }, mode: 'hard' }],
     ['softly', { selector: { kind: 'all' }, mode: 'soft' }],
     ['by a prefix', { selector: { kind: 'prefix', service: 'site', prefix: '/' }, mode: 'hard' }],
     ['by a tag', { selector: { kind: 'tag', tag: 'all' }, mode: 'hard' }],
   ])('%s: others have their turns meanwhile, and none is left fresh at the end', async (_, purge) => {
-    const { cache, events } = await filled()
+    const { cache, events } = await filled(20_000)
     expect(await cache.purgeInTurns({ ...purge, dryRun: true })).toBe(20_000)
     expect(cache.stats().entries).toBe(20_000)
     let turns = 0
@@ -264,4 +265,47 @@ describe('an operator purges 20,000 stored responses', () => {
     expect(await textOf(again)).toBe('new')
     expect(cache.stats().entries).toBe(purge.mode === 'soft' ? 20_000 : 1)
   })
+})
+
+test('how many responses are dropped holds nobody up: their places are cleared in turns', async () => {
+  const { cache, events } = await filled(30_000)
+  const cpuMs = (run: () => unknown): number => {
+    const before = process.cpuUsage()
+    run()
+    return process.cpuUsage(before).user / 1000
+  }
+  const waiting = scriptedForward()
+  const before = cache.answer(readOf({ target: '/new', tags: ['list'] }), waiting.forward)
+  let dropped = 0
+  // One after the other, with all their tags, these take 150 ms and more.
+  expect(cpuMs(() => (dropped = cache.invalidate(['list', 'tenth/3'])))).toBeLessThan(80)
+  expect([dropped, cache.stats().entries]).toEqual([30_000, 0])
+  expect(events.at(-1)).toEqual({ kind: 'invalidated', by: 'write', entries: 30_000, cut: 0 })
+  const again = (target: string, text: string) =>
+    cache.answer(readOf({ target, tags: ['list'] }), async () => response(text))
+  expect((await again('/7', 'stored while the rest is cleared')).outcome).toBe('miss')
+  waiting.calls[0]?.answer(response('asked for before'))
+  await before
+  expect(await textOf(await again('/new', 'new'))).toBe('new')
+  expect(cache.invalidate(['item/8', 'tenth/3'])).toBe(0)
+  for (let i = 0; i < 400; i += 1) await new Promise((done) => setImmediate(done))
+  expect(await textOf(await again('/7', 'other'))).toBe('stored while the rest is cleared')
+  expect(cache.stats()).toMatchObject({ entries: 2, tags: 1 })
+  expect(cache.stats().bytes).toBeLessThan(3_000)
+})
+
+test('everything goes at once, however much it is', async () => {
+  const { cache, events } = await filled(20_000)
+  const waiting = scriptedForward()
+  const before = cache.answer(readOf({ target: '/new', tags: ['list'] }), waiting.forward)
+  const cpu = process.cpuUsage()
+  expect(cache.purge({ selector: { kind: 'all' }, mode: 'hard', dryRun: false })).toBe(20_000)
+  expect(process.cpuUsage(cpu).user / 1000).toBeLessThan(20)
+  expect(events.at(-1)).toEqual({ kind: 'invalidated', by: 'purge', entries: 20_000, cut: 1 })
+  expect(cache.stats()).toEqual({ entries: 0, bytes: 0, tags: 0 })
+  waiting.calls[0]?.answer(response('asked for before'))
+  await before
+  const again = await cache.answer(readOf({ target: '/new', tags: ['list'] }), async () => response('new'))
+  expect(await textOf(again)).toBe('new')
+  expect(cache.stats()).toMatchObject({ entries: 1, tags: 1 })
 })

@@ -1,0 +1,88 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { cacheKey } from '../../../src/cache/cache-key.ts'
+import { createMemoryStore } from '../../../src/cache/memory-store.ts'
+import { makeStored, tagged } from '../../../src/cache/stored-response.ts'
+import { safePolicy } from './cache-fixture.ts'
+
+const keyOf = (target: number): string =>
+  cacheKey({ service: 'site', target: `/${target}`, dialect: '', partition: 'public' })
+
+const storedAt = (target: number, tags: readonly string[], order: number) => {
+  const at = { now: 0, monotonic: 0 }
+  const made = makeStored({
+    key: keyOf(target),
+    head: { status: 200, fields: [] },
+    content: Buffer.from('x'),
+    extent: undefined,
+    selecting: { fields: {} },
+    times: { requested: at, received: at },
+    policy: safePolicy(),
+    upstreamTag: undefined,
+    order,
+    codedFrom: Number.POSITIVE_INFINITY,
+    forms: [],
+  })
+  return tagged(made, tags)
+}
+
+type Step = { readonly step: string; readonly target: number; readonly tags: readonly string[] }
+
+const steps = fc.array(
+  fc.record({
+    step: fc.constantFrom('put', 'put', 'put', 'blank', 'blank', 'delete', 'sweep', 'clear'),
+    target: fc.nat(12),
+    tags: fc.uniqueArray(fc.constantFrom('a', 'b', 'c'), { maxLength: 3 }),
+  }),
+  { maxLength: 120, size: 'max' },
+)
+
+/** The store, and what it must hold. */
+const pair = () => {
+  const store = createMemoryStore({ maxBytes: 1_000_000, maxEntryBytes: 1000, onEvict: () => undefined })
+  return { store, held: new Map<string, readonly string[]>() }
+}
+
+const drop = (held: Map<string, readonly string[]>, key: string): number => (held.delete(key) ? 1 : 0)
+
+const take = ({ store, held }: ReturnType<typeof pair>, { step, target, tags }: Step, order: number) => {
+  const key = keyOf(target)
+  switch (step) {
+    case 'put':
+      store.put(storedAt(target, tags, order))
+      return held.set(key, tags)
+    case 'blank':
+      return expect(store.blank(key)).toBe(drop(held, key))
+    case 'delete':
+      return expect(store.delete(key)).toBe(drop(held, key))
+    case 'sweep':
+      return store.sweep(1 + target)
+    default:
+      expect(store.clear()).toBe(held.size)
+      return held.clear()
+  }
+}
+
+test('a blanked response is gone for all who look, before and after its place is given back', () => {
+  fc.assert(
+    fc.property(steps, (all) => {
+      const both = pair()
+      const { store, held } = both
+      for (const [order, one] of all.entries()) {
+        take(both, one, order)
+        const key = keyOf(one.target)
+        expect(store.stats().entries).toBe(held.size)
+        expect(store.peek(key)).toHaveLength(held.has(key) ? 1 : 0)
+      }
+      while (store.sweep(100));
+      expect([...store.keys()].sort()).toEqual([...held.keys()].sort())
+      for (const tag of ['a', 'b', 'c']) {
+        const carriers = [...held].filter(([, tags]) => tags.includes(tag)).map(([key]) => key)
+        expect([...store.keysTagged(tag)].sort()).toEqual(carriers.sort())
+      }
+      for (const key of held.keys()) store.delete(key)
+      expect(store.stats()).toEqual({ entries: 0, bytes: 0, tags: 0 })
+    }),
+    { numRuns: 200 },
+  )
+})

@@ -53,9 +53,9 @@ const failureTable: Readonly<Record<string, ErrorCode>> = {
   UND_ERR_CLOSED: 'shutting_down',
 }
 
-/** Codes that come in families: TLS alerts, certificate names, parser errors. */
+/** Codes that come in families: TLS alerts, certificate names, parser errors, streams and sessions of HTTP/2 that were ended. */
 const familyOf = (code: string): ErrorCode | undefined => {
-  if (code.startsWith('HPE_')) return 'upstream_broken'
+  if (code.startsWith('HPE_') || code.startsWith('ERR_HTTP2_')) return 'upstream_broken'
   if (code.startsWith('ERR_TLS_') || code.startsWith('ERR_SSL_')) return 'upstream_unreachable'
   return undefined
 }

@@ -3,6 +3,7 @@ import { type buildConnector, type Client, Pool } from 'undici'
 import { AgingClient } from './aging-client.ts'
 import { createConnector } from './connector.ts'
 import type { UpstreamEvent } from './events.ts'
+import { Http2Client } from './http2-client.ts'
 import type { UpstreamOptions } from './options.ts'
 import {
   afterAbandonedTrial,
@@ -53,13 +54,18 @@ const connectionLife = {
   maxRequestsPerClient: 5_000,
 }
 
-/** What makes the connections of a pool, where they have an age at which they end. Over HTTP/2 there is one connection, and undici's own bound costs nothing. */
-const aging = (
+/** What makes the connections of a pool, and gives them an age at which they end. Over HTTP/2 there is one connection, and undici's own bound costs nothing. */
+const making = (
   { http2, connectionMaxAgeMs }: UpstreamOptions,
   connect: buildConnector.connector,
 ): Pick<Pool.Options, 'clientTtl' | 'factory'> => {
+  if (http2) {
+    return {
+      ...(connectionMaxAgeMs === 0 ? {} : { clientTtl: connectionMaxAgeMs }),
+      factory: (origin, options: Client.Options) => new Http2Client(origin, { ...options, connect }),
+    }
+  }
   if (connectionMaxAgeMs === 0) return {}
-  if (http2) return { clientTtl: connectionMaxAgeMs }
   return {
     factory: (origin, options: Client.Options) =>
       new AgingClient(origin, { ...options, connect }, connectionMaxAgeMs),
@@ -71,7 +77,7 @@ const poolOf = (origin: string, options: UpstreamOptions, lookup: LookupFunction
   return new Pool(origin, {
     connect,
     allowH2: options.http2,
-    ...aging(options, connect),
+    ...making(options, connect),
     // The slots bound what is in flight. A bound here too would make requests wait where no timer of ours runs.
     connections: null,
     // None over HTTP/1.1; over HTTP/2 undici then sets no bound of its own.

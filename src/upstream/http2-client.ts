@@ -1,4 +1,7 @@
+import { type ClientHttp2Session, type ClientHttp2Stream, constants } from 'node:http2'
 import { Client, errors } from 'undici'
+
+const { NGHTTP2_NO_ERROR } = constants
 
 type Asked = { abort(error: Error): void }
 
@@ -8,10 +11,18 @@ type Connection = {
   destroy(error: Error, done: () => void): void
 }
 
+const symbolOf = (client: Client, name: string): symbol | undefined =>
+  Object.getOwnPropertySymbols(client).find(({ description }) => description === name)
+
 /** Connections of undici's clients, under no public name. */
-const connectionKey = Object.getOwnPropertySymbols(new Client('http://localhost')).find(
-  ({ description }) => description === 'http context',
-)
+const connectionKey = symbolOf(new Client('http://localhost'), 'http context')
+
+/** The session of a client's connection: undici notes it, under no public name, before it notes the connection. */
+const sessionOf = (client: Client): ClientHttp2Session | undefined => {
+  const key = symbolOf(client, 'http2Session')
+  const kept = client as unknown as Readonly<Record<symbol, ClientHttp2Session | null>>
+  return key === undefined ? undefined : (kept[key] ?? undefined)
+}
 
 /**
  * Node refuses a stream on a session that has ended, or that its peer is leaving, and undici asks for one until it has heard of the
@@ -33,7 +44,33 @@ const refusing = (connection: Connection): Connection => {
   return connection
 }
 
-/** A client that offers HTTP/2, and outlives what ends its sessions. */
+/**
+ * Node ends the content of a stream that was cancelled as it ends one that is whole, and undici takes the one for the other: a part
+ * would be passed on, and stored, as the answer (RFC 9113 §8.1.1). A part that is reset without an error cannot be told from a whole.
+ */
+const failingIfCut = (stream: ClientHttp2Stream): void => {
+  const push = stream.push.bind(stream)
+  let hasEnded = false
+  stream.push = (chunk: unknown, ...more: []) => {
+    const isCut = chunk === null && !hasEnded && (stream.rstCode ?? NGHTTP2_NO_ERROR) !== NGHTTP2_NO_ERROR
+    hasEnded ||= chunk === null
+    if (isCut) stream.emit('error', new errors.SocketError('the stream was reset within its answer'))
+    return push(chunk, ...more)
+  }
+  // Whoever has given the request up listens no longer.
+  stream.on('error', () => undefined)
+}
+
+const watchStreams = (session: ClientHttp2Session): void => {
+  const request = session.request.bind(session)
+  session.request = (...asked) => {
+    const stream = request(...asked)
+    failingIfCut(stream)
+    return stream
+  }
+}
+
+/** A client that offers HTTP/2, outlives what ends its sessions, and takes no part of an answer for the whole. */
 export class Http2Client extends Client {
   constructor(...given: ConstructorParameters<typeof Client>) {
     super(...given)
@@ -43,6 +80,8 @@ export class Http2Client extends Client {
       get: () => current,
       set: (next: Connection | null) => {
         current = next === null ? null : refusing(next)
+        const session = next === null ? undefined : sessionOf(this)
+        if (session !== undefined) watchStreams(session)
       },
     })
   }

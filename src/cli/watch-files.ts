@@ -35,18 +35,27 @@ const watchFolder = (folder: string, changed: () => void): FSWatcher | undefined
   }
 }
 
+export type FileWatch = {
+  /** Fulfilled once the folders are watched. */
+  readonly begun: Promise<void>
+  readonly stop: () => void
+}
+
 /**
- * Calls `reload` when the content of a file is another than before. The folders are watched and not the files: editors and
- * orchestrators replace a file by renaming another one, or the symbolic link on the way to it.
+ * Calls `reload`, which does not reject, when the content of a file is another than before. The folders are watched and not the
+ * files: editors and orchestrators replace a file by renaming another one, or the symbolic link on the way to it.
  */
-export const watchFiles = (options: WatchOptions, reload: () => Promise<unknown>): (() => void) => {
+export const watchFiles = (options: WatchOptions, reload: () => Promise<unknown>): FileWatch => {
   const watchers = new Map<string, FSWatcher | undefined>()
-  let closed = false
+  let stopped = false
   let settle: NodeJS.Timeout | undefined
   let known: string | undefined
   let looking = false
+  /** Asked to look while a reload was under way, which had read the files already. */
+  let lookAgain = false
 
   const follow = (files: readonly string[]): void => {
+    if (stopped) return
     const folders = new Set(files.map((file) => dirname(file)))
     for (const [folder, watcher] of watchers) {
       if (folders.has(folder)) continue
@@ -56,7 +65,11 @@ export const watchFiles = (options: WatchOptions, reload: () => Promise<unknown>
     for (const folder of folders) if (!watchers.has(folder)) watchers.set(folder, watchFolder(folder, soon))
   }
   const look = async (): Promise<void> => {
-    if (closed || looking) return
+    if (stopped) return
+    if (looking) {
+      lookAgain = true
+      return
+    }
     looking = true
     const files = options.files()
     const now = await contentsOf(files)
@@ -69,23 +82,30 @@ export const watchFiles = (options: WatchOptions, reload: () => Promise<unknown>
       follow(named)
     }
     looking = false
+    if (lookAgain) {
+      lookAgain = false
+      soon()
+    }
   }
   const soon = (): void => {
+    if (stopped) return
     clearTimeout(settle)
     settle = setTimeout(() => void look(), options.settleMs)
     settle.unref()
   }
   const begin = async (): Promise<void> => {
     known = await contentsOf(options.files())
-    if (!closed) follow(options.files())
+    follow(options.files())
   }
-  void begin()
   const poll = setInterval(() => void look(), options.pollMs)
   poll.unref()
-  return () => {
-    closed = true
-    clearTimeout(settle)
-    clearInterval(poll)
-    for (const watcher of watchers.values()) watcher?.close()
+  return {
+    begun: begin(),
+    stop: () => {
+      stopped = true
+      clearTimeout(settle)
+      clearInterval(poll)
+      for (const watcher of watchers.values()) watcher?.close()
+    },
   }
 }

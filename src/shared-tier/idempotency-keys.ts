@@ -26,12 +26,13 @@ export type IdempotencyOptions = {
 
 /** One step for all instances: whoever finds nothing has begun. */
 const beginScript = `
-local known = redis.call('HGET', KEYS[1], 'fingerprint')
-if not known then
+if redis.call('EXISTS', KEYS[1]) == 0 then
   redis.call('HSET', KEYS[1], 'fingerprint', ARGV[1], 'state', 'in-flight')
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
   return 'begun'
 end
+local known = redis.call('HGET', KEYS[1], 'fingerprint')
+if not known then return 'no fingerprint' end
 if known ~= ARGV[1] then return 'mismatch' end
 return redis.call('HGET', KEYS[1], 'state')
 `
@@ -43,6 +44,18 @@ redis.call('HSET', KEYS[1], 'state', ARGV[2], 'status', ARGV[3], 'type', ARGV[4]
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return 1
 `
+
+const answerIn = (
+  status: Buffer | null | undefined,
+  type: Buffer | null | undefined,
+  content: Buffer | null | undefined,
+): KeptAnswer => {
+  const [code, contentType] = [String(status), String(type)]
+  if (content == null || !/^[1-5]\d\d$/.test(code) || !/^[\x20-\x7e]+$/.test(contentType)) {
+    throw new Error('an idempotency key whose answer is not whole')
+  }
+  return { status: Number(code), contentType, content }
+}
 
 /** Keys of requests that must not be carried out twice, by whichever instance. */
 export const createIdempotencyKeys = (
@@ -61,18 +74,28 @@ export const createIdempotencyKeys = (
       'content',
     )
     // Its time was over in between.
-    if (status == null || contentType == null || content == null) return { kind: 'in-flight' }
-    return {
-      kind: 'finished',
-      answer: { status: Number(status.toString()), contentType: contentType.toString(), content },
+    if (status == null && contentType == null && content == null) return { kind: 'in-flight' }
+    return { kind: 'finished', answer: answerIn(status, contentType, content) }
+  }
+  const stateOf = async (key: string, said: unknown): Promise<KeyState> => {
+    switch (said) {
+      case 'begun':
+      case 'in-flight':
+      case 'mismatch':
+      case 'not-kept':
+        return { kind: said }
+      case 'finished':
+        return kept(key)
+      default:
+        // Of another version, or damaged: it may stand for a batch that has been carried out.
+        throw new Error(`an idempotency key in a state that is not known: ${said}`)
     }
   }
 
   return {
     begin: async (key, fingerprint) => {
       try {
-        const state = String(await begin([keyOf(key)], [fingerprint, ttlMs]))
-        return state === 'finished' ? await kept(key) : ({ kind: state } as KeyState)
+        return await stateOf(key, await begin([keyOf(key)], [fingerprint, ttlMs]))
       } catch (cause) {
         // Not carried out: whether another instance has done so cannot be told.
         throw new GatewayError('shared_store_unreachable', { cause, retryAfterSeconds: 1 })

@@ -230,6 +230,29 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     connection.disconnect()
   })
 
+  test.each([
+    ['a state of another version', ['fingerprint', 'what', 'state', 'half-done']],
+    ['no state', ['fingerprint', 'what']],
+    ['no fingerprint', ['state', 'in-flight']],
+    ['fields of another version', ['digest', 'what', 'phase', '2']],
+    ['an answer without its content', ['fingerprint', 'what', 'state', 'finished', 'status', '207']],
+    [
+      'an answer whose status is none',
+      ['fingerprint', 'what', 'state', 'finished', 'status', 'x', 'type', 'a/b', 'content', ''],
+    ],
+    [
+      'an answer whose type is no field value',
+      ['fingerprint', 'what', 'state', 'finished', 'status', '207', 'type', 'a\nb', 'content', ''],
+    ],
+  ])('an idempotency key that nobody understands may stand for a batch that ran: %s', async (_, fields) => {
+    const { keys, connection } = await sharedStores(`redis://127.0.0.1:${redis.port}`)
+    expect(await redis.command('HSET', 'test:i:{key}', ...fields)).toBe(`:${fields.length / 2}\r\n`)
+    const refused = { code: 'shared_store_unreachable' }
+    await expect(keys().begin('key', 'what')).rejects.toMatchObject(refused)
+    await expect(keys().begin('key', 'what')).rejects.toMatchObject(refused)
+    connection.disconnect()
+  })
+
   test('the keys of one entry lie in one slot, and all of the ledger in another: a cluster serves them', async () => {
     await redis.stop()
     redis = await startRedisServer('--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1')

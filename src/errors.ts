@@ -7,6 +7,8 @@ export type ErrorFacts = {
   readonly fault: Fault
   /** May the same request succeed when sent again later? */
   readonly retryable: boolean
+  /** Decided here without asking anybody, so as fast as callers ask: the log has one line in ten seconds for each service. */
+  readonly comesInFloods?: true
   /** Fixed text; details of the single case go into `GatewayError.detail`. */
   readonly message: string
   /** Code in the site contract where WordPress has one of its own; otherwise `trellis_` plus the row's name. */
@@ -93,6 +95,7 @@ export const errorTable = {
     status: 429,
     fault: 'client',
     retryable: true,
+    comesInFloods: true,
     message: 'There have been too many requests.',
   },
   client_gone: {
@@ -129,24 +132,28 @@ export const errorTable = {
     status: 503,
     fault: 'gateway',
     retryable: true,
+    comesInFloods: true,
     message: 'The gateway has too much to do.',
   },
   upstream_busy: {
     status: 503,
     fault: 'gateway',
     retryable: true,
+    comesInFloods: true,
     message: 'The queue in front of the upstream is full.',
   },
   shared_store_unreachable: {
     status: 503,
     fault: 'gateway',
     retryable: true,
+    comesInFloods: true,
     message: 'What several instances share cannot be reached; nothing was carried out.',
   },
   upstream_suspended: {
     status: 503,
     fault: 'upstream',
     retryable: true,
+    comesInFloods: true,
     message: 'The upstream has failed too often and is left alone for a while.',
   },
   shutting_down: {

@@ -3,7 +3,7 @@ import type { Cache } from '../cache/cache.ts'
 import type { Clock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import { createEdge, type Edge } from '../edge/server.ts'
-import { type ErrorCode, errorTable, type GatewayError } from '../errors.ts'
+import { type ErrorCode, type ErrorFacts, errorTable, type GatewayError } from '../errors.ts'
 import type { Answer } from '../http/message.ts'
 import { createInFlight, type InFlight } from '../lifecycle/in-flight.ts'
 import { factsLogger } from '../logging/facts-logger.ts'
@@ -87,8 +87,9 @@ export type Generation = {
 }
 
 /** Codes that are not in the error table come from validators, which find fault with clients only. */
-const isClientFault = (code: string): boolean =>
-  !(code in errorTable) || errorTable[code as ErrorCode].fault === 'client'
+const ofValidators: Pick<ErrorFacts, 'fault' | 'comesInFloods'> = { fault: 'client' }
+const factsOf = (code: string): Pick<ErrorFacts, 'fault' | 'comesInFloods'> =>
+  code in errorTable ? errorTable[code as ErrorCode] : ofValidators
 
 /** A service, with what may be taken over from the one of the same name before it. */
 const builtFor = async (
@@ -146,10 +147,12 @@ export const buildGeneration = async (
   const lines = factsLogger(logger)
   const report = (event: PipelineEvent): void => {
     metrics.observe.pipeline(event)
+    if (event.kind !== 'request-refused') return
+    const { fault, comesInFloods } = factsOf(event.code)
     // What failed here or at an upstream is told by `failed`, with its cause.
-    if (event.kind !== 'request-refused' || !isClientFault(event.code)) return
+    if (fault !== 'client') return
     const { kind, ...facts } = event
-    if (event.code !== 'rate_limited') {
+    if (comesInFloods !== true) {
       lines.info(facts, kind)
       return
     }
@@ -157,8 +160,9 @@ export const buildGeneration = async (
     if (held !== undefined) lines.info({ ...facts, held }, kind)
   }
   const failed = (error: GatewayError, { id, service, record }: Received): void => {
-    if (error.facts.fault === 'client') return
-    const held = error.code === 'overloaded' ? rooms.sampled.pass(`${service.name} ${error.code}`) : 0
+    const { fault, comesInFloods } = error.facts
+    if (fault === 'client') return
+    const held = comesInFloods === true ? rooms.sampled.pass(`${service.name} ${error.code}`) : 0
     if (held === undefined) return
     logger.warn(
       { held, id, service: service.name, route: record.route, code: error.code, err: error.cause },

@@ -13,6 +13,11 @@ beforeAll(async () => {
     services: {
       plants: { contract: 'plants', mount: '/', upstream: { targets: [nobody] } },
       legacy: { contract: 'open', mount: '/legacy', upstream: { targets: [nobody] } },
+      shut: {
+        contract: 'open',
+        mount: '/shut',
+        upstream: { targets: [nobody], breaker: { minRequests: 1, for: '1h' } },
+      },
       site: {
         contract: 'site',
         mount: '/site-json',
@@ -57,6 +62,22 @@ test.each<[string, string, RequestInit, string]>([
   await pause(50)
   expect(lines()).toHaveLength(1)
   expect(gateway.program.output()).not.toContain(planted)
+})
+
+test('what comes as fast as callers ask is counted each time and logged once in a while', async () => {
+  const statuses: number[] = []
+  for (let i = 0; i < 12; i += 1) statuses.push((await fetch(`${gateway.origin}/shut/`)).status)
+  expect(statuses).toEqual([502, ...Array(11).fill(503)])
+  const metrics = await (await fetch(`${gateway.adminOrigin}/metrics`)).text()
+  expect(metrics).toMatch(/^trellis_refusals_total\{(?=.*"shut")(?=.*"upstream_suspended").*\} 11$/m)
+  const lines = (): unknown[] =>
+    logLinesOf(gateway.program, 'request-failed').flatMap(({ service, code }) =>
+      service === 'shut' ? [code] : [],
+    )
+  // What a later request is told comes behind them.
+  await fetch(`${gateway.origin}/legacy/`)
+  await expect.poll(() => gateway.program.output()).toMatch(/"service":"legacy".*"upstream_unreachable"/)
+  expect(lines()).toEqual(['upstream_unreachable', 'upstream_suspended'])
 })
 
 test('an error is told with its cause behind one colon, and no full stop before it', async () => {

@@ -40,6 +40,11 @@ describe('documents agree with the code', () => {
       `\`${'siteCode' in facts ? facts.siteCode : `trellis_${code}`}\``,
     ])
     expect(rows(document, '| code |')).toEqual(expected)
+    const inFloods = Object.entries(errorTable).flatMap(([code, facts]) =>
+      'comesInFloods' in facts ? [code] : [],
+    )
+    const sentence = /as fast as callers ask, so (.*?) have one line/s.exec(document)?.[1] ?? ''
+    expect([...sentence.matchAll(/`(\w+)`/g)].map(([, code]) => code).sort()).toEqual(inFloods.sort())
   })
 
   test.each([

@@ -14,6 +14,9 @@ const beforeWordPress = [
   'wordpress-clients',
 ].map((suite) => `test/real/${suite}.test.ts`)
 
+/** A test says what comes about, not how fast the machine is: what is asked for again and again may take its time. */
+const patience = { testTimeout: 60_000, hookTimeout: 120_000, expect: { poll: { timeout: 20_000 } } }
+
 export default defineConfig({
   test: {
     coverage: { provider: 'v8', include: ['src/**'], reporter: ['text-summary'] },
@@ -22,8 +25,7 @@ export default defineConfig({
         test: {
           name: 'concurrent',
           include: concurrent.map((folder) => `test/${folder}/**/*.test.ts`),
-          testTimeout: 20_000,
-          hookTimeout: 120_000,
+          ...patience,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
@@ -32,8 +34,7 @@ export default defineConfig({
         test: {
           name: 'wordpress',
           include: beforeWordPress,
-          testTimeout: 20_000,
-          hookTimeout: 120_000,
+          ...patience,
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },
@@ -43,8 +44,7 @@ export default defineConfig({
           name: 'alone',
           include: ['test/**/*.test.ts'],
           exclude: [...concurrent.map((folder) => `test/${folder}/**`), ...beforeWordPress],
-          testTimeout: 20_000,
-          hookTimeout: 120_000,
+          ...patience,
           // Other programs run beside them: one after the other.
           maxWorkers: 1,
           sequence: { groupOrder: 2 },

@@ -63,7 +63,7 @@ describeWith('promtool', 'a real Prometheus', () => {
     prometheus = await startPrometheus(load.gateway.adminAddress)
     for (let number = 0; number < 4; number += 1) await load.round(number)
     await pause(800)
-  }, 60_000)
+  })
   afterAll(async () => {
     await prometheus?.stop()
     await load?.close()

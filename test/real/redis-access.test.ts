@@ -66,7 +66,7 @@ describeWith('redis', 'a Redis that does not let everybody in', () => {
     const misnamed = await gateways.start({ url, tls: { ca: pem('ca.pem'), serverName: 'elsewhere.test' } })
     expect(await misnamed.metric('trellis_memory_trusted ')).toBe(0)
     expect(await gateways.trouble(misnamed, 'ERR_TLS_CERT_ALTNAME_INVALID')).toBeGreaterThan(0)
-  }, 60_000)
+  })
 
   test('what is no record of TLS in the middle of a connection ends that connection, and nothing else', async () => {
     const url = await withTls('--tls-auth-clients', 'no', '--tls-ca-cert-file', fixture('ca.pem'))
@@ -84,7 +84,7 @@ describeWith('redis', 'a Redis that does not let everybody in', () => {
     } finally {
       line.close()
     }
-  }, 60_000)
+  })
 
   test('rediss:// that wants a certificate of whoever comes', async () => {
     const url = await withTls('--tls-ca-cert-file', fixture('client.pem'))
@@ -95,7 +95,7 @@ describeWith('redis', 'a Redis that does not let everybody in', () => {
     const stranger = await gateways.start({ url, tls: { ca: pem('ca.pem') } })
     expect(await stranger.metric('trellis_memory_trusted ')).toBe(0)
     expect((await gateways.put(stranger)).status).toBe(200)
-  }, 60_000)
+  })
 
   test('a user with no more rights than it needs; a wrong password and missing rights are told', async () => {
     redis = await startRedisServer()
@@ -111,7 +111,7 @@ describeWith('redis', 'a Redis that does not let everybody in', () => {
     const little = await gateways.start({ url: `redis://little:little@${at}` })
     expect(await little.metric('trellis_memory_trusted ')).toBe(0)
     expect(await gateways.trouble(little, 'NOPERM')).toBeGreaterThan(0)
-  }, 60_000)
+  })
 })
 
 test('certificates for Redis are checked with the rest of the file, and are of no use in the clear', async () => {

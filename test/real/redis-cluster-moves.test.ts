@@ -90,7 +90,7 @@ describeWith('redis', 'a Redis cluster whose nodes change places', () => {
     const shared = { url: `redis://127.0.0.1:${cluster.nodes[0]?.port}`, cluster: true }
     a = await gateways.start(shared)
     b = await gateways.start(shared)
-  }, 60_000)
+  })
   afterAll(async () => {
     await gateways.stop()
     await cluster.stop()
@@ -106,7 +106,7 @@ describeWith('redis', 'a Redis cluster whose nodes change places', () => {
       expect(await cluster.holder()).toBe(next)
       await expectAnotherLedger(before)
     }
-  }, 60_000)
+  })
 
   test('the replica of the node that has the ledger takes its place, in order', async () => {
     await warm()
@@ -116,7 +116,7 @@ describeWith('redis', 'a Redis cluster whose nodes change places', () => {
     await cluster.untilRole(from, 'slave')
     expect(await cluster.holder()).toBe(to)
     await expectAnotherLedger(before)
-  }, 60_000)
+  })
 
   test('the node that has the ledger is killed, and its replica lacks what was answered last', async () => {
     await warm()
@@ -129,7 +129,7 @@ describeWith('redis', 'a Redis cluster whose nodes change places', () => {
     await cluster.untilRole(from, 'slave')
     expect(await cluster.holder()).toBe(to)
     await expectAnotherLedger(before)
-  }, 60_000)
+  })
 
   test('a node at which an instance listens falls silent: writes take a lease at most, and it listens elsewhere', async () => {
     const holder = await cluster.holder()
@@ -145,7 +145,7 @@ describeWith('redis', 'a Redis cluster whose nodes change places', () => {
       node.signal('SIGCONT')
     }
     expect(await cluster.holder()).toBe(holder)
-  }, 60_000)
+  })
 
   test('a node at which an instance listens leaves the cluster: the same', async () => {
     const node = await replica()
@@ -159,5 +159,5 @@ describeWith('redis', 'a Redis cluster whose nodes change places', () => {
     for (const one of others) await one.command('CLUSTER', 'FORGET', id)
     const again = expect.poll(() => listenersAt(node), { timeout: leaseMs * 6 + graceMs }).toBe(0)
     expect(await writesDuring(again)).toBeLessThan(leaseMs + graceMs)
-  }, 60_000)
+  })
 })

@@ -88,7 +88,7 @@ describeWith('redis', 'a Redis cluster of three nodes', () => {
     await bothTrust()
     expect(await b.metric('trellis_memory_dropped_total')).toBeGreaterThan(0)
     expect(await gateways.get(b)).toMatchObject({ version: 2 })
-  }, 60_000)
+  })
 
   test('rediss:// is spoken with each node', async () => {
     // Else it names the ports for those who come in the clear.
@@ -106,5 +106,5 @@ describeWith('redis', 'a Redis cluster of three nodes', () => {
     for (const id of posts) expect((await gateways.get(b, id)).status).toContain('detail=shared')
     expect((await gateways.put(b)).status).toBe(200)
     expect(await gateways.get(a)).toMatchObject({ version: 1 })
-  }, 60_000)
+  })
 })

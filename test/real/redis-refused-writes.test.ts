@@ -77,7 +77,7 @@ describeWith('redis', 'an instance that is cut off alone for longer than forgetA
     expect(logLinesOf(cut.gateway.program, 'cut-off')).toMatchObject([{ level: 40, writes: 'unheard' }])
     cut.line.state = 'whole'
     await expect.poll(() => get(other), { timeout: 10_000 }).toMatchObject({ version: 2 })
-  }, 60_000)
+  })
 
   test('refuse-while-cut-off: its writes and purges get 503 and are not carried out; reads go on', async () => {
     const [cut, other] = await start('refuse-while-cut-off')
@@ -103,7 +103,7 @@ describeWith('redis', 'an instance that is cut off alone for longer than forgetA
     cut.line.state = 'whole'
     await expect.poll(async () => (await put(cut)).status, { timeout: 10_000 }).toBe(200)
     expect((await purge(cut)).status).toBe(200)
-  }, 60_000)
+  })
 
   test(
     'refuse-while-cut-off: whoever is cut off, for however long, no read is stale and no purge lost',

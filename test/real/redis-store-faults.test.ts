@@ -64,7 +64,7 @@ describeWith('redis', 'a Redis that does not do what it is asked', () => {
     await redis.command('CONFIG', 'SET', 'maxmemory', '0')
     await bothTrust()
     expect(await gateways.get(b)).toMatchObject({ version: 1 })
-  }, 30_000)
+  })
 
   test('read-only: the same; each error is a reason to connect anew', async () => {
     await warm()
@@ -79,7 +79,7 @@ describeWith('redis', 'a Redis that does not do what it is asked', () => {
     await redis.command('REPLICAOF', 'NO', 'ONE')
     await bothTrust()
     expect(await gateways.get(b)).toMatchObject({ version: 1 })
-  }, 30_000)
+  })
 
   test('slow: reads go to the upstream, a write waits for three leases once, and what was late renews nothing', async () => {
     await warm()
@@ -94,7 +94,7 @@ describeWith('redis', 'a Redis that does not do what it is asked', () => {
     expect(await gateways.trouble(a, 'timeout')).toBeGreaterThan(0)
     await bothTrust()
     expect(await gateways.get(b)).toMatchObject({ version: 2 })
-  }, 30_000)
+  })
 
   test('restarted empty: another epoch, and nothing stored before counts', async () => {
     await warm()
@@ -106,7 +106,7 @@ describeWith('redis', 'a Redis that does not do what it is asked', () => {
     expect(await epochOf(redis)).not.toBe(before)
     expect(await b.metric('trellis_memory_dropped_total')).toBeGreaterThan(0)
     expect(await gateways.get(b)).toMatchObject({ version: 1 })
-  }, 30_000)
+  })
 
   test('killed, and its replica is the master behind the same address: another epoch, though it has all the keys', async () => {
     const second = await replica()
@@ -125,7 +125,7 @@ describeWith('redis', 'a Redis that does not do what it is asked', () => {
     expect(await gateways.get(b)).toMatchObject({ version: 1 })
     expect((await gateways.put(b)).status).toBe(200)
     expect(await gateways.get(a)).toMatchObject({ version: 2 })
-  }, 30_000)
+  })
 
   test('made a replica while connections to it stay open: they are given up for the new master', async () => {
     const second = await replica()
@@ -141,7 +141,7 @@ describeWith('redis', 'a Redis that does not do what it is asked', () => {
     expect(await epochOf(second)).not.toBe(before)
     expect(await gateways.trouble(a, 'READONLY')).toBeGreaterThan(0)
     expect(await gateways.get(b)).toMatchObject({ version: 1 })
-  }, 30_000)
+  })
 
   test('two servers that both take writes, for less than it takes to forget: who is at the old one sees a write at the new one', async () => {
     const second = await replica()
@@ -163,7 +163,7 @@ describeWith('redis', 'a Redis that does not do what it is asked', () => {
     } finally {
       own.close()
     }
-  }, 30_000)
+  })
 
   test('what is published and is none of its messages is left unheard, and ends nobody', async () => {
     await bothTrust()
@@ -179,5 +179,5 @@ describeWith('redis', 'a Redis that does not do what it is asked', () => {
     expect((await gateways.get(b)).status).toContain('; hit')
     expect((await gateways.put(a)).status).toBe(200)
     expect(await gateways.get(b)).toMatchObject({ version: 1 })
-  }, 30_000)
+  })
 })

@@ -96,5 +96,5 @@ describe('layers', () => {
       summary.violations.filter(({ from }) => from.includes('fault-')).map(({ rule }) => rule.name),
     )
     expect([...fired]).toEqual(expect.arrayContaining(faults.map(([, , rule]) => rule)))
-  }, 60_000)
+  })
 })

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, vi } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { connect } from '../../../src/shared-tier/connections.ts'
 import type { ScriptedNode } from './scripted-node.ts'
 
@@ -20,6 +20,6 @@ export const connectedTo = async (
     connection.disconnect()
     node.close()
   })
-  await vi.waitFor(() => expect(connection.status).toBe('ready'))
+  await expect.poll(() => connection.status).toBe('ready')
   return connection
 }

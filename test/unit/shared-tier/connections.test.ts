@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { connect } from '../../../src/shared-tier/connections.ts'
 import { freePort } from '../../support/ports.ts'
 
@@ -20,7 +20,7 @@ it.each([false, true])(
       (state) => states.push(state),
     )
     try {
-      await vi.waitFor(() => expect(refused).toBeGreaterThanOrEqual(4), { timeout: 10_000 })
+      await expect.poll(() => refused).toBeGreaterThanOrEqual(4)
       expect(states).toEqual(['down'])
     } finally {
       connection.disconnect()

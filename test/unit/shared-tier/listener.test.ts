@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { listen } from '../../../src/shared-tier/listener.ts'
 import { pause } from '../../support/origin.ts'
 import { connectedTo } from './connected-to.ts'
@@ -31,7 +31,7 @@ const listening = async (answers: { subscribe: string; ping?: string }, hears: b
   const listener = listen(calls, options, (_, message) => heard.push(message))
   onTestFinished(() => listener.close())
   const times = (): number => node.counts.get('subscribe') ?? 0
-  await vi.waitFor(() => expect(times()).toBeGreaterThan(0))
+  await expect.poll(times).toBeGreaterThan(0)
   return { heard, troubles, times, listener }
 }
 
@@ -44,12 +44,12 @@ test('who hears what it says itself goes on listening', async () => {
 
 test('a server that answers and passes nothing on is left', async () => {
   const { times } = await listening({ subscribe: subscribed }, false)
-  await vi.waitFor(() => expect(times()).toBeGreaterThan(1), { timeout: everyMs * 50 })
+  await expect.poll(times).toBeGreaterThan(1)
 })
 
 test('a server that says nothing more is left', async () => {
   const { times } = await listening({ subscribe: subscribed, ping: '' }, false)
-  await vi.waitFor(() => expect(times()).toBeGreaterThan(1), { timeout: everyMs * 50 })
+  await expect.poll(times).toBeGreaterThan(1)
 })
 
 test('a server that lets nobody listen is asked ever less often, and says why', async () => {

@@ -21,6 +21,7 @@ import type { Tagger } from '../tags/tagger.ts'
 import { createOpenValidator } from '../validation/open-validator.ts'
 import { createPlantsValidator } from '../validation/plants-validator.ts'
 import { createSiteValidator } from '../validation/site-validator.ts'
+import { withBatchBounds } from './batch-bounds.ts'
 import { withBatchExtensions } from './batch-validator.ts'
 
 /** What can be said of requests to a service without asking its upstream. */
@@ -53,20 +54,6 @@ export const wordpressRows = (): readonly Row[] => mapRows(siteRows, createNameS
 const publicSiteRows = ({ names, upstream }: SiteConfig): readonly Row[] =>
   names === 'wordpress' || upstream.basePath.endsWith('/site-json') ? siteRows : wordpressRows()
 
-/** The batch takes as many items as the configuration says, and says so to whoever asks the discovery document. */
-const withBatchLimit = (rows: readonly Row[], maxItems: number): readonly Row[] =>
-  rows.map((row) =>
-    row.kind !== 'batch'
-      ? row
-      : {
-          ...row,
-          endpoints: row.endpoints.map((endpoint) => ({
-            ...endpoint,
-            arguments: { ...endpoint.arguments, requests: { ...endpoint.arguments['requests'], maxItems } },
-          })),
-        },
-  )
-
 const policies = ({ profile, rules }: ServiceCacheConfig): ServiceContract['policyFor'] => {
   const none: CachePolicy = { profile, rule: undefined }
   const byRule = rules.map((rule) => ({ match: rule.match, policy: { profile, rule } }))
@@ -96,12 +83,15 @@ const validatorOf = (service: ServiceConfig, limits: LimitsConfig): Validator =>
   }
 }
 
-const rowsOf = (service: ServiceConfig): readonly Row[] => {
+const rowsOf = (service: ServiceConfig, { urlBytes }: LimitsConfig): readonly Row[] => {
   switch (service.contract) {
     case 'plants':
       return plantRows({ limitParameter: service.limitParameter })
     case 'site':
-      return withBatchLimit(publicSiteRows(service), service.batch.maxItems)
+      return withBatchBounds(publicSiteRows(service), {
+        items: service.batch.maxItems,
+        pathCharacters: urlBytes,
+      })
     case 'open':
       return openRows
   }
@@ -123,7 +113,7 @@ const rememberedTargets = 8192
 
 /** Rows, validation, tags and cache rules of one service, from its configuration. */
 export const serviceContract = (service: ServiceConfig, limits: LimitsConfig): ServiceContract => {
-  const rows = rowsOf(service)
+  const rows = rowsOf(service, limits)
   let router = createRouter(rows)
   /** Of the rules in force and of those before them, by which some requests may still be under way. */
   let memos: readonly TargetMemo[] = []

@@ -6,7 +6,12 @@ import { rawBodies } from './raw-bodies.ts'
 
 /** One place of the batch: an item that can be asked about, or what is wrong with it. Places never shift. */
 export type Place =
-  | { readonly kind: 'item'; readonly item: BatchItem }
+  | {
+      readonly kind: 'item'
+      readonly item: BatchItem
+      /** Names of the members of its body. */
+      readonly bodyNames: readonly string[]
+    }
   | { readonly kind: 'faulty'; readonly error: ItemError }
 
 /** A batch as read, or the error for the whole. */
@@ -29,12 +34,6 @@ export const invalidRequests = (code: string, message: string): ReadEnvelope =>
     requests: { code, message, data: null },
   })
 
-/** An empty body is none, as in WordPress. */
-const contentOf = (body: unknown, text: string | undefined): Buffer | undefined => {
-  if (!isRecord(body) || Object.keys(body).length === 0) return undefined
-  return Buffer.from(text ?? JSON.stringify(body))
-}
-
 /** One entry of `requests`; `bodyText` is its body as it stands in the text of the batch, when there is one. */
 export const placeOf = (entry: unknown, index: number, bodyText: string | undefined): Place => {
   if (!isRecord(entry) || typeof entry['path'] !== 'string')
@@ -43,9 +42,13 @@ export const placeOf = (entry: unknown, index: number, bodyText: string | undefi
   if (target.kind === 'unparsable') return { kind: 'faulty', error: itemError('parse_path_failed') }
   if (target.kind === 'no-route') return { kind: 'faulty', error: itemError('no_route') }
   const method = typeof entry['method'] === 'string' ? entry['method'] : 'POST'
-  const content = contentOf(entry['body'], bodyText)
+  const { body } = entry
+  const bodyNames = isRecord(body) ? Object.keys(body) : []
+  // An empty body is none, as in WordPress.
+  const content = bodyNames.length === 0 ? undefined : Buffer.from(bodyText ?? JSON.stringify(body))
   const fields = itemFields(entry['headers'], content !== undefined)
-  return { kind: 'item', item: { index, method, path: target.path, query: target.query, fields, content } }
+  const { path, query } = target
+  return { kind: 'item', item: { index, method, path, query, fields, content }, bodyNames }
 }
 
 /** Reads a parsed batch body, and takes the items' bodies from its JSON text when there is one. The row's own validation has come before; what it would refuse is refused here all the same. */

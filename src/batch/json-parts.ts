@@ -100,6 +100,18 @@ export const members = (text: JsonText): ReadonlyMap<string, JsonText> => {
   return found
 }
 
+/** The member of that name; of those before it no list is made, of which there may be a hundred thousand. */
+export const member = (text: JsonText, wanted: string): JsonText | undefined => {
+  let found: JsonText | undefined
+  if (!text.startsWith('{')) return found
+  visitValues(text, 0, (from, name) => {
+    const end = valueEnd(text, from)
+    if (name === wanted) found = text.slice(from, end)
+    return end
+  })
+  return found
+}
+
 /** The elements of an array; undefined for anything else. */
 export const elements = (text: JsonText): readonly JsonText[] | undefined => {
   if (!text.startsWith('[')) return undefined

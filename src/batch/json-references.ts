@@ -1,4 +1,4 @@
-import { elements, type JsonText, members } from './json-parts.ts'
+import { elements, type JsonText, member, members } from './json-parts.ts'
 
 /** A value in the answer of another item: its id, and a JSON Pointer (RFC 6901) into `{"body": …, "status": …}`. */
 export type Reference = { readonly id: string; readonly pointer: readonly string[] }
@@ -69,7 +69,7 @@ const indexPattern = /^(?:0|[1-9]\d{0,5})$/
 export const valueAt = (text: JsonText, pointer: readonly string[]): JsonText | undefined => {
   let at: JsonText | undefined = text
   for (const segment of pointer) {
-    if (at?.startsWith('{') === true) at = members(at).get(segment)
+    if (at?.startsWith('{') === true) at = member(at, segment)
     else at = indexPattern.test(segment) ? elements(at ?? '')?.[Number(segment)] : undefined
     if (at === undefined) return undefined
   }

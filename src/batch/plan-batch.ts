@@ -51,7 +51,7 @@ const credentialOf = (entry: unknown): string | undefined => {
 /** The place of an item that means another service: it has that service's name, and a credential for it. */
 const addressed = (place: Place, entry: unknown, service: string | undefined): Place => {
   if (service === undefined || place.kind === 'faulty') return place
-  return { kind: 'item', item: { ...place.item, service, credential: credentialOf(entry) } }
+  return { ...place, item: { ...place.item, service, credential: credentialOf(entry) } }
 }
 
 /** Until its references have values, nobody can tell what such an item touches. */
@@ -87,10 +87,11 @@ export const planBatch = (
 
   const planPlace = (place: Place): PlannedItem => {
     if (place.kind === 'faulty') return { kind: 'refused', error: place.error, method: undefined }
-    const { item } = place
+    const { item, bodyNames } = place
     const admission = options.admit(item, extended !== undefined)
     if (admission.kind === 'runnable') {
-      return { kind: 'runnable', item, order: { ...admission.conflict, parameters: parametersOf(item) } }
+      const parameters = parametersOf(item, bodyNames)
+      return { kind: 'runnable', item, order: { ...admission.conflict, parameters } }
     }
     const { status, body, fields = [] } = admission
     return { kind: 'refused', error: { status, body, fields }, method: item.method }

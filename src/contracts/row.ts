@@ -24,6 +24,8 @@ export type ArgumentSchema = {
   readonly maxItems?: number
   readonly uniqueItems?: boolean
   readonly properties?: Readonly<Record<string, ArgumentSchema>>
+  readonly minProperties?: number
+  readonly maxProperties?: number
   readonly additionalProperties?: boolean | ArgumentSchema
   readonly oneOf?: readonly ArgumentSchema[]
   readonly anyOf?: readonly ArgumentSchema[]

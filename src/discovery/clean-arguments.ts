@@ -74,6 +74,8 @@ const keywords: Readonly<Record<keyof ArgumentSchema, Reader>> = {
   maxItems: count,
   uniqueItems: truth,
   properties: map,
+  minProperties: count,
+  maxProperties: count,
   additionalProperties: (value, depth) => truth(value, depth) ?? schema(value, depth),
   oneOf: schemas,
   anyOf: schemas,

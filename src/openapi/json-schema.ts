@@ -46,8 +46,9 @@ const parts = ({ properties, items, additionalProperties, oneOf, anyOf }: Argume
 export const jsonSchema = (schema: ArgumentSchema): JsonObject => {
   const { type, title, description, format, pattern, readonly, context, properties, required } = schema
   const { enum: values, default: preset, minLength, maxLength, minItems, maxItems, uniqueItems } = schema
+  const { minProperties, maxProperties } = schema
   const given = { type, title, description, format, enum: values, default: preset }
-  const sizes = { minLength, maxLength, minItems, maxItems, uniqueItems }
+  const sizes = { minLength, maxLength, minItems, maxItems, uniqueItems, minProperties, maxProperties }
   const names = requiredNames(properties ?? {}, required)
   return {
     ...Object.fromEntries(Object.entries({ ...given, ...sizes }).filter(([, value]) => value !== undefined)),

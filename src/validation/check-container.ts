@@ -59,6 +59,10 @@ const checkItems = (
   return undefined
 }
 
+/** WordPress looks at all before it counts. Far too many are refused in any case: only the reason may be another. */
+const lookedAt = <One>(all: readonly One[], most: number | undefined): readonly One[] =>
+  most === undefined || all.length <= most * 4 ? all : all.slice(0, most * 4)
+
 /** Checks a list: its elements first, then how many there are, then whether they differ. */
 export const checkArray = (
   value: unknown,
@@ -69,9 +73,7 @@ export const checkArray = (
   const list = asList(value)
   if (list === undefined) return wrongType(path, 'array')
   const { items, minItems, maxItems } = schema
-  // WordPress looks at all elements before it counts. Far too many are refused in any case: only the reason may be another.
-  const looked = maxItems === undefined || list.length <= maxItems * 4 ? list : list.slice(0, maxItems * 4)
-  const issue = items === undefined ? undefined : checkItems(looked, items, path, check)
+  const issue = items === undefined ? undefined : checkItems(lookedAt(list, maxItems), items, path, check)
   if (issue !== undefined) return issue
   if (minItems !== undefined && list.length < minItems) {
     return issueOf('rest_too_few_items', `${path} must contain at least ${countOf(minItems, 'item')}.`)
@@ -105,11 +107,12 @@ const requiredNames = (schema: ArgumentSchema): readonly string[] => {
 
 /** The members that the schema has a word on, in the order given: of others there may be a hundred thousand. */
 const namesToCheck = (container: object, schema: ArgumentSchema): readonly string[] => {
-  const { additionalProperties, properties = {} } = schema
-  if (additionalProperties === false || typeof additionalProperties === 'object') return namesOf(container)
+  const { additionalProperties, maxProperties, properties = {} } = schema
+  const names = () => lookedAt(namesOf(container), maxProperties)
+  if (additionalProperties === false || typeof additionalProperties === 'object') return names()
   const known = Object.keys(properties).filter((name) => holds(container, name))
   if (known.length < 2) return known
-  return namesOf(container).filter((name) => Object.hasOwn(properties, name))
+  return names().filter((name) => Object.hasOwn(properties, name))
 }
 
 const checkProperty = (
@@ -128,9 +131,24 @@ const checkProperty = (
   return typeof additional === 'object' ? check(value, additional, `${path}[${name}]`) : undefined
 }
 
+const properties = (count: number): string => countOf(count, 'property', 'properties')
+
+const checkPropertyCount = (container: object, schema: ArgumentSchema, path: string): Issue | undefined => {
+  const { minProperties, maxProperties } = schema
+  if (minProperties === undefined && maxProperties === undefined) return undefined
+  const count = namesOf(container).length
+  if (minProperties !== undefined && count < minProperties) {
+    return issueOf('rest_too_few_properties', `${path} must contain at least ${properties(minProperties)}.`)
+  }
+  if (maxProperties !== undefined && count > maxProperties) {
+    return issueOf('rest_too_many_properties', `${path} must contain at most ${properties(maxProperties)}.`)
+  }
+  return undefined
+}
+
 const nothingGiven = {}
 
-/** Checks an object: required properties first, then each property in the order given. */
+/** Checks an object: required properties first, then each property in the order given, then how many there are. */
 export const checkObject = (
   value: unknown,
   schema: ArgumentSchema,
@@ -148,5 +166,5 @@ export const checkObject = (
     const issue = checkProperty(name, memberOf(container, name), schema, path, check)
     if (issue !== undefined) return issue
   }
-  return undefined
+  return checkPropertyCount(container, schema, path)
 }

@@ -23,5 +23,5 @@ export const listInWords = (words: readonly string[]): string => {
 }
 
 /** A count as the texts write it: thousands separated, the noun in its number. */
-export const countOf = (count: number, noun: string): string =>
-  `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`
+export const countOf = (count: number, noun: string, plural = `${noun}s`): string =>
+  `${count.toLocaleString('en-US')} ${count === 1 ? noun : plural}`

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
@@ -30,4 +30,53 @@ test.each([
     const { data } = (await response.json()) as { data: { params: Record<string, string> } }
     expect(data.params['requests']).toBe(`requests must contain at most ${maxItems} items.`)
   }
+})
+
+const members = (name: string, count: number): Readonly<Record<string, string>> =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`${name}${i}`, 'v']))
+
+const post = '/site/v2/posts/1'
+
+describe('what one item may hold', () => {
+  test.each<[description: string, item: Readonly<Record<string, unknown>>, told: string | undefined]>([
+    ['a hundred headers', { path: post, headers: members('x-', 100) }, undefined],
+    [
+      'one more',
+      { path: post, headers: members('x-', 101) },
+      'requests[1][headers] must contain at most 100 properties.',
+    ],
+    [
+      'eighty thousand headers without effect',
+      { path: post, headers: members('if-', 80_000) },
+      'requests[1][headers] must contain at most 100 properties.',
+    ],
+    [
+      'a hundred thousand members that nobody knows',
+      { path: post, ...members('k', 100_000) },
+      'requests[1] must contain at most 100 properties.',
+    ],
+    ['a target as long as one may be', { path: `${post}?x=${'a'.repeat(500 - post.length - 3)}` }, undefined],
+    [
+      'a longer one',
+      { path: `${post}?${'a&'.repeat(250)}` },
+      'requests[1][path] must be at most 500 characters long.',
+    ],
+  ])('%s', async (_, item, told) => {
+    origin = await startOrigin()
+    gateway = await startTestGateway({
+      limits: { urlBytes: '500B', bodyBytes: '4MiB' },
+      services: { site: siteService(origin.origin, { batch: { split: 'item' } }) },
+    })
+    const response = await fetch(`${gateway.publicAddress}/index.php/site-json/batch/v1`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ requests: [{ path: '/site/v2/posts/2', body: { slug: 'a' } }, item] }),
+    })
+    const answer = (await response.json()) as { data?: { params: Record<string, string> } }
+    expect(answer.data?.params['requests']).toBe(told)
+    expect(response.status).toBe(told === undefined ? 207 : 400)
+    expect(origin.received).toHaveLength(told === undefined ? 2 : 0)
+    const ended = `status_class="${told === undefined ? 2 : 4}xx"`
+    expect(await gateway.metric('trellis_requests_total', 'route="/batch/v1"', ended)).toBe(1)
+  })
 })

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { ArgumentSchema } from '../../../src/contracts/row.ts'
+import { checkValue } from '../../../src/validation/check-value.ts'
 import { readPlant } from '../../../src/validation/plant-content.ts'
 import { type Asked, ask } from './support.ts'
 
@@ -82,6 +84,27 @@ describe('a megabyte of JSON takes little more than to parse it', () => {
     const buffer = Buffer.from(content)
     expect(beyondParsing(content, () => readPlant(buffer, 64))).toBeLessThan(130)
   })
+})
+
+/** Tells how many members were looked at. */
+const watched = (object: Readonly<Record<string, unknown>>) => {
+  let looks = 0
+  const value = new Proxy(object, {
+    get: (target, name) => {
+      looks += 1
+      return target[String(name)]
+    },
+  })
+  return { value, looks: () => looks }
+}
+
+test.each<[string, ArgumentSchema]>([
+  ['all are meant', { type: 'object', maxProperties: 10, additionalProperties: { type: 'integer' } }],
+  ['some are', { type: 'object', maxProperties: 10, properties: { k1: {}, k2: {}, k50: {} } }],
+])('of far too many members only some are looked at, where %s', (_, schema) => {
+  const { value, looks } = watched(JSON.parse(members('1')))
+  expect(checkValue(value, schema, 'x')?.code).toBe('rest_too_many_properties')
+  expect(looks()).toBeLessThanOrEqual(40)
 })
 
 describe('no request of legal size takes long', () => {

@@ -103,6 +103,24 @@ const rows: Row[] = [
   ],
   [{ type: 'object', additionalProperties: integer }, { b: 'q' }, 'x[b] is not of type integer.'],
   [
+    { type: 'object', minProperties: 2 },
+    { a: 1 },
+    'x must contain at least 2 properties.',
+    'rest_too_few_properties',
+  ],
+  [
+    { type: 'object', maxProperties: 1, properties: { a: integer } },
+    { a: 1, b: 2 },
+    'x must contain at most 1 property.',
+    'rest_too_many_properties',
+  ],
+  [
+    { type: 'object', maxProperties: 1, additionalProperties: integer },
+    { a: 1, b: 'q' },
+    'x[b] is not of type integer.',
+  ],
+  [{ type: 'object', minProperties: 1, maxProperties: 2 }, { a: 1, b: 2 }, undefined],
+  [
     { type: 'object', properties: { path: { type: 'string', required: true } } },
     {},
     'path is a required property of x.',

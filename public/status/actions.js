@@ -2,6 +2,7 @@
 
 import { read, write } from './ask.js'
 import { element } from './draw.js'
+import { counted } from './numbers.js'
 
 /** @param {string} text */
 const say = (text) => {
@@ -44,6 +45,25 @@ const onSubmit = (id, action) => {
   })
 }
 
+/** What a purge may be told by, and an example of each; nothing more is asked for everything. */
+const examples = {
+  url: '/index.php/site-json/site/v2/posts?per_page=5',
+  tag: 'site/any/posts',
+  prefix: '/index.php/site-json/site/v2/posts',
+  all: undefined,
+}
+
+const askForValue = () => {
+  const form = /** @type {HTMLFormElement} */ (element('purge'))
+  const by = /** @type {keyof typeof examples} */ (new FormData(form).get('by'))
+  const value = /** @type {HTMLInputElement} */ (form.elements.namedItem('value'))
+  value.disabled = by === 'all'
+  value.placeholder = examples[by] ?? ''
+}
+
+/** @param {number} entries */
+const storedResponses = (entries) => counted(entries, 'stored response')
+
 /** @param {FormData} data */
 const purgeOf = (data) => {
   const by = String(data.get('by'))
@@ -53,13 +73,14 @@ const purgeOf = (data) => {
 /** @param {FormData} data */
 const askPurge = async (data) => {
   const asked = purgeOf(data)
-  const counted = await write('cache/purge', { ...asked, dryRun: true })
-  if (!counted.ok) return say(fault(counted))
+  const dryRun = await write('cache/purge', { ...asked, dryRun: true })
+  if (!dryRun.ok) return say(fault(dryRun))
   const verb = asked['mode'] === 'soft' ? 'mark as stale' : 'drop'
-  say(`${counted.content.entries} stored responses are concerned.`)
-  confirmFirst(`Really ${verb} ${counted.content.entries} stored responses?`, async () => {
+  const concerned = storedResponses(dryRun.content.entries)
+  say(`It would concern ${concerned}.`)
+  confirmFirst(`Really ${verb} ${concerned}?`, async () => {
     const done = await write('cache/purge', asked)
-    say(done.ok ? `Done: ${done.content.entries} stored responses.` : fault(done))
+    say(done.ok ? `Done: ${storedResponses(done.content.entries)}.` : fault(done))
   })
 }
 
@@ -88,6 +109,11 @@ export const listen = () => {
   onSubmit('purge', askPurge)
   onSubmit('drain', askDrain)
   onSubmit('explain', explain)
+  // The field is read with each request: Enter has nothing to send.
+  onSubmit('credential', async () => say('The token is sent with each request, and kept nowhere.'))
+  element('purge').addEventListener('change', askForValue)
+  // A reloaded page keeps what was chosen before.
+  askForValue()
   element('no').addEventListener('click', () => {
     forget()
     say('Nothing was done.')

@@ -51,6 +51,13 @@ export const quantile = (now, before, share) => {
 /** @param {number} value */
 export const decimals = (value) => value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 1 : 0 })
 
+/**
+ * A number and what it counts; the plural is made with an s.
+ * @param {number} value
+ * @param {string} one
+ */
+export const counted = (value, one) => `${decimals(value)} ${value === 1 ? one : `${one}s`}`
+
 /** @param {number | undefined} seconds */
 export const duration = (seconds) => {
   if (seconds === undefined) return '–'

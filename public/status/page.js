@@ -3,7 +3,7 @@
 import { listen } from './actions.js'
 import { read } from './ask.js'
 import { drawTable, drawTiles, element } from './draw.js'
-import { countOf, decimals, duration, percent, quantile, rate, size } from './numbers.js'
+import { counted, countOf, decimals, duration, percent, quantile, rate, size } from './numbers.js'
 
 /** @typedef {import('../../src/admin/status-report.ts').StatusReport} Report */
 /** @typedef {{ at: number, report: Report }} Seen */
@@ -80,7 +80,7 @@ const drawNumbers = (now, before) => {
     {
       name: 'Answered from the cache',
       value: percent(hits, asked),
-      note: `${decimals(is.cache.collapsed)} readers shared a request`,
+      note: `${counted(is.cache.collapsed, 'reader')} shared a request`,
       history: history.hits,
     },
     {
@@ -97,12 +97,12 @@ const drawNumbers = (now, before) => {
     {
       name: 'In flight',
       value: decimals(is.requests.inFlight),
-      note: `${decimals(is.requests.connections)} connections`,
+      note: counted(is.requests.connections, 'connection'),
     },
     {
       name: 'Cache',
       value: size(is.cache.bytes),
-      note: `${percent(fill, 1)} of ${size(is.cache.maxBytes)}, ${decimals(is.cache.entries)} entries, ${decimals(is.cache.evictions)} evicted`,
+      note: `${percent(fill, 1)} of ${size(is.cache.maxBytes)}, ${counted(is.cache.entries, 'stored response')}, ${decimals(is.cache.evictions)} evicted`,
       ...(is.memoryTrusted ? {} : { mood: /** @type {const} */ ('warn') }),
     },
     { name: 'Memory', value: size(is.process.residentBytes), note: `heap ${size(is.process.heapBytes)}` },

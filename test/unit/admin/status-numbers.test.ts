@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { duration, percent, quantile, rate, size } from '../../../public/status/numbers.js'
+import { counted, duration, percent, quantile, rate, size } from '../../../public/status/numbers.js'
 
 const buckets = (...counts: readonly number[]) =>
   counts.map((count, at) => ({ le: [0.01, 0.1, 1, null][at] ?? null, count }))
@@ -53,6 +53,9 @@ test.each([
 })
 
 test.each([
+  [counted(1, 'reader'), '1 reader'],
+  [counted(0, 'reader'), '0 readers'],
+  [counted(1200, 'reader'), '1,200 readers'],
   [duration(undefined), '–'],
   [duration(0.00025), '250 µs'],
   [duration(0.0123), '12 ms'],

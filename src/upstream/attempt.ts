@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
+import { Deadline } from './deadline.ts'
 import type { UpstreamOptions } from './options.ts'
 
 /** What an attempt tells the relay it belongs to. Exactly one of `head` and `failed` comes first. */
@@ -26,7 +27,7 @@ export class Attempt implements Handler {
   #abort: ((reason?: Error) => void) | undefined
   #resume: (() => void) | undefined
   #paused = false
-  #timer: NodeJS.Timeout | undefined
+  #deadline: Deadline | undefined
   #stopped: Error | undefined
   #released: (() => void) | undefined
   #ended = false
@@ -57,7 +58,7 @@ export class Attempt implements Handler {
   pause(): void {
     this.#paused = true
     // The reader is slow, not the upstream.
-    clearTimeout(this.#timer)
+    this.#deadline?.stop()
   }
 
   resume(): void {
@@ -88,8 +89,8 @@ export class Attempt implements Handler {
       return true
     }
     this.#resume = resume
-    clearTimeout(this.#timer)
-    this.#timer = undefined
+    this.#deadline?.stop()
+    this.#deadline = undefined
     // One read of the socket often brings head and content together: then there is nothing to wait for.
     queueMicrotask(this.#awaitContent)
     this.#listener.head(status, rawFields)
@@ -98,7 +99,7 @@ export class Attempt implements Handler {
 
   onData(chunk: Buffer): boolean {
     if (this.#ended) return true
-    this.#timer?.refresh()
+    this.#deadline?.refresh()
     this.#listener.data(chunk)
     return !this.#paused
   }
@@ -121,12 +122,12 @@ export class Attempt implements Handler {
 
   #finish(): void {
     this.#ended = true
-    clearTimeout(this.#timer)
+    this.#deadline?.stop()
   }
 
   #arm(ms: number, detail: string): void {
-    clearTimeout(this.#timer)
-    this.#timer = ms > 0 ? setTimeout(() => this.#expire(detail), ms) : undefined
+    this.#deadline?.stop()
+    this.#deadline = ms > 0 ? new Deadline(ms, () => this.#expire(detail)) : undefined
   }
 
   #expire(detail: string): void {
@@ -147,7 +148,7 @@ export class Attempt implements Handler {
   /** While content goes up each piece of it is progress; the wait for the head begins when the last one is gone. */
   #watchUpload(content: Readable): void {
     this.#arm(this.#timeouts.idleMs, 'the request content was not taken')
-    const progress = () => this.#timer?.refresh()
+    const progress = () => this.#deadline?.refresh()
     const sent = () => {
       if (!this.#ended) this.#awaitHead()
     }

@@ -1,5 +1,6 @@
 import type { LookupFunction, Socket } from 'node:net'
 import { buildConnector, errors } from 'undici'
+import { Deadline } from './deadline.ts'
 import { resetCode } from './failure.ts'
 import type { UpstreamOptions } from './options.ts'
 import { tellResets } from './tell-resets.ts'
@@ -36,17 +37,17 @@ export const createConnector = (
   })
   const { connectMs } = options.timeouts
   return (target, callback) => {
-    let timer: NodeJS.Timeout | undefined
+    let deadline: Deadline | undefined
     // undici would take the name from the Host field, which may be another one: '' makes it the target's.
     const socket = connect({ ...target, servername: tls.serverName }, (...result) => {
-      clearTimeout(timer)
+      deadline?.stop()
       callback(...result)
     }) as unknown as Socket
     socket.on('error', resetIsNoEnd)
     // TLS says itself where a connection ends.
     if (target.protocol === 'http:') tellResets(socket)
     if (connectMs > 0) {
-      timer = setTimeout(() => socket.destroy(new errors.ConnectTimeoutError()), connectMs)
+      deadline = new Deadline(connectMs, () => socket.destroy(new errors.ConnectTimeoutError()))
     }
     return socket
   }

@@ -10,7 +10,7 @@ const originOf = async (script?: Script): Promise<Origin> => {
   return origin
 }
 
-const breaker = { failureRatio: 0.5, minRequests: 4, windowMs: 10_000, forMs: 150, probes: 2 }
+const breaker = { failureRatio: 0.5, minRequests: 4, windowMs: 60_000, forMs: 1_500, probes: 2 }
 const once = { retry: { attempts: 1, budget: 0 } }
 
 test('an upstream that fails is left alone, then asked by a few, and is back when they are answered', async () => {
@@ -28,7 +28,7 @@ test('an upstream that fails is left alone, then asked by a few, and is back whe
   expect(origin.received).toHaveLength(4)
   expect(upstream.snapshot().breaker).toBe('open')
   broken = false
-  await pause(170)
+  await pause(1_600)
   expect(await Promise.all([code(), code(), code()])).toEqual([200, 200, 'upstream_suspended'])
   expect(await code()).toBe(200)
   const changes = events.flatMap((event) => (event.kind === 'breaker-changed' ? [event.to] : []))
@@ -40,7 +40,12 @@ test('who waits for a place when it opens is refused too, and nothing is sent', 
     await pause(20)
     wire.reset()
   })
-  const { upstream } = upstreamOf([origin.origin], { ...once, breaker, maxConcurrent: 2 })
+  const { upstream } = upstreamOf([origin.origin], {
+    ...once,
+    breaker: { ...breaker, forMs: 60_000 },
+    maxConcurrent: 2,
+    queue: { max: 64, timeoutMs: 0 },
+  })
   const codes = await Promise.all(
     Array.from({ length: 20 }, () => upstream.forward(request()).catch(({ code }: GatewayError) => code)),
   )
@@ -77,7 +82,7 @@ test('behind an open breaker: hits go on, stale answers stand in, the rest is 50
           targets: [origin.origin],
           basePath: '/index.php/wp-json',
           retry: { attempts: 1 },
-          breaker: { minRequests: 4, for: '10s' },
+          breaker: { minRequests: 4, for: '60s' },
         },
         cache: { rules: [rule('GET /site/v2/tags', '1ms'), rule('GET /site/v2/**', '1h')] },
       }),

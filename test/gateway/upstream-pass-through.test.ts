@@ -5,7 +5,8 @@ import { pipeline } from 'node:stream/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { toGatewayError } from '../../src/upstream/failure.ts'
 import type { UpstreamOptions } from '../../src/upstream/options.ts'
-import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
+import { createLatch } from '../support/latch.ts'
+import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 import { request, shortTimes, upstreamOf } from '../unit/upstream/upstream-of.ts'
 
 /** node:http in front of a scripted origin, by way of an upstream; contents are streams in both directions. */
@@ -81,35 +82,42 @@ test.each<[string, Script, number, string]>([
   ['no HTTP', (_, wire) => wire.write('nonsense\r\n\r\n'), 502, 'upstream_broken'],
   ['no answer', () => {}, 504, 'upstream_timeout'],
 ])('%s is answered %i %s', async (_, script, status, code) => {
-  const { address } = await proxied(script, { retry: { attempts: 1, budget: 0 }, timeouts: shortTimes })
+  const { address } = await proxied(script, {
+    retry: { attempts: 1, budget: 0 },
+    ...(code === 'upstream_timeout' ? { timeouts: shortTimes } : {}),
+  })
   const response = await fetch(address)
   expect([response.status, await response.json()]).toEqual([status, { code }])
 })
 
 test('both paths share one set of slots, and a full queue is 503', async () => {
+  const taken = createLatch()
   const { origin, upstream, address } = await proxied(
     async (_, wire) => {
-      await pause(60)
+      await taken.opened
       wire.respond({})
     },
-    { maxConcurrent: 1, queue: { max: 1, timeoutMs: 1_000 } },
+    { maxConcurrent: 1, queue: { max: 1, timeoutMs: 0 } },
   )
   const forwarded = upstream.forward(request())
   const passed = fetch(address)
   await origin.until(() => upstream.snapshot().queued === 1)
   const refused = await fetch(address)
   expect([refused.status, await refused.json()]).toEqual([503, { code: 'upstream_busy' }])
+  taken.open()
   expect([(await forwarded).status, (await passed).status]).toEqual([200, 200])
   expect(origin.mostInFlight).toBe(1)
 })
 
 test('an answer cut off by the upstream is cut off for the client too', async () => {
+  const hasHead = createLatch()
   const { address } = await proxied(async (_, wire) => {
     wire.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf')
-    await pause(20)
+    await hasHead.opened
     wire.reset()
   })
   const response = await fetch(address)
+  hasHead.open()
   await expect(response.text()).rejects.toThrow()
 })
 

@@ -81,7 +81,11 @@ test('a short Retry-After is waited for', async () => {
 
 test('when everything fails the target is asked at most 1.2 times as often', async () => {
   const origin = await originOf((_, wire) => wire.reset())
-  const { upstream } = upstreamOf([origin.origin], { retry: { attempts: 5, budget: 0.2 }, maxConcurrent: 16 })
+  const { upstream } = upstreamOf([origin.origin], {
+    retry: { attempts: 5, budget: 0.2 },
+    maxConcurrent: 16,
+    queue: { max: 64, timeoutMs: 0 },
+  })
   const requests = Array.from({ length: 200 }, () => upstream.forward(request()).catch(() => undefined))
   // More than the queue holds is refused, so they come in portions.
   const more = await Promise.all(requests)
@@ -95,16 +99,20 @@ test('a target that keeps failing is left alone, and comes back by one trial', a
   let broken = true
   const sick = await originOf((_, wire) => (broken ? wire.reset() : wire.respond({})))
   const well = await originOf()
-  const { upstream, events } = upstreamOf([sick.origin, well.origin], { retry: { attempts: 2, budget: 1 } })
+  const { upstream, events } = upstreamOf([sick.origin, well.origin], {
+    retry: { attempts: 2, budget: 1 },
+    // Longer than the requests take that are to find it left alone.
+    eject: { after: 3, forMs: 1_500, maxShare: 0.5 },
+  })
   for (let i = 0; i < 12; i += 1) await upstream.forward(request())
   expect(sick.received).toHaveLength(3)
   expect(upstream.snapshot().targets.map(({ state }) => state)).toEqual(['ejected', 'healthy'])
-  await pause(120)
+  await pause(1_600)
   await upstream.forward(request())
   expect(sick.received).toHaveLength(4)
   expect(upstream.snapshot().targets[0]?.state).toBe('ejected')
   broken = false
-  await pause(120)
+  await pause(1_600)
   // A request that may not be repeated is no trial.
   await upstream.forward(post('x'))
   expect(sick.received).toHaveLength(4)

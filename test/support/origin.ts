@@ -46,7 +46,7 @@ export type Origin = {
   /** Most requests in flight at one moment. */
   readonly mostInFlight: number
   script: Script
-  /** Resolves when `condition` holds, checked every few milliseconds; rejects after two seconds. */
+  /** Resolves when `condition` holds, checked every few milliseconds; rejects after fifteen seconds. */
   until(condition: () => boolean): Promise<void>
   close(): Promise<void>
 }
@@ -112,11 +112,12 @@ const wireOf = (socket: Socket): Wire => ({
 })
 
 const until = async (condition: () => boolean): Promise<void> => {
-  for (let tries = 0; tries < 400; tries += 1) {
+  const latest = performance.now() + 15_000
+  while (performance.now() < latest) {
     if (condition()) return
     await pause(5)
   }
-  throw new Error('the condition did not come true within two seconds')
+  throw new Error('the condition did not come true within fifteen seconds')
 }
 
 class ScriptedOrigin implements Origin {

@@ -118,6 +118,10 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     answer
       .then((outcome) => settle(reply, outcome))
       .catch((error: unknown) => refuse(reply, service, new GatewayError('internal', { cause: error })))
+      .catch((error: Error) => {
+        broken(error)
+        reply.raw.destroy()
+      })
   }
   const takerOf =
     (service: Service) =>

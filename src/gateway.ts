@@ -36,7 +36,7 @@ export type GatewayOptions = {
   readonly version: string
   /** Reads the configuration anew; without it there is nothing to reload. */
   readonly readConfig?: () => Promise<ConfigResult>
-  /** Ends the program as SIGTERM does, for an operator who asks for it; without it the gateway alone is drained. */
+  /** Ends the program as SIGTERM does, for an operator who asks for it; called once or more. Without it the gateway alone is drained. */
   readonly end?: () => void
   /** Where this process is one of several that share the port. */
   readonly worker?: WorkerLink
@@ -76,7 +76,7 @@ const within = async (work: Promise<unknown>, timeoutMs: number): Promise<void> 
   clearTimeout(timer)
 }
 
-/** What rooms need to end after the last answer. */
+/** What rooms and the admin side need to end after the last answer. */
 const closingMs = 2_000
 
 /** Builds every room, joins them and listens: the only place that knows all. */
@@ -204,13 +204,20 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     membership?.close()
     cache.close()
   }
+  /** A client that has sent half a request, or takes nothing of an answer, would keep the process. */
+  const closeAdmin = async (): Promise<void> => {
+    const closed = admin.close()
+    await within(closed, closingMs)
+    admin.server.closeAllConnections()
+    await closed
+  }
   await coherence?.start()
   try {
     await publicPort.listen(config.listen.host, port)
     await admin.listen({ host: config.admin.host, port: config.admin.port })
   } catch (error) {
     // What was opened is closed by whoever opened it, also when a port is taken.
-    await Promise.all([publicPort.close(0), admin.close(), closeRooms()])
+    await Promise.all([publicPort.close(0), closeAdmin(), closeRooms()])
     throw error
   }
   const drain = async (): Promise<'finished' | 'cut'> => {
@@ -218,8 +225,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     const { delayMs, timeoutMs } = current.config.drain
     await sleep(delayMs)
     const outcome = await publicPort.close(timeoutMs)
-    await closeRooms()
-    await admin.close()
+    await Promise.all([closeRooms(), closeAdmin()])
     return outcome
   }
   const adminPort = (admin.server.address() as AddressInfo).port

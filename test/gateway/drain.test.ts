@@ -56,6 +56,9 @@ const isOpen = (gateway: TestGateway): Promise<boolean> =>
     () => false,
   )
 
+/** A connection to the admin side that keeps what was said on it. */
+const dialAdmin = (gateway: TestGateway) => dial({ ...gateway, publicAddress: gateway.adminAddress })
+
 const readiness = async (gateway: TestGateway): Promise<unknown> => {
   const response = await fetch(`${gateway.adminAddress}/readyz`)
   return [response.status, ((await response.json()) as { reasons: unknown }).reasons]
@@ -214,6 +217,16 @@ describe('a gateway that goes away is not kept by a connection', () => {
     await closed
     expect(performance.now() - began).toBeLessThan(4_000)
   })
+})
+
+test('a client of the admin side that has sent half a request keeps no drain open', async () => {
+  const gateway = await start({ delay: '0ms', timeout: '5s' })
+  const { socket, closed } = await dialAdmin(gateway)
+  socket.write('GET /metrics HTTP/1.1\r\nHost:')
+  // What was sent before on another connection has been read when this one is answered.
+  await readiness(gateway)
+  expect(await gateway.drain()).toBe('finished')
+  await closed
 })
 
 test('20 restarts of two instances behind a balancer fail no request', async () => {

@@ -1,5 +1,13 @@
-import { expect, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createAcknowledgements } from '../../../src/coherence/acknowledgements.ts'
+
+// No time goes by: whoever waits here waits for a word, or for a moment that does not come.
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => {
+    vi.useRealTimers()
+  })
+})
 
 const leaseMs = 5_000
 const appended = { epoch: 'e', seq: 7, members: [{ member: 'b', applied: 6, beat: 1 }] }

@@ -1,5 +1,4 @@
 import type { Clock } from '../../../src/clock.ts'
-import { systemClock } from '../../../src/clock.ts'
 import { type Coherence, createCoherence } from '../../../src/coherence/coherence.ts'
 import type { CoherenceEvent } from '../../../src/coherence/events.ts'
 import type { Ledger, Push } from '../../../src/coherence/ledger.ts'
@@ -19,8 +18,11 @@ export type TestMember = {
   dropped: number
 }
 
+/** Of the globals, which fake timers replace. */
+const clockOfTest: Clock = { now: () => Date.now(), monotonic: () => performance.now() }
+
 /** A ledger in memory with members in this process. */
-export const testLedger = (leaseMs: number, clock: Clock = systemClock, refusesUnheard = false) => {
+export const testLedger = (leaseMs: number, clock: Clock = clockOfTest, refusesUnheard = false) => {
   const takers = new Map<string, (push: Push) => void>()
   const lines = new Map<string, TestLine>()
   const ledger: MemoryLedger = createMemoryLedger({

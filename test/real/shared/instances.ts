@@ -38,8 +38,6 @@ const startBehind = async (
   const gateway = await startGatewayProcess({
     workers,
     log: { level: 'info' },
-    // A machine that is busy with other tests is no overload of the gateway under test.
-    overload: { eventLoopDelay: '0s' },
     cache: {
       shared: {
         url: `redis://127.0.0.1:${line.port}`,

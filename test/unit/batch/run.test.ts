@@ -1,14 +1,19 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { BatchEvent } from '../../../src/batch/events.ts'
 import type { BatchItem, ItemAnswer } from '../../../src/batch/item.ts'
 import { batchOf, runBatch } from './batch-of.ts'
 
 const update = (id: number) => ({ method: 'PUT', path: `/site/v2/posts/${id}`, body: { title: 'x' } })
-const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 const ok: ItemAnswer = { status: 200, fields: [], content: Buffer.from('{}') }
 
-/** A dispatch that notes what runs beside what. */
-const watched = (ms: number) => {
+type Watch = { readonly begun: readonly string[]; most(): number }
+
+/** Others that want to begin have some turns of the event loop for it. */
+const leastTurns = 20
+
+/** A dispatch that notes what runs beside what; an item ends when it may. */
+const watched = (mayEnd: (path: string, watch: Watch) => boolean = () => true) => {
   const running = new Set<string>()
   const begun: string[] = []
   const ended: string[] = []
@@ -17,16 +22,17 @@ const watched = (ms: number) => {
     running.add(item.path)
     begun.push(item.path)
     most = Math.max(most, running.size)
-    await pause(ms)
+    for (let turns = 0; turns < leastTurns || !mayEnd(item.path, watch); turns += 1) await turn()
     running.delete(item.path)
     ended.push(item.path)
     return ok
   }
-  return { dispatch, begun, ended, most: () => most }
+  const watch = { dispatch, begun, ended, most: () => most }
+  return watch
 }
 
 test.each([1, 3, 8])('runs at most %i items at once, and as many', async (concurrency) => {
-  const watch = watched(3)
+  const watch = watched((_, { most }) => most() >= concurrency)
   const batch = batchOf({ concurrency, dispatch: watch.dispatch })
   const { responses } = await runBatch(
     batch,
@@ -37,13 +43,14 @@ test.each([1, 3, 8])('runs at most %i items at once, and as many', async (concur
 })
 
 test('two writes to one item never run side by side', async () => {
-  const watch = watched(5)
+  const watch = watched((_, { begun }) => begun.includes('/site/v2/posts/2'))
   await runBatch(batchOf({ dispatch: watch.dispatch }), [update(1), update(1), update(2)])
   expect(watch.begun).toEqual(['/site/v2/posts/1', '/site/v2/posts/2', '/site/v2/posts/1'])
 })
 
 test('items that wait hold no place', async () => {
-  const watch = watched(5)
+  const first = '/site/v2/posts/1'
+  const watch = watched((path, { begun }) => path !== first || begun.includes('/site/v2/posts/3'))
   await runBatch(batchOf({ concurrency: 2, dispatch: watch.dispatch }), [
     update(1),
     update(1),
@@ -55,21 +62,31 @@ test('items that wait hold no place', async () => {
 })
 
 test('after the deadline an item that never began and one without an answer say so', async () => {
-  const watch = watched(80)
-  const batch = batchOf({ concurrency: 1, deadlineMs: 20, dispatch: watch.dispatch })
-  const { responses } = await runBatch(batch, [update(1), update(2)])
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => {
+    vi.useRealTimers()
+  })
+  let answered = false
+  const watch = watched(() => answered)
+  const clock = { now: () => 0, monotonic: () => 0 }
+  const batch = batchOf({ concurrency: 1, deadlineMs: 20, clock, dispatch: watch.dispatch })
+  const run = runBatch(batch, [update(1), update(2)])
+  await expect.poll(() => watch.begun).toEqual(['/site/v2/posts/1'])
+  vi.advanceTimersByTime(20)
+  const { responses } = await run
   expect(responses).toMatchObject([
     { status: 504, body: { code: 'trellis_outcome_unknown' } },
     { status: 504, body: { code: 'trellis_not_sent' } },
   ])
-  await pause(100)
-  expect(watch.ended).toEqual(['/site/v2/posts/1'])
+  answered = true
+  await expect.poll(() => watch.ended).toEqual(['/site/v2/posts/1'])
+  expect(watch.begun).toEqual(['/site/v2/posts/1'])
 })
 
 test('when the client goes nothing more begins, and a write that began ends undisturbed', async () => {
-  const watch = watched(30)
-  const signals: AbortSignal[] = []
   const client = new AbortController()
+  const watch = watched(() => client.signal.aborted)
+  const signals: AbortSignal[] = []
   const events: BatchEvent[] = []
   const batch = batchOf({
     concurrency: 2,
@@ -84,7 +101,7 @@ test('when the client goes nothing more begins, and a write that began ends undi
     [update(1), { method: 'GET', path: '/site/v2/posts/2' }, update(3)],
     client.signal,
   )
-  await pause(5)
+  await expect.poll(() => watch.begun.length).toBe(2)
   client.abort()
   await run
   await expect.poll(() => watch.ended).toEqual(['/site/v2/posts/1', '/site/v2/posts/2'])
@@ -94,8 +111,9 @@ test('when the client goes nothing more begins, and a write that began ends undi
 })
 
 test('reports every item and the batch', async () => {
+  const watch = watched((_, { begun }) => begun.includes('/site/v2/posts/2'))
   const events: BatchEvent[] = []
-  const batch = batchOf({ report: (event) => events.push(event), dispatch: watched(10).dispatch })
+  const batch = batchOf({ report: (event) => events.push(event), dispatch: watch.dispatch })
   await runBatch(batch, [update(1), update(2), update(1), { path: 'nowhere' }])
   expect(
     events.map((event) =>

@@ -49,7 +49,7 @@ export const watched = (changed: Partial<DiscoveryOptions> = {}): Watched => {
     rows: siteRows,
     publicRoot,
     upstreamBasePath: '/index.php/wp-json',
-    source: { kind: 'upstream', refreshMs: 60_000, timeoutMs: 2000, retryAfterMs: 0 },
+    source: { kind: 'upstream', refreshMs: 60_000, timeoutMs: 30_000, retryAfterMs: 0 },
     unlistedRoutes: 'learn',
     fetchIndex: async () => ({ status: 200, content: realIndex }),
     toPublic: (content) => names.fromUpstreamDocument(content),

@@ -44,7 +44,7 @@ test('who has waited too long is refused and gets no slot later', async () => {
   const { slots, log, ask } = slotsOf(1, 10, 10)
   ask('a')
   ask('b')
-  await new Promise((resolve) => setTimeout(resolve, 40))
+  await expect.poll(() => slots.queued).toBe(0)
   slots.release()
   expect(log).toEqual(['a', 'b:timeout'])
   expect([slots.inFlight, slots.queued]).toEqual([0, 0])

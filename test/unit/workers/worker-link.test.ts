@@ -1,9 +1,12 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { ToParent, ToWorker } from '../../../src/workers/messages.ts'
 import { linkToParent } from '../../../src/workers/worker-link.ts'
-import { pause } from '../../support/origin.ts'
 
 test('a worker whose ledger is elsewhere tells its parent that it lives', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => {
+    vi.useRealTimers()
+  })
   const said: ToParent[] = []
   let tell: (message: ToWorker) => void = () => undefined
   const linked = linkToParent({
@@ -14,6 +17,6 @@ test('a worker whose ledger is elsewhere tells its parent that it lives', async 
   })
   tell({ kind: 'assigned', assignment: { member: 'one', leaseMs: 1000, settings: null } })
   await linked
-  await pause(2_500)
+  vi.advanceTimersByTime(1_000)
   expect(said.filter(({ kind }) => kind !== 'hello')).toContainEqual({ kind: 'alive' })
 })

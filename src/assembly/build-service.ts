@@ -203,7 +203,7 @@ export const buildService = async (
     name: config.name,
     contract: config.contract,
     mount: withoutRoot(config.mount),
-    requiresBearer: config.contract === 'plants',
+    requiresBearer: contract.requiresBearer,
     unlisted:
       config.contract === 'open' || (config.contract === 'site' && config.unlistedRoutes !== 'refuse')
         ? 'pass'

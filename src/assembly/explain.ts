@@ -4,7 +4,8 @@ import type { Config, ServiceConfig } from '../config/config.ts'
 import type { Found } from '../contracts/finding.ts'
 import type { Row } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
-import type { RequestFields } from '../http/fields.ts'
+import { hasBearer } from '../http/bearer.ts'
+import { type RequestFields, requestField } from '../http/fields.ts'
 import { requestMeaning } from '../routing/request-meaning.ts'
 import { type AskedService, publicTarget } from './admin-target.ts'
 import { type ServiceContract, serviceContract } from './service-contract.ts'
@@ -42,6 +43,16 @@ const storedAs = (
 
 const targetOf = ({ path }: Found, { query }: Valid): string => (query === '' ? path : `${path}?${query}`)
 
+/** What the write can have changed, as far as the request tells: its answer may narrow it, or add what the upstream names. */
+const mayInvalidate = (
+  { contract: kind }: ServiceConfig,
+  { tagger }: ServiceContract,
+  method: string,
+  found: Found,
+  valid: Valid,
+): readonly string[] =>
+  kind === 'open' ? [targetOf(found, valid)] : tagger.writtenTags(found, valid.arguments, method, undefined)
+
 const cachingOf = (
   service: ServiceConfig,
   contract: ServiceContract,
@@ -67,7 +78,11 @@ const cachingOf = (
         ...storedAs(service, contract, found, valid, decision.partition),
       }
     case 'write':
-      return { cache: 'write: invalidates', profile: policy.profile }
+      return {
+        cache: 'write: invalidates',
+        profile: policy.profile,
+        'may invalidate': mayInvalidate(service, contract, method, found, valid),
+      }
     case 'bypass':
       return { cache: `bypass: ${decision.reason}`, rule, profile: policy.profile }
   }
@@ -107,13 +122,16 @@ const known = (
     }
     case 'found': {
       const { row, endpoint, pathParameters } = finding
+      if (contract.requiresBearer && !hasBearer(fields)) {
+        return { row: row.template, refused: '401: no bearer token' }
+      }
       const validation = contract.validator.validate({
         method,
         row,
         endpoint,
         pathParameters,
         query,
-        contentType: undefined,
+        contentType: requestField(fields, 'content-type'),
         content: undefined,
       })
       if (validation.kind === 'invalid') {
@@ -122,9 +140,6 @@ const known = (
       return {
         row: row.template,
         'canonical target': targetOf(finding, validation),
-        ...(service.contract === 'plants' && fields['authorization'] === undefined
-          ? { refused: '401: no bearer token' }
-          : {}),
         ...(row.handledBy === 'upstream'
           ? cachingOf(service, contract, method, finding, validation, fields)
           : { answer: 'by the gateway' }),

@@ -27,6 +27,8 @@ import { withBatchExtensions } from './batch-validator.ts'
 /** What can be said of requests to a service without asking its upstream. */
 export type ServiceContract = {
   readonly rows: readonly Row[]
+  /** Is a request without a bearer token refused? */
+  readonly requiresBearer: boolean
   find(method: string, path: string): RouteFinding
   readonly validator: Validator
   readonly tagger: Tagger
@@ -125,6 +127,7 @@ export const serviceContract = (service: ServiceConfig, limits: LimitsConfig): S
   }
   const shared = {
     rows,
+    requiresBearer: service.contract === 'plants',
     find: (method: string, path: string) => router.find(method, path),
     validator: validatorOf(service, limits),
     tagger: taggerOf(service),

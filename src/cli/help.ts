@@ -46,7 +46,8 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
     usage: "trellis explain [-c FILE] METHOD URL [-H 'Name: value']...",
     summary: 'tell what would happen to a request, without sending it',
     details: [
-      'Shows the row, the canonical form, the cache key, the tags, the rule, and why it is cached or not.',
+      'Shows the row, the canonical form, the cache key, the tags, the rule, why it is cached or not,',
+      'and what a write may invalidate. The request is taken for one without content.',
       '',
       configOption,
       '  -H, --header FIELD  a request field, as in curl; may be given several times',

@@ -26,7 +26,7 @@ const closeMarginMs = 5_000
 
 const warningLines = (config: Config, file: string | undefined): string =>
   configWarnings(config)
-    .map(({ path, message }) => `${configName(file)}: warning: ${path} ${message}\n`)
+    .map(({ path, message }) => `${configName(file)}: warning: ${path}: ${message}\n`)
     .join('')
 
 const check = (ports: CliPorts, { config, hash, file }: Loaded): ExitReason => {

@@ -92,7 +92,7 @@ describe('check', () => {
     const file = join(folder, 'allowed.yaml')
     await writeFile(file, 'admin: { host: 0.0.0.0 }')
     const { end, stdout } = await run(['check', '-c', file])
-    expect(stdout).toContain('warning: admin.host the admin side can be reached from other machines')
+    expect(stdout).toContain('warning: admin.host: the admin side can be reached from other machines')
     expect(end).toBe(0)
   })
 

@@ -88,6 +88,34 @@ test.each([
   expect(stdout).toContain(`  ${reason}\n`)
 })
 
+test.each([
+  ['without a credential', '/plants', []],
+  ['with a credential that is no bearer token', '/plants', ['-H', 'Authorization: Basic YTpi']],
+  ['with arguments that nobody comes to look at', '/plants?limit=none', []],
+])(
+  'explain says that a plant store refuses who comes %s, and nothing of a cache',
+  async (_what, url, more) => {
+    const { stdout } = await run(['explain', 'GET', url, ...more])
+    expect(stdout).toContain('refused  401: no bearer token\n')
+    expect(stdout).not.toContain('cache')
+  },
+)
+
+test('explain tells how an answer to a bearer token is kept', async () => {
+  const { stdout } = await run(['explain', 'GET', '/plants', '-H', 'Authorization: Bearer a'])
+  expect(stdout).toMatch(/^cache +read, credential/m)
+  expect(stdout).not.toContain('refused')
+})
+
+test.each([
+  ['/index.php/site-json/site/v2/posts/7', ['site/any/posts', 'site/any/search']],
+  ['/plants/7', ['plants/all']],
+])('explain names what DELETE %s may invalidate', async (url, tags) => {
+  const { stdout } = await run(['explain', 'DELETE', url, '-H', 'Authorization: Bearer a'])
+  const [, named = ''] = /^may invalidate +(.*)$/m.exec(stdout) ?? []
+  expect(named.split(', ')).toEqual(expect.arrayContaining(tags))
+})
+
 test('a taken port is told, and the process ends with 3 although servers were already open', async () => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')

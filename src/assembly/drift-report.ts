@@ -10,7 +10,20 @@ export type ServiceDrift = {
   readonly service: string
   readonly outcome:
     | { readonly kind: 'compared'; readonly differences: readonly Difference[] }
-    | { readonly kind: 'unread'; readonly reason: IndexRefusal }
+    /** The reason in words, for a person. */
+    | { readonly kind: 'unread'; readonly reason: string }
+}
+
+const inWords: Readonly<Record<IndexRefusal, string>> = {
+  unreachable: 'no connection, or it broke off',
+  timeout: 'no answer in time',
+  status: 'the status of the answer was not 200; is upstream.basePath the root of the interface?',
+  'too-large': 'the answer is too large',
+  'too-deep': 'the answer is nested too deep',
+  'too-many-routes': 'it announces too many routes',
+  'not-json': 'the answer is not JSON; is upstream.basePath the root of the interface?',
+  'not-an-index': 'the answer has no routes; is upstream.basePath the root of the interface?',
+  unusable: 'no use could be made of it',
 }
 
 /** No request is served while drift is looked at. */
@@ -47,7 +60,7 @@ const driftOf = async (service: SiteConfig, config: Config): Promise<ServiceDrif
       outcome:
         refusal === undefined
           ? { kind: 'compared', differences: built.discovery?.drift() ?? [] }
-          : { kind: 'unread', reason: refusal },
+          : { kind: 'unread', reason: inWords[refusal] },
     }
   } finally {
     await closeServices([built], [])

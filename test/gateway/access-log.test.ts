@@ -51,12 +51,12 @@ test('each request has one line, in the words of metrics and Cache-Status', asyn
     method: 'GET',
     status: 200,
     cache: 'miss',
-    cacheStatus: expect.stringMatching(/^fwd=uri-miss; fwd-status=200; ttl=(60|59); stored$/),
+    cacheStatus: expect.stringMatching(/^fwd=uri-miss; fwd-status=200; ttl=(60|5\d); stored$/),
     bytes: 11,
   })
   expect(hit).toMatchObject({
     cache: 'hit',
-    cacheStatus: expect.stringMatching(/^hit; ttl=(60|59|58)$/),
+    cacheStatus: expect.stringMatching(/^hit; ttl=(60|5\d)$/),
     upstreamMs: 0,
     bytes: 11,
   })
@@ -68,17 +68,23 @@ const planted = 'planted-secret'
 test.each([
   [
     'line ends in the target',
-    `GET /index.php/site-json/site/v2/posts/%0a{"msg":"${planted}" HTTP/1.1\r\nHost: a\r\n\r\n`,
+    `GET /index.php/site-json/site/v2/posts/%0a{"msg":"${planted}" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,
   ],
-  ['an unknown method', `BREW-${planted} /index.php/site-json/ HTTP/1.1\r\nHost: a\r\n\r\n`],
-  ['a rare method', `PROPFIND /index.php/site-json/${planted} HTTP/1.1\r\nHost: a\r\n\r\n`],
+  [
+    'an unknown method',
+    `BREW-${planted} /index.php/site-json/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,
+  ],
+  [
+    'a rare method',
+    `PROPFIND /index.php/site-json/${planted} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,
+  ],
   [
     'fields',
-    `GET /index.php/site-json/site/v2/posts?password=${planted} HTTP/1.1\r\nHost: a\r\nCookie: ${planted}\r\nTraceparent: 00-${planted}\r\nX-Request-Id: ${planted}\r\nUser-Agent: ${planted}\r\n\r\n`,
+    `GET /index.php/site-json/site/v2/posts?password=${planted} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nCookie: ${planted}\r\nTraceparent: 00-${planted}\r\nX-Request-Id: ${planted}\r\nUser-Agent: ${planted}\r\n\r\n`,
   ],
 ])('nothing of a request can be found in the log: %s', async (_, bytes) => {
   const from = gateway.program.output().length
-  await exchangeBytes(gateway.origin, bytes, 100)
+  await exchangeBytes(gateway.origin, bytes)
   await expect.poll(() => gateway.program.output().length).toBeGreaterThan(from)
   const text = gateway.program.output().slice(from)
   expect(text).not.toContain(planted)
@@ -95,4 +101,4 @@ test('lines are written beside the work, and none is missing when the process ha
   for (let round = 0; round < 10; round += 1) await Promise.all(Array.from({ length: 50 }, ask))
   expect(await other.stop()).toBe(0)
   expect(other.program.output().split('"msg":"request"')).toHaveLength(501)
-})
+}, 120_000)

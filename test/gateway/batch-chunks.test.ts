@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { createLatch } from '../support/latch.ts'
 import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
 
 const root = '/index.php/site-json'
@@ -225,14 +226,16 @@ test('too many requests is told to every item, with a time that is too long to w
   expect(origin.received).toHaveLength(2)
 })
 
-/** The first to come is asked to come back in a second. */
-const limitsTheFirst: Script = (request, wire) => {
-  if (origin.received.length > 1) return answersBatches(request, wire)
-  wire.respond({ status: 429, fields: { ...json, 'Retry-After': '1' }, content: slowDown })
-}
+/** The first to come is asked to come back after so many seconds. */
+const limitsTheFirst =
+  (seconds: number): Script =>
+  (request, wire) => {
+    if (origin.received.length > 1) return answersBatches(request, wire)
+    wire.respond({ status: 429, fields: { ...json, 'Retry-After': String(seconds) }, content: slowDown })
+  }
 
 test('a chunk that was asked to come back soon does, and nothing of it is sent twice otherwise', async () => {
-  await start(limitsTheFirst, { split: 'chunk' })
+  await start(limitsTheFirst(1), { split: 'chunk' })
   const { responses } = await send(updates(4))
   expect(responses.map(({ status }: { status: number }) => status)).toEqual([200, 200, 200, 200])
   const asked = wholeBatches().map(({ content }) => sentIn(content).map(({ path }) => path))
@@ -242,7 +245,7 @@ test('a chunk that was asked to come back soon does, and nothing of it is sent t
 })
 
 test('a chunk that should come back after the deadline is answered as it was', async () => {
-  await start(limitsTheFirst, { split: 'chunk', deadline: '900ms' })
+  await start(limitsTheFirst(10), { split: 'chunk', deadline: '9s' })
   const { responses } = await send(updates(4))
   expect(responses.map(({ status }: { status: number }) => status)).toEqual([429, 200, 429, 200])
   expect(origin.received).toHaveLength(2)
@@ -292,18 +295,20 @@ test.each([
 })
 
 test('after the deadline a chunk that has begun is unknown, one that has not was not sent; both say so', async () => {
+  const late = createLatch()
   await start(
     async (request, wire) => {
-      await pause(300)
+      await late.opened
       answersBatches(request, wire)
     },
-    { split: 'chunk', deadline: '100ms' },
+    { split: 'chunk', deadline: '1s' },
     { maxConcurrent: 1 },
   )
   const { responses } = await send(updates(6))
   const codes = responses.map(({ body }: { body: { code: string } }) => body.code)
   const [unknown, notSent] = ['trellis_outcome_unknown', 'trellis_not_sent']
   expect(codes).toEqual([unknown, notSent, unknown, notSent, unknown, notSent])
+  late.open()
   await pause(300)
   expect(origin.received).toHaveLength(1)
 })

@@ -26,7 +26,7 @@ describe('reads', () => {
       gateway.metric('trellis_requests_total', 'route="/site/v2/pages"', 'cache="hit"')
     const first = await fetch(`${root()}/site/v2/pages?per_page=3`)
     expect(first.headers.get('cache-status')).toMatch(
-      /^trellis; fwd=uri-miss; fwd-status=200; ttl=(59|60); stored$/,
+      /^trellis; fwd=uri-miss; fwd-status=200; ttl=(60|5\d); stored$/,
     )
     expect(await hits()).toBe(0)
     const second = await fetch(`${root()}/site/v2/pages?per_page=3`)
@@ -67,7 +67,8 @@ describe('reads', () => {
 
   test('200 at once of one uncached list make one upstream request', async () => {
     origin.script = async (_, wire) => {
-      await pause(100)
+      // Answers when everybody waits: whoever was not collapsed would be seen.
+      while ((await gateway.metric('trellis_in_flight_requests')) < 200) await pause(20)
       wire.respond({ fields: json, content: '[{"id":2}]' })
     }
     const answers = await Promise.all(

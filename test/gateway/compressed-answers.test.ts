@@ -42,7 +42,8 @@ const fresh = (): string => {
 
 /** Asks until the answer has the coding. */
 const coded = async (path: string, coding: string): Promise<Got> => {
-  for (let tries = 0; tries < 200; tries += 1) {
+  const latest = performance.now() + 15_000
+  while (performance.now() < latest) {
     const got = await get(path, { 'Accept-Encoding': coding })
     if (got.fields['content-encoding'] === coding) return got
     await pause(5)

@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { pause } from '../support/origin.ts'
 
 const readers = 200
 const list = JSON.stringify([{ id: 1, title: { rendered: 'Quince' } }])
@@ -11,11 +11,17 @@ let received = 0
 let upstream: Server
 let gateway: GatewayProcess
 
+const waiting = async (): Promise<number> => {
+  const metrics = await (await fetch(`${gateway.adminOrigin}/metrics`)).text()
+  return Number(/^trellis_in_flight_requests(?:\{[^}]*\})? (\d+)$/m.exec(metrics)?.[1] ?? 0)
+}
+
 beforeAll(async () => {
   upstream = createServer(async (request, response) => {
-    if (request.url?.includes('/posts')) received += 1
-    // Long enough for every reader to have asked before the first answer is there.
-    await sleep(500)
+    if (!request.url?.includes('/posts')) return void response.writeHead(404).end()
+    received += 1
+    // Answers when everybody waits: whoever was not collapsed would be seen.
+    while ((await waiting()) < readers) await pause(20)
     response.writeHead(200, { 'Content-Type': 'application/json; charset=UTF-8', 'X-WP-Total': '1' })
     response.end(list)
   })

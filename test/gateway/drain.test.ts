@@ -66,7 +66,7 @@ const readiness = async (gateway: TestGateway): Promise<unknown> => {
 
 describe('a gateway that goes away', () => {
   test('first says so where readiness is asked, and goes on answering, on connections that close', async () => {
-    const gateway = await start({ delay: '1s', timeout: '5s' })
+    const gateway = await start({ delay: '2s', timeout: '15s' })
     expect(await readiness(gateway)).toEqual([200, []])
     const before = await fetch(gateway.publicAddress)
     expect(before.headers.get('connection')).not.toBe('close')
@@ -80,7 +80,7 @@ describe('a gateway that goes away', () => {
   })
 
   test('then takes nothing new and finishes what is under way', async () => {
-    const gateway = await start({ delay: '0ms', timeout: '5s' })
+    const gateway = await start({ delay: '0ms', timeout: '15s' })
     let finish = (): void => {}
     origin.script = (_, wire) => {
       finish = () => wire.respond({ content: 'late' })
@@ -105,12 +105,12 @@ describe('a gateway that goes away', () => {
     const began = performance.now()
     expect(await gateway.drain()).toBe('cut')
     expect(await never).toBe('cut')
-    expect(performance.now() - began).toBeLessThan(4_000)
+    expect(performance.now() - began).toBeLessThan(10_000)
     await expect.poll(() => origin.open).toBe(0)
   })
 
   test('is told of an error that nothing caught, and counts it', async () => {
-    const gateway = await start({ delay: '0ms', timeout: '5s' })
+    const gateway = await start({ delay: '0ms', timeout: '15s' })
     expect(await gateway.metric('trellis_process_faults_total')).toBe(0)
     gateway.faulted(new Error('planted'))
     expect(await gateway.metric('trellis_process_faults_total')).toBe(1)
@@ -118,7 +118,7 @@ describe('a gateway that goes away', () => {
   })
 
   test('answers a request that has come on an idle connection before it is read, with the time for it over', async () => {
-    const gateway = await start({ delay: '100ms', timeout: '5s' })
+    const gateway = await start({ delay: '500ms', timeout: '15s' })
     const { socket, said, closed } = await dial(gateway)
     socket.write('GET /first HTTP/1.1\r\nHost: a\r\n\r\n')
     await expect.poll(said).toContain('here')
@@ -126,7 +126,7 @@ describe('a gateway that goes away', () => {
     // The process stands still until the delay is over: timers come before what has arrived.
     setImmediate(() => {
       socket.write('GET /second HTTP/1.1\r\nHost: a\r\n\r\n')
-      const until = performance.now() + 150
+      const until = performance.now() + 550
       while (performance.now() < until);
     })
     await closed
@@ -136,7 +136,7 @@ describe('a gateway that goes away', () => {
   })
 
   test('answers a request whose head becomes complete while everything goes on', async () => {
-    const gateway = await start({ delay: '1s', timeout: '5s' })
+    const gateway = await start({ delay: '2s', timeout: '15s' })
     const { socket, said, closed } = await dial(gateway)
     socket.write('GET / HTTP/1.1\r\nHost:')
     const drained = gateway.drain()
@@ -150,7 +150,7 @@ describe('a gateway that goes away', () => {
   test('lets a slow reader take the rest of an answer that is all written', async () => {
     const content = 'x'.repeat(24 * 1024 * 1024)
     origin.script = (_, wire) => wire.respond({ content })
-    const gateway = await start({ delay: '0ms', timeout: '5s' }, { cache: { maxEntryBytes: '32MiB' } })
+    const gateway = await start({ delay: '0ms', timeout: '15s' }, { cache: { maxEntryBytes: '32MiB' } })
     await fetch(`${gateway.publicAddress}/hit`).then((response) => response.text())
     const { socket, said, closed } = await dial(gateway)
     socket.write('GET /hit HTTP/1.1\r\nHost: a\r\n\r\n')
@@ -174,7 +174,7 @@ describe('a gateway that goes away', () => {
       wire.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhe')
       finish = () => wire.write('re')
     }
-    const gateway = await start({ delay: '0ms', timeout: '5s' })
+    const gateway = await start({ delay: '0ms', timeout: '15s' })
     const { socket, said, closed } = await dial(gateway)
     socket.write('GET /long HTTP/1.1\r\nHost: a\r\n\r\n')
     await expect.poll(said).toMatch(/he$/)
@@ -208,14 +208,14 @@ describe('a gateway that goes away is not kept by a connection', () => {
     ['on which nothing has come but the handshake', tls, secure, ''],
     ['on which nothing whole has come but the handshake', tls, secure, 'GET / HTTP/1.1\r\nHost:'],
   ])('%s', async (_, more, open, sent) => {
-    const gateway = await start({ delay: '0ms', timeout: '5s' }, more)
+    const gateway = await start({ delay: '0ms', timeout: '15s' }, more)
     const { socket, closed } = await open(gateway)
     if (sent !== '') socket.write(sent)
     await pause(50)
     const began = performance.now()
     expect(await gateway.drain()).toBe('finished')
     await closed
-    expect(performance.now() - began).toBeLessThan(4_000)
+    expect(performance.now() - began).toBeLessThan(10_000)
   })
 })
 
@@ -235,7 +235,10 @@ test('20 restarts of two instances behind a balancer fail no request', async () 
   )
   const startAt = (place: { public: number; admin: number }): Promise<TestGateway> =>
     // Longer than this one busy process may stand still: a connection that seems idle all the while is closed.
-    start({ delay: '500ms', timeout: '5s' }, { listen: { port: place.public }, admin: { port: place.admin } })
+    start(
+      { delay: '500ms', timeout: '15s' },
+      { listen: { port: place.public }, admin: { port: place.admin } },
+    )
   const running = await Promise.all(places.map(startAt))
   const balancer = await startRoundRobin(
     places.map((place) => ({

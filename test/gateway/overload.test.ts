@@ -132,10 +132,14 @@ test('a write that is given up invalidates nothing: it was never sent', async ()
 
 test('a loop that is held up is noticed', async () => {
   await start({ eventLoopDelay: '30ms' })
-  const until = performance.now() + 400
-  while (performance.now() < until);
-  await expect.poll(() => level(), { interval: 20 }).toBeGreaterThan(0)
-  await expect.poll(() => level(), { timeout: 5_000 }).toBe(0)
+  // What is noticed is forgotten with the next measurement: held up until somebody has looked in time.
+  const heldUp = (): Promise<number> => {
+    const until = performance.now() + 400
+    while (performance.now() < until);
+    return level()
+  }
+  await expect.poll(heldUp).toBeGreaterThan(0)
+  await expect.poll(level).toBe(0)
 })
 
 test('the line that tells of it is a warning: its level is not the level of the pressure', async () => {
@@ -151,4 +155,4 @@ test('the line that tells of it is a warning: its level is not the level of the 
   } finally {
     await program.stop()
   }
-})
+}, 120_000)

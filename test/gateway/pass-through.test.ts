@@ -2,7 +2,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { type Origin, pause, startOrigin } from '../support/origin.ts'
+import { createLatch } from '../support/latch.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
 
 let origin: Origin
 let gateway: TestGateway
@@ -159,13 +160,16 @@ test.each(['GET', 'POST'])(
 )
 
 test('an answer that breaks off is seen as broken by the client', async () => {
+  // What breaks off before that is answered 502.
+  const hasHead = createLatch()
   origin.script = async (_, wire) => {
     wire.write('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nContent-Type: text/plain\r\n\r\nshort')
-    await pause(20)
+    await hasHead.opened
     wire.reset()
   }
-  const broken = fetch(`${gateway.publicAddress}/legacy/broken`).then((response) => response.text())
-  await expect(broken).rejects.toThrow()
+  const response = await fetch(`${gateway.publicAddress}/legacy/broken`)
+  hasHead.open()
+  await expect(response.text()).rejects.toThrow()
 })
 
 test('no connection field of the upstream reaches the client, several Set-Cookie lines do', async () => {
@@ -195,11 +199,10 @@ test('a request that comes back to the gateway is refused', async () => {
 
 test('a client that goes away takes its request to the upstream with it', async () => {
   let closed = false
-  origin.script = async (_, wire) => {
+  origin.script = (_, wire) => {
     wire.socket.once('close', () => {
       closed = true
     })
-    await pause(2000)
   }
   const controller = new AbortController()
   const gone = fetch(`${gateway.publicAddress}/legacy/slow`, { signal: controller.signal }).catch(

@@ -59,9 +59,10 @@ const flood = async (from: number, to: number): Promise<void> => {
   for (let i = from; i < to; i += 100) {
     const requests = Array.from(
       { length: 100 },
-      (_, k) => `GET ${targetOf(i + k)} HTTP/1.1\r\nHost: a\r\n\r\n`,
+      (_, k) =>
+        `GET ${targetOf(i + k)} HTTP/1.1\r\nHost: a\r\n${k === 99 ? 'Connection: close\r\n' : ''}\r\n`,
     )
-    await exchangeBytes(gateway.publicAddress, requests.join(''), 100)
+    await exchangeBytes(gateway.publicAddress, requests.join(''))
     // The origin's own record of what came is not what is weighed.
     origin.received.length = 0
   }

@@ -79,7 +79,7 @@ describe('a right configuration', () => {
     await gateway.put({ services: services('30s') })
     expect(await isHit('/a/y')).toBe(true)
     expect((await get('/a/x')).cache).toContain('uri-miss')
-    expect((await get('/a/x')).cache).toMatch(/hit; ttl=(29|30)/)
+    expect((await get('/a/x')).cache).toMatch(/hit; ttl=(30|2\d)(\D|$)/)
   })
 
   test('a rule that is taken away takes its answers along; one that comes finds none', async () => {
@@ -146,7 +146,7 @@ describe('a right configuration', () => {
     await Promise.all([leader, follower])
     await pause(30)
     expect((await get('/a/x')).cache).not.toMatch(/ttl=3\d\d\d/)
-    expect((await get('/a/x')).cache).toMatch(/hit; ttl=(29|30)/)
+    expect((await get('/a/x')).cache).toMatch(/hit; ttl=(30|2\d)(\D|$)/)
   })
 
   test('a way to an upstream is closed when the last configuration that uses it has answered', async () => {

@@ -46,12 +46,11 @@ const dial = async (): Promise<Socket> => {
   await once(socket, 'connect')
   return socket
 }
-/** Milliseconds until the gateway ended it; undefined when it did not. */
-const endedAfter = async (socket: Socket, mostMs: number): Promise<number | undefined> => {
-  const began = performance.now()
-  const ended = await Promise.race([once(socket, 'close').then(() => true), pause(mostMs).then(() => false)])
-  return ended ? performance.now() - began : undefined
-}
+/** Far less than the gateway's own times, of half a minute and more, and more than a busy machine takes. */
+const soonMs = 15_000
+/** Whether the gateway ended it within that time. */
+const endedWithin = (socket: Socket, mostMs: number): Promise<boolean> =>
+  Promise.race([once(socket, 'close').then(() => true), pause(mostMs).then(() => false)])
 const cut = (reason: string): Promise<number> =>
   gateway.metric('trellis_connections_cut_total', `reason="${reason}"`)
 
@@ -66,7 +65,7 @@ describe('who sends slowly', () => {
     socket.resume()
     socket.write('GET / HTTP/1.1\r\nHost: a.test\r\n')
     void send(socket)
-    expect(await endedAfter(socket, 3_000)).toBeLessThan(2_000)
+    expect(await endedWithin(socket, soonMs)).toBe(true)
     expect(origin.received).toHaveLength(0)
   })
 
@@ -79,7 +78,7 @@ describe('who sends slowly', () => {
     })
     socket.write('POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1000\r\n\r\n')
     void drip(socket, 'x')
-    expect(await endedAfter(socket, 4_000)).toBeLessThan(3_000)
+    expect(await endedWithin(socket, soonMs)).toBe(true)
     expect(origin.received).toHaveLength(0)
     expect(answer === '' || answer.startsWith('HTTP/1.1 408')).toBe(true)
   })
@@ -102,19 +101,20 @@ describe('who takes nothing of an answer', () => {
     const socket = await dial()
     socket.pause()
     socket.write(`GET ${path} HTTP/1.1\r\nHost: a.test\r\n\r\n`.repeat(4))
-    await expect.poll(() => cut('slow-reader'), { timeout: 5_000 }).toBe(1)
+    await expect.poll(() => cut('slow-reader')).toBe(1)
     await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
   })
 
   test('who takes it slowly gets it whole', async () => {
-    await start({ readerTimeout: '300ms' })
+    // Less than it takes altogether, and far more than it takes nothing.
+    await start({ readerTimeout: '1500ms' })
     const socket = await dial()
     let taken = 0
     socket.write('GET /large HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n')
     socket.on('data', (chunk: Buffer) => {
       taken += chunk.length
       socket.pause()
-      setTimeout(() => socket.resume(), 15)
+      setTimeout(() => socket.resume(), 50)
     })
     await once(socket, 'close')
     expect(taken).toBeGreaterThan(large.length)
@@ -133,23 +133,23 @@ describe('connections', () => {
     await start({ connectionsPerAddress: 2 })
     await dial()
     await dial()
-    expect(await endedAfter(await dial(), 500)).toBeDefined()
+    expect(await endedWithin(await dial(), soonMs)).toBe(true)
     expect(await cut('address')).toBe(1)
     sockets[0]?.destroy()
     await expect.poll(() => gateway.metric('trellis_connections')).toBe(1)
-    expect(await endedAfter(await dial(), 200)).toBeUndefined()
+    expect(await endedWithin(await dial(), 200)).toBe(false)
     const { services } = {
       services: { open: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } } },
     }
     await gateway.put({ limits: { connectionsPerAddress: 2 }, trustedProxies: ['127.0.0.1'], services })
-    expect(await endedAfter(await dial(), 200)).toBeUndefined()
+    expect(await endedWithin(await dial(), 200)).toBe(false)
   })
 
   test('all together are bounded', async () => {
     await start({ connections: 2 })
     await dial()
     await dial()
-    expect(await endedAfter(await dial(), 500)).toBeDefined()
+    expect(await endedWithin(await dial(), soonMs)).toBe(true)
     expect(await cut('too-many')).toBe(1)
   })
 })

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { createLatch } from '../support/latch.ts'
 import { type Origin, type OriginOptions, pause, type Script, startOrigin } from '../support/origin.ts'
 
 const gatewayFor = async (
@@ -32,7 +33,7 @@ const gatewayFor = async (
 }
 
 const idle = async (gateway: TestGateway): Promise<void> => {
-  await expect.poll(() => gateway.metric('upstream_in_flight_requests', '"open"'), { timeout: 5_000 }).toBe(0)
+  await expect.poll(() => gateway.metric('upstream_in_flight_requests', '"open"')).toBe(0)
   expect(await gateway.metric('upstream_waiting_requests', '"open"')).toBe(0)
 }
 
@@ -40,14 +41,19 @@ const held: Script = (received, wire) => {
   if (!received.target.includes('held')) wire.respond({})
 }
 
-/** Sends a request and hangs up after a while. */
-const hangUpAfter = async (url: string, method: string, ms: number, content = ''): Promise<void> => {
+/** Sends a request and hangs up when it is where it should be. */
+const hangUpWhen = async (
+  url: string,
+  method: string,
+  content: string,
+  isThere: () => Promise<void>,
+): Promise<void> => {
   const fields =
     content === '' ? {} : { 'Content-Type': 'application/json', 'Content-Length': content.length }
   const sent = request(url, { method, agent: false, headers: fields })
   sent.on('error', () => {})
   sent.end(content)
-  await pause(ms)
+  await isThere()
   sent.destroy()
 }
 
@@ -63,8 +69,10 @@ test.each([
     const service = path.startsWith('/open') ? '/open/held' : '/index.php/site-json/site/v2/posts?search=held'
     const under = fetch(gateway.publicAddress + service, { signal: first.signal }).catch(() => {})
     await origin.until(() => origin.received.length === 1)
-    await hangUpAfter(gateway.publicAddress + path, method, 150, content)
-    await pause(50)
+    const name = path.startsWith('/open') ? '"open"' : '"site"'
+    const waiting = () => gateway.metric('upstream_waiting_requests', name)
+    await hangUpWhen(gateway.publicAddress + path, method, content, () => expect.poll(waiting).toBe(1))
+    await expect.poll(waiting).toBe(0)
     first.abort()
     await under
     await idle(gateway)
@@ -113,13 +121,19 @@ test('a client that goes in the middle of an answer ends it at the upstream', as
   await idle(gateway)
 })
 
+/** Opened when the client has the head: what breaks off before that is answered 502. */
+let hasHead = createLatch()
+beforeEach(() => {
+  hasHead = createLatch()
+})
+
 const broken: readonly (readonly [string, Script])[] = [
   [
     'chunks',
     async (_, wire) => {
       wire.write('HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n')
       wire.write(`20000\r\n${'a'.repeat(0x20000)}\r\n`)
-      await pause(50)
+      await hasHead.opened
       wire.reset()
     },
   ],
@@ -128,7 +142,7 @@ const broken: readonly (readonly [string, Script])[] = [
     async (_, wire) => {
       wire.write('HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 300000\r\n\r\n')
       wire.write('a'.repeat(0x20000))
-      await pause(50)
+      await hasHead.opened
       wire.end()
     },
   ],
@@ -143,6 +157,7 @@ test.each(
     const url = `${gateway.publicAddress}/open/x`
     const response = await fetch(url, { method, ...(method === 'POST' ? { body: 'x' } : {}) })
     expect(response.status).toBe(200)
+    hasHead.open()
     await expect(response.arrayBuffer()).rejects.toThrow()
     origin.script = (_received, wire) => wire.respond({ content: 'whole' })
     expect(await (await fetch(url)).text()).toBe('whole')
@@ -156,6 +171,7 @@ test('to HTTP/1.0, where the end of the connection is the end of the content, a 
   let bytes = 0
   socket.on('data', (chunk) => {
     bytes += chunk.length
+    hasHead.open()
   })
   socket.write('GET /open/x HTTP/1.0\r\nHost: a\r\n\r\n')
   const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException]

@@ -10,7 +10,8 @@ import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { checkConfig } from '../../src/config/load.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { type Origin, pause, startOrigin } from '../support/origin.ts'
+import { createLatch } from '../support/latch.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
 
 type Tree = { readonly [key: string]: unknown }
 
@@ -137,11 +138,17 @@ const session = async (): Promise<ClientHttp2Session> => {
   await new Promise((resolve, reject) => client.once('connect', resolve).once('error', reject))
   return client
 }
-const ask = (client: ClientHttp2Session, fields: Record<string, string>, body?: string): Promise<Reply> =>
+const ask = (
+  client: ClientHttp2Session,
+  fields: Record<string, string>,
+  body?: string,
+  onHead = () => {},
+): Promise<Reply> =>
   new Promise((resolve, reject) => {
     const stream = client.request(fields, { endStream: body === undefined })
     stream.once('error', reject)
     stream.once('response', async (head) => {
+      onHead()
       try {
         resolve({ status: head[':status'] ?? 0, fields: head, body: await text(stream) })
       } catch (error) {
@@ -226,12 +233,14 @@ describe('HTTP/2', () => {
   })
 
   test('an upstream that breaks off resets the stream: a short answer does not look whole', async () => {
+    // What breaks off before that is answered 502.
+    const hasHead = createLatch()
     origin.script = async (_, wire) => {
       wire.write('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nshort')
-      await pause(50)
+      await hasHead.opened
       wire.reset()
     }
-    await expect(ask(client, { ':path': '/a/x' })).rejects.toThrow()
+    await expect(ask(client, { ':path': '/a/x' }, undefined, hasHead.open)).rejects.toThrow()
     origin.script = (_, wire) => wire.respond({ content: 'whole' })
     expect((await ask(client, { ':path': '/a/x' })).body).toBe('whole')
   })
@@ -273,8 +282,9 @@ describe('HTTP/2', () => {
   })
 
   test('who drains says so: streams under way finish, the session ends', async () => {
+    const late = createLatch()
     origin.script = async (_, wire) => {
-      await pause(200)
+      await late.opened
       wire.respond({ content: 'late' })
     }
     const slow = ask(client, { ':path': '/a/x' })
@@ -282,6 +292,7 @@ describe('HTTP/2', () => {
     const goneAway = new Promise((resolve) => client.once('goaway', resolve))
     const drained = gateway.drain()
     await goneAway
+    late.open()
     expect((await slow).body).toBe('late')
     expect(await drained).toBe('finished')
   })

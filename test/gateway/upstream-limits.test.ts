@@ -167,7 +167,7 @@ test('content that nobody reads stops the upstream, and is dropped with the call
     })
     more()
   })
-  const { upstream } = upstreamOf([origin.origin], { timeouts: shortTimes })
+  const { upstream } = upstreamOf([origin.origin], { timeouts: { ...shortTimes, totalMs: 30_000 } })
   const response = await upstream.forward(request())
   const content = response.content as Readable
   await pause(100)

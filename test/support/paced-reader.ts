@@ -7,7 +7,7 @@ export type PacedReader = {
   readonly head: Promise<IncomingMessage>
   /** Bytes read so far. */
   readonly bytes: () => number
-  /** Resolves when so many bytes have come; rejects after two seconds. */
+  /** Resolves when so many bytes have come; rejects after fifteen seconds. */
   until(bytes: number): Promise<void>
   /** The whole content, or `broken` when the connection ended before it did. */
   readonly end: Promise<Buffer | 'broken'>
@@ -44,8 +44,9 @@ export const startReader = (url: string, fields: Record<string, string> = {}): P
     end,
     bytes: () => count,
     until: async (bytes) => {
-      for (let tries = 0; count < bytes; tries += 1) {
-        if (tries === 400) throw new Error(`${count} of ${bytes} bytes after two seconds`)
+      const latest = performance.now() + 15_000
+      while (count < bytes) {
+        if (performance.now() > latest) throw new Error(`${count} of ${bytes} bytes after fifteen seconds`)
         await pause(5)
       }
     },

@@ -1,11 +1,17 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 
-/** Sends bytes as they are and gives back everything that came until the server closed or fell silent. */
+/** As long as the first byte of an answer may take on a busy machine. */
+const mostFirstMs = 10_000
+
+/**
+ * Sends bytes as they are and gives back everything that came until the server closed or fell silent. What ends with a close
+ * is whole however slow the machine is, so a request says `Connection: close` unless what it is about forbids it.
+ */
 export const exchangeBytes = async (
   address: string,
   bytes: string | Buffer,
-  silenceMs = 300,
+  silenceMs = 3_000,
 ): Promise<string> => {
   const { hostname, port } = new URL(address)
   const socket = connect(Number(port), hostname)
@@ -15,7 +21,7 @@ export const exchangeBytes = async (
   await once(socket, 'connect')
   socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes)
   await new Promise<void>((resolve) => {
-    let timer = setTimeout(resolve, silenceMs + 700)
+    let timer = setTimeout(resolve, mostFirstMs)
     socket.on('data', () => {
       clearTimeout(timer)
       timer = setTimeout(resolve, silenceMs)

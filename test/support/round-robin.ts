@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { pause } from './origin.ts'
 
 /** One of several instances behind the balancer. */
 type Instance = { readonly origin: string; readonly adminOrigin: string }
@@ -28,11 +29,18 @@ export const startRoundRobin = async (
   let ready: readonly Instance[] = instances
   let turn = 0
   const sockets = new Set<Socket>()
+  let isOpen = true
   const check = async (): Promise<void> => {
     const answers = await Promise.all(instances.map(isReady))
     ready = instances.filter((_, index) => answers[index])
   }
-  const timer = setInterval(() => void check(), checkMs)
+  // One after the other: of two at once the older answer may come last.
+  const goOn = async (): Promise<void> => {
+    while (isOpen) {
+      await pause(checkMs)
+      await check()
+    }
+  }
   const server = createServer((client) => {
     turn += 1
     const instance = ready[turn % Math.max(1, ready.length)]
@@ -54,10 +62,11 @@ export const startRoundRobin = async (
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   await check()
+  void goOn()
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     close: async () => {
-      clearInterval(timer)
+      isOpen = false
       for (const socket of sockets) socket.destroy()
       server.close()
       await once(server, 'close')

@@ -80,12 +80,13 @@ describe('a window that stays shut', () => {
   })
 
   test('who takes it slowly gets it whole', async () => {
-    await start({ readerTimeout: '300ms' })
+    // Less than it takes altogether, and far more than it takes nothing.
+    await start({ readerTimeout: '1500ms' })
     const stream = (await dial(65_535)).request({ ':path': '/a/large' })
     let taken = 0
     for await (const chunk of stream) {
       taken += (chunk as Buffer).length
-      await pause(10)
+      await pause(30)
     }
     expect(taken).toBe(large.length)
   })
@@ -99,7 +100,7 @@ test('a content that never ends ends with its time, and the upstream is left alo
   const stream = client.request({ ...head, ':path': '/index.php/site-json/site/v2/posts' })
   const drip = setInterval(() => stream.destroyed || stream.write(' '), 50)
   try {
-    expect(await Promise.race([closed(stream), pause(5_000)])).toBe(2)
+    expect(await Promise.race([closed(stream), pause(15_000)])).toBe(2)
   } finally {
     clearInterval(drip)
   }

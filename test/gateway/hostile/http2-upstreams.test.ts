@@ -133,7 +133,7 @@ test.each<[string, React]>([
     }
     peer.react = answer
     await pause(100)
-    await expect.poll(() => ask(), { timeout: 10_000 }).toBe(200)
+    await expect.poll(() => ask()).toBe(200)
   },
   30_000,
 )

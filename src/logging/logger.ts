@@ -1,4 +1,5 @@
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
+import { prettyFactory } from 'pino-pretty'
 import { systemClock } from '../clock.ts'
 
 export type LoggerOptions = {
@@ -13,6 +14,8 @@ export type LoggerOptions = {
 /** Beyond this, lines that nobody takes are given up instead of kept: a reader that stands still must not cost the memory. */
 const mostWaitingBytes = 8 * 1024 * 1024
 
+type FlushedStream = DestinationStream & { flushSync(): void }
+
 const countOnly = (dropped: () => void) => (): boolean => {
   dropped()
   return true
@@ -22,7 +25,7 @@ const countOnly = (dropped: () => void) => (): boolean => {
  * Few lines are written at once, so that none is lost when the process ends. With an access log there are many: they are
  * handed to the kernel beside the work, at once and in order, and what is on its way is lost with a process that is killed.
  */
-const destinationFor = ({ access, dropped }: LoggerOptions): DestinationStream => {
+const destinationFor = ({ access, dropped }: LoggerOptions): FlushedStream => {
   const stream = destination({ fd: 1, sync: access === 'off', maxLength: mostWaitingBytes })
   let failing = false
   stream.on('drop', dropped)
@@ -41,6 +44,15 @@ const destinationFor = ({ access, dropped }: LoggerOptions): DestinationStream =
     if (!failing) flushSync()
   }
   return stream
+}
+
+/**
+ * Text for people is made where the line is. In the thread of its own that pino would give it, nobody hears that its reader has gone, and
+ * whoever ends waits for it.
+ */
+const asText = (stream: FlushedStream): FlushedStream => {
+  const pretty = prettyFactory({})
+  return { write: (line) => stream.write(pretty(line)), flushSync: () => stream.flushSync() }
 }
 
 /**
@@ -82,7 +94,6 @@ export const createLogger = (options: LoggerOptions): Logger => {
       censor: '[redacted]',
     },
   }
-  return format === 'pretty'
-    ? pino({ ...settings, transport: { target: 'pino-pretty' } })
-    : pino(settings, destinationFor(options))
+  const stream = destinationFor(options)
+  return pino(settings, format === 'pretty' ? asText(stream) : stream)
 }

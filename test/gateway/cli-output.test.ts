@@ -39,6 +39,40 @@ test('a reader that has seen enough ends a command without a word', async () => 
   expect([code, stderr]).toEqual([0, ''])
 })
 
+test('a gateway that writes text for people answers and ends as ever when their terminal has gone', async () => {
+  const [port, admin] = [await freePort(), await freePort()]
+  const file = join(folder, 'pretty.yaml')
+  const config = {
+    listen: { port },
+    admin: { port: admin },
+    drain: { delay: '0s', timeout: '1s' },
+    log: { format: 'pretty' },
+  }
+  await writeFile(file, JSON.stringify(config))
+  const program = spawn(process.execPath, [main, 'start', '-c', file], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const ended = once(program, 'close')
+  try {
+    let text = ''
+    program.stdout.on('data', (chunk) => {
+      text += chunk
+    })
+    await untilAlive(`http://127.0.0.1:${admin}/livez`)
+    await expect.poll(() => text).toMatch(/^\[[\d:.]+\] .*INFO.*: .*Server listening at/m)
+    program.stdout.destroy()
+    for (let i = 0; i < 3; i += 1) {
+      const refused = await fetch(`http://127.0.0.1:${port}/nothing`)
+      expect(refused.status).toBe(404)
+      await refused.arrayBuffer()
+    }
+    program.kill('SIGTERM')
+    expect(await ended).toEqual([0, null])
+  } finally {
+    program.kill('SIGKILL')
+  }
+}, 60_000)
+
 // Linux has a device that is always full; no other system that Trellis runs on does.
 describe.skipIf(!existsSync('/dev/full'))('a full disk', () => {
   test('a command that cannot say what it found says so, and ends with 4', async () => {

@@ -28,6 +28,11 @@ const shipped = packageFile('config/gateway.yaml')
 
 hearOutputFaults({ stdout, stderr, exit: (code) => process.exit(code) })
 
+/** What POST /drain asks for. Until the gateway runs there is nothing to finish. */
+let drainAndEnd = (): void => {
+  process.kill(process.pid, 'SIGTERM')
+}
+
 const common = {
   argv: process.argv.slice(2),
   env,
@@ -43,14 +48,18 @@ const common = {
 const main: CliPorts = {
   ...common,
   given: undefined,
-  startGateway: (config, options) =>
-    workersOf(config) === 1
-      ? startGateway(config, { ...options, end: () => process.kill(process.pid, 'SIGTERM') })
-      : startWorkers(config, { ...options, file: fileURLToPath(import.meta.url) }),
+  startGateway: (config, given) => {
+    const options = { ...given, end: () => drainAndEnd() }
+    return workersOf(config) === 1
+      ? startGateway(config, options)
+      : startWorkers(config, { ...options, file: fileURLToPath(import.meta.url) })
+  },
   reloadOnChange: (gateway, files, pollMs) => {
     watchFiles({ files, settleMs: 200, pollMs }, () => gateway.reload())
   },
-  stopOnSignal: (gateway, graceMs) => stopOnSignal(gateway, graceMs, stderr),
+  stopOnSignal: (gateway, graceMs) => {
+    drainAndEnd = stopOnSignal(gateway, graceMs, stderr)
+  },
 }
 
 /** One of several processes: its parent looks after files and signals, and has said what there is to say. */
@@ -58,8 +67,7 @@ const asWorker = (link: WorkerLink): CliPorts => ({
   ...common,
   given: handedConfig(link),
   stderr: { write: () => true },
-  startGateway: (config, options) =>
-    startAsWorker(config, { ...options, end: () => process.kill(process.ppid, 'SIGTERM') }, link),
+  startGateway: (config, options) => startAsWorker(config, { ...options, end: link.end }, link),
   reloadOnChange: () => {},
   stopOnSignal: (gateway) => leaveSignals(gateway),
 })

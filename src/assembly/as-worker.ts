@@ -50,7 +50,7 @@ export const startAsWorker = async (
     link.ready({ publicAddress: gateway.publicAddress, adminAddress: gateway.adminAddress })
     return gateway
   } catch (error) {
-    link.failed(error instanceof Error ? error.message : String(error))
+    link.failed(error)
     throw error
   }
 }

@@ -1,4 +1,5 @@
 import { type ConfigResult, configOf } from '../config/load.ts'
+import type { ReloadOutcome } from '../lifecycle/reload-outcome.ts'
 import type { Question } from '../workers/messages.ts'
 import type { Ask, SupervisorOptions } from '../workers/supervisor-options.ts'
 import { reloadOutcomeOf } from './worker-questions.ts'
@@ -20,6 +21,8 @@ export type WorkersConfig = Pick<SupervisorOptions, 'through' | 'outdated'> & {
   readonly inForce: HandedConfig
 }
 
+const readingFailed = (cause: unknown): readonly ReloadOutcome[] => [{ kind: 'failed', cause }]
+
 /** Keeps what was read at the start, or by the last reload that the workers took over: files are read here alone. */
 export const createWorkersConfig = (
   filled: unknown,
@@ -33,7 +36,8 @@ export const createWorkersConfig = (
   const reload = async (question: Question, ask: Ask): Promise<readonly unknown[]> => {
     const read = asHanded(await readConfig())
     if (read.kind === 'filled') asked = read
-    const answers = await ask({ ...question, content: read })
+    // One that takes long, since it reads a site's index, has taken it over all the same.
+    const answers = await ask({ ...question, content: read }, 'until-all')
     const { kind } = reloadOutcomeOf(answers)
     if (kind === 'applied' || kind === 'unchanged') inForce = asked
     asked = inForce
@@ -44,9 +48,9 @@ export const createWorkersConfig = (
       return inForce
     },
     through: (question, ask) => {
-      if (question.topic !== 'reload') return ask(question)
-      const answers = before.then(() => reload(question, ask))
-      before = answers.catch(() => undefined)
+      if (question.topic !== 'reload') return ask(question, 'brief')
+      const answers = before.then(() => reload(question, ask)).catch(readingFailed)
+      before = answers
       return answers
     },
     // It was told one, and started while another one was put in force.

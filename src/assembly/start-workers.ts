@@ -27,6 +27,8 @@ export type WorkersOptions = {
   /** As the configuration was read. */
   readonly filled: unknown
   readonly readConfig: () => Promise<ConfigResult>
+  /** A worker was asked to end the program as SIGTERM does; called once or more. */
+  readonly end: () => void
 }
 
 /** Beyond what draining may take. */
@@ -67,6 +69,7 @@ export const startWorkers = async (config: Config, options: WorkersOptions): Pro
       leaseMs: config.cache.shared.leaseMs,
       settings: (): WorkerSettings => ({ port, embedded, config: handed.inForce }),
       through: handed.through,
+      end: options.end,
       outdated: (settings) => handed.outdated((settings as WorkerSettings).config),
       graceMs: config.drain.delayMs + config.drain.timeoutMs + marginMs,
       clock: systemClock,

@@ -88,6 +88,6 @@ export type CliPorts = {
   explain(config: Config, request: ExplainedRequest): Explanation | Promise<Explanation>
   /** Called once the gateway runs: a change of these files, which may be others after a reload, reloads. */
   reloadOnChange(gateway: RunningGateway, files: () => readonly string[], pollMs: number): void
-  /** Called once the gateway runs: from then on signals stop and reload it. */
+  /** Called once the gateway runs: from then on signals stop and reload it, and what an operator asks for by the admin side ends it. */
   stopOnSignal(gateway: RunningGateway, graceMs: number): void
 }

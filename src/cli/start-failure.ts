@@ -3,8 +3,12 @@ import type { Config } from '../config/config.ts'
 /** What Node says of a socket that could not be opened. */
 type ListenError = Error & { readonly code: string; readonly address?: string; readonly port?: number }
 
+/** The parent of workers opens their ports for them, and there it is called `bind`. */
 const isListenError = (error: unknown): error is ListenError =>
-  error instanceof Error && 'syscall' in error && error.syscall === 'listen' && 'code' in error
+  error instanceof Error &&
+  'syscall' in error &&
+  (error.syscall === 'listen' || error.syscall === 'bind') &&
+  'code' in error
 
 /** Whose port it was; the public side is opened first. */
 const sideOf = ({ listen }: Config, { address, port }: ListenError): 'listen' | 'admin' =>

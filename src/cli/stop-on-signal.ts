@@ -8,11 +8,28 @@ const reasonOf = (error: unknown): string =>
 /**
  * From now on SIGTERM and SIGINT close the gateway once, and the process ends with a row of the exit table; SIGHUP reloads.
  * An uncaught error closes it too: what is in flight may still be finished, but nothing can be trusted for long.
+ * Returns what does the same for an operator who asks for it by the admin side. Asked again, or told by a signal as well, it is one
+ * and the same closing: whoever runs the process sends SIGTERM next, and that must not cut off what is being finished.
  */
-export const stopOnSignal = (gateway: RunningGateway, graceMs: number, stderr: TextOutput): void => {
+export const stopOnSignal = (gateway: RunningGateway, graceMs: number, stderr: TextOutput): (() => void) => {
   const end = (line: string, code: number): never => {
     stderr.write(`trellis: ${line}\n`)
     process.exit(code)
+  }
+  const late = (delay: number): never =>
+    end(`not closed after ${delay} ms, not waiting any longer`, exitCodes.forced.code)
+  let draining: ReturnType<RunningGateway['drain']> | undefined
+  const close = async (crashed: boolean): Promise<void> => {
+    let outcome: 'finished' | 'cut' = 'cut'
+    try {
+      draining ??= gateway.drain()
+      outcome = await draining
+    } catch (error) {
+      end(`error while closing: ${reasonOf(error)}`, exitCodes.crashed.code)
+    }
+    if (crashed) process.exit(exitCodes.crashed.code)
+    if (outcome === 'cut') end('drain.timeout is over, connections were cut', exitCodes.forced.code)
+    process.exit(exitCodes.ok.code)
   }
   process.on('SIGHUP', () => {
     stderr.write('trellis: SIGHUP, reading the configuration anew\n')
@@ -27,24 +44,22 @@ export const stopOnSignal = (gateway: RunningGateway, graceMs: number, stderr: T
       onSecondSignal: (signal) =>
         end(`second signal (${signal}), not waiting any longer`, exitCodes.forced.code),
       onSecondError: (error) => end(`error while closing: ${reasonOf(error)}`, exitCodes.crashed.code),
-      onTimeout: (delay) =>
-        end(`not closed after ${delay} ms, not waiting any longer`, exitCodes.forced.code),
+      onTimeout: late,
     },
     async ({ err, signal }) => {
       if (err !== undefined) {
         gateway.faulted(err)
         stderr.write(`trellis: unexpected error, closing: ${reasonOf(err)}\n`)
       } else stderr.write(`trellis: ${signal}, closing\n`)
-      let outcome: 'finished' | 'cut' = 'cut'
-      try {
-        outcome = await gateway.drain()
-      } catch (error) {
-        end(`error while closing: ${reasonOf(error)}`, exitCodes.crashed.code)
-      }
-      if (err !== undefined) process.exit(exitCodes.crashed.code)
-      if (outcome === 'cut') end('drain.timeout is over, connections were cut', exitCodes.forced.code)
+      await close(err !== undefined)
     },
   )
+  return () => {
+    if (draining !== undefined) return
+    stderr.write('trellis: asked to drain, closing\n')
+    setTimeout(late, graceMs, graceMs)
+    void close(false)
+  }
 }
 
 /** For a process whose parent is told by signals: a terminal sends them to all of a group. An uncaught error ends it, and it is replaced. */

@@ -1,7 +1,14 @@
+/** A view can do without somebody who is slow; what changes all must be known of all. */
+export type Patience = 'brief' | 'until-all'
+
 /** Questions that one worker asks of all, itself included, by way of the parent. */
 export type Gatherings<Asker> = {
-  /** `answered` gets the answers of those who gave one in time. */
-  begin(members: readonly Asker[], answered: (answers: readonly unknown[]) => void): number
+  /** `answered` gets the answers of those who gave one in time; with `until-all`, of all who have not gone. */
+  begin(
+    members: readonly Asker[],
+    patience: Patience,
+    answered: (answers: readonly unknown[]) => void,
+  ): number
   answer(id: number, from: Asker, content: unknown): void
   /** Nothing more is to be expected of it. */
   gone(member: Asker): void
@@ -13,14 +20,14 @@ type Gathering<Asker> = {
   readonly end: () => void
 }
 
-export const createGatherings = <Asker>(patienceMs: number): Gatherings<Asker> => {
+export const createGatherings = <Asker>(briefMs: number): Gatherings<Asker> => {
   const open = new Map<number, Gathering<Asker>>()
   let last = 0
   const heard = (gathering: Gathering<Asker>, member: Asker): void => {
     if (gathering.left.delete(member) && gathering.left.size === 0) gathering.end()
   }
   return {
-    begin: (members, answered) => {
+    begin: (members, patience, answered) => {
       last += 1
       const id = last
       const answers: unknown[] = []
@@ -28,7 +35,7 @@ export const createGatherings = <Asker>(patienceMs: number): Gatherings<Asker> =
         clearTimeout(timer)
         if (open.delete(id)) answered(answers)
       }
-      const timer = setTimeout(end, patienceMs)
+      const timer = patience === 'brief' ? setTimeout(end, briefMs) : undefined
       open.set(id, { left: new Set(members), answers, end })
       if (members.length === 0) end()
       return id

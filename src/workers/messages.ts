@@ -22,6 +22,14 @@ export type Standing = {
 /** `stuck`: it said nothing for so long that it was killed. */
 export type WorkerEnd = 'exit' | 'signal' | 'stuck'
 
+/** What the system said of a socket that could not be opened; of other failures nothing. */
+export type FailureFacts = {
+  readonly code?: unknown
+  readonly syscall?: unknown
+  readonly address?: unknown
+  readonly port?: unknown
+}
+
 export type LedgerCall =
   | { readonly name: 'sync'; readonly position: Position }
   | { readonly name: 'begin'; readonly write: string; readonly notes: readonly string[] }
@@ -38,7 +46,9 @@ export type ToParent =
   /** Nothing else may need to be said for long: the ledger can be in another place. */
   | { readonly kind: 'alive' }
   | { readonly kind: 'ready'; readonly addresses: unknown }
-  | { readonly kind: 'failed'; readonly message: string }
+  | { readonly kind: 'failed'; readonly message: string; readonly facts: FailureFacts }
+  /** An operator has asked this worker to end all of them. */
+  | { readonly kind: 'end' }
   | { readonly kind: 'call'; readonly id: number; readonly call: LedgerCall }
   | {
       readonly kind: 'acknowledge'

@@ -1,11 +1,13 @@
 import cluster, { type Worker } from 'node:cluster'
 import { randomBytes } from 'node:crypto'
 import { answerCall } from './answer-call.ts'
+import type { WorkerEnding } from './events.ts'
 import { createGatherings } from './gathering.ts'
 import { createHandedConnections } from './handed-connections.ts'
 import { createMemoryLedger } from './memory-ledger.ts'
 import type { Assignment, Question, Standing, ToParent, ToWorker, WorkerEnd } from './messages.ts'
 import { createRestartPause } from './restart-pause.ts'
+import { type Listened, watchSilence } from './silence.ts'
 import type { Ask, SupervisorOptions } from './supervisor-options.ts'
 
 /** Processes that share a port, watched and replaced by this one. */
@@ -18,21 +20,15 @@ export type Supervisor = {
   close(): Promise<'finished' | 'cut'>
 }
 
-type Watched = {
-  readonly worker: Worker
+type Watched = Omit<Listened, 'readyAt'> & {
   readonly member: string
   settings: unknown
   readyAt: number | undefined
-  silentTicks: number
-  killed: boolean
 }
 
 /** Of a question whose answers nobody waits for. */
 const nobodyAsked = 0
 
-const tickMs = 1_000
-/** Blocked for so long, a worker is of no use to anybody. */
-const stuckAfterTicks = 10
 const gatherPatienceMs = 2_000
 /** As many as a member of the cache remembers. */
 const rememberedNotes = 16_384
@@ -86,16 +82,14 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
     if (question !== undefined) tell(one, { kind: 'asked', id: nobodyAsked, question })
     if (complete) startup?.done()
   }
-  const askReady: Ask = (question) =>
+  const askReady: Ask = (question, patience) =>
     new Promise((answered) => {
       const asked = [...watched.values()].filter(({ readyAt }) => readyAt !== undefined)
-      const id = gatherings.begin(
-        asked.map(({ member }) => member),
-        answered,
-      )
+      const members = asked.map(({ member }) => member)
+      const id = gatherings.begin(members, patience, answered)
       for (const one of asked) tell(one, { kind: 'asked', id, question })
     })
-  const ask: Ask = (question) => options.through(question, askReady)
+  const ask: Supervisor['ask'] = (question) => options.through(question, askReady)
   const assign = (one: Watched): Assignment => {
     one.settings = options.settings()
     return { member: one.member, leaseMs: options.leaseMs, settings: one.settings }
@@ -112,7 +106,10 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
         becameReady(one, message.addresses)
         break
       case 'failed':
-        startup?.failed(new Error(message.message))
+        startup?.failed(Object.assign(new Error(message.message), message.facts))
+        break
+      case 'end':
+        options.end()
         break
       case 'call':
         tell(one, { kind: 'called', id: message.id, answer: answerCall(ledger, one.member, message.call) })
@@ -142,57 +139,60 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
     for (const other of watched.values()) tell(other, { kind: 'ended', member: one.member })
     if (closing) return
     startup?.failed(new Error(`a worker ended with ${signal ?? code} before it was ready`))
-    const end = howEnded(one, signal)
-    ended[end] += 1
-    const nextInMs = pause.next(one.readyAt === undefined ? 0 : clock.monotonic() - one.readyAt)
+    const livedMs = one.readyAt === undefined ? 0 : clock.monotonic() - one.readyAt
     const pid = one.worker.process.pid ?? 0
-    report({
-      kind: 'worker-ended',
-      member: one.member,
-      pid,
-      end,
-      code: signal ?? code ?? 0,
-      unsettled,
-      nextInMs,
-    })
+    const { member } = one
+    replace({ member, pid, end: howEnded(one, signal), code: signal ?? code ?? 0, unsettled }, livedMs)
+  }
+  const replace = (ending: WorkerEnding, livedMs: number): void => {
+    ended[ending.end] += 1
+    const nextInMs = pause.next(livedMs)
+    report({ kind: 'worker-ended', ...ending, nextInMs })
     tellStanding()
     setTimeout(() => {
       if (!closing) start()
     }, nextInMs)
   }
+  /** The system had no process or no memory to give, or Node itself is being replaced on the disk: it may be there again in a moment. */
+  const notStarted = (member: string, { code, message }: NodeJS.ErrnoException): void => {
+    startup?.failed(new Error(`a worker could not be started: ${message}`))
+    if (!closing) replace({ member, pid: 0, end: 'exit', code: code ?? message, unsettled: 0 }, 0)
+  }
   const start = (): void => {
     started += 1
-    const worker = cluster.fork()
+    const member = `${instance}.${started}`
+    try {
+      watchOver(cluster.fork(), member)
+    } catch (error) {
+      notStarted(member, error as NodeJS.ErrnoException)
+    }
+  }
+  const watchOver = (worker: Worker, member: string): void => {
+    if (worker.process.pid === undefined) {
+      worker.once('error', (error) => notStarted(member, error))
+      return
+    }
     const one: Watched = {
       worker,
-      member: `${instance}.${started}`,
+      member,
       settings: undefined,
       readyAt: undefined,
       silentTicks: 0,
       killed: false,
     }
     watched.set(worker.id, one)
-    byMember.set(one.member, one)
+    byMember.set(member, one)
     handed.watch(worker)
     worker.on('message', (message) => take(one, message as ToParent))
     worker.on('error', () => undefined)
     worker.on('exit', (code, signal) => gone(one, code, signal))
   }
 
-  // Counted in ticks of this process: when it was stopped itself, the others have not been silent.
-  const watch = setInterval(() => {
-    for (const one of watched.values()) {
-      if (one.readyAt === undefined) continue
-      one.silentTicks += 1
-      if (one.silentTicks < stuckAfterTicks || one.killed) continue
-      one.killed = true
-      one.worker.process.kill('SIGKILL')
-    }
-  }, tickMs)
+  const endWatch = watchSilence(() => watched.values())
 
   const close = async (): Promise<'finished' | 'cut'> => {
     closing = true
-    clearInterval(watch)
+    endWatch()
     const all = [...watched.values()]
     const exits = all.map(
       ({ worker }) => new Promise<boolean>((resolve) => worker.once('exit', (code) => resolve(code === 0))),

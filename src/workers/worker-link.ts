@@ -1,6 +1,7 @@
 import type { Appended, Ledger, Push, Synced } from '../coherence/ledger.ts'
 import type {
   Assignment,
+  FailureFacts,
   LedgerAnswer,
   LedgerCall,
   Question,
@@ -24,7 +25,9 @@ export type WorkerLink = {
   /** Called when the parent has seen another worker end. */
   onEnded(take: (member: string) => void): void
   ready(addresses: unknown): void
-  failed(message: string): void
+  failed(cause: unknown): void
+  /** Asks the parent to let all workers finish, and to end. */
+  end(): void
 }
 
 /** The channel of `node:child_process`: messages in order, none lost while both ends live. */
@@ -59,6 +62,12 @@ const createCalls = <Value>() => {
       open.delete(id)
     },
   }
+}
+
+const failureOf = (cause: unknown): Extract<ToParent, { kind: 'failed' }> => {
+  if (!(cause instanceof Error)) return { kind: 'failed', message: String(cause), facts: {} }
+  const { code, syscall, address, port } = cause as Error & FailureFacts
+  return { kind: 'failed', message: cause.message, facts: { code, syscall, address, port } }
 }
 
 /** Waits for what the parent has to say first. A worker whose parent is gone ends, so that no call waits for ever. */
@@ -144,6 +153,7 @@ export const linkToParent = async (line: Line): Promise<WorkerLink> => {
       ended = given
     },
     ready: (addresses) => line.send({ kind: 'ready', addresses }),
-    failed: (message) => line.send({ kind: 'failed', message }),
+    failed: (cause) => line.send(failureOf(cause)),
+    end: () => line.send({ kind: 'end' }),
   }
 }

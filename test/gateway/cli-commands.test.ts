@@ -283,6 +283,10 @@ describe('start', () => {
       { code: 'EADDRNOTAVAIL', address: '10.9.9.9', port: 9090 },
       'admin.host: 10.9.9.9 is no address of this machine; 0.0.0.0 stands for all it has (EADDRNOTAVAIL)',
     ],
+    [
+      { syscall: 'bind', code: 'EADDRINUSE', address: '127.0.0.1', port: 8080 },
+      'listen.port: another program listens on 127.0.0.1:8080; end it, or choose another port (EADDRINUSE)',
+    ],
     [{ code: 'EMFILE' }, 'listen failed'],
   ])('says of a socket that cannot be opened which key it is about: %j', async (facts, said) => {
     const error = Object.assign(new Error('listen failed'), { syscall: 'listen', ...facts })

@@ -14,8 +14,8 @@ const program = (closeMs: number, graceMs: number, outcome: string): string => `
   const drain = () => new Promise((resolve) => setTimeout(() => server.close(() => { console.log('closed'); resolve(${JSON.stringify(outcome)}) }), ${closeMs}))
   const reload = async () => console.log('reloaded')
   const faulted = (cause) => console.log('faulted ' + cause.message)
-  stopOnSignal({ publicAddress: '', adminAddress: '', drain, reload, faulted }, ${graceMs}, process.stderr)
-  process.on('message', () => setImmediate(() => { throw new Error('planted') }))
+  const drainAndEnd = stopOnSignal({ publicAddress: '', adminAddress: '', drain, reload, faulted }, ${graceMs}, process.stderr)
+  process.on('message', (asked) => setImmediate(() => { if (asked === 'drain') drainAndEnd(); else throw new Error('planted') }))
 `
 
 const started = async (closeMs: number, graceMs = 10_000, outcome = 'finished') => {
@@ -76,6 +76,33 @@ describe('a running gateway', () => {
     child.kill('SIGINT')
     expect(await exitCode(child)).toBe(5)
     expect(text()).toContain('second signal (SIGINT)')
+  })
+
+  test('asked to drain by the admin side, it says so, closes once and ends with 0', async () => {
+    const { child, text } = await started(50)
+    child.send('drain')
+    child.send('drain')
+    expect(await exitCode(child)).toBe(0)
+    expect(text().match(/trellis: .*/g)).toEqual(['trellis: asked to drain, closing'])
+    expect(text().match(/closed/g)).toHaveLength(1)
+  })
+
+  test('a signal after that does not cut it short, a second one does', async () => {
+    const { child, text } = await started(60_000)
+    child.send('drain')
+    await expect.poll(text).toContain('asked to drain')
+    child.kill('SIGTERM')
+    await expect.poll(text).toContain('SIGTERM, closing')
+    child.kill('SIGTERM')
+    expect(await exitCode(child)).toBe(5)
+    expect(text()).toContain('second signal (SIGTERM)')
+  })
+
+  test('asked to drain, it does not wait longer than its grace either', async () => {
+    const { child, text } = await started(60_000, 100)
+    child.send('drain')
+    expect(await exitCode(child)).toBe(5)
+    expect(text()).toContain('not closed after 100 ms')
   })
 
   test('a close that takes longer than its grace ends with 5', async () => {

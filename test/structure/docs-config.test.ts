@@ -25,7 +25,8 @@ const rangeOf = ({ minimum, maximum, type }: JsonSchema): string => {
 const valuesOf = (schema: JsonSchema): string => {
   const rules = rulesOf(schema)
   if (rules['enum'] !== undefined) return (rules['enum'] as string[]).map((word) => `\`${word}\``).join(', ')
-  if (rules['const'] !== undefined) return `\`${rules['const']}\``
+  // An empty text that stands beside the rules of a text is its default, and no list of what it may be.
+  if (rules['const'] !== undefined && rules['const'] !== '') return `\`${rules['const']}\``
   if (rules['pattern'] === durationPattern.source) return 'duration'
   if (rules['pattern'] === sizePattern.source) return 'size'
   if (rules['type'] === 'integer' || rules['type'] === 'number') return rangeOf(rules)

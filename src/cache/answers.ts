@@ -162,7 +162,8 @@ export const createAnswers = (encodings: Encodings): Answers => {
     stale: (uncoded, read, at, detail) => {
       const stored = encodings.serve(uncoded, read)
       const ageMs = ageOf(stored, at)
-      const status = hitStatus(ttlSeconds(stored, ageMs), detail)
+      // A purge may have aged the record that the coded form was made of.
+      const status = hitStatus(ttlSeconds(uncoded, ageMs), detail)
       return { ...given(read, aged(stored, ageMs, status), 'stale', at), ageSeconds: seconds(ageMs) }
     },
     led: (landing, read, reason, at) => {

@@ -46,12 +46,14 @@ export const partsOfKey = (key: string): CacheKeyParts => {
   return { service: service.text, target: target.text, dialect: dialect.text, partition: partition.text }
 }
 
-/** Does the key's target begin with that? Without cutting the key up: it is asked of all keys there are. */
-export const isUnder = (key: string, service: string, prefix: string): boolean => {
+/** Asks of a key whether its target begins with that; without cutting it up, since it is asked of all keys there are. */
+export const isUnder = (service: string, prefix: string): ((key: string) => boolean) => {
   const ofService = part(service)
-  if (!key.startsWith(ofService)) return false
-  const colon = key.indexOf(':', ofService.length)
-  return Number(key.slice(ofService.length, colon)) >= prefix.length && key.startsWith(prefix, colon + 1)
+  return (key) => {
+    if (!key.startsWith(ofService)) return false
+    const colon = key.indexOf(':', ofService.length)
+    return key.startsWith(prefix, colon + 1) && Number(key.slice(ofService.length, colon)) >= prefix.length
+  }
 }
 
 const endOfTarget = (key: string): number => endOfPart(key, endOfPart(key, 0))

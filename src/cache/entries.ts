@@ -54,7 +54,7 @@ export const listEntries = (
   limit: number,
   at: Moment,
 ): readonly CacheEntry[] => {
-  const all = [...store.keys()].flatMap((key) => store.peek(key))
+  const all = store.held().flatMap(({ variants }) => variants)
   const rankOf = rank[order]
   return all
     .sort((a, b) => rankOf(b) - rankOf(a))

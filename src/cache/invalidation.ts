@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
-import { currentAgeMs, type Moment } from './age.ts'
+import { currentAgeMs } from './age.ts'
 import { isUnder, partsOfKey, targetKey } from './cache-key.ts'
 import type { CacheEvent, Invalidator } from './events.ts'
 import type { Flights } from './flights.ts'
 import type { HeldTags } from './held-tags.ts'
-import type { MemoryStore } from './memory-store.ts'
-import type { StoredResponse } from './stored-response.ts'
+import type { Held, MemoryStore } from './memory-store.ts'
+import { agedOut } from './stored-response.ts'
 import type { TagLog } from './tag-log.ts'
 
 /** What an operator wants gone. */
@@ -47,9 +47,9 @@ export type Invalidation = {
 }
 
 /** What a purge looks at, and which of it is meant. */
-type Selection = { readonly keys: readonly string[]; isMeant(key: string): boolean }
+type Selection = { readonly places: readonly Held[]; isMeant(key: string): boolean }
 
-/** A key takes up to ten microseconds: a purge of everything would else hold all readers up for half a second and more. */
+/** An operator's purge has time: readers are answered between two lots. */
 const keysOfTurn = 500
 
 /** To take one out of the index costs most: all its tags have to be looked up. */
@@ -59,13 +59,13 @@ const every = (): boolean => true
 
 /** Sums up what is done with each; stops where others may have a turn. */
 function* visiting(
-  { keys, isMeant }: Selection,
-  deed: (key: string) => number,
+  { places, isMeant }: Selection,
+  deed: (held: Held) => number,
 ): Generator<undefined, number> {
   let sum = 0
-  for (const [i, key] of keys.entries()) {
+  for (const [i, held] of places.entries()) {
     if ((i + 1) % keysOfTurn === 0) yield
-    if (isMeant(key)) sum += deed(key)
+    if (isMeant(held.key)) sum += deed(held)
   }
   return sum
 }
@@ -99,10 +99,12 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
   const dropMany = (tags: readonly string[], by: Invalidator): number => {
     let entries = 0
     let cut = 0
-    const cutKey = (key: string): void => {
-      cut += flights.cut(key)
+    for (const tag of tags) {
+      for (const held of store.tagged(tag)) {
+        entries += store.blank(held)
+        cut += flights.cut(held.key)
+      }
     }
-    for (const tag of tags) entries += store.blankTagged(tag, cutKey)
     void sweepInTurns()
     report({ kind: 'invalidated', by, entries, cut })
     return entries
@@ -124,19 +126,16 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
   const select = (selector: PurgeSelector): Selection => {
     switch (selector.kind) {
       case 'target':
-        return { keys: store.keysTagged(targetKey(selector.service, selector.target)), isMeant: every }
+        return { places: [...store.tagged(targetKey(selector.service, selector.target))], isMeant: every }
       case 'tag':
-        return { keys: store.keysTagged(selector.tag), isMeant: every }
+        return { places: [...store.tagged(selector.tag)], isMeant: every }
       case 'prefix':
-        return {
-          keys: [...store.keys()],
-          isMeant: (key) => isUnder(key, selector.service, selector.prefix),
-        }
+        return { places: store.held(), isMeant: isUnder(selector.service, selector.prefix) }
       case 'all':
-        return { keys: [...store.keys()], isMeant: every }
+        return { places: store.held(), isMeant: every }
       case 'matching':
         return {
-          keys: [...store.keys()],
+          places: store.held(),
           isMeant: (key) => {
             const { service, target } = partsOfKey(key)
             return selector.matches(service, target)
@@ -152,36 +151,29 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
     else log.noteAll()
   }
 
-  const soften = (key: string, at: Moment): number => {
-    const variants = store.peek(key)
-    // Evicted since it was selected.
-    if (variants.length === 0) return 0
-    store.replace(
-      key,
-      variants.map((stored) => staleFrom(stored, currentAgeMs(stored.initialAgeMs, stored.received, at))),
-    )
-    return variants.length
-  }
-
-  /** What is done with a key; returns the number of stored responses concerned. */
-  const deedOf = (mode: Purge['mode'], isMuch: boolean): ((key: string) => number) => {
-    if (mode === 'hard') return isMuch ? store.blank : store.delete
+  /** What is done with each that is meant; returns the number of stored responses concerned. */
+  const deedOf = (mode: Purge['mode'], isMuch: boolean): ((held: Held) => number) => {
+    if (mode === 'hard') return isMuch ? store.blank : ({ key }) => store.delete(key)
     const at = { now: clock.now(), monotonic: clock.monotonic() }
-    return (key) => soften(key, at)
+    return (held) => {
+      const variants = store.variantsOf(held)
+      for (const one of variants) agedOut(one, currentAgeMs(one.initialAgeMs, one.received, at))
+      return variants.length
+    }
   }
 
   /** Stops where others may have a turn. What is stored meanwhile was asked for after it was noted, and may go too. */
   function* purging({ selector, mode, dryRun }: Purge): Generator<undefined, number> {
-    if (dryRun) return yield* visiting(select(selector), (key) => store.peek(key).length)
+    if (dryRun) return yield* visiting(select(selector), ({ variants }) => variants.length)
     note(selector)
     if (selector.kind === 'all' && mode === 'hard') return dropAll()
     const selection = select(selector)
-    const isMuch = selection.keys.length > keysOfTurn
+    const isMuch = selection.places.length > keysOfTurn
     const deed = deedOf(mode, isMuch)
     let cut = 0
-    const entries = yield* visiting(selection, (key) => {
-      cut += flights.cut(key)
-      return deed(key)
+    const entries = yield* visiting(selection, (held) => {
+      cut += flights.cut(held.key)
+      return deed(held)
     })
     if (isMuch) void sweepInTurns()
     report({ kind: 'invalidated', by: 'purge', entries, cut })
@@ -219,8 +211,3 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
     },
   }
 }
-
-const staleFrom = (stored: StoredResponse, ageMs: number): StoredResponse => ({
-  ...stored,
-  lifetimeMs: Math.min(stored.lifetimeMs, ageMs),
-})

@@ -4,6 +4,9 @@ import { createIntern } from './interned.ts'
 import { compacted, type StoredResponse } from './stored-response.ts'
 import { createTagIndex, type TagHolder } from './tag-index.ts'
 
+/** What is stored under one key, until something else is. */
+export type Held = { readonly key: string; readonly variants: readonly StoredResponse[] }
+
 /** Stored responses by key and by tag, bounded in bytes, least recently read first out. */
 export type MemoryStore = {
   /** All stored responses of a key: one for each combination of selecting fields. */
@@ -16,15 +19,17 @@ export type MemoryStore = {
    * As `delete` for all who look, at a tenth of its cost: `sweep` gives back the places in the index and the bytes that it counts
    * for.
    */
-  blank(key: string): number
-  /** The same with all that carry the tag; tells the keys of those that were there. */
-  blankTagged(tag: string, onBlanked: (key: string) => void): number
+  blank(held: Held): number
   /** Gives back those of some blanked keys; false when there are no more. */
   sweep(most: number): boolean
   keysTagged(tag: string): readonly string[]
+  /** By themselves, not by their keys: to look up many takes longer than all else. Nothing may be stored while one looks at them. */
+  tagged(tag: string): Iterable<Held>
+  held(): readonly Held[]
+  /** Of what is stored under its key by now. */
+  variantsOf(held: Held): readonly StoredResponse[]
   /** How many keys the tags find at most; one that carries several of them counts for each. */
   countTagged(tags: readonly string[]): number
-  keys(): Iterable<string>
   /** As `variants`, without counting as a read. */
   peek(key: string): readonly StoredResponse[]
   replace(key: string, variants: readonly StoredResponse[]): void
@@ -47,8 +52,11 @@ const none: readonly StoredResponse[] = []
 const bytesOf = (variants: readonly StoredResponse[]): number =>
   variants.reduce((sum, stored) => sum + stored.bytes, 0)
 
-/** What is stored under one key; no variants: it was blanked. */
+/** What is stored under one key; no variants: it was blanked, or has gone. */
 type Slot = TagHolder & { variants: readonly StoredResponse[] }
+
+/** Every one of them is made here, with more to it than others see. */
+const known = (held: Held): Slot => held as Slot
 
 /**
  * Tags of all variants, and the target itself, by which what other partitions hold of it is found: in the public part it is
@@ -79,15 +87,18 @@ export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
       sizeCalculation: ({ variants }) => bytesOf(variants),
       // `set` replaces: `write` below has already taken the old tags out of the index.
       dispose: (slot, _key, reason) => {
-        responses -= slot.variants.length
+        const { variants } = slot
+        responses -= variants.length
+        // Whoever is about to look at it, in turns, finds nothing.
+        slot.variants = none
         if (reason === 'set') return
         index.remove(slot)
-        if (reason === 'evict' && slot.variants.length > 0) options.onEvict(bytesOf(slot.variants))
+        if (reason === 'evict' && variants.length > 0) options.onEvict(bytesOf(variants))
       },
     })
   let lru = createLru()
-  const write = (key: string, known: Slot | undefined, variants: readonly StoredResponse[]): void => {
-    if (known !== undefined) index.remove(known)
+  const write = (key: string, before: Slot | undefined, variants: readonly StoredResponse[]): void => {
+    if (before !== undefined) index.remove(before)
     responses += variants.length
     const slot = slotOf(key, variants)
     index.add(slot)
@@ -99,9 +110,16 @@ export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
     while (kept.length > 1 && bytesOf(kept) > options.maxEntryBytes * 4) kept = kept.slice(1)
     return kept
   }
-  const blankSlot = (slot: Slot | undefined): number => {
-    const dropped = slot?.variants.length ?? 0
-    if (slot === undefined || dropped === 0) return 0
+  function* tagged(tag: string): Generator<Slot> {
+    yield* index.holders(tag)
+    const own = lru.peek(publicKeyOf(tag))
+    if (own !== undefined) yield own
+  }
+  /** What was stored beside it meanwhile may have taken its variants along. */
+  const current = (slot: Slot): Slot | undefined => (slot.variants.length > 0 ? slot : lru.peek(slot.key))
+  const blank = (slot: Slot): number => {
+    const dropped = slot.variants.length
+    if (dropped === 0) return 0
     responses -= dropped
     slot.variants = none
     blanked.push(slot)
@@ -115,9 +133,9 @@ export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
       if (stored.bytes > options.maxBytes || stored.content.length > options.maxEntryBytes) return false
       // As small as it gets: with as few strings of its own as possible, and no slack in its lists.
       const kept = compacted(stored, intern, index.canonical)
-      const known = lru.peek(key)
-      const variants = known === undefined ? [kept] : fitting([...others(known.variants, kept), kept])
-      write(key, known, bytesOf(variants) > options.maxBytes ? variants.slice(-1) : variants)
+      const before = lru.peek(key)
+      const variants = before === undefined ? [kept] : fitting([...others(before.variants, kept), kept])
+      write(key, before, bytesOf(variants) > options.maxBytes ? variants.slice(-1) : variants)
       return true
     },
     delete: (key) => {
@@ -125,19 +143,11 @@ export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
       lru.delete(key)
       return dropped
     },
-    blank: (key) => blankSlot(lru.peek(key)),
-    blankTagged: (tag, onBlanked) => {
-      let sum = 0
-      const visit = (slot: Slot | undefined): void => {
-        const dropped = blankSlot(slot)
-        if (slot !== undefined && dropped > 0) onBlanked(slot.key)
-        sum += dropped
-      }
-      // By themselves, not by their keys: to look up so many takes longer than all else.
-      for (const slot of index.holders(tag)) visit(slot)
-      visit(lru.peek(publicKeyOf(tag)))
-      return sum
+    blank: (held) => {
+      const slot = current(known(held))
+      return slot === undefined ? 0 : blank(slot)
     },
+    variantsOf: (held) => current(known(held))?.variants ?? none,
     sweep: (most) => {
       for (const slot of blanked.splice(-most)) {
         // Unless something new was stored under its key.
@@ -146,17 +156,14 @@ export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
       return blanked.length > 0
     },
     replace: (key, variants) => {
-      const known = lru.peek(key)
-      if (known !== undefined && isCountedAlike(known.variants, variants)) known.variants = variants
-      else write(key, known, variants)
+      const before = lru.peek(key)
+      if (before !== undefined && isCountedAlike(before.variants, variants)) before.variants = variants
+      else write(key, before, variants)
     },
-    keysTagged: (tag) => {
-      const tagged = index.holders(tag).map(({ key }) => key)
-      const own = publicKeyOf(tag)
-      return lru.has(own) ? [...tagged, own] : tagged
-    },
+    keysTagged: (tag) => Array.from(tagged(tag), ({ key }) => key),
+    tagged,
+    held: () => [...lru.values()],
     countTagged: (tags) => tags.reduce((sum, tag) => sum + index.holders(tag).length, 0),
-    keys: () => lru.keys(),
     clear: () => {
       const dropped = responses
       // To take each out of the index would hold all readers up: all of it is left to the collector.

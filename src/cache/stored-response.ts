@@ -177,6 +177,12 @@ export const tagged = (made: StoredResponse, tags: readonly string[]): StoredRes
   return known
 }
 
+/** Stale from that age on, on the record itself: of all that a purge means none is made anew. */
+export const agedOut = (stored: StoredResponse, ageMs: number): void => {
+  const known: Growing = stored
+  known.lifetimeMs = Math.min(stored.lifetimeMs, ageMs)
+}
+
 /** The same texts in lists that take less room, on the record itself. */
 export const compacted = (
   stored: StoredResponse,

@@ -106,6 +106,19 @@ describe('coded forms', () => {
     expect(fieldValue(answer.fields, 'content-encoding')).toBe('gzip')
   })
 
+  test('one that was given before its response is softly purged says from then on that it is stale', async () => {
+    const policy = safePolicy({ staleWhileRevalidateMs: 10_000 })
+    const room = harness({ compression })
+    const read = () => reading({ policy })
+    await room.cache.answer(read(), async () => response(text, json))
+    expect(await untilCoded(room, read())).toBe('gzip')
+    room.cache.purge({ selector: { kind: 'all' }, mode: 'soft', dryRun: false })
+    const answer = await room.cache.answer(read(), async () => response(text, json))
+    expect(answer.outcome).toBe('stale')
+    expect(fieldValue(answer.fields, 'cache-status')).toMatch(/ttl=(?:0|-\d+)(?:;|$)/)
+    expect(fieldValue(answer.fields, 'content-encoding')).toBe('gzip')
+  })
+
   test('are not kept where they would not fit beside their response', async () => {
     const probe = harness({ compression })
     await codingOf(probe, reading())

@@ -1,0 +1,35 @@
+import { cacheKey } from '../../../src/cache/cache-key.ts'
+import { makeStored, type StoredResponse, tagged } from '../../../src/cache/stored-response.ts'
+import { safePolicy } from './cache-fixture.ts'
+
+/** The public key of `/5`, say. */
+export const keyOf = (target: number): string =>
+  cacheKey({ service: 'site', target: `/${target}`, dialect: '', partition: 'public' })
+
+export type StoredFacts = {
+  readonly target: number
+  readonly tags: readonly string[]
+  readonly order: number
+  readonly content?: Buffer
+  /** A selecting field, and what it was. */
+  readonly vary?: readonly [name: string, value: string]
+}
+
+/** A record as the store gets it. */
+export const storedAt = ({ target, tags, order, content, vary }: StoredFacts): StoredResponse => {
+  const at = { now: 0, monotonic: 0 }
+  const made = makeStored({
+    key: keyOf(target),
+    head: { status: 200, fields: vary === undefined ? [] : ['Vary', vary[0]] },
+    content: content ?? Buffer.from('x'),
+    extent: undefined,
+    selecting: { fields: vary === undefined ? {} : { [vary[0]]: vary[1] } },
+    times: { requested: at, received: at },
+    policy: safePolicy(),
+    upstreamTag: undefined,
+    order,
+    codedFrom: Number.POSITIVE_INFINITY,
+    forms: [],
+  })
+  return tagged(made, tags)
+}

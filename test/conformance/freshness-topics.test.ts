@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { pause } from '../support/origin.ts'
+import { pause, type Script } from '../support/origin.ts'
 import { fieldOf, type OpenService, startOpenService } from './open-service.ts'
 
 let service: OpenService
 let target = 0
+const scripts = new Map<string, Script>()
 beforeAll(async () => {
   service = await startOpenService()
 })
@@ -14,7 +15,7 @@ const isReused = async (lines: readonly string[], options: { status?: number; wa
   target += 1
   const path = `/topic/${target}`
   let count = 0
-  service.origin.script = (_, wire) => {
+  scripts.set(path, (_, wire) => {
     count += 1
     const head = [
       `HTTP/1.1 ${options.status ?? 200} Scripted`,
@@ -24,7 +25,8 @@ const isReused = async (lines: readonly string[], options: { status?: number; wa
       String(count),
     ]
     wire.write(head.join('\r\n'))
-  }
+  })
+  service.origin.script = (request, ...rest) => scripts.get(request.target)?.(request, ...rest)
   await service.ask([`GET ${path} HTTP/1.1`])
   await pause(options.waitMs ?? 0)
   return (await service.ask([`GET ${path} HTTP/1.1`])).endsWith('1')
@@ -109,7 +111,8 @@ describe('must-understand (RFC 9111 §5.2.2.3)', () => {
 })
 
 describe('stale-while-revalidate (RFC 5861 §3)', () => {
-  test.each<[string, string, boolean]>([
+  // Beside each other: each waits.
+  test.concurrent.each<[string, string, boolean]>([
     ['within the window', 'max-age=1, stale-while-revalidate=60', true],
     ['after the window', 'max-age=0, stale-while-revalidate=1', false],
     ['not against must-revalidate', 'max-age=1, stale-while-revalidate=60, must-revalidate', false],

@@ -30,8 +30,9 @@ beforeAll(async () => {
     },
   })
   // What the site announces has been read.
-  await vi.waitFor(async () =>
-    expect((await fetch(`${gateway.publicAddress}/index.php/site-json/`)).status).toBe(200),
+  await vi.waitFor(
+    async () => expect((await fetch(`${gateway.publicAddress}/index.php/site-json/`)).status).toBe(200),
+    { timeout: 60_000 },
   )
 })
 afterAll(async () => {

@@ -87,7 +87,7 @@ beforeAll(async () => {
   // What a process takes once, whatever it carries: code that was compiled, pools, the first buffers.
   await download(16 * mebibyte)
   await upload(16 * mebibyte)
-}, 60_000)
+})
 
 afterAll(async () => {
   await gateway.stop()

@@ -13,21 +13,19 @@ export type Talk = {
 }
 
 export type TalkOptions = {
-  /** Is over at once when that much has come: spares the wait for silence. */
+  /** Is over at once when that much has come, and not before, however long a busy machine takes over it; '' = at silence. */
   readonly enough: string
   readonly silenceMs: number
-  /** How long the first byte may take; as long as any other silence unless given. */
-  readonly firstMs?: number
 }
+
+const mostMs = 10_000
+/** For what may stand behind enough. */
+const strayMs = 20
 
 const statusOf = ({ startLine }: WireMessage): string => startLine.slice(9, 12)
 
 /** Sends bytes as they are on a connection of their own; is over when the server closes, has said enough, or is silent. */
-export const talk = (
-  address: string,
-  bytes: Buffer,
-  { enough, silenceMs, firstMs = silenceMs }: TalkOptions,
-): Promise<Talk> =>
+export const talk = (address: string, bytes: Buffer, { enough, silenceMs }: TalkOptions): Promise<Talk> =>
   new Promise((resolve) => {
     const { hostname, port } = new URL(address)
     const socket = connect({ port: Number(port), host: hostname, noDelay: true })
@@ -65,14 +63,18 @@ export const talk = (
         else overIfSilent(ms, turns - 1)
       })
     }
-    wait(2_000)
+    const patienceMs = (): number => {
+      if (enough === '') return silenceMs
+      return read().summary === enough ? strayMs : mostMs
+    }
+    wait(mostMs)
     socket.on('connect', () => {
       socket.write(bytes)
-      wait(firstMs)
+      wait(patienceMs())
     })
     socket.on('data', (chunk) => {
       chunks.push(chunk)
-      wait(enough !== '' && !enough.endsWith('.') && read().summary === enough ? 20 : silenceMs)
+      wait(patienceMs())
     })
     socket.on('error', () => {})
     // A server that closes with unread bytes resets; both end here.

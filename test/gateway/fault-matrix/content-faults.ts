@@ -14,13 +14,16 @@ const stalled: Seen = ['504', '504', '504', '200 cut', '200 cut']
 /** The content breaks off before the head of what streams was on its way: the connection ends without one. */
 const noHead: Seen = ['502', '502', '502', 'cut', 'cut']
 
+/** After it the head is out: what streams has begun. */
+const headOutMs = 150
+
 /** Faults in framing and content, after a good head. */
 export const contentFaults: readonly Fault[] = [
   scripted(
     'resets the connection in the middle of the content',
     async (_, wire) => {
       wire.write(`${fixed(10)}{"a":`)
-      await pause(20)
+      await pause(headOutMs)
       wire.reset()
     },
     brokenOff,
@@ -102,7 +105,7 @@ export const contentFaults: readonly Fault[] = [
     'resets the connection between two chunks',
     async (_, wire) => {
       wire.write(`${chunked}5\r\n{"a":\r\n`)
-      await pause(20)
+      await pause(headOutMs)
       wire.reset()
     },
     brokenOff,
@@ -120,8 +123,7 @@ export const contentFaults: readonly Fault[] = [
     'resets the connection under content that ends with it',
     async (_, wire) => {
       wire.write(`${headOf(`${json}\r\nConnection: close`)}{"a":`)
-      // So that the head is out: what streams has begun.
-      await pause(150)
+      await pause(headOutMs)
       wire.reset()
     },
     brokenOff,

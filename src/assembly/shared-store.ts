@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 import type { IdempotencyStore } from '../batch/idempotency-store.ts'
-import type { SharedTier } from '../cache/shared-tier.ts'
+import { isFacts, type SharedTier } from '../cache/shared-tier.ts'
 import type { CoherenceOptions } from '../coherence/coherence-options.ts'
 import type { Ledger, Position } from '../coherence/ledger.ts'
 import type { RateLimitStore } from '../edge/rate-limiter.ts'
@@ -36,6 +36,9 @@ export type StoreStanding = {
 const rememberedTags = 16_384
 /** A miss must not wait long for a store that is slow. */
 const tierTimeoutMs = 250
+/** What a ledger says at once, and what is kept for an idempotency key, stay far below. */
+const otherReplyBytes = 64 * 1024 * 1024
+const mostKeptAnswerBytes = otherReplyBytes / 2
 
 /** Loaded only where it is wanted: whoever runs one process needs no client of a store. */
 export const sharedStore = async (
@@ -69,6 +72,7 @@ export const sharedStore = async (
     if (isNews) logger.warn({ trouble }, 'shared-trouble')
   })
   const tags = createNotedTags(rememberedTags)
+  const mostReplyBytes = otherReplyBytes + config.cache.maxEntryBytes
   const ledger = createRedisLedger({
     url,
     cluster,
@@ -78,13 +82,17 @@ export const sharedStore = async (
     leaseMs,
     forgetAfterMs,
     timeoutMs: leaseMs / 2,
+    mostReplyBytes,
     troubled,
     changed: (state) => {
       report({ kind: 'connection', state })
       logger.info({ state }, 'shared-connection')
     },
   })
-  const connection = connect({ url, cluster, tls, troubled, timeoutMs: tierTimeoutMs }, () => undefined)
+  const connection = connect(
+    { url, cluster, tls, troubled, mostReplyBytes, timeoutMs: tierTimeoutMs },
+    () => undefined,
+  )
   // Not the salt of a process: the same caller is to be counted as the same everywhere. Whoever reads the store has the URL.
   const salt = createHash('sha256').update(`trellis ${prefix} ${url}`).digest()
   const tier = createTier({
@@ -92,6 +100,7 @@ export const sharedStore = async (
     prefix,
     noted: tags,
     ...standing,
+    isFacts,
     clock,
     report,
     troubled,
@@ -103,7 +112,11 @@ export const sharedStore = async (
       limits: counted.createCountedRequests(connection, prefix),
       partitionOf: (credential) => createHmac('sha256', salt).update(credential).digest('base64url'),
       idempotencyKeys: ({ ttlMs, maxBytes }) =>
-        keys.createIdempotencyKeys(connection, { prefix, ttlMs, mostBytes: maxBytes / 8 }),
+        keys.createIdempotencyKeys(connection, {
+          prefix,
+          ttlMs,
+          mostBytes: Math.min(maxBytes / 8, mostKeptAnswerBytes),
+        }),
     },
     close: () => connection.disconnect(),
     noted: (notes) => {

@@ -62,6 +62,33 @@ export const toTier = (stored: StoredResponse, ageMs: number): TierRecord => ({
   content: stored.content,
 })
 
+/** What node:http sends: RFC 9110 §5.1 and §5.5. */
+const namePattern = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const valuePattern = /^[\t\x20-\x7e\x80-\xff]*$/
+
+const areFields = (value: unknown): boolean =>
+  Array.isArray(value) &&
+  value.length % 2 === 0 &&
+  value.every((one, at) => typeof one === 'string' && (at % 2 === 0 ? namePattern : valuePattern).test(one))
+
+const isAmount = (value: unknown): boolean =>
+  typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER
+
+/** Is that what `toTier` wrote? */
+export const isFacts = (value: unknown): boolean => {
+  if (typeof value !== 'object' || value === null) return false
+  const { status, fields, upstreamTag, ...facts } = value as Record<keyof TierFacts, unknown>
+  return (
+    Number.isInteger(status) &&
+    Number(status) >= 200 &&
+    Number(status) <= 599 &&
+    areFields(fields) &&
+    (upstreamTag === null || typeof upstreamTag === 'string') &&
+    [facts.staleWhileRevalidateMs, facts.staleIfErrorMs].every(isAmount) &&
+    [facts.neverStale, facts.codable].every((one) => typeof one === 'boolean')
+  )
+}
+
 /** What came from the tier, as of this process. */
 export const fromTier = (
   record: TierRecord,

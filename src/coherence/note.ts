@@ -32,34 +32,40 @@ export const encodeNote = (note: Note): string => {
 
 const everything: Note = { kind: 'all', mode: 'hard' }
 
-const split = (rest: string): readonly [string, string] => {
+const halves = (rest: string): readonly [string, string] | undefined => {
   const at = rest.indexOf(':')
-  return [rest.slice(0, at), rest.slice(at + 1)]
+  return at < 0 ? undefined : [rest.slice(0, at), rest.slice(at + 1)]
 }
 
-/** Reads what `encodeNote` wrote. What a newer version may have written is not understood, and so may mean anything: everything. */
-export const decodeNote = (text: string): Note => {
-  const at = text.indexOf(':')
-  const rest = text.slice(at + 1)
-  switch (text.slice(0, 1)) {
+const understood = (code: string, rest: string): Note | undefined => {
+  const [service, behind] = halves(rest) ?? []
+  const isWhole = service !== undefined && behind !== undefined
+  switch (code) {
     case 't':
       return { kind: 'tag', tag: rest, mode: 'hard' }
     case 's':
       return { kind: 'tag', tag: rest, mode: 'soft' }
-    case 'h':
-      return { kind: 'hold', tag: rest, forMs: Number(text.slice(1, at)) }
     case 'p':
-    case 'q': {
-      const [service, prefix] = split(rest)
-      return { kind: 'prefix', service, prefix, mode: text.startsWith('p') ? 'hard' : 'soft' }
-    }
+    case 'q':
+      return isWhole
+        ? { kind: 'prefix', service, prefix: behind, mode: code === 'p' ? 'hard' : 'soft' }
+        : undefined
     case 'b':
       return { kind: 'all', mode: 'soft' }
-    case 'd': {
-      const [service, collection] = split(rest)
-      return { kind: 'documents', service, collection }
-    }
+    case 'd':
+      return isWhole ? { kind: 'documents', service, collection: behind } : undefined
     default:
-      return everything
+      return /^h\d+(?:\.\d+)?$/.test(code)
+        ? { kind: 'hold', tag: rest, forMs: Number(code.slice(1)) }
+        : undefined
   }
+}
+
+/**
+ * Reads what `encodeNote` wrote. What a newer version may have written, or is damaged, is not understood, and so may mean
+ * anything: everything.
+ */
+export const decodeNote = (text: string): Note => {
+  const [code, rest] = halves(text) ?? []
+  return (code !== undefined && rest !== undefined && understood(code, rest)) || everything
 }

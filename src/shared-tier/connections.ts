@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
-import { Cluster, Redis } from 'ioredis'
-import { Connector } from './connector.ts'
+import { Cluster, Command, Redis } from 'ioredis'
+import { checkedSlots } from './cluster-slots.ts'
+import { connectorWith } from './connector.ts'
+import type { Purpose } from './reply-guard.ts'
 import type { Troubled } from './troubles.ts'
 
 export type ConnectionOptions = {
@@ -18,7 +20,21 @@ export type ConnectionOptions = {
   readonly troubled: Troubled
   /** Longest wait for one command. */
   readonly timeoutMs: number
+  /** Longest reply. */
+  readonly mostReplyBytes: number
 }
+
+/** A connection that says nothing is not waited for until the kernel gives it up; nor is one whose answers are late. */
+const silentTimeouts = 3
+const lateTimeouts = 4
+
+type Limits = Pick<ConnectionOptions, 'timeoutMs' | 'mostReplyBytes'>
+
+/** Opens the sockets of a connection. */
+export const connectorFor = (purpose: Purpose, { timeoutMs, mostReplyBytes }: Limits) =>
+  connectorWith({ purpose, mostBytes: mostReplyBytes, lateMs: timeoutMs * lateTimeouts })
+
+Command.setReplyTransformer('cluster', checkedSlots)
 
 /** A connection for one purpose, so that a large value never stands before a short command. */
 export type Connection = Redis | Cluster
@@ -53,15 +69,14 @@ const tlsOf = (url: URL, { ca, cert, key, serverName }: ConnectionOptions['tls']
 }
 
 /** No command is kept for later or sent again: what is late is of no use, and must not happen twice. */
-const nodeOptions = ({ timeoutMs, tls, url }: ConnectionOptions) => ({
-  Connector,
+const nodeOptions = ({ timeoutMs, mostReplyBytes, tls, url }: ConnectionOptions) => ({
+  Connector: connectorFor('calls', { timeoutMs, mostReplyBytes }),
   autoResendUnfulfilledCommands: false,
   autoResubscribe: false,
   maxRetriesPerRequest: 0,
   connectTimeout: timeoutMs * 2,
   commandTimeout: timeoutMs,
-  // A connection that says nothing is not waited for until the kernel gives it up.
-  socketTimeout: timeoutMs * 3,
+  socketTimeout: timeoutMs * silentTimeouts,
   connectionName: 'trellis',
   // Whoever was made a replica keeps its connections; behind the address is another one by now.
   reconnectOnError: ({ message }: Error) => message.includes('READONLY'),

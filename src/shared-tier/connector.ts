@@ -1,6 +1,7 @@
 import { createConnection, type Socket } from 'node:net'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { AbstractConnector } from 'ioredis'
+import { type GuardOptions, guardReplies } from './reply-guard.ts'
 
 type Options = {
   readonly host: string
@@ -15,25 +16,27 @@ type Options = {
  * then that nothing can be written (Node closes a socket at the first only while it shakes hands). A second that nobody
  * hears ends the process.
  */
-export class Connector extends AbstractConnector {
-  readonly #options: Options
+export const connectorWith = (guard: GuardOptions) =>
+  class Connector extends AbstractConnector {
+    readonly #options: Options
 
-  constructor(options: unknown) {
-    const known = options as Options
-    super(known.disconnectTimeout)
-    this.#options = known
-  }
+    constructor(options: unknown) {
+      const known = options as Options
+      super(known.disconnectTimeout)
+      this.#options = known
+    }
 
-  override async connect(): Promise<Socket | TLSSocket> {
-    const { host, port, family, tls } = this.#options
-    const server = { host, port, ...(family === undefined ? {} : { family }) }
-    this.connecting = true
-    const stream = tls === undefined ? createConnection(server) : connect({ ...server, ...tls })
-    this.stream = stream
-    stream.on('error', (error) => {
-      this.firstError = error
-      stream.destroy()
-    })
-    return stream
+    override async connect(): Promise<Socket | TLSSocket> {
+      const { host, port, family, tls } = this.#options
+      const server = { host, port, ...(family === undefined ? {} : { family }) }
+      this.connecting = true
+      const stream = tls === undefined ? createConnection(server) : connect({ ...server, ...tls })
+      guardReplies(stream, guard)
+      this.stream = stream
+      stream.on('error', (error) => {
+        this.firstError = error
+        stream.destroy()
+      })
+      return stream
+    }
   }
-}

@@ -20,13 +20,16 @@ end
 return { count, left }
 `
 
+const isAmount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
+
 /** Counts requests of callers for all instances together. */
 export const createCountedRequests = (connection: Connection, prefix: string): CountedRequests => {
   const count = scriptOn(connection, countScript)
   return {
     increment: async (limit, key, windowMs) => {
       const reply = await count([`${prefix}:r:{${limit}:${key}}`], [windowMs])
-      const [counted, leftMs] = reply as readonly [number, number]
+      const [counted, leftMs] = (Array.isArray(reply) ? reply : []) as readonly unknown[]
+      if (!isAmount(counted) || !isAmount(leftMs)) throw new Error('MALFORMED count')
       return { count: counted, leftMs }
     },
   }

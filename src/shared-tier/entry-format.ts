@@ -37,8 +37,22 @@ export const encodeEntry = (head: EntryHead, content: Buffer): Buffer => framed(
 export const encodeSelected = (varyNames: readonly string[]): Buffer =>
   framed(selectedMark, varyNames, Buffer.alloc(0))
 
-const isHead = (value: unknown): value is EntryHead =>
-  typeof value === 'object' && value !== null && (value as { version?: unknown }).version === 1
+const isTexts = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((one) => typeof one === 'string')
+
+const isAmount = (value: unknown): boolean =>
+  typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER
+
+const isHead = (value: unknown): value is EntryHead => {
+  if (typeof value !== 'object' || value === null) return false
+  const head = value as Record<keyof EntryHead, unknown>
+  return (
+    head.version === 1 &&
+    [head.key, head.epoch, head.varyKey].every((one) => typeof one === 'string') &&
+    [head.tags, head.varyNames].every(isTexts) &&
+    [head.applied, head.lifetimeMs, head.ageMs, head.keptMs].every(isAmount)
+  )
+}
 
 /** Undefined for what is not of this version or not whole. */
 export const decodeEntry = (bytes: Buffer): Entry | undefined => {
@@ -53,7 +67,7 @@ export const decodeEntry = (bytes: Buffer): Entry | undefined => {
     return undefined
   }
   if (mark === selectedMark) {
-    return Array.isArray(head) ? { kind: 'selected', varyNames: head as string[] } : undefined
+    return isTexts(head) ? { kind: 'selected', varyNames: head } : undefined
   }
   return isHead(head) ? { kind: 'entry', head, content: bytes.subarray(end) } : undefined
 }

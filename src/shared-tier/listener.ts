@@ -1,5 +1,5 @@
 import { Cluster, type Redis } from 'ioredis'
-import { type Connection, pauseMs } from './connections.ts'
+import { type Connection, type connectorFor, pauseMs } from './connections.ts'
 import type { Troubled } from './troubles.ts'
 
 export type ListenerOptions = {
@@ -9,6 +9,7 @@ export type ListenerOptions = {
   /** Publishes something to one of the channels. */
   readonly speak: () => Promise<unknown>
   readonly troubled: Troubled
+  readonly connector: ReturnType<typeof connectorFor>
 }
 
 /** Hears what is published, from whichever server is there, until it is closed. */
@@ -35,7 +36,7 @@ const serverOf = (calls: Connection, last: string): Redis | undefined => {
  */
 export const listen = (
   calls: Connection,
-  { channels, everyMs, speak, troubled }: ListenerOptions,
+  { channels, connector, everyMs, speak, troubled }: ListenerOptions,
   hear: (channel: string, message: string) => void,
 ): Listener => {
   let ears: Redis | undefined
@@ -54,7 +55,12 @@ export const listen = (
       return
     }
     // Which server is next is chosen here, and no command waits for one.
-    const one = server.duplicate({ retryStrategy: null, enableOfflineQueue: false, lazyConnect: true })
+    const one = server.duplicate({
+      Connector: connector,
+      retryStrategy: null,
+      enableOfflineQueue: false,
+      lazyConnect: true,
+    })
     ears = one
     last = addressOf(one)
     unheard = 0

@@ -32,6 +32,8 @@ export type TierOptions = {
   readonly noted: Pick<NotedTags, 'touchedSince'>
   /** The tag that stands for the target of a key. */
   readonly targetTag: (key: string) => string
+  /** Is it what the cache keeps of a response? What is damaged, or of another version, is not. */
+  readonly isFacts: (value: unknown) => boolean
   readonly place: () => Place
   /** Can this process hear whoever else writes? */
   readonly mayTrust: () => boolean
@@ -85,8 +87,11 @@ export const createTier = (options: TierOptions): Tier => {
   type Found = { readonly entry: Entry; readonly leftMs: number }
 
   const get = async (key: string): Promise<Found | undefined> => {
-    const [bytes, leftMs] = await Promise.all([store.getBuffer(key), store.pttl(key)])
-    const entry = bytes === null ? undefined : decodeEntry(bytes)
+    // What is left is asked first: one that is stored between the two then looks older than it is, not younger.
+    const [leftMs, bytes] = await Promise.all([store.pttl(key), store.getBuffer(key)])
+    if (bytes === null) return undefined
+    if (!Buffer.isBuffer(bytes) || !Number.isSafeInteger(leftMs)) throw new Error('MALFORMED entry')
+    const entry = decodeEntry(bytes)
     return entry === undefined ? undefined : { entry, leftMs }
   }
 
@@ -104,8 +109,9 @@ export const createTier = (options: TierOptions): Tier => {
     if (entry.kind !== 'entry') return 'absent'
     const { head, content } = entry
     if (head.key !== key || secondary(head.varyNames) !== head.varyKey) return 'absent'
-    const ageMs = head.ageMs + Math.max(0, head.keptMs - leftMs)
-    if (leftMs <= 0 || ageMs >= head.lifetimeMs) return 'absent'
+    const ageMs = head.ageMs + head.keptMs - leftMs
+    if (leftMs <= 0 || leftMs > head.keptMs || ageMs >= head.lifetimeMs) return 'absent'
+    if (!options.isFacts(head.facts)) return 'absent'
     const tags = [options.targetTag(key), ...head.tags]
     // Looked at last, with what has been heard by now.
     if (noted.touchedSince(tags, head.epoch, head.applied)) return 'outdated'

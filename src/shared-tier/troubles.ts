@@ -24,6 +24,8 @@ const known = [
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
   'ERR_TLS_CERT_ALTNAME_INVALID',
   'CERT_HAS_EXPIRED',
+  // Of our own: what came is no answer.
+  'MALFORMED',
 ] as const
 
 /** Undefined: there is no connection, or none yet, and whoever lost it has said why. */

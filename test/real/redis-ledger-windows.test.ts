@@ -21,6 +21,7 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
       tls: { ca: '', cert: '', key: '', serverName: '' },
       troubled: () => undefined,
       timeoutMs: 100,
+      mostReplyBytes: 1024 * 1024,
       prefix: 'test',
       member,
       leaseMs,

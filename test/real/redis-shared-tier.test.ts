@@ -13,7 +13,14 @@ const root = '/index.php/site-json/site/v2'
 /** What two instances count and remember on one store. */
 const sharedStores = async (url: string) => {
   const connection = connect(
-    { url, cluster: false, tls: noTls, troubled: () => undefined, timeoutMs: 500 },
+    {
+      url,
+      cluster: false,
+      tls: noTls,
+      troubled: () => undefined,
+      timeoutMs: 500,
+      mostReplyBytes: 1024 * 1024,
+    },
     () => undefined,
   )
   while (connection.status !== 'ready') await pause(10)

@@ -2,6 +2,9 @@ import { expect, onTestFinished } from 'vitest'
 import { connect } from '../../../src/shared-tier/connections.ts'
 import type { ScriptedNode } from './scripted-node.ts'
 
+/** Longest reply that is taken. */
+export const mostReplyBytes = 1024 * 1024
+
 /** A connection to a node that is ready; it and the node end with the test. */
 export const connectedTo = async (
   node: ScriptedNode,
@@ -12,6 +15,7 @@ export const connectedTo = async (
       url: `redis://127.0.0.1:${node.port}`,
       tls: { ca: '', cert: '', key: '', serverName: '' },
       troubled: () => undefined,
+      mostReplyBytes,
       ...options,
     },
     () => undefined,

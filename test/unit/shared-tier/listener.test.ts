@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { connectorFor } from '../../../src/shared-tier/connections.ts'
 import { listen } from '../../../src/shared-tier/listener.ts'
 import { pause } from '../../support/origin.ts'
-import { connectedTo } from './connected-to.ts'
+import { connectedTo, mostReplyBytes } from './connected-to.ts'
 import { startScriptedNode } from './scripted-node.ts'
 
 const everyMs = 60
@@ -24,6 +25,7 @@ const listening = async (answers: { subscribe: string; ping?: string }, hears: b
   const calls = await connectedTo(node, { cluster: false, timeoutMs })
   const options = {
     channels: ['c'],
+    connector: connectorFor('listens', { timeoutMs, mostReplyBytes }),
     everyMs,
     speak: () => Promise.resolve(),
     troubled: (error: unknown) => troubles.push(error),

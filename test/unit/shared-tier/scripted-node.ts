@@ -51,7 +51,7 @@ export const startScriptedNode = async (
     counts.set(name, (counts.get(name) ?? 0) + 1)
     const said = answer(words, port)
     if (said === undefined) socket.destroy()
-    else socket.write(said === 'usual' ? usual(words, port) : said)
+    else socket.write(said === 'usual' ? usual(words, port) : said, 'latin1')
   }
   const server = createServer((socket) => {
     let text = ''

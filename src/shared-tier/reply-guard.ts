@@ -1,0 +1,85 @@
+import type { Socket } from 'node:net'
+import { createFrameReader, type Frame } from './frames.ts'
+
+/** What a connection is for: it gives commands, or it listens to channels. */
+export type Purpose = 'calls' | 'listens'
+
+export type GuardOptions = {
+  readonly purpose: Purpose
+  /** Longest reply. */
+  readonly mostBytes: number
+  /** A command that has no answer by then has none any more. */
+  readonly lateMs: number
+}
+
+/** All slots of a cluster one by one, with the nodes that have each. */
+const mostElements = 524_288
+
+const redirectPattern = /^(?:MOVED|ASK) \d{1,5} \S*:\d{1,5}$/
+
+/** ioredis reads the first two elements of what comes over a channel, and of the answer to SUBSCRIBE, as texts. */
+const faultToListener = ({ kind, length, leadingTexts }: Frame): string | undefined => {
+  const isText = (kind === 'text' && length >= 2) || leadingTexts >= 2
+  return isText || kind === 'error' ? undefined : 'no message of a channel'
+}
+
+const faultOf = (frame: Frame, purpose: Purpose): string | undefined => {
+  const { kind, said } = frame
+  if (kind === 'error' && /^(?:MOVED|ASK)(?: |$)/.test(said) && !redirectPattern.test(said)) {
+    return 'a redirection to nowhere'
+  }
+  if (purpose === 'listens') return faultToListener(frame)
+  return kind === 'push' ? 'a message where nobody listens' : undefined
+}
+
+/** Counts commands and their answers. */
+const createOutstanding = (lateMs: number) => {
+  let sent = 0
+  let answered = 0
+  let mark = { sent: 0, at: performance.now() }
+  return {
+    sent: (): undefined => {
+      sent += 1
+    },
+    answered: (): string | undefined => {
+      answered += 1
+      return answered > sent ? 'an answer to nothing' : undefined
+    },
+    /** Whoever answers one after the other, each too late, has us remember ever more. */
+    fault: (): string | undefined => {
+      const now = performance.now()
+      if (answered >= mark.sent) mark = { sent, at: now }
+      return now - mark.at > lateMs ? 'answers that come too late' : undefined
+    },
+  }
+}
+
+/**
+ * Looks at what comes before ioredis does, which takes what a server says on trust: a null in the wrong place, an answer
+ * to nothing or a redirection to nowhere ends the process, and the length of a list is the room that is made for it.
+ * What is no reply ends the connection instead.
+ */
+export const guardReplies = (stream: Socket, { purpose, mostBytes, lateMs }: GuardOptions): void => {
+  const outstanding = createOutstanding(lateMs)
+  const commands = createFrameReader({ bytes: Infinity, elements: Infinity }, outstanding.sent)
+  const replies = createFrameReader(
+    { bytes: mostBytes, elements: mostElements },
+    (frame) => faultOf(frame, purpose) ?? (purpose === 'calls' ? outstanding.answered() : undefined),
+  )
+  const { push, write } = stream
+  stream.write = ((data: Buffer | string, ...rest: []) => {
+    const bytes = typeof data === 'string' ? Buffer.from(data) : data
+    if (purpose === 'calls') commands.read(bytes)
+    return write.call(stream, bytes, ...rest)
+  }) as typeof write
+  stream.push = (chunk, encoding) => {
+    if (chunk !== null) {
+      const fault = replies.read(chunk) ?? (purpose === 'calls' ? outstanding.fault() : undefined)
+      if (fault !== undefined) {
+        stream.destroy(new Error(`MALFORMED ${fault}`))
+        return false
+      }
+    }
+    return push.call(stream, chunk, encoding)
+  }
+}

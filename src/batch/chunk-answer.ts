@@ -1,5 +1,6 @@
 import { isAscii } from 'node:buffer'
 import type { FieldLines } from '../http/fields.ts'
+import { isRecord } from './is-record.ts'
 import type { ItemAnswer } from './item.ts'
 import { type JsonText, valueEnd, visitValues } from './json-parts.ts'
 
@@ -13,9 +14,6 @@ export type ChunkAnswer =
   | { readonly kind: 'limited' }
   /** Nobody can tell what has run. */
   | { readonly kind: 'broken' }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null
 
 const parsed = (text: JsonText): unknown => {
   try {
@@ -32,7 +30,7 @@ const valuePattern = /^[\t\x20-\x7e\x80-\xff]{0,8192}$/
 const fieldLines = (headers: unknown): FieldLines => {
   // It stands in a JSON document, so it is JSON; names and URLs in it are translated as in an answer of its own.
   const lines = ['Content-Type', 'application/json; charset=UTF-8']
-  if (!isRecord(headers) || Array.isArray(headers)) return lines
+  if (!isRecord(headers)) return lines
   for (const [name, value] of Object.entries(headers)) {
     for (const one of Array.isArray(value) ? value : [value]) {
       const text = String(one)

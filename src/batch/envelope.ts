@@ -1,3 +1,4 @@
+import { isRecord } from './is-record.ts'
 import type { BatchItem } from './item.ts'
 import { type ItemError, itemError } from './item-error.ts'
 import { itemFields } from './item-fields.ts'
@@ -18,9 +19,6 @@ export type Place =
 export type ReadEnvelope =
   | { readonly kind: 'batch'; readonly allMustValidate: boolean; readonly places: readonly Place[] }
   | { readonly kind: 'malformed'; readonly status: 400; readonly body: unknown }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null
 
 const malformed = (code: string, params: unknown, message: string, details?: unknown): ReadEnvelope => ({
   kind: 'malformed',
@@ -43,8 +41,8 @@ export const placeOf = (entry: unknown, index: number, bodyText: string | undefi
   if (target.kind === 'no-route') return { kind: 'faulty', error: itemError('no_route') }
   const method = typeof entry['method'] === 'string' ? entry['method'] : 'POST'
   const { body } = entry
-  const bodyNames = isRecord(body) ? Object.keys(body) : []
-  // An empty body is none, as in WordPress.
+  // A list is a body too, and its names are its places. An empty body is none, as in WordPress.
+  const bodyNames = typeof body === 'object' && body !== null ? Object.keys(body) : []
   const content = bodyNames.length === 0 ? undefined : Buffer.from(bodyText ?? JSON.stringify(body))
   const fields = itemFields(entry['headers'], content !== undefined)
   const { path, query } = target

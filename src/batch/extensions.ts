@@ -1,3 +1,4 @@
+import { isRecord } from './is-record.ts'
 import { itemIdPattern, type Reference, referencesIn } from './json-references.ts'
 import { type PathTemplate, pathTemplate } from './path-references.ts'
 
@@ -19,9 +20,6 @@ export type ItemExtension = {
 export type ReadExtensions =
   | { readonly kind: 'extensions'; readonly dryRun: boolean; readonly items: readonly ItemExtension[] }
   | { readonly kind: 'faulty'; readonly message: string }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Does the batch ask for more than WordPress's own? */
 export const isExtended = (mode: ExtensionsMode, envelope: unknown): boolean =>

@@ -1,5 +1,6 @@
 import { invalidRequests, type Place, placeOf, type ReadEnvelope, readEnvelope } from './envelope.ts'
 import { type ExtensionsMode, type ItemExtension, isExtended, readExtensions } from './extensions.ts'
+import { isRecord } from './is-record.ts'
 import type { Admission, BatchItem } from './item.ts'
 import { type ItemError, itemError } from './item-error.ts'
 import { parametersOf } from './item-parameters.ts'
@@ -37,9 +38,6 @@ export type PlannedBatch = {
 }
 
 type Malformed = Extract<ReadEnvelope, { kind: 'malformed' }>
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const credentialOf = (entry: unknown): string | undefined => {
   const headers = isRecord(entry) ? entry['headers'] : undefined

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
 import { FillReader } from './fill-reader.ts'
+import { joined } from './read-content.ts'
 
 /** How a fill ended. `overflowed`: it goes on for those who have begun, and is not kept. */
 export type FillEnd =
@@ -19,14 +20,6 @@ export type FillOptions = {
 
 /** Bytes at a time out of a complete content. */
 const sliceBytes = 65_536
-
-/** One allocation of its own, not a slice of the pool. */
-const joined = (chunks: readonly Buffer[], length: number): Buffer => {
-  const content = Buffer.allocUnsafeSlow(length)
-  let at = 0
-  for (const chunk of chunks) at += chunk.copy(content, at)
-  return content
-}
 
 /**
  * A content on its way into the cache, followed by any number of readers, each at its own pace. What is to be stored

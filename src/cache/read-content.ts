@@ -32,8 +32,8 @@ async function* resumed(chunks: readonly Buffer[], rest: AsyncIterator<Buffer>):
 const resume = (chunks: readonly Buffer[], rest: AsyncIterator<Buffer>, source: Readable): Readable =>
   Readable.from(resumed(chunks, rest), { objectMode: false }).on('close', () => source.destroy())
 
-/** One allocation of its own, not a slice of the pool. */
-const joined = (chunks: readonly Buffer[], length: number): Buffer => {
+/** The pieces in one allocation of its own, not in a slice of the pool, which would be kept whole with it. */
+export const joined = (chunks: readonly Buffer[], length: number): Buffer => {
   const content = Buffer.allocUnsafeSlow(length)
   let at = 0
   for (const chunk of chunks) at += chunk.copy(content, at)

@@ -1,5 +1,5 @@
 import type { Answer, Call, Resource, Values } from './call.ts'
-import type { Dispatcher, Incoming } from './dispatcher.ts'
+import { type Dispatcher, faultAnswer, type Incoming, noRoute } from './dispatcher.ts'
 import { phpMap } from './fields.ts'
 import { SiteFault } from './site-fault.ts'
 
@@ -11,15 +11,12 @@ const shown = (answer: Answer): ItemAnswer => ({
   headers: phpMap(answer.headers),
 })
 
-const faultAnswer = (fault: SiteFault): Answer => ({ status: fault.status, headers: {}, body: fault.body })
-
 const parsePathFailed = new SiteFault(400, 'parse_path_failed', 'Could not parse the path.')
 const notAllowed = new SiteFault(
   400,
   'rest_batch_not_allowed',
   'The requested route does not support batch requests.',
 )
-const noRoute = new SiteFault(404, 'rest_no_route', 'No route was found matching the URL and request method.')
 
 /** Path and query of an item; the host of an absolute URL means nothing, a fragment is dropped. */
 const splitPath = (path: string): { path: string; query: string } | undefined => {

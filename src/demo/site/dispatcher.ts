@@ -45,15 +45,23 @@ type Matched = {
   readonly pathParameters: Readonly<Record<string, string>>
 }
 
-const noRoute = new SiteFault(404, 'rest_no_route', 'No route was found matching the URL and request method.')
+export const noRoute = new SiteFault(
+  404,
+  'rest_no_route',
+  'No route was found matching the URL and request method.',
+)
 
-const answerOf = (fault: SiteFault): Answer => ({ status: fault.status, headers: {}, body: fault.body })
+export const faultAnswer = (fault: SiteFault): Answer => ({
+  status: fault.status,
+  headers: {},
+  body: fault.body,
+})
 
 const caught = (run: () => Answer): Answer => {
   try {
     return run()
   } catch (error) {
-    if (error instanceof SiteFault) return answerOf(error)
+    if (error instanceof SiteFault) return faultAnswer(error)
     throw error
   }
 }
@@ -139,7 +147,7 @@ export const createDispatcher = (parts: DispatcherParts): Dispatcher => {
   const check = (incoming: Incoming) => {
     const matched = match(incoming.method, incoming.path)
     const resource = matched && parts.resourceOf(matched.row)
-    if (matched === undefined || resource === undefined) return { refused: answerOf(noRoute) }
+    if (matched === undefined || resource === undefined) return { refused: faultAnswer(noRoute) }
     const validation = parts.validate(validationInput(incoming, matched))
     if (validation.kind === 'valid') {
       return { call: callOf(parts.site, incoming, matched, validation.arguments), resource }

@@ -1,17 +1,12 @@
 import type { Config, ServiceConfig } from './config.ts'
 import { edgeFaults } from './edge-checks.ts'
-import type { Path, UnplacedFault } from './fault.ts'
+import { faultAt, faultWhen, type UnplacedFault } from './fault.ts'
 import { tlsFaults } from './tls-checks.ts'
-
-const fault = (path: Path, message: string): UnplacedFault => ({ path, message, at: 'value' })
-
-const when = (broken: boolean, path: Path, message: string): UnplacedFault[] =>
-  broken ? [fault(path, message)] : []
 
 const mountFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
   services.flatMap((service, index) => {
     const other = services.slice(0, index).find(({ mount }) => mount === service.mount)
-    return when(
+    return faultWhen(
       other !== undefined,
       ['services', service.name, 'mount'],
       `${service.mount} is already the mount of ${other?.name}: give each service its own path`,
@@ -31,18 +26,18 @@ const sharedFaults = (config: Config): UnplacedFault[] => {
   const { leaseMs, forgetAfterMs, tls, url } = config.cache.shared
   const isTlsSet = tls.ca.isSet || tls.cert.isSet || tls.serverName !== ''
   return [
-    ...(message === undefined ? [] : [fault(['cache', 'shared', 'url'], message)]),
-    ...when(
+    ...(message === undefined ? [] : [faultAt(['cache', 'shared', 'url'], message)]),
+    ...faultWhen(
       isTlsSet && message === undefined && !url.reveal().startsWith('rediss:'),
       ['cache', 'shared', 'tls'],
       'is of use only with a cache.shared.url that starts with rediss://',
     ),
-    ...when(
+    ...faultWhen(
       leaseMs < 100 || leaseMs > 60_000,
       ['cache', 'shared', 'lease'],
       'expected 100ms to 1m: shorter ones are lost in pauses of a process, longer ones make writes wait',
     ),
-    ...when(
+    ...faultWhen(
       forgetAfterMs < 3 * leaseMs,
       ['cache', 'shared', 'forgetAfter'],
       'must be at least three times cache.shared.lease: an instance that was cut off must have noticed by then',
@@ -52,7 +47,7 @@ const sharedFaults = (config: Config): UnplacedFault[] => {
 
 const staticIdentityFaults = (shape: ServiceSources): UnplacedFault[] =>
   Object.entries(shape).flatMap(([name, { discovery }]) =>
-    when(
+    faultWhen(
       discovery?.source === 'static' && discovery.identity === undefined,
       ['services', name, 'discovery', 'identity'],
       'is required with source: static',
@@ -76,20 +71,24 @@ const targetFaults = (shape: ServiceSources, services: readonly ServiceConfig[])
     const path = ['services', name, 'upstream', 'targets']
     const embedded = targets.includes('embedded')
     return [
-      ...when(embedded && contract === 'open', path, 'embedded upstreams exist for plants and site only'),
-      ...when(embedded && contract !== 'open' && targets.length > 1, path, 'embedded stands alone'),
-      ...when(new Set(targets).size < targets.length, path, 'each target is listed once'),
+      ...faultWhen(
+        embedded && contract === 'open',
+        path,
+        'embedded upstreams exist for plants and site only',
+      ),
+      ...faultWhen(embedded && contract !== 'open' && targets.length > 1, path, 'embedded stands alone'),
+      ...faultWhen(new Set(targets).size < targets.length, path, 'each target is listed once'),
     ]
   })
 
 const ejectFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
   services.flatMap(({ name, upstream: { timeouts } }) => [
-    ...when(
+    ...faultWhen(
       timeouts.totalMs < timeouts.headersMs,
       ['services', name, 'upstream', 'timeouts', 'total'],
       'must be at least timeouts.headers: the whole cannot be shorter than its part',
     ),
-    ...when(
+    ...faultWhen(
       timeouts.totalMs < timeouts.connectMs,
       ['services', name, 'upstream', 'timeouts', 'connect'],
       'must be at most timeouts.total: the part cannot be longer than the whole',
@@ -103,7 +102,7 @@ const batchFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
     return service.batch.services.flatMap((named, index) => {
       const meant = services.find(({ name }) => name === named)
       const isAddressable = meant !== undefined && meant !== service && meant.contract !== 'open'
-      return when(
+      return faultWhen(
         !isAddressable,
         ['services', service.name, 'batch', 'services', index],
         'expected the name of another service with contract plants or site',
@@ -113,17 +112,17 @@ const batchFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
 
 /** Faults that show only when several values are seen together. */
 export const crossChecks = (config: Config, services: ServiceSources): UnplacedFault[] => [
-  ...when(
+  ...faultWhen(
     config.admin.port !== 0 && config.admin.port === config.listen.port,
     ['admin', 'port'],
     `must differ from listen.port (${config.listen.port}): the admin side is never public`,
   ),
-  ...when(
+  ...faultWhen(
     config.cache.maxEntryBytes > config.cache.maxBytes,
     ['cache', 'maxEntryBytes'],
     'must be at most cache.maxBytes: a larger response would never fit',
   ),
-  ...when(
+  ...faultWhen(
     config.limits.urlBytes > config.limits.headerBytes,
     ['limits', 'urlBytes'],
     'must be at most limits.headerBytes: the request line is counted with the fields',

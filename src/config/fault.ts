@@ -20,6 +20,13 @@ export type UnplacedFault = {
   readonly suggestion?: string
 }
 
+/** A fault of the value that stands there. */
+export const faultAt = (path: Path, message: string): UnplacedFault => ({ path, message, at: 'value' })
+
+/** The fault of a value for which a check across values does not hold. */
+export const faultWhen = (broken: boolean, path: Path, message: string): UnplacedFault[] =>
+  broken ? [faultAt(path, message)] : []
+
 /** `services.site.cache.rules[0].ttl` */
 export const pathText = (path: Path): string =>
   path

@@ -1,6 +1,6 @@
 import { createSecureContext } from 'node:tls'
 import type { Config, ServiceConfig } from './config.ts'
-import type { Path, UnplacedFault } from './fault.ts'
+import { faultAt, type Path, type UnplacedFault } from './fault.ts'
 
 /** What OpenSSL says of PEM texts; `undefined` when it takes them. Its words quote nothing of the texts. */
 const refusal = (options: { ca: string } | { cert: string; key: string }): string | undefined => {
@@ -12,8 +12,6 @@ const refusal = (options: { ca: string } | { cert: string; key: string }): strin
   }
 }
 
-const fault = (path: Path, message: string): UnplacedFault => ({ path, message, at: 'value' })
-
 const isCertificate = (text: string): boolean => text.includes('-----BEGIN CERTIFICATE-----')
 
 type Shown = Pick<ServiceConfig['upstream']['tls'], 'ca' | 'cert' | 'key'>
@@ -24,12 +22,12 @@ const faultsAt = (path: Path, tls: Shown): UnplacedFault[] => {
   const faults: UnplacedFault[] = []
   // Without a certificate in it OpenSSL takes any text, and believes nobody.
   const badCa = ca === '' ? undefined : isCertificate(ca) ? refusal({ ca }) : 'no PEM'
-  if (badCa !== undefined) faults.push(fault(at('ca'), `is not a certificate in PEM form (${badCa})`))
+  if (badCa !== undefined) faults.push(faultAt(at('ca'), `is not a certificate in PEM form (${badCa})`))
   if ((cert === '') !== (key === '')) {
-    faults.push(fault(at(cert === '' ? 'key' : 'cert'), 'a client certificate needs both cert and key'))
+    faults.push(faultAt(at(cert === '' ? 'key' : 'cert'), 'a client certificate needs both cert and key'))
   } else if (cert !== '') {
     const bad = refusal({ cert, key })
-    if (bad !== undefined) faults.push(fault(at('cert'), `cert and key do not fit or are not PEM (${bad})`))
+    if (bad !== undefined) faults.push(faultAt(at('cert'), `cert and key do not fit or are not PEM (${bad})`))
   }
   return faults
 }
@@ -38,16 +36,16 @@ const listenFaults = ({ listen: { tls, http2 } }: Config): UnplacedFault[] => {
   const [cert, key] = [tls.cert.reveal(), tls.key.reveal()]
   if (cert === '' && key === '') {
     return http2
-      ? [fault(['listen', 'http2'], 'needs listen.tls: HTTP/2 is chosen during the handshake')]
+      ? [faultAt(['listen', 'http2'], 'needs listen.tls: HTTP/2 is chosen during the handshake')]
       : []
   }
   if (cert === '' || key === '') {
-    return [fault(['listen', 'tls', cert === '' ? 'key' : 'cert'], 'TLS needs both cert and key')]
+    return [faultAt(['listen', 'tls', cert === '' ? 'key' : 'cert'], 'TLS needs both cert and key')]
   }
   const bad = isCertificate(cert) ? refusal({ cert, key }) : 'no PEM'
   return bad === undefined
     ? []
-    : [fault(['listen', 'tls', 'cert'], `cert and key do not fit or are not PEM (${bad})`)]
+    : [faultAt(['listen', 'tls', 'cert'], `cert and key do not fit or are not PEM (${bad})`)]
 }
 
 /** Faults in the certificates for clients, for upstreams and for the shared store. */

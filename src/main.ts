@@ -12,7 +12,7 @@ import type { CliPorts } from './cli/cli-ports.ts'
 import { exitCodes } from './cli/exit-codes.ts'
 import { hearOutputFaults } from './cli/output-faults.ts'
 import { runCli } from './cli/run-cli.ts'
-import { leaveSignals, stopOnSignal } from './cli/stop-on-signal.ts'
+import { hearWhileStarting, leaveSignals, stopOnSignal } from './cli/stop-on-signal.ts'
 import { watchFiles } from './cli/watch-files.ts'
 import { keepObjectsYoung } from './cli/young-objects.ts'
 import { startGateway } from './gateway.ts'
@@ -27,6 +27,9 @@ const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')
 const shipped = packageFile('config/gateway.yaml')
 
 hearOutputFaults({ stdout, stderr, exit: (code) => process.exit(code) })
+
+/** Ends what a start does with signals; see there. */
+let startIsOver = (): boolean => false
 
 /** What POST /drain asks for. Until the gateway runs there is nothing to finish. */
 let drainAndEnd = (): void => {
@@ -49,6 +52,7 @@ const main: CliPorts = {
   ...common,
   given: undefined,
   startGateway: (config, given) => {
+    startIsOver = hearWhileStarting(stderr)
     const options = { ...given, end: () => drainAndEnd() }
     return workersOf(config) === 1
       ? startGateway(config, options)
@@ -59,6 +63,7 @@ const main: CliPorts = {
   },
   stopOnSignal: (gateway, graceMs) => {
     drainAndEnd = stopOnSignal(gateway, graceMs, stderr)
+    if (startIsOver()) void gateway.reload()
   },
 }
 

@@ -62,6 +62,27 @@ export const stopOnSignal = (gateway: RunningGateway, graceMs: number, stderr: T
   }
 }
 
+/**
+ * While a gateway starts: SIGTERM and SIGINT end the process at once, since there is nothing to finish; SIGHUP is kept until it runs. What
+ * nobody listens for is lost on the first process of a container, and SIGHUP would end any other one.
+ * Returns what is to be called once `stopOnSignal` listens: it says whether there is something to reload.
+ */
+export const hearWhileStarting = (stderr: TextOutput): (() => boolean) => {
+  let isOutdated = false
+  const end = (signal: NodeJS.Signals): never => {
+    stderr.write(`trellis: ${signal} before the start was over\n`)
+    process.exit(exitCodes.ok.code)
+  }
+  const keep = (): void => {
+    isOutdated = true
+  }
+  process.on('SIGTERM', end).on('SIGINT', end).on('SIGHUP', keep)
+  return () => {
+    process.off('SIGTERM', end).off('SIGINT', end).off('SIGHUP', keep)
+    return isOutdated
+  }
+}
+
 /** For a process whose parent is told by signals: a terminal sends them to all of a group. An uncaught error ends it, and it is replaced. */
 export const leaveSignals = (gateway: Pick<RunningGateway, 'faulted'>): void => {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)

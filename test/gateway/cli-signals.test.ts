@@ -18,14 +18,25 @@ const program = (closeMs: number, graceMs: number, outcome: string): string => `
   process.on('message', (asked) => setImmediate(() => { if (asked === 'drain') drainAndEnd(); else throw new Error('planted') }))
 `
 
-const started = async (closeMs: number, graceMs = 10_000, outcome = 'finished') => {
-  const child = spawn(
-    process.execPath,
-    ['--import', 'tsx', '--input-type=module', '-e', program(closeMs, graceMs, outcome)],
-    {
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    },
-  )
+/** A process that starts until it is told that it runs. */
+const startingProgram = `
+  import { hearWhileStarting, stopOnSignal } from ${from('src/cli/stop-on-signal.ts')}
+  const isOver = hearWhileStarting(process.stderr)
+  const gateway = { publicAddress: '', adminAddress: '', drain: async () => 'finished', reload: async () => console.log('reloaded'), faulted: () => {} }
+  process.on('message', () => {
+    stopOnSignal(gateway, 10_000, process.stderr)
+    if (isOver()) gateway.reload()
+  })
+  console.log('listening')
+`
+
+const started = (closeMs: number, graceMs = 10_000, outcome = 'finished') =>
+  startedProgram(program(closeMs, graceMs, outcome))
+
+const startedProgram = async (source: string) => {
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', source], {
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
   let text = ''
   const isListening = new Promise<void>((resolve) => {
     child.stdout?.on('data', (chunk: Buffer) => {
@@ -40,8 +51,13 @@ const started = async (closeMs: number, graceMs = 10_000, outcome = 'finished') 
   return { child, text: () => text }
 }
 
+/** When all that it has written is read. */
 const exitCode = async (child: ChildProcess): Promise<unknown> => {
-  const [code] = await once(child, 'exit')
+  const open = [child.stdout, child.stderr].filter((stream) => stream?.readableEnded === false)
+  const [[code]] = await Promise.all([
+    once(child, 'exit'),
+    ...open.map((stream) => stream && once(stream, 'end')),
+  ])
   return code
 }
 
@@ -119,5 +135,25 @@ describe('a running gateway', () => {
     expect(text()).toContain('faulted planted')
     expect(text()).toContain('unexpected error, closing: Error: planted')
     expect(text()).toContain('closed')
+  })
+})
+
+describe('a gateway that starts', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('ends on %s at once, with 0', async (signal) => {
+    const { child, text } = await startedProgram(startingProgram)
+    child.kill(signal)
+    expect(await exitCode(child)).toBe(0)
+    expect(text()).toContain(`trellis: ${signal} before the start was over`)
+  })
+
+  test('keeps SIGHUP until it runs', async () => {
+    const { child, text } = await startedProgram(startingProgram)
+    child.kill('SIGHUP')
+    child.send('it runs')
+    await expect.poll(text).toContain('reloaded')
+    child.kill('SIGTERM')
+    expect(await exitCode(child)).toBe(0)
+    expect(text()).toContain('trellis: SIGTERM, closing')
+    expect(text().match(/reloaded/g)).toHaveLength(1)
   })
 })

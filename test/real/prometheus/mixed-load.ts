@@ -80,6 +80,8 @@ export const startMixedLoad = async (more: Readonly<Record<string, unknown>>): P
     await pause(50)
     wire.respond({})
   })
+  // Every attempt but those at nobody comes to its origin, however long a busy machine takes to connect.
+  const timeouts = { connect: '30s' }
   const nobody = `http://127.0.0.1:${await freePort()}`
   const gateway = await startTestGateway({
     cache: { maxBytes: '256KiB', maxEntryBytes: '64KiB' },
@@ -87,19 +89,24 @@ export const startMixedLoad = async (more: Readonly<Record<string, unknown>>): P
       site: siteService(site.origin, {
         discovery: { source: 'upstream' },
         batch: { split: 'chunk' },
-        upstream: { targets: [site.origin], basePath: '/index.php/wp-json', retry: { budget: 0.01 } },
+        upstream: {
+          targets: [site.origin],
+          basePath: '/index.php/wp-json',
+          retry: { budget: 0.01 },
+          timeouts,
+        },
         cache: { rules },
       }),
       legacy: {
         contract: 'open',
         mount: '/legacy',
-        upstream: { targets: [legacy.origin, nobody], eject: { after: 3, for: '1s' } },
+        upstream: { targets: [legacy.origin, nobody], eject: { after: 3, for: '1s' }, timeouts },
         cache: { profile: 'rfc-shared-cache' },
       },
       narrow: {
         contract: 'open',
         mount: '/narrow',
-        upstream: { targets: [narrow.origin], maxConcurrent: 1, queue: { max: 1, timeout: '1s' } },
+        upstream: { targets: [narrow.origin], maxConcurrent: 1, queue: { max: 1, timeout: '1s' }, timeouts },
       },
       down: {
         contract: 'open',

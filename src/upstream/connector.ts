@@ -22,7 +22,7 @@ const resetIsNoEnd = (error: NodeJS.ErrnoException): void => {
  */
 export const createConnector = (
   options: UpstreamOptions,
-  lookup: LookupFunction | undefined,
+  lookup: LookupFunction,
 ): buildConnector.connector => {
   const { tls } = options
   const connect = buildConnector({
@@ -31,7 +31,7 @@ export const createConnector = (
     ...given('key', tls.key),
     minVersion: tls.minVersion,
     rejectUnauthorized: !tls.acceptAnyCertificate,
-    ...(lookup === undefined ? {} : { lookup }),
+    lookup,
     timeout: 0,
     allowH2: options.http2,
   })

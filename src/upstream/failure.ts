@@ -75,6 +75,8 @@ const chainOf = (error: unknown): Error[] => {
 const codeOf = (error: Error): ErrorCode | undefined => {
   // Most of undici's parser errors carry no code.
   if (error instanceof errors.HTTPParserError) return 'upstream_broken'
+  // Whatever kept the name from being found (EAI_MEMORY, EIO, …): nobody was reached.
+  if ('syscall' in error && error.syscall === 'getaddrinfo') return 'upstream_unreachable'
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   return Object.hasOwn(failureTable, code) ? failureTable[code] : familyOf(code)
 }

@@ -72,7 +72,7 @@ const making = (
   }
 }
 
-const poolOf = (origin: string, options: UpstreamOptions, lookup: LookupFunction | undefined): Pool => {
+const poolOf = (origin: string, options: UpstreamOptions, lookup: LookupFunction): Pool => {
   const connect = createConnector(options, lookup)
   return new Pool(origin, {
     connect,
@@ -106,7 +106,7 @@ const leastOutstanding = (
 /** Builds the targets with one connection pool each; whoever calls closes the pools. */
 export const createTargets = (
   options: UpstreamOptions,
-  lookup: LookupFunction | undefined,
+  lookup: LookupFunction,
   report: (event: UpstreamEvent) => void,
 ): Targets => {
   const all: readonly Target[] = options.targets.map((origin) => ({

@@ -12,6 +12,7 @@ import { startProbes } from './probe.ts'
 import { Receiver } from './receive.ts'
 import type { RelayOptions } from './relay-room.ts'
 import { createRetryBudget } from './retry-budget.ts'
+import { sharedLookup, systemLookup } from './shared-lookup.ts'
 import { createSlots } from './slots.ts'
 import { isDown } from './target-health.ts'
 import { createTargets, type Target } from './targets.ts'
@@ -92,7 +93,8 @@ export const createUpstream = (
     queueMax: options.queue.max,
     queueTimeoutMs: options.queue.timeoutMs,
   })
-  const targets = createTargets(options, deps.lookup, deps.report)
+  const lookup = deps.lookup === undefined ? systemLookup : sharedLookup(deps.lookup)
+  const targets = createTargets(options, lookup, deps.report)
   const budget = createRetryBudget(options.retry.budget)
   const breaker = createBreaker({ ...options.breaker, service: options.service }, deps.report)
   const room = { ...deps, options, slots, targets, budget, breaker, relays: new UnderWay() }

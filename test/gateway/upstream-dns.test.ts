@@ -108,3 +108,54 @@ test('a name server that says nothing costs the connect timeout, not more', asyn
   await expect(upstream.forward(request())).rejects.toMatchObject({ code: 'upstream_timeout' })
   expect(performance.now() - began).toBeLessThan(10_000)
 })
+
+test('a name is looked for once at a time, however many wait for it, and also when none of them does any more', async () => {
+  const origin = await originOnAnyAddress()
+  let asked = 0
+  let answer: (() => void) | undefined
+  const { upstream } = upstreamOf(
+    [`http://upstream.test:${origin.port}`],
+    {
+      retry: { attempts: 1, budget: 0 },
+      timeouts: { connectMs: 500, headersMs: 30_000, idleMs: 30_000, totalMs: 60_000 },
+    },
+    (_, __, callback) => {
+      asked += 1
+      const found = () => callback(null, [{ address: '127.0.0.4', family: 4 }])
+      if (asked > 1) found()
+      else answer = found
+    },
+  )
+  const ask = () => upstream.forward(request())
+  for (let round = 0; round < 2; round += 1) {
+    for (const end of await Promise.allSettled(Array.from({ length: 8 }, ask))) {
+      expect(end).toMatchObject({ status: 'rejected', reason: { code: 'upstream_timeout', unsent: true } })
+    }
+  }
+  expect(asked).toBe(1)
+  // Those who have given up are passed over, and nothing of what was found is kept.
+  answer?.()
+  const address = () => ask().then(({ content }) => String(content), String)
+  await expect.poll(address).toBe('127.0.0.4')
+  expect(asked).toBeGreaterThan(1)
+})
+
+test.each(['EAI_AGAIN', 'EAI_MEMORY', 'EAI_ADDRFAMILY', 'EIO'])(
+  'whatever keeps a name from being found (%s), the upstream is unreachable',
+  async (code) => {
+    const { upstream } = upstreamOf(
+      ['http://upstream.test'],
+      { retry: { attempts: 1, budget: 0 } },
+      (name, _, callback) =>
+        callback(
+          Object.assign(new Error(`getaddrinfo ${code} ${name}`), { code, syscall: 'getaddrinfo' }),
+          '',
+          4,
+        ),
+    )
+    await expect(upstream.forward(request())).rejects.toMatchObject({
+      code: 'upstream_unreachable',
+      unsent: true,
+    })
+  },
+)

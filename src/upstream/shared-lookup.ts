@@ -1,0 +1,30 @@
+import { lookup as lookupOfSystem } from 'node:dns'
+import type { LookupFunction } from 'node:net'
+
+type Found = Parameters<LookupFunction>[2]
+
+/**
+ * Connections that look for the same name at the same time wait for one lookup. Each takes a thread, also when nobody waits for
+ * it any more, and of threads there are two (libuv keeps the others free for files): requests for a name whose server says
+ * nothing would keep the names of all other upstreams from being found. What was found is not kept.
+ */
+export const sharedLookup = (lookup: LookupFunction): LookupFunction => {
+  const underWay = new Map<string, Found[]>()
+  return (name, options, found) => {
+    const asked = JSON.stringify([name, options])
+    const others = underWay.get(asked)
+    if (others !== undefined) {
+      others.push(found)
+      return
+    }
+    const waiting = [found]
+    underWay.set(asked, waiting)
+    lookup(name, options, (...answer) => {
+      underWay.delete(asked)
+      for (const one of waiting) one(...answer)
+    })
+  }
+}
+
+/** For all services, and for a configuration and the one before it. */
+export const systemLookup = sharedLookup(lookupOfSystem)

@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest'
+import { placeOf } from '../../../src/batch/envelope.ts'
+
+test.each([
+  ['an object', { title: 'One' }, '{"title":"One"}', ['title']],
+  ['a list, whose names are its places', ['One', 'Two'], '["One","Two"]', ['0', '1']],
+  ['an empty list, which is none', [], undefined, []],
+  ['an empty object, which is none', {}, undefined, []],
+  ['null, which is none', null, undefined, []],
+])('the body of an item is %s', (_what, body, content, names) => {
+  const place = placeOf({ path: '/site/v2/posts/1', body }, 0, undefined)
+  expect(place).toMatchObject({ kind: 'item', bodyNames: names })
+  if (place.kind === 'item') expect(place.item.content?.toString()).toBe(content)
+})

@@ -19,6 +19,10 @@ const readEntriesQuery = ({ sort = 'size', limit = '50' }: Query): EntriesQuery 
 
 const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}):[ \t]*([^\0\r\n]{0,8192})$/
 
+/** Lines of one name are one field, joined as they would be on their way in (RFC 9110 §5.3, RFC 9113 §8.2.3). */
+const joined = (name: string, before: string | undefined, value: string): string =>
+  before === undefined ? value : `${before}${name === 'cookie' ? '; ' : ', '}${value}`
+
 /** `header=Name: value`, once or several times; undefined when one is no field line (RFC 9110 §5.6.2). */
 const readFields = (header: unknown): Record<string, string> | undefined => {
   const lines = header === undefined ? [] : Array.isArray(header) ? header : [header]
@@ -26,7 +30,8 @@ const readFields = (header: unknown): Record<string, string> | undefined => {
   for (const line of lines) {
     const [, name, value] = fieldLine.exec(String(line)) ?? []
     if (name === undefined || value === undefined) return undefined
-    fields.set(name.toLowerCase(), value.trim())
+    const key = name.toLowerCase()
+    fields.set(key, joined(key, fields.get(key), value.trim()))
   }
   return Object.fromEntries(fields)
 }

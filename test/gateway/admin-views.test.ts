@@ -146,6 +146,14 @@ describe('/explain', () => {
     ).toMatchObject(expected)
   })
 
+  test('takes several lines of one field for the one field that they are', async () => {
+    const cookies = ['Cookie: wordpress_logged_in_1=someone', 'Cookie: _ga=1']
+    const query = cookies.map((line) => `&header=${encodeURIComponent(line)}`).join('')
+    expect(await view(`/explain?url=${mount}/site/v2/posts${query}`)).toMatchObject({
+      cache: 'bypass: cookie',
+    })
+  })
+
   test.each([
     ['no URL', ''],
     ['a method that is none', '?url=/&method=get%20it'],

@@ -44,8 +44,8 @@ describeWith('redis', 'a Redis cluster of three nodes', () => {
   }
 
   /** Who does not trust its memory at the moment asks the upstream, and keeps nothing. */
-  const expectShared = (gateway: TestGateway, id: number): Promise<void> =>
-    expect.poll(async () => (await gateways.get(gateway, id)).status).toContain('detail=shared')
+  const expectStatus = (gateway: TestGateway, id: number, status: string): Promise<void> =>
+    expect.poll(async () => (await gateways.get(gateway, id)).status).toContain(status)
 
   const addressOf = (node: RedisServer | undefined): readonly string[] =>
     node === undefined ? [] : [String(node.port), String(node.busPort)]
@@ -82,10 +82,10 @@ describeWith('redis', 'a Redis cluster of three nodes', () => {
     const bothTrust = () => Promise.all([gateways.trusts(a, true), gateways.trusts(b, true)])
     await bothTrust()
     const posts = Array.from({ length: 24 }, (_, index) => index + 1)
-    for (const id of posts) await gateways.get(a, id)
+    for (const id of posts) await expectStatus(a, id, '; hit')
     await expect.poll(() => a.metric('trellis_shared_stored_total')).toBe(posts.length)
     for (const node of nodes) expect(numberOf(await node.command('DBSIZE'))).toBeGreaterThan(0)
-    for (const id of posts) await expectShared(b, id)
+    for (const id of posts) await expectStatus(b, id, 'detail=shared')
     expect((await gateways.put(b)).status).toBe(200)
     expect(await gateways.get(a)).toMatchObject({ version: 1 })
     for (const gateway of [a, b]) {
@@ -116,9 +116,9 @@ describeWith('redis', 'a Redis cluster of three nodes', () => {
     await makeLedgerOld()
     await Promise.all([gateways.trusts(a, true), gateways.trusts(b, true)])
     const posts = Array.from({ length: 12 }, (_, index) => index + 1)
-    for (const id of posts) await gateways.get(a, id)
+    for (const id of posts) await expectStatus(a, id, '; hit')
     await expect.poll(() => a.metric('trellis_shared_stored_total')).toBe(posts.length)
-    for (const id of posts) await expectShared(b, id)
+    for (const id of posts) await expectStatus(b, id, 'detail=shared')
     expect((await gateways.put(b)).status).toBe(200)
     expect(await gateways.get(a)).toMatchObject({ version: 1 })
   })

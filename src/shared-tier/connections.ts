@@ -78,6 +78,8 @@ const nodeOptions = ({ timeoutMs, mostReplyBytes, tls, url }: ConnectionOptions)
   commandTimeout: timeoutMs,
   socketTimeout: timeoutMs * silentTimeouts,
   connectionName: 'trellis',
+  // CLIENT SETINFO tells nothing more, and is no right that is needed (docs/scale.md).
+  disableClientInfo: true,
   // Whoever was made a replica keeps its connections; behind the address is another one by now.
   reconnectOnError: ({ message }: Error) => message.includes('READONLY'),
   ...credentialsOf(new URL(url)),

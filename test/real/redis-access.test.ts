@@ -6,6 +6,7 @@ import { pause } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
 import { describeWith } from '../support/requirements.ts'
 import { startCutLine } from './shared/cut-line.ts'
+import { startRedisCluster } from './shared/redis-cluster.ts'
 import { type RedisServer, startRedisServer } from './shared/redis-server.ts'
 import { leaseMs, type SharingGateways, sharingGateways } from './shared/sharing-gateways.ts'
 
@@ -19,6 +20,13 @@ const permissions = (): readonly string[] => {
   const line = /^ACL SETUSER trellis on >password (.*)$/m.exec(page)?.[1]
   if (line === undefined) throw new Error('docs/scale.md lists no permissions')
   return line.split(' ')
+}
+
+/** What it names besides for a cluster. */
+const clusterPermissions = (): readonly string[] => {
+  const page = readFileSync(new URL('../../docs/scale.md', import.meta.url), 'utf8')
+  const words = /^\(with a `prefix` of `trellis`; (.*) for a cluster\):$/m.exec(page)?.[1] ?? ''
+  return [...words.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word)
 }
 
 describeWith('redis', 'a Redis that does not let everybody in', () => {
@@ -112,6 +120,48 @@ describeWith('redis', 'a Redis that does not let everybody in', () => {
     expect(await little.metric('trellis_memory_trusted ')).toBe(0)
     expect(await gateways.trouble(little, 'NOPERM')).toBeGreaterThan(0)
   })
+})
+
+describeWith('redis', 'a cluster that does not let everybody in', () => {
+  test('what its client sends on its own is among the rights that are named, also while the ledger moves', async () => {
+    const cluster = await startRedisCluster({
+      masters: 3,
+      replicas: 1,
+      settings: () => ['--cluster-node-timeout', '2000', '--repl-diskless-sync-delay', '0'],
+    })
+    const gateways = await sharingGateways()
+    try {
+      const rights = [...permissions(), ...clusterPermissions()]
+      expect(rights).toContain('+asking')
+      for (const node of cluster.nodes) {
+        const set = await node.command('ACL', 'SETUSER', 'trellis', 'on', '>secret', ...rights)
+        expect(set).toBe('+OK\r\n')
+      }
+      const shared = { url: `redis://trellis:secret@127.0.0.1:${cluster.nodes[0]?.port}`, cluster: true }
+      const [a, b] = [await gateways.start(shared), await gateways.start(shared)]
+      const bothTrust = () => Promise.all([gateways.trusts(a, true), gateways.trusts(b, true)])
+      await bothTrust()
+      const from = await cluster.holder()
+      const to = cluster.nodes.find((node, at) => at < 3 && node !== from) as RedisServer
+      let version = 0
+      for (const next of [undefined, to, from]) {
+        if (next !== undefined) await cluster.moveLedger(next, leaseMs / 4)
+        await bothTrust()
+        for (const id of [1, 2, 3, 4, 5, 6]) {
+          await gateways.get(a, id)
+          await expect.poll(async () => (await gateways.get(b, id)).status).toMatch(/; hit/)
+        }
+        expect((await gateways.put(b)).status).toBe(200)
+        version += 1
+        expect(await gateways.get(a)).toMatchObject({ version })
+      }
+      for (const node of cluster.nodes) expect(await node.command('ACL', 'LOG')).not.toMatch(/trellis/)
+      for (const gateway of [a, b]) expect(await gateways.trouble(gateway, 'NOPERM')).toBe(0)
+    } finally {
+      await gateways.stop()
+      await cluster.stop()
+    }
+  }, 120_000)
 })
 
 test('certificates for Redis are checked with the rest of the file, and are of no use in the clear', async () => {

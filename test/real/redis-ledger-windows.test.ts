@@ -128,6 +128,21 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
     expect(said.epoch).not.toBe(first.epoch)
   })
 
+  test('the first replica that is attached makes the ledger another one, and a second one does not', async () => {
+    await redis.command('CONFIG', 'SET', 'repl-diskless-sync-delay', '0')
+    for (const _ of [1, 2]) replicas.push(await startRedisServer('--repl-diskless-sync-delay', '0'))
+    const [a, b] = [join('a'), join('b')]
+    const [before] = await both(a, b)
+    const epochs: (string | undefined)[] = [before?.epoch]
+    for (const replica of replicas) {
+      await follow(replica, redis)
+      epochs.push((await until(a, () => true)).epoch)
+    }
+    const [alone, one, two] = epochs
+    expect(one).not.toBe(alone)
+    expect(two).toBe(one)
+  })
+
   test('a position that the ledger has not come to yet makes it another one', async () => {
     const [a, b] = [join('a'), join('b')]
     await both(a, b)

@@ -22,7 +22,7 @@ type End = { readonly code: number | string | null; readonly stdout: string; rea
 /** Runs the program to its end; a start that does not end is a failure. */
 const run = (args: readonly string[], env: Record<string, string> = {}): Promise<End> =>
   new Promise((resolve) => {
-    const options = { env: { PATH: process.env['PATH'], ...env }, timeout: 15_000 }
+    const options = { env: { PATH: process.env['PATH'], ...env }, timeout: 50_000 }
     execFile(process.execPath, [main, ...args], options, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : (error.code ?? error.signal ?? null), stdout, stderr })
     })
@@ -136,4 +136,4 @@ test('a started gateway answers, and ends with 0 on SIGTERM', async () => {
   const metrics = await (await fetch(`${gateway.adminOrigin}/metrics`)).text()
   expect(metrics).toContain('trellis_requests_total{service="site",route="/site/v2/posts",method="GET"')
   expect(await gateway.stop()).toBe(0)
-})
+}, 120_000)

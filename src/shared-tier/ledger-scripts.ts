@@ -100,7 +100,7 @@ local function forget(member, unheard, remembered)
 end
 `
 
-/** ARGV: position's epoch, its number, time of the last reply or 0, lease, forgetAfter, notes remembered. */
+/** ARGV: position's epoch, its number, time of the last reply or 0, lease, forgetAfter, notes remembered, epoch of the last reply. */
 const sync = `${opening}
 -- It has gone back: a number that is given again would be taken for the note that had it before.
 if ARGV[4] == epoch and tonumber(ARGV[5]) > seq then makeAnew() end
@@ -121,7 +121,8 @@ for _, one in ipairs(others()) do
   if now - math.max(one[4], resumed) > forgetAfter then forget(one[1], true, remembered)
   elseif now - one[4] > lease then silent = true end
 end
-local proven = proof > 0 and now - proof <= lease
+-- The time of another server says nothing: with a clock that is ahead, what was stuck on its way here for long would renew a beat.
+local proven = ARGV[10] == epoch and proof > 0 and now - proof <= lease
 local said = 'granted'
 if now - born < forgetAfter then said = 'young-ledger'
 elseif not proven then said = 'unproven'

@@ -39,7 +39,7 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
     }
   }
   /** The server's time in the last reply: shows that this member hears what it is told. */
-  let proof = '0'
+  let proof = { epoch: '', time: '0' }
   const channels = [`${base}noted`, `${base}applied:${member}`, `${base}applied:all`]
   let listener: Listener | undefined
 
@@ -50,12 +50,13 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
         readSynced,
         epoch,
         applied,
-        proof,
+        proof.time,
         options.leaseMs,
         options.forgetAfterMs,
         rememberedNotes,
+        proof.epoch,
       )
-      proof = now
+      proof = { epoch: synced.epoch, time: now }
       return synced
     },
     begin: async (write, notes) => {

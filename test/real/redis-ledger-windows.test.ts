@@ -3,6 +3,7 @@ import type { Ledger, Position, Synced } from '../../src/coherence/ledger.ts'
 import { createRedisLedger } from '../../src/shared-tier/redis-ledger.ts'
 import { pause } from '../support/origin.ts'
 import { describeWith } from '../support/requirements.ts'
+import { startCutLine } from './shared/cut-line.ts'
 import { type RedisServer, startRedisServer } from './shared/redis-server.ts'
 
 const leaseMs = 200
@@ -14,9 +15,9 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
   const ledgers: Ledger[] = []
   const replicas: RedisServer[] = []
 
-  const join = (member: string): Ledger => {
+  const join = (member: string, port = redis.port, itsLeaseMs = leaseMs): Ledger => {
     const ledger = createRedisLedger({
-      url: `redis://127.0.0.1:${redis.port}`,
+      url: `redis://127.0.0.1:${port}`,
       cluster: false,
       tls: { ca: '', cert: '', key: '', serverName: '' },
       troubled: () => undefined,
@@ -24,7 +25,7 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
       mostReplyBytes: 1024 * 1024,
       prefix: 'test',
       member,
-      leaseMs,
+      leaseMs: itsLeaseMs,
       forgetAfterMs,
       changed: () => undefined,
     })
@@ -141,6 +142,26 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
     const [alone, one, two] = epochs
     expect(one).not.toBe(alone)
     expect(two).toBe(one)
+  })
+
+  test('what another server said shows no server that it is heard, however its clock goes', async () => {
+    const other = await startRedisServer()
+    replicas.push(other)
+    const line = await startCutLine(redis.port)
+    try {
+      // Long enough for the other one to be found meanwhile.
+      const a = join('a', line.port, 60_000)
+      const first = await until(a, granted)
+      await until(join('b', other.port), granted)
+      line.target = other.port
+      line.state = 'broken'
+      line.state = 'whole'
+      const said = await until(a, ({ epoch }) => epoch !== first.epoch)
+      expect(said.lease).toBe('unproven')
+      expect(await until(a, () => true)).toMatchObject({ epoch: said.epoch, lease: 'granted' })
+    } finally {
+      line.close()
+    }
   })
 
   test('a position that the ledger has not come to yet makes it another one', async () => {

@@ -61,7 +61,7 @@ export const startRedisCluster = async (options: RedisClusterOptions): Promise<R
   const idOf = async (node: RedisServer): Promise<string> =>
     linesOf(await node.command('CLUSTER', 'MYID'))[0] as string
   const until = async (what: string, isSo: () => Promise<boolean>): Promise<void> => {
-    for (let tries = 0; tries < 600; tries += 1) {
+    for (let tries = 0; tries < 1_600; tries += 1) {
       if (await isSo().catch(() => false)) return
       await pause(25)
     }

@@ -11,8 +11,8 @@ export type RedisServer = {
   readonly port: number
   /** On which nodes of a cluster talk to each other. */
   readonly busPort: number
-  /** Ends it at once and starts another one on the same port: nothing of what it held is left. */
-  restartEmpty(downMs: number): Promise<void>
+  /** Ends it at once and starts another one on the same port, after a time or when something has come about: nothing of what it held is left. */
+  restartEmpty(down: number | (() => Promise<unknown>)): Promise<void>
   signal(name: 'SIGSTOP' | 'SIGCONT'): void
   /** One command, its raw answer. */
   command(...words: readonly string[]): Promise<string>
@@ -55,9 +55,9 @@ export const startRedisServer = async (...settings: readonly string[]): Promise<
   return {
     port,
     busPort,
-    restartEmpty: async (downMs) => {
+    restartEmpty: async (down) => {
       await program.stop(0)
-      await pause(downMs)
+      await (typeof down === 'number' ? pause(down) : down())
       await start()
     },
     signal: (name) => process.kill(-program.pid, name),

@@ -10,6 +10,7 @@ import {
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-base'
 import { ATTR_SERVICE_NAME, ATTR_SERVICE_VERSION } from '@opentelemetry/semantic-conventions'
+import { boundExports } from './bounded-exports.ts'
 import { createExchangeSpans } from './exchange-spans.ts'
 import type { Tracing, TracingOptions } from './tracing.ts'
 
@@ -19,10 +20,10 @@ const mostExported = 512
 const everyMs = 2_000
 const exportTimeoutMs = 5_000
 
-const urlOf = (otlpUrl: string): string => {
+const urlOf = (otlpUrl: string): URL => {
   const url = new URL(otlpUrl)
   if (url.pathname === '/') url.pathname = '/v1/traces'
-  return url.href
+  return url
 }
 
 /** Success is 0 in @opentelemetry/core, which is no dependency of ours. */
@@ -56,7 +57,9 @@ const countedEnds = (processor: SpanProcessor, report: TracingOptions['report'])
 /** Tracing by OpenTelemetry: spans are queued, bounded, and sent in batches beside the work. */
 export const createTracing = (options: TracingOptions): Tracing => {
   const { report } = options
-  const exporter = new OTLPTraceExporter({ url: urlOf(options.otlpUrl), timeoutMillis: exportTimeoutMs })
+  const url = urlOf(options.otlpUrl)
+  const unbound = boundExports(url, exportTimeoutMs)
+  const exporter = new OTLPTraceExporter({ url: url.href, timeoutMillis: exportTimeoutMs })
   const processor = new BatchSpanProcessor(counted(exporter, report), {
     maxQueueSize: mostQueued,
     maxExportBatchSize: mostExported,
@@ -72,5 +75,9 @@ export const createTracing = (options: TracingOptions): Tracing => {
     spanProcessors: [countedEnds(processor, report)],
   })
   const spans = createExchangeSpans(provider.getTracer('trellis', options.version))
-  return { ...spans, close: () => provider.shutdown().catch(() => undefined) }
+  const close = async (): Promise<void> => {
+    await provider.shutdown().catch(() => undefined)
+    unbound()
+  }
+  return { ...spans, close }
 }

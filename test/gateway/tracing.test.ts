@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { builtGateway } from '../support/built-gateway.ts'
@@ -198,6 +198,51 @@ test('a collector that is not there costs no request; what it did not take is co
   await expect.poll(() => gateway.metric('trellis_trace_spans_total', 'outcome="failed"')).toBeGreaterThan(0)
   expect((await ask('/site/v2/posts')).status).toBe(200)
 })
+
+/** Answers every request with this head, and then with a byte now and then, for ever. */
+const startNagging = async (head: string) => {
+  const sockets = new Set<Socket>()
+  let asked = 0
+  const server = createNetServer((socket) => {
+    sockets.add(socket)
+    let timer: NodeJS.Timeout | undefined
+    socket.once('data', () => {
+      asked += 1
+      socket.write(`HTTP/1.1 ${head}\r\n\r\n`)
+      timer = setInterval(() => socket.write('1\r\nx\r\n'), 100)
+    })
+    socket.on('error', () => undefined)
+    socket.on('close', () => {
+      clearInterval(timer)
+      sockets.delete(socket)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  ends.push(async () => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, sockets, asked: () => asked }
+}
+
+test.each([
+  ['never comes to its end', '500 Broken\r\nTransfer-Encoding: chunked'],
+  ['changes the protocol', '101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other'],
+])(
+  'an answer of the collector that %s is given up, and what it was for is counted',
+  async (_, head) => {
+    const collector = await startNagging(head)
+    const { ask, gateway } = await start({ otlpUrl: collector.url, sampleRatio: 1 })
+    await ask('/site/v2/posts')
+    await expect
+      .poll(() => gateway.metric('trellis_trace_spans_total', 'outcome="failed"'), { timeout: 30_000 })
+      .toBeGreaterThan(0)
+    await expect.poll(() => collector.sockets.size).toBe(0)
+    expect(collector.asked()).toBe(1)
+  },
+  60_000,
+)
 
 test('without tracing a context still goes through, and one is made where there is none', async () => {
   const { ask, origin } = await start({})

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { startProcess, untilReady } from '../../support/processes.ts'
@@ -40,8 +39,7 @@ test('what ignores SIGTERM is killed, and so are the children of what ended', as
   await untilReady(program, says(program, 'child'))
   const child = Number(/child (\d+)/.exec(program.output())?.[1])
   expect(await program.stop(100)).toBe('SIGKILL')
-  await sleep(50)
-  expect(await isGone(child)).toBe(true)
+  await expect.poll(() => isGone(child)).toBe(true)
 })
 
 test('a program does not outlive the test that was killed', async () => {
@@ -52,8 +50,7 @@ test('a program does not outlive the test that was killed', async () => {
   const parent = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', killed])
   const [line] = (await once(parent.stdout, 'data')) as [Buffer]
   await once(parent, 'exit')
-  await sleep(300)
-  expect(await isGone(Number(line.toString()))).toBe(true)
+  await expect.poll(() => isGone(Number(line.toString()))).toBe(true)
 })
 
 test('a program that ends before it is ready is reported with what it wrote', async () => {

@@ -3,6 +3,10 @@ import type { RunningGateway } from './cli-ports.ts'
 
 const batchBody = `{"requests":[{"path":"/site/v2/posts/1","body":{"title":"One"}},{"path":"/site/v2/posts/2","body":{"title":"Two"}}]}`
 
+/** Who listens at every address is asked at loopback: the address that stands for all is none to connect to. */
+const askedAt = (address: string): string =>
+  address.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+
 const rootOf = (address: string, { mount }: ServiceConfig): string =>
   mount === '/' ? address : `${address}${mount}`
 
@@ -30,8 +34,8 @@ const linesOf = (address: string, service: ServiceConfig): string[] => {
 
 /** What to try first; nothing when no upstream is embedded, because then people know what they are after. */
 export const welcomeText = (config: Config, gateway: RunningGateway): string => {
-  const tries = config.services.flatMap((service) => linesOf(gateway.publicAddress, service))
+  const tries = config.services.flatMap((service) => linesOf(askedAt(gateway.publicAddress), service))
   const where = `Trellis listens on ${gateway.publicAddress} (public) and ${gateway.adminAddress} (admin).\n`
   if (tries.length === 0) return where
-  return `${where}\nTry:\n${tries.join('\n')}\n  curl -s ${gateway.adminAddress}/metrics | grep ^trellis_\n      # what it counted\n\n`
+  return `${where}\nTry:\n${tries.join('\n')}\n  curl -s ${askedAt(gateway.adminAddress)}/metrics | grep ^trellis_\n      # what it counted\n\n`
 }

@@ -250,6 +250,26 @@ describe('start', () => {
     expect(stops).toEqual([40_000])
   })
 
+  test.each([
+    ['0.0.0.0', '127.0.0.1'],
+    ['[::]', '[::1]'],
+  ])('listening at every address (%s) it says what to try at %s', async (host, loopback) => {
+    const { stderr } = await run(['start'], {
+      startGateway: async () => ({
+        publicAddress: `http://${host}:8080`,
+        adminAddress: `http://${host}:9090`,
+        reload: async () => undefined,
+        faulted: () => {},
+        drain: async () => 'finished',
+      }),
+    })
+    const [where, ...tries] = stderr.split('\n')
+    expect(where).toBe(`Trellis listens on http://${host}:8080 (public) and http://${host}:9090 (admin).`)
+    expect(tries.join('\n')).not.toContain(host)
+    expect(tries.join('\n')).toContain(`'http://${loopback}:8080/plants?limit=3'`)
+    expect(tries.join('\n')).toContain(`curl -s http://${loopback}:9090/metrics`)
+  })
+
   test('with upstreams of its own it says only where it listens', async () => {
     const { stderr } = await run(['start', '-c', 'config/wordpress.example.yaml'])
     expect(stderr).toBe(

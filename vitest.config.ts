@@ -14,6 +14,11 @@ const beforeWordPress = [
   'wordpress-clients',
 ].map((suite) => `test/real/${suite}.test.ts`)
 
+/** Each starts Redis, or several, and waits for them most of the time, with leases that outlast what a busy machine stands still. */
+const beforeRedis = ['access', 'cluster', 'cluster-moves', 'shared-tier'].map(
+  (suite) => `test/real/redis-${suite}.test.ts`,
+)
+
 /** A test says what comes about, not how fast the machine is: what is asked for again and again may take its time. */
 const patience = { testTimeout: 60_000, hookTimeout: 120_000, expect: { poll: { timeout: 20_000 } } }
 
@@ -41,13 +46,22 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'redis',
+          include: beforeRedis,
+          ...patience,
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
           name: 'alone',
           include: ['test/**/*.test.ts'],
-          exclude: [...concurrent.map((folder) => `test/${folder}/**`), ...beforeWordPress],
+          exclude: [...concurrent.map((folder) => `test/${folder}/**`), ...beforeWordPress, ...beforeRedis],
           ...patience,
           // Other programs run beside them: one after the other.
           maxWorkers: 1,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
     ],

@@ -55,13 +55,24 @@ const asText = (stream: FlushedStream): FlushedStream => {
   return { write: (line) => stream.write(pretty(line)), flushSync: () => stream.flushSync() }
 }
 
+/** Nobody was there: where in a library that was heard says nothing more. */
+const isUnreached = (error: Error): boolean => {
+  let link: unknown = error
+  for (let depth = 0; link instanceof Error && depth < 8; depth += 1) {
+    if ('syscall' in link && (link.syscall === 'connect' || link.syscall === 'getaddrinfo')) return true
+    link = link.cause
+  }
+  return false
+}
+
 /**
  * Of an error only what says where it was made: libraries hang the octets that they stumbled over on theirs. pino puts the message
  * of a cause behind a colon, and ours end with a full stop, which is not to stand before one.
  */
 const plainError = (error: Error): Record<string, unknown> => {
   const { type, message, stack, code } = pino.stdSerializers.err(error)
-  return { type, message: message.replaceAll('.: ', ': '), code, stack }
+  const told = { type, message: message.replaceAll('.: ', ': '), code }
+  return isUnreached(error) ? told : { ...told, stack }
 }
 
 /** The time member of a line. A flood of refusals writes many lines in one millisecond; its text is made once. */

@@ -1,4 +1,4 @@
-import { lookup as lookupOfSystem } from 'node:dns'
+import dns from 'node:dns'
 import type { LookupFunction } from 'node:net'
 
 type Found = Parameters<LookupFunction>[2]
@@ -6,7 +6,8 @@ type Found = Parameters<LookupFunction>[2]
 /**
  * Connections that look for the same name at the same time wait for one lookup. Each takes a thread, also when nobody waits for
  * it any more, and of threads there are two (libuv keeps the others free for files): requests for a name whose server says
- * nothing would keep the names of all other upstreams from being found. What was found is not kept.
+ * nothing would keep the names of all other upstreams from being found. What was found is not kept. The price: a name whose server
+ * is back is found when the system has given up the lookup that is under way, after some seconds (resolv.conf, timeout and attempts).
  */
 export const sharedLookup = (lookup: LookupFunction): LookupFunction => {
   const underWay = new Map<string, Found[]>()
@@ -26,5 +27,8 @@ export const sharedLookup = (lookup: LookupFunction): LookupFunction => {
   }
 }
 
-/** For all services, and for a configuration and the one before it. */
-export const systemLookup = sharedLookup(lookupOfSystem)
+/**
+ * For all services, and for a configuration and the one before it. Node's own is looked up each time: who watches or replaces
+ * it, as tools for tracing do, does so in its module.
+ */
+export const systemLookup = sharedLookup((name, options, found) => dns.lookup(name, options, found))

@@ -80,6 +80,18 @@ test('what comes as fast as callers ask is counted each time and logged once in 
   expect(lines()).toEqual(['upstream_unreachable', 'upstream_suspended'])
 })
 
+test('where nobody was to be reached there is no stack: it is that of a library', async () => {
+  const told = (): readonly unknown[] =>
+    ['index-failed', 'request-failed'].map((line) => logLinesOf(gateway.program, line)[0]?.['err'])
+  await expect.poll(told).toEqual(
+    ['GatewayError', 'Error'].map((type) => ({
+      type,
+      code: expect.any(String),
+      message: expect.stringContaining('ECONNREFUSED'),
+    })),
+  )
+})
+
 test('an error is told with its cause behind one colon, and no full stop before it', async () => {
   const told = (): unknown => logLinesOf(gateway.program, 'index-failed')[0]?.['err']
   await expect.poll(told).toMatchObject({

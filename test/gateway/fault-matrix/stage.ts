@@ -131,6 +131,10 @@ type Lookup = (name: string, options: object, callback: (...result: unknown[]) =
 
 /** Names of the matrix and what becomes of them; everything else is looked up as always. */
 const names = new Map<string, 'here' | 'name-unknown' | 'name-silent'>()
+/** Ends lookups that nobody has answered, as the system does after some seconds. */
+const silent = new Map<string, (() => void)[]>()
+
+const failure = (code: string): Error => Object.assign(new Error(code), { code, syscall: 'getaddrinfo' })
 
 /** Puts a name server for the names of the matrix in front of the real one; gives back what takes it away. */
 export const installNames = (): (() => void) => {
@@ -138,8 +142,9 @@ export const installNames = (): (() => void) => {
   const lookup: Lookup = (name, options, callback) => {
     const state = names.get(name)
     if (state === undefined) (real as unknown as Lookup)(name, options, callback)
-    else if (state === 'name-unknown') callback(Object.assign(new Error('ENOTFOUND'), { code: 'ENOTFOUND' }))
+    else if (state === 'name-unknown') callback(failure('ENOTFOUND'))
     else if (state === 'here') callback(null, [{ address: '127.0.0.1', family: 4 }])
+    else silent.set(name, [...(silent.get(name) ?? []), () => callback(failure('EAI_AGAIN'))])
   }
   dns.lookup = lookup as unknown as typeof dns.lookup
   return () => {
@@ -155,7 +160,11 @@ const named = async (kind: 'name-unknown' | 'name-silent'): Promise<Stage> => {
     target: `http://${name}:${origin.port}`,
     settings: {},
     fail: () => void names.set(name, kind),
-    recover: () => void names.set(name, 'here'),
+    recover: () => {
+      names.set(name, 'here')
+      for (const end of silent.get(name) ?? []) end()
+      silent.delete(name)
+    },
     received: () => origin.received.map(({ method, target }) => `${method} ${target}`),
     close: () => origin.close(),
   }

@@ -14,10 +14,15 @@ const beforeWordPress = [
   'wordpress-clients',
 ].map((suite) => `test/real/${suite}.test.ts`)
 
-/** Each starts Redis, or several, and waits for them most of the time, with leases that outlast what a busy machine stands still. */
-const beforeRedis = ['access', 'cluster', 'cluster-moves', 'shared-tier'].map(
-  (suite) => `test/real/redis-${suite}.test.ts`,
-)
+/** Each waits most of the time for programs that it has started, with leases that outlast what a busy machine stands still. */
+const waiting = [
+  'compose-config',
+  'container',
+  'redis-access',
+  'redis-cluster',
+  'redis-cluster-moves',
+  'redis-shared-tier',
+].map((suite) => `test/real/${suite}.test.ts`)
 
 /** A test says what comes about, not how fast the machine is: what is asked for again and again may take its time. */
 const patience = { testTimeout: 60_000, hookTimeout: 120_000, expect: { poll: { timeout: 20_000 } } }
@@ -46,8 +51,8 @@ export default defineConfig({
       },
       {
         test: {
-          name: 'redis',
-          include: beforeRedis,
+          name: 'waiting',
+          include: waiting,
           ...patience,
           maxWorkers: 2,
           sequence: { groupOrder: 2 },
@@ -57,7 +62,7 @@ export default defineConfig({
         test: {
           name: 'alone',
           include: ['test/**/*.test.ts'],
-          exclude: [...concurrent.map((folder) => `test/${folder}/**`), ...beforeWordPress, ...beforeRedis],
+          exclude: [...concurrent.map((folder) => `test/${folder}/**`), ...beforeWordPress, ...waiting],
           ...patience,
           // Other programs run beside them: one after the other.
           maxWorkers: 1,

@@ -54,7 +54,7 @@ export default defineConfig({
           name: 'waiting',
           include: waiting,
           ...patience,
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 2 },
         },
       },

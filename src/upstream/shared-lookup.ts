@@ -20,10 +20,17 @@ export const sharedLookup = (lookup: LookupFunction): LookupFunction => {
     }
     const waiting = [found]
     underWay.set(asked, waiting)
-    lookup(name, options, (...answer) => {
+    const tell: Found = (...answer) => {
       underWay.delete(asked)
       for (const one of waiting) one(...answer)
-    })
+    }
+    try {
+      lookup(name, options, tell)
+    } catch (error) {
+      // One that is replaced may throw; without an answer all who look for this name from here on would wait for it.
+      if (!underWay.has(asked)) throw error
+      tell(error instanceof Error ? error : new Error(String(error)), [])
+    }
   }
 }
 

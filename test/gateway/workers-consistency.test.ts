@@ -6,11 +6,12 @@ import { allWorkers } from '../properties/living-workers.ts'
 import { createProcessChecker } from '../properties/process-checker.ts'
 import { lineToEach } from '../properties/stopped-member.ts'
 import { startVersionedUpstream, type VersionedUpstream } from '../properties/versioned-upstream.ts'
+import { times } from '../support/breadth.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { pause } from '../support/origin.ts'
 
 /** A long run sets it; the short one ends after its time. */
-const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? 16) * 1000
+const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? times(8, 16)) * 1000
 const leaseMs = 500
 
 let upstream: VersionedUpstream

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { times } from '../support/breadth.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { checkedService } from './checked-service.ts'
 import { createChecker } from './concurrency-checker.ts'
@@ -6,7 +7,7 @@ import { expectPromiseKept } from './expect-promise-kept.ts'
 import { startVersionedUpstream, type VersionedUpstream } from './versioned-upstream.ts'
 
 /** A long run sets it to a million; it ends earlier when its time is over. */
-const operations = Number(process.env['TRELLIS_OPERATIONS'] ?? 10_000)
+const operations = Number(process.env['TRELLIS_OPERATIONS'] ?? times(5_000, 10_000))
 const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? 600) * 1000
 
 let upstream: VersionedUpstream

@@ -3,11 +3,12 @@ import { describe, expect, test } from 'vitest'
 import { siteRows } from '../../src/contracts/site/route-table.ts'
 import type { Validation } from '../../src/contracts/validation.ts'
 import { createSiteValidator } from '../../src/validation/site-validator.ts'
+import { times } from '../support/breadth.ts'
 import { type Meaning, meaningKey, meanings } from './list-meanings.ts'
 import { chooserOf, spellQuery } from './list-spellings.ts'
 
 /** Pairs of meanings to try; 1000000 for a long run. */
-const runs = Number(process.env['PROPERTY_RUNS'] ?? 10_000)
+const runs = Number(process.env['PROPERTY_RUNS'] ?? times(3_000, 10_000))
 const fewerRuns = Math.ceil(runs / 4)
 const timeout = 30_000 + 5 * runs
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { rowsOf } from '../support/breadth.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { describeWith } from '../support/requirements.ts'
 import { expectedDifference } from './batch/differences.ts'
@@ -8,7 +9,8 @@ import { orderCases } from './batch/order-cases.ts'
 import { type BatchAnswer, type BatchSite, publicUrl, sendBatch } from './batch/send-batch.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
-const cases = [...orderCases, ...itemCases, ...envelopeCases]
+const allCases = [...orderCases, ...itemCases, ...envelopeCases]
+const cases = rowsOf(allCases, 5, ({ title }) => expectedDifference(title) !== undefined)
 
 const ways = [
   { title: 'item by item, names: same', split: 'item', names: 'same' },
@@ -28,8 +30,8 @@ describeWith('php', 'a batch is answered as WordPress answers it', () => {
   })
 
   test('cases have names of their own', () => {
-    expect(cases.length).toBeGreaterThan(60)
-    expect(expected.size).toBe(cases.length)
+    expect(cases.length).toBeGreaterThan(20)
+    expect(new Set(allCases.map(({ title }) => title)).size).toBe(allCases.length)
   })
 
   describe.each(ways)('$title', ({ split, names }) => {

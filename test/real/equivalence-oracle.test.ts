@@ -4,6 +4,7 @@ import { siteRows } from '../../src/contracts/site/route-table.ts'
 import { createSiteValidator } from '../../src/validation/site-validator.ts'
 import { type Meaning, meanings } from '../properties/list-meanings.ts'
 import { chooserOf, spellQuery } from '../properties/list-spellings.ts'
+import { times } from '../support/breadth.ts'
 import { describeWith } from '../support/requirements.ts'
 import { send } from './differential/send.ts'
 import { basic } from './site-under-test.ts'
@@ -12,7 +13,7 @@ import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 // No gateway here: WordPress is asked itself whether what is taken for one request is one.
 
 /** SAMPLES=5000 for a long look; SEED=n to see the same samples again. */
-const samples = Number(process.env['SAMPLES'] ?? 300)
+const samples = Number(process.env['SAMPLES'] ?? times(100, 300))
 const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31)
 
 const collections = ['posts', 'pages', 'media'] as const

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { describeWith } from '../support/requirements.ts'
 import { inWordPressNames } from './in-wordpress-names.ts'
-import { adminProbes, type MatrixWrite, publicProbes, writes } from './invalidation/matrix.ts'
+import { adminProbes, type MatrixWrite, publicProbes, writesOf } from './invalidation/matrix.ts'
 import { type Ids, idsOfSite } from './invalidation/site-ids.ts'
 import { basic, type SiteUnderTest } from './site-under-test.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
@@ -148,7 +148,7 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
     let before = await readAll()
     const uncached = probes.filter((_, i) => !before[i]?.cacheStatus.startsWith('trellis; hit'))
     expect(uncached).toEqual([])
-    for (const one of writes) {
+    for (const one of writesOf(3)) {
       const title = `${one.method} ${one.title}`
       const status = await write(one)
       if (status !== one.status) unexpected.push(`${title}: ${status}`)

@@ -2,12 +2,13 @@ import { afterEach, beforeEach, test } from 'vitest'
 import { type Disturbances, inTurn } from '../properties/disturbances.ts'
 import { expectPromiseKept, sawEnough } from '../properties/expect-promise-kept.ts'
 import { startVersionedUpstream, type VersionedUpstream } from '../properties/versioned-upstream.ts'
+import { times } from '../support/breadth.ts'
 import { describeWith } from '../support/requirements.ts'
 import { instanceChecker, instanceFaults } from './shared/instance-checker.ts'
 import { forgetAfterMs, type Instances, leaseMs, startInstances } from './shared/instances.ts'
 
 /** A long run sets it; the short one ends after its time. */
-const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? 24) * 1000
+const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? times(12, 24)) * 1000
 const mostMs = longestMs * 3 + 120_000
 
 const least = { hits: 20, acrossStops: 2 }

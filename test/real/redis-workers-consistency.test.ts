@@ -3,6 +3,7 @@ import { type Disturbances, inTurn } from '../properties/disturbances.ts'
 import { expectPromiseKept, sawEnough } from '../properties/expect-promise-kept.ts'
 import { allWorkers } from '../properties/living-workers.ts'
 import { startVersionedUpstream, type VersionedUpstream } from '../properties/versioned-upstream.ts'
+import { times } from '../support/breadth.ts'
 import { logLinesOf } from '../support/log-lines-of.ts'
 import { pause } from '../support/origin.ts'
 import { describeWith } from '../support/requirements.ts'
@@ -10,7 +11,7 @@ import { instanceChecker, instanceFaults } from './shared/instance-checker.ts'
 import { forgetAfterMs, type Instances, leaseMs, startInstances } from './shared/instances.ts'
 
 /** A long run sets it; the short one ends after its time. */
-const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? 16) * 1000
+const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? times(8, 16)) * 1000
 
 const least = { hits: 20, acrossStops: 1 }
 

@@ -24,7 +24,9 @@ test('CI runs every step of npm run check', () => {
   const steps = [...(scripts['check'] ?? '').matchAll(/npm run (check:\S+)/g)].map((match) => match[1] ?? '')
   expect(steps.length).toBeGreaterThan(3)
   for (const step of steps) expect(script).toContain(`npm run --silent ${step}\n`)
-  expect(scripts['test:coverage']).toBe(`${scripts['test']} --coverage`)
+  // Of the longest tables CI runs a part: test/support/breadth.ts.
+  expect(scripts['test:all']).toBe(`TRELLIS_TESTS=all ${scripts['test']}`)
+  expect(scripts['test:coverage']).toBe(`${scripts['test:all']} --coverage`)
 })
 
 test('the script is one that bash takes', () => {

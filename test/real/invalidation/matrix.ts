@@ -1,3 +1,5 @@
+import { rowsOf } from '../../support/breadth.ts'
+
 /** One write of the matrix. `{name}` stands for an id that the site or an earlier answer gave. */
 export type MatrixWrite = {
   readonly title: string
@@ -8,6 +10,8 @@ export type MatrixWrite = {
   readonly keep?: string
   /** Statuses that count as carried out or as refused, as a real WordPress answers. */
   readonly status: number
+  /** Later ones need it, whatever they name. */
+  readonly isReliedOn?: true
 }
 
 const put = (title: string, path: string, body: Readonly<Record<string, unknown>>): MatrixWrite => ({
@@ -31,7 +35,7 @@ const remove = (title: string, path: string, status = 200): MatrixWrite => ({
 })
 
 /** In an order in which each finds what it needs. */
-export const writes: readonly MatrixWrite[] = [
+const allWrites: readonly MatrixWrite[] = [
   put('posts/P identical title', 'posts/{P}', { title: 'Plant of the day 1' }),
   put('posts/P title', 'posts/{P}', { title: 'A plant with another name' }),
   put('posts/P categories', 'posts/{P}', { categories: ['{news}'] }),
@@ -39,7 +43,10 @@ export const writes: readonly MatrixWrite[] = [
   put('posts/P sticky', 'posts/{P}', { sticky: true }),
   put('posts/P author', 'posts/{P}', { author: '{otherUser}' }),
   put('posts/P status=draft', 'posts/{P}', { status: 'draft' }),
-  put('posts/P status=publish', 'posts/{P}', { status: 'publish', sticky: false, author: 1 }),
+  {
+    ...put('posts/P status=publish', 'posts/{P}', { status: 'publish', sticky: false, author: 1 }),
+    isReliedOn: true,
+  },
   {
     ...post('posts/P/autosaves', 'posts/{P}/autosaves', { title: 'Saved by itself' }, 'autosave'),
     status: 200,
@@ -102,6 +109,20 @@ export const writes: readonly MatrixWrite[] = [
   ),
   remove('posts/future?force', 'posts/{future}?force=true'),
 ]
+
+/** Ids that a write names. */
+const namedBy = ({ path, body }: MatrixWrite): readonly string[] =>
+  [...JSON.stringify([path, body]).matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+
+/** Every `nth` write and what makes the ids that these name, or all of them. */
+export const writesOf = (nth: number): readonly MatrixWrite[] => {
+  const named = new Set(rowsOf(allWrites, nth).flatMap(namedBy))
+  return rowsOf(
+    allWrites,
+    nth,
+    ({ keep, isReliedOn }) => isReliedOn === true || (keep !== undefined && named.has(keep)),
+  )
+}
 
 /** Read by everybody, before and after each write. */
 export const publicProbes: readonly string[] = [

@@ -1,0 +1,54 @@
+import type { LookupFunction } from 'node:net'
+import { expect, test } from 'vitest'
+import { sharedLookup } from '../../../src/upstream/shared-lookup.ts'
+
+type Found = Parameters<LookupFunction>[2]
+type Answer = Parameters<Found>
+
+/** A lookup whose answers the test gives, and what became of each caller. */
+const scripted = () => {
+  const asked: { readonly name: string; readonly answer: Found }[] = []
+  const told: Answer[] = []
+  const look = sharedLookup((name, _options, answer) => void asked.push({ name, answer }))
+  const find = (name: string, options = {}): void =>
+    look(name, options, (...answer) => void told.push(answer))
+  return { asked, told, find }
+}
+
+test('who looks for the same at the same time shares a lookup; who asks otherwise, or later, has another one', () => {
+  const { asked, told, find } = scripted()
+  find('one.test')
+  find('one.test')
+  find('one.test', { all: true })
+  find('other.test')
+  expect(asked.map(({ name }) => name)).toEqual(['one.test', 'one.test', 'other.test'])
+  asked[0]?.answer(null, '127.0.0.1', 4)
+  expect(told).toEqual([
+    [null, '127.0.0.1', 4],
+    [null, '127.0.0.1', 4],
+  ])
+  find('one.test')
+  expect(asked).toHaveLength(4)
+})
+
+test('a lookup that throws is one that found nothing, for each caller anew', () => {
+  let calls = 0
+  const look = sharedLookup(() => {
+    calls += 1
+    throw new Error('no resolver')
+  })
+  const told: unknown[] = []
+  for (let turn = 0; turn < 2; turn++) look('one.test', {}, (error) => void told.push(error?.message))
+  expect({ calls, told }).toEqual({ calls: 2, told: ['no resolver', 'no resolver'] })
+})
+
+test('who throws at an answer is not told of it again', () => {
+  let times = 0
+  const look = sharedLookup((_name, _options, found) => found(null, '127.0.0.1', 4))
+  const fails: Found = () => {
+    times += 1
+    throw new Error('of the caller')
+  }
+  expect(() => look('one.test', {}, fails)).toThrow('of the caller')
+  expect(times).toBe(1)
+})

@@ -1,7 +1,11 @@
 import { defineConfig } from 'vitest/config'
+import { isAll } from './test/support/breadth.ts'
+
+/** Nothing in these outlives its test: they share a process, and load what they share once. */
+const small = ['contracts', 'phases', 'unit']
 
 /** May run beside each other: nothing in these depends on how fast the machine is, or only in bounds that a busy one keeps. */
-const concurrent = ['conformance', 'contracts', 'gateway', 'phases', 'properties', 'structure', 'unit']
+const concurrent = ['conformance', 'gateway', 'properties', 'structure']
 
 /** Each starts a WordPress, or several, and waits for it most of the time. */
 const beforeWordPress = [
@@ -24,6 +28,10 @@ const waiting = [
   'redis-shared-tier',
 ].map((suite) => `test/real/${suite}.test.ts`)
 
+/** With every row of the long tables only (test/support/breadth.ts): minutes of downloads, and of collecting garbage. */
+const onlyAmongAll = ['test/real/container.test.ts', 'test/gateway/what-grows-old.test.ts']
+const exclude = isAll ? [] : onlyAmongAll
+
 /** A test says what comes about, not how fast the machine is: what is asked for again and again may take its time. */
 const patience = { testTimeout: 60_000, hookTimeout: 120_000, expect: { poll: { timeout: 20_000 } } }
 
@@ -33,11 +41,22 @@ export default defineConfig({
     projects: [
       {
         test: {
-          name: 'concurrent',
-          include: concurrent.map((folder) => `test/${folder}/**/*.test.ts`),
+          name: 'small',
+          include: small.map((folder) => `test/${folder}/**/*.test.ts`),
           ...patience,
+          isolate: false,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          name: 'concurrent',
+          include: concurrent.map((folder) => `test/${folder}/**/*.test.ts`),
+          exclude,
+          ...patience,
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -46,27 +65,33 @@ export default defineConfig({
           include: beforeWordPress,
           ...patience,
           maxWorkers: 2,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
       {
         test: {
           name: 'waiting',
           include: waiting,
+          exclude,
           ...patience,
           maxWorkers: 3,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
       {
         test: {
           name: 'alone',
           include: ['test/**/*.test.ts'],
-          exclude: [...concurrent.map((folder) => `test/${folder}/**`), ...beforeWordPress, ...waiting],
+          exclude: [
+            ...exclude,
+            ...[...small, ...concurrent].map((folder) => `test/${folder}/**`),
+            ...beforeWordPress,
+            ...waiting,
+          ],
           ...patience,
           // Other programs run beside them: one after the other.
           maxWorkers: 1,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 4 },
         },
       },
     ],

@@ -23,6 +23,8 @@ const configured = (mount: string, workers = 2): string =>
     log: { level: 'info' },
     drain: { delay: '0s', timeout: '2s' },
     reload: { watch: false },
+    // A machine that is busy with other tests is no overload of the gateway under test.
+    overload: { eventLoopDelay: '0s' },
     services: { open: { contract: 'open', mount, upstream: { targets: [origin.origin] } } },
   })
 

@@ -10,6 +10,7 @@ import { parseEntityTagList } from '../../src/http/entity-tags.ts'
 import { selectRanges } from '../../src/http/ranges.ts'
 import { parseDictionary, parseList } from '../../src/http/structured-fields.ts'
 import { varyKey } from '../../src/http/vary.ts'
+import { cost } from '../support/cost.ts'
 
 const pieces = [
   ...['max-age', 'no-cache', 's-maxage', '=', '"', ',', ' ', '\\', ';', '(', ')', '?', ':', '@', 'W/', '*'],
@@ -114,15 +115,16 @@ test('long hostile fields are read in linear time', () => {
     [', ', 30_000],
     ['(', 60_000],
   ]
-  const began = performance.now()
-  for (const [piece, count] of shapes) {
-    const text = piece.repeat(count)
-    parseCacheControl(`a="${text}`)
-    parseDictionary(`a="${text}`)
-    parseDictionary(text)
-    parseEntityTagList(text)
-    selectRanges(`bytes=${text}`, 10)
-    parseHttpDate(text, 0)
+  const parseAll = (): void => {
+    for (const [piece, count] of shapes) {
+      const text = piece.repeat(count)
+      parseCacheControl(`a="${text}`)
+      parseDictionary(`a="${text}`)
+      parseDictionary(text)
+      parseEntityTagList(text)
+      selectRanges(`bytes=${text}`, 10)
+      parseHttpDate(text, 0)
+    }
   }
-  expect(performance.now() - began).toBeLessThan(500)
+  expect(cost(parseAll, 500)).toBeLessThan(500)
 })

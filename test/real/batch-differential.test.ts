@@ -34,7 +34,7 @@ describeWith('php', 'a batch is answered as WordPress answers it', () => {
     expect(new Set(allCases.map(({ title }) => title)).size).toBe(allCases.length)
   })
 
-  describe.each(ways)('$title', ({ split, names }) => {
+  describe.each(rowsOf(ways, 2))('$title', ({ split, names }) => {
     let wordpress: WordPress
     let gateway: GatewayProcess
     let site: BatchSite

@@ -33,8 +33,8 @@ const reads = [
 ]
 
 const modes = [
-  { title: sameNames, mount: '/index.php/wp-json', names: 'same' },
   { title: neutralNames, mount: '/index.php/site-json', names: 'wordpress' },
+  { title: sameNames, mount: '/index.php/wp-json', names: 'same' },
 ] as const
 
 describeWith('php', 'real clients in front of a real WordPress', () => {
@@ -49,7 +49,7 @@ describeWith('php', 'real clients in front of a real WordPress', () => {
     defineSteps(() => directly(wordpress))
   })
 
-  describe.each(modes)('$title', (mode) => {
+  describe.each(rowsOf(modes, 2))('$title', (mode) => {
     let gateway: GatewayProcess
     let site: SiteUnderTest
 

@@ -1,8 +1,8 @@
 /**
- * How much of the long tables is run. `npm test`, and with it CI, runs a part of each that is always the same;
+ * How much of what is long is run. `npm test`, and with it CI, runs a part of each long table that is always the same;
  * `npm run check` and `npm run test:all` set TRELLIS_TESTS=all and run every row.
  */
-const isAll = process.env['TRELLIS_TESTS'] === 'all'
+export const isAll = process.env['TRELLIS_TESTS'] === 'all'
 
 /** How often something is tried: `part` times, or `all`. */
 export const times = (part: number, all: number): number => (isAll ? all : part)

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { BatchItem } from '../../../src/batch/item.ts'
 import { rawBodies } from '../../../src/batch/raw-bodies.ts'
+import { cost } from '../../support/cost.ts'
 import { batchOf, wholeAnswer } from './batch-of.ts'
 
 test.each([
@@ -64,7 +65,7 @@ test('an item is sent with its body as the client wrote it', async () => {
 
 test('a hundred thousand brackets and quotes take no time', () => {
   const body = `{"a":${'['.repeat(50_000)}${']'.repeat(50_000)},"b":"${'\\"'.repeat(50_000)}"}`
-  const started = performance.now()
-  expect(rawBodies(`{"requests":[{"body":${body}}]}`)).toEqual([body])
-  expect(performance.now() - started).toBeLessThan(500)
+  const text = `{"requests":[{"body":${body}}]}`
+  expect(rawBodies(text)).toEqual([body])
+  expect(cost(() => rawBodies(text), 500)).toBeLessThan(500)
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { matchesRule, parseRuleMatch } from '../../../src/config/rule-match.ts'
+import { cost } from '../../support/cost.ts'
 
 const ruleOf = (text: string) => {
   const reading = parseRuleMatch(text)
@@ -88,7 +89,6 @@ test('any pattern and path agree with the plain definition', () => {
 test('a pattern made to backtrack costs next to nothing', () => {
   const rule = ruleOf(`GET /${'*a'.repeat(20)}/${'**/a/'.repeat(20)}b`)
   const path = `/${'a'.repeat(4_000)}/${'a/'.repeat(2_000)}c`
-  const begin = performance.now()
   expect(matchesRule(rule, 'GET', path)).toBe(false)
-  expect(performance.now() - begin).toBeLessThan(200)
+  expect(cost(() => matchesRule(rule, 'GET', path), 200)).toBeLessThan(200)
 })

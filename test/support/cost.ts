@@ -1,0 +1,27 @@
+/** Text that takes the reference work some milliseconds. */
+const sample = JSON.stringify(Array.from({ length: 20_000 }, (_, at) => ({ id: at, title: `plant ${at}` })))
+/** What `reference` takes on the machine on which the bounds of the tests were found, in milliseconds. */
+const usualMs = 12
+
+const reference = (): void => {
+  JSON.stringify(JSON.parse(sample))
+}
+
+const took = (run: () => unknown): number => {
+  const began = performance.now()
+  run()
+  return performance.now() - began
+}
+
+/**
+ * Milliseconds that `run` costs: what it costs, not what else the machine does. Of several tries the best counts, the first that is
+ * below `enoughMs` ends them, and where the same work takes longer than it usually does, so may this.
+ */
+export const cost = (run: () => unknown, enoughMs: number, tries = 10): number => {
+  let best = Number.POSITIVE_INFINITY
+  for (let turn = 0; turn < tries && best >= enoughMs; turn += 1) {
+    const slowness = Math.max(1, Math.min(took(reference), took(reference)) / usualMs)
+    best = Math.min(best, took(run) / slowness)
+  }
+  return best
+}

@@ -1,11 +1,11 @@
 import { defineConfig } from 'vitest/config'
 import { isAll } from './test/support/breadth.ts'
 
-/** Nothing in these outlives its test: they share a process, and load what they share once. */
-const small = ['contracts', 'phases', 'unit']
-
-/** May run beside each other: nothing in these depends on how fast the machine is, or only in bounds that a busy one keeps. */
-const concurrent = ['conformance', 'gateway', 'properties', 'structure']
+/**
+ * May run beside each other: nothing in these depends on how fast the machine is, or only in bounds that a busy one keeps. Nothing
+ * of theirs outlives their test: they share processes, of which each loads the gateway once.
+ */
+const concurrent = ['conformance', 'contracts', 'gateway', 'phases', 'properties', 'structure', 'unit']
 
 /** Each starts a WordPress, or several, and waits for it most of the time. */
 const beforeWordPress = [
@@ -41,8 +41,9 @@ export default defineConfig({
     projects: [
       {
         test: {
-          name: 'small',
-          include: small.map((folder) => `test/${folder}/**/*.test.ts`),
+          name: 'concurrent',
+          include: concurrent.map((folder) => `test/${folder}/**/*.test.ts`),
+          exclude,
           ...patience,
           isolate: false,
           maxWorkers: 2,
@@ -51,21 +52,11 @@ export default defineConfig({
       },
       {
         test: {
-          name: 'concurrent',
-          include: concurrent.map((folder) => `test/${folder}/**/*.test.ts`),
-          exclude,
-          ...patience,
-          maxWorkers: 2,
-          sequence: { groupOrder: 1 },
-        },
-      },
-      {
-        test: {
           name: 'wordpress',
           include: beforeWordPress,
           ...patience,
           maxWorkers: 2,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -75,7 +66,7 @@ export default defineConfig({
           exclude,
           ...patience,
           maxWorkers: 3,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -84,14 +75,14 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: [
             ...exclude,
-            ...[...small, ...concurrent].map((folder) => `test/${folder}/**`),
+            ...concurrent.map((folder) => `test/${folder}/**`),
             ...beforeWordPress,
             ...waiting,
           ],
           ...patience,
           // Other programs run beside them: one after the other.
           maxWorkers: 1,
-          sequence: { groupOrder: 4 },
+          sequence: { groupOrder: 3 },
         },
       },
     ],

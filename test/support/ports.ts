@@ -1,17 +1,28 @@
 import { createServer } from 'node:net'
 
-/**
- * A loopback port that was free a moment ago, for programs that must be told theirs (php -S, the gateway's config file).
- * Servers inside the test process listen on port 0 instead: nobody can take the port in between.
- */
+/** Below the ports that the system gives out by itself (Linux: from 32768 on), to listeners on port 0 and to outgoing connections. */
+const first = 12_000
+const count = 20_000
+
+/** Test processes begin at places of their own, and none gives a port twice. */
+let next = Math.floor(Math.random() * count)
+
+/** A loopback port that is free, for programs that must be told theirs (php -S, the gateway's config file). */
 export async function freePort(): Promise<number> {
+  for (let tries = 0; tries < count; tries += 1) {
+    const port = first + (next % count)
+    next += 1
+    if (await isFree(port)) return port
+  }
+  throw new Error('no port is free')
+}
+
+async function isFree(port: number): Promise<boolean> {
   const probe = createServer()
-  await new Promise<void>((resolve, reject) => {
-    probe.once('error', reject)
-    probe.listen(0, '127.0.0.1', resolve)
+  const isListening = await new Promise<boolean>((resolve) => {
+    probe.once('error', () => resolve(false))
+    probe.listen(port, '127.0.0.1', () => resolve(true))
   })
-  const address = probe.address()
-  await new Promise((resolve) => probe.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('the probe has no port')
-  return address.port
+  if (isListening) await new Promise((resolve) => probe.close(resolve))
+  return isListening
 }

@@ -59,7 +59,7 @@ const main: CliPorts = {
       : startWorkers(config, { ...options, file: fileURLToPath(import.meta.url) })
   },
   reloadOnChange: (gateway, files, pollMs) => {
-    watchFiles({ files, settleMs: 200, pollMs }, () => gateway.reload())
+    watchFiles({ files, settleMs: 200, pollMs, readAfterMs: performance.timeOrigin }, () => gateway.reload())
   },
   stopOnSignal: (gateway, graceMs) => {
     drainAndEnd = stopOnSignal(gateway, graceMs, stderr)

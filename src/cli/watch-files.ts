@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type FSWatcher, watch } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 export type WatchOptions = {
@@ -8,6 +8,8 @@ export type WatchOptions = {
   readonly files: () => readonly string[]
   /** Changes that come within this time of each other are one. */
   readonly settleMs: number
+  /** What is in force was read after this time, in milliseconds since 1970: a file that changed later may hold something else. */
+  readonly readAfterMs: number
   /** The content is looked at so often, whether the system tells of a change or not. */
   readonly pollMs: number
 }
@@ -22,6 +24,12 @@ const contentsOf = async (files: readonly string[]): Promise<string | undefined>
   } catch {
     return undefined
   }
+}
+
+/** By its content, its name or a link to it; a file that cannot be looked at is none that changed. */
+const hasChangedSince = async (files: readonly string[], ms: number): Promise<boolean> => {
+  const changes = await Promise.all(files.map((file) => stat(file).catch(() => undefined)))
+  return changes.some((one) => one !== undefined && Math.max(one.mtimeMs, one.ctimeMs) > ms)
 }
 
 /** Told by the system where it can: network file systems say nothing, and there may be no watches left. */
@@ -94,8 +102,12 @@ export const watchFiles = (options: WatchOptions, reload: () => Promise<unknown>
     settle.unref()
   }
   const begin = async (): Promise<void> => {
-    known = await contentsOf(options.files())
-    follow(options.files())
+    const files = options.files()
+    follow(files)
+    const now = await contentsOf(files)
+    // During the start: nothing tells which of both contents was read, so it is read once more.
+    if (await hasChangedSince(files, options.readAfterMs)) soon()
+    else known ??= now
   }
   const poll = setInterval(() => void look(), options.pollMs)
   poll.unref()

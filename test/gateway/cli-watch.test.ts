@@ -22,11 +22,16 @@ const soon = 20
 /** Long enough that only the system's own word can have come in a test. */
 const never = 600_000
 
-type Terms = { readonly settleMs?: number; readonly pollMs?: number; readonly reload?: () => Promise<void> }
+type Terms = {
+  readonly settleMs?: number
+  readonly pollMs?: number
+  readonly readAfterMs?: number
+  readonly reload?: () => Promise<void>
+}
 
 const watching = async (files: () => readonly string[], terms: Terms = {}): Promise<void> => {
-  const { settleMs = soon, pollMs = never, reload } = terms
-  const watch = watchFiles({ files, settleMs, pollMs }, async () => {
+  const { settleMs = soon, pollMs = never, readAfterMs = Date.now(), reload } = terms
+  const watch = watchFiles({ files, settleMs, pollMs, readAfterMs }, async () => {
     reloads += 1
     await reload?.()
   })
@@ -40,6 +45,13 @@ describe('a reload follows', () => {
     await writeFile(at('c.yaml'), 'a: 1')
     await watching(() => [at('c.yaml')])
     await writeFile(at('c.yaml'), 'a: 2')
+    await once()
+  })
+
+  test('a file that changed after it was read and before anybody watched', async () => {
+    const readAfterMs = Date.now() - 1_000
+    await writeFile(at('c.yaml'), 'a: 2')
+    await watching(() => [at('c.yaml')], { readAfterMs })
     await once()
   })
 

@@ -28,7 +28,7 @@ const waiting = [
   'redis-shared-tier',
 ].map((suite) => `test/real/${suite}.test.ts`)
 
-/** With every row of the long tables only (test/support/breadth.ts): minutes of downloads, and of collecting garbage. */
+/** With every row of the long tables only (test/support/breadth.ts): minutes of downloads, and of collecting garbage. Without it they are not found even by their names. */
 const onlyAmongAll = ['test/real/container.test.ts', 'test/gateway/what-grows-old.test.ts']
 const exclude = isAll ? [] : onlyAmongAll
 

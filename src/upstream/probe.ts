@@ -1,10 +1,12 @@
+import type { LookupFunction } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pool } from 'undici'
 import type { Clock } from '../clock.ts'
 import { Deadline } from './deadline.ts'
 import type { CheckResult } from './events.ts'
 import { checkFault } from './failure.ts'
 import type { UpstreamOptions } from './options.ts'
-import type { Target, Targets } from './targets.ts'
+import { poolOf, type Target, type Targets } from './targets.ts'
 
 /** How a check ended, with its cause in words that hold nothing of what the target sent but a status. */
 type Finding = { readonly result: CheckResult; readonly cause: string }
@@ -17,27 +19,18 @@ const mostBytes = 64 * 1024
 const joined = (basePath: string, path: string): string =>
   `${basePath.replace(/\/$/, '')}/${path.replace(/^\//, '')}`
 
-/** Settles as `work` does, and rejects when it is aborted before: undici does not abort what still waits for its connection. */
-const unlessAborted = <Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> =>
-  new Promise((resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason))
-    work.then(resolve, reject)
-  })
-
-/** One GET beside the slots: an upstream that is busy must not look like a dead one. Redirects are answers like others. */
-const ask = async (
-  { pool }: Target,
-  { basePath, hostField, health }: UpstreamOptions,
-  signal: AbortSignal,
-): Promise<Finding> => {
+/** One GET. Redirects are answers like others. Throws when no complete answer came. */
+const ask = async (pool: Pool, { basePath, hostField, health }: UpstreamOptions): Promise<Finding> => {
   const { statusCode, body } = await pool.request({
     path: joined(basePath, health.path),
     method: 'GET',
-    // The Host of requests: undici opens another connection for another name.
     headers: { 'user-agent': 'trellis', ...(hostField === '' ? {} : { host: hostField }) },
-    signal,
   })
-  await body.dump({ limit: mostBytes, signal })
+  let bytes = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > mostBytes) break
+  }
   if (health.expect.some(([first, last]) => first <= statusCode && statusCode <= last)) return passed
   const expected = health.expect
     .map(([first, last]) => (first === last ? first : `${first}-${last}`))
@@ -45,25 +38,29 @@ const ask = async (
   return { result: 'status', cause: `check answered ${statusCode}, expected ${expected}` }
 }
 
-const check = async (target: Target, options: UpstreamOptions, stopped: AbortSignal): Promise<Finding> => {
+/**
+ * One check, beside the slots: an upstream that is busy must not look like a dead one. It has a connection of its own, as a new
+ * client would: a target may close a kept one at any moment, which says nothing about it.
+ */
+const check = async (pool: Pool, options: UpstreamOptions, stopped: AbortSignal): Promise<Finding> => {
   const { timeoutMs } = options.health
-  const abort = new AbortController()
-  const stop = (): void => abort.abort()
+  const end = (): void => void pool.destroy()
   let timedOut = false
   const deadline = new Deadline(timeoutMs, () => {
     timedOut = true
-    stop()
+    end()
   })
-  stopped.addEventListener('abort', stop)
+  stopped.addEventListener('abort', end)
   try {
-    return await unlessAborted(ask(target, options, abort.signal), abort.signal)
+    return await ask(pool, options)
   } catch (error) {
     return timedOut
       ? { result: 'timeout', cause: `check got no complete answer in ${timeoutMs} ms` }
       : checkFault(error)
   } finally {
     deadline.stop()
-    stopped.removeEventListener('abort', stop)
+    stopped.removeEventListener('abort', end)
+    end()
   }
 }
 
@@ -74,9 +71,11 @@ const check = async (target: Target, options: UpstreamOptions, stopped: AbortSig
 export const startProbes = (
   options: UpstreamOptions,
   targets: Targets,
+  lookup: LookupFunction,
   { clock, random }: { readonly clock: Clock; readonly random: () => number },
 ): (() => void) => {
-  const { path, intervalMs } = options.health
+  const { path, intervalMs, timeoutMs } = options.health
+  const connecting = { ...options, timeouts: { ...options.timeouts, connectMs: timeoutMs } }
   const stop = new AbortController()
   const { signal } = stop
   const pause = (ms: number): Promise<void> => sleep(ms, undefined, { signal, ref: false })
@@ -85,7 +84,7 @@ export const startProbes = (
     await pause(random() * intervalMs)
     while (!signal.aborted) {
       const startedMs = clock.monotonic()
-      const { result, cause } = await check(target, options, signal)
+      const { result, cause } = await check(poolOf(target.origin, connecting, lookup), options, signal)
       if (signal.aborted) return
       targets.checked(target, result, cause)
       // Shorter than the interval and never longer: failAfter intervals and a timeout are enough to find a dead target.

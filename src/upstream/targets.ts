@@ -82,7 +82,8 @@ const making = (
   }
 }
 
-const poolOf = (origin: string, options: UpstreamOptions, lookup: LookupFunction): Pool => {
+/** Connections to one target, as the settings say. */
+export const poolOf = (origin: string, options: UpstreamOptions, lookup: LookupFunction): Pool => {
   const connect = createConnector(options, lookup)
   return new Pool(origin, {
     connect,

@@ -63,6 +63,8 @@ export type Upstream = {
     readonly down: boolean
     readonly retriesLeft: number
   }
+  /** Ends active checks; requests go on. */
+  stopChecks(): void
   /** Takes no new requests and resolves when those under way have ended. */
   close(): Promise<void>
   /** Ends the requests under way. */
@@ -99,7 +101,7 @@ export const createUpstream = (
   const breaker = createBreaker({ ...options.breaker, service: options.service }, deps.report)
   const room = { ...deps, options, slots, targets, budget, breaker, relays: new UnderWay() }
   const dispatcher = new UpstreamDispatcher(room)
-  const stopProbes = startProbes(options, targets, deps)
+  const stopChecks = startProbes(options, targets, lookup, deps)
 
   return {
     placeholderOrigin: 'http://upstream.invalid',
@@ -126,12 +128,13 @@ export const createUpstream = (
       down: isDown(breaker.state, targets.all),
       retriesLeft: budget.left(deps.clock.monotonic()),
     }),
+    stopChecks,
     close() {
-      stopProbes()
+      stopChecks()
       return dispatcher.close()
     },
     destroy() {
-      stopProbes()
+      stopChecks()
       return dispatcher.destroy()
     },
   }

@@ -183,6 +183,60 @@ test('a reload puts other thresholds in force', async () => {
   expect(last).toBeGreaterThanOrEqual(asked)
 })
 
+test('a reload stops the checks of the configuration before, also while requests of that one are under way', async () => {
+  const origin = await originOf(({ target }, wire) => void (target === '/hang' || wire.respond({})))
+  const gateway = await gatewayOf([origin])
+  const hanging = fetch(`${gateway.publicAddress}/a/hang`).catch(() => undefined)
+  await origin.until(() => origin.received.some(({ target }) => target === '/hang'))
+  await origin.until(() => origin.received.some(({ target }) => target === '/up'))
+  await gateway.put(configOf([origin], { health: { path: '' } }))
+  // One that is on its way may still arrive.
+  await pause(50)
+  const asked = origin.received.length
+  await pause(400)
+  expect(origin.received).toHaveLength(asked)
+  await origin.close()
+  await hanging
+})
+
+test('a target that closes kept connections at any moment passes its checks', async () => {
+  const origin = await originOf((_, wire) => {
+    wire.respond({})
+    setTimeout(() => wire.socket.destroy(), 10)
+  })
+  const { events } = upstreamOf([origin.origin], {
+    health: { ...noChecks, path: '/up', intervalMs: 11, timeoutMs: 3_000 },
+  })
+  await origin.until(() => origin.received.length > 100)
+  const results = events.flatMap((event) => (event.kind === 'check-finished' ? [event.result] : []))
+  expect(new Set(results)).toEqual(new Set(['good']))
+})
+
+test('an answer that breaks off fails the check', async () => {
+  const origin = await originOf((_, wire) => {
+    wire.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf')
+    wire.end()
+  })
+  const gateway = await gatewayOf([origin])
+  await expect.poll(() => up(gateway, origin)).toBe(0)
+  expect(await checks(gateway, 'broken')).toBeGreaterThanOrEqual(2)
+})
+
+test('a target whose TLS handshake never ends costs one connection at a time', async () => {
+  const silent = await originOf(() => {})
+  const { upstream, events } = upstreamOf([silent.origin.replace('http:', 'https:')], {
+    timeouts: { connectMs: 20_000, headersMs: 20_000, idleMs: 20_000, totalMs: 60_000 },
+    health: { ...noChecks, path: '/up', intervalMs: 60, timeoutMs: 50 },
+  })
+  await silent.until(() => events.filter(({ kind }) => kind === 'check-finished').length > 5)
+  expect(silent.open).toBeLessThanOrEqual(2)
+  expect(new Set(events.flatMap((event) => (event.kind === 'check-finished' ? [event.result] : [])))).toEqual(
+    new Set(['timeout']),
+  )
+  await upstream.close()
+  await silent.until(() => silent.open === 0)
+})
+
 test('a check asks below basePath with the Host of requests and follows no redirect', async () => {
   const origin = await originOf((_, wire) =>
     wire.respond({ status: 302, fields: { Location: 'http://127.0.0.1:9/elsewhere' } }),

@@ -12,6 +12,7 @@ import { createPublicPort } from './assembly/public-port.ts'
 import { createReload } from './assembly/reload.ts'
 import { logReload } from './assembly/reload-log.ts'
 import { servicesDown } from './assembly/services-down.ts'
+import { withUpstreamLog } from './assembly/upstream-log.ts'
 import { startWatches } from './assembly/watches.ts'
 import { answerWorkers, reloadEverywhere, scrapeAll, workerStanding } from './assembly/worker-questions.ts'
 import { workersOf } from './assembly/workers-of.ts'
@@ -83,10 +84,12 @@ const closingMs = 2_000
 export const startGateway = async (config: Config, options: GatewayOptions): Promise<Gateway> => {
   const clock = systemClock
   const logger = createLogger({ ...config.log, dropped: () => metrics.observe.log() })
-  const metrics = withDriftLog(
-    createMetrics({ configHash: options.configHash, version: options.version, processMetrics: true }),
-    logger,
-  )
+  const counted = createMetrics({
+    configHash: options.configHash,
+    version: options.version,
+    processMetrics: true,
+  })
+  const metrics = withUpstreamLog(withDriftLog(counted, logger), logger)
   const port = config.listen.port === 0 ? await freePort(config.listen.host) : config.listen.port
   const publicUrl = config.publicUrl.endsWith(':0')
     ? config.publicUrl.replace(/0$/, String(port))

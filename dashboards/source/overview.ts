@@ -49,8 +49,8 @@ export const overview: DashboardFacts = {
           queries: [[total(series('inFlight')), '']],
         }),
         number({
-          title: 'Targets left out',
-          description: 'Upstream targets that get no requests.',
+          title: 'Failing targets',
+          description: 'Upstream targets whose checks or requests fail, left out or still in use.',
           unit: 'short',
           thresholds: [1, 2],
           queries: [[`count(${series('upstreamTargetUp').text} == 0) or vector(0)`, '']],
@@ -176,7 +176,7 @@ export const overview: DashboardFacts = {
         }),
         states({
           title: 'Targets',
-          description: '1 while a target gets requests, 0 while it is left out.',
+          description: '1 while a target is healthy, 0 while its checks or its requests fail.',
           unit: 'short',
           width: 8,
           queries: [

@@ -63,10 +63,30 @@ export const upstreams: DashboardFacts = {
       panels: [
         states({
           title: 'Targets',
-          description: '1 while a target gets requests, 0 while it is left out.',
+          description: '1 while a target is healthy, 0 while its checks or its requests fail.',
           unit: 'short',
           queries: [
             [total(series('upstreamTargetUp'), ['service', 'target'], 'min'), '{{service}} {{target}}'],
+          ],
+        }),
+        states({
+          title: 'Targets left out',
+          description:
+            '1 while a target that fails gets no requests; eject.maxShare keeps the others in use.',
+          unit: 'short',
+          queries: [
+            [total(series('upstreamTargetLeftOut'), ['service', 'target'], 'max'), '{{service}} {{target}}'],
+          ],
+        }),
+        lines({
+          title: 'Active checks',
+          description: 'Checks of upstream.health by result: good, or why they failed.',
+          unit: 'ops',
+          queries: [
+            [
+              rate(series('upstreamChecks'), ['service', 'target', 'result']),
+              '{{service}} {{target}} {{result}}',
+            ],
           ],
         }),
         states({
@@ -79,12 +99,12 @@ export const upstreams: DashboardFacts = {
         }),
         lines({
           title: 'Changes of targets',
-          description: 'Targets ejected, returned, or seen otherwise by a health check.',
+          description: 'Changes of targets between healthy, failing (and in use) and left out.',
           unit: 'ops',
           queries: [
             [
-              rate(series('upstreamTargetChanges'), ['service', 'target', 'change']),
-              '{{service}} {{target}} {{change}}',
+              rate(series('upstreamTargetChanges'), ['service', 'target', 'to']),
+              '{{service}} {{target}} to {{to}}',
             ],
           ],
         }),

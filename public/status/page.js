@@ -123,7 +123,7 @@ const drawUpstreams = ({ upstreams }) => {
       target.target,
       target.up
         ? { text: 'up', mood: /** @type {const} */ ('good') }
-        : { text: 'ejected', mood: /** @type {const} */ ('bad') },
+        : { text: target.leftOut ? 'left out' : 'failing, in use', mood: /** @type {const} */ ('bad') },
       breaker === 'closed' ? breaker : { text: breaker, mood: /** @type {const} */ ('bad') },
       decimals(target.outstanding),
       `${decimals(inFlight)} / ${decimals(waiting)}`,

@@ -21,6 +21,7 @@ export const statusMetrics = {
   servedStale: 'trellis_cache_served_stale_total',
   collapsed: 'trellis_cache_collapsed_total',
   targetUp: 'trellis_upstream_target_up',
+  targetLeftOut: 'trellis_upstream_target_left_out',
   outstanding: 'trellis_upstream_target_outstanding_requests',
   attempts: 'trellis_upstream_attempts_total',
   breaker: 'trellis_upstream_breaker_state',

@@ -62,10 +62,11 @@ const upstreams = (read: Read) =>
       inFlight: total(of('upstreamInFlight')),
       waiting: total(of('upstreamWaiting')),
       retriesLeft: total(of('retriesLeft')),
-      // With several workers a scrape adds them up: a target is up when one of them holds it to be.
+      // Of several workers a scrape shows the worst: a target is up when all of them hold it to be.
       targets: of('targetUp').map(({ labels: { target = '' }, value }) => ({
         target,
         up: value > 0,
+        leftOut: total(matching(of('targetLeftOut'), { target })) > 0,
         outstanding: total(matching(of('outstanding'), { target })),
         attempts: total(matching(of('attempts'), { target })),
         failures: total(

@@ -37,6 +37,12 @@ export type BuiltService = {
   readonly way: UpstreamWay
 }
 
+/** Ends the active checks of upstreams that do not go on; what is under way there is still answered. */
+export const stopChecks = (ended: readonly BuiltService[], goingOn: readonly BuiltService[]): void => {
+  const ways = new Set(goingOn.map(({ way }) => way))
+  for (const { way } of ended) if (!ways.has(way)) way.upstream.stopChecks()
+}
+
 /** Ends what the services that go on do not use. */
 export const closeServices = async (
   ended: readonly BuiltService[],

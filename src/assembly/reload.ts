@@ -4,6 +4,7 @@ import type { ConfigResult } from '../config/load.ts'
 import { restartKeys } from '../config/restart-keys.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import type { ReloadOutcome } from '../lifecycle/reload-outcome.ts'
+import { stopChecks } from './build-service.ts'
 import type { Generation } from './generation.ts'
 import { outdatedAnswers } from './outdated-answers.ts'
 
@@ -39,6 +40,7 @@ const exchange = (parts: ReloadParts, alive: Set<Generation>, last: Generation, 
   // One after the other without a pause between them: nobody is answered by new rules from an answer stored under old ones.
   alive.add(next)
   parts.replace(next)
+  stopChecks(last.built, next.built)
   drop()
   const end = async (): Promise<void> => {
     const wasBusy = last.inFlight.count > 0

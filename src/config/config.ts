@@ -1,4 +1,5 @@
 import type { EdgeConfig } from './edge-config.ts'
+import type { StatusRange } from './quantities.ts'
 import type { RuleMatch } from './rule-match.ts'
 import type { Secret } from './secret.ts'
 
@@ -139,7 +140,14 @@ type UpstreamConfig<Targets = 'embedded' | readonly string[]> = {
     readonly acceptAnyCertificate: boolean
   }
   /** No active checks while `path` is ''. */
-  readonly health: { readonly path: string; readonly intervalMs: number }
+  readonly health: {
+    readonly path: string
+    readonly intervalMs: number
+    readonly timeoutMs: number
+    readonly expect: readonly StatusRange[]
+    readonly failAfter: number
+    readonly recoverAfter: number
+  }
 }
 
 type ParametersConfig = {

@@ -95,6 +95,29 @@ const ejectFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
     ),
   ])
 
+const healthFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
+  services.flatMap(({ name, upstream: { health } }) => {
+    const path = ['services', name, 'upstream', 'health']
+    if (health.path === '') return []
+    return [
+      ...faultWhen(
+        health.intervalMs === 0,
+        [...path, 'interval'],
+        'must be more than 0s: checks would never pause',
+      ),
+      ...faultWhen(
+        health.timeoutMs === 0 && health.intervalMs > 0,
+        [...path, 'timeout'],
+        'must be more than 0s: no check could pass',
+      ),
+      ...faultWhen(
+        health.timeoutMs > health.intervalMs,
+        [...path, 'timeout'],
+        'must be at most health.interval: the next check of a target begins when the last one has ended',
+      ),
+    ]
+  })
+
 /** Items are single requests with JSON, and their answers are held: an open service may stream anything. */
 const batchFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
   services.flatMap((service) => {
@@ -132,6 +155,7 @@ export const crossChecks = (config: Config, services: ServiceSources): UnplacedF
   ...targetFaults(services, config.services),
   ...staticIdentityFaults(services),
   ...ejectFaults(config.services),
+  ...healthFaults(config.services),
   ...batchFaults(config.services),
   ...tlsFaults(config),
   ...edgeFaults(config),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cidrFault, pathPrefixFault, publicUrlFault, readOrigin } from './addresses.ts'
-import { durationPattern, parseDuration, parseSize, sizePattern } from './quantities.ts'
+import { durationPattern, parseDuration, parseSize, parseStatusRanges, sizePattern } from './quantities.ts'
 import { parseRouteMatch, parseRuleMatch } from './rule-match.ts'
 import { Secret } from './secret.ts'
 
@@ -69,6 +69,17 @@ export const accessLog = () =>
     booleanFromText,
     z.union([z.boolean(), z.literal('sample')], { error: 'expected true, false or "sample"' }),
   )
+
+const statusHint = 'expected statuses from 200 to 599, e.g. 200-399, or 200,204, or 200-299,401'
+
+/** Ranges of statuses; YAML reads a single one as a number. */
+export const statusRanges = () =>
+  z.union([z.string(), z.int()], { error: statusHint }).transform((value, context) => {
+    const ranges = parseStatusRanges(String(value))
+    if (ranges !== undefined) return ranges
+    context.issues.push({ code: 'custom', message: statusHint, input: value })
+    return z.NEVER
+  })
 
 /** A port to listen on; 0 lets the system choose a free one. */
 export const port = () => whole(0, 65_535)

@@ -18,3 +18,22 @@ export const parseSize = (text: string): number | undefined => {
   const [, digits, unit] = sizePattern.exec(text) ?? []
   return digits === undefined ? undefined : Number(digits) * sizeUnits[unit as keyof typeof sizeUnits]
 }
+
+/** Final statuses (RFC 9110 §15) from the first to the last, both included. */
+export type StatusRange = readonly [first: number, last: number]
+
+const statusRange = /^([2-5]\d\d)(?:-([2-5]\d\d))?$/
+const mostStatusRanges = 32
+
+/** Status ranges as the file spells them: `200-399`, `200,204`, `200-299,401`; undefined for any other text. */
+export const parseStatusRanges = (text: string): readonly StatusRange[] | undefined => {
+  const parts = text.split(',', mostStatusRanges + 1)
+  if (parts.length > mostStatusRanges) return undefined
+  const ranges: StatusRange[] = []
+  for (const part of parts) {
+    const [, first, last = first] = statusRange.exec(part.trim()) ?? []
+    if (first === undefined || Number(first) > Number(last)) return undefined
+    ranges.push([Number(first), Number(last)])
+  }
+  return ranges
+}

@@ -40,6 +40,9 @@ const resolveCache = (
   rules: cache.rules === undefined ? defaultRules : cache.rules.map(resolveRule),
 })
 
+/** Where `health.timeout` is not given; a short interval shortens it. */
+const defaultCheckTimeoutMs = 2_000
+
 const resolveUpstream = ({ queue, timeouts, eject, breaker, tls, health, ...rest }: UpstreamShape) => ({
   basePath: rest.basePath,
   maxConcurrent: rest.maxConcurrent,
@@ -63,7 +66,14 @@ const resolveUpstream = ({ queue, timeouts, eject, breaker, tls, health, ...rest
   http2: rest.http2,
   connectionMaxAgeMs: rest.connections.maxAge,
   tls: { ...tls, minVersion: `TLSv${tls.minVersion}` as const },
-  health: { path: health.path, intervalMs: health.interval },
+  health: {
+    path: health.path,
+    intervalMs: health.interval,
+    timeoutMs: health.timeout ?? Math.min(defaultCheckTimeoutMs, health.interval),
+    expect: health.expect,
+    failAfter: health.failAfter,
+    recoverAfter: health.recoverAfter,
+  },
 })
 
 const resolveTargets = (targets: readonly string[]): 'embedded' | readonly string[] =>

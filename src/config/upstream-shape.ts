@@ -1,5 +1,16 @@
 import { z } from 'zod'
-import { duration, flag, host, oneOf, pathPrefix, secret, share, wait, whole } from './leaves.ts'
+import {
+  duration,
+  flag,
+  host,
+  oneOf,
+  pathPrefix,
+  secret,
+  share,
+  statusRanges,
+  wait,
+  whole,
+} from './leaves.ts'
 
 /** What the file may say about the upstream of a service; base path and targets differ by contract. */
 export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Targets) =>
@@ -81,8 +92,20 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
           .string({ error: 'expected a path, or an empty text for "off"' })
           .regex(/^(\/[^\s#]*)?$/, 'expected a path that starts with "/", or an empty text for "off"')
           .prefault('')
-          .describe('Asked on each target when set'),
-        interval: wait().prefault('5s').describe('Time between two checks'),
+          .describe('Asked on each target when set, below `basePath`'),
+        interval: wait().prefault('5s').describe('From one check of a target to the next'),
+        timeout: wait()
+          .optional()
+          .describe('Until the answer to a check is complete; 2s, or `interval` where that is shorter'),
+        expect: statusRanges()
+          .prefault('200-399')
+          .describe('Statuses that pass a check: `200-399`, `200,204` or `200-299,401`'),
+        failAfter: whole(1, 1_000)
+          .prefault(2)
+          .describe('Failed checks in a row until a target counts as failing'),
+        recoverAfter: whole(1, 1_000)
+          .prefault(1)
+          .describe('Passed checks in a row until it counts as healthy again'),
       })
       .prefault({}),
   })

@@ -93,8 +93,11 @@ export const createUpstreamObserver = (families: Families): ((event: UpstreamEve
         families.upstreamTargetChanges.series({
           service,
           target: event.target,
-          change: event.change,
+          to: event.to,
         }).value += 1
+        return
+      case 'check-finished':
+        families.upstreamChecks.series({ service, target: event.target, result: event.result }).value += 1
         return
       default:
         // A new kind of event does not compile until it is counted here.

@@ -37,6 +37,7 @@ type UpstreamReading = {
 const readTargets = (families: Families, service: string, targets: UpstreamReading['targets']): void => {
   for (const { origin: target, state, outstanding, connections, idleConnections } of targets) {
     families.upstreamTargetUp.series({ service, target }).value = state === 'healthy' ? 1 : 0
+    families.upstreamTargetLeftOut.series({ service, target }).value = state === 'left-out' ? 1 : 0
     families.upstreamTargetOutstanding.series({ service, target }).value = outstanding
     families.upstreamConnections.series({ service, target, state: 'idle' }).value = idleConnections
     families.upstreamConnections.series({ service, target, state: 'busy' }).value = Math.max(
@@ -48,6 +49,7 @@ const readTargets = (families: Families, service: string, targets: UpstreamReadi
 
 const readUpstreams = (families: Families, upstreams: readonly UpstreamReading[]): void => {
   families.upstreamTargetUp.clear()
+  families.upstreamTargetLeftOut.clear()
   families.upstreamTargetOutstanding.clear()
   families.upstreamConnections.clear()
   for (const { service, inFlight, queued, breaker, retriesLeft, targets } of upstreams) {

@@ -42,8 +42,13 @@ export const upstreamMetrics = {
   ),
   upstreamTargetChanges: counter(
     'upstream_target_changes_total',
-    ['service', 'target', 'change'],
-    'Targets ejected, returned, or seen otherwise by a health check.',
+    ['service', 'target', 'to'],
+    'Changes of what is known of a target, by what it became: `healthy`, `failing` (and in use all the same), `left-out`.',
+  ),
+  upstreamChecks: counter(
+    'upstream_checks_total',
+    ['service', 'target', 'result'],
+    'Active checks (upstream.health), by result: `good`, or why they failed: `status`, `timeout`, `connect`, `tls`, `broken`.',
   ),
   upstreamRetriesLeft: gauge(
     'upstream_retries_left',
@@ -58,8 +63,14 @@ export const upstreamMetrics = {
   upstreamTargetUp: gauge(
     'upstream_target_up',
     ['service', 'target'],
-    '1 while a target gets requests, 0 while it is left out; with workers, by any of them.',
+    '1 while a target is healthy, 0 while its checks or its requests fail, whether it is left out or stays in use; with workers, for any of them.',
     'min',
+  ),
+  upstreamTargetLeftOut: gauge(
+    'upstream_target_left_out',
+    ['service', 'target'],
+    '1 while a target that fails gets no requests; one that fails stays in use when too many others are out (eject.maxShare); with workers, by any of them.',
+    'max',
   ),
   upstreamTargetOutstanding: gauge(
     'upstream_target_outstanding_requests',

@@ -17,6 +17,16 @@ const classOf = (status: number | undefined): StatusClass => {
   return status < 500 ? '4xx' : '5xx'
 }
 
+/** How an attempt that got no response head ended, for the log. */
+const failureTexts: Readonly<Record<AttemptOutcome, string>> = {
+  answered: 'no answer',
+  unreachable: 'the target could not be reached',
+  timeout: 'no answer in time',
+  broken: 'the connection broke',
+  discarded: 'the answer was discarded for a retry',
+  aborted: 'the request was given up',
+}
+
 /** These say that the target, or what is behind it, is not there; a 500 is an answer of the program that runs on it. */
 export const isGatewayStatus = (status: number): boolean => status === 502 || status === 503 || status === 504
 
@@ -50,7 +60,7 @@ export class AttemptAccount {
     const now = this.#room.clock.monotonic()
     this.#headMs = now
     this.#status = status
-    if (isGatewayStatus(status)) this.#room.targets.failed(this.choice, now)
+    if (isGatewayStatus(status)) this.#room.targets.failed(this.choice, now, `answered ${status}`)
     else this.#room.targets.succeeded(this.choice)
   }
 
@@ -63,7 +73,7 @@ export class AttemptAccount {
     target.outstanding -= 1
     if (this.#status === undefined) {
       if (outcome === 'aborted') this.#room.targets.abandoned(this.choice, now)
-      else this.#room.targets.failed(this.choice, now)
+      else this.#room.targets.failed(this.choice, now, failureTexts[outcome])
     }
     const ended: AttemptEvent = {
       kind: 'attempt-finished',

@@ -5,6 +5,7 @@ import {
   type BreakerState,
   closedBreaker,
   type RequestResult,
+  type Tally,
 } from './breaker-state.ts'
 import type { UpstreamEvent } from './events.ts'
 import { createSlidingCount } from './sliding-count.ts'
@@ -23,6 +24,27 @@ export type Breaker = {
   readonly state: BreakerState['state']
 }
 
+const noTally: Tally = { failed: 0, total: 0 }
+
+/** Why the state changed, for the log. */
+const causeOf = (
+  from: BreakerState['state'],
+  to: BreakerState['state'],
+  { failed, total }: Tally,
+  { windowMs, forMs, probes }: BreakerOptions,
+): string => {
+  switch (to) {
+    case 'half-open':
+      return `the upstream was left alone for ${forMs} ms`
+    case 'closed':
+      return `all requests sent as a trial were answered: ${probes}`
+    case 'open':
+      return from === 'half-open'
+        ? 'a request sent as a trial failed'
+        : `${failed} of ${total} requests in the last ${windowMs} ms failed`
+  }
+}
+
 /** Builds a breaker that is closed. */
 export const createBreaker = (
   options: BreakerOptions & { readonly service: string },
@@ -33,14 +55,15 @@ export const createBreaker = (
   let breaker: BreakerState = closedBreaker
   let epoch = 0
 
-  const become = (next: BreakerState): void => {
-    const changed = next.state !== breaker.state
+  const become = (next: BreakerState, tally: Tally): void => {
+    const from = breaker.state
     breaker = next
-    if (!changed) return
+    if (next.state === from) return
     epoch += 1
     requests.clear()
     failures.clear()
-    report({ kind: 'breaker-changed', service: options.service, to: next.state })
+    const cause = causeOf(from, next.state, tally, options)
+    report({ kind: 'breaker-changed', service: options.service, from, to: next.state, cause })
   }
   const refused = (waitMs: number): number => {
     report({ kind: 'breaker-refused', service: options.service })
@@ -55,7 +78,7 @@ export const createBreaker = (
     enter(nowMs) {
       const admission = admit(breaker, nowMs, options.probes)
       if (admission.kind === 'refused') return refused(admission.waitMs)
-      become(admission.next)
+      become(admission.next, noTally)
       return { epoch }
     },
     settle(ticket, result, nowMs) {
@@ -63,7 +86,7 @@ export const createBreaker = (
       if (result !== 'unknown') requests.add(nowMs)
       if (result === 'failed') failures.add(nowMs)
       const tally = { failed: failures.total(nowMs), total: requests.total(nowMs) }
-      become(afterResult(breaker, result, tally, nowMs, options))
+      become(afterResult(breaker, result, tally, nowMs, options), tally)
     },
     get state() {
       return breaker.state

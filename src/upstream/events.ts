@@ -1,3 +1,5 @@
+import type { TargetState } from './target-health.ts'
+
 /** How one attempt at one target ended. `discarded` is an answer that was dropped in favour of a retry. */
 export type AttemptOutcome = 'answered' | 'unreachable' | 'timeout' | 'broken' | 'discarded' | 'aborted'
 
@@ -19,6 +21,9 @@ export type GiveUpReason =
 
 /** How the wait for a slot ended. */
 export type QueueOutcome = 'sent' | 'full' | 'timeout' | 'aborted'
+
+/** How an active check ended; all but `good` are failures. */
+export type CheckResult = 'good' | 'status' | 'timeout' | 'connect' | 'tls' | 'broken'
 
 /** The end of one attempt. */
 export type AttemptEvent = {
@@ -58,7 +63,10 @@ export type UpstreamEvent =
   | {
       readonly kind: 'breaker-changed'
       readonly service: string
+      readonly from: 'closed' | 'open' | 'half-open'
       readonly to: 'closed' | 'open' | 'half-open'
+      /** In words, made of numbers and settings. */
+      readonly cause: string
     }
   /** A request was refused because the upstream is left alone. */
   | { readonly kind: 'breaker-refused'; readonly service: string }
@@ -66,5 +74,14 @@ export type UpstreamEvent =
       readonly kind: 'target-changed'
       readonly service: string
       readonly target: string
-      readonly change: 'ejected' | 'ejection-withheld' | 'returned' | 'probe-failed' | 'probe-recovered'
+      readonly from: TargetState
+      readonly to: TargetState
+      /** In words, made of numbers, settings and error codes. */
+      readonly cause: string
+    }
+  | {
+      readonly kind: 'check-finished'
+      readonly service: string
+      readonly target: string
+      readonly result: CheckResult
     }

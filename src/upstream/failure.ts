@@ -95,6 +95,30 @@ export const toGatewayError = (error: unknown): GatewayError => {
   return new GatewayError('internal', { cause: error })
 }
 
+const tlsCode = /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|EPROTO$)/
+
+const checkCauses = {
+  connect: 'check could not connect',
+  tls: 'check failed in TLS',
+  timeout: 'check got no connection in time',
+  broken: 'check got a broken answer',
+} as const
+
+/** Why an active check got no whole answer, with the code of the innermost error that has one. */
+export const checkFault = (
+  error: unknown,
+): { readonly result: keyof typeof checkCauses; readonly cause: string } => {
+  const codes = chainOf(error).flatMap((link) => ('code' in link ? [String(link.code)] : []))
+  const code = codes.at(-1) === resetCode ? 'ECONNRESET' : (codes.at(-1) ?? '')
+  const result = codes.some((one) => tlsCode.test(one)) ? 'tls' : resultOf(toGatewayError(error).code)
+  return { result, cause: `${checkCauses[result]}${/^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? `: ${code}` : ''}` }
+}
+
+const resultOf = (code: ErrorCode): 'connect' | 'timeout' | 'broken' => {
+  if (code === 'upstream_unreachable') return 'connect'
+  return code === 'upstream_timeout' ? 'timeout' : 'broken'
+}
+
 /** What a named error says about the attempt; before anything was sent a broken connection is one that was never made. */
 export const failureKind = (
   error: GatewayError,

@@ -28,7 +28,17 @@ export type UpstreamOptions = {
   /** A target leaves after that many failures in a row; `maxShare` of the targets may be out at once. */
   readonly eject: { readonly after: number; readonly forMs: number; readonly maxShare: number }
   /** Active checks when `path` is not empty. */
-  readonly health: { readonly path: string; readonly intervalMs: number }
+  readonly health: {
+    readonly path: string
+    /** From the start of one check to the start of the next; at least `timeoutMs`. */
+    readonly intervalMs: number
+    readonly timeoutMs: number
+    /** Statuses from the first to the last of each pair pass a check. */
+    readonly expect: readonly (readonly [first: number, last: number])[]
+    /** Checks in a row that must fail, or pass, to change what is thought of a target. */
+    readonly failAfter: number
+    readonly recoverAfter: number
+  }
   /** For https targets; '' = not given. */
   readonly tls: {
     /** PEM: authorities that are believed instead of those that Node brings along. */

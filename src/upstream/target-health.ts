@@ -1,4 +1,4 @@
-/** What the answers of a target say about it. Times are monotonic milliseconds. */
+/** What the outcomes of requests say about a target. Times are monotonic milliseconds. */
 export type TargetHealth =
   | { readonly state: 'healthy'; readonly failures: number }
   | { readonly state: 'ejected'; readonly untilMs: number }
@@ -8,13 +8,13 @@ export type TargetHealth =
 /** What a target may be used for now. */
 export type Standing = 'usable' | 'trial-due' | 'out'
 
-export type EjectOptions = { readonly after: number; readonly forMs: number; readonly maxShare: number }
+/**
+ * What is known of a target from both its checks and its requests. `failing` ones get requests all the same, because too many
+ * others are out (`eject.maxShare`).
+ */
+export type TargetState = 'healthy' | 'failing' | 'left-out'
 
-/** Health after an event, and what is worth reporting about it. */
-export type HealthChange = {
-  readonly health: TargetHealth
-  readonly change: 'ejected' | 'ejection-withheld' | 'returned' | 'none'
-}
+export type EjectOptions = { readonly after: number; readonly forMs: number; readonly maxShare: number }
 
 /** The state of a target about which nothing is known yet. */
 export const untriedHealth: TargetHealth = { state: 'healthy', failures: 0 }
@@ -31,17 +31,43 @@ export const standingOf = (health: TargetHealth, nowMs: number): Standing => {
   }
 }
 
-/** Would it have left, were it not for the share that must stay? */
-const fails = (health: TargetHealth, after: number): boolean =>
-  health.state !== 'healthy' || health.failures >= after
+/** What active checks say: `against` = checks in a row, up to the last one, that contradict `failing`. */
+export type CheckState = { readonly failing: boolean; readonly against: number }
 
-/** Is nothing to be expected of an upstream: left alone as a whole, or none of its targets well? */
+/** Before the first check a target counts as healthy: the gateway must not wait for a check to send requests. */
+export const uncheckedState: CheckState = { failing: false, against: 0 }
+
+/** After a check that passed or failed. */
+export const afterCheck = (
+  { failing, against }: CheckState,
+  passed: boolean,
+  { failAfter, recoverAfter }: { readonly failAfter: number; readonly recoverAfter: number },
+): CheckState => {
+  if (passed !== failing) return { failing, against: 0 }
+  const count = against + 1
+  return count < (failing ? recoverAfter : failAfter)
+    ? { failing, against: count }
+    : { failing: !failing, against: 0 }
+}
+
+/** One state made of everything that is known; `leftOut` = it is left out because of its checks. */
+export const stateOf = (
+  {
+    health,
+    checks,
+    leftOut,
+  }: { readonly health: TargetHealth; readonly checks: CheckState; readonly leftOut: boolean },
+  after: number,
+): TargetState => {
+  if (leftOut || health.state !== 'healthy') return 'left-out'
+  return checks.failing || health.failures >= after ? 'failing' : 'healthy'
+}
+
+/** True when no request to the upstream is expected to be answered: the breaker refuses them, or each target fails. */
 export const isDown = (
   breaker: 'closed' | 'open' | 'half-open',
-  targets: readonly { readonly health: TargetHealth; readonly probeFailed: boolean }[],
-  after: number,
-): boolean =>
-  breaker !== 'closed' || targets.every(({ health, probeFailed }) => probeFailed || fails(health, after))
+  targets: readonly { readonly state: TargetState }[],
+): boolean => breaker !== 'closed' || targets.every(({ state }) => state !== 'healthy')
 
 /** May one more of `total` targets leave when `out` are out already? One that is alone never does. */
 export const mayEject = (out: number, total: number, maxShare: number): boolean =>
@@ -53,31 +79,24 @@ export const afterFailure = (
   nowMs: number,
   options: EjectOptions,
   mayLeave: boolean,
-): HealthChange => {
+): TargetHealth => {
+  const ejected: TargetHealth = { state: 'ejected', untilMs: nowMs + options.forMs }
   switch (health.state) {
     case 'ejected':
-      return { health, change: 'none' }
+      return health
     case 'trial':
-      return { health: { state: 'ejected', untilMs: nowMs + options.forMs }, change: 'ejected' }
+      return ejected
     case 'healthy': {
       const failures = health.failures + 1
-      if (failures < options.after) return { health: { state: 'healthy', failures }, change: 'none' }
-      if (mayLeave) return { health: { state: 'ejected', untilMs: nowMs + options.forMs }, change: 'ejected' }
-      // Reported once, when the limit is reached, not with every further failure.
-      return {
-        health: { state: 'healthy', failures },
-        change: failures === options.after ? 'ejection-withheld' : 'none',
-      }
+      return failures >= options.after && mayLeave ? ejected : { state: 'healthy', failures }
     }
   }
 }
 
 /** After an answer. Only a trial ends an ejection: a late answer to a request sent before it proves nothing. */
-export const afterSuccess = (health: TargetHealth, wasTrial: boolean): HealthChange => {
-  if (health.state === 'healthy') {
-    return { health: health.failures === 0 ? health : untriedHealth, change: 'none' }
-  }
-  return wasTrial ? { health: untriedHealth, change: 'returned' } : { health, change: 'none' }
+export const afterSuccess = (health: TargetHealth, wasTrial: boolean): TargetHealth => {
+  if (health.state === 'healthy') return health.failures === 0 ? health : untriedHealth
+  return wasTrial ? untriedHealth : health
 }
 
 /** A trial that ended without saying anything (the client went away): the next request may try. */

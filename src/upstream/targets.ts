@@ -2,17 +2,21 @@ import type { LookupFunction } from 'node:net'
 import { type buildConnector, type Client, Pool } from 'undici'
 import { AgingClient } from './aging-client.ts'
 import { createConnector } from './connector.ts'
-import type { UpstreamEvent } from './events.ts'
+import type { CheckResult, UpstreamEvent } from './events.ts'
 import { Http2Client } from './http2-client.ts'
 import type { UpstreamOptions } from './options.ts'
 import {
   afterAbandonedTrial,
+  afterCheck,
   afterFailure,
   afterSuccess,
-  type HealthChange,
+  type CheckState,
   mayEject,
   standingOf,
+  stateOf,
   type TargetHealth,
+  type TargetState,
+  uncheckedState,
   untriedHealth,
 } from './target-health.ts'
 
@@ -23,8 +27,12 @@ export type Target = {
   /** Attempts begun and not ended. */
   outstanding: number
   health: TargetHealth
-  /** The last active check failed. Kept apart from `health`: a good check does not undo what real requests found. */
-  probeFailed: boolean
+  /** Kept apart from `health`: a good check does not undo what real requests found. */
+  checks: CheckState
+  /** Gets no requests because its checks fail. Fewer are left out than fail: see `eject.maxShare`. */
+  leftOut: boolean
+  /** What all of these amount to, as it was reported last. */
+  state: TargetState
 }
 
 /** A target to try; `trial` = this attempt decides whether it comes back. */
@@ -38,9 +46,11 @@ export type Targets = {
   /** Is there a target, not tried yet, that would be chosen in earnest? */
   hasOther(nowMs: number, tried: readonly Target[]): boolean
   succeeded(choice: Choice): void
-  failed(choice: Choice, nowMs: number): void
+  /** `what` says in words how the attempt failed. */
+  failed(choice: Choice, nowMs: number, what: string): void
   abandoned(choice: Choice, nowMs: number): void
-  probed(target: Target, good: boolean): void
+  /** After an active check; `cause` says in words why it failed. */
+  checked(target: Target, result: CheckResult, cause: string): void
 }
 
 /**
@@ -72,7 +82,8 @@ const making = (
   }
 }
 
-const poolOf = (origin: string, options: UpstreamOptions, lookup: LookupFunction): Pool => {
+/** Connections to one target, as the settings say. */
+export const poolOf = (origin: string, options: UpstreamOptions, lookup: LookupFunction): Pool => {
   const connect = createConnector(options, lookup)
   return new Pool(origin, {
     connect,
@@ -103,6 +114,8 @@ const leastOutstanding = (
   return best
 }
 
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
+
 /** Builds the targets with one connection pool each; whoever calls closes the pools. */
 export const createTargets = (
   options: UpstreamOptions,
@@ -114,21 +127,38 @@ export const createTargets = (
     pool: poolOf(origin, options, lookup),
     outstanding: 0,
     health: untriedHealth,
-    probeFailed: false,
+    checks: uncheckedState,
+    leftOut: false,
+    state: 'healthy',
   }))
   let cursor = 0
 
-  const isOut = (target: Target): boolean => target.health.state !== 'healthy' || target.probeFailed
+  const isOut = (target: Target): boolean => target.health.state !== 'healthy' || target.leftOut
   const outCount = (except: Target): number =>
     all.filter((target) => target !== except && isOut(target)).length
   const mayLeave = (target: Target): boolean => mayEject(outCount(target), all.length, options.eject.maxShare)
   const isUsable = (target: Target, nowMs: number): boolean =>
-    !target.probeFailed && standingOf(target.health, nowMs) === 'usable'
+    !target.leftOut && standingOf(target.health, nowMs) === 'usable'
+  const isTrialDue = (target: Target, nowMs: number): boolean =>
+    !target.leftOut && standingOf(target.health, nowMs) === 'trial-due'
 
-  const apply = (target: Target, { health, change }: HealthChange): void => {
-    target.health = health
-    if (change === 'none') return
-    report({ kind: 'target-changed', service: options.service, target: target.origin, change })
+  /** Reports the state of a target when it is another one than before. */
+  const settle = (target: Target, cause: string): void => {
+    const { service, eject } = options
+    const from = target.state
+    const to = stateOf(target, eject.after)
+    if (from === to) return
+    target.state = to
+    report({ kind: 'target-changed', service, target: target.origin, from, to, cause })
+    if (from === 'left-out') leaveOutOthers()
+  }
+  /** One that came back makes room for one that fails its checks and was kept for lack of another. */
+  const leaveOutOthers = (): void => {
+    for (const target of all) {
+      if (!target.checks.failing || target.leftOut || !mayLeave(target)) continue
+      target.leftOut = true
+      settle(target, 'its checks fail, and another target is back')
+    }
   }
 
   return {
@@ -137,9 +167,7 @@ export const createTargets = (
       cursor = (cursor + 1) % all.length
       const isFresh = (target: Target): boolean => !tried.includes(target)
       const usable = leastOutstanding(all, cursor, (target) => isFresh(target) && isUsable(target, nowMs))
-      const due = all.find(
-        (target) => standingOf(target.health, nowMs) === 'trial-due' && !tried.includes(target),
-      )
+      const due = all.find((target) => isTrialDue(target, nowMs) && !tried.includes(target))
       if (due !== undefined && (mayTry || usable === undefined)) {
         due.health = { state: 'trial' }
         return { target: due, trial: true }
@@ -155,26 +183,36 @@ export const createTargets = (
     },
     hasOther: (nowMs, tried) => all.some((target) => !tried.includes(target) && isUsable(target, nowMs)),
     succeeded({ target, trial }) {
-      apply(target, afterSuccess(target.health, trial))
+      const health = afterSuccess(target.health, trial)
+      if (health === target.health) return
+      target.health = health
+      settle(target, trial ? 'a request sent as a trial was answered' : 'a request was answered')
     },
-    failed({ target, trial }, nowMs) {
+    failed({ target, trial }, nowMs, what) {
       // A request sent before the ejection fails late: only the trial itself may end the trial.
       if (target.health.state === 'trial' && !trial) return
-      apply(target, afterFailure(target.health, nowMs, options.eject, mayLeave(target)))
+      const before = target.health
+      target.health = afterFailure(before, nowMs, options.eject, mayLeave(target))
+      const failures = before.state === 'healthy' ? before.failures + 1 : 1
+      settle(target, `${counted(failures, 'request')} in a row failed, the last one: ${what}`)
     },
     abandoned({ target, trial }, nowMs) {
       if (trial) target.health = afterAbandonedTrial(target.health, nowMs)
     },
-    probed(target, good) {
-      if (good !== target.probeFailed) return
-      if (!good && !mayLeave(target)) return
-      target.probeFailed = !good
-      report({
-        kind: 'target-changed',
-        service: options.service,
-        target: target.origin,
-        change: good ? 'probe-recovered' : 'probe-failed',
-      })
+    checked(target, result, cause) {
+      const { service, health } = options
+      report({ kind: 'check-finished', service, target: target.origin, result })
+      const wasFailing = target.checks.failing
+      target.checks = afterCheck(target.checks, result === 'good', health)
+      const { failing } = target.checks
+      if (failing === wasFailing) return
+      target.leftOut = failing && mayLeave(target)
+      settle(
+        target,
+        failing
+          ? `${cause}; ${counted(health.failAfter, 'check')} in a row failed`
+          : `${counted(health.recoverAfter, 'check')} in a row passed`,
+      )
     },
   }
 }

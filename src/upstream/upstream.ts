@@ -14,7 +14,7 @@ import type { RelayOptions } from './relay-room.ts'
 import { createRetryBudget } from './retry-budget.ts'
 import { sharedLookup, systemLookup } from './shared-lookup.ts'
 import { createSlots } from './slots.ts'
-import { isDown } from './target-health.ts'
+import { isDown, type TargetState } from './target-health.ts'
 import { createTargets, type Target } from './targets.ts'
 import { UnderWay } from './under-way.ts'
 
@@ -41,7 +41,7 @@ export type ForwardRequest = {
 /** What a target looks like from here. */
 type TargetSnapshot = {
   readonly origin: string
-  readonly state: 'healthy' | 'ejected' | 'trial' | 'probe-failed'
+  readonly state: TargetState
   readonly outstanding: number
   /** Connections of its pool, those in use included. */
   readonly connections: number
@@ -63,6 +63,8 @@ export type Upstream = {
     readonly down: boolean
     readonly retriesLeft: number
   }
+  /** Ends active checks; requests go on. */
+  stopChecks(): void
   /** Takes no new requests and resolves when those under way have ended. */
   close(): Promise<void>
   /** Ends the requests under way. */
@@ -71,7 +73,7 @@ export type Upstream = {
 
 const snapshotOf = (target: Target): TargetSnapshot => ({
   origin: target.origin,
-  state: target.probeFailed ? 'probe-failed' : target.health.state,
+  state: target.state,
   outstanding: target.outstanding,
   connections: target.pool.stats.connected,
   idleConnections: target.pool.stats.free,
@@ -99,7 +101,7 @@ export const createUpstream = (
   const breaker = createBreaker({ ...options.breaker, service: options.service }, deps.report)
   const room = { ...deps, options, slots, targets, budget, breaker, relays: new UnderWay() }
   const dispatcher = new UpstreamDispatcher(room)
-  const stopProbes = startProbes(options, targets)
+  const stopChecks = startProbes(options, targets, lookup, deps)
 
   return {
     placeholderOrigin: 'http://upstream.invalid',
@@ -123,15 +125,16 @@ export const createUpstream = (
       inFlight: slots.inFlight,
       queued: slots.queued,
       breaker: breaker.state,
-      down: isDown(breaker.state, targets.all, options.eject.after),
+      down: isDown(breaker.state, targets.all),
       retriesLeft: budget.left(deps.clock.monotonic()),
     }),
+    stopChecks,
     close() {
-      stopProbes()
+      stopChecks()
       return dispatcher.close()
     },
     destroy() {
-      stopProbes()
+      stopChecks()
       return dispatcher.destroy()
     },
   }

@@ -186,7 +186,7 @@ describeWith('chromium', 'the status page in a browser', () => {
     const page = await open()
     origin.script = (_request, wire) => wire.reset()
     for (let time = 0; time < 6; time += 1) await get(`${mount}/pages?page=${time + 1}`)
-    await page.locator('#upstreams', { hasText: /ejected|open/ }).waitFor()
+    await page.locator('#upstreams', { hasText: /left out|open/ }).waitFor()
     await page.locator('#verdict', { hasNotText: 'All is well' }).waitFor()
     await shot(page, 'status-upstream-down')
     expect(complaints).toEqual([])

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
-import { request, upstreamOf } from '../unit/upstream/upstream-of.ts'
+import { noChecks, request, upstreamOf } from '../unit/upstream/upstream-of.ts'
 
 const originOf = async (script?: Script): Promise<Origin> => {
   const origin = await startOrigin(script)
@@ -106,11 +106,11 @@ test('a target that keeps failing is left alone, and comes back by one trial', a
   })
   for (let i = 0; i < 12; i += 1) await upstream.forward(request())
   expect(sick.received).toHaveLength(3)
-  expect(upstream.snapshot().targets.map(({ state }) => state)).toEqual(['ejected', 'healthy'])
+  expect(upstream.snapshot().targets.map(({ state }) => state)).toEqual(['left-out', 'healthy'])
   await pause(1_600)
   await upstream.forward(request())
   expect(sick.received).toHaveLength(4)
-  expect(upstream.snapshot().targets[0]?.state).toBe('ejected')
+  expect(upstream.snapshot().targets[0]?.state).toBe('left-out')
   broken = false
   await pause(1_600)
   // A request that may not be repeated is no trial.
@@ -118,16 +118,17 @@ test('a target that keeps failing is left alone, and comes back by one trial', a
   expect(sick.received).toHaveLength(4)
   await upstream.forward(request())
   expect(upstream.snapshot().targets[0]?.state).toBe('healthy')
-  const changes = events.flatMap((event) => (event.kind === 'target-changed' ? [event.change] : []))
-  expect(changes).toEqual(['ejected', 'ejected', 'returned'])
+  const changes = events.flatMap((event) => (event.kind === 'target-changed' ? [event.to] : []))
+  // A trial that fails changes nothing.
+  expect(changes).toEqual(['left-out', 'healthy'])
 })
 
-test('a single target is never left alone', async () => {
+test('a single target that fails stays in use', async () => {
   const origin = await originOf((_, wire) => wire.reset())
   const { upstream } = upstreamOf([origin.origin], { retry: { attempts: 1, budget: 0 } })
   for (let i = 0; i < 6; i += 1) await upstream.forward(request()).catch(() => undefined)
   expect(origin.received).toHaveLength(6)
-  expect(upstream.snapshot().targets[0]?.state).toBe('healthy')
+  expect(upstream.snapshot().targets[0]?.state).toBe('failing')
 })
 
 test('the target with the least to do is asked', async () => {
@@ -149,11 +150,11 @@ test('an active check finds a target that is gone, and that it is back', async (
     wire.respond({ status: received.target === '/wp-json/health' && !healthy ? 500 : 200 }),
   )
   const other = await originOf()
-  const health = { path: '/health', intervalMs: 20 }
+  const health = { ...noChecks, path: '/health', intervalMs: 20 }
   const { upstream } = upstreamOf([origin.origin, other.origin], { health, basePath: '/wp-json' })
   const state = () => upstream.snapshot().targets[0]?.state
   healthy = false
-  await origin.until(() => state() === 'probe-failed')
+  await origin.until(() => state() === 'left-out')
   const before = origin.received.filter(({ target }) => target === '/').length
   for (let i = 0; i < 4; i += 1) await upstream.forward(request())
   expect(origin.received.filter(({ target }) => target === '/')).toHaveLength(before)

@@ -100,6 +100,14 @@ describeWith('promtool', 'a real Prometheus', () => {
     expect(await one('ALERTS{alertname="TrellisDown"} or vector(0)')).toBe(0)
   })
 
+  test('the alert about a service without a healthy target holds for one whose only target is gone', async () => {
+    const alerts = await readRules('trellis-alerts.yml')
+    const { expr = '' } = alerts.find(({ alert }) => alert === 'TrellisNoTarget') ?? {}
+    await expect
+      .poll(async () => (await prometheus.query(expr)).map(({ metric }) => metric['service']))
+      .toEqual(['down'])
+  })
+
   test('counters are what clients and origins counted, to the request', async () => {
     for (const [service, count] of load.sent) {
       expect(await one(`sum(trellis_requests_total{service="${service}"})`), service).toBe(count)

@@ -111,7 +111,11 @@ export const startMixedLoad = async (more: Readonly<Record<string, unknown>>): P
       down: {
         contract: 'open',
         mount: '/down',
-        upstream: { targets: [nobody], breaker: { minRequests: 2, for: '1m' } },
+        upstream: {
+          targets: [nobody],
+          breaker: { minRequests: 2, for: '1m' },
+          health: { path: '/up', interval: '250ms' },
+        },
       },
     },
     ...more,

@@ -39,6 +39,7 @@ test('a report adds up what belongs together, the largest first', () => {
       'trellis_request_duration_seconds_bucket{le="0.005",service="site"} 7',
       'trellis_upstream_target_up{service="site",target="http://a"} 1',
       'trellis_upstream_target_up{service="site",target="http://b"} 0',
+      'trellis_upstream_target_left_out{service="site",target="http://b"} 1',
       'trellis_upstream_attempts_total{service="site",target="http://b",outcome="answered",status_class="2xx"} 4',
       'trellis_upstream_attempts_total{service="site",target="http://b",outcome="refused",status_class=""} 3',
       'trellis_upstream_breaker_state{service="site",state="closed"} 0',
@@ -64,8 +65,8 @@ test('a report adds up what belongs together, the largest first', () => {
       service: 'site',
       breaker: 'open',
       targets: [
-        { target: 'http://a', up: true, failures: 0 },
-        { target: 'http://b', up: false, attempts: 7, failures: 3 },
+        { target: 'http://a', up: true, leftOut: false, failures: 0 },
+        { target: 'http://b', up: false, leftOut: true, attempts: 7, failures: 3 },
       ],
     },
   ])

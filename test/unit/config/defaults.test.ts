@@ -105,3 +105,27 @@ test('a file that cannot be read is a fault', async () => {
     ],
   })
 })
+
+test.each([
+  [
+    '{ path: /up }',
+    { timeoutMs: 2_000, intervalMs: 5_000, expect: [[200, 399]], failAfter: 2, recoverAfter: 1 },
+  ],
+  ['{ path: /up, interval: 1s }', { timeoutMs: 1_000, intervalMs: 1_000 }],
+  ['{ path: /up, expect: 204 }', { expect: [[204, 204]] }],
+  [
+    '{ path: /up, expect: "200-299, 401" }',
+    {
+      expect: [
+        [200, 299],
+        [401, 401],
+      ],
+    },
+  ],
+])('active checks with %s', async (health, expected) => {
+  const result = await checkConfig(
+    `services: { a: { contract: plants, upstream: { health: ${health} } } }`,
+    {},
+  )
+  expect(result.kind === 'ok' && result.config.services[0]?.upstream.health).toMatchObject(expected)
+})

@@ -289,6 +289,28 @@ const single: readonly (readonly [string, string, string])[] = [
     'services: { a: { contract: plants, upstream: { timeouts: { total: 5s } } } }',
     'services.a.upstream.timeouts.total: must be at least timeouts.headers: the whole cannot be shorter than its part',
   ],
+  [
+    'check timeout longer than its interval',
+    'services: { a: { contract: plants, upstream: { health: { path: /up, interval: 1s, timeout: 2s } } } }',
+    'services.a.upstream.health.timeout: must be at most health.interval: the next check of a target begins when the last one has ended',
+  ],
+  [
+    'checks without a pause',
+    'services: { a: { contract: plants, upstream: { health: { path: /up, interval: 0s } } } }',
+    'services.a.upstream.health.interval: must be more than 0s: checks would never pause',
+  ],
+  [
+    'checks that cannot pass in time',
+    'services: { a: { contract: plants, upstream: { health: { path: /up, timeout: 0s } } } }',
+    'services.a.upstream.health.timeout: must be more than 0s: no check could pass',
+  ],
+  ...['2xx', '399-200', '100-199', '200,', '', '200-299;401', '700'].map(
+    (expected): readonly [string, string, string] => [
+      `expected statuses "${expected}"`,
+      `services: { a: { contract: plants, upstream: { health: { path: /up, expect: "${expected}" } } } }`,
+      'services.a.upstream.health.expect: expected statuses from 200 to 599, e.g. 200-399, or 200,204, or 200-299,401',
+    ],
+  ),
 ]
 
 test.each(single)('%s', async (_description, text, expected) => {

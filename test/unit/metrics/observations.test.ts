@@ -237,10 +237,11 @@ test('upstream events, and targets as they are at the scrape', async () => {
   observe.upstream({ kind: 'retried', ...at, reason: 'timed-out' })
   observe.upstream({ kind: 'gave-up', ...at, reason: 'budget' })
   observe.upstream({ kind: 'slot-wait-finished', service: 'site', outcome: 'full', waitedSeconds: 0 })
-  observe.upstream({ kind: 'target-changed', ...at, change: 'ejected' })
-  observe.upstream({ kind: 'breaker-changed', service: 'site', to: 'open' })
+  observe.upstream({ kind: 'target-changed', ...at, from: 'healthy', to: 'left-out', cause: 'x' })
+  observe.upstream({ kind: 'check-finished', ...at, result: 'timeout' })
+  observe.upstream({ kind: 'breaker-changed', service: 'site', from: 'closed', to: 'open', cause: 'x' })
   observe.upstream({ kind: 'breaker-refused', service: 'site' })
-  let targets = [{ origin: at.target, state: 'ejected', outstanding: 1, connections: 3, idleConnections: 1 }]
+  let targets = [{ origin: at.target, state: 'left-out', outstanding: 1, connections: 3, idleConnections: 1 }]
   metrics.readAtScrape({
     publicSide: () => ({ inFlight: 0, connections: 3, receivedBytes: 4, sentBytes: 5, draining: false }),
     cache: () => ({ entries: 0, bytes: 0, maxBytes: 0 }),
@@ -260,11 +261,13 @@ test('upstream events, and targets as they are at the scrape', async () => {
     'trellis_upstream_queue_total{service="site",outcome="full"} 1',
     'trellis_upstream_queue_seconds_sum{service="site"} 0',
     'trellis_upstream_queue_seconds_count{service="site"} 1',
-    `trellis_upstream_target_changes_total{${labels},change="ejected"} 1`,
+    `trellis_upstream_target_changes_total{${labels},to="left-out"} 1`,
+    `trellis_upstream_checks_total{${labels},result="timeout"} 1`,
     'trellis_upstream_retries_left{service="site"} 2',
     `trellis_upstream_connections{${labels},state="idle"} 1`,
     `trellis_upstream_connections{${labels},state="busy"} 2`,
     `trellis_upstream_target_up{${labels}} 0`,
+    `trellis_upstream_target_left_out{${labels}} 1`,
     `trellis_upstream_target_outstanding_requests{${labels}} 1`,
     'trellis_upstream_breaker_state{service="site",state="closed"} 0',
     'trellis_upstream_breaker_state{service="site",state="open"} 1',

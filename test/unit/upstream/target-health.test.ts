@@ -1,56 +1,77 @@
 import { expect, test } from 'vitest'
 import {
   afterAbandonedTrial,
+  afterCheck,
   afterFailure,
   afterSuccess,
   isDown,
   mayEject,
   standingOf,
+  stateOf,
   type TargetHealth,
+  uncheckedState,
   untriedHealth,
 } from '../../../src/upstream/target-health.ts'
 
 const options = { after: 3, forMs: 1_000, maxShare: 0.5 }
 
-const failTimes = (times: number, mayLeave: boolean): { health: TargetHealth; changes: string[] } => {
+const failTimes = (times: number, mayLeave: boolean): TargetHealth => {
   let health: TargetHealth = untriedHealth
-  const changes: string[] = []
-  for (let i = 0; i < times; i += 1) {
-    const next = afterFailure(health, 0, options, mayLeave)
-    health = next.health
-    changes.push(next.change)
-  }
-  return { health, changes }
+  for (let i = 0; i < times; i += 1) health = afterFailure(health, 0, options, mayLeave)
+  return health
 }
 
+const unchecked = { checks: uncheckedState, leftOut: false }
+
 test('leaves after three failures in a row, comes due, and a good trial brings it back', () => {
-  const { health, changes } = failTimes(3, true)
-  expect(changes).toEqual(['none', 'none', 'ejected'])
+  expect(failTimes(2, true)).toEqual({ state: 'healthy', failures: 2 })
+  const health = failTimes(3, true)
   expect(standingOf(health, 999)).toBe('out')
   expect(standingOf(health, 1_000)).toBe('trial-due')
   expect(standingOf({ state: 'trial' }, 5_000)).toBe('out')
-  expect(afterSuccess({ state: 'trial' }, true)).toEqual({ health: untriedHealth, change: 'returned' })
+  expect(afterSuccess({ state: 'trial' }, true)).toEqual(untriedHealth)
 })
 
 test('a success in between starts the count anew', () => {
-  const { health } = failTimes(2, true)
-  expect(afterSuccess(health, false).health).toEqual(untriedHealth)
+  expect(afterSuccess(failTimes(2, true), false)).toEqual(untriedHealth)
 })
 
 test('a failed trial sends it away again', () => {
   expect(afterFailure({ state: 'trial' }, 500, options, false)).toEqual({
-    health: { state: 'ejected', untilMs: 1_500 },
-    change: 'ejected',
+    state: 'ejected',
+    untilMs: 1_500,
   })
 })
 
-test('stays when too many are out, and says so once', () => {
-  expect(failTimes(5, false).changes).toEqual(['none', 'none', 'ejection-withheld', 'none', 'none'])
+test('a target that fails while too many others are out stays in use and counts as failing', () => {
+  const health = failTimes(5, false)
+  expect(standingOf(health, 0)).toBe('usable')
+  expect(stateOf({ ...unchecked, health }, 3)).toBe('failing')
+  expect(stateOf({ ...unchecked, health: failTimes(2, false) }, 3)).toBe('healthy')
+  expect(stateOf({ ...unchecked, health: { state: 'trial' } }, 3)).toBe('left-out')
+})
+
+test('checks change what is thought of a target after failAfter or recoverAfter of them in a row', () => {
+  const bounds = { failAfter: 2, recoverAfter: 3 }
+  const afterChecks = (results: string): boolean =>
+    [...results].reduce((state, result) => afterCheck(state, result === '+', bounds), uncheckedState).failing
+  expect(['-', '-+-', '--', '--+', '--++-++', '--+++', '--+++-'].map(afterChecks)).toEqual([
+    false,
+    false,
+    true,
+    true,
+    true,
+    false,
+    false,
+  ])
+  const failing = { failing: true, against: 0 }
+  expect(stateOf({ health: untriedHealth, checks: failing, leftOut: false }, 3)).toBe('failing')
+  expect(stateOf({ health: untriedHealth, checks: failing, leftOut: true }, 3)).toBe('left-out')
 })
 
 test('a late answer to a request from before does not end an ejection', () => {
   const ejected: TargetHealth = { state: 'ejected', untilMs: 1_000 }
-  expect(afterSuccess(ejected, false)).toEqual({ health: ejected, change: 'none' })
+  expect(afterSuccess(ejected, false)).toEqual(ejected)
 })
 
 test('a trial nobody waited for is due again', () => {
@@ -69,19 +90,18 @@ test.each([
   expect(mayEject(out, total, share)).toBe(may)
 })
 
-const failing = (failures: number) => ({
-  health: { state: 'healthy', failures } as TargetHealth,
-  probeFailed: false,
-})
-const probedAway = { ...failing(0), probeFailed: true }
-const ejected = { health: { state: 'ejected', untilMs: 1 } as TargetHealth, probeFailed: false }
+const [healthy, failing, leftOut] = [
+  { state: 'healthy' },
+  { state: 'failing' },
+  { state: 'left-out' },
+] as const
 
 test.each([
-  ['one target is well', 'closed', [ejected, failing(2)], false],
-  ['the only one fails and must stay', 'closed', [failing(3)], true],
-  ['each is out for a reason of its own', 'closed', [ejected, probedAway, failing(9)], true],
-  ['the breaker is open', 'open', [failing(0)], true],
-  ['the breaker is finding out', 'half-open', [failing(0)], true],
-] as const)('nothing is to be expected: %s', (_, breaker, targets, expected) => {
-  expect(isDown(breaker, targets, 3)).toBe(expected)
+  ['one target is healthy', 'closed', [leftOut, healthy], false],
+  ['the only one fails and stays in use', 'closed', [failing], true],
+  ['each of them fails', 'closed', [leftOut, failing], true],
+  ['the breaker is open', 'open', [healthy], true],
+  ['the breaker is half-open', 'half-open', [healthy], true],
+] as const)('an upstream is down or not: %s', (_, breaker, targets, expected) => {
+  expect(isDown(breaker, targets)).toBe(expected)
 })

@@ -18,6 +18,16 @@ export const noTls: UpstreamOptions['tls'] = {
   acceptAnyCertificate: false,
 }
 
+/** Active checks as they are by default, which is off; a path switches them on. */
+export const noChecks: UpstreamOptions['health'] = {
+  path: '',
+  intervalMs: 1_000,
+  timeoutMs: 1_000,
+  expect: [[200, 399]],
+  failAfter: 2,
+  recoverAfter: 1,
+}
+
 /** An upstream with one service's settings, ended with the test, and what it reported. */
 export const upstreamOf = (
   targets: readonly string[],
@@ -40,7 +50,7 @@ export const upstreamOf = (
       hostField: '',
       connectionMaxAgeMs: 0,
       breaker: { failureRatio: 0, minRequests: 20, windowMs: 10_000, forMs: 200, probes: 2 },
-      health: { path: '', intervalMs: 1_000 },
+      health: noChecks,
       ...options,
     },
     {

@@ -43,7 +43,6 @@ const repeated = (text: string, characters: number): string =>
 const reference = '{"$ref":"a#/body/0/id"}'
 const megabyte = 1_000_000
 
-/** Reading, checking and sending a megabyte of plain JSON takes a quarter of it. */
 const mostMs = 400
 
 /** Names that differ, so that each is kept. */

@@ -1,10 +1,16 @@
 import type { ItemExtension } from './extensions.ts'
 import type { BatchItem, Dispatch, ItemAnswer } from './item.ts'
 import { type ItemError, itemError } from './item-error.ts'
+import { type Reference, valuesAt } from './json-references.ts'
 import { resolveItem } from './resolve-item.ts'
 
-/** What is kept of an item that others need. */
-type Known = { readonly succeeded: boolean; readonly text: string | undefined }
+type Pointer = Reference['pointer']
+
+/** What is kept of an item that others need: whether it succeeded, and the values in its answer that they refer to. */
+type Known = {
+  readonly succeeded: boolean
+  readonly valueAt: ((pointer: Pointer) => string | undefined) | undefined
+}
 
 export type DependencyOptions = {
   readonly extensions: readonly ItemExtension[]
@@ -44,12 +50,27 @@ export const withDependencies = (dispatch: Dispatch, options: DependencyOptions)
   const needed = new Set(extensions.flatMap(({ needs }) => needs))
   const known = new Map<number, Known>()
 
+  const positionOf = (id: string): number => positions.get(id) ?? -1
+  const pointersInto = new Map<number, Pointer[]>()
+  for (const { id, pointer } of extensions.flatMap(({ template }) => template?.references ?? [])) {
+    const pointers = pointersInto.get(positionOf(id))
+    if (pointers === undefined) pointersInto.set(positionOf(id), [pointer])
+    else pointers.push(pointer)
+  }
+  /** All values of an answer that anything refers to are looked up at once: one pass, however many there are. */
+  const valuesOf = (index: number, answer: ItemAnswer): Known['valueAt'] => {
+    const pointers = pointersInto.get(index)
+    const text = pointers === undefined ? undefined : referable(answer)
+    return text === undefined || pointers === undefined ? undefined : valuesAt(text, pointers)
+  }
+
   const referring = (
     item: BatchItem,
     template: NonNullable<ItemExtension['template']>,
   ): BatchItem | ItemError => {
-    const textOf = (id: string): string | undefined => known.get(positions.get(id) ?? -1)?.text
-    const resolved = resolveItem(template, textOf, options.mostBodyCharacters)
+    const findValue = ({ id, pointer }: Reference): string | undefined =>
+      known.get(positionOf(id))?.valueAt?.(pointer)
+    const resolved = resolveItem(template, findValue, options.mostBodyCharacters)
     if (resolved.kind === 'unresolved') return itemError('unresolved_reference')
     return options.admitted(item.index, resolved.path, resolved.body)
   }
@@ -66,7 +87,7 @@ export const withDependencies = (dispatch: Dispatch, options: DependencyOptions)
     const request = ready(item)
     const answer = 'status' in request ? asAnswer(request) : await dispatch(request, signal, stop)
     if (needed.has(item.index)) {
-      known.set(item.index, { succeeded: answer.status < 400, text: referable(answer) })
+      known.set(item.index, { succeeded: answer.status < 400, valueAt: valuesOf(item.index, answer) })
     }
     return answer
   }

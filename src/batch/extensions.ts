@@ -1,5 +1,5 @@
 import { isRecord } from './is-record.ts'
-import { itemIdPattern, type Reference, referencesIn } from './json-references.ts'
+import { itemIdPattern, mostTemplateDepth, type Reference, referencesIn } from './json-references.ts'
 import { type PathTemplate, pathTemplate } from './path-references.ts'
 
 /** Who may use what goes beyond WordPress's batch. */
@@ -11,7 +11,13 @@ export type ItemExtension = {
   /** Earlier items that must have succeeded. */
   readonly needs: readonly number[]
   /** Path and body with references still in them; undefined where there are none. */
-  readonly template: { readonly path: PathTemplate; readonly body: string | undefined } | undefined
+  readonly template:
+    | {
+        readonly path: PathTemplate
+        readonly body: string | undefined
+        readonly references: readonly Reference[]
+      }
+    | undefined
   /** Name of another service that is meant. */
   readonly service: string | undefined
 }
@@ -60,17 +66,30 @@ const serviceOf = (entry: Record<string, unknown>, at: number, services: readonl
   return name
 }
 
-type Template = { readonly template: ItemExtension['template']; readonly references: readonly Reference[] }
+/** Of one item, in its path and its body together. */
+const mostReferences = 32
 
-const templateOf = (entry: Record<string, unknown>, at: number, bodyText: string | undefined): Template => {
+const templateOf = (
+  entry: Record<string, unknown>,
+  at: number,
+  bodyText: string | undefined,
+): ItemExtension['template'] => {
   const path = pathTemplate(typeof entry['path'] === 'string' ? entry['path'] : '')
   if (path === undefined) throw new Faulty(`requests[${at}][path]: a reference must be a whole segment.`)
   const inBody = bodyText === undefined ? [] : referencesIn(bodyText)
-  if (inBody === undefined) {
-    throw new Faulty(`requests[${at}][body]: a $ref must be like "id#/body/name"; at most 32 of them.`)
+  if (inBody === 'malformed') {
+    throw new Faulty(`requests[${at}][body]: a $ref must be like "id#/body/name".`)
+  }
+  if (inBody === 'too-deep') {
+    throw new Faulty(
+      `requests[${at}][body] must be nested at most ${mostTemplateDepth} levels deep, because it has a $ref.`,
+    )
   }
   const references = [...path.filter((piece) => typeof piece !== 'string'), ...inBody]
-  return { template: references.length === 0 ? undefined : { path, body: bodyText }, references }
+  if (references.length > mostReferences) {
+    throw new Faulty(`requests[${at}] must have at most ${mostReferences} references.`)
+  }
+  return references.length === 0 ? undefined : { path, body: bodyText, references }
 }
 
 /** Reads what the envelope says beyond WordPress's; `bodyText` gives the JSON of an item's body. Pure. */
@@ -85,8 +104,10 @@ export const readExtensions = (
     const items = requests.map((request: unknown, at): ItemExtension => {
       const entry = isRecord(request) ? request : {}
       const id = idOf(entry, at, ids)
-      const { template, references } = templateOf(entry, at, bodyText(at))
-      const referred = references.map((one) => positionOf(one.id, `A reference of requests[${at}]`, ids))
+      const template = templateOf(entry, at, bodyText(at))
+      const referred = (template?.references ?? []).map((one) =>
+        positionOf(one.id, `A reference of requests[${at}]`, ids),
+      )
       const needs = [...new Set([...dependsOnOf(entry, at, ids), ...referred])]
       if (id !== undefined) ids.set(id, at)
       return { id, needs, template, service: serviceOf(entry, at, services) }

@@ -8,21 +8,22 @@ export type JsonText = string
 
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 
-const skipSpace = (text: JsonText, from: number): number => {
+export const skipSpace = (text: JsonText, from: number): number => {
   let at = from
   while (isSpace(text.charCodeAt(at))) at++
   return at
 }
 
-const quote = 0x22
+export const quote = 0x22
 const backslash = 0x5c
-const comma = 0x2c
+export const comma = 0x2c
+export const openBrace = 0x7b
 
-const opens = (code: number): boolean => code === 0x7b || code === 0x5b
-const closes = (code: number): boolean => code === 0x7d || code === 0x5d
+export const opens = (code: number): boolean => code === openBrace || code === 0x5b
+export const closes = (code: number): boolean => code === 0x7d || code === 0x5d
 
 /** A quote ends a string unless an odd number of backslashes stands before it. */
-const stringEnd = (text: JsonText, from: number): number => {
+export const stringEnd = (text: JsonText, from: number): number => {
   let end = text.indexOf('"', from + 1)
   while (end !== -1) {
     let slashes = 0
@@ -66,9 +67,10 @@ export const valueEnd = (text: JsonText, from: number): number => {
 /** Hears of a value that begins at `from`, and says where it ends. */
 export type VisitValue = (from: number, name: string) => number
 
-const nameOf = (text: JsonText, from: number, end: number): string => {
-  const name = text.slice(from + 1, end - 1)
-  return name.includes('\\') ? (JSON.parse(text.slice(from, end)) as string) : name
+/** The text of the JSON string that stands from `from` to `end`. */
+export const stringAt = (text: JsonText, from: number, end: number): string => {
+  const inner = text.slice(from + 1, end - 1)
+  return inner.includes('\\') ? (JSON.parse(text.slice(from, end)) as string) : inner
 }
 
 /** Visits the elements of the array, or the members of the object, that begins at `from`; gives back where it ends. */
@@ -79,7 +81,7 @@ export const visitValues = (text: JsonText, from: number, visit: VisitValue): nu
     let name = ''
     if (isObject) {
       const end = stringEnd(text, at)
-      name = nameOf(text, at, end)
+      name = stringAt(text, at, end)
       at = skipSpace(text, skipSpace(text, end) + 1)
     }
     const end = skipSpace(text, visit(at, name))
@@ -88,19 +90,7 @@ export const visitValues = (text: JsonText, from: number, visit: VisitValue): nu
   return at + 1
 }
 
-/** The members of an object by name; none of anything else. Of a repeated name the last one counts, as in JSON.parse and in PHP. */
-export const members = (text: JsonText): ReadonlyMap<string, JsonText> => {
-  const found = new Map<string, JsonText>()
-  if (!text.startsWith('{')) return found
-  visitValues(text, 0, (from, name) => {
-    const end = valueEnd(text, from)
-    found.set(name, text.slice(from, end))
-    return end
-  })
-  return found
-}
-
-/** The member of that name; of those before it no list is made, of which there may be a hundred thousand. */
+/** The member of that name, the last one where the name is repeated, as in JSON.parse and in PHP; of those before it no list is made, of which there may be a hundred thousand. */
 export const member = (text: JsonText, wanted: string): JsonText | undefined => {
   let found: JsonText | undefined
   if (!text.startsWith('{')) return found
@@ -110,6 +100,20 @@ export const member = (text: JsonText, wanted: string): JsonText | undefined => 
     return end
   })
   return found
+}
+
+/** How deep objects and lists are nested; 0 for anything else. */
+export const depthOf = (text: JsonText): number => {
+  let depth = 0
+  let deepest = 0
+  for (let at = 0; at < text.length; ) {
+    const code = text.charCodeAt(at)
+    if (opens(code)) depth += 1
+    else if (closes(code)) depth -= 1
+    deepest = Math.max(deepest, depth)
+    at = code === quote ? stringEnd(text, at) : at + 1
+  }
+  return deepest
 }
 
 /** The elements of an array; undefined for anything else. */

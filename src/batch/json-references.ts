@@ -1,16 +1,30 @@
-import { elements, type JsonText, member, members } from './json-parts.ts'
+import {
+  closes,
+  comma,
+  type JsonText,
+  openBrace,
+  opens,
+  quote,
+  skipSpace,
+  stringAt,
+  stringEnd,
+  valueEnd,
+  visitValues,
+} from './json-parts.ts'
 
 /** A value in the answer of another item: its id, and a JSON Pointer (RFC 6901) into `{"body": …, "status": …}`. */
 export type Reference = { readonly id: string; readonly pointer: readonly string[] }
 
-/** What the text of a request refers to; undefined when something looks like a reference and is none. */
-export type FoundReferences = readonly Reference[] | undefined
+/** What the text of a request refers to; `malformed` when something looks like a reference and is none. */
+export type FoundReferences = readonly Reference[] | 'malformed' | 'too-deep'
 
 /** Ids of items: they stand in references, so they have no character that means something there. */
 export const itemIdPattern = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/
 
 const mostSegments = 16
-const mostReferences = 32
+
+/** How deep objects and lists may be nested in a body that has references. */
+export const mostTemplateDepth = 32
 
 /** Reads `id#/body/…`. */
 export const parseReference = (text: string): Reference | undefined => {
@@ -23,62 +37,124 @@ export const parseReference = (text: string): Reference | undefined => {
   return { id, pointer }
 }
 
-/** The text of `{"$ref": "…"}`; undefined for anything else. */
-const referenceText = (text: JsonText): string | undefined => {
-  if (!text.startsWith('{')) return undefined
-  const parts = members(text)
-  const value = parts.get('$ref')
-  return parts.size === 1 && value?.startsWith('"') === true ? (JSON.parse(value) as string) : undefined
+/** A reference, and where its object stands in the text. */
+type PlacedReference = { readonly from: number; readonly end: number; readonly text: string }
+
+/**
+ * The object at `from` if it is a reference: `$ref` with a string, and no other member. Of a repeated `$ref` the last one
+ * counts. It reads no nested value, so that a caller who goes on behind `from` reads nothing more than twice.
+ */
+const referenceAt = (text: JsonText, from: number): PlacedReference | undefined => {
+  for (let at = from; ; ) {
+    at = skipSpace(text, at + 1)
+    if (text.charCodeAt(at) !== quote) return undefined
+    const nameEnd = stringEnd(text, at)
+    if (stringAt(text, at, nameEnd) !== '$ref') return undefined
+    const value = skipSpace(text, skipSpace(text, nameEnd) + 1)
+    if (text.charCodeAt(value) !== quote) return undefined
+    const valueEnds = stringEnd(text, value)
+    at = skipSpace(text, valueEnds)
+    if (text.charCodeAt(at) !== comma) return { from, end: at + 1, text: stringAt(text, value, valueEnds) }
+  }
 }
 
-/** All references in a JSON text, which has been parsed before and so is no deeper than the limit. */
+/** All that looks like a reference, in one pass, and how deep the text is nested. */
+const scan = (text: JsonText): { readonly placed: readonly PlacedReference[]; readonly depth: number } => {
+  const placed: PlacedReference[] = []
+  let depth = 0
+  let deepest = 0
+  for (let at = 0; at < text.length; ) {
+    const code = text.charCodeAt(at)
+    const reference = code === openBrace ? referenceAt(text, at) : undefined
+    if (reference !== undefined) placed.push(reference)
+    else if (opens(code)) depth += 1
+    else if (closes(code)) depth -= 1
+    deepest = Math.max(deepest, depth)
+    at = reference?.end ?? (code === quote ? stringEnd(text, at) : at + 1)
+  }
+  return { placed, depth: deepest }
+}
+
+/** All references in a JSON text, which has been parsed before. */
 export const referencesIn = (text: JsonText): FoundReferences => {
+  const { placed, depth } = scan(text)
   const found: Reference[] = []
-  const visit = (part: JsonText): boolean => {
-    const named = referenceText(part)
-    if (named !== undefined) {
-      const reference = parseReference(named)
-      if (reference === undefined || found.length === mostReferences) return false
-      found.push(reference)
-      return true
-    }
-    const inner = part.startsWith('{') ? [...members(part).values()] : (elements(part) ?? [])
-    return inner.every(visit)
+  for (const one of placed) {
+    const reference = parseReference(one.text)
+    if (reference === undefined) return 'malformed'
+    found.push(reference)
   }
-  return visit(text) ? found : undefined
+  return found.length > 0 && depth > mostTemplateDepth ? 'too-deep' : found
 }
 
-/** The text with each reference replaced by the text of a value, so that a number of 64 bits stays what it is. */
+/** The text with each reference replaced by the text of a value; what stands between them stays as it was written. */
 export const withValues = (text: JsonText, textOf: (reference: Reference) => JsonText): JsonText => {
-  const named = referenceText(text)
-  const reference = named === undefined ? undefined : parseReference(named)
-  if (reference !== undefined) return textOf(reference)
-  if (text.startsWith('{')) {
-    const inner = [...members(text)].map(
-      ([name, value]) => `${JSON.stringify(name)}:${withValues(value, textOf)}`,
-    )
-    return `{${inner.join(',')}}`
+  const pieces: string[] = []
+  let at = 0
+  for (const one of scan(text).placed) {
+    const reference = parseReference(one.text)
+    if (reference === undefined) continue
+    pieces.push(text.slice(at, one.from), textOf(reference))
+    at = one.end
   }
-  const inner = elements(text)
-  return inner === undefined ? text : `[${inner.map((value) => withValues(value, textOf)).join(',')}]`
+  return pieces.length === 0 ? text : `${pieces.join('')}${text.slice(at)}`
 }
 
-const indexPattern = /^(?:0|[1-9]\d{0,5})$/
-
-/** The text that a pointer leads to; undefined when there is nothing. */
-export const valueAt = (text: JsonText, pointer: readonly string[]): JsonText | undefined => {
-  let at: JsonText | undefined = text
-  for (const segment of pointer) {
-    if (at?.startsWith('{') === true) at = member(at, segment)
-    else at = indexPattern.test(segment) ? elements(at ?? '')?.[Number(segment)] : undefined
-    if (at === undefined) return undefined
-  }
-  return at
+/** One step of the pointers into a text, and where the value stands that it leads to. */
+type PointerStep = {
+  readonly steps: Map<string, PointerStep>
+  from: number
+  end: number
+  /** Where the object or list begins that the value was found in: of a repeated member only the last one counts. */
+  within: number
 }
 
-/** Is anything nested deeper than that? */
-export const isDeeperThan = (text: JsonText, depth: number): boolean => {
-  const inner = text.startsWith('{') ? [...members(text).values()] : elements(text)
-  if (inner === undefined) return false
-  return depth === 0 || inner.some((part) => isDeeperThan(part, depth - 1))
+const newStep = (): PointerStep => ({ steps: new Map(), from: -1, end: -1, within: -1 })
+
+/** Notes where the value at `from` ends, and the same for the steps that lead on from it. */
+const locate = (text: JsonText, from: number, step: PointerStep): number => {
+  step.from = from
+  const code = text.charCodeAt(from)
+  if (step.steps.size === 0 || !opens(code)) {
+    step.end = valueEnd(text, from)
+    return step.end
+  }
+  const isObject = code === openBrace
+  let index = 0
+  step.end = visitValues(text, from, (at, name) => {
+    const next = step.steps.get(isObject ? name : String(index++))
+    if (next === undefined) return valueEnd(text, at)
+    next.within = from
+    return locate(text, at, next)
+  })
+  return step.end
+}
+
+/**
+ * The texts that pointers lead to, found in one pass over a JSON text that has been parsed before, however many pointers there
+ * are; the function gives undefined for a pointer that leads nowhere.
+ */
+export const valuesAt = (
+  text: JsonText,
+  pointers: readonly (readonly string[])[],
+): ((pointer: readonly string[]) => JsonText | undefined) => {
+  const root = newStep()
+  for (const pointer of pointers) {
+    let step = root
+    for (const segment of pointer) {
+      const next = step.steps.get(segment) ?? newStep()
+      step.steps.set(segment, next)
+      step = next
+    }
+  }
+  locate(text, 0, root)
+  return (pointer) => {
+    let step = root
+    for (const segment of pointer) {
+      const next = step.steps.get(segment)
+      if (next === undefined || next.within !== step.from) return undefined
+      step = next
+    }
+    return text.slice(step.from, step.end)
+  }
 }

@@ -12,18 +12,20 @@ export const pathTemplate = (path: string): PathTemplate | undefined => {
     const reference = piece.startsWith('{') ? parseReference(piece.slice(1, -1)) : undefined
     pieces.push(reference ?? piece)
   }
+  let inQuery = false
   const isWhole = pieces.every((piece, at) => {
-    if (typeof piece === 'string') return true
+    if (typeof piece === 'string') {
+      inQuery ||= piece.includes('?')
+      return true
+    }
     const before = pieces[at - 1]
     const after = pieces[at + 1]
     const isFirstInSegment = typeof before === 'string' && before.endsWith('/')
     const isLastInSegment = typeof after === 'string' && (after === '' || /^[/?]/.test(after))
-    return isFirstInSegment && isLastInSegment && !pieces.slice(0, at).some(hasQuery)
+    return isFirstInSegment && isLastInSegment && !inQuery
   })
   return isWhole ? pieces : undefined
 }
-
-const hasQuery = (piece: string | Reference): boolean => typeof piece === 'string' && piece.includes('?')
 
 /** What a value is as one segment: encoded, and undefined where it would be none or mean another path. */
 export const pathSegment = (valueText: string): string | undefined => {

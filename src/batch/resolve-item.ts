@@ -1,6 +1,6 @@
 import type { ItemExtension } from './extensions.ts'
-import type { JsonText } from './json-parts.ts'
-import { isDeeperThan, type Reference, valueAt, withValues } from './json-references.ts'
+import { depthOf, type JsonText } from './json-parts.ts'
+import { type Reference, withValues } from './json-references.ts'
 import { pathSegment } from './path-references.ts'
 
 /** An item whose references have been replaced by values. */
@@ -15,20 +15,18 @@ const mostValueDepth = 32
 
 class Unresolved extends Error {}
 
-/** Replaces references by what `answerOf` says of the items they name, each as the value that it is. Pure. */
+/** Replaces references by the values that `findValue` gives for them, each as it stands in the answer. Pure. */
 export const resolveItem = (
   template: NonNullable<ItemExtension['template']>,
-  answerOf: (id: string) => JsonText | undefined,
+  findValue: (reference: Reference) => JsonText | undefined,
   mostBodyCharacters: number,
 ): ResolvedItem => {
   let characters = template.body?.length ?? 0
-  const textOf = ({ id, pointer }: Reference): JsonText => {
-    const value = valueAt(answerOf(id) ?? 'null', pointer)
-    if (value === undefined || value.length > mostValueCharacters || isDeeperThan(value, mostValueDepth)) {
-      throw new Unresolved()
-    }
+  const textOf = (reference: Reference): JsonText => {
+    const value = findValue(reference)
+    if (value === undefined || value.length > mostValueCharacters) throw new Unresolved()
     characters += value.length
-    if (characters > mostBodyCharacters) throw new Unresolved()
+    if (characters > mostBodyCharacters || depthOf(value) > mostValueDepth) throw new Unresolved()
     return value
   }
   const segment = (piece: string | Reference): string => {

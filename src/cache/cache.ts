@@ -30,7 +30,7 @@ import type { StoredResponse } from './stored-response.ts'
 import { createStoring } from './storing.ts'
 import { createTagLog } from './tag-log.ts'
 import { createReuse, type Trust } from './trusted-reuse.ts'
-import { createJudge, type Need, type Wait } from './verdict.ts'
+import { createJudge, type Need, type Verdict, type Wait } from './verdict.ts'
 import { createWritten, type WrittenAnswer } from './written-answer.ts'
 
 export type CacheOptions = {
@@ -88,6 +88,10 @@ const noFields = {}
 
 /** A waiter who met that many answers not meant for it stops waiting for others. */
 const mostRounds = 3
+
+/** The one try after a failure is never alone: otherwise each of those who waited would ask a failing upstream. */
+const goesAlone = ({ alone, afterFailure }: Extract<Verdict, { kind: 'again' }>, round: number): boolean =>
+  alone || (round >= mostRounds && !afterFailure)
 
 export const createCache = (options: CacheOptions): Cache => {
   const { clock, report } = options
@@ -153,6 +157,7 @@ export const createCache = (options: CacheOptions): Cache => {
       began: log.sequence,
       joinable: how !== 'alone',
       leader: how === 'background' ? undefined : read.signal,
+      read,
       run: (flight) => fetch(errand, flight),
     })
   }
@@ -185,28 +190,35 @@ export const createCache = (options: CacheOptions): Cache => {
     (trust === undefined || trust.mayTrust(moment())) &&
     (flight.began === log.sequence || !log.touchedSince(expectedTags(read), flight.began))
 
-  const join = (read: CacheRead, forward: Forward, need: Need, alone: boolean): Wait => {
+  const join = (
+    read: CacheRead,
+    forward: Forward,
+    need: Need,
+    { alone, retried }: { readonly alone: boolean; readonly retried: boolean },
+  ): Wait => {
     const since = log.sequence
     const running = alone ? undefined : flights.find(read.key, variantOf(read))
     if (running !== undefined && mayJoin(running, read)) {
-      return { read, need, since, flight: running, leads: false }
+      return { read, need, since, flight: running, leads: false, retried }
     }
     // The one that begins now takes its place.
     if (running !== undefined) flights.cut(read.key)
     const flight = begin(read, forward, need, alone ? 'alone' : 'shared')
-    return { read, need, since, flight, leads: true }
+    return { read, need, since, flight, leads: true, retried }
   }
 
   const answerByForward = async (read: CacheRead, forward: Forward, first: Need): Promise<CacheAnswer> => {
     let need = first
     let alone = asksAlone(read)
+    let retried = false
     for (let round = 1; ; round += 1) {
-      const wait = join(read, forward, need, alone)
+      const wait = join(read, forward, need, { alone, retried })
       const landing = await flights.wait(wait.flight, read.signal)
       const concluded = conclude(landing, wait)
       const verdict = concluded instanceof Promise ? await concluded : concluded
       if (verdict.kind === 'answer') return verdict.answer
-      alone = verdict.alone || round >= mostRounds
+      alone = goesAlone(verdict, round)
+      retried ||= verdict.afterFailure
       const at = moment()
       const reuse = reuseFor(read, at)
       if (reuse.kind === 'fresh') return answers.collapsed(reuse.stored, read, first.reason, at)

@@ -1,5 +1,6 @@
 import { GatewayError } from '../errors.ts'
 import { EndSignal } from '../http/end-signal.ts'
+import type { CacheRead } from './cache-read.ts'
 import { discard } from './discard.ts'
 import { Joinable } from './joinable.ts'
 import type { Landing } from './landing.ts'
@@ -16,6 +17,8 @@ export type Flight = {
   readonly signal: AbortSignal
   /** Signal of the reader who began it; undefined in the background. */
   readonly leader: AbortSignal | undefined
+  /** The request that the upstream is asked with. */
+  readonly read: CacheRead
 }
 
 /** What is needed to begin one. */
@@ -26,6 +29,7 @@ type Takeoff = {
   /** May later readers wait for it too? */
   readonly joinable: boolean
   readonly leader: AbortSignal | undefined
+  readonly read: CacheRead
   readonly run: (flight: Flight) => Promise<Landing>
 }
 
@@ -60,6 +64,7 @@ class Running implements Flight {
   readonly order: number
   readonly signal = new EndSignal()
   readonly leader: AbortSignal | undefined
+  readonly read: CacheRead
   readonly waiting: Waiter[] = []
   landing: Landing | undefined
   /** How many wait or read. */
@@ -75,10 +80,13 @@ class Running implements Flight {
     this.began = takeoff.began
     this.order = order
     this.leader = takeoff.leader
+    this.read = takeoff.read
     this.place = place
     this.next = undefined
   }
 }
+
+const isFailure = ({ kind }: Landing): boolean => kind === 'server-error' || kind === 'failed'
 
 /** Every flight is made here, with more to it than others see. */
 const known = (flight: Flight): Running => {
@@ -110,7 +118,10 @@ export const createFlights = (): Flights => {
     } else end(flight)
     if (landing.kind === 'own' && leader?.aborted !== false) discard(landing.response.content)
     flight.landing = landing
-    for (const waiter of flight.waiting) waiter.landed(landing)
+    // After a failure the first of them leads the next fetch: no client can arrange to be that one by coming early or late.
+    const { waiting } = flight
+    const first = isFailure(landing) ? Math.floor(Math.random() * waiting.length) : 0
+    for (let at = 0; at < waiting.length; at += 1) waiting[(first + at) % waiting.length]?.landed(landing)
   }
   const begin = (takeoff: Takeoff): Flight => {
     order += 1

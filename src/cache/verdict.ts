@@ -1,4 +1,6 @@
 import type { Clock } from '../clock.ts'
+import { type ErrorCode, GatewayError } from '../errors.ts'
+import { credentialFields } from '../http/credential-fields.ts'
 import { varyKey } from '../http/vary.ts'
 import { currentAgeMs, type Moment } from './age.ts'
 import type { Answers } from './answers.ts'
@@ -11,7 +13,7 @@ import type { Landing } from './landing.ts'
 import type { PassMemo } from './pass-memo.ts'
 import type { CacheAnswer } from './reader-answer.ts'
 import { mayServeOnError, type Reuse } from './reuse.ts'
-import { isServerError } from './server-error.ts'
+import { isOfRequest, isServerError } from './server-error.ts'
 import type { StoredResponse } from './stored-response.ts'
 import type { TagLog } from './tag-log.ts'
 
@@ -21,7 +23,8 @@ export type Need = Extract<Reuse, { kind: 'fetch' }>
 /** What a waiter makes of a landing: its answer, or another try, beside the others or alone. */
 export type Verdict =
   | { readonly kind: 'answer'; readonly answer: CacheAnswer }
-  | { readonly kind: 'again'; readonly alone: boolean }
+  /** `afterFailure`: because another reader's fetch failed, for which there is one more try. */
+  | { readonly kind: 'again'; readonly alone: boolean; readonly afterFailure: boolean }
 
 type Failure = 'unreachable' | 'server-error'
 
@@ -32,13 +35,37 @@ export type Wait = {
   readonly since: number
   readonly flight: Flight
   readonly leads: boolean
+  /** Has a fetch of another reader failed already that this one waited for? */
+  readonly retried: boolean
 }
 
 /** The reader's answer. */
 export const answered = (answer: CacheAnswer): Verdict => ({ kind: 'answer', answer })
 
 /** Another try. */
-export const again = (alone: boolean): Verdict => ({ kind: 'again', alone })
+export const again = (alone: boolean): Verdict => ({ kind: 'again', alone, afterFailure: false })
+
+/** One more try, together with all others whose fetch failed: the first of them leads it. */
+const oneMoreTry: Verdict = { kind: 'again', alone: false, afterFailure: true }
+
+/** Is the upstream sent the same for both? */
+const asksTheSame = (one: CacheRead, other: CacheRead): boolean => {
+  if (one === other || one.fields === other.fields) return true
+  const names = Object.keys(one.fields)
+  const others = Object.keys(other.fields)
+  if (names.length !== others.length) return false
+  return varyKey(names, one) === varyKey(names, other) && varyKey(others, one) === varyKey(others, other)
+}
+
+/** What says who asks, where the profile lets it reach the upstream although the answer is for everybody. */
+const callersFields = ['cookie', ...credentialFields]
+
+/** May it be the request of the one who led that made the fetch fail? An upstream that cannot be asked at all fails for everybody. */
+const mayBeOfRequest: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'upstream_broken',
+  'upstream_timeout',
+  'internal',
+])
 
 /** One who did not ask for it itself gets only what is fresh. */
 export const mayShare = (stored: StoredResponse, at: Moment): boolean =>
@@ -79,26 +106,34 @@ export const createJudge = (options: JudgeOptions): ((landing: Landed, wait: Wai
     return answered(answers.collapsed(stored, read, need.reason, at))
   }
 
+  /** A failure is shared at once by those who asked the same, and by all others when a request of theirs has failed as well. */
+  const mayTryAgain = ({ leads, retried, flight, read }: Wait): boolean =>
+    !leads && !retried && !asksTheSame(flight.read, read)
+
   const ofServerError = (stored: StoredResponse, wait: Wait): Verdict => {
-    const { read, need, leads } = wait
+    const { read, need, leads, flight } = wait
     const stale = onError(read, need, 'server-error')
     if (stale !== undefined) return answered(stale)
-    const mine = leads || varyKey(stored.varyNames, read) === stored.varyKey
+    if (mayTryAgain(wait)) return oneMoreTry
+    const isSameCaller = varyKey(callersFields, flight.read) === varyKey(callersFields, read)
+    const mine = leads || (isSameCaller && varyKey(stored.varyNames, read) === stored.varyKey)
     return mine ? answered(answers.serverError(stored, read, need.reason, !leads, moment())) : again(true)
   }
 
   const ofFailure = (error: unknown, wait: Wait): Verdict => {
     const stale = onError(wait.read, wait.need, 'unreachable')
-    if (stale === undefined) throw error
-    return answered(stale)
+    if (stale !== undefined) return answered(stale)
+    const isPerhapsOfRequest = !(error instanceof GatewayError) || mayBeOfRequest.has(error.code)
+    if (isPerhapsOfRequest && mayTryAgain(wait)) return oneMoreTry
+    throw error
   }
 
   /** Others have got the beginning of it; who has not tries for a whole one. */
   const ofBroken = (error: unknown, wait: Wait): Verdict => {
     const stale = onError(wait.read, wait.need, 'unreachable')
     if (stale !== undefined) return answered(stale)
-    if (wait.leads) throw error
-    return again(false)
+    if (wait.leads || wait.retried) throw error
+    return oneMoreTry
   }
 
   const ofOwn = (landing: Extract<Landing, { kind: 'own' }>, { read, need }: Wait): Verdict => {
@@ -107,8 +142,9 @@ export const createJudge = (options: JudgeOptions): ((landing: Landed, wait: Wai
       discard(landing.response.content)
       return answered(stale)
     }
-    // A part says nothing of the whole.
-    if (read.method === 'GET' && read.fields['range'] === undefined) passes.note(read.key, clock.monotonic())
+    // A part says nothing of the whole, and a refusal of this request nothing of others.
+    const saysOfKey = read.method === 'GET' && read.fields['range'] === undefined
+    if (saysOfKey && !isOfRequest(landing.response)) passes.note(read.key, clock.monotonic())
     return answered(answers.own(landing, read, need.reason, moment()))
   }
 
@@ -120,7 +156,7 @@ export const createJudge = (options: JudgeOptions): ((landing: Landed, wait: Wai
         passes.forget(read.key)
         return answered(answers.led(landing, read, need.reason, moment()))
       case 'own':
-        if (!leads) return again(true)
+        if (!leads) return again(!isOfRequest(landing.response))
         return ofOwn(landing, wait)
       case 'overflowed':
         return again(true)

@@ -203,6 +203,20 @@ test.each([
   ['one id twice', [put('/posts/1', {}, { id: 'a' }), put('/posts/2', {}, { id: 'a' })]],
   ['an id with other characters', [put('/posts/1', {}, { id: 'a b' })]],
   ['a reference that is none', [put('/posts/1', {}, { id: 'a' }), put('/posts/2', { title: { $ref: 'a' } })]],
+  [
+    'a reference below 33 lists',
+    [
+      put('/posts/1', {}, { id: 'a' }),
+      put('/posts/2', { meta: JSON.parse(`${'['.repeat(32)}{"$ref":"a#/body/id"}${']'.repeat(32)}`) }),
+    ],
+  ],
+  [
+    'more than 32 references',
+    [
+      put('/posts/1', {}, { id: 'a' }),
+      put('/posts/{a#/body/id}', { meta: Array(32).fill({ $ref: 'a#/body/id' }) }),
+    ],
+  ],
   ['a reference in a query', [put('/posts/1', {}, { id: 'a' }), get('/posts?slug={a#/body/slug}')]],
   ['a service that may not be addressed', [get('/x', { service: 'admin' })]],
 ])('%s is a 400 for the whole batch, and nothing is sent', async (_, requests) => {

@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest'
-import {
-  isDeeperThan,
-  parseReference,
-  referencesIn,
-  valueAt,
-  withValues,
-} from '../../../src/batch/json-references.ts'
+import { depthOf } from '../../../src/batch/json-parts.ts'
+import { parseReference, referencesIn, valuesAt, withValues } from '../../../src/batch/json-references.ts'
 import { pathSegment, pathTemplate } from '../../../src/batch/path-references.ts'
 import { resolveItem } from '../../../src/batch/resolve-item.ts'
+import { cost } from '../../support/cost.ts'
+
+const valueAt = (text: string, pointer: readonly string[]): string | undefined =>
+  valuesAt(text, [pointer])(pointer)
 
 test.each([
   ['a#/body/id', { id: 'a', pointer: ['body', 'id'] }],
@@ -30,10 +29,27 @@ test.each([
   ['{"a":{"$ref":"x#/body/id","more":1}}', []],
   ['{"a":"{\\"$ref\\":\\"x#/body\\"}"}', []],
   ['{"a":{"$ref":7}}', []],
-  ['{"a":{"$ref":"nothing"}}', undefined],
-  [`[${Array(33).fill('{"$ref":"x#/body"}').join(',')}]`, undefined],
+  ['{"a":{"more":1,"$ref":"x#/body/id"}}', []],
+  ['{"$ref":{"$ref":"x#/body"}}', ['x']],
+  [' { "\\u0024ref" : "x#/body" } ', ['x']],
+  ['{"$ref":"x#/body","$ref":"y#/body"}', ['y']],
+  ['{"$ref":"x#/body","$ref":"y#/body","more":{"$ref":"z#/body"}}', ['z']],
+  ['{}', []],
+  ['"{"', []],
 ])('finds the references of %s', (text, ids) => {
-  expect(referencesIn(text)?.map(({ id }) => id)).toEqual(ids)
+  const found = referencesIn(text)
+  expect(typeof found === 'string' ? found : found.map(({ id }) => id)).toEqual(ids)
+})
+
+test('what looks like a reference and is none makes the text malformed', () => {
+  expect(referencesIn('{"a":{"$ref":"nothing"}}')).toBe('malformed')
+})
+
+test('a text with references may be nested 32 levels deep, one without as deep as it likes', () => {
+  const nested = (inner: string, levels: number) => `${'['.repeat(levels)}${inner}${']'.repeat(levels)}`
+  expect(referencesIn(nested('{"$ref":"x#/body"}', 32))).toHaveLength(1)
+  expect(referencesIn(nested('{"$ref":"x#/body"}', 33))).toBe('too-deep')
+  expect(referencesIn(nested('{}', 64))).toEqual([])
 })
 
 test('a value takes the place of a reference as it stands, and everything else stays as it was', () => {
@@ -42,7 +58,7 @@ test('a value takes the place of a reference as it stands, and everything else s
   const answer = '{"body":{"big":18446744073709551615,"o":{"__proto__":"\\u2028"}},"status":200}'
   const made = withValues(text, ({ pointer }) => valueAt(answer, pointer) ?? 'null')
   expect(made).toBe(
-    '{"n":9007199254740993,"s":"\\u00e9\\"","r":18446744073709551615,"l":[{"__proto__":"\\u2028"},-0]}',
+    '{"n":9007199254740993, "s":"\\u00e9\\"", "r":18446744073709551615, "l":[{"__proto__":"\\u2028"},-0]}',
   )
 })
 
@@ -103,10 +119,69 @@ test.each([
     `{"body":"${'y'.repeat(9_000)}"}`,
   ],
 ])('%s leaves an item unresolved', (_, body, answer) => {
-  expect(resolveItem({ path: ['/posts'], body }, () => answer, 100_000)).toEqual({ kind: 'unresolved' })
+  const template = { path: ['/posts'], body, references: [] }
+  expect(resolveItem(template, ({ pointer }) => valueAt(answer, pointer), 100_000)).toEqual({
+    kind: 'unresolved',
+  })
 })
 
 test('depth is counted in objects and lists alike', () => {
-  expect(isDeeperThan('[{"a":[]}]', 3)).toBe(false)
-  expect(isDeeperThan('[{"a":[]}]', 2)).toBe(true)
+  expect(depthOf('[{"a":[]},[[[]]],"[[[[["]')).toBe(4)
+  expect(depthOf('"["')).toBe(0)
+})
+
+test.each([
+  ['{"a":{"b":1},"a":{"b":2}}', ['a', 'b'], '2'],
+  ['{"a":{"b":1},"a":{}}', ['a', 'b'], undefined],
+  ['{"a":{"b":1},"a":"{}"}', ['a', 'b'], undefined],
+  ['{"a":[{"b":1},{"b":2}],"a":[{"b":3}]}', ['a', '1', 'b'], undefined],
+  ['{"a":[{"b":1},{"b":2}],"a":[{"b":3}]}', ['a', '0', 'b'], '3'],
+])('of a repeated member the last one counts: %s', (text, pointer, value) => {
+  expect(valueAt(text, pointer)).toBe(value)
+})
+
+test('many pointers into one text are found at once, those below each other too', () => {
+  const found = valuesAt('{"body":[{"id":5,"title":{"raw":"a"}},{"id":6}],"status":200}', [
+    ['body', '1', 'id'],
+    ['body', '0', 'title'],
+    ['body', '0', 'title', 'raw'],
+    ['status'],
+  ])
+  expect(found(['body', '1', 'id'])).toBe('6')
+  expect(found(['body', '0', 'title'])).toBe('{"raw":"a"}')
+  expect(found(['body', '0', 'title', 'raw'])).toBe('"a"')
+  expect(found(['status'])).toBe('200')
+})
+
+/** A body of a megabyte with fifty lists in each other and a reference at the end of the innermost one. */
+const nestedBody = `${'['.repeat(50)}${'{"a":""},'.repeat(100_000)}{"$ref":"a#/body"}${']'.repeat(50)}`
+
+test.each<[string, () => unknown, number]>([
+  ['looking for a reference below fifty lists', () => referencesIn(nestedBody), 100],
+  ['replacing a reference below fifty lists', () => withValues(nestedBody, () => '1'), 100],
+  ['looking for a reference in empty objects', () => referencesIn(`[${'{},'.repeat(300_000)}{}]`), 100],
+  [
+    'looking for a reference in objects that only begin like one',
+    () => referencesIn(`[${'{"$ref":"a","$ref":"b","c":{}},'.repeat(30_000)}{}]`),
+    100,
+  ],
+  ['measuring the depth of a value', () => depthOf(nestedBody), 50],
+  [
+    'looking for eight hundred values in an answer of a megabyte',
+    () => {
+      const text = `{"body":[${Array.from({ length: 100 }, (_, id) => `{"id":${id},"text":"${'x\\"'.repeat(3_000)}"}`)}]}`
+      const pointers = Array.from({ length: 800 }, (_, at) => ['body', String(at % 100), `id${at}`])
+      const found = valuesAt(text, pointers)
+      return pointers.map(found)
+    },
+    150,
+  ],
+  [
+    'looking for a place in a list of a million numbers',
+    () => valuesAt(`{"body":[${'0,'.repeat(1_000_000)}0]}`, [['body', '999999']])(['body', '999999']),
+    400,
+  ],
+  ['reading a path of a thousand references', () => pathTemplate('/{a#/body}'.repeat(1_000)), 20],
+])('%s reads the text once, however it is nested', (_, run, ms) => {
+  expect(cost(run, ms)).toBeLessThan(ms)
 })

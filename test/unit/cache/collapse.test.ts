@@ -1,8 +1,10 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
+import { GatewayError } from '../../../src/errors.ts'
 import {
   cacheStatusOf,
   harness,
+  type PendingForward,
   readOf,
   response,
   rfcPolicy,
@@ -176,4 +178,143 @@ test('what is fresh for nobody else is asked for by each', async () => {
   expect(calls).toHaveLength(2)
   calls[1]?.answer(response('two', ['Cache-Control', 'max-age=0', 'ETag', '"b"']))
   expect(await Promise.all((await Promise.all(answers)).map(textOf))).toEqual(['one', 'two'])
+})
+
+const from = (browser: string) => readOf({ fields: { 'user-agent': browser } })
+
+/** Answers each forward as soon as it is there; `isHealthy` says by the number of the forward, from 0, how. */
+const failing = async (
+  calls: readonly PendingForward[],
+  isHealthy: (at: number) => boolean,
+  fail: (call: PendingForward) => void,
+): Promise<void> => {
+  for (let at = 0; at < 10; at += 1) {
+    await settle()
+    const call = calls[at]
+    if (call === undefined) return
+    if (isHealthy(at)) call.answer(response('fine'))
+    else fail(call)
+  }
+}
+
+const failures: readonly (readonly [string, (call: PendingForward) => void])[] = [
+  ['is answered with a server error', (call) => call.answer(response('boom', [], 500))],
+  ['breaks the connection', (call) => call.fail(new GatewayError('upstream_broken'))],
+  ['is not answered in time', (call) => call.fail(new GatewayError('upstream_timeout'))],
+  ['is refused as too large', (call) => call.answer(response('too large', [], 431))],
+  ['is refused as malformed', (call) => call.answer(response('malformed', [], 400))],
+  ['gets an encoding it does not take', (call) => call.answer(response('none', [], 406))],
+]
+
+test.each(failures)(
+  'when a request %s, the other readers get the answer to a request of theirs, which is one for all',
+  async (_, fail) => {
+    const { cache } = harness()
+    const { forward, calls } = scriptedForward()
+    const first = cache.answer(readOf({ fields: { 'x-boom': '1' } }), forward)
+    const others = Array.from({ length: 100 }, (_, at) => cache.answer(from(`browser ${at}`), forward))
+    await Promise.all([failing(calls, (at) => at > 0, fail), Promise.allSettled([first])])
+    const done = await Promise.all(others)
+    expect(new Set(await Promise.all(done.map(textOf)))).toEqual(new Set(['fine']))
+    expect(calls).toHaveLength(2)
+    expect(await textOf(await cache.answer(from('later'), forward))).toBe('fine')
+  },
+)
+
+test.each(failures.slice(0, 3))(
+  'when each request %s, a hundred different readers are two requests to the upstream',
+  async (_, fail) => {
+    const { cache } = harness()
+    const { forward, calls } = scriptedForward()
+    const answers = Array.from({ length: 100 }, (_, at) => cache.answer(from(`browser ${at}`), forward))
+    const settled = Promise.allSettled(answers)
+    await failing(calls, () => false, fail)
+    for (const one of await settled) {
+      if (one.status === 'fulfilled') expect(one.value.status).toBe(500)
+      else expect(one.reason).toBeInstanceOf(GatewayError)
+    }
+    expect(calls).toHaveLength(2)
+  },
+)
+
+test('an upstream that cannot be reached is not asked again by those who waited', async () => {
+  const { cache } = harness()
+  const { forward, calls } = scriptedForward()
+  const answers = Array.from({ length: 20 }, (_, at) => cache.answer(from(`browser ${at}`), forward))
+  const settled = Promise.allSettled(answers)
+  await failing(
+    calls,
+    () => false,
+    (call) => call.fail(new GatewayError('upstream_unreachable')),
+  )
+  expect((await settled).every(({ status }) => status === 'rejected')).toBe(true)
+  expect(calls).toHaveLength(1)
+})
+
+test('readers who asked with the same fields as the failed request share its failure', async () => {
+  const { cache } = harness()
+  const { forward, calls } = scriptedForward()
+  const same = Array.from({ length: 5 }, () => cache.answer(from('one'), forward))
+  const other = cache.answer(from('other'), forward)
+  await failing(
+    calls,
+    (at) => at === 1,
+    (call) => call.answer(response('boom', [], 500)),
+  )
+  expect((await Promise.all(same)).map(({ status }) => status)).toEqual([500, 500, 500, 500, 500])
+  expect((await other).status).toBe(200)
+  expect(calls).toHaveLength(2)
+})
+
+test('a content that breaks off again and again is asked for twice, however many wait', async () => {
+  const { cache } = harness()
+  const { forward, calls } = scriptedForward()
+  const answers = Array.from({ length: 50 }, (_, at) =>
+    cache.answer(readOf({ fields: { 'user-agent': `${at}`, 'if-none-match': '"x"' } }), forward),
+  )
+  const settled = Promise.allSettled(answers)
+  const breaking = (): Readable =>
+    Readable.from(
+      (async function* () {
+        yield Buffer.alloc(70_000)
+        await settle()
+        throw new Error('reset')
+      })(),
+    )
+  const fields = ['Content-Length', '90000']
+  for (let at = 0; at < 6; at += 1) {
+    await settle()
+    calls[at]?.answer({ kind: 'response', status: 200, fields, content: breaking() })
+    for (let turn = 0; turn < 5; turn += 1) await settle()
+  }
+  expect((await settled).every(({ status }) => status === 'rejected')).toBe(true)
+  expect(calls).toHaveLength(2)
+})
+
+test('a server error that was answered to a cookie is not shared with other callers', async () => {
+  const { cache } = harness()
+  const { forward, calls } = scriptedForward()
+  const callers = ['a', 'b', 'c']
+  const answers = callers.map((cookie) =>
+    cache.answer(readOf({ policy: rfcPolicy, fields: { cookie } }), forward),
+  )
+  for (let turn = 0; turn < 4; turn += 1) {
+    await settle()
+    for (const [at, call] of calls.entries()) call.answer(response(`error ${at}`, [], 500))
+  }
+  const texts = await Promise.all((await Promise.all(answers)).map(textOf))
+  expect(new Set(texts).size).toBe(3)
+})
+
+test('a refused request does not make later readers of its target ask side by side', async () => {
+  const { cache } = harness()
+  const { forward, calls } = scriptedForward()
+  const refused = cache.answer(readOf({ fields: { 'x-large': 'x' } }), forward)
+  calls[0]?.answer(response('too large', [], 431))
+  expect((await refused).status).toBe(431)
+  const later = [cache.answer(readOf(), forward), cache.answer(readOf(), forward)]
+  await settle()
+  expect(calls).toHaveLength(2)
+  calls[1]?.answer(response('fine'))
+  expect(await Promise.all((await Promise.all(later)).map(textOf))).toEqual(['fine', 'fine'])
 })

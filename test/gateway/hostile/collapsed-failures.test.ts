@@ -1,0 +1,93 @@
+import { request } from 'node:http'
+import { afterEach, expect, test } from 'vitest'
+import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { type Origin, pause, startOrigin } from '../../support/origin.ts'
+
+// A request that makes the upstream fail does not fail the requests that wait for the same answer.
+
+const json = { 'Content-Type': 'application/json' }
+const readers = 20
+const path = '/index.php/site-json/site/v2/posts'
+
+let origin: Origin
+let gateway: TestGateway
+afterEach(async () => {
+  await gateway?.close()
+  await origin?.close()
+})
+
+type Fault = 'status 500' | 'status 431' | 'status 400' | 'reset'
+
+/** The upstream answers when all wait; it fails on each request that has the field. */
+const start = async (fault: Fault): Promise<void> => {
+  origin = await startOrigin(async ({ fields }, wire, count) => {
+    // What goes past the cache holds nobody up, and so the wait has an end.
+    for (let turn = 0; count === 1 && turn < 50; turn += 1) {
+      if ((await gateway.metric('in_flight_requests')) > readers) break
+      await pause(20)
+    }
+    if (fields['x-boom'] === undefined) return wire.respond({ fields: json, content: '[{"id":7}]' })
+    if (fault === 'reset') return wire.reset()
+    return wire.respond({ status: Number(fault.slice(7)), fields: json, content: '{"code":"boom"}' })
+  })
+  gateway = await startTestGateway({
+    services: {
+      site: siteService(origin.origin, {
+        batch: { extensions: 'on' },
+        cache: { rules: [{ match: 'GET /site/v2/**', ttl: '1h' }] },
+      }),
+    },
+  })
+}
+
+const read = (fields: Readonly<Record<string, string>>): Promise<number> =>
+  new Promise((resolve, reject) => {
+    request(`${gateway.publicAddress}${path}`, { headers: fields, agent: false }, (answer) => {
+      answer.resume().on('end', () => resolve(answer.statusCode ?? 0))
+    })
+      .on('error', reject)
+      .end()
+  })
+
+const others = (): Promise<number>[] =>
+  Array.from({ length: readers }, (_, at) => read({ 'User-Agent': `browser ${at}` }))
+
+test.each<Fault>(['status 500', 'status 431', 'status 400', 'reset'])(
+  'readers who joined a request that ended with %s get a healthy answer',
+  async (fault) => {
+    await start(fault)
+    const leader = read({ 'X-Boom': 'x'.repeat(fault === 'status 431' ? 8_000 : 1) })
+    await origin.until(() => origin.received.length === 1)
+    const statuses = await Promise.all(others())
+    expect(statuses).toEqual(Array(readers).fill(200))
+    expect(await leader).toBeGreaterThanOrEqual(400)
+    const plain = origin.received.filter(({ fields }) => fields['x-boom'] === undefined)
+    expect(plain).toHaveLength(1)
+  },
+)
+
+test('readers who joined an item of a batch that failed get a healthy answer', async () => {
+  await start('status 500')
+  const item = { method: 'GET', path: '/site/v2/posts', headers: { 'X-Boom': '1' } }
+  const leader = fetch(`${gateway.publicAddress}/index.php/site-json/batch/v1`, {
+    method: 'POST',
+    headers: json,
+    body: JSON.stringify({ requests: [item] }),
+  })
+  await origin.until(() => origin.received.length === 1)
+  expect(await Promise.all(others())).toEqual(Array(readers).fill(200))
+  expect(await (await leader).json()).toMatchObject({ responses: [{ status: 500 }] })
+})
+
+test.each<readonly [string, Readonly<Record<string, string>>]>([
+  ['a range', { Range: 'bytes=0-0', 'X-Boom': '1' }],
+  ['no-store', { 'Cache-Control': 'no-store', 'X-Boom': '1' }],
+  ['max-age=0', { 'Cache-Control': 'max-age=0', 'X-Boom': '1' }],
+  ['no encoding', { 'Accept-Encoding': 'identity;q=0', 'X-Boom': '1' }],
+])('a failing request that asks for %s fails by itself', async (_, fields) => {
+  await start('status 500')
+  const leader = read(fields)
+  await origin.until(() => origin.received.length === 1)
+  expect(await Promise.all(others())).toEqual(Array(readers).fill(200))
+  expect(await leader).toBe(500)
+})

@@ -256,10 +256,12 @@ describeWith('redis', 'entries that somebody else wrote to Redis', () => {
     const purged = await fetch(`${a.adminAddress}/cache/purge`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: '{"tag":"k"}',
+      body: '{"tag":"open/upstream/k"}',
     })
     expect(purged.status).toBe(200)
     await pause(50)
-    await expectUpstreamTwice(b)
+    const raw = await rawAnswers(b)
+    expect(raw.split(fromUpstream)).toHaveLength(3)
+    expect(raw).not.toContain('detail=shared')
   })
 })

@@ -103,7 +103,7 @@ export const configShape = z.strictObject({
             .prefault('')
             .describe('Secret. redis:// or rediss:// of the second tier; empty = none'),
           key: z
-            .union([secret(), z.array(secret()).max(8)], {
+            .union([secret(), z.array(secret().describe('Secret. One of several keys')).max(8)], {
               error: 'expected a text, or a list of at most 8 texts',
             })
             .prefault('')

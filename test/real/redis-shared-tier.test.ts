@@ -251,6 +251,39 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     connection.disconnect()
   })
 
+  test('with a key, only an answer that was kept for the same request by an instance with the key is given again', async () => {
+    const url = `redis://127.0.0.1:${redis.port}`
+    const [one, two] = ['a'.repeat(32), 'b'.repeat(32)]
+    const a = await sharedStores(url, [one])
+    const stranger = await sharedStores(url, [two])
+    const keyless = await sharedStores(url)
+    const rotated = await sharedStores(url, [two, one])
+    const answer = { status: 207, contentType: 'application/json', content: Buffer.from('{}') }
+    const refused = { code: 'shared_store_unreachable' }
+    const finished = { kind: 'finished', answer }
+    await a.keys().begin('key', 'what')
+    await a.keys().finish('key', 'what', answer)
+    expect(await a.keys().begin('key', 'what')).toEqual(finished)
+    expect(await rotated.keys().begin('key', 'what')).toEqual(finished)
+    await expect(stranger.keys().begin('key', 'what')).rejects.toMatchObject(refused)
+    await expect(keyless.keys().begin('key', 'what')).rejects.toMatchObject(refused)
+    // The answer to another request, another status, another type, and one that nobody signed.
+    for (const change of [
+      ['fingerprint', 'other'],
+      ['status', '200'],
+      ['type', 'text/html'],
+      ['content', '{}'],
+    ] as const) {
+      await redis.command('DEL', 'test:i:{key}')
+      await a.keys().begin('key', 'what')
+      await a.keys().finish('key', 'what', answer)
+      await redis.command('HSET', 'test:i:{key}', ...change)
+      const fingerprint = change[0] === 'fingerprint' ? change[1] : 'what'
+      await expect(a.keys().begin('key', fingerprint)).rejects.toMatchObject(refused)
+    }
+    for (const { connection } of [a, stranger, keyless, rotated]) connection.disconnect()
+  })
+
   test.each([
     ['a state of another version', ['fingerprint', 'what', 'state', 'half-done']],
     ['no state', ['fingerprint', 'what']],

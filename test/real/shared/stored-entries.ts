@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis'
+import { Redis, type RedisOptions } from 'ioredis'
 
 /** What stands before the content of an entry, as far as tests change it. */
 export type EntryHead = {
@@ -38,8 +38,8 @@ export type RedisWriter = {
   close(): void
 }
 
-export const redisWriter = (port: number): RedisWriter => {
-  const redis = new Redis(port, '127.0.0.1')
+export const redisWriter = (port: number, options: RedisOptions = {}): RedisWriter => {
+  const redis = new Redis(port, '127.0.0.1', options)
   return {
     redis,
     keys: async (pattern = 'trellis:e:*') => (await redis.keys(pattern)).sort(),

@@ -25,7 +25,7 @@ const selectedMark = 0x54563031
 const markBytes = 8
 
 /** Longest head: fields of a response and its tags are far shorter. */
-export const mostHeadBytes = 256 * 1024
+const mostHeadBytes = 256 * 1024
 
 const framed = (mark: number, head: unknown): Buffer => {
   const text = Buffer.from(JSON.stringify(head))

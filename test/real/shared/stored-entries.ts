@@ -1,4 +1,4 @@
-import { Redis, type RedisOptions } from 'ioredis'
+import { Redis } from 'ioredis'
 
 /** What stands before the content of an entry, as far as tests change it. */
 export type EntryHead = {
@@ -38,7 +38,10 @@ export type RedisWriter = {
   close(): void
 }
 
-export const redisWriter = (port: number, options: RedisOptions = {}): RedisWriter => {
+export const redisWriter = (
+  port: number,
+  options: { readonly username?: string; readonly password?: string } = {},
+): RedisWriter => {
   const redis = new Redis(port, '127.0.0.1', options)
   return {
     redis,

@@ -57,13 +57,12 @@ export const createMemoryIdempotencyStore = (options: {
       put(key, { fingerprint, untilMs: nowMs + options.ttlMs, bytes: entryBytes, answer: 'in-flight' })
       return { kind: 'begun' }
     },
-    async finish(key, answer) {
-      const begun = entries.get(key)
-      if (begun === undefined) return
+    async finish(key, fingerprint, answer) {
+      if (entries.get(key)?.fingerprint !== fingerprint) return
       const nowMs = options.clock.monotonic()
       const isKept = answer.content.length <= options.maxBytes / 8
       put(key, {
-        fingerprint: begun.fingerprint,
+        fingerprint,
         untilMs: nowMs + options.ttlMs,
         bytes: entryBytes + (isKept ? answer.content.length : 0),
         answer: isKept ? answer : 'not-kept',

@@ -119,7 +119,9 @@ export const createCache = (options: CacheOptions): Cache => {
   const { tier } = options
   const fetchUpstream = createFetch({ store, storing, incomplete, clock, report, maxEntryBytes })
   const fetch =
-    tier === undefined ? fetchUpstream : createTierFetch({ tier, fetch: fetchUpstream, keep, passes, clock })
+    tier === undefined
+      ? fetchUpstream
+      : createTierFetch({ tier, fetch: fetchUpstream, keep, passes, clock, storing, maxEntryBytes })
   const answers = createAnswers(encodings)
   const judge = createJudge({ answers, log, passes, clock, report })
 

@@ -49,6 +49,8 @@ type TracingConfig = {
 /** How several processes keep one promise (docs/scale.md). */
 export type SharedConfig = {
   readonly url: Secret
+  /** The first one signs; none = nothing is signed. */
+  readonly key: readonly Secret[]
   readonly tls: {
     readonly ca: Secret
     readonly cert: Secret

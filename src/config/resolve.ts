@@ -132,8 +132,14 @@ const resolveService = (name: string, service: ServiceShape): ServiceConfig => {
   }
 }
 
-const resolveShared = ({ lease, forgetAfter, ...rest }: ConfigShape['cache']['shared']): SharedConfig => ({
+const resolveShared = ({
+  key,
+  lease,
+  forgetAfter,
+  ...rest
+}: ConfigShape['cache']['shared']): SharedConfig => ({
   ...rest,
+  key: [key].flat().filter(({ isSet }) => isSet),
   leaseMs: lease,
   forgetAfterMs: forgetAfter,
 })

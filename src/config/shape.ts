@@ -102,6 +102,14 @@ export const configShape = z.strictObject({
           url: secret()
             .prefault('')
             .describe('Secret. redis:// or rediss:// of the second tier; empty = none'),
+          key: z
+            .union([secret(), z.array(secret().describe('Secret. One of several keys')).max(8)], {
+              error: 'expected a text, or a list of at most 8 texts',
+            })
+            .prefault('')
+            .describe(
+              'Secret. Signs what is written to Redis; what is not signed with it is not believed. Of a list the first one signs, all verify',
+            ),
           tls: z
             .strictObject({
               ca: secret()
@@ -155,6 +163,8 @@ export const secretPaths = [
   ['listen', 'tls', 'key'],
   ['admin', 'token'],
   ['cache', 'shared', 'url'],
+  ['cache', 'shared', 'key'],
+  ['cache', 'shared', 'key', '*'],
   ['cache', 'shared', 'tls', 'ca'],
   ['cache', 'shared', 'tls', 'cert'],
   ['cache', 'shared', 'tls', 'key'],

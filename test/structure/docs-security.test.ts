@@ -8,8 +8,9 @@ const rows = [...text.matchAll(/^\| (\d+) +\| (.*) \|$/gm)].map(([, number, rest
   files: [...rest.matchAll(/\]\(([^)]+)\)/g)].map(([, file]) => file ?? ''),
 }))
 
-test('security.md has a row for each of the 60 groups, in order', () => {
-  expect(rows.map(({ number }) => number)).toEqual(Array.from({ length: 60 }, (_, i) => i + 1))
+test('security.md has a row for each group of attacks, at least 60, in order', () => {
+  expect(rows.length).toBeGreaterThanOrEqual(60)
+  expect(rows.map(({ number }) => number)).toEqual(rows.map((_, at) => at + 1))
 })
 
 test('every row names tests, and they are there', () => {

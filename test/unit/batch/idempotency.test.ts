@@ -35,7 +35,7 @@ test('a key is in flight, then finished, and another fingerprint never fits', as
   expect(await store.begin('k', 'f')).toEqual({ kind: 'begun' })
   expect(await store.begin('k', 'f')).toEqual({ kind: 'in-flight' })
   expect(await store.begin('k', 'g')).toEqual({ kind: 'mismatch' })
-  await store.finish('k', answer(1))
+  await store.finish('k', 'f', answer(1))
   expect(await store.begin('k', 'f')).toEqual({ kind: 'finished', answer: answer(1) })
   expect(await store.begin('k', 'g')).toEqual({ kind: 'mismatch' })
 })
@@ -45,7 +45,7 @@ test('a key that was given up is free, and so is one whose time is over', async 
   await store.begin('a', 'f')
   await store.abandon('a')
   expect(await store.begin('a', 'other')).toEqual({ kind: 'begun' })
-  await store.finish('a', answer(1))
+  await store.finish('a', 'other', answer(1))
   time.ms = 1_001
   expect(await store.begin('a', 'f')).toEqual({ kind: 'begun' })
 })
@@ -55,12 +55,12 @@ test('the oldest answers go when there is no room, those in flight stay, and a l
   await store.begin('flying', 'f')
   for (let n = 0; n < 20; n += 1) {
     await store.begin(`k${n}`, 'f')
-    await store.finish(`k${n}`, answer(900))
+    await store.finish(`k${n}`, 'f', answer(900))
   }
   expect(await store.begin('k19', 'f')).toMatchObject({ kind: 'finished' })
   expect(await store.begin('flying', 'f')).toEqual({ kind: 'in-flight' })
   expect(await store.begin('k0', 'f')).toEqual({ kind: 'begun' })
   await store.begin('large', 'f')
-  await store.finish('large', answer(1_001))
+  await store.finish('large', 'f', answer(1_001))
   expect(await store.begin('large', 'f')).toEqual({ kind: 'not-kept' })
 })

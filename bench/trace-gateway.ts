@@ -104,12 +104,15 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
       clock,
       report: () => {},
       failed: () => {},
-      cacheRoom: { cache, partitionOf: createPartitions() },
+      cacheRoom: {
+        cache,
+        partitionOf: createPartitions(),
+        forwarding: { via: 'trellis-trace', publicHost: new URL(publicUrl).host },
+      },
       limits: undefined,
       overload: undefined,
       watches: undefined,
       spans: undefined,
-      forwarding: { via: 'trellis-trace', publicHost: new URL(publicUrl).host },
     }),
   )
   const built = await buildService(service, {

@@ -99,13 +99,41 @@ const notForwarded: Readonly<
 /** Forwarded (RFC 7239), X-Forwarded-For and their many relatives. */
 const proxyPrefixes: readonly string[] = ['forwarded', 'x-forwarded']
 
+/** Fields that content networks, balancers and meshes add beside those, and that upstreams may get. */
+const networkPrefixes: readonly string[] = [
+  ...[
+    'cf-',
+    'cdn-',
+    'cloudfront-',
+    'x-amz-cf-',
+    'x-amzn-',
+    'x-azure-',
+    'x-arr-',
+    'x-appengine-',
+    'x-cloud-trace-',
+  ],
+  ...[
+    'x-envoy-',
+    'fastly-',
+    'fly-',
+    'x-vercel-',
+    'x-nf-',
+    'x-akamai-',
+    'akamai-',
+    'x-sucuri-',
+    'max-forwards',
+  ],
+]
+
 const proxyNames: ReadonlySet<string> = new Set(Object.values(proxyFields).flat())
 
 const refusedNames: ReadonlySet<string> = new Set([...proxyNames, ...Object.values(notForwarded).flat()])
 
 /** Does a field of this name (lower case) say that a proxy passed the request on? */
 export const isProxyField = (name: string): boolean =>
-  name === 'via' || proxyNames.has(name) || proxyPrefixes.some((prefix) => name.startsWith(prefix))
+  name === 'via' ||
+  proxyNames.has(name) ||
+  [...proxyPrefixes, ...networkPrefixes].some((prefix) => name.startsWith(prefix))
 
 /**
  * Letters, digits and hyphens. Every other sign is `_` for some upstream, as a hyphen is (CGI, RFC 3875 §4.1.18; PHP: `_` and

@@ -51,7 +51,7 @@ export const configShape = z.strictObject({
     .array(cidr())
     .max(1_000)
     .prefault([])
-    .describe('CIDR blocks whose Forwarded and X-Forwarded-* fields are believed'),
+    .describe('CIDR blocks whose X-Forwarded-For and X-Forwarded-Proto are believed, or Forwarded where they send neither'),
   log: z
     .strictObject({
       level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])

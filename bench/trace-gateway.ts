@@ -136,7 +136,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
       const exchange: Received = {
         id: 'trace',
         origin: 'client',
-        client: { address: '127.0.0.1', protocol: 'http' },
+        client: { address: '127.0.0.1', protocol: 'http', viaTrustedProxy: false },
         service: watched.service,
         request: {
           method,

@@ -117,6 +117,7 @@ const peerOf = (socket: PeerSocket): Client => {
   return {
     address: address === '' ? 'unknown' : address,
     protocol: socket.encrypted === true ? 'https' : 'http',
+    viaTrustedProxy: false,
   }
 }
 
@@ -132,6 +133,10 @@ export const createClientOf = (
     if (known === undefined) peers.set(socket, peer)
     if (!isTrusted(peer.address)) return peer
     const said = clientSaid(fields, isTrusted)
-    return { address: said.address ?? peer.address, protocol: said.protocol ?? peer.protocol }
+    return {
+      address: said.address ?? peer.address,
+      protocol: said.protocol ?? peer.protocol,
+      viaTrustedProxy: true,
+    }
   }
 }

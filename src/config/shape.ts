@@ -73,7 +73,9 @@ export const configShape = z.strictObject({
       otlpUrl: optionalUrl(['http://', 'https://'])
         .prefault('')
         .describe('OpenTelemetry collector; empty = no tracing'),
-      sampleRatio: share().prefault(0.1).describe('Share of the traces that are recorded; a trusted proxy may decide for its own'),
+      sampleRatio: share()
+        .prefault(0.1)
+        .describe('Share of the traces that are recorded; a trusted proxy may decide for its own'),
       serviceName: z
         .string()
         .min(1)

@@ -23,7 +23,7 @@ const readOf = (acceptEncoding: string | undefined): CacheRead => ({
   partition: 'public',
   method: 'GET',
   fields: acceptEncoding === undefined ? {} : { 'accept-encoding': acceptEncoding },
-  settled: { 'accept-encoding': 'identity' },
+  sentField: () => undefined,
   policy: {
     profile: 'safe',
     rule: {

@@ -101,6 +101,7 @@ const store = async (n: number, { fields, content }: Made): Promise<number> => {
       partition: 'public',
       method: 'GET',
       fields: {},
+      sentField: () => undefined,
       policy,
       tags: (made) => tagger.storedTags(found, {}, made),
       signal,

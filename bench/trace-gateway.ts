@@ -104,12 +104,15 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
       clock,
       report: () => {},
       failed: () => {},
-      cacheRoom: { cache, partitionOf: createPartitions() },
+      cacheRoom: {
+        cache,
+        partitionOf: createPartitions(),
+        forwarding: { via: 'trellis-trace', publicHost: new URL(publicUrl).host },
+      },
       limits: undefined,
       overload: undefined,
       watches: undefined,
       spans: undefined,
-      forwarding: { via: 'trellis-trace', publicHost: new URL(publicUrl).host },
     }),
   )
   const built = await buildService(service, {
@@ -133,7 +136,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
       const exchange: Received = {
         id: 'trace',
         origin: 'client',
-        client: { address: '127.0.0.1', protocol: 'http' },
+        client: { address: '127.0.0.1', protocol: 'http', viaTrustedProxy: false },
         service: watched.service,
         request: {
           method,

@@ -40,7 +40,7 @@ export type LastingRooms = {
   readonly logger: ReturnType<typeof createLogger>
   readonly metrics: Metrics
   readonly cache: Cache
-  readonly cacheRoom: CacheRoom
+  readonly cacheRoom: Omit<CacheRoom, 'forwarding'>
   readonly operatorCache: OperatorCache
   /** Undefined where there is no store that instances share. */
   readonly stores: SharedStores | undefined
@@ -186,8 +186,11 @@ export const buildGeneration = async (
       clock,
       report,
       failed,
-      cacheRoom: { ...rooms.cacheRoom, withholdsOrigin: config.cors.origins.length > 0 },
-      forwarding: { via: rooms.via, publicHost: new URL(publicUrl).host },
+      cacheRoom: {
+        ...rooms.cacheRoom,
+        forwarding: { via: rooms.via, publicHost: new URL(publicUrl).host },
+        withholdsOrigin: config.cors.origins.length > 0,
+      },
       limits: limits && { count: limits.count, report: metrics.observe.edge },
       watches: rooms.watches,
       spans: rooms.spans,

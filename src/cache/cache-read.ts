@@ -12,13 +12,10 @@ export type CacheRead = {
   /** The partition that the key was made with. */
   readonly partition: 'public' | 'credential'
   readonly method: 'GET' | 'HEAD'
-  /** As the client sent them: for Vary, request directives, preconditions and ranges. */
+  /** As the client sent them: for request directives, preconditions and ranges. */
   readonly fields: RequestFields
-  /**
-   * What `forward` sends in place of the client's fields, or undefined for what it withholds: an answer cannot have
-   * been selected by what the upstream never saw, so that Vary on it makes no variants.
-   */
-  readonly settled?: RequestFields
+  /** The value with which `forward` sends a field (lower-case name), undefined when it does not: for Vary. */
+  sentField(name: string): string | undefined
   readonly policy: CachePolicy
   /** Tags of a complete response that is about to be kept, or of an empty one: what the request alone tells. Must not throw. */
   readonly tags: (response: GatewayResponse & { readonly content: Buffer }) => readonly string[]

@@ -95,7 +95,7 @@ const decideStored = (stored: StoredResponse, ageMs: number, wishes: Wishes): Re
 /** Reuse without asking, reuse while asking, or ask: from the stored variants, the request and one reading of the clock. */
 export const decideReuse = (
   variants: readonly StoredResponse[],
-  selecting: SelectingFields,
+  selecting: SelectingFields & { readonly fields: RequestFields },
   profile: CacheProfile,
   at: Moment,
 ): Reuse => {

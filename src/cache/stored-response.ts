@@ -119,12 +119,12 @@ const noNames: readonly string[] = []
 const noTags: readonly string[] = []
 const noForms: readonly CodedForm[] = []
 
-/** Codings are made here: where the upstream is always asked for none, none selects what is stored. */
-const selectingNames = (fields: FieldLines, { settled }: SelectingFields): readonly string[] => {
+/** Codings are made here: the upstream is always asked for none, so that none selects what is stored. */
+const selectingNames = (fields: FieldLines): readonly string[] => {
   const vary = parseVary(fields)
   if (vary.kind === 'any') return []
-  const isSettled = settled?.['accept-encoding'] !== undefined && vary.names.includes('accept-encoding')
-  const names = isSettled ? vary.names.filter((name) => name !== 'accept-encoding') : vary.names
+  const coded = vary.names.includes('accept-encoding')
+  const names = coded ? vary.names.filter((name) => name !== 'accept-encoding') : vary.names
   if (namesOneOrigin(fields) && !names.includes('origin')) return [...names, 'origin']
   return names.length === 0 ? noNames : names
 }
@@ -137,7 +137,7 @@ export const makeStored = (parts: StoredParts): StoredResponse => {
   const kept = keptFields(head, content, control, times.received.now)
   const codable = isCodable({ status: head.status, fields: kept }, content.length, parts.codedFrom)
   const fields = codable ? withVaryByCoding(kept) : kept
-  const varyNames = selectingNames(fields, parts.selecting)
+  const varyNames = selectingNames(fields)
   const terms = reuseTerms(head, control, policy, times)
   return {
     status: head.status,

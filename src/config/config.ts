@@ -160,6 +160,8 @@ type ParametersConfig = {
 
 export type ServiceCacheConfig = {
   readonly profile: 'safe' | 'rfc-shared-cache'
+  /** In lower case. */
+  readonly harmlessFields: readonly string[]
   /** First match wins. */
   readonly rules: readonly CacheRuleConfig[]
 }

@@ -37,6 +37,7 @@ const resolveCache = (
   defaultRules: readonly CacheRuleConfig[],
 ): ServiceCacheConfig => ({
   profile: cache.profile,
+  harmlessFields: cache.harmlessFields.map((name) => name.toLowerCase()),
   rules: cache.rules === undefined ? defaultRules : cache.rules.map(resolveRule),
 })
 

@@ -51,7 +51,9 @@ export const configShape = z.strictObject({
     .array(cidr())
     .max(1_000)
     .prefault([])
-    .describe('CIDR blocks whose Forwarded and X-Forwarded-* fields are believed'),
+    .describe(
+      'CIDR blocks whose X-Forwarded-For and X-Forwarded-Proto are believed, or Forwarded where they send neither',
+    ),
   log: z
     .strictObject({
       level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
@@ -71,7 +73,9 @@ export const configShape = z.strictObject({
       otlpUrl: optionalUrl(['http://', 'https://'])
         .prefault('')
         .describe('OpenTelemetry collector; empty = no tracing'),
-      sampleRatio: share().prefault(0.1).describe('Share of the traces that begin here and are recorded'),
+      sampleRatio: share()
+        .prefault(0.1)
+        .describe('Share of the traces that are recorded; a trusted proxy may decide for its own'),
       serviceName: z
         .string()
         .min(1)

@@ -3,7 +3,6 @@ import type { GatewayError } from '../errors.ts'
 import type { PipelineEvent } from './events.ts'
 import type { Matched, Outgoing, Ready, Received, Translated } from './exchange.ts'
 import type { ExchangeWatch, OpenSpans } from './exchange-watch.ts'
-import type { ForwardingFacts } from './forwarding-fields.ts'
 import type { Phase } from './phase.ts'
 import { answerLocally } from './phases/answer-locally.ts'
 import { authorize } from './phases/authorize.ts'
@@ -25,7 +24,6 @@ import type { CacheRoom } from './write-through.ts'
 export type Rooms = {
   readonly clock: Clock
   readonly cacheRoom: CacheRoom
-  readonly forwarding: ForwardingFacts
   readonly report: (event: PipelineEvent) => void
   readonly failed: (error: GatewayError, exchange: Received) => void
   /** Undefined: no limits, and no phase that would look for them. */
@@ -69,5 +67,10 @@ export const buildPhases = (rooms: Rooms): Way => [
   withSpan(cache(rooms.cacheRoom), 'cache', 'whole', rooms.spans), // fresh, stale, revalidate, miss; stores, invalidates, collapses
   rooms.overload && shed(rooms.overload), // 503 for what would need an upstream while there is too much to do
   translate(), //           public names and URLs become the upstream's, and back
-  withSpan(forward({ clock: rooms.clock, facts: rooms.forwarding }), 'upstream', 'whole', rooms.spans), // queue, retry budget, one attempt at one target
+  withSpan(
+    forward({ clock: rooms.clock, facts: rooms.cacheRoom.forwarding }),
+    'upstream',
+    'whole',
+    rooms.spans,
+  ), // queue, retry budget, one attempt at one target
 ]

@@ -9,11 +9,11 @@ import { type RequestFields, requestField } from '../http/fields.ts'
 import type { GatewayResponse, Outcome } from '../http/message.ts'
 import { asOutgoing, type Outgoing, type Ready } from './exchange.ts'
 import { ExchangeRead, publicPart } from './exchange-read.ts'
+import type { ForwardingFacts } from './forwarding-fields.ts'
 import { completed, invalidateWrite, showsOwnTarget, writeNotes } from './invalidate-write.ts'
 import { keepingContent } from './keep-written.ts'
 import type { Next } from './phase.ts'
 import type { Service } from './service.ts'
-import { withholdsNothing } from './withheld-fields.ts'
 import { createWriteWatch, type WriteWatch } from './write-watch.ts'
 
 /** What reads and writes need of the cache. */
@@ -21,6 +21,7 @@ export type CacheRoom = {
   readonly cache: Cache
   /** Salted hash of a credential; see cache/cache-key.ts. */
   readonly partitionOf: (credential: string) => string
+  readonly forwarding: ForwardingFacts
   /** Where other processes store answers of the same upstreams: writes are told to them (docs/decisions/0007). */
   readonly others?: Others
   /** Browsers are told by the gateway who may call: what is shared must not depend on who asked first. */
@@ -62,12 +63,12 @@ const wasIncomplete = (error: unknown): boolean =>
   (error.unsent || error.code === 'client_gone' || error.code === 'content_too_large')
 
 /** RFC 9110 §9.3.3 lets an answer to POST serve later reads; only the wide profile makes use of it. */
-const maybeKept = ({ cache }: CacheRoom, exchange: Ready): WrittenAnswer | undefined => {
+const maybeKept = ({ cache, forwarding }: CacheRoom, exchange: Ready): WrittenAnswer | undefined => {
   const { method, policy, request, service } = exchange
   if (method !== 'POST' || policy.profile !== 'rfc-shared-cache' || !service.invalidatesTargets)
     return undefined
   if (forbidsStoring(request.fields)) return undefined
-  return cache.written(new ExchangeRead(exchange, publicPart, withholdsNothing.settled))
+  return cache.written(new ExchangeRead(exchange, publicPart, conditions, forwarding))
 }
 
 /** A cache outlives the configurations under which it is written to. */

@@ -47,8 +47,8 @@ const noted = (exchange: Ready, answer: CacheAnswer): CacheAnswer => {
 
 const readThrough = (room: CacheRoom, exchange: Ready, decision: Read, next: Next<Outgoing>): Answer => {
   const lists = room.withholdsOrigin === true ? withholding.withoutOrigin : withholding.asAsked
-  const { withheld, settled } = decision.withhold.length === 0 ? lists.nothing : lists.cookie
-  const read = new ExchangeRead(exchange, partitionFor(room, decision), settled)
+  const withheld = decision.withhold.length === 0 ? lists.nothing : lists.cookie
+  const read = new ExchangeRead(exchange, partitionFor(room, decision), withheld, room.forwarding)
   const answer = room.cache.answer(read, (extra) =>
     next(
       asOutgoing(exchange, {

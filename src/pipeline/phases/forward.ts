@@ -2,13 +2,12 @@ import { Readable } from 'node:stream'
 import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import { requestField } from '../../http/fields.ts'
-import { forwardableFields } from '../../http/hop-by-hop.ts'
 import type { GatewayResponse, ResponseHead } from '../../http/message.ts'
 import { withTraceFields } from '../../http/trace-context.ts'
 import { toGatewayError } from '../../upstream/failure.ts'
 import { boundedContent } from '../bounded-content.ts'
 import type { Translated } from '../exchange.ts'
-import { type ForwardingFacts, forwardingFields } from '../forwarding-fields.ts'
+import { type ForwardingFacts, sentFields } from '../forwarding-fields.ts'
 import type { Next, Phase } from '../phase.ts'
 
 /**
@@ -36,11 +35,10 @@ const failed = (cause: unknown): never => {
   throw cause instanceof GatewayError ? cause : toGatewayError(cause)
 }
 
-/** The client's fields, and in place of what is withheld or rebuilt the gateway's own. Stored content must be uncoded. */
-const sentFields = (exchange: Translated, facts: ForwardingFacts): string[] => {
-  const { request, withheld, extraFields, record } = exchange
-  const sent = forwardableFields(request.fields, withheld)
-  sent.push('accept-encoding', 'identity', ...forwardingFields(exchange, facts))
+/** With the validators that the cache adds, and the trace that the request belongs to. */
+const allFields = (exchange: Translated, facts: ForwardingFacts): string[] => {
+  const { withheld, extraFields, record } = exchange
+  const sent = sentFields(exchange, withheld, facts)
   for (const name of Object.keys(extraFields)) sent.push(name, extraFields[name] as string)
   return withTraceFields(sent, record.trace)
 }
@@ -53,7 +51,7 @@ export const forward = (options: {
   name: 'forward',
   run: (exchange, _next: Next<never>) => {
     const { service, request, method, record } = exchange
-    const fields = sentFields(exchange, options.facts)
+    const fields = allFields(exchange, options.facts)
     const isRead = method === 'GET' || method === 'HEAD'
     // Links in the upstream's names are of no use to a client.
     const interim = service.translation === undefined ? request.interim : undefined

@@ -7,7 +7,7 @@ import type { CacheEvent } from '../../../src/cache/events.ts'
 import type { CachePolicy, CacheRule } from '../../../src/cache/policy.ts'
 import type { CacheAnswer } from '../../../src/cache/reader-answer.ts'
 import type { Clock } from '../../../src/clock.ts'
-import { fieldValue } from '../../../src/http/fields.ts'
+import { fieldValue, requestField } from '../../../src/http/fields.ts'
 import type { GatewayResponse } from '../../../src/http/message.ts'
 
 /** A clock that stands still until it is told to move. */
@@ -62,13 +62,14 @@ export type ReadOptions = Partial<Omit<CacheRead, 'tags'>> & {
 }
 
 export const readOf = (options: ReadOptions = {}): CacheRead => {
-  const { target = '/a', tags = [], ...given } = options
+  const { target = '/a', tags = [], fields = {}, ...given } = options
   return {
     service: 'site',
     key: cacheKey({ service: 'site', target, dialect: '', partition: given.partition ?? 'public' }),
     partition: 'public',
     method: 'GET',
-    fields: {},
+    fields,
+    sentField: (name) => requestField(fields, name),
     policy: safePolicy(),
     tags: typeof tags === 'function' ? tags : () => tags,
     signal: new AbortController().signal,

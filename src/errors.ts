@@ -215,6 +215,8 @@ export class GatewayError extends Error {
   readonly fields: readonly string[]
   /** Nothing of the request has left the gateway. */
   readonly unsent: boolean
+  /** The upstream never got the content of the request whole: then it has changed nothing. */
+  readonly incomplete: boolean
 
   constructor(
     code: ErrorCode,
@@ -225,6 +227,7 @@ export class GatewayError extends Error {
       retryAfterSeconds?: number | undefined
       fields?: readonly string[]
       unsent?: boolean
+      incomplete?: boolean
     } = {},
   ) {
     super(errorTable[code].message, { cause: options.cause })
@@ -235,6 +238,7 @@ export class GatewayError extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds
     this.fields = options.fields ?? []
     this.unsent = options.unsent ?? false
+    this.incomplete = options.incomplete ?? false
   }
 
   get facts(): ErrorFacts {

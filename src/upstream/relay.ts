@@ -8,7 +8,7 @@ import { AttemptAccount, isGatewayStatus } from './attempt-account.ts'
 import { BreakerPass } from './breaker-pass.ts'
 import { type AttemptFailure, isIdempotent, type RetryDecision } from './decide-retry.ts'
 import type { AttemptOutcome } from './events.ts'
-import { failureKind, leftAlone, neverSent, toGatewayError } from './failure.ts'
+import { failureKind, leftAlone, neverSent, neverWhole, toGatewayError } from './failure.ts'
 import { Place } from './place.ts'
 import type { Receiver } from './receive.ts'
 import type { RelayOptions, RelayRoom } from './relay-room.ts'
@@ -88,8 +88,9 @@ export class Relay implements Abortable, AttemptListener {
       this.#refuse(unfit)
       return
     }
-    this.#account?.head(status)
-    const isFailure = isGatewayStatus(status)
+    // What an upstream says of a request that its client does not complete is no failure of the upstream.
+    const isFailure = isGatewayStatus(status) && this.#attempt?.waitsForClient !== true
+    this.#account?.head(status, isFailure)
     if (isFailure && this.#triesAgainInsteadOf(fields)) return
     this.#pass.settle(isFailure ? 'failed' : 'answered')
     this.#answering = true
@@ -114,7 +115,9 @@ export class Relay implements Abortable, AttemptListener {
       return
     }
     const named = failedByContent(this.#request.body, error) ? contentFailure(error) : toGatewayError(error)
-    const kind = failureKind(named, this.#attempt?.sent ?? false)
+    // An upstream may give up a request that its client does not complete.
+    const kind =
+      this.#attempt?.waitsForClient === true ? 'aborted' : failureKind(named, this.#attempt?.sent ?? false)
     if (kind === 'aborted' || this.#answering) {
       this.#fail(named, kind)
       return
@@ -155,7 +158,7 @@ export class Relay implements Abortable, AttemptListener {
     this.#tried.push(choice.target)
     this.#attempts += 1
     this.#account = new AttemptAccount(this.#room, choice, this.#attempts, this.#request.attempted)
-    this.#attempt = new Attempt(body, options.timeouts, this)
+    this.#attempt = new Attempt(this.#request, options.timeouts, this)
     choice.target.pool.dispatch(this.#request, this.#attempt)
   }
 
@@ -204,18 +207,28 @@ export class Relay implements Abortable, AttemptListener {
   }
 
   #expire(): void {
+    // How long the content took is up to the client; an upstream that takes nothing of it is found by `timeouts.idle`.
+    if (this.#attempt?.isUploading === true) {
+      this.#fail(new GatewayError('request_timeout'), 'aborted')
+      return
+    }
     this.#fail(new GatewayError('upstream_timeout', { detail: 'total time used up' }), 'timeout')
   }
 
   #fail(error: Error, outcome: AttemptOutcome): void {
     if (this.#done) return
     const release = this.#place.take()
-    const told = this.#everSent || this.#attempt?.sent === true ? error : neverSent(error)
+    const told = this.#asTold(error)
     this.#pass.settle(outcome === 'aborted' ? 'unknown' : 'failed')
     this.#finish(outcome)
     if (this.#attempt === undefined) release()
     else this.#attempt.stop(error, release)
     this.#receiver.failed(told)
+  }
+
+  #asTold(error: Error): Error {
+    if (this.#attempt?.isUploading === true) return neverWhole(error)
+    return this.#everSent || this.#attempt?.sent === true ? error : neverSent(error)
   }
 
   #finish(outcome: AttemptOutcome): void {

@@ -7,7 +7,10 @@ export type ErrorFacts = {
   readonly fault: Fault
   /** May the same request succeed when sent again later? */
   readonly retryable: boolean
-  /** Decided here without asking anybody, so as fast as callers ask: the log has one line in ten seconds for each service. */
+  /**
+   * Decided here without an upstream, so as fast as clients ask: the log has one line in ten seconds for each service, as it has for
+   * all that is the fault of a client.
+   */
   readonly comesInFloods?: true
   /** Fixed text; details of the single case go into `GatewayError.detail`. */
   readonly message: string
@@ -95,7 +98,6 @@ export const errorTable = {
     status: 429,
     fault: 'client',
     retryable: true,
-    comesInFloods: true,
     message: 'There have been too many requests.',
   },
   client_gone: {

@@ -18,6 +18,9 @@ import type { Target } from './targets.ts'
 import type { Abortable } from './under-way.ts'
 import { unfitAnswer } from './unfit-answer.ts'
 
+/** A content that is not whole after this time is late because of its client, unless the upstream does not take it. */
+const slowUploadMs = 1_000
+
 /** One request on its way through this room: waits for a slot, is tried, perhaps tried again, and answers its receiver once. */
 export class Relay implements Abortable, AttemptListener {
   readonly #room: RelayRoom
@@ -29,6 +32,7 @@ export class Relay implements Abortable, AttemptListener {
   readonly #pass: BreakerPass
   readonly #asker: Asker
   #attempts = 0
+  #triedMs = 0
   #attempt: Attempt | undefined
   #account: AttemptAccount | undefined
   #everSent = false
@@ -89,7 +93,7 @@ export class Relay implements Abortable, AttemptListener {
       return
     }
     // What an upstream says of a request that its client does not complete is no failure of the upstream.
-    const isFailure = isGatewayStatus(status) && this.#attempt?.waitsForClient !== true
+    const isFailure = isGatewayStatus(status) && !this.#isHeldUpByClient()
     this.#account?.head(status, isFailure)
     if (isFailure && this.#triesAgainInsteadOf(fields)) return
     this.#pass.settle(isFailure ? 'failed' : 'answered')
@@ -116,8 +120,7 @@ export class Relay implements Abortable, AttemptListener {
     }
     const named = failedByContent(this.#request.body, error) ? contentFailure(error) : toGatewayError(error)
     // An upstream may give up a request that its client does not complete.
-    const kind =
-      this.#attempt?.waitsForClient === true ? 'aborted' : failureKind(named, this.#attempt?.sent ?? false)
+    const kind = this.#isHeldUpByClient() ? 'aborted' : failureKind(named, this.#attempt?.sent ?? false)
     if (kind === 'aborted' || this.#answering) {
       this.#fail(named, kind)
       return
@@ -157,6 +160,7 @@ export class Relay implements Abortable, AttemptListener {
     const choice = targets.choose(clock.monotonic(), this.#tried, mayTry)
     this.#tried.push(choice.target)
     this.#attempts += 1
+    this.#triedMs = clock.monotonic()
     this.#account = new AttemptAccount(this.#room, choice, this.#attempts, this.#request.attempted)
     this.#attempt = new Attempt(this.#request, options.timeouts, this)
     choice.target.pool.dispatch(this.#request, this.#attempt)
@@ -224,6 +228,13 @@ export class Relay implements Abortable, AttemptListener {
     if (this.#attempt === undefined) release()
     else this.#attempt.stop(error, release)
     this.#receiver.failed(told)
+  }
+
+  /** For so long that the upstream may have given the request up. */
+  #isHeldUpByClient(): boolean {
+    return (
+      this.#attempt?.waitsForClient === true && this.#room.clock.monotonic() - this.#triedMs >= slowUploadMs
+    )
   }
 
   #asTold(error: Error): Error {

@@ -153,7 +153,8 @@ describe('a client that sends its body too slowly', () => {
 
   test.each(ways)('to %s does not make an upstream that gives it up a bad one', async (_, path, fields) => {
     await start({}, {}, { answersEarly: true })
-    origin.script = (received, wire) => (received.method === 'GET' ? answer(received, wire, 0) : wire.reset())
+    origin.script = (received, wire) =>
+      received.method === 'GET' ? answer(received, wire, 0) : pause(1_100).then(wire.reset)
     const socket = await dial()
     socket.write(
       `POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n${fields === framed ? 'x' : '1\r\nx\r\n'}`,
@@ -169,7 +170,9 @@ describe('a client that sends its body too slowly', () => {
     async (_, path, fields) => {
       await start({}, {}, { answersEarly: true })
       origin.script = (received, wire) =>
-        received.method === 'GET' ? answer(received, wire, 0) : wire.respond({ status: 504 })
+        received.method === 'GET'
+          ? answer(received, wire, 0)
+          : pause(1_100).then(() => wire.respond({ status: 504 }))
       const socket = await dial()
       socket.write(
         `POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n${fields === framed ? 'x' : '1\r\nx\r\n'}`,
@@ -207,7 +210,7 @@ describe('a client that sends its body whole', () => {
       deaf: {
         contract: 'open',
         mount: '/',
-        upstream: { targets: [`http://127.0.0.1:${port}`], timeouts: shortTotal },
+        upstream: { targets: [`http://127.0.0.1:${port}`], timeouts: { idle: '300ms' } },
       },
     }
     await gateway.put({ services })

@@ -87,9 +87,8 @@ export type Generation = {
 }
 
 /** Codes that are not in the error table come from validators, which find fault with clients only. */
-const ofValidators: Pick<ErrorFacts, 'fault' | 'comesInFloods'> = { fault: 'client' }
-const factsOf = (code: string): Pick<ErrorFacts, 'fault' | 'comesInFloods'> =>
-  code in errorTable ? errorTable[code as ErrorCode] : ofValidators
+const faultOf = (code: string): ErrorFacts['fault'] =>
+  code in errorTable ? errorTable[code as ErrorCode].fault : 'client'
 
 /** A service, with what may be taken over from the one of the same name before it. */
 const builtFor = async (
@@ -148,14 +147,10 @@ export const buildGeneration = async (
   const report = (event: PipelineEvent): void => {
     metrics.observe.pipeline(event)
     if (event.kind !== 'request-refused') return
-    const { fault, comesInFloods } = factsOf(event.code)
     // What failed here or at an upstream is told by `failed`, with its cause.
-    if (fault !== 'client') return
+    if (faultOf(event.code) !== 'client') return
     const { kind, ...facts } = event
-    if (comesInFloods !== true) {
-      lines.info(facts, kind)
-      return
-    }
+    // Clients are refused, and go away, as fast as they like.
     const held = rooms.sampled.pass(`${event.service} ${event.code}`)
     if (held !== undefined) lines.info({ ...facts, held }, kind)
   }

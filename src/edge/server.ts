@@ -23,7 +23,6 @@ import { withUnreadContent } from './unread-content.ts'
 export type EdgeOptions = Omit<FrontOptions, 'take' | 'send'> & {
   readonly limits: {
     readonly urlBytes: number
-    readonly uploadBytes: number
   }
   readonly trustedProxies: readonly string[]
   /** The port speaks HTTP/2 too. */
@@ -137,22 +136,18 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     }
 
   /**
-   * The mount is @fastify/http-proxy's: all methods, contents unread. It gets nothing to carry, since each request is answered
-   * by the phases; what came by would end at the placeholder, which is nowhere (docs/decisions/0013).
+   * Each request is answered by the phases as soon as its route is known: behind `onRequest` Fastify looks at the content type and
+   * may read the content. So @fastify/http-proxy mounts the service and is never called; its upstream is a placeholder
+   * that leads nowhere (docs/decisions/0013).
    */
   const register = async (server: FastifyInstance, service: Service): Promise<void> => {
     const take = takerOf(service)
     await server.register(async (scope) => {
-      // Between here and `preHandler` Fastify looks at contents: of a GET there is nothing for it to look at.
-      scope.addHook('onRequest', (request, reply, proceed) => {
-        if (request.method === 'GET' || request.method === 'HEAD') take(request, reply)
-        else proceed()
-      })
+      scope.addHook('onRequest', (request, reply) => take(request, reply))
       await scope.register(httpProxy, {
         prefix: service.mount,
         upstream: service.upstream.placeholderOrigin,
         httpMethods: routedMethods,
-        preHandler: take,
       })
     })
   }
@@ -164,7 +159,6 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     logger: false,
     // Nobody reads a query but the phases.
     routerOptions: { querystringParser: () => noQuery },
-    bodyLimit: limits.uploadBytes,
     // The listener owns the port and its limits, and outlives this instance; Fastify's own server never listens.
     serverFactory: (handler) => {
       take = handler as EdgeHandlers['request']
@@ -178,23 +172,19 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     },
   })
   const known = new Set(server.supportedMethods)
-  for (const method of routedMethods.filter((one) => !known.has(one)))
-    server.addHttpMethod(method, { hasBody: method !== 'GET' && method !== 'HEAD' })
-  server.setNotFoundHandler((request, reply) =>
-    refuse(reply, serviceOf(services, request.raw.url as string), new GatewayError('no_route')),
-  )
+  for (const method of routedMethods.filter((one) => !known.has(one))) server.addHttpMethod(method)
+  server.removeAllContentTypeParsers()
   server.setErrorHandler((error, request, reply) => {
     const status = (error as { statusCode?: number }).statusCode
-    const code =
-      status === 413
-        ? 'content_too_large'
-        : status !== undefined && status < 500
-          ? 'malformed_request'
-          : 'internal'
+    const code = status !== undefined && status < 500 ? 'malformed_request' : 'internal'
     refuse(reply, serviceOf(services, request.raw.url as string), new GatewayError(code, { cause: error }))
   })
   if (options.cors !== undefined) await registerCors(server, options.cors)
   for (const service of services) await register(server, service)
+  // Added after the services, whose routes therefore do not have it: for a path outside of them, which Fastify would read the content of, too.
+  server.addHook('onRequest', (request, reply) =>
+    refuse(reply, serviceOf(services, request.raw.url as string), new GatewayError('no_route')),
+  )
   await server.ready()
   if (take === undefined) throw new TypeError('Fastify made no server')
   const front = createFront({

@@ -2,10 +2,11 @@ import type { Readable } from 'node:stream'
 import type { Cache } from '../cache/cache.ts'
 import { targetKey } from '../cache/cache-key.ts'
 import type { Note } from '../coherence/note.ts'
-import { fieldValue, withField } from '../http/fields.ts'
+import { fieldValue, requestField, withField } from '../http/fields.ts'
 import type { GatewayResponse, ResponseHead } from '../http/message.ts'
 import type { Shown, WriteResponse } from '../tags/tagger.ts'
 import { namedTarget, type UnsafeRequest, unsafeTargets } from '../tags/unsafe-targets.ts'
+import { wentUpWhole } from '../upstream/request-content.ts'
 import { carryOut } from './carry-out.ts'
 import { chained } from './chained-stream.ts'
 import type { Ready } from './exchange.ts'
@@ -32,9 +33,18 @@ export const completed = async (response: GatewayResponse, mostBytes: number): P
   }
 }
 
-/** No answer, or one of a proxy that got none: whoever carries the write out has said nothing yet. Any other answer ends it. */
-const mayStillRun = (response: { readonly status: number } | undefined): boolean =>
-  response === undefined || response.status === 502 || response.status === 504
+/**
+ * No answer, or one of a proxy that got none: the program that carries the write out has said nothing yet. Any other answer ends it,
+ * and so does one that came before the whole request had been sent.
+ */
+const mayStillRun = (
+  { content, request }: Ready,
+  response: { readonly status: number } | undefined,
+): boolean => {
+  if (response === undefined) return true
+  if (response.status !== 502 && response.status !== 504) return false
+  return wentUpWhole(content, requestField(request.fields, 'content-length'))
+}
 
 /** What RFC 9111 §4.4 needs to know of a write to an open service. */
 const unsafeRequest = ({ service, target, policy }: Ready): UnsafeRequest => ({
@@ -94,7 +104,7 @@ export const writeNotes = (
   // It may still be carried out, until the upstream's own time is over.
   const forMs = service.upstreamTotalMs
   const note = (tag: string): Note =>
-    mayStillRun(written) ? { kind: 'hold', tag, forMs } : { kind: 'tag', tag, mode: 'hard' }
+    mayStillRun(exchange, written) ? { kind: 'hold', tag, forMs } : { kind: 'tag', tag, mode: 'hard' }
   const refused = tags.length === 0 && written !== undefined && written.status >= 400 && written.status < 500
   return [
     ...tags.map(note),

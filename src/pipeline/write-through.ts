@@ -59,8 +59,7 @@ const lasting = (exchange: Ready): Outgoing =>
 
 /** The upstream never got the whole request, or nothing of it, so it did not carry it out. */
 const wasIncomplete = (error: unknown): boolean =>
-  error instanceof GatewayError &&
-  (error.unsent || error.code === 'client_gone' || error.code === 'content_too_large')
+  error instanceof GatewayError && (error.unsent || error.incomplete)
 
 /** RFC 9110 §9.3.3 lets an answer to POST serve later reads; only the wide profile makes use of it. */
 const maybeKept = ({ cache, forwarding }: CacheRoom, exchange: Ready): WrittenAnswer | undefined => {

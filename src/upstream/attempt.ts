@@ -3,6 +3,8 @@ import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
 import { Deadline } from './deadline.ts'
 import type { UpstreamOptions } from './options.ts'
+import type { RelayOptions } from './relay-room.ts'
+import { Upload } from './request-content.ts'
 
 /** What an attempt tells the relay it belongs to. Exactly one of `head` and `failed` comes first. */
 export type AttemptListener = {
@@ -22,7 +24,7 @@ type Handler = Dispatcher.DispatchHandler
  */
 export class Attempt implements Handler {
   readonly #timeouts: UpstreamOptions['timeouts']
-  readonly #content: unknown
+  readonly #upload: Upload | undefined
   readonly #listener: AttemptListener
   #abort: ((reason?: Error) => void) | undefined
   #resume: (() => void) | undefined
@@ -34,10 +36,24 @@ export class Attempt implements Handler {
   /** Something of the request may have been written. */
   sent = false
 
-  constructor(content: unknown, timeouts: UpstreamOptions['timeouts'], listener: AttemptListener) {
-    this.#content = content
+  constructor(
+    { body, headers }: Pick<RelayOptions, 'body' | 'headers'>,
+    timeouts: UpstreamOptions['timeouts'],
+    listener: AttemptListener,
+  ) {
+    this.#upload = body instanceof Readable ? new Upload(body, headers) : undefined
     this.#timeouts = timeouts
     this.#listener = listener
+  }
+
+  /** Some of the content has not been sent: the upstream cannot have carried the request out. */
+  get isUploading(): boolean {
+    return this.sent && this.#upload?.isWhole === false
+  }
+
+  /** The client is the one that is awaited, not the upstream. */
+  get waitsForClient(): boolean {
+    return this.sent && this.#upload?.waitsForClient === true
   }
 
   /**
@@ -76,8 +92,8 @@ export class Attempt implements Handler {
     }
     this.#abort = abort
     this.sent = true
-    if (this.#content instanceof Readable) this.#watchUpload(this.#content)
-    else this.#awaitHead()
+    if (this.#upload === undefined) this.#awaitHead()
+    else this.#watchUpload(this.#upload)
   }
 
   /** What it returns says whether the connection reads on. */
@@ -132,7 +148,9 @@ export class Attempt implements Handler {
 
   #expire(detail: string): void {
     if (this.#ended) return
-    const error = new GatewayError('upstream_timeout', { detail })
+    const error = this.waitsForClient
+      ? new GatewayError('request_timeout')
+      : new GatewayError('upstream_timeout', { detail })
     this.stop(error, () => {})
     this.#listener.failed(error)
   }
@@ -146,21 +164,13 @@ export class Attempt implements Handler {
   }
 
   /** While content goes up each piece of it is progress; the wait for the head begins when the last one is gone. */
-  #watchUpload(content: Readable): void {
-    this.#arm(this.#timeouts.idleMs, 'the request content was not taken')
-    const progress = () => this.#deadline?.refresh()
-    const sent = () => {
-      if (!this.#ended) this.#awaitHead()
-    }
-    // undici attaches its own reader in this same turn; attached after it, this listener only looks on.
-    queueMicrotask(() => {
-      if (this.#ended) return
-      content.on('data', progress)
-      content.once('end', sent)
-      content.once('close', () => {
-        content.off('data', progress)
-        content.off('end', sent)
-      })
-    })
+  #watchUpload(upload: Upload): void {
+    this.#arm(this.#timeouts.idleMs, 'The request content was not taken.')
+    upload.watch(
+      () => this.#deadline?.refresh(),
+      () => {
+        if (!this.#ended && this.#resume === undefined) this.#awaitHead()
+      },
+    )
   }
 }

@@ -9,7 +9,7 @@ import { AttemptAccount, isGatewayStatus } from './attempt-account.ts'
 import { BreakerPass } from './breaker-pass.ts'
 import { type AttemptFailure, isIdempotent, type RetryDecision } from './decide-retry.ts'
 import type { AttemptOutcome } from './events.ts'
-import { failureKind, leftAlone, neverSent, toGatewayError } from './failure.ts'
+import { failureKind, leftAlone, neverSent, neverWhole, toGatewayError } from './failure.ts'
 import { Place } from './place.ts'
 import type { Receiver } from './receive.ts'
 import type { RelayOptions, RelayRoom } from './relay-room.ts'
@@ -18,6 +18,9 @@ import { answerFields, fieldTexts, retryAfterMs } from './response-fields.ts'
 import type { Target } from './targets.ts'
 import type { Abortable } from './under-way.ts'
 import { unfitAnswer } from './unfit-answer.ts'
+
+/** A content that is not whole after this time is late because of its client, unless the upstream does not take it. */
+const slowUploadMs = 1_000
 
 /** One request on its way through this room: waits for a slot, is tried, perhaps tried again, and answers its receiver once. */
 export class Relay implements Abortable, AttemptListener {
@@ -30,6 +33,7 @@ export class Relay implements Abortable, AttemptListener {
   readonly #pass: BreakerPass
   readonly #asker: Asker
   #attempts = 0
+  #triedMs = 0
   #attempt: Attempt | undefined
   #account: AttemptAccount | undefined
   #everSent = false
@@ -89,8 +93,9 @@ export class Relay implements Abortable, AttemptListener {
       this.#refuse(unfit)
       return
     }
-    this.#account?.head(status)
-    const isFailure = isGatewayStatus(status)
+    // What an upstream says of a request that its client does not complete is no failure of the upstream.
+    const isFailure = isGatewayStatus(status) && !this.#isHeldUpByClient()
+    this.#account?.head(status, isFailure)
     if (isFailure && this.#triesAgainInsteadOf(fields)) return
     this.#pass.settle(isFailure ? 'failed' : 'answered')
     this.#answering = true
@@ -115,7 +120,8 @@ export class Relay implements Abortable, AttemptListener {
       return
     }
     const named = failedByContent(this.#request.body, error) ? contentFailure(error) : toGatewayError(error)
-    const kind = failureKind(named, this.#attempt?.sent ?? false)
+    // An upstream may give up a request that its client does not complete.
+    const kind = this.#isHeldUpByClient() ? 'aborted' : failureKind(named, this.#attempt?.sent ?? false)
     if (kind === 'aborted' || this.#answering) {
       this.#fail(named, kind)
       return
@@ -155,8 +161,9 @@ export class Relay implements Abortable, AttemptListener {
     const choice = targets.choose(clock.monotonic(), this.#tried, mayTry)
     this.#tried.push(choice.target)
     this.#attempts += 1
+    this.#triedMs = clock.monotonic()
     this.#account = new AttemptAccount(this.#room, choice, this.#attempts, this.#request.attempted)
-    this.#attempt = new Attempt(body, options.timeouts, this)
+    this.#attempt = new Attempt(this.#request, options.timeouts, this)
     choice.target.pool.dispatch(this.#request, this.#attempt)
   }
 
@@ -205,18 +212,35 @@ export class Relay implements Abortable, AttemptListener {
   }
 
   #expire(): void {
+    // How long the content took is up to the client; an upstream that takes nothing of it is found by `timeouts.idle`.
+    if (this.#attempt?.isUploading === true) {
+      this.#fail(new GatewayError('request_timeout'), 'aborted')
+      return
+    }
     this.#fail(new GatewayError('upstream_timeout', { detail: 'total time used up' }), 'timeout')
   }
 
   #fail(error: Error, outcome: AttemptOutcome): void {
     if (this.#done) return
     const release = this.#place.take()
-    const told = this.#everSent || this.#attempt?.sent === true ? error : neverSent(error)
+    const told = this.#asTold(error)
     this.#pass.settle(outcome === 'aborted' ? 'unknown' : 'failed')
     this.#finish(outcome)
     if (this.#attempt === undefined) release()
     else this.#attempt.stop(error, release)
     this.#receiver.failed(told)
+  }
+
+  /** For so long that the upstream may have given the request up. */
+  #isHeldUpByClient(): boolean {
+    return (
+      this.#attempt?.waitsForClient === true && this.#room.clock.monotonic() - this.#triedMs >= slowUploadMs
+    )
+  }
+
+  #asTold(error: Error): Error {
+    if (this.#attempt?.isUploading === true) return neverWhole(error)
+    return this.#everSent || this.#attempt?.sent === true ? error : neverSent(error)
   }
 
   #finish(outcome: AttemptOutcome): void {

@@ -1,5 +1,6 @@
 import { type FieldLines, fieldValue, type RequestFields, requestField } from './fields.ts'
 import { remembered } from './remembered.ts'
+import { shortText } from './short-text.ts'
 
 /** What a response says its selection depends on (RFC 9110 §12.5.5): lower-case field names in order, or anything at all. */
 export type Vary = { readonly kind: 'fields'; readonly names: readonly string[] } | { readonly kind: 'any' }
@@ -63,7 +64,7 @@ const ownField = (fields: RequestFields, name: string): string | undefined =>
 
 /**
  * The secondary key of a request under the given field names. Injective: lengths go before values,
- * and a missing field differs from an empty one.
+ * and a missing field differs from an empty one. A long one is a digest: clients choose how long the values are.
  */
 export const varyKey = (names: readonly string[], selecting: SelectingFields): string => {
   const settled = selecting.settled ?? nothingSettled
@@ -76,5 +77,5 @@ export const varyKey = (names: readonly string[], selecting: SelectingFields): s
       key += `${normal.length}:${normal};`
     }
   }
-  return key
+  return shortText(key)
 }

@@ -40,7 +40,7 @@ const limits = z
     jsonDepth: whole(1, 1_000).prefault(64).describe('Nesting of JSON content'),
     uploadBytes: size().prefault('64MiB').describe('Content that is streamed on: files'),
     bufferedBytes: size()
-      .prefault('64MiB')
+      .prefault('32MiB')
       .describe(
         'All that one process holds for requests under way, stored responses apart; half of it for one client address',
       ),

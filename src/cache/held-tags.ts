@@ -24,6 +24,8 @@ export const createHeldTags = (maxTags: number): HeldTags => {
       return heldUntil.size === 0 && everythingUntil === Number.NEGATIVE_INFINITY
     },
     hold: (tags, now, until) => {
+      // To look for what is over among all of them, for each write, would cost more than the write.
+      if (until <= everythingUntil) return
       if (heldUntil.size + tags.length > maxTags) release(now)
       if (heldUntil.size + tags.length > maxTags) {
         everythingUntil = Math.max(everythingUntil, until)

@@ -17,7 +17,7 @@ export type Reservation = {
   reserve(bytes: number): boolean
   /** Gives some of them back. */
   shrink(bytes: number): void
-  /** Gives back all that are left: safe to be called at every end that the work can have. */
+  /** Gives back all that are left, and takes no more: to be called at every end that the work can have. */
   release(): void
 }
 

@@ -41,6 +41,7 @@ export const createBufferedBytes = (options: BufferedBytesOptions): BufferedByte
   const forced = (work: BufferedFor, address: string): ForcedReservation => {
     const client = options.groupOf(address)
     let held = 0
+    let isOver = false
     const take = (bytes: number): void => {
       held += bytes
       add(client, bytes)
@@ -52,6 +53,7 @@ export const createBufferedBytes = (options: BufferedBytesOptions): BufferedByte
     }
     return {
       reserve: (bytes) => {
+        if (isOver) return false
         if (hasRoom(client, bytes)) {
           take(bytes)
           return true
@@ -61,7 +63,10 @@ export const createBufferedBytes = (options: BufferedBytesOptions): BufferedByte
       },
       force: take,
       shrink,
-      release: () => shrink(held),
+      release: () => {
+        isOver = true
+        shrink(held)
+      },
     }
   }
   return {

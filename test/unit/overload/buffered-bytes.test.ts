@@ -27,6 +27,16 @@ test('one client has at most half, the addresses of its network together', () =>
   ])
 })
 
+test('what comes after the end of the work takes nothing', () => {
+  const { buffered, events } = setUp(1_000)
+  const room = buffered.budget('batch-item', 'a')
+  room.reserve(100)
+  room.release()
+  expect(room.reserve(100)).toBe(false)
+  expect(buffered.bytes).toBe(0)
+  expect(events).toEqual([])
+})
+
 type Step = readonly [at: number, what: 'reserve' | 'shrink' | 'release', bytes: number]
 
 test('whatever is reserved, shrunk and released, and however often: nothing is left, and the bound holds', () => {

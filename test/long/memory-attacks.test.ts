@@ -13,7 +13,7 @@ import { scrape, sumOf } from './soak/readings.ts'
 
 // A gateway that may store 64 MiB stays under 264 MiB, whatever clients do to make it hold more.
 
-const seconds = Number(process.env['SECONDS'] ?? times(5, 15))
+const seconds = Number(process.env['SECONDS'] ?? times(3, 15))
 const mebibyte = 1024 * 1024
 const mostResident = 264 * mebibyte
 

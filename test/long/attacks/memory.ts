@@ -176,12 +176,12 @@ export const memoryAttacks: readonly Attack[] = [
     run: (target) => holdUnread(target, 32, (at) => post('/index.php/site-json/batch/v1', batchOfReads(at))),
   },
   {
-    name: '150 misses of 2.5 MB, each another target, that no client takes',
-    run: (target) => holdUnread(target, 150, (at) => get(`/open/large/${at}`)),
+    name: '100 misses of 2.5 MB, each another target, that no client takes',
+    run: (target) => holdUnread(target, 100, (at) => get(`/open/large/${at}`)),
   },
   {
-    name: '150 misses of 2.5 MB without a length that no client takes',
-    run: (target) => holdUnread(target, 150, (at) => get(`/open/chunked/${at}`)),
+    name: '100 misses of 2.5 MB without a length that no client takes',
+    run: (target) => holdUnread(target, 100, (at) => get(`/open/chunked/${at}`)),
   },
   {
     name: '200 stored responses of 2.5 MB, evicted while no client takes them',

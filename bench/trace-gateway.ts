@@ -6,6 +6,7 @@ import { createPartitions } from '../src/cache/cache-key.ts'
 import type { Clock } from '../src/clock.ts'
 import type { Config, SiteConfig } from '../src/config/config.ts'
 import { checkConfig } from '../src/config/load.ts'
+import { unlimited } from '../src/http/byte-budget.ts'
 import { fieldValue } from '../src/http/fields.ts'
 import { createMetrics } from '../src/metrics/create-metrics.ts'
 import type { Received } from '../src/pipeline/exchange.ts'
@@ -96,6 +97,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
   const cache = createCache({
     ...config.cache,
     compression: { codings: [], minBytes: 0 },
+    budget: () => unlimited,
     clock,
     report: () => {},
   })
@@ -106,6 +108,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
       failed: () => {},
       cacheRoom: {
         cache,
+        budget: () => unlimited,
         partitionOf: createPartitions(),
         forwarding: { via: 'trellis-trace', publicHost: new URL(publicUrl).host },
       },
@@ -120,6 +123,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
     publicUrl,
     clock,
     metrics,
+    budget: () => unlimited,
     run,
     mayRemember: () => true,
     serviceNamed: () => undefined,

@@ -3,6 +3,7 @@ import type { Cache } from '../cache/cache.ts'
 import type { Clock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import { createEdge, type Edge } from '../edge/server.ts'
+import type { UnreadAnswers } from '../edge/unread-answers.ts'
 import { type ErrorCode, type ErrorFacts, errorTable, type GatewayError } from '../errors.ts'
 import type { Answer } from '../http/message.ts'
 import { createInFlight, type InFlight } from '../lifecycle/in-flight.ts'
@@ -10,6 +11,7 @@ import { factsLogger } from '../logging/facts-logger.ts'
 import type { createLogger } from '../logging/logger.ts'
 import type { Sampled } from '../logging/sampled.ts'
 import type { Metrics } from '../metrics/create-metrics.ts'
+import type { BufferedBytes } from '../overload/buffered-bytes.ts'
 import type { Overload } from '../overload/overload.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
 import type { Received } from '../pipeline/exchange.ts'
@@ -51,6 +53,9 @@ export type LastingRooms = {
   /** See sharing-upstream.ts. */
   sharing(name: string): readonly Service[]
   readonly overload: Overload
+  readonly buffered: BufferedBytes
+  /** See edge/unread-answers.ts. */
+  readonly unread: UnreadAnswers
   /** Requests of all generations. */
   readonly inFlight: InFlight
   /** Of refusals that come in floods. */
@@ -122,7 +127,8 @@ const buildServices = async (
   last: Generation | undefined,
 ): Promise<readonly BuiltService[]> => {
   const { clock, metrics, publicUrl, run, mayRemember, stores, serviceNamed, sharing } = rooms
-  const parts = { config, publicUrl, clock, metrics, run, mayRemember, stores, serviceNamed, sharing }
+  const { budget } = rooms.buffered
+  const parts = { config, publicUrl, clock, metrics, budget, run, mayRemember, stores, serviceNamed, sharing }
   const built: BuiltService[] = []
   try {
     for (const service of config.services) built.push(await builtFor(service, parts, last))
@@ -212,6 +218,7 @@ export const buildGeneration = async (
         code: error.code,
       }),
     report: metrics.observe.edge,
+    unread: rooms.unread,
     isDraining: rooms.isDraining,
     turnedAway: () =>
       rooms.overload.admits('hit') ? undefined : overloaded(shedding, ['Connection', 'close']),

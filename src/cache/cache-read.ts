@@ -22,6 +22,8 @@ export type CacheRead = {
   /** Is this what the target can answer? What is not is for the one who asked, and not kept. Not given: everything is. */
   readonly isReadable?: (response: GatewayResponse & { readonly content: Buffer }) => boolean
   readonly signal: AbortSignal
+  /** Address of the reader, whose share of what may be buffered a fill takes. */
+  readonly client?: string
 }
 
 /**

@@ -29,6 +29,7 @@ export type LimitsConfig = {
   readonly bodyBytes: number
   readonly jsonDepth: number
   readonly uploadBytes: number
+  readonly bufferedBytes: number
   readonly headersTimeoutMs: number
   readonly requestTimeoutMs: number
   /** 0 = no bound. */

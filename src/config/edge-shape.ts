@@ -39,6 +39,11 @@ const limits = z
     bodyBytes: size().prefault('1MiB').describe('Content that is read: JSON and forms'),
     jsonDepth: whole(1, 1_000).prefault(64).describe('Nesting of JSON content'),
     uploadBytes: size().prefault('64MiB').describe('Content that is streamed on: files'),
+    bufferedBytes: size()
+      .prefault('32MiB')
+      .describe(
+        'All that one process holds for requests under way, stored responses apart; half of it for one client address',
+      ),
     headersTimeout: wait().prefault('10s').describe('Until all fields of a request have arrived'),
     requestTimeout: wait().prefault('30s').describe('Until a request has arrived whole'),
     readerTimeout: wait()

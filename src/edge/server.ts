@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import { GatewayError } from '../errors.ts'
 import type { Answer, GatewayRequest, GatewayResponse, Outcome } from '../http/message.ts'
 import { carryHandOver } from '../pipeline/carry-hand-over.ts'
+import type { Client } from '../pipeline/client.ts'
 import { errorAnswer } from '../pipeline/error-answer.ts'
 import { arrived, type Received } from '../pipeline/exchange.ts'
 import type { Service } from '../pipeline/service.ts'
@@ -18,6 +19,7 @@ import { createRequestIds } from './request-ids.ts'
 import { sendEither } from './send-over-http2.ts'
 import { type SendOptions, sendResponse } from './send-response.ts'
 import { serviceOf } from './service-of.ts'
+import type { UnreadAnswers } from './unread-answers.ts'
 import { withUnreadContent } from './unread-content.ts'
 
 export type EdgeOptions = Omit<FrontOptions, 'take' | 'send'> & {
@@ -34,6 +36,7 @@ export type EdgeOptions = Omit<FrontOptions, 'take' | 'send'> & {
   isDraining(): boolean
   /** Called once each for an answer that is not out in the turn in which its request came. */
   readonly inFlight: { enter(): void; leave(): void }
+  readonly unread: UnreadAnswers
 }
 
 /** Who takes the requests of one configuration. */
@@ -102,21 +105,28 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     })
   }
 
-  const answerAtOnce = (reply: FastifyReply, response: GatewayResponse): void => {
-    sendRaw(reply, response)
-    const { raw } = reply
-    const isOut = raw.writableEnded && raw.writableLength === 0
-    if (!isOut && !raw.destroyed) watch(raw)
+  const isUnderWay = (raw: ServerResponse): boolean =>
+    !raw.destroyed && !(raw.writableEnded && raw.writableLength === 0)
+  const holdUnread = ({ raw }: FastifyReply, content: GatewayResponse['content'], client: Client): void => {
+    if (Buffer.isBuffer(content) && isUnderWay(raw)) options.unread.hold(raw, content, client.address)
   }
-  const settle = (reply: FastifyReply, outcome: Outcome): Promise<void> | void =>
-    outcome.kind === 'response'
-      ? sendRaw(reply, outcome)
-      : carryHandOver(outcome).then((response) => sendRaw(reply, response))
-  const answerLater = (service: Service, reply: FastifyReply, answer: Promise<Outcome>): void => {
+  const answerAtOnce = (exchange: Received, reply: FastifyReply, response: GatewayResponse): void => {
+    sendRaw(reply, response)
+    if (!isUnderWay(reply.raw)) return
+    watch(reply.raw)
+    holdUnread(reply, response.content, exchange.client)
+  }
+  const answerLater = (exchange: Received, reply: FastifyReply, answer: Promise<Outcome>): void => {
     watch(reply.raw)
     answer
-      .then((outcome) => settle(reply, outcome))
-      .catch((error: unknown) => refuse(reply, service, new GatewayError('internal', { cause: error })))
+      .then((outcome) => (outcome.kind === 'response' ? outcome : carryHandOver(outcome)))
+      .then((response) => {
+        sendRaw(reply, response)
+        holdUnread(reply, response.content, exchange.client)
+      })
+      .catch((error: unknown) =>
+        refuse(reply, exchange.service, new GatewayError('internal', { cause: error })),
+      )
       .catch((error: Error) => {
         broken(error)
         reply.raw.destroy()
@@ -129,10 +139,11 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
         refuse(reply, service, new GatewayError('target_too_long'))
         return
       }
-      const answer = options.run(receive(service, request, reply))
-      if (answer instanceof Promise) answerLater(service, reply, answer)
-      else if (answer.kind === 'response') answerAtOnce(reply, answer)
-      else answerLater(service, reply, Promise.resolve(answer))
+      const exchange = receive(service, request, reply)
+      const answer = options.run(exchange)
+      if (answer instanceof Promise) answerLater(exchange, reply, answer)
+      else if (answer.kind === 'response') answerAtOnce(exchange, reply, answer)
+      else answerLater(exchange, reply, Promise.resolve(answer))
     }
 
   /**

@@ -1,5 +1,6 @@
 import { type FieldLines, fieldValue } from './fields.ts'
 import { remembered } from './remembered.ts'
+import { shortText } from './short-text.ts'
 
 /** What a response says its selection depends on (RFC 9110 §12.5.5): lower-case field names in order, or `any`: nothing that a later request could match. */
 export type Vary = { readonly kind: 'fields'; readonly names: readonly string[] } | { readonly kind: 'any' }
@@ -48,7 +49,8 @@ export type SelectingFields = {
 
 /**
  * The secondary key of a request under the given field names. Values count as they are sent: upstreams do read their order,
- * case and spaces. Injective: lengths go before values, and a missing field differs from an empty one.
+ * case and spaces. Injective: lengths go before values, and a missing field differs from an empty one. A long key is kept as a
+ * digest, because clients choose how long the values are.
  */
 export const varyKey = (names: readonly string[], selecting: SelectingFields): string => {
   let key = ''
@@ -56,5 +58,5 @@ export const varyKey = (names: readonly string[], selecting: SelectingFields): s
     const value = selecting.sentField(name)
     key += value === undefined ? '-;' : `${value.length}:${value};`
   }
-  return key
+  return shortText(key)
 }

@@ -10,6 +10,8 @@ export type ScrapeSource = {
     readonly draining: boolean
   }
   readonly cache: () => { readonly entries: number; readonly bytes: number; readonly maxBytes: number }
+  /** Of limits.bufferedBytes. */
+  readonly bufferedBytes: () => number
   readonly upstreams: () => readonly UpstreamReading[]
   /** Where several processes share the port. */
   readonly workers?: () => {
@@ -79,6 +81,7 @@ export const readSource = (families: Families, source: ScrapeSource): void => {
   families.receivedBytes.series({}).value = publicSide.receivedBytes
   families.sentBytes.series({}).value = publicSide.sentBytes
   families.draining.series({}).value = publicSide.draining ? 1 : 0
+  families.bufferedBytes.series({}).value = source.bufferedBytes()
   const cache = source.cache()
   families.cacheEntries.series({}).value = cache.entries
   families.cacheBytes.series({}).value = cache.bytes

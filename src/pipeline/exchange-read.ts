@@ -57,6 +57,10 @@ export class ExchangeRead implements CacheRead {
     return this.#exchange.request.signal
   }
 
+  get client(): string {
+    return this.#exchange.client.address
+  }
+
   isReadable(response: GatewayResponse & { readonly content: Buffer }): boolean {
     const { service, matching } = this.#exchange
     return matching.kind !== 'found' || service.tagger.isReadable(response)

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Cache } from '../cache/cache.ts'
 import { targetKey } from '../cache/cache-key.ts'
 import type { Note } from '../coherence/note.ts'
+import { overheadOfChunk, type Reservation } from '../http/byte-budget.ts'
 import { fieldValue, requestField, withField } from '../http/fields.ts'
 import type { GatewayResponse, ResponseHead } from '../http/message.ts'
 import type { Shown, WriteResponse } from '../tags/tagger.ts'
@@ -12,24 +13,40 @@ import { chained } from './chained-stream.ts'
 import type { Ready } from './exchange.ts'
 import type { Service } from './service.ts'
 
-/** The response with its content read, as far as `mostBytes`; a longer one streams on, with what was read in front. */
-export const completed = async (response: GatewayResponse, mostBytes: number): Promise<GatewayResponse> => {
+/**
+ * The response with its content read, as far as `mostBytes` and `room` go; one for which they do not suffice streams on, with what was
+ * read in front. Nothing of `room` is taken when it is there.
+ */
+export const completed = async (
+  response: GatewayResponse,
+  mostBytes: number,
+  room: Reservation,
+): Promise<GatewayResponse> => {
   const { content } = response
   if (content === undefined || Buffer.isBuffer(content)) return response
   const chunks: Buffer[] = []
   let bytes = 0
+  let taken = 0
   const iterator = (content as Readable).iterator({ destroyOnReturn: false })
-  for (;;) {
-    const step = await iterator.next()
-    if (step.done === true) {
-      const whole = Buffer.concat(chunks)
-      const fields = withField(response.fields, 'Content-Length', String(whole.length))
-      return { ...response, fields, content: whole }
+  try {
+    for (;;) {
+      const step = await iterator.next()
+      if (step.done === true) {
+        const whole = Buffer.concat(chunks)
+        const fields = withField(response.fields, 'Content-Length', String(whole.length))
+        return { ...response, fields, content: whole }
+      }
+      const chunk = step.value as Buffer
+      chunks.push(chunk)
+      bytes += chunk.length
+      const cost = chunk.length + overheadOfChunk
+      const hasRoom = room.reserve(cost)
+      if (hasRoom) taken += cost
+      if (!hasRoom || bytes > mostBytes)
+        return { ...response, content: chained(chunks, iterator, content as Readable) }
     }
-    const chunk = step.value as Buffer
-    chunks.push(chunk)
-    bytes += chunk.length
-    if (bytes > mostBytes) return { ...response, content: chained(chunks, iterator, content as Readable) }
+  } finally {
+    room.shrink(taken)
   }
 }
 

@@ -61,7 +61,12 @@ export const buildPhases = (rooms: Rooms): Way => [
   match(), //               the method that is meant and the row of the route table, or 404, 405, 400
   rooms.limits && rateLimit(rooms.limits), // 429 for who has asked too often; not in the list without limits
   authorize(), //           a credential must be present where the contract says so, or 401
-  withSpan(validate(rooms), 'validate', 'own', rooms.spans), // arguments and content against the row, or 400, 413, 415; the canonical request
+  withSpan(
+    validate({ report: rooms.report, budget: rooms.cacheRoom.budget }),
+    'validate',
+    'own',
+    rooms.spans,
+  ), // arguments and content against the row, or 400, 413, 415; the canonical request
   preconditions(rooms), //  the client's If-None-Match and friends: 304, 412
   answerLocally(rooms.overload), //       discovery document, namespace indexes, OPTIONS; batch, whose items re-enter this list
   withSpan(cache(rooms.cacheRoom), 'cache', 'whole', rooms.spans), // fresh, stale, revalidate, miss; stores, invalidates, collapses

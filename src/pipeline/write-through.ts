@@ -3,6 +3,7 @@ import { forbidsStoring } from '../cache/decide-caching.ts'
 import type { WrittenAnswer } from '../cache/written-answer.ts'
 import type { Coherence } from '../coherence/coherence.ts'
 import { GatewayError } from '../errors.ts'
+import type { ByteBudget } from '../http/byte-budget.ts'
 import { withUncodedTags } from '../http/coded-tags.ts'
 import { EndSignal } from '../http/end-signal.ts'
 import { type RequestFields, requestField } from '../http/fields.ts'
@@ -26,6 +27,8 @@ export type CacheRoom = {
   readonly others?: Others
   /** Browsers are told by the gateway who may call: what is shared must not depend on who asked first. */
   readonly withholdsOrigin?: boolean
+  /** Bounds what is held of requests under way. */
+  readonly budget: ByteBudget
 }
 
 /** As in coherence/coherence.ts. */
@@ -131,7 +134,9 @@ export const writeThrough = (room: CacheRoom, exchange: Ready, next: Next<Outgoi
     }
     const outcome = await unlessKnown(async () => {
       const first = await next(lasting(exchange))
-      return first.kind === 'response' ? completed(first, exchange.service.bodyBytes) : first
+      return first.kind === 'response'
+        ? completed(first, exchange.service.bodyBytes, room.budget('write-answer', exchange.client.address))
+        : first
     })
     if (outcome.kind === 'response') {
       await invalidate(outcome)

@@ -18,3 +18,28 @@ test('every row names tests, and they are there', () => {
   const missing = rows.flatMap(({ files }) => files).filter((file) => !existsSync(new URL(file, folder)))
   expect(missing).toEqual([])
 })
+
+const boundsSection = text.slice(text.indexOf('\n## Bounds\n'), text.indexOf('\n## Raw requests\n'))
+const bounds = boundsSection
+  .split('\n')
+  .filter((line) => line.startsWith('| ') && !/^\| (?:structure|-+) /.test(line))
+  .map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  )
+
+test('every structure that can grow has a bound, what happens at it, and a test that is there', () => {
+  expect(bounds.length).toBeGreaterThan(25)
+  for (const [structure, , bound, , , , tests = ''] of bounds) {
+    expect(structure).toMatch(/^[a-z]/)
+    expect(bound, structure).toMatch(/\w/)
+    const files = [...tests.matchAll(/\]\(([^)]+)\)/g)].map(([, file]) => file ?? '')
+    expect(files, structure).not.toEqual([])
+    expect(
+      files.filter((file) => !existsSync(new URL(file, folder))),
+      structure,
+    ).toEqual([])
+  }
+})

@@ -64,3 +64,15 @@ test('the oldest answers go when there is no room, those in flight stay, and a l
   await store.finish('large', 'f', answer(1_001))
   expect(await store.begin('large', 'f')).toEqual({ kind: 'not-kept' })
 })
+
+test('an answer that is kept holds no more memory than is counted', async () => {
+  const { store } = storeAt(100_000)
+  await store.begin('k', 'f')
+  const content = Buffer.concat([Buffer.from('{"responses":'), Buffer.from('[]}')])
+  expect(content.buffer.byteLength).toBeGreaterThan(1_000)
+  await store.finish('k', 'f', { ...answer(1), content })
+  const state = await store.begin('k', 'f')
+  if (state.kind !== 'finished') throw new Error(state.kind)
+  expect(state.answer.content).toEqual(content)
+  expect(state.answer.content.buffer.byteLength).toBe(content.length)
+})

@@ -7,6 +7,7 @@ import type { CacheEvent } from '../../../src/cache/events.ts'
 import type { CachePolicy, CacheRule } from '../../../src/cache/policy.ts'
 import type { CacheAnswer } from '../../../src/cache/reader-answer.ts'
 import type { Clock } from '../../../src/clock.ts'
+import { unlimited } from '../../../src/http/byte-budget.ts'
 import { fieldValue, requestField } from '../../../src/http/fields.ts'
 import type { GatewayResponse } from '../../../src/http/message.ts'
 
@@ -115,6 +116,7 @@ export const harness = (
   const cache = createCache({
     maxBytes: limits.maxBytes ?? 1_000_000,
     maxEntryBytes: limits.maxEntryBytes ?? 100_000,
+    budget: () => unlimited,
     admission: limits.admission ?? 'always',
     compression: limits.compression ?? { codings: [], minBytes: 1024 },
     clock,

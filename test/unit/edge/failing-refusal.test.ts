@@ -27,6 +27,7 @@ test('when even telling of an error fails, the client sees its connection end', 
       throw new Error('planted as well')
     },
     report: () => undefined,
+    unread: { hold: () => undefined },
     isDraining: () => false,
     turnedAway: () => undefined,
     inFlight: { enter: () => undefined, leave: () => undefined },

@@ -191,6 +191,7 @@ test('cache events', async () => {
   observe.cache({ kind: 'evicted', bytes: 100 })
   metrics.readAtScrape({
     publicSide: () => ({ inFlight: 2, connections: 3, receivedBytes: 4, sentBytes: 5, draining: false }),
+    bufferedBytes: () => 0,
     cache: () => ({ entries: 5, bytes: 6, maxBytes: 7 }),
     upstreams: () => [],
   })
@@ -244,6 +245,7 @@ test('upstream events, and targets as they are at the scrape', async () => {
   let targets = [{ origin: at.target, state: 'left-out', outstanding: 1, connections: 3, idleConnections: 1 }]
   metrics.readAtScrape({
     publicSide: () => ({ inFlight: 0, connections: 3, receivedBytes: 4, sentBytes: 5, draining: false }),
+    bufferedBytes: () => 0,
     cache: () => ({ entries: 0, bytes: 0, maxBytes: 0 }),
     upstreams: () => [{ service: 'site', inFlight: 4, queued: 3, breaker: 'open', retriesLeft: 2, targets }],
   })

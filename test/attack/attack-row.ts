@@ -1,0 +1,116 @@
+import type { Scene } from './scene.ts'
+
+/** What the honest reader counted in one phase of a run. Times are milliseconds. */
+export type Readings = {
+  readonly requests: number
+  /** What came instead of an answer 200 and how often, e.g. `503` or `no answer`. */
+  readonly failures: Readonly<Record<string, number>>
+  /** Reads of stored responses that were not answered from the cache. */
+  readonly lostHits: number
+  readonly missP99: number
+  readonly missMax: number
+  readonly hitP99: number
+  readonly hitMax: number
+  /** The longest that the reader's own event loop stood still: on a busy machine the times hold as much of that. */
+  readonly ownDelay: number
+}
+
+export type Memory = {
+  /** Resident memory of all processes of the gateway when the attack began, and the most of it since. */
+  readonly beforeMiB: number
+  readonly peakMiB: number
+  /** Most that `trellis_cache_bytes` showed. */
+  readonly cacheMiB: number
+}
+
+/** All that a verdict is made of. */
+export type Seen<Found> = {
+  readonly found: Found
+  readonly idle: Readings
+  readonly meanwhile: Readings
+  readonly memory: Memory
+}
+
+/** Why an attack worked. One about latency alone is tried once more: the machine may have been busy. */
+export type Fault = { readonly text: string; readonly isLatency: boolean }
+
+export type Reads = { readonly miss: string; readonly hit: string }
+
+export type Tree = { readonly [key: string]: unknown }
+
+export type AttackRow<Found = unknown> = {
+  readonly name: string
+  /** One plain sentence. */
+  readonly description: string
+  /** Runs in the short version too, with every change. */
+  readonly isShort?: boolean
+  /** Why it cannot be run here; undefined when it can. */
+  readonly missing?: () => string | undefined
+  /** Services of the configuration and what else differs from a plain one. */
+  readonly settings: (scene: Pick<Scene, 'upstream' | 'resources'>) => Promise<Tree> | Tree
+  /** Targets of the honest reader; `{n}` is a number that is never used again. */
+  readonly reads?: Reads
+  /** Is over soon after the signal, at the latest. */
+  readonly attack: (scene: Scene, signal: AbortSignal) => Promise<Found>
+  readonly verdict: (seen: Seen<Found>) => readonly Fault[]
+}
+
+/** Checks the row with the type of what its own attack finds; the table holds rows of all types. */
+export const row = <Found>(attack: AttackRow<Found>): AttackRow => attack as AttackRow
+
+export const fault = (text: string): Fault => ({ text, isLatency: false })
+
+export const faultsOf = (texts: readonly string[]): readonly Fault[] => texts.map(fault)
+
+/** What holds in every row: no request of the honest reader fails. */
+export const failedReads = ({ meanwhile }: Seen<unknown>): readonly Fault[] => {
+  const kinds = Object.entries(meanwhile.failures)
+  if (kinds.length === 0) return []
+  return [fault(`honest requests failed: ${kinds.map(([kind, count]) => `${count} x ${kind}`).join(', ')}`)]
+}
+
+/** Misses may take twice as long as on the idle gateway and 100 ms more. */
+export const slowMisses = ({ idle, meanwhile }: Seen<unknown>): readonly Fault[] => {
+  const most = 2 * idle.missP99 + 100
+  if (meanwhile.missP99 <= most) return []
+  const text = `p99 of honest misses ${Math.round(meanwhile.missP99)} ms, idle ${Math.round(idle.missP99)} ms`
+  return [{ text, isLatency: true }]
+}
+
+/** The event loop of the gateway stood still for longer than so many milliseconds. */
+export const blockedFor =
+  (most: number) =>
+  ({ idle, meanwhile }: Seen<unknown>): readonly Fault[] => {
+    const longest = Math.max(meanwhile.hitMax, meanwhile.missMax)
+    const usual = Math.max(idle.hitMax, idle.missMax)
+    if (longest <= usual + most) return []
+    return [
+      {
+        text: `an honest request took ${Math.round(longest)} ms, idle at most ${Math.round(usual)}`,
+        isLatency: true,
+      },
+    ]
+  }
+
+export const riseAbove =
+  (mostMiB: number) =>
+  ({ memory }: Seen<unknown>): readonly Fault[] => {
+    const rise = Math.round(memory.peakMiB - memory.beforeMiB)
+    return rise <= mostMiB ? [] : [fault(`resident memory rose by ${rise} MiB, more than ${mostMiB}`)]
+  }
+
+export const rssAbove =
+  (mostMiB: number) =>
+  ({ memory }: Seen<unknown>): readonly Fault[] =>
+    memory.peakMiB <= mostMiB
+      ? []
+      : [fault(`resident memory reached ${Math.round(memory.peakMiB)} MiB, more than ${mostMiB}`)]
+
+export const lostHits = ({ meanwhile }: Seen<unknown>): readonly Fault[] =>
+  meanwhile.lostHits === 0 ? [] : [fault(`${meanwhile.lostHits} reads of a stored response were no hits`)]
+
+/** Several demands in one verdict. */
+export const all =
+  <Found>(...demands: readonly ((seen: Seen<Found>) => readonly Fault[])[]) =>
+  (seen: Seen<Found>): readonly Fault[] =>
+    demands.flatMap((demand) => demand(seen))

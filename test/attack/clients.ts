@@ -101,13 +101,14 @@ export const dialHttp2 = (
   new Promise((resolve, reject) => {
     const { hostname: host, port } = new URL(origin)
     const client = connectHttp2(origin, {
+      // Node takes `localAddress` here too; its types do not say so.
       createConnection: () =>
         connectTls({
           host,
           port: Number(port),
-          localAddress: from,
           rejectUnauthorized: false,
           ALPNProtocols: ['h2'],
+          ...{ localAddress: from },
         }),
       settings: { initialWindowSize },
     })
@@ -168,4 +169,32 @@ export const flood = async (
   }
   await Promise.all(Array.from({ length: options.connections }, (_, at) => keepOn(at)))
   return statuses
+}
+
+/** The same as `ask` over a stream of an HTTP/2 connection. */
+export const askHttp2 = async (scene: Scene, path: string, question: Question = {}): Promise<Answer> => {
+  const began = performance.now()
+  const client = await dialHttp2(scene, question.from ?? attacker)
+  const stream = client.request({
+    ':method': question.method ?? 'GET',
+    ':path': path,
+    ...(question.fields as Record<string, string> | undefined),
+  })
+  stream.setTimeout(question.timeoutMs ?? 8_000, () => stream.destroy())
+  stream.on('error', () => {})
+  let fields: IncomingHttpHeaders = {}
+  const chunks: Buffer[] = []
+  stream.on('response', (head) => {
+    fields = head as IncomingHttpHeaders
+  })
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+  stream.end(question.content)
+  await new Promise<void>((resolve) => stream.once('close', () => resolve()))
+  client.destroy()
+  return {
+    status: Number(fields[':status' as 'host'] ?? 0),
+    fields,
+    text: Buffer.concat(chunks).toString('latin1'),
+    ms: performance.now() - began,
+  }
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import type { GatewayProcess } from '../support/gateway-process.ts'
+import { type Origin, type OriginOptions, type Script, startOrigin } from '../support/origin.ts'
 import type { Readings, Reads } from './attack-row.ts'
 import type { HonestCommand } from './honest-process.ts'
 import type { MemoryWatch } from './memory-watch.ts'
@@ -22,6 +23,8 @@ export type Scene = {
 
 /** Ends in reverse order. */
 export class Resources {
+  /** Scripted origins in this process, for rows that look at what arrives. */
+  readonly origins: Origin[] = []
   readonly #ends: (() => unknown)[] = []
   readonly #sockets = new Set<Socket>()
 
@@ -40,6 +43,25 @@ export class Resources {
     for (const socket of this.#sockets) socket.destroy()
     for (const end of this.#ends.reverse()) await end()
   }
+}
+
+/** A scripted origin that ends with the row. */
+export const scriptedOrigin = async (
+  { resources }: Pick<Scene, 'resources'>,
+  script?: Script,
+  options?: OriginOptions,
+): Promise<Origin> => {
+  const origin = await startOrigin(script, options)
+  resources.origins.push(origin)
+  resources.add(() => origin.close())
+  return origin
+}
+
+/** The first one that the settings of the row have started. */
+export const originOf = ({ resources }: Pick<Scene, 'resources'>): Origin => {
+  const [origin] = resources.origins
+  if (origin === undefined) throw new Error('the row has started no origin')
+  return origin
 }
 
 export const pem = (name: string): string =>

@@ -1,5 +1,15 @@
 import type { AttackRow } from './attack-row.ts'
+import { batchRows } from './rows/batches.ts'
+import { contentRows } from './rows/contents.ts'
+import { memoryRows } from './rows/memory.ts'
+import { poisoningRows } from './rows/poisoning.ts'
 import { starvingRows } from './rows/starving.ts'
 
 /** Every attack, in the order in which they run. */
-export const attacks: readonly AttackRow[] = [...starvingRows]
+export const attacks: readonly AttackRow[] = [
+  ...contentRows,
+  ...memoryRows,
+  ...starvingRows,
+  ...poisoningRows,
+  ...batchRows,
+]

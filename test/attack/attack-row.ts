@@ -99,13 +99,6 @@ export const riseAbove =
     return rise <= mostMiB ? [] : [fault(`resident memory rose by ${rise} MiB, more than ${mostMiB}`)]
   }
 
-export const rssAbove =
-  (mostMiB: number) =>
-  ({ memory }: Seen<unknown>): readonly Fault[] =>
-    memory.peakMiB <= mostMiB
-      ? []
-      : [fault(`resident memory reached ${Math.round(memory.peakMiB)} MiB, more than ${mostMiB}`)]
-
 export const lostHits = ({ meanwhile }: Seen<unknown>): readonly Fault[] =>
   meanwhile.lostHits === 0 ? [] : [fault(`${meanwhile.lostHits} reads of a stored response were no hits`)]
 

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { type IncomingHttpHeaders, request as plainRequest } from 'node:http'
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
 import { request as tlsRequest } from 'node:https'
@@ -132,6 +133,7 @@ export const flood = async (
   signal: AbortSignal,
   options: Flood,
 ): Promise<Record<string, number>> => {
+  setMaxListeners(0, signal)
   const statuses: Record<string, number> = {}
   let sent = 0
   const goesOn = (): boolean => !signal.aborted && sent < options.most

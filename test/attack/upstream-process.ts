@@ -49,7 +49,7 @@ const reactions: readonly (readonly [pattern: RegExp, react: (response: ServerRe
   [/\/slow/, (response) => void setTimeout(() => answer(response, list), slowMs)],
   [/\/huge/, sendHuge],
   [/\/large/, (response) => answer(response, large, { 'Content-Type': 'application/octet-stream' })],
-  [/media|pages/, (response) => answer(response, batchList)],
+  [/\/pages/, (response) => answer(response, batchList)],
   [/\/private/, (response) => answer(response, list, { 'Cache-Control': 'no-store' })],
   [/\/by-language/, (response) => answer(response, list, { Vary: 'Accept-Language' })],
   [/\/tagged/, (response) => answer(response, list, { 'Surrogate-Key': newTags() })],

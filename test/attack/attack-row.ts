@@ -46,6 +46,7 @@ export type AttackRow<Found = unknown> = {
   readonly isShort?: boolean
   /** Why it cannot be run here; undefined when it can. */
   readonly missing?: () => string | undefined
+  readonly env?: Readonly<Record<string, string>>
   /** Services of the configuration and what else differs from a plain one. */
   readonly settings: (scene: Pick<Scene, 'upstream' | 'resources'>) => Promise<Tree> | Tree
   /** Targets of the honest reader; `{n}` is a number that is never used again. */

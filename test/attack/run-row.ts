@@ -33,7 +33,7 @@ const tryRow = async (
   const resources = new Resources()
   try {
     const settings = await row.settings({ upstream: neighbours.upstream, resources })
-    const gateway = await startGatewayProcess({ log: { level: 'info' }, ...settings })
+    const gateway = await startGatewayProcess({ log: { level: 'info' }, ...settings }, row.env)
     resources.add(() => gateway.stop())
     const listen = settings['listen'] as Listen | undefined
     const origin = listen?.port === undefined ? gateway.origin : `https://127.0.0.1:${listen.port}`

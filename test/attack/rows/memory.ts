@@ -6,6 +6,8 @@ import { openService } from '../services.ts'
 // What clients choose and the gateway remembers: variant keys, URLs, tags, callers. Each row lets it remember far more than it may hold.
 
 const cache = { maxBytes: '64MiB' }
+/** Left to itself V8 lets far more garbage lie than what lives; what lives beside a cache of 64 MiB fits in here. */
+const env = { NODE_OPTIONS: '--max-old-space-size=160' }
 /** The cache, and as much garbage: 264 MiB of a gateway that has 120 when it is idle. */
 const mostRiseMiB = 144
 
@@ -23,6 +25,7 @@ const filling = ({ name, description, isShort, most, head, settings }: Filling):
     name,
     description,
     ...(isShort === true ? { isShort } : {}),
+    env,
     settings: (scene) => ({ cache, services: { open: openService(scene.upstream) }, ...settings?.(scene) }),
     // Not how long, but how much is sent decides whether it is too much.
     attack: (scene) =>

@@ -65,7 +65,6 @@ const askTraced = async (scene: Scene, ids: () => string): Promise<Traced> => {
 
 const collected = async (scene: Pick<Scene, 'upstream' | 'resources'>): Promise<Tree> => {
   const collector = await scriptedOrigin(scene, (_, wire) => wire.respond({ content: '{}' }))
-  process.env['OTEL_BSP_SCHEDULE_DELAY'] = '200'
   return { ...plain(scene), tracing: { otlpUrl: collector.origin, sampleRatio: 0.02 } }
 }
 
@@ -77,6 +76,7 @@ const tracing = (name: string, description: string, ids: () => string): AttackRo
     name,
     description,
     isShort: true,
+    env: { OTEL_BSP_SCHEDULE_DELAY: '200' },
     settings: collected,
     attack: (scene) => askTraced(scene, ids),
     verdict: ({ found }) =>
@@ -147,7 +147,7 @@ export const operatorRows: readonly AttackRow[] = [
     attack: async (scene) => {
       const found: string[] = []
       for (const fields of proxied) {
-        const { status } = await ask(scene.gateway.adminOrigin, '/purge', {
+        const { status } = await ask(scene.gateway.adminOrigin, '/cache/purge', {
           method: 'POST',
           from: '127.0.0.1',
           fields: { 'Content-Type': 'application/json', ...fields },

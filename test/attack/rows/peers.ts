@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { decodeEntry, encodeEntry } from '../../../src/shared-tier/entry-format.ts'
 import { type RedisServer, startRedisServer } from '../../real/shared/redis-server.ts'
-import { startGatewayProcess } from '../../support/gateway-process.ts'
+import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
 import type { Script } from '../../support/origin.ts'
 import { exchangeBytes } from '../../support/raw-client.ts'
 import { requirements } from '../../support/requirements.ts'
@@ -89,7 +89,7 @@ const settingsWith =
     return {
       cache: {
         maxEntryBytes: '200KiB',
-        shared: { url: `redis://127.0.0.1:${redis.port}`, lease: '5s', forgetAfter: '30s', ...shared },
+        shared: { url: `redis://127.0.0.1:${redis.port}`, ...shared },
       },
       services: {
         open: openService(scene.upstream),
@@ -103,6 +103,17 @@ const settingsWith =
     }
   }
 
+/** A gateway uses what others stored when it has heard of all their writes for long enough: a new ledger is made to look old. */
+const trusting = async (scene: Scene, gateway: GatewayProcess): Promise<void> => {
+  await redisOf.get(scene.resources)?.command('HSET', '{trellis}:ledger', 'born', '1')
+  for (let tries = 0; tries < 200; tries += 1) {
+    const text = await (await fetch(`${gateway.adminOrigin}/metrics`)).text()
+    if (/^trellis_memory_trusted 1$/m.test(text)) return
+    await sleep(50)
+  }
+  throw new Error('the gateway does not trust what it shares for ten seconds')
+}
+
 /** Binary values: through a client of its own, since the one of the tests reads text. */
 const redisClient = async (scene: Scene) => {
   const { Redis } = await import('ioredis')
@@ -112,16 +123,23 @@ const redisClient = async (scene: Scene) => {
   return client
 }
 
-const storedKeys = async (
-  client: Awaited<ReturnType<typeof redisClient>>,
+type Client = Awaited<ReturnType<typeof redisClient>>
+
+/** Entries of the scripted origin: the honest reader has its own beside them. Storing goes on after the answer. */
+const storedEntries = async (
+  client: Client,
   count: number,
-): Promise<string[]> => {
-  for (let tries = 0; tries < 40; tries += 1) {
-    const keys = await client.keys('trellis:e:*')
-    if (keys.length >= count) return keys
+): Promise<readonly (readonly [name: string, bytes: Buffer])[]> => {
+  let found: [string, Buffer][] = []
+  for (let tries = 0; tries < 40 && found.length < count; tries += 1) {
     await sleep(50)
+    found = []
+    for (const name of await client.keys('trellis:e:*')) {
+      const bytes = await client.getBuffer(name)
+      if (bytes?.includes(genuine) === true) found.push([name, bytes])
+    }
   }
-  return client.keys('trellis:e:*')
+  return found
 }
 
 /** A gateway that has nothing in its memory, on the same Redis. */
@@ -130,7 +148,7 @@ const startAnother = async (scene: Scene, shared: Tree) => {
   const other = await startGatewayProcess({
     cache: {
       maxEntryBytes: '200KiB',
-      shared: { url: `redis://127.0.0.1:${redis?.port}`, lease: '5s', forgetAfter: '30s', ...shared },
+      shared: { url: `redis://127.0.0.1:${redis?.port}`, ...shared },
     },
     services: {
       echo: {
@@ -142,10 +160,12 @@ const startAnother = async (scene: Scene, shared: Tree) => {
     },
   })
   scene.resources.add(() => other.stop())
+  await trusting(scene, other)
   return other
 }
 
 const fill = async (scene: Scene, count: number): Promise<void> => {
+  await trusting(scene, scene.gateway)
   for (let at = 0; at < count; at += 1) await ask(scene.origin, `/echo/e${at}`)
 }
 
@@ -155,9 +175,8 @@ const forgeEntries = async (scene: Scene): Promise<readonly string[]> => {
   const client = await redisClient(scene)
   await fill(scene, forgeries.length)
   let forged = 0
-  for (const name of await storedKeys(client, forgeries.length)) {
-    const bytes = await client.getBuffer(name)
-    const entry = bytes === null ? undefined : decodeEntry(bytes)
+  for (const [name, bytes] of await storedEntries(client, forgeries.length)) {
+    const entry = decodeEntry(bytes)
     if (entry?.kind !== 'entry') continue
     const forgery = forgeries[numberOf(entry.head.key)]
     if (forgery === undefined) continue
@@ -188,11 +207,8 @@ const tamperWithSigned = async (scene: Scene): Promise<readonly string[]> => {
   const client = await redisClient(scene)
   await fill(scene, 4)
   let changed = 0
-  for (const name of await storedKeys(client, 4)) {
-    const bytes = await client.getBuffer(name)
-    const at = bytes?.indexOf(genuine) ?? -1
-    if (bytes === null || at === -1) continue
-    bytes.write(tampered, at)
+  for (const [name, bytes] of await storedEntries(client, 4)) {
+    bytes.write(tampered, bytes.indexOf(genuine))
     await client.set(name, bytes, 'KEEPTTL')
     changed += 1
   }

@@ -166,10 +166,10 @@ const startAnother = async (scene: Scene, shared: Tree) => {
 
 const fill = async (scene: Scene, count: number): Promise<void> => {
   await trusting(scene, scene.gateway)
-  for (let at = 0; at < count; at += 1) await ask(scene.origin, `/echo/e${at}`)
+  for (let at = 0; at < count; at += 1) await ask(scene.origin, `/echo/e${at}x`)
 }
 
-const numberOf = (key: string): number => Number(/\/e(\d+)/.exec(key)?.[1] ?? -1)
+const numberOf = (key: string): number => Number(/\/e(\d+)x/.exec(key)?.[1] ?? -1)
 
 const forgeEntries = async (scene: Scene): Promise<readonly string[]> => {
   const client = await redisClient(scene)
@@ -189,7 +189,7 @@ const forgeEntries = async (scene: Scene): Promise<readonly string[]> => {
   const other = await startAnother(scene, {})
   const found: string[] = []
   for (const [at, { title, wrong }] of forgeries.entries()) {
-    const one = (close: string) => `GET /echo/e${at} HTTP/1.1\r\nHost: a\r\n${close}\r\n`
+    const one = (close: string) => `GET /echo/e${at}x HTTP/1.1\r\nHost: a\r\n${close}\r\n`
     const bytes = await exchangeBytes(other.origin, one('') + one('Connection: close\r\n'), 1_500)
     const answers = bytes.match(/HTTP\/1\.1 \d{3}/g)?.length ?? 0
     if (wrong.test(bytes) || answers !== 2) {
@@ -216,7 +216,7 @@ const tamperWithSigned = async (scene: Scene): Promise<readonly string[]> => {
   const other = await startAnother(scene, { key })
   const found: string[] = []
   for (let at = 0; at < 4; at += 1) {
-    const { text } = await ask(other.origin, `/echo/e${at}`)
+    const { text } = await ask(other.origin, `/echo/e${at}x`)
     if (text !== genuine) found.push(`an entry with a wrong signature was served: ${JSON.stringify(text)}`)
   }
   return found

@@ -52,6 +52,8 @@ const askMany = async (
   let number = 0
   const one = async (): Promise<void> => {
     while (!signal.aborted) {
+      // What the upstream does with each is the attack, not how many there are.
+      await sleep(100)
       number += 1
       const path = `/hostile/${number % 50}`
       const { status, text } = await ask(

@@ -19,14 +19,19 @@ export type Outcome = {
   readonly tries: number
 }
 
-const idleMs = 1_500
+export type Lengths = {
+  /** Of the attack. Those that are counted by requests end when these are sent. */
+  readonly seconds: number
+  /** For how long the honest reader has the gateway alone first. */
+  readonly idleMs: number
+}
 
 type Listen = { readonly port?: number; readonly tls?: unknown }
 
 const tryRow = async (
   row: AttackRow,
   neighbours: Neighbours,
-  seconds: number,
+  { seconds, idleMs }: Lengths,
 ): Promise<
   { readonly faults: readonly Fault[] } & Pick<Outcome, 'idle' | 'meanwhile' | 'memory' | 'found'>
 > => {
@@ -63,14 +68,14 @@ const tryRow = async (
 }
 
 /** Runs one attack against a gateway of its own; what is broken by latency alone is run once more. */
-export const runRow = async (row: AttackRow, neighbours: Neighbours, seconds: number): Promise<Outcome> => {
+export const runRow = async (row: AttackRow, neighbours: Neighbours, lengths: Lengths): Promise<Outcome> => {
   const { name, description } = row
   const missing = row.missing?.()
   if (missing !== undefined) {
     return { name, description, verdict: 'not run', reasons: [missing], tries: 0 }
   }
   for (let tries = 1; ; tries += 1) {
-    const { faults, ...seen } = await tryRow(row, neighbours, seconds)
+    const { faults, ...seen } = await tryRow(row, neighbours, lengths)
     if (tries === 1 && faults.length > 0 && faults.every(({ isLatency }) => isLatency)) continue
     return {
       name,

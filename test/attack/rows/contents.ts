@@ -200,7 +200,6 @@ export const contentRows: readonly AttackRow[] = [
   }),
   row<{ readonly status: number; readonly ms: number }[]>({
     name: 'declared-length',
-    isShort: true,
     description: 'A content that is declared larger than is taken is refused before it is sent.',
     settings: ({ upstream }) => ({
       services: { open: openService(upstream), plants: plantsService(upstream) },
@@ -229,7 +228,6 @@ export const contentRows: readonly AttackRow[] = [
   }),
   slowUpload({
     name: 'slow-upload-unlisted',
-    isShort: true,
     description: 'One slow upload to an unlisted route of a site leaves its stored responses alone.',
     path: `${site}/custom/v1/up`,
     settings: (upstream) => ({ site: siteService(upstream, { ...up, unlistedRoutes: 'pass' }) }),
@@ -244,7 +242,6 @@ export const contentRows: readonly AttackRow[] = [
   }),
   slowUpload({
     name: 'slow-upload-media',
-    isShort: true,
     description: 'One slow upload of a file leaves the stored responses of the site alone.',
     path: `${site}/site/v2/media`,
     reads: { ...siteReads, hit: `${site}/site/v2/media` },

@@ -75,7 +75,6 @@ const tracing = (name: string, description: string, ids: () => string): AttackRo
   row<Traced>({
     name,
     description,
-    isShort: true,
     env: { OTEL_BSP_SCHEDULE_DELAY: '200' },
     settings: collected,
     attack: (scene) => askTraced(scene, ids),
@@ -103,7 +102,6 @@ type Limited = { readonly passed: number; readonly other: number }
 export const operatorRows: readonly AttackRow[] = [
   row<Lines>({
     name: 'refusals-logged',
-    isShort: true,
     description: '1,000 requests that are refused write at most 50 log lines.',
     settings: ({ upstream }) => ({
       services: { open: openService(upstream), site: siteService(upstream) },
@@ -141,7 +139,6 @@ export const operatorRows: readonly AttackRow[] = [
   }),
   row<readonly string[]>({
     name: 'admin-through-proxy',
-    isShort: true,
     description: 'What a proxy on the same host passes on to the admin side changes nothing without a token.',
     settings: plain,
     attack: async (scene) => {
@@ -165,7 +162,6 @@ export const operatorRows: readonly AttackRow[] = [
   tracing('traces-chosen', 'The same with trace ids that a sampler by ratio always takes.', luckyTrace),
   row<Limited>({
     name: 'one-network-one-caller',
-    isShort: true,
     description:
       '1,000 addresses of one IPv6 /64 count as one caller for a rate limit, and another /64 as another.',
     settings: (scene) => ({

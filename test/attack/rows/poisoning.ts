@@ -245,11 +245,10 @@ export const poisoningRows: readonly AttackRow[] = [
     'Answers that vary on fields which the gateway writes itself are given to their caller only.',
     addresses,
     { trustedProxies: ['127.0.0.2/32'] },
-    true,
+    false,
   ),
   row<readonly string[]>({
     name: 'fields-sent-on',
-    isShort: true,
     description: 'Fields that tell an upstream another host, address or method do not reach it.',
     settings: scripted(echoing),
     attack: async (scene) => {
@@ -264,7 +263,6 @@ export const poisoningRows: readonly AttackRow[] = [
   }),
   row<readonly string[]>({
     name: 'credential-fields',
-    isShort: true,
     description:
       'An answer to a request with a field that looks like a credential is given to its caller only.',
     settings: scripted(echoing),
@@ -282,7 +280,6 @@ export const poisoningRows: readonly AttackRow[] = [
   }),
   row<Record<string, number>>({
     name: 'failing-leader',
-    isShort: true,
     description:
       'A request that makes the upstream answer 500 does not fail those that wait for the same response.',
     settings: scripted(failingLeader),

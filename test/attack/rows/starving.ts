@@ -69,7 +69,6 @@ export const starvingRows: readonly AttackRow[] = [
   }),
   starving({
     name: 'media-64',
-    isShort: true,
     description: '64 uploads without a credential trickle to the media of a site.',
     settings: ofSite,
     reads: siteReads,

@@ -120,7 +120,6 @@ const hostile = (attack: Hostile): AttackRow =>
 const attacks: readonly Hostile[] = [
   {
     name: 'goes-away',
-    isShort: true,
     description: 'The upstream says GOAWAY in the middle of an answer and leaves.',
     react: (socket, stream) => {
       start(socket, stream)
@@ -161,7 +160,6 @@ const attacks: readonly Hostile[] = [
   },
   {
     name: 'large-fields',
-    isShort: true,
     description: 'The fields of each answer have a megabyte in CONTINUATION frames.',
     react: (socket, stream) => {
       socket.write(frame(frames.headers, 0, stream, ok))
@@ -199,7 +197,6 @@ const attacks: readonly Hostile[] = [
   },
   {
     name: 'data-after-end',
-    isShort: true,
     description: 'More content comes after the end of each answer.',
     mayGet: ['ok'],
     react: (socket, stream) => {

@@ -11,8 +11,9 @@ export type Readings = {
   readonly missMax: number
   readonly hitP99: number
   readonly hitMax: number
-  /** The longest that the reader's own event loop stood still: on a busy machine the times hold as much of that. */
-  readonly ownDelay: number
+  /** Reads of the upstream without the gateway: what these take longer than on the idle machine is no fault of the gateway. */
+  readonly directP99: number
+  readonly directMax: number
 }
 
 export type Memory = {
@@ -70,9 +71,16 @@ export const failedReads = ({ meanwhile }: Seen<unknown>): readonly Fault[] => {
   return [fault(`honest requests failed: ${kinds.map(([kind, count]) => `${count} x ${kind}`).join(', ')}`)]
 }
 
+/** By how much more the machine itself takes while others use it; twice, since a request through the gateway has two ways. */
+const machineP99 = ({ idle, meanwhile }: Seen<unknown>): number =>
+  2 * Math.max(0, meanwhile.directP99 - idle.directP99 || 0)
+const machineMax = ({ idle, meanwhile }: Seen<unknown>): number =>
+  2 * Math.max(0, meanwhile.directMax - idle.directMax || 0)
+
 /** Misses may take twice as long as on the idle gateway and 100 ms more. */
-export const slowMisses = ({ idle, meanwhile }: Seen<unknown>): readonly Fault[] => {
-  const most = 2 * idle.missP99 + 100
+export const slowMisses = (seen: Seen<unknown>): readonly Fault[] => {
+  const { idle, meanwhile } = seen
+  const most = 2 * idle.missP99 + 100 + machineP99(seen)
   if (meanwhile.missP99 <= most) return []
   const text = `p99 of honest misses ${Math.round(meanwhile.missP99)} ms, idle ${Math.round(idle.missP99)} ms`
   return [{ text, isLatency: true }]
@@ -81,10 +89,11 @@ export const slowMisses = ({ idle, meanwhile }: Seen<unknown>): readonly Fault[]
 /** The event loop of the gateway stood still for longer than so many milliseconds. */
 export const blockedFor =
   (most: number) =>
-  ({ idle, meanwhile }: Seen<unknown>): readonly Fault[] => {
+  (seen: Seen<unknown>): readonly Fault[] => {
+    const { idle, meanwhile } = seen
     const longest = Math.max(meanwhile.hitMax, meanwhile.missMax)
     const usual = Math.max(idle.hitMax, idle.missMax)
-    if (longest <= usual + most) return []
+    if (longest <= usual + most + machineMax(seen)) return []
     return [
       {
         text: `an honest request took ${Math.round(longest)} ms, idle at most ${Math.round(usual)}`,

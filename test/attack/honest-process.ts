@@ -1,6 +1,5 @@
 import { Agent as PlainAgent, request as plainRequest } from 'node:http'
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { quantile } from '../../bench/statistics.ts'
 import type { Readings, Reads } from './attack-row.ts'
 
@@ -13,34 +12,39 @@ const patienceMs = 10_000
 const address = '127.0.0.3'
 
 export type HonestCommand =
-  | { readonly kind: 'begin'; readonly origin: string; readonly reads: Reads }
+  | {
+      readonly kind: 'begin'
+      readonly origin: string
+      readonly reads: Reads
+      /** URL that is read without the gateway: how long the machine itself takes. */
+      readonly direct: string
+    }
   | { readonly kind: 'end' }
 
-type Kind = 'miss' | 'hit'
+type Kind = 'miss' | 'hit' | 'direct'
 
 const isTls = (origin: string): boolean => origin.startsWith('https:')
 
 // Misses that wait must not keep hits from being asked for.
 const options = { keepAlive: true, maxSockets: 200 }
 const agents = {
-  plain: { miss: new PlainAgent(options), hit: new PlainAgent(options) },
-  tls: { miss: new TlsAgent(options), hit: new TlsAgent(options) },
+  plain: { miss: new PlainAgent(options), hit: new PlainAgent(options), direct: new PlainAgent(options) },
+  tls: { miss: new TlsAgent(options), hit: new TlsAgent(options), direct: new TlsAgent(options) },
 }
 
 let number = 0
 
-const createPhase = (origin: string, reads: Reads) => {
-  const times: Record<Kind, number[]> = { miss: [], hit: [] }
+const createPhase = ({ origin, reads, direct }: Extract<HonestCommand, { kind: 'begin' }>) => {
+  const times: Record<Kind, number[]> = { miss: [], hit: [], direct: [] }
   const failures: Record<string, number> = {}
   const outstanding = new Set<{ readonly kind: Kind; readonly began: number; end(): void }>()
-  const delay = monitorEventLoopDelay({ resolution: 5 })
   let requests = 0
   let lost = 0
 
   const ask = (kind: Kind): void => {
     if (outstanding.size >= mostOutstanding) return
     number += 1
-    requests += 1
+    if (kind !== 'direct') requests += 1
     const began = performance.now()
     let isOver = false
     const over = (failure: string | undefined): void => {
@@ -48,13 +52,14 @@ const createPhase = (origin: string, reads: Reads) => {
       isOver = true
       outstanding.delete(mine)
       times[kind].push(performance.now() - began)
-      if (failure !== undefined) failures[failure] = (failures[failure] ?? 0) + 1
+      if (failure !== undefined && kind !== 'direct') failures[failure] = (failures[failure] ?? 0) + 1
     }
-    const send = isTls(origin) ? tlsRequest : plainRequest
+    const url = kind === 'direct' ? direct : origin + reads[kind].replace('{n}', `${process.pid}${number}`)
+    const send = isTls(url) ? tlsRequest : plainRequest
     // One in twenty comes on a connection of its own: new readers must get in too.
-    const agent = number % 20 === 0 ? false : agents[isTls(origin) ? 'tls' : 'plain'][kind]
+    const agent = number % 20 === 0 ? false : agents[isTls(url) ? 'tls' : 'plain'][kind]
     const request = send(
-      origin + reads[kind].replace('{n}', `${process.pid}${number}`),
+      url,
       { agent, localAddress: address, rejectUnauthorized: false, timeout: patienceMs },
       (response) => {
         if (kind === 'hit' && !/; hit/.test(String(response.headers['cache-status']))) lost += 1
@@ -79,11 +84,11 @@ const createPhase = (origin: string, reads: Reads) => {
     request.end()
   }
 
-  delay.enable()
   let turn = 0
   const timer = setInterval(() => {
     turn += 1
     ask(turn % 2 === 0 ? 'miss' : 'hit')
+    if (turn % 4 === 0) ask('direct')
   }, everyMs / 2)
 
   const end = async (): Promise<Readings> => {
@@ -93,7 +98,6 @@ const createPhase = (origin: string, reads: Reads) => {
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
     for (const one of outstanding) one.end()
-    delay.disable()
     const most = (kind: Kind): number => times[kind].reduce((one, other) => Math.max(one, other), 0)
     return {
       requests,
@@ -103,7 +107,8 @@ const createPhase = (origin: string, reads: Reads) => {
       missMax: most('miss'),
       hitP99: quantile(times.hit, 0.99),
       hitMax: most('hit'),
-      ownDelay: delay.max / 1e6,
+      directP99: quantile(times.direct, 0.99),
+      directMax: most('direct'),
     }
   }
   return { end }
@@ -113,7 +118,7 @@ let phase: ReturnType<typeof createPhase> | undefined
 
 process.on('message', (command: HonestCommand) => {
   if (command.kind === 'begin') {
-    phase = createPhase(command.origin, command.reads)
+    phase = createPhase(command)
     return
   }
   void phase?.end().then((readings) => process.send?.(readings))

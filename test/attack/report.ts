@@ -12,6 +12,7 @@ const heads = [
   'failed',
   'miss p99 idle > attack (ms)',
   'hit p99 idle > attack (ms)',
+  'upstream alone (ms)',
   'RSS before > peak (MiB)',
   'cache (MiB)',
   'verdict',
@@ -19,7 +20,7 @@ const heads = [
 
 const cellsOf = ({ name, verdict, idle, meanwhile, memory, tries }: Outcome): readonly string[] => {
   if (idle === undefined || meanwhile === undefined || memory === undefined) {
-    return [name, '', '', '', '', '', '', verdict]
+    return [name, '', '', '', '', '', '', '', verdict]
   }
   return [
     name,
@@ -27,13 +28,14 @@ const cellsOf = ({ name, verdict, idle, meanwhile, memory, tries }: Outcome): re
     String(failuresOf(meanwhile)),
     `${ms(idle.missP99)} > ${ms(meanwhile.missP99)}`,
     `${ms(idle.hitP99)} > ${ms(meanwhile.hitP99)}`,
+    `${ms(idle.directP99)} > ${ms(meanwhile.directP99)}`,
     `${ms(memory.beforeMiB)} > ${ms(memory.peakMiB)}`,
     ms(memory.cacheMiB),
     tries > 1 ? `${verdict} (second try)` : verdict,
   ]
 }
 
-const width = (at: number): number => [32, 8, 6, 27, 26, 23, 11, 0][at] ?? 0
+const width = (at: number): number => [28, 8, 6, 27, 26, 19, 23, 11, 0][at] ?? 0
 
 const line = (cells: readonly string[]): string =>
   cells

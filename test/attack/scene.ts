@@ -95,7 +95,7 @@ export const startNeighbours = async (): Promise<Neighbours> => {
   return {
     upstream: `http://127.0.0.1:${port}`,
     read: (origin, reads) => {
-      tell({ kind: 'begin', origin, reads })
+      tell({ kind: 'begin', origin, reads, direct: `http://127.0.0.1:${port}/direct` })
       return async () => {
         const answer = once(honest, 'message') as Promise<[Readings]>
         tell({ kind: 'end' })

@@ -1,4 +1,4 @@
-import { setMaxListeners } from 'node:events'
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import {
   type AttackRow,
@@ -13,8 +13,8 @@ import {
   slowMisses,
   type Tree,
 } from '../attack-row.ts'
-import { ask, askHttp2, attacker, over, type Question } from '../clients.ts'
-import { leaveUnread, type Tally, trickleUploads } from '../holding.ts'
+import { ask, askHttp2, attacker, dial, over, type Question } from '../clients.ts'
+import { type Tally, trickleUploads } from '../holding.ts'
 import { originOf, type Scene, scriptedOrigin } from '../scene.ts'
 import { openService, plantsService, site, siteReads, siteService, withTls } from '../services.ts'
 
@@ -256,23 +256,20 @@ export const contentRows: readonly AttackRow[] = [
       services: { open: openService(upstream) },
       cache: { maxEntryBytes: '5MiB' },
     }),
-    attack: async (scene, signal) => {
+    attack: async (scene) => {
       await ask(scene.origin, '/open/hit/large')
-      // Connections alone cost something as well: they are there before memory is looked at.
-      const idle = new AbortController()
-      setMaxListeners(0, idle.signal)
-      const small = 'GET /open/hit/a HTTP/1.1\r\nHost: a\r\n\r\n'
-      const opened = leaveUnread(scene, idle.signal, { sockets: 300, addresses: [attacker], bytes: small })
-      await over(AbortSignal.timeout(2_500))
+      const sockets = await Promise.all(Array.from({ length: 300 }, () => dial(scene, attacker)))
+      const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
+      // Connections alone cost something as well: they are there, and have been used, before memory is looked at.
+      for (const socket of sockets) socket.write(get('/open/hit/a'))
+      await Promise.all(sockets.map((socket) => once(socket, 'data')))
       await scene.memory.begin()
-      const reads = leaveUnread(scene, signal, {
-        sockets: 300,
-        addresses: [attacker],
-        bytes: 'GET /open/hit/large HTTP/1.1\r\nHost: a\r\n\r\n',
-      })
-      idle.abort()
-      await opened
-      return reads
+      for (const socket of sockets) {
+        socket.pause()
+        socket.write(get('/open/hit/large'))
+      }
+      await over(AbortSignal.timeout(5_000))
+      return { asked: sockets.length }
     },
     verdict: all(riseAbove(Math.round((300 * 150) / 1024) + garbageMiB)),
   }),

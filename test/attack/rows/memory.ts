@@ -39,15 +39,15 @@ export const memoryRows: readonly AttackRow[] = [
   filling({
     name: 'long-variants',
     isShort: true,
-    description: '16 variants of each of 1,000 targets, selected by Accept-Language with 14,000 bytes.',
-    most: 24_000,
+    description: '16 variants of each of 750 targets, selected by Accept-Language with 14,000 bytes.',
+    most: 12_000,
     head: (number) =>
       `GET /open/read/by-language?n=${Math.floor(number / 16)} HTTP/1.1\r\nAccept-Language: ${long(number, 14_000)}`,
   }),
   filling({
     name: 'long-variants-workers',
     description: 'The same with two workers, which hold a cache each.',
-    most: 24_000,
+    most: 12_000,
     head: (number) =>
       `GET /open/read/by-language?n=${Math.floor(number / 16)} HTTP/1.1\r\nAccept-Language: ${long(number, 14_000)}`,
     settings: () => ({ workers: 2, cache: { maxBytes: '16MiB' } }),
@@ -55,13 +55,13 @@ export const memoryRows: readonly AttackRow[] = [
   filling({
     name: 'long-targets',
     description: 'Stored responses of distinct URLs of 8,000 bytes.',
-    most: 24_000,
+    most: 20_000,
     head: (number) => `GET /open/read/${long(number, 8_000)} HTTP/1.1`,
   }),
   filling({
     name: 'long-targets-not-stored',
     description: 'Distinct URLs of 8,000 bytes whose answers may not be stored, each asked for twice.',
-    most: 24_000,
+    most: 20_000,
     head: (number) => `GET /open/read/private?x=${long(Math.floor(number / 2), 8_000)} HTTP/1.1`,
   }),
   filling({
@@ -73,7 +73,7 @@ export const memoryRows: readonly AttackRow[] = [
   filling({
     name: 'rate-limit-keys',
     description: 'Distinct credentials of 12,000 bytes, each a caller of its own for a rate limit.',
-    most: 24_000,
+    most: 20_000,
     head: (number) => `GET /open/hit/a HTTP/1.1\r\nAuthorization: Bearer ${long(number, 12_000)}`,
     settings: () => ({
       rateLimits: [{ name: 'callers', service: 'open', by: 'credential', max: 1_000_000 }],
@@ -82,7 +82,7 @@ export const memoryRows: readonly AttackRow[] = [
   filling({
     name: 'callers-own-answers',
     description: 'Distinct credentials of 12,000 bytes, of which each has its own stored response.',
-    most: 24_000,
+    most: 20_000,
     head: (number) => `GET /open/own/a HTTP/1.1\r\nAuthorization: Bearer ${long(number, 12_000)}`,
     settings: ({ upstream }) => ({
       services: {

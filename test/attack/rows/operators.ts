@@ -122,7 +122,6 @@ export const operatorRows: readonly AttackRow[] = [
   }),
   row<Lines>({
     name: 'resets-logged',
-    isShort: true,
     description: '10,000 streams that are reset write at most 50 log lines.',
     settings: async (scene) => ({ ...plain(scene), listen: await withTls() }),
     attack: async (scene) => {

@@ -112,7 +112,6 @@ export const starvingRows: readonly AttackRow[] = [
   }),
   starving({
     name: 'streams-100',
-    isShort: true,
     description: 'One HTTP/2 connection has 100 streams whose uploads trickle.',
     settings: overTls,
     attack: (scene, signal) =>

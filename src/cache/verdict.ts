@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import { GatewayError } from '../errors.ts'
 import { varyKey } from '../http/vary.ts'
 import { currentAgeMs, type Moment } from './age.ts'
 import type { Answers } from './answers.ts'
@@ -89,8 +90,10 @@ export const createJudge = (options: JudgeOptions): ((landing: Landed, wait: Wai
 
   const ofFailure = (error: unknown, wait: Wait): Verdict => {
     const stale = onError(wait.read, wait.need, 'unreachable')
-    if (stale === undefined) throw error
-    return answered(stale)
+    if (stale !== undefined) return answered(stale)
+    // What kept it from a slot may have been its client's share, and says nothing of the one who only waited.
+    if (!wait.leads && error instanceof GatewayError && error.code === 'upstream_busy') return again(false)
+    throw error
   }
 
   /** Others have got the beginning of it; who has not tries for a whole one. */

@@ -43,6 +43,7 @@ const resolveCache = (
 const resolveUpstream = ({ queue, timeouts, eject, breaker, tls, health, ...rest }: UpstreamShape) => ({
   basePath: rest.basePath,
   maxConcurrent: rest.maxConcurrent,
+  clientShare: rest.clientShare,
   queue: { max: queue.max, timeoutMs: queue.timeout },
   timeouts: {
     connectMs: timeouts.connect,

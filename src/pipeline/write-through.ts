@@ -2,7 +2,7 @@ import type { Cache } from '../cache/cache.ts'
 import { forbidsStoring } from '../cache/decide-caching.ts'
 import type { WrittenAnswer } from '../cache/written-answer.ts'
 import type { Coherence } from '../coherence/coherence.ts'
-import { GatewayError } from '../errors.ts'
+import { type ErrorCode, GatewayError } from '../errors.ts'
 import { withUncodedTags } from '../http/coded-tags.ts'
 import { EndSignal } from '../http/end-signal.ts'
 import { type RequestFields, requestField } from '../http/fields.ts'
@@ -52,14 +52,20 @@ const lasting = (exchange: Ready): Outgoing =>
     extraFields: ownConditions(exchange.request.fields),
     withheld: conditions,
     mayHandOver: exchange.origin === 'client',
+    background: false,
     // One of its own: what listens to it must go with the request.
     signal: new EndSignal(),
   })
 
+const incompleteCodes: ReadonlySet<ErrorCode> = new Set([
+  'client_gone',
+  'content_too_large',
+  'request_timeout',
+])
+
 /** The upstream never got the whole request, or nothing of it, so it did not carry it out. */
 const wasIncomplete = (error: unknown): boolean =>
-  error instanceof GatewayError &&
-  (error.unsent || error.code === 'client_gone' || error.code === 'content_too_large')
+  error instanceof GatewayError && (error.unsent || incompleteCodes.has(error.code))
 
 /** RFC 9110 §9.3.3 lets an answer to POST serve later reads; only the wide profile makes use of it. */
 const maybeKept = ({ cache }: CacheRoom, exchange: Ready): WrittenAnswer | undefined => {

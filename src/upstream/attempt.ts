@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
 import { Deadline } from './deadline.ts'
+import type { ClientWait } from './events.ts'
 import type { UpstreamOptions } from './options.ts'
 
 /** What an attempt tells the relay it belongs to. Exactly one of `head` and `failed` comes first. */
@@ -12,6 +13,8 @@ export type AttemptListener = {
   data(chunk: Buffer): void
   end(): void
   failed(error: Error): void
+  /** The request content has been taken whole. */
+  contentSent(): void
 }
 
 type Handler = Dispatcher.DispatchHandler
@@ -33,6 +36,8 @@ export class Attempt implements Handler {
   #ended = false
   /** Something of the request may have been written. */
   sent = false
+  /** Octets of content, both ways. */
+  movedBytes = 0
 
   constructor(content: unknown, timeouts: UpstreamOptions['timeouts'], listener: AttemptListener) {
     this.#content = content
@@ -53,6 +58,15 @@ export class Attempt implements Handler {
     }
     if (waitsForPool) this.#released = released
     else released()
+  }
+
+  /** What keeps it from going on, when that is the client. A content that the upstream does not take is paused, or has octets that wait. */
+  get waitsForClient(): ClientWait | undefined {
+    if (this.#ended || !this.sent) return undefined
+    if (this.#paused) return 'reader'
+    const content = this.#content
+    if (!(content instanceof Readable) || content.readableEnded) return undefined
+    return content.readableFlowing === true && content.readableLength === 0 ? 'request-body' : undefined
   }
 
   pause(): void {
@@ -100,6 +114,7 @@ export class Attempt implements Handler {
   onData(chunk: Buffer): boolean {
     if (this.#ended) return true
     this.#deadline?.refresh()
+    this.movedBytes += chunk.length
     this.#listener.data(chunk)
     return !this.#paused
   }
@@ -148,9 +163,14 @@ export class Attempt implements Handler {
   /** While content goes up each piece of it is progress; the wait for the head begins when the last one is gone. */
   #watchUpload(content: Readable): void {
     this.#arm(this.#timeouts.idleMs, 'the request content was not taken')
-    const progress = () => this.#deadline?.refresh()
+    const progress = (chunk: Buffer) => {
+      this.movedBytes += chunk.length
+      this.#deadline?.refresh()
+    }
     const sent = () => {
-      if (!this.#ended) this.#awaitHead()
+      if (this.#ended) return
+      this.#awaitHead()
+      this.#listener.contentSent()
     }
     // undici attaches its own reader in this same turn; attached after it, this listener only looks on.
     queueMicrotask(() => {

@@ -244,7 +244,17 @@ test('upstream events, and targets as they are at the scrape', async () => {
   metrics.readAtScrape({
     publicSide: () => ({ inFlight: 0, connections: 3, receivedBytes: 4, sentBytes: 5, draining: false }),
     cache: () => ({ entries: 0, bytes: 0, maxBytes: 0 }),
-    upstreams: () => [{ service: 'site', inFlight: 4, queued: 3, breaker: 'open', retriesLeft: 2, targets }],
+    upstreams: () => [
+      {
+        service: 'site',
+        inFlight: 4,
+        queued: 3,
+        waitingForClients: 0,
+        breaker: 'open',
+        retriesLeft: 2,
+        targets,
+      },
+    ],
   })
   const lines = (await linesOf(metrics, 'trellis_upstream')).filter((line) => !line.includes('_bucket'))
   const labels = 'service="site",target="http://10.0.0.7"'

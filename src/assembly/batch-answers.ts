@@ -64,14 +64,15 @@ const sharedByBatches = (
   }
   const splitter = createSplitter(splitting, splitMemory)
   const room = Math.floor(upstream.maxConcurrent * batchShare)
+  const roomOfClient = Math.floor(upstream.maxConcurrent * upstream.clientShare * batchShare)
   const store = keys ?? createMemoryIdempotencyStore({ ...batch.idempotency, clock })
   return {
     splitter,
     turn: createTurns(),
     store,
     places: {
-      items: createPlaces(() => room),
-      chunks: createPlaces(() => Math.min(room, splitter.mostChunksAtOnce())),
+      items: createPlaces(() => room, roomOfClient),
+      chunks: createPlaces(() => Math.min(room, splitter.mostChunksAtOnce()), roomOfClient),
     },
   }
 }

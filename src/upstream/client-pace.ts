@@ -18,7 +18,7 @@ export type PaceOptions = {
 }
 
 /** How often the requests are looked at: the longest time by which a slow client is found late. */
-export const lookEveryMs = 500
+export const lookEveryMs = 250
 
 /** So long a client may stay behind the rate: a phone that loses its network for a moment is no slow client. */
 const patienceMs = 10_000
@@ -26,8 +26,8 @@ const patienceMs = 10_000
 /** The same while requests of others wait, and clients hold as many slots as they may. */
 const crowdedPatienceMs = 2_000
 
-/** Octets within two looks; a client that moves more is never ended in favour of others: then the slots are too few for honest use. */
-const fastBytes = 64 * 1024
+/** Octets within two looks, 64 KiB a second; a client that moves more is never ended in favour of others: then the slots are too few for honest use. */
+const fastBytes = 32 * 1024
 
 /** How one client keeps up. */
 type Pace = {
@@ -104,7 +104,7 @@ export const createPaceLook = ({
   return (requests) => {
     const nowMs = monotonic()
     // A process that stood still has read nothing meanwhile: that is not the clients' time.
-    const elapsedMs = Math.min(nowMs - lookedMs, 2 * lookEveryMs)
+    const elapsedMs = Math.min(nowMs - lookedMs, 4 * lookEveryMs)
     lookedMs = nowMs
     lookAt(requests, elapsedMs)
     const waiting = [...paces.values()].filter(({ wait }) => wait !== undefined)

@@ -61,85 +61,102 @@ test('a share of 1 is no bound', () => {
 type Held = { readonly request: SlotRequest; state: 'waiting' | 'held' | 'over'; leave: () => void }
 
 const step = fc.record({
-  act: fc.constantFrom('ask', 'ask', 'ask', 'release', 'arrive', 'leave'),
+  act: fc.constantFrom(...(['ask', 'ask', 'ask', 'release', 'arrive', 'leave'] as const)),
   client: fc.constantFrom('a', 'b', 'c', ''),
   line: fc.constantFrom('', 'batch'),
   arriving: fc.boolean(),
   which: fc.nat(50),
 })
 
-const count = (
-  all: readonly Held[],
-  state: Held['state'],
-  willDo: (request: SlotRequest) => boolean,
-): number => all.filter((one) => one.state === state && willDo(one.request)).length
+type Bounds = { readonly max: number; readonly queueMax: number; readonly clientShare: number }
+
+const partOf = (whole: number, share: number): number =>
+  share >= 1 ? whole : Math.max(1, Math.floor(whole * share))
+
+/** Slots, and beside them a list of all requests from which the bounds are counted anew. */
+const modelOf = ({ max, queueMax, clientShare }: Bounds) => {
+  const slots: Slots = createSlots({ max, queueMax, queueTimeoutMs: 0, clientShare })
+  const all: Held[] = []
+  const mostOfClient = partOf(max, clientShare)
+  const arrivingShare = clientShare >= 1 ? 1 : 0.5
+
+  const count = (state: Held['state'], willDo: (request: SlotRequest) => boolean = () => true): number =>
+    all.filter((one) => one.state === state && willDo(one.request)).length
+  const pick = (state: Held['state'], which: number): Held | undefined => {
+    const some = all.filter((one) => one.state === state)
+    return some[which % Math.max(1, some.length)]
+  }
+  const acts = {
+    ask: (request: SlotRequest): void => {
+      const one: Held = { request, state: 'waiting', leave: () => {} }
+      all.push(one)
+      const answer = (state: 'held' | 'over') => () => {
+        expect(one.state).toBe('waiting')
+        one.state = state
+      }
+      one.leave = slots.acquire(request, answer('held'), answer('over'))
+    },
+    leave: (_: SlotRequest, which: number): void => {
+      const one = pick('waiting', which)
+      one?.leave()
+      if (one !== undefined) one.state = 'over'
+    },
+    release: (_: SlotRequest, which: number): void => {
+      const one = pick('held', which)
+      if (one === undefined) return
+      one.state = 'over'
+      slots.release(one.request)
+    },
+    arrive: (_: SlotRequest, which: number): void => {
+      const one = pick('held', which)
+      if (one !== undefined) slots.arrived(one.request)
+    },
+  }
+  const checkClient = (name: string, held: number, arriving: number): void => {
+    const isOwn = (request: SlotRequest): boolean => request.client === name
+    const waits = (isArriving: boolean): boolean =>
+      count('waiting', (request) => isOwn(request) && request.arriving === isArriving) > 0
+    const own = count('held', isOwn)
+    const ownArriving = count('held', (request) => isOwn(request) && request.arriving)
+    expect(own).toBeLessThanOrEqual(mostOfClient)
+    const hasRoom = held < max && own < mostOfClient
+    expect(waits(false) && hasRoom).toBe(false)
+    const hasRoomToArrive =
+      arriving < partOf(max, arrivingShare) && ownArriving < partOf(mostOfClient, arrivingShare)
+    expect(waits(true) && hasRoom && hasRoomToArrive).toBe(false)
+  }
+  const check = (): void => {
+    const held = count('held')
+    const arriving = count('held', (request) => request.arriving)
+    expect([slots.inFlight, slots.queued]).toEqual([held, count('waiting')])
+    expect(held).toBeLessThanOrEqual(max)
+    expect(slots.queued).toBeLessThanOrEqual(queueMax)
+    expect(arriving).toBeLessThanOrEqual(partOf(max, arrivingShare))
+    for (const name of ['a', 'b', 'c', '']) checkClient(name, held, arriving)
+  }
+  const end = (): void => {
+    for (const one of all) if (one.state === 'waiting') one.leave()
+    for (const one of all) if (one.state === 'held') slots.release(one.request)
+    expect([slots.inFlight, slots.queued, slots.isContended()]).toEqual([0, 0, false])
+  }
+  return { acts, check, end }
+}
 
 test('never more than the bounds, each request answered once, and no slot free for which a request waits that may have it', () => {
+  const bounds = fc.record({
+    max: fc.integer({ min: 1, max: 6 }),
+    queueMax: fc.integer({ min: 0, max: 8 }),
+    clientShare: fc.constantFrom(0.1, 0.5, 0.7, 1),
+  })
   fc.assert(
-    fc.property(
-      fc.array(step, { maxLength: 120 }),
-      fc.integer({ min: 1, max: 6 }),
-      fc.integer({ min: 0, max: 8 }),
-      fc.constantFrom(0.1, 0.5, 0.7, 1),
-      (steps, max, queueMax, clientShare) => {
-        const slots: Slots = createSlots({ max, queueMax, queueTimeoutMs: 0, clientShare })
-        const all: Held[] = []
-        const most = (whole: number, share: number): number =>
-          share >= 1 ? whole : Math.max(1, Math.floor(whole * share))
-        const mostArriving = most(max, clientShare >= 1 ? 1 : 0.5)
-        const mostOfClient = most(max, clientShare)
-        const mostArrivingOfClient = most(mostOfClient, clientShare >= 1 ? 1 : 0.5)
-        for (const { act, client, line, arriving, which } of steps) {
-          const inState = (state: Held['state']) => {
-            const some = all.filter((one) => one.state === state)
-            return some[which % Math.max(1, some.length)]
-          }
-          if (act === 'ask') {
-            const one: Held = { request: { client, line, arriving }, state: 'waiting', leave: () => {} }
-            all.push(one)
-            const answer = (state: 'held' | 'over') => () => {
-              expect(one.state).toBe('waiting')
-              one.state = state
-            }
-            one.leave = slots.acquire(one.request, answer('held'), answer('over'))
-          } else if (act === 'leave') {
-            const one = inState('waiting')
-            if (one === undefined) continue
-            one.leave()
-            one.state = 'over'
-          } else {
-            const one = inState('held')
-            if (one === undefined) continue
-            if (act === 'release') {
-              one.state = 'over'
-              slots.release(one.request)
-            } else slots.arrived(one.request)
-          }
-          const held = count(all, 'held', () => true)
-          const heldArriving = count(all, 'held', (request) => request.arriving)
-          expect(slots.inFlight).toBe(held)
-          expect(slots.queued).toBe(count(all, 'waiting', () => true))
-          expect(held).toBeLessThanOrEqual(max)
-          expect(slots.queued).toBeLessThanOrEqual(queueMax)
-          expect(heldArriving).toBeLessThanOrEqual(mostArriving)
-          for (const name of ['a', 'b', 'c', '']) {
-            const own = count(all, 'held', (request) => request.client === name)
-            const ownArriving = count(all, 'held', (request) => request.client === name && request.arriving)
-            const waits = (isArriving: boolean) =>
-              count(all, 'waiting', (request) => request.client === name && request.arriving === isArriving) >
-              0
-            expect(own).toBeLessThanOrEqual(mostOfClient)
-            const hasRoom = held < max && own < mostOfClient
-            expect(waits(false) && hasRoom).toBe(false)
-            const hasRoomToArrive = heldArriving < mostArriving && ownArriving < mostArrivingOfClient
-            expect(waits(true) && hasRoom && hasRoomToArrive).toBe(false)
-          }
-        }
-        for (const one of all) if (one.state === 'waiting') one.leave()
-        for (const one of all) if (one.state === 'held') slots.release(one.request)
-        expect([slots.inFlight, slots.queued, slots.isContended()]).toEqual([0, 0, false])
-      },
-    ),
+    fc.property(fc.array(step, { maxLength: 120 }), bounds, (steps, given) => {
+      const { acts, check, end } = modelOf(given)
+      for (const { act, client, line, arriving, which } of steps) {
+        acts[act]({ client, line, arriving }, which)
+        check()
+      }
+      end()
+    }),
     { numRuns: 300 },
   )
 })

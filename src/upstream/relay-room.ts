@@ -2,12 +2,12 @@ import type { Readable } from 'node:stream'
 import type { Interim } from '../http/message.ts'
 import type { AccountRoom } from './attempt-account.ts'
 import type { Breaker } from './breaker.ts'
+import type { PacedRequest } from './client-pace.ts'
 import type { AttemptEvent } from './events.ts'
 import type { UpstreamOptions } from './options.ts'
-import type { Relay } from './relay.ts'
 import type { RetryBudget } from './retry-budget.ts'
 import type { Slots } from './slots.ts'
-import type { UnderWay } from './under-way.ts'
+import type { Abortable, UnderWay } from './under-way.ts'
 
 /** What every relay of one upstream shares. */
 export type RelayRoom = AccountRoom & {
@@ -16,7 +16,7 @@ export type RelayRoom = AccountRoom & {
   readonly slots: Slots
   readonly budget: RetryBudget
   readonly breaker: Breaker
-  readonly relays: UnderWay<Relay>
+  readonly relays: UnderWay<Abortable & PacedRequest>
   /** Called after a relay has left `relays`. */
   readonly ended: () => void
 }

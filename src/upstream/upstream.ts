@@ -5,20 +5,19 @@ import type { FieldLines } from '../http/fields.ts'
 import type { GatewayResponse, Interim } from '../http/message.ts'
 import { createBreaker } from './breaker.ts'
 import type { BreakerState } from './breaker-state.ts'
-import { createPaceLook, lookEveryMs } from './client-pace.ts'
+import { createPaceLook, lookEveryMs, type PacedRequest } from './client-pace.ts'
 import { UpstreamDispatcher } from './dispatcher.ts'
 import type { AttemptEvent, UpstreamEvent } from './events.ts'
 import type { UpstreamOptions } from './options.ts'
 import { startProbes } from './probe.ts'
 import { Receiver } from './receive.ts'
-import type { Relay } from './relay.ts'
 import type { RelayOptions } from './relay-room.ts'
 import { createRetryBudget } from './retry-budget.ts'
 import { sharedLookup, systemLookup } from './shared-lookup.ts'
 import { createSlots } from './slots.ts'
 import { isDown } from './target-health.ts'
 import { createTargets, type Target } from './targets.ts'
-import { UnderWay } from './under-way.ts'
+import { type Abortable, UnderWay } from './under-way.ts'
 
 /** A request to forward: end-to-end fields only, without Host and framing. */
 export type ForwardRequest = {
@@ -104,7 +103,7 @@ export const createUpstream = (
   const targets = createTargets(options, lookup, deps.report)
   const budget = createRetryBudget(options.retry.budget)
   const breaker = createBreaker({ ...options.breaker, service: options.service }, deps.report)
-  const relays = new UnderWay<Relay>()
+  const relays = new UnderWay<Abortable & PacedRequest>()
   const room = { ...deps, options, slots, targets, budget, breaker, relays }
   const dispatcher = new UpstreamDispatcher(room)
   const stopProbes = startProbes(options, targets)

@@ -239,6 +239,7 @@ test('upstream events, and targets as they are at the scrape', async () => {
   observe.upstream({ kind: 'slot-wait-finished', service: 'site', outcome: 'full', waitedSeconds: 0 })
   observe.upstream({ kind: 'target-changed', ...at, change: 'ejected' })
   observe.upstream({ kind: 'breaker-changed', service: 'site', to: 'open' })
+  observe.upstream({ kind: 'slow-client-ended', service: 'site', wait: 'reader' })
   observe.upstream({ kind: 'breaker-refused', service: 'site' })
   let targets = [{ origin: at.target, state: 'ejected', outstanding: 1, connections: 3, idleConnections: 1 }]
   metrics.readAtScrape({
@@ -249,7 +250,7 @@ test('upstream events, and targets as they are at the scrape', async () => {
         service: 'site',
         inFlight: 4,
         queued: 3,
-        waitingForClients: 0,
+        waitingForClients: 2,
         breaker: 'open',
         retriesLeft: 2,
         targets,
@@ -270,6 +271,7 @@ test('upstream events, and targets as they are at the scrape', async () => {
     'trellis_upstream_queue_total{service="site",outcome="full"} 1',
     'trellis_upstream_queue_seconds_sum{service="site"} 0',
     'trellis_upstream_queue_seconds_count{service="site"} 1',
+    'trellis_upstream_slow_clients_total{service="site",wait="reader"} 1',
     `trellis_upstream_target_changes_total{${labels},change="ejected"} 1`,
     'trellis_upstream_retries_left{service="site"} 2',
     `trellis_upstream_connections{${labels},state="idle"} 1`,
@@ -282,6 +284,7 @@ test('upstream events, and targets as they are at the scrape', async () => {
     'trellis_upstream_breaker_changes_total{service="site",to="open"} 1',
     'trellis_upstream_breaker_refused_total{service="site"} 1',
     'trellis_upstream_in_flight_requests{service="site"} 4',
+    'trellis_upstream_waiting_for_clients_requests{service="site"} 2',
     'trellis_upstream_waiting_requests{service="site"} 3',
   ])
   targets = []

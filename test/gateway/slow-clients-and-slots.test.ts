@@ -274,3 +274,28 @@ describe('streams that are reset as soon as they are opened', () => {
     expect(status).toBe(200)
   }, 30_000)
 })
+
+test('an upload that stays behind the rate gets 408 and is counted; one at 20 kB a second is carried out', async () => {
+  await start()
+  const slow = trickle('127.0.0.2')
+  const honest = dial('127.0.0.4')
+  let answers = ''
+  for (const socket of [slow, honest])
+    socket.on('data', (chunk: Buffer) => {
+      answers += chunk.toString('latin1')
+    })
+  honest.write(
+    'POST /up HTTP/1.1\r\nHost: a.test\r\nContent-Type: image/png\r\nContent-Length: 260000\r\n\r\n',
+  )
+  let left = 260_000
+  timers.push(
+    setInterval(() => {
+      const piece = Math.min(left, 2_000)
+      left -= piece
+      if (piece > 0) honest.write(Buffer.alloc(piece, 'p'))
+    }, 100),
+  )
+  await expect.poll(() => answers, { timeout: 25_000 }).toContain('HTTP/1.1 408')
+  await expect.poll(() => answers, { timeout: 25_000 }).toContain('HTTP/1.1 200')
+  expect(await gateway.metric('trellis_upstream_slow_clients_total', 'wait="request-body"')).toBe(1)
+}, 60_000)

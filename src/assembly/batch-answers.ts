@@ -8,6 +8,7 @@ import { createSplitter, type SplitMemory } from '../batch/splitter.ts'
 import { createTurns } from '../batch/turns.ts'
 import type { Clock } from '../clock.ts'
 import type { SiteConfig } from '../config/config.ts'
+import { addressGroup } from '../http/address-group.ts'
 import type { ByteBudget, Reservation } from '../http/byte-budget.ts'
 import { requestField } from '../http/fields.ts'
 import type { Answer, GatewayResponse } from '../http/message.ts'
@@ -15,7 +16,6 @@ import type { Received } from '../pipeline/exchange.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
 import { admitItem } from './batch-admission.ts'
 import { runChunk } from './batch-chunk.ts'
-import { batchFlow } from './batch-flow.ts'
 import { runItem, sendAlone } from './batch-items.ts'
 import { answeredOnce } from './batch-once.ts'
 
@@ -66,14 +66,15 @@ const sharedByBatches = (
   }
   const splitter = createSplitter(splitting, splitMemory)
   const room = Math.floor(upstream.maxConcurrent * batchShare)
+  const roomOfClient = Math.floor(upstream.maxConcurrent * upstream.clientShare * batchShare)
   const store = keys ?? createMemoryIdempotencyStore({ ...batch.idempotency, clock })
   return {
     splitter,
     turn: createTurns(),
     store,
     places: {
-      items: createPlaces(() => room),
-      chunks: createPlaces(() => Math.min(room, splitter.mostChunksAtOnce())),
+      items: createPlaces(() => room, roomOfClient),
+      chunks: createPlaces(() => Math.min(room, splitter.mostChunksAtOnce()), roomOfClient),
     },
   }
 }
@@ -148,7 +149,7 @@ export const batchAnswers = (
           mayRead,
           service: item.service === undefined ? exchange.service : options.serviceNamed(item.service),
         }),
-      flow: batchFlow(exchange.client.address),
+      flow: addressGroup(exchange.client.address),
       dispatch: (item, signal, stop) =>
         runItem(outgoing, item, signal, sendAlone(outgoing, stop, item.service)),
       dispatchChunk: (items, stop, watch) => runChunk(outgoing, items, stop, watch),

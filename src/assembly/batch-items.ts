@@ -9,7 +9,6 @@ import { arrived, type Received } from '../pipeline/exchange.ts'
 import { completed } from '../pipeline/invalidate-write.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
 import type { ForwardRequest } from '../upstream/upstream.ts'
-import { batchFlow } from './batch-flow.ts'
 
 /** Fields of the batch request that hold for each of its items: who asks, and from where. */
 const inherited: readonly string[] = ['authorization', 'cookie', 'x-wp-nonce', 'origin', 'user-agent', 'via']
@@ -49,7 +48,7 @@ export type SendItem = (request: ForwardRequest) => Promise<GatewayResponse>
  */
 const deadlineField = 'x-request-deadline-ms'
 
-/** Sends the item as a request of its own; when `stop` comes before it has been sent, it is not. */
+/** Sends the item as a request of its own, in another line than single requests, which are not to wait behind it; when `stop` comes before it has been sent, it is not. */
 export const sendAlone =
   ({ batch, leftMs, serviceNamed }: OutgoingBatch, stop: AbortSignal, service?: string): SendItem =>
   (request) => {
@@ -57,7 +56,7 @@ export const sendAlone =
     if (named === undefined) throw new GatewayError('no_route')
     const ms = leftMs()
     const fields = ms === undefined ? request.fields : withField(request.fields, deadlineField, String(ms))
-    return named.upstream.forward({ ...request, fields, flow: batchFlow(request.flow ?? ''), withdraw: stop })
+    return named.upstream.forward({ ...request, fields, line: 'batch', withdraw: stop })
   }
 
 /** The item as a request of its own, with the credentials of the batch and nothing that the item could set in their place. */

@@ -178,7 +178,7 @@ const buildWay = async (
 ): Promise<UpstreamWay> => {
   const embedded = await startEmbedded(config, parts.config.limits, parts.publicUrl)
   const targets = embedded === undefined ? (config.upstream.targets as readonly string[]) : [embedded.origin]
-  const upstream = createUpstream(upstreamOptions(config, targets, parts.publicUrl), {
+  const upstream = createUpstream(upstreamOptions(config, targets, parts.publicUrl, parts.config.limits), {
     clock: parts.clock,
     random: Math.random,
     report: parts.metrics.observe.upstream,

@@ -33,6 +33,8 @@ export type CacheRead = {
 export type Forward = (extra: {
   readonly fields: Readonly<Record<string, string>>
   readonly signal: AbortSignal
+  /** No reader waits for it: a stale response is validated after it was served. */
+  readonly background: boolean
 }) => Answer
 
 /** Fields with which a reader of a part asks alone: the upstream may have the part cheaper than the whole. */

@@ -154,7 +154,14 @@ export const createCache = (options: CacheOptions): Cache => {
   ): Flight => {
     const asked = (): void => report({ kind: 'forwarded', service: read.service, reason: need.reason })
     const extra = how === 'alone' ? rangeFields(read) : noFields
-    const errand = { read, forward, candidate: need.stored, extra, asked }
+    const errand = {
+      read,
+      forward,
+      candidate: need.stored,
+      extra,
+      background: how === 'background',
+      asked,
+    }
     if (tier === undefined) asked()
     return flights.begin({
       key: read.key,

@@ -128,6 +128,10 @@ export const createJudge = (options: JudgeOptions): ((landing: Landed, wait: Wai
   const ofFailure = (error: unknown, wait: Wait): Verdict => {
     const stale = onError(wait.read, wait.need, 'unreachable')
     if (stale !== undefined) return answered(stale)
+    if (error instanceof GatewayError && error.code === 'upstream_busy' && !wait.leads && !wait.retried) {
+      // The client of the one that led may have had its share of the slots: that says nothing of other clients.
+      return oneMoreTry
+    }
     const isPerhapsOfRequest = !(error instanceof GatewayError) || mayBeOfRequest.has(error.code)
     if (isPerhapsOfRequest && mayTryAgain(wait)) return oneMoreTry
     throw error

@@ -112,6 +112,7 @@ type UpstreamConfig<Targets = 'embedded' | readonly string[]> = {
   readonly targets: Targets
   readonly basePath: string
   readonly maxConcurrent: number
+  readonly clientShare: number
   readonly queue: { readonly max: number; readonly timeoutMs: number }
   readonly timeouts: {
     readonly connectMs: number

@@ -34,6 +34,8 @@ export type LimitsConfig = {
   readonly requestTimeoutMs: number
   /** 0 = no bound. */
   readonly readerTimeoutMs: number
+  /** Of a client on which a slot of an upstream waits; 0 = no bound. */
+  readonly minBytesPerSecond: number
   readonly keepAliveTimeoutMs: number
   /** 0 = no bound. */
   readonly connections: number

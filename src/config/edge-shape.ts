@@ -49,6 +49,11 @@ const limits = z
     readerTimeout: wait()
       .prefault('30s')
       .describe('Longest time in which a client takes nothing of an answer; 0s = no bound'),
+    minBytesPerSecond: size()
+      .prefault('1KiB')
+      .describe(
+        'Slowest pace at which a client may send or read what holds a slot of an upstream; 0 = no bound',
+      ),
     keepAliveTimeout: wait().prefault('72s').describe('How long an idle connection stays open'),
     connections: whole(0, 1_000_000)
       .prefault(0)

@@ -47,6 +47,7 @@ const defaultCheckTimeoutMs = 2_000
 const resolveUpstream = ({ queue, timeouts, eject, breaker, tls, health, ...rest }: UpstreamShape) => ({
   basePath: rest.basePath,
   maxConcurrent: rest.maxConcurrent,
+  clientShare: rest.clientShare,
   queue: { max: queue.max, timeoutMs: queue.timeout },
   timeouts: {
     connectMs: timeouts.connect,

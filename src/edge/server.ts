@@ -13,7 +13,7 @@ import { createClientOf, createTrustedProxies } from './client-address.ts'
 import { type CorsOptions, registerCors, withCorsFields } from './cors.ts'
 import { EdgeRequest } from './edge-request.ts'
 import { createFront, type Front, type FrontOptions } from './front.ts'
-import { Http2EdgeRequest, isHttp2 } from './http2-request.ts'
+import { Http2EdgeRequest, isHttp2, isReset } from './http2-request.ts'
 import type { EdgeHandlers } from './listener.ts'
 import { createRequestIds } from './request-ids.ts'
 import { sendEither } from './send-over-http2.ts'
@@ -135,6 +135,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   const takerOf =
     (service: Service) =>
     (request: FastifyRequest, reply: FastifyReply): void => {
+      if (options.http2 && isReset(request.raw)) return
       if ((request.raw.url as string).length > limits.urlBytes) {
         refuse(reply, service, new GatewayError('target_too_long'))
         return

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
+import { addressGroup } from '../http/address-group.ts'
 import type { BufferedFor, Reservation } from '../http/byte-budget.ts'
-import { addressGroup } from './address-group.ts'
 import type { EdgeEvent } from './events.ts'
 
 export type UnreadAnswersOptions = {

@@ -5,7 +5,7 @@ export const edgeMetrics = {
   connectionsCut: counter(
     'connections_cut_total',
     ['reason'],
-    'Connections ended by the gateway: `too-many` (limits.connections), `address` (limits.connectionsPerAddress), `slow-reader` (limits.readerTimeout), `drain` (drain.timeout).',
+    'Connections ended by the gateway: `too-many` (limits.connections), `address` (limits.connectionsPerAddress), `slow-reader` (limits.readerTimeout), `resets` (too many HTTP/2 streams reset), `drain` (drain.timeout).',
   ),
   rateLimited: counter(
     'rate_limited_total',

@@ -25,6 +25,7 @@ type UpstreamReading = {
   readonly service: string
   readonly inFlight: number
   readonly queued: number
+  readonly waitingForClients: number
   readonly breaker: string
   readonly retriesLeft: number
   readonly targets: readonly {
@@ -54,9 +55,11 @@ const readUpstreams = (families: Families, upstreams: readonly UpstreamReading[]
   families.upstreamTargetLeftOut.clear()
   families.upstreamTargetOutstanding.clear()
   families.upstreamConnections.clear()
-  for (const { service, inFlight, queued, breaker, retriesLeft, targets } of upstreams) {
+  for (const upstream of upstreams) {
+    const { service, inFlight, queued, waitingForClients, breaker, retriesLeft, targets } = upstream
     families.upstreamInFlight.series({ service }).value = inFlight
     families.upstreamWaiting.series({ service }).value = queued
+    families.upstreamWaitingForClients.series({ service }).value = waitingForClients
     families.upstreamRetriesLeft.series({ service }).value = retriesLeft
     for (const state of ['closed', 'open', 'half-open']) {
       families.upstreamBreakerState.series({ service, state }).value = state === breaker ? 1 : 0

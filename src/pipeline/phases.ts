@@ -73,7 +73,7 @@ export const buildPhases = (rooms: Rooms): Way => [
   rooms.overload && shed(rooms.overload), // 503 for what would need an upstream while there is too much to do
   translate(), //           public names and URLs become the upstream's, and back
   withSpan(
-    forward({ clock: rooms.clock, facts: rooms.cacheRoom.forwarding }),
+    forward({ clock: rooms.clock, facts: rooms.cacheRoom.forwarding, budget: rooms.cacheRoom.budget }),
     'upstream',
     'whole',
     rooms.spans,

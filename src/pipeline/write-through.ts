@@ -56,6 +56,7 @@ const lasting = (exchange: Ready): Outgoing =>
     extraFields: ownConditions(exchange.request.fields),
     withheld: conditions,
     mayHandOver: exchange.origin === 'client',
+    background: false,
     // One of its own: what listens to it must go with the request.
     signal: new EndSignal(),
   })

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
 import { Deadline } from './deadline.ts'
+import type { ClientWait } from './events.ts'
 import type { UpstreamOptions } from './options.ts'
 import type { RelayOptions } from './relay-room.ts'
 import { Upload } from './request-content.ts'
@@ -14,6 +15,8 @@ export type AttemptListener = {
   data(chunk: Buffer): void
   end(): void
   failed(error: Error): void
+  /** The request content has been taken whole. */
+  contentSent(): void
 }
 
 type Handler = Dispatcher.DispatchHandler
@@ -35,6 +38,8 @@ export class Attempt implements Handler {
   #ended = false
   /** Something of the request may have been written. */
   sent = false
+  /** Octets of content, both ways. */
+  movedBytes = 0
 
   constructor(
     { body, headers }: Pick<RelayOptions, 'body' | 'headers'>,
@@ -51,8 +56,8 @@ export class Attempt implements Handler {
     return this.sent && this.#upload?.isWhole === false
   }
 
-  /** The client is the one that is awaited, not the upstream. */
-  get waitsForClient(): boolean {
+  /** The client is the one that is awaited, not the upstream; says so of an attempt that has ended, too. */
+  get awaitsBody(): boolean {
     return this.sent && this.#upload?.waitsForClient === true
   }
 
@@ -69,6 +74,13 @@ export class Attempt implements Handler {
     }
     if (waitsForPool) this.#released = released
     else released()
+  }
+
+  /** What keeps it from going on, when that is the client. */
+  get waitsForClient(): ClientWait | undefined {
+    if (this.#ended) return undefined
+    if (this.#paused) return 'reader'
+    return this.awaitsBody ? 'request-body' : undefined
   }
 
   pause(): void {
@@ -116,6 +128,7 @@ export class Attempt implements Handler {
   onData(chunk: Buffer): boolean {
     if (this.#ended) return true
     this.#deadline?.refresh()
+    this.movedBytes += chunk.length
     this.#listener.data(chunk)
     return !this.#paused
   }
@@ -148,7 +161,7 @@ export class Attempt implements Handler {
 
   #expire(detail: string): void {
     if (this.#ended) return
-    const error = this.waitsForClient
+    const error = this.awaitsBody
       ? new GatewayError('request_timeout')
       : new GatewayError('upstream_timeout', { detail })
     this.stop(error, () => {})
@@ -167,9 +180,14 @@ export class Attempt implements Handler {
   #watchUpload(upload: Upload): void {
     this.#arm(this.#timeouts.idleMs, 'The request content was not taken.')
     upload.watch(
-      () => this.#deadline?.refresh(),
+      (bytes) => {
+        this.movedBytes += bytes
+        this.#deadline?.refresh()
+      },
       () => {
-        if (!this.#ended && this.#resume === undefined) this.#awaitHead()
+        if (this.#ended) return
+        this.#listener.contentSent()
+        if (this.#resume === undefined) this.#awaitHead()
       },
     )
   }

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
 import type { FieldLines } from '../http/fields.ts'
 import { endToEndFields } from '../http/hop-by-hop.ts'
@@ -7,8 +8,9 @@ import { Asker } from './asker.ts'
 import { Attempt, type AttemptListener } from './attempt.ts'
 import { AttemptAccount, isGatewayStatus } from './attempt-account.ts'
 import { BreakerPass } from './breaker-pass.ts'
+import type { PacedRequest } from './client-pace.ts'
 import { type AttemptFailure, isIdempotent, type RetryDecision } from './decide-retry.ts'
-import type { AttemptOutcome } from './events.ts'
+import type { AttemptOutcome, ClientWait, QueueOutcome } from './events.ts'
 import { failureKind, leftAlone, neverSent, neverWhole, toGatewayError } from './failure.ts'
 import { Place } from './place.ts'
 import type { Receiver } from './receive.ts'
@@ -22,8 +24,16 @@ import { unfitAnswer } from './unfit-answer.ts'
 /** A content that is not whole after this time is late because of its client, unless the upstream does not take it. */
 const slowUploadMs = 1_000
 
+const busyDetails: Partial<Record<QueueOutcome, string>> = {
+  'client-share': 'Too many requests of this client are under way or waiting.',
+  'arriving-share': 'Too many requests wait whose bodies have not arrived.',
+}
+
+const busy = (why: QueueOutcome): GatewayError =>
+  new GatewayError('upstream_busy', { detail: busyDetails[why], retryAfterSeconds: 1 })
+
 /** One request on its way through this room: waits for a slot, is tried, perhaps tried again, and answers its receiver once. */
-export class Relay implements Abortable, AttemptListener {
+export class Relay implements Abortable, AttemptListener, PacedRequest {
   readonly #room: RelayRoom
   readonly #request: RelayOptions
   readonly #receiver: Receiver
@@ -50,7 +60,9 @@ export class Relay implements Abortable, AttemptListener {
     this.#request = request
     this.#receiver = receiver
     this.#startedMs = room.clock.monotonic()
-    this.#place = new Place(room, request.flow)
+    const { clientAddress: client, line, body } = request
+    const arriving = body instanceof Readable && !body.readableEnded
+    this.#place = new Place(room, { client, line, arriving })
     this.#pass = new BreakerPass(room)
     this.#asker = new Asker(request, this.#clientGone, this.#withdrawn)
   }
@@ -82,6 +94,21 @@ export class Relay implements Abortable, AttemptListener {
     this.#attempt?.resume()
   }
 
+  get waitsForClient(): ClientWait | undefined {
+    return this.#attempt?.waitsForClient
+  }
+
+  get movedBytes(): number {
+    return this.#attempt?.movedBytes ?? 0
+  }
+
+  /** A body that did not arrive is a request that did not arrive (RFC 9110 §15.5.9); an answer that nobody reads is cut. */
+  endForSlowClient(wait: ClientWait): void {
+    this.#room.report({ kind: 'slow-client-ended', service: this.#room.options.service, wait })
+    const code = wait === 'request-body' ? 'request_timeout' : 'client_gone'
+    this.#fail(new GatewayError(code, { detail: 'The client was too slow.' }), 'aborted')
+  }
+
   interim(status: number, rawFields: readonly (Buffer | string)[]): void {
     this.#request.interim?.({ status, fields: endToEndFields(fieldTexts(rawFields)) })
   }
@@ -105,6 +132,10 @@ export class Relay implements Abortable, AttemptListener {
 
   data(chunk: Buffer): void {
     this.#receiver.data(chunk)
+  }
+
+  contentSent(): void {
+    this.#place.contentArrived()
   }
 
   end(): void {
@@ -144,7 +175,7 @@ export class Relay implements Abortable, AttemptListener {
   #enqueue(): void {
     this.#place.ask(
       () => this.#tryOnce(),
-      () => this.#fail(new GatewayError('upstream_busy', { retryAfterSeconds: 1 }), 'aborted'),
+      (why) => this.#fail(busy(why), 'aborted'),
     )
   }
 
@@ -233,9 +264,7 @@ export class Relay implements Abortable, AttemptListener {
 
   /** For so long that the upstream may have given the request up. */
   #isHeldUpByClient(): boolean {
-    return (
-      this.#attempt?.waitsForClient === true && this.#room.clock.monotonic() - this.#triedMs >= slowUploadMs
-    )
+    return this.#attempt?.awaitsBody === true && this.#room.clock.monotonic() - this.#triedMs >= slowUploadMs
   }
 
   #asTold(error: Error): Error {

@@ -34,13 +34,13 @@ export class Upload {
   }
 
   /** Calls `progress` for each piece, and `whole` once when all has been handed to the connection. */
-  watch(progress: () => void, whole: () => void): void {
+  watch(progress: (bytes: number) => void, whole: () => void): void {
     const content = this.#content
     const declared = Number(this.#declared ?? Number.NaN)
     let bytes = 0
     const taken = (chunk: Buffer): void => {
       bytes += chunk.length
-      progress()
+      progress(chunk.length)
       if (bytes !== declared) return
       handedOver.add(content)
       whole()

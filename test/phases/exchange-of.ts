@@ -95,6 +95,7 @@ export const outgoing = (
   extraFields: {},
   withheld: new Set(),
   mayHandOver: true,
+  background: false,
   signal: new AbortController().signal,
 })
 

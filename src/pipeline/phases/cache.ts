@@ -27,6 +27,7 @@ const outgoing = (exchange: Ready): Outgoing =>
     extraFields: noFields,
     withheld: nothing,
     mayHandOver: exchange.origin === 'client',
+    background: false,
     signal: exchange.request.signal,
   })
 
@@ -55,6 +56,7 @@ const readThrough = (room: CacheRoom, exchange: Ready, decision: Read, next: Nex
         extraFields: extra.fields,
         withheld,
         mayHandOver: false,
+        background: extra.background,
         signal: extra.signal,
       }),
     ),

@@ -1,14 +1,17 @@
 import { Readable } from 'node:stream'
 import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
-import { requestField } from '../../http/fields.ts'
+import { addressGroup } from '../../http/address-group.ts'
+import type { ByteBudget } from '../../http/byte-budget.ts'
+import { type RequestFields, requestField } from '../../http/fields.ts'
 import type { GatewayResponse, ResponseHead } from '../../http/message.ts'
 import { withTraceFields } from '../../http/trace-context.ts'
-import { toGatewayError } from '../../upstream/failure.ts'
+import { neverSent, toGatewayError } from '../../upstream/failure.ts'
 import { boundedContent } from '../bounded-content.ts'
 import type { Translated } from '../exchange.ts'
 import { type ForwardingFacts, sentFields } from '../forwarding-fields.ts'
 import type { Next, Phase } from '../phase.ts'
+import { readContent } from '../read-content.ts'
 
 /**
  * Content that nobody reads here, and a write that no row describes: what the phases do to the answer they do to its head
@@ -29,6 +32,12 @@ const sentContent = (exchange: Translated, fields: string[]): Buffer | Readable 
   return upstreamContent
 }
 
+/** Content that says it is no longer is read before it takes a slot of the upstream, so that a slow client holds none. */
+const smallBytes = 64 * 1024
+
+const isSmall = (fields: RequestFields): boolean =>
+  Number(requestField(fields, 'content-length') ?? Number.POSITIVE_INFINITY) <= smallBytes
+
 const shape = (head: ResponseHead): ResponseHead => head
 
 const failed = (cause: unknown): never => {
@@ -47,6 +56,7 @@ const allFields = (exchange: Translated, facts: ForwardingFacts): string[] => {
 export const forward = (options: {
   readonly clock: Clock
   readonly facts: ForwardingFacts
+  readonly budget: ByteBudget
 }): Phase<Translated, never> => ({
   name: 'forward',
   run: (exchange, _next: Next<never>) => {
@@ -61,17 +71,17 @@ export const forward = (options: {
     const upstreamEnded = (): void => {
       record.upstreamMs += options.clock.monotonic() - began
     }
-    const ask = (): Promise<GatewayResponse> =>
+    const send = (sent: Buffer | Readable | undefined): Promise<GatewayResponse> =>
       service.upstream
         .forward({
           method,
           target: exchange.upstreamTarget,
           fields,
-          content,
+          content: sent,
           signal: exchange.signal,
           // A write is carried out though its client has gone, but not begun; a read may have other readers.
           withdraw: isRead ? undefined : request.signal,
-          flow: exchange.client.address,
+          ...(exchange.background ? {} : { clientAddress: addressGroup(exchange.client.address) }),
           interim,
           attempted: record.trace?.attempted,
         })
@@ -85,6 +95,15 @@ export const forward = (options: {
             throw error
           },
         )
+    const ask = (): Promise<GatewayResponse> => {
+      if (!(content instanceof Readable) || !isSmall(request.fields)) return send(content)
+      const room = options.budget('request-body', exchange.client.address)
+      return readContent(content, smallBytes, request.signal, room)
+        .then(send, (error: Error) => {
+          throw neverSent(error)
+        })
+        .finally(() => room.release())
+    }
     return handsOver(exchange) ? { kind: 'hand-over', forward: ask, shape, failed } : ask()
   },
 })

@@ -181,7 +181,7 @@ const forgeEntries = async (scene: Scene): Promise<readonly string[]> => {
     const forgery = forgeries[numberOf(entry.head.key)]
     if (forgery === undefined) continue
     const content = forgery.forge(entry.head.facts as Head, Buffer.from(entry.content))
-    await client.set(name, encodeEntry(entry.head, content), 'KEEPTTL')
+    await client.set(name, Buffer.concat(encodeEntry(entry.head, content) ?? []), 'KEEPTTL')
     forged += 1
   }
   if (forged < forgeries.length)

@@ -116,6 +116,7 @@ describeWith('promtool', 'a scrape', () => {
           service: 'site',
           inFlight: 1,
           queued: 1,
+          waitingForClients: 0,
           breaker: 'closed',
           retriesLeft: 3,
           targets: [

@@ -24,6 +24,8 @@ export type Traffic = {
 
 /** The open connections of the public side. */
 export type Connections = {
+  /** Refuses new connections of an address group for ten seconds. */
+  refuse(group: string): void
   /** Ends those on which no request is under way, now and after what has arrived was read. */
   endQuiet(): Promise<void>
   /** How many are open, and the bytes of all that ever were. */
@@ -32,6 +34,12 @@ export type Connections = {
   destroyAll(): number
   close(): void
 }
+
+/** For how long a client that abused its connections gets no new ones. */
+const refusedMs = 10_000
+
+/** Refused clients are remembered up to this number, the latest ones. */
+const mostRefused = 10_000
 
 type Watched = { taken: number; isSuspect: boolean }
 
@@ -50,6 +58,8 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
   const open = new Map<Socket, Watched>()
   const handshakes = new Map<string, Socket>()
   const byAddress = new Map<string, number>()
+  /** When the refusal of a group ends, by the monotonic clock; the latest last. */
+  const refusedUntil = new Map<string, number>()
   // Of connections that are closed.
   let receivedBytes = 0
   let sentBytes = 0
@@ -59,11 +69,27 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
     if (left === 0) byAddress.delete(group)
     else byAddress.set(group, left)
   }
+  const isRefused = (group: string): boolean => {
+    const until = refusedUntil.get(group)
+    if (until === undefined) return false
+    if (until > performance.now()) return true
+    refusedUntil.delete(group)
+    return false
+  }
+  const refuse = (group: string): void => {
+    refusedUntil.delete(group)
+    refusedUntil.set(group, performance.now() + refusedMs)
+    const [oldest] = refusedUntil.keys()
+    if (refusedUntil.size > mostRefused && oldest !== undefined) refusedUntil.delete(oldest)
+  }
   /** False when there is no place left for this address. */
   const enter = (socket: Socket): boolean => {
     const address = socket.remoteAddress ?? ''
-    if (perAddress === 0 || options.isExempt(address.replace(/^::ffff:/, ''))) return true
+    if (perAddress === 0 && refusedUntil.size === 0) return true
+    if (options.isExempt(address.replace(/^::ffff:/, ''))) return true
     const group = addressGroup(address)
+    if (isRefused(group)) return false
+    if (perAddress === 0) return true
     const count = byAddress.get(group) ?? 0
     if (count >= perAddress) return false
     byAddress.set(group, count + 1)
@@ -132,6 +158,7 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
     readerTimeoutMs === 0 ? undefined : setInterval(look, Math.max(50, Math.min(5_000, readerTimeoutMs / 4)))
   timer?.unref()
   return {
+    refuse,
     traffic,
     endQuiet: async () => {
       const quiet = [...open.keys()].filter(isQuiet)

@@ -59,7 +59,7 @@ type AnyServer = Server | HttpsServer | Http2SecureServer
 /** One client's requests under way on one connection, as the document for the Rapid Reset attack advises (CVE-2023-44487). */
 const mostStreams = 100
 
-const build = (options: ListenerOptions): AnyServer => {
+const build = (options: ListenerOptions, refuseConnections: (group: string) => void): AnyServer => {
   const shared = {
     maxHeaderSize: options.headerBytes,
     // How often overdue requests are looked for bounds how much later than its time one is ended.
@@ -85,7 +85,7 @@ const build = (options: ListenerOptions): AnyServer => {
   })
   // The constructor takes no such options for the HTTP/1.1 side.
   const { maxHeaderSize: _bytes, connectionsCheckingInterval: _interval, ...timeouts } = shared
-  boundStreams(server, options)
+  boundStreams(server, { ...options, refuseConnections })
   return Object.assign(server, timeouts)
 }
 
@@ -111,7 +111,7 @@ const tellToContinue = (outgoing: ServerResponse): void => {
 
 /** Makes the public port; nothing listens yet. */
 export const createListener = (options: ListenerOptions): Listener => {
-  const server = build(options)
+  const server = build(options, (group) => connections.refuse(group))
   if (options.connections > 0) server.maxConnections = options.connections
   const connections = watchConnections(server, {
     perAddress: options.connectionsPerAddress,

@@ -4,6 +4,7 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2'
+import { addressGroup } from '../http/address-group.ts'
 import type { EdgeEvent } from './events.ts'
 
 export type StreamBounds = {
@@ -11,6 +12,10 @@ export type StreamBounds = {
   readonly readerTimeoutMs: number
   /** Until the whole request has arrived; 0 = no bound. */
   readonly requestTimeoutMs: number
+  /** Proxies of the operator: many clients share each of their sessions. */
+  readonly isExempt: (address: string) => boolean
+  /** Ends a client's sessions at their first octet for a while: called with the address group of one that resets too many streams. */
+  readonly refuseConnections: (group: string) => void
   readonly report: (event: EdgeEvent) => void
 }
 
@@ -70,15 +75,18 @@ const watchRequests = (server: Http2SecureServer, { requestTimeoutMs, report }: 
 }
 
 /** A browser that leaves a page resets what it was still loading, up to `mostStreams` (listener.ts) at once. */
-const resetBurst = 200
+const resetBurst = 100
 const resetsPerSecond = 33
 
 /**
  * A stream that is reset before its answer has ended costs its client nothing, so that a client may open any number of them at once
  * (CVE-2023-44487). nghttp2 has such a bound too, with a burst of a thousand.
  */
-const watchResets = (server: Http2SecureServer, { report }: StreamBounds): void => {
+const watchResets = (server: Http2SecureServer, bounds: StreamBounds): void => {
+  const { report, isExempt, refuseConnections } = bounds
   const bound = (session: ServerHttp2Session): void => {
+    const address = session.socket.remoteAddress ?? ''
+    if (isExempt(address.replace(/^::ffff:/, ''))) return
     let left = resetBurst
     let sinceMs = performance.now()
     const reset = (): void => {
@@ -87,6 +95,8 @@ const watchResets = (server: Http2SecureServer, { report }: StreamBounds): void 
       sinceMs = nowMs
       if (left >= 0 || session.destroyed) return
       report({ kind: 'connection-cut', reason: 'resets' })
+      // A new connection would have a new burst, and costs a handshake.
+      refuseConnections(addressGroup(address))
       session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM)
       session.destroy()
     }

@@ -21,6 +21,9 @@ export type AttemptListener = {
 
 type Handler = Dispatcher.DispatchHandler
 
+/** After so many octets of a response in a row the other connections of the process are served first. */
+const mostBytesInARow = 128 * 1024
+
 /**
  * One try at one target: sends, keeps the time between its events, and says how it went. It takes undici's calls as the
  * connection makes them: for a handler of the newer kind undici makes a controller and an object of fields around each.
@@ -32,6 +35,8 @@ export class Attempt implements Handler {
   #abort: ((reason?: Error) => void) | undefined
   #resume: (() => void) | undefined
   #paused = false
+  #yields = false
+  #bytesInARow = 0
   #deadline: Deadline | undefined
   #stopped: Error | undefined
   #released: (() => void) | undefined
@@ -93,7 +98,7 @@ export class Attempt implements Handler {
     if (this.#ended || !this.#paused) return
     this.#paused = false
     this.#arm(this.#timeouts.idleMs, 'no content for too long')
-    this.#resume?.()
+    if (!this.#yields) this.#resume?.()
   }
 
   onConnect(abort: (reason?: Error) => void): void {
@@ -129,8 +134,10 @@ export class Attempt implements Handler {
     if (this.#ended) return true
     this.#deadline?.refresh()
     this.movedBytes += chunk.length
+    this.#bytesInARow += chunk.length
+    if (this.#bytesInARow >= mostBytesInARow && !this.#yields) this.#yield()
     this.#listener.data(chunk)
-    return !this.#paused
+    return !this.#paused && !this.#yields
   }
 
   onComplete(): void {
@@ -147,6 +154,16 @@ export class Attempt implements Handler {
     }
     this.#finish()
     this.#listener.failed(error)
+  }
+
+  /** A socket is read as long as there is something to read: a response of many megabytes would keep all others waiting. */
+  #yield(): void {
+    this.#yields = true
+    setImmediate(() => {
+      this.#yields = false
+      this.#bytesInARow = 0
+      if (!this.#ended && !this.#paused) this.#resume?.()
+    })
   }
 
   #finish(): void {

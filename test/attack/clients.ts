@@ -115,6 +115,7 @@ export const dialHttp2 = (
     })
     resources.add(() => client.destroy())
     client.on('error', reject)
+    client.once('close', () => reject(new Error('the connection was closed')))
     client.once('remoteSettings', () => resolve(client))
   })
 

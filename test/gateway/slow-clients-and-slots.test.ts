@@ -265,6 +265,19 @@ describe('streams that are reset as soon as they are opened', () => {
     expect(await gateway.metric('trellis_connections_cut_total', 'reason="resets"')).toBe(4)
   }, 30_000)
 
+  test('a client whose session was ended for its resets gets no new connection for a while, others do', async () => {
+    await start({ listen: { ...encrypted, http2: true } })
+    expect(await resetStreams(open(), 3_000, '/slow')).toBe(11)
+    const isOpened = (from: string): Promise<boolean> =>
+      new Promise((resolve) => {
+        const socket = dial(from, ['h2'])
+        socket.once('secureConnect', () => resolve(true))
+        socket.once('close', () => resolve(false))
+      })
+    expect(await isOpened('127.0.0.2')).toBe(false)
+    expect(await isOpened('127.0.0.3')).toBe(true)
+  }, 30_000)
+
   test('a client that cancels a page full of requests keeps its connection', async () => {
     await start({ listen: { ...encrypted, http2: true } })
     const session = open()

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import { Attempt } from '../../../src/upstream/attempt.ts'
+
+const timeouts = { connectMs: 0, headersMs: 0, idleMs: 0, totalMs: 0 }
+
+/** An attempt whose response has begun, the octets that its listener got, and how often reading was resumed. */
+const begun = () => {
+  const seen = { bytes: 0, resumed: 0 }
+  const nothing = (): void => {}
+  const attempt = new Attempt({ body: null, headers: [] }, timeouts, {
+    interim: nothing,
+    head: nothing,
+    data: (chunk) => {
+      seen.bytes += chunk.length
+    },
+    end: nothing,
+    failed: nothing,
+    contentSent: nothing,
+  })
+  attempt.onConnect(nothing)
+  attempt.onHeaders(200, [], () => {
+    seen.resumed += 1
+  })
+  return { attempt, seen }
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+const chunk = Buffer.alloc(64 * 1024)
+
+test('a response of many megabytes lets other connections be served after each 128 KiB', async () => {
+  const { attempt, seen } = begun()
+  expect(attempt.onData(chunk)).toBe(true)
+  expect(attempt.onData(chunk)).toBe(false)
+  expect(seen).toEqual({ bytes: 2 * chunk.length, resumed: 0 })
+  await turn()
+  expect(seen.resumed).toBe(1)
+  expect(attempt.onData(chunk)).toBe(true)
+})
+
+test('what a slow reader paused stays paused until that reader resumes', async () => {
+  const { attempt, seen } = begun()
+  attempt.onData(chunk)
+  attempt.onData(chunk)
+  attempt.pause()
+  await turn()
+  expect(seen.resumed).toBe(0)
+  attempt.resume()
+  expect(seen.resumed).toBe(1)
+})
+
+test('a reader that resumes within the same turn does not end the wait', async () => {
+  const { attempt, seen } = begun()
+  attempt.onData(chunk)
+  attempt.pause()
+  attempt.onData(chunk)
+  attempt.resume()
+  expect(seen.resumed).toBe(0)
+  await turn()
+  expect(seen.resumed).toBe(1)
+})

@@ -84,7 +84,7 @@ const drip = async (socket: Socket | ClientHttp2Stream, text: string): Promise<v
     await pause(100)
   }
 }
-const framed = 'Content-Type: image/png\r\nContent-Length: 1000'
+const framed = 'Content-Type: image/png\r\nContent-Length: 100000'
 const chunked = 'Content-Type: image/png\r\nTransfer-Encoding: chunked'
 
 /** Nothing was dropped, nothing is held back from the cache, and the upstream takes requests as before. */
@@ -191,7 +191,7 @@ describe('a client that sends its body whole', () => {
       await start(shortTotal, {}, {}, 0)
       origin.script = (received, wire) => (received.method === 'GET' ? answer(received, wire, 0) : undefined)
       const socket = await dial()
-      const body = fields === framed ? 'x'.repeat(1000) : '1\r\nx\r\n0\r\n\r\n'
+      const body = fields === framed ? 'x'.repeat(100_000) : '1\r\nx\r\n0\r\n\r\n'
       socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n${body}`)
       expect(await firstAnswer(socket)).toMatch(/^HTTP\/1\.1 504 /)
       expect(await gateway.metric('trellis_upstream_attempts_total', 'outcome="timeout"')).toBe(1)
@@ -225,7 +225,7 @@ describe('a client that sends its body whole', () => {
 })
 
 describe('over HTTP/2', () => {
-  const declared = { 'content-length': '1000' }
+  const declared = { 'content-length': '100000' }
   const post = async (fields: Record<string, string>, body: string): Promise<ClientHttp2Stream> => {
     const client = connectHttp2(gateway.publicAddress, { ca })
     clients.push(client)
@@ -289,7 +289,7 @@ describe('over HTTP/2', () => {
       if (received.method === 'GET') return answer(received, wire, count)
       respond = () => wire.respond({ status: 404 })
     }
-    const stream = await post({ 'content-length': '10' }, '0123456789')
+    const stream = await post({ 'content-length': '100000' }, 'x'.repeat(100_000))
     await origin.until(() => origin.received.some(({ method }) => method === 'POST'))
     stream.destroy(new Error('gone'))
     await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)

@@ -33,7 +33,7 @@ const sentContent = (exchange: Translated, fields: string[]): Buffer | Readable 
 }
 
 /** Content that says it is no longer is read before it takes a slot of the upstream, so that a slow client holds none. */
-const smallBytes = 64 * 1024
+const smallBytes = 16 * 1024
 
 const isSmall = (fields: RequestFields): boolean =>
   Number(requestField(fields, 'content-length') ?? Number.POSITIVE_INFINITY) <= smallBytes

@@ -78,7 +78,10 @@ export const createSiteValidator = (options: SiteValidatorOptions): Validator =>
     const typed = typedArguments(endpoint, sources)
     const canonical = canonicalQuery({ endpoint, sources, typed, unknown })
     if (canonical.kind === 'refused') return canonical.refusal
-    return { kind: 'valid', query: canonical.query, arguments: typed }
+    const { query: written, undeclared } = canonical
+    return undeclared === undefined
+      ? { kind: 'valid', query: written, arguments: typed }
+      : { kind: 'valid', query: written, arguments: typed, undeclared }
   }
 
   return { validate }

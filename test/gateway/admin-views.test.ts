@@ -130,6 +130,15 @@ describe('/explain', () => {
     expect(await explain(url)).toMatchObject({ 'stored responses': 1 })
   })
 
+  test('names the parameters that the row does not declare, and the tag by which every write reaches the answer', async () => {
+    expect(await explain(`${mount}/site/v2/posts?lang=de&utm_source=x&my.area=1`)).toMatchObject({
+      'canonical target': '/site/v2/posts?lang=de&my_area=1',
+      'undeclared parameters, sent': 'lang, my_area',
+      tags: expect.arrayContaining(['site/unknown']),
+    })
+    expect(await explain(`${mount}/site/v2/posts?page=2`)).not.toHaveProperty('undeclared parameters, sent')
+  })
+
   test('knows the rows that were learned from the upstream', async () => {
     expect(await explain(`${mount}/site/v2/categories?per_page=5`)).toMatchObject({
       row: '/site/v2/categories',

@@ -75,10 +75,16 @@ const withCanonical = (
     report({ kind: 'request-refused', id, service: service.name, route: record.route, code: validation.code })
     return refusalAnswer(service.contract, validation.status, validation.body)
   }
+  const { undeclared } = validation
+  if (undeclared !== undefined) {
+    const { handling, names } = undeclared
+    report({ kind: 'undeclared-parameters', service: service.name, handling, count: names.length })
+  }
   const canonical = {
     query: validation.query,
     target: validation.query === '' ? found.path : `${found.path}?${validation.query}`,
     arguments: validation.arguments,
+    sendsUndeclared: undeclared?.handling === 'sent',
     sensitive: sensitivityOf(found.path, validation.query),
     policy: service.policyFor(method, found.path),
   }
@@ -100,6 +106,7 @@ const remember = (ready: Ready, matching: Found): void => {
     target,
     query,
     arguments: ready.arguments,
+    sendsUndeclared: ready.sendsUndeclared,
     sensitive,
     policy,
     publicKey,
@@ -124,6 +131,7 @@ const unchecked = (exchange: Matched, next: Next<Ready>): Answer => {
     query,
     target: query === '' ? matching.path : `${matching.path}?${query}`,
     arguments: {},
+    sendsUndeclared: false,
     sensitive: sensitivityOf(matching.path, query),
     policy: exchange.service.policyFor(exchange.method, matching.path),
   }

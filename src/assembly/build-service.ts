@@ -124,6 +124,7 @@ const siteRooms = (
     service: config.name,
     clock: parts.clock,
     rows: contract.rows,
+    announced: contract.announced,
     publicRoot,
     upstreamBasePath: basePath,
     source:

@@ -112,8 +112,13 @@ const taggerOf = ({ contract, name }: ServiceConfig): Tagger => {
 /** At some 2 kB each, arguments included, at most 16 MB a service. */
 const rememberedTargets = 8192
 
+/** The limits of all services, or the service's own in their place. */
+export const limitsOf = (service: ServiceConfig, limits: LimitsConfig): LimitsConfig =>
+  service.contract === 'site' ? { ...limits, ...service.limits } : limits
+
 /** Rows, validation, tags and cache rules of one service, from its configuration. */
-export const serviceContract = (service: ServiceConfig, limits: LimitsConfig): ServiceContract => {
+export const serviceContract = (service: ServiceConfig, general: LimitsConfig): ServiceContract => {
+  const limits = limitsOf(service, general)
   const announced = announcedRows(service)
   const rows =
     service.contract === 'site'

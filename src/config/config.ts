@@ -1,4 +1,4 @@
-import type { EdgeConfig } from './edge-config.ts'
+import type { EdgeConfig, LimitsConfig } from './edge-config.ts'
 import type { StatusRange } from './quantities.ts'
 import type { RuleMatch } from './rule-match.ts'
 import type { Secret } from './secret.ts'
@@ -85,6 +85,8 @@ export type SiteConfig = AnyService & {
   readonly contract: 'site'
   readonly upstream: UpstreamConfig
   readonly parameters: ParametersConfig
+  /** In place of those of all services. */
+  readonly limits: Pick<LimitsConfig, 'bodyBytes' | 'jsonDepth'>
   readonly names: 'wordpress' | 'same'
   readonly unlistedRoutes: 'learn' | 'pass' | 'refuse'
   readonly discovery: DiscoveryConfig

@@ -119,6 +119,7 @@ const resolveService = (name: string, service: ServiceShape): ServiceConfig => {
         },
         upstream: { targets: resolveTargets(service.upstream.targets), ...resolveUpstream(service.upstream) },
         parameters: service.parameters,
+        limits: service.limits,
         cache: resolveCache(service.cache, siteRules(service.names, service.upstream.basePath)),
       }
     case 'open':

@@ -38,6 +38,16 @@ const parameters = (unknown: 'strip' | 'forward') =>
     })
     .prefault({})
 
+/** As WordPress reads: `post_max_size` is 8 MB unless PHP is told otherwise, and its JSON parser stops at 512 levels. */
+const siteLimits = z
+  .strictObject({
+    bodyBytes: size().prefault('8MiB').describe('Content that is read, in place of `limits.bodyBytes`'),
+    jsonDepth: whole(1, 1_000)
+      .prefault(512)
+      .describe('Nesting of JSON content, in place of `limits.jsonDepth`'),
+  })
+  .prefault({})
+
 const contract = <const Name extends string>(name: Name) =>
   z.literal(name).describe('Which interface the service speaks')
 const targets = () => z.array(target()).min(1).max(64).describe('`[embedded]`, or a list of http(s) origins')
@@ -118,6 +128,7 @@ const site = z.strictObject({
     .prefault({}),
   upstream: upstreamShape('/index.php/wp-json', targets().prefault(['embedded'])).prefault({}),
   parameters: parameters('forward'),
+  limits: siteLimits,
   cache: serviceCacheShape(
     'GET of the main namespace for 60s, stale 30s while fetching anew, 1h on errors',
   ).prefault({}),

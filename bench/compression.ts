@@ -3,6 +3,7 @@ import { createCache } from '../src/cache/cache.ts'
 import { cacheKey } from '../src/cache/cache-key.ts'
 import type { CacheRead } from '../src/cache/cache-read.ts'
 import { systemClock } from '../src/clock.ts'
+import { unlimited } from '../src/http/byte-budget.ts'
 import type { GatewayResponse } from '../src/http/message.ts'
 
 /** What a hit costs the cache: compression off, on and nothing coded yet, on and coded. Rounds are interleaved. */
@@ -23,7 +24,7 @@ const readOf = (acceptEncoding: string | undefined): CacheRead => ({
   partition: 'public',
   method: 'GET',
   fields: acceptEncoding === undefined ? {} : { 'accept-encoding': acceptEncoding },
-  settled: { 'accept-encoding': 'identity' },
+  sentField: () => undefined,
   policy: {
     profile: 'safe',
     rule: {
@@ -41,6 +42,7 @@ const readOf = (acceptEncoding: string | undefined): CacheRead => ({
 
 const createSubject = async (codings: readonly ('br' | 'gzip')[], asked: string | undefined) => {
   const cache = createCache({
+    budget: () => unlimited,
     maxBytes: 1e8,
     maxEntryBytes: 1e7,
     admission: 'always',

@@ -5,6 +5,7 @@ import { systemClock } from '../src/clock.ts'
 import type { Found } from '../src/contracts/finding.ts'
 import { siteRows } from '../src/contracts/site/route-table.ts'
 import { siteTags } from '../src/contracts/site/tags.ts'
+import { unlimited } from '../src/http/byte-budget.ts'
 import type { GatewayResponse } from '../src/http/message.ts'
 import { createRouter } from '../src/routing/router.ts'
 import { createSiteTagger } from '../src/tags/site-tagger.ts'
@@ -79,6 +80,7 @@ const held = (): number => {
 }
 
 const cache = createCache({
+  budget: () => unlimited,
   maxBytes: 4 * 1024 ** 3,
   maxEntryBytes: 4 * 1024 ** 2,
   admission: 'always',
@@ -101,6 +103,7 @@ const store = async (n: number, { fields, content }: Made): Promise<number> => {
       partition: 'public',
       method: 'GET',
       fields: {},
+      sentField: () => undefined,
       policy,
       tags: (made) => tagger.storedTags(found, {}, made),
       signal,

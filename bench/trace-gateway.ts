@@ -6,6 +6,7 @@ import { createPartitions } from '../src/cache/cache-key.ts'
 import type { Clock } from '../src/clock.ts'
 import type { Config, SiteConfig } from '../src/config/config.ts'
 import { checkConfig } from '../src/config/load.ts'
+import { unlimited } from '../src/http/byte-budget.ts'
 import { fieldValue } from '../src/http/fields.ts'
 import { createMetrics } from '../src/metrics/create-metrics.ts'
 import type { Received } from '../src/pipeline/exchange.ts'
@@ -96,6 +97,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
   const cache = createCache({
     ...config.cache,
     compression: { codings: [], minBytes: 0 },
+    budget: () => unlimited,
     clock,
     report: () => {},
   })
@@ -104,12 +106,16 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
       clock,
       report: () => {},
       failed: () => {},
-      cacheRoom: { cache, partitionOf: createPartitions() },
+      cacheRoom: {
+        cache,
+        budget: () => unlimited,
+        partitionOf: createPartitions(),
+        forwarding: { via: 'trellis-trace', publicHost: new URL(publicUrl).host },
+      },
       limits: undefined,
       overload: undefined,
       watches: undefined,
       spans: undefined,
-      forwarding: { via: 'trellis-trace', publicHost: new URL(publicUrl).host },
     }),
   )
   const built = await buildService(service, {
@@ -117,6 +123,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
     publicUrl,
     clock,
     metrics,
+    budget: () => unlimited,
     run,
     mayRemember: () => true,
     serviceNamed: () => undefined,
@@ -133,7 +140,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
       const exchange: Received = {
         id: 'trace',
         origin: 'client',
-        client: { address: '127.0.0.1', protocol: 'http' },
+        client: { address: '127.0.0.1', protocol: 'http', viaTrustedProxy: false },
         service: watched.service,
         request: {
           method,

@@ -7,7 +7,10 @@ export type ErrorFacts = {
   readonly fault: Fault
   /** May the same request succeed when sent again later? */
   readonly retryable: boolean
-  /** Decided here without asking anybody, so as fast as callers ask: the log has one line in ten seconds for each service. */
+  /**
+   * Decided here without an upstream, so as fast as clients ask: the log has one line in ten seconds for each service, as it has for
+   * all that is the fault of a client.
+   */
   readonly comesInFloods?: true
   /** Fixed text; details of the single case go into `GatewayError.detail`. */
   readonly message: string
@@ -95,7 +98,6 @@ export const errorTable = {
     status: 429,
     fault: 'client',
     retryable: true,
-    comesInFloods: true,
     message: 'There have been too many requests.',
   },
   client_gone: {
@@ -215,6 +217,8 @@ export class GatewayError extends Error {
   readonly fields: readonly string[]
   /** Nothing of the request has left the gateway. */
   readonly unsent: boolean
+  /** The upstream never got the content of the request whole: then it has changed nothing. */
+  readonly incomplete: boolean
 
   constructor(
     code: ErrorCode,
@@ -225,6 +229,7 @@ export class GatewayError extends Error {
       retryAfterSeconds?: number | undefined
       fields?: readonly string[]
       unsent?: boolean
+      incomplete?: boolean
     } = {},
   ) {
     super(errorTable[code].message, { cause: options.cause })
@@ -235,6 +240,7 @@ export class GatewayError extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds
     this.fields = options.fields ?? []
     this.unsent = options.unsent ?? false
+    this.incomplete = options.incomplete ?? false
   }
 
   get facts(): ErrorFacts {

@@ -22,6 +22,8 @@ import { systemClock } from './clock.ts'
 import type { Config } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
 import { freePort } from './edge/free-port.ts'
+import { createUnreadAnswers } from './edge/unread-answers.ts'
+import { addressGroup } from './http/address-group.ts'
 import { decideReadiness, type Readiness } from './lifecycle/decide-readiness.ts'
 import { createInFlight } from './lifecycle/in-flight.ts'
 import type { ReloadOutcome } from './lifecycle/reload-outcome.ts'
@@ -29,6 +31,7 @@ import { factsLogger } from './logging/facts-logger.ts'
 import { createLogger } from './logging/logger.ts'
 import { createSampled } from './logging/sampled.ts'
 import { createMetrics } from './metrics/create-metrics.ts'
+import { createBufferedBytes } from './overload/buffered-bytes.ts'
 import type { WorkerLink } from './workers/worker-link.ts'
 
 export type GatewayOptions = {
@@ -100,11 +103,17 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const { worker } = options
   const membership = await prepareMembership({ config, clock, logger, metrics, worker })
   const maxBytes = Math.floor(config.cache.maxBytes / (worker === undefined ? 1 : workersOf(config)))
+  const buffered = createBufferedBytes({
+    mostBytes: () => current.config.limits.bufferedBytes,
+    groupOf: addressGroup,
+    report: metrics.observe.edge,
+  })
   const cache = createCache({
     ...membership?.forCache,
     maxBytes,
     maxEntryBytes: config.cache.maxEntryBytes,
     admission: config.cache.admission,
+    budget: buffered.budget,
     compression: {
       codings: config.cache.compression.encodings,
       minBytes: config.cache.compression.minBytes,
@@ -127,6 +136,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     cache,
     cacheRoom: {
       cache,
+      budget: buffered.budget,
       partitionOf: createPartitions(),
       ...(coherence === undefined ? {} : { others: coherence }),
     },
@@ -138,6 +148,12 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     watches: watches.watches,
     spans: watches.spans,
     overload: publicPort.overload,
+    buffered,
+    unread: createUnreadAnswers({
+      mostBytes: () => current.config.limits.bufferedBytes,
+      forced: buffered.forced,
+      report: metrics.observe.edge,
+    }),
     inFlight,
     sampled: createSampled(10_000, clock.monotonic),
     distrusted: new Set(),
@@ -181,6 +197,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     })
   metrics.readAtScrape({
     publicSide: () => ({ ...publicPort.traffic(), inFlight: inFlight.count, draining }),
+    bufferedBytes: () => buffered.bytes,
     cache: () => ({ ...cache.stats(), maxBytes }),
     upstreams: () =>
       current.built.map(({ service }) => ({ service: service.name, ...service.upstream.snapshot() })),

@@ -139,9 +139,13 @@ export const overview: DashboardFacts = {
       panels: [
         lines({
           title: 'Given up because of overload',
-          description: 'Work refused with 503, by its class and by the signal that showed the overload.',
+          description:
+            'Work refused, by its class and by the signal that showed the overload; and what found no room in limits.bufferedBytes.',
           unit: 'reqps',
-          queries: [[rate(series('shed'), ['class', 'signal']), '{{class}}: {{signal}}']],
+          queries: [
+            [rate(series('shed'), ['class', 'signal']), '{{class}}: {{signal}}'],
+            [rate(series('bufferedRefusals'), ['work']), 'no room: {{work}}'],
+          ],
         }),
         lines({
           title: 'Pressure',

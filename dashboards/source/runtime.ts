@@ -147,12 +147,14 @@ export const runtime: DashboardFacts = {
         }),
         lines({
           title: 'Memory',
-          description: 'Resident memory, heap, and what buffers hold outside of it: the cache is there.',
+          description:
+            'Resident memory, heap, and what buffers hold outside of it: the cache is there, and what is held for requests under way.',
           unit: 'bytes',
           queries: [
             [ofProcess('process_resident_memory_bytes'), '{{instance}} resident'],
             [ofProcess('nodejs_heap_size_used_bytes'), '{{instance}} heap'],
             [ofProcess('nodejs_external_memory_bytes'), '{{instance}} outside'],
+            [total(series('bufferedBytes'), ['instance']), '{{instance}} under way'],
           ],
         }),
         lines({

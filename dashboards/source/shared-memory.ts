@@ -36,6 +36,7 @@ export const sharedMemory: Section = {
       queries: [
         [rate(series('sharedLookups'), ['outcome']), '{{outcome}}'],
         [rate(series('sharedWaits'), ['outcome']), 'wait for another instance: {{outcome}}'],
+        [rate(series('sharedRefused'), ['reason']), 'refused: {{reason}}'],
       ],
     }),
     lines({

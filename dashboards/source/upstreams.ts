@@ -138,6 +138,7 @@ export const upstreams: DashboardFacts = {
           queries: [
             [total(series('upstreamInFlight'), ['service']), '{{service}} in flight'],
             [total(series('upstreamWaiting'), ['service']), '{{service}} waiting'],
+            [total(series('upstreamWaitingForClients'), ['service']), '{{service}} waiting for clients'],
           ],
         }),
         lines({
@@ -159,7 +160,13 @@ export const upstreams: DashboardFacts = {
           description: '`full` and `timeout` were refused with 503.',
           unit: 'reqps',
           width: 12,
-          queries: [[rate(series('upstreamQueued'), ['service', 'outcome']), '{{service}} {{outcome}}']],
+          queries: [
+            [rate(series('upstreamQueued'), ['service', 'outcome']), '{{service}} {{outcome}}'],
+            [
+              rate(series('upstreamSlowClients'), ['service', 'wait']),
+              '{{service}} slow client ended: {{wait}}',
+            ],
+          ],
         }),
         lines({
           title: 'Retries left',

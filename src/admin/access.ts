@@ -1,11 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 import { type RequestFields, requestField } from '../http/fields.ts'
+import { isProxyField } from '../http/forwardable-fields.ts'
 import type { AccessRefusal } from './events.ts'
 
 /** What decides whether a request to the admin side is answered. */
 export type AdminRequest = {
   readonly writes: boolean
+  /** Is it for what machines read that carry no token? */
+  readonly isOpen: boolean
   /** Address of the peer of the connection, not of what a field says. */
   readonly peer: string
   readonly fields: RequestFields
@@ -39,7 +42,7 @@ const isHostItself = (fields: RequestFields): boolean => {
   return host.toLowerCase() === 'localhost' || isIP(host) !== 0
 }
 
-/** A page of another origin made the browser send this. Programs send neither field. */
+/** A page of another origin made the browser send this, or somebody followed a link of it. Programs send neither field. */
 const isCrossSite = (fields: RequestFields): boolean => {
   const site = requestField(fields, 'sec-fetch-site')
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return true
@@ -49,8 +52,16 @@ const isCrossSite = (fields: RequestFields): boolean => {
 }
 
 /** What a proxy on this host passes on is not the operator at this host. */
-const isForwarded = (fields: RequestFields): boolean =>
-  fields['forwarded'] !== undefined || fields['x-forwarded-for'] !== undefined
+const isForwarded = (fields: RequestFields): boolean => Object.keys(fields).some(isProxyField)
+
+/** A person follows a link to see the page; no other page gets to read it. */
+const isNavigation = (fields: RequestFields): boolean => fields['sec-fetch-mode'] === 'navigate'
+
+/** A browser sends one of these with each request, also where a page made its name lead here; Prometheus sends none. */
+const isBrowser = (fields: RequestFields): boolean =>
+  ['accept-language', 'origin', 'referer', 'cookie', 'sec-fetch-site', 'sec-fetch-mode'].some(
+    (name) => fields[name] !== undefined,
+  )
 
 const isJson = (fields: RequestFields): boolean =>
   /^application\/json[\t ]*(?:;|$)/i.test(requestField(fields, 'content-type') ?? '')
@@ -83,14 +94,17 @@ const byPlace = ({ writes, peer, fields }: AdminRequest): Access => {
 
 /**
  * Who may see and who may change. With a token: who shows it. Without one: everybody who reaches the port may see, and
- * changes come from this host. No page of another site may make a browser change anything, in either case.
+ * changes come from this host. No page of another site may make a browser change or read anything, in either case.
+ * What is open is for programs by any name, since Prometheus asks for the name of its target, and for browsers by address.
  */
 export const createAccess = (token: string): ((request: AdminRequest) => Access) => {
   const isToken = token === '' ? undefined : createTokenCheck(token)
   return (request) => {
-    if (request.writes && isCrossSite(request.fields)) return refused('cross-site')
+    const { writes, isOpen, fields } = request
+    if (isCrossSite(fields) && (writes || !isNavigation(fields))) return refused('cross-site')
+    if (isOpen && !writes && (isHostItself(fields) || !isBrowser(fields))) return granted
     const access = isToken === undefined ? byPlace(request) : byToken(request, isToken)
     if (access.kind === 'refused') return access
-    return request.writes && !isJson(request.fields) ? refused('not-json') : granted
+    return writes && !isJson(fields) ? refused('not-json') : granted
   }
 }

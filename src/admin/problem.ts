@@ -4,7 +4,7 @@ import type { AccessRefusal } from './events.ts'
 const refusals: Readonly<Record<AccessRefusal, readonly [status: number, detail: string]>> = {
   'credential-missing': [401, 'Send Authorization: Bearer with the token of the configuration.'],
   'credential-wrong': [401, 'The token is not the one of the configuration.'],
-  'cross-site': [403, 'A page of another origin must not change anything here.'],
+  'cross-site': [403, 'A page of another origin must not read or change anything here.'],
   'host-by-name': [403, 'Without a configured token, address this side as localhost or by IP address.'],
   'not-loopback': [403, 'Without a configured token, changes are accepted from this host only.'],
   'not-json': [415, 'Send Content-Type: application/json.'],

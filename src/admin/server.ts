@@ -23,16 +23,18 @@ export type AdminOptions = {
   report(event: AdminEvent): void
 }
 
-/** Asked by machines that carry no token: the orchestrator and Prometheus. */
-const openPaths: ReadonlySet<string | undefined> = new Set(['/metrics', '/livez', '/readyz'])
+/** Asked by orchestrators and balancers under any name, with any fields; they tell no more than whether the process is well. */
+const probePaths: ReadonlySet<string | undefined> = new Set(['/livez', '/readyz'])
 
 const guard = (server: FastifyInstance, { token, report }: AdminOptions): void => {
   const access = createAccess(token)
   server.addHook('onRequest', async (request, reply) => {
     const writes = request.method !== 'GET' && request.method !== 'HEAD'
-    if (openPaths.has(request.routeOptions.url) && !writes) return undefined
+    const { url } = request.routeOptions
+    if (probePaths.has(url) && !writes) return undefined
     const address = request.socket.remoteAddress ?? ''
-    const asked: AdminRequest = { writes, peer: address, fields: request.headers }
+    const isOpen = url === '/metrics'
+    const asked: AdminRequest = { writes, isOpen, peer: address, fields: request.headers }
     const decision = access(asked)
     if (decision.kind === 'granted') return undefined
     report({ kind: 'admin-refused', address, reason: decision.reason })

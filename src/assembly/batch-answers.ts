@@ -8,13 +8,14 @@ import { createSplitter, type SplitMemory } from '../batch/splitter.ts'
 import { createTurns } from '../batch/turns.ts'
 import type { Clock } from '../clock.ts'
 import type { SiteConfig } from '../config/config.ts'
+import { addressGroup } from '../http/address-group.ts'
+import type { ByteBudget, Reservation } from '../http/byte-budget.ts'
 import { requestField } from '../http/fields.ts'
 import type { Answer, GatewayResponse } from '../http/message.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
 import { admitItem } from './batch-admission.ts'
 import { runChunk } from './batch-chunk.ts'
-import { batchFlow } from './batch-flow.ts'
 import { runItem, sendAlone } from './batch-items.ts'
 import { answeredOnce } from './batch-once.ts'
 
@@ -29,6 +30,7 @@ export type BatchAnswersOptions = {
   /** Largest content of one request. */
   readonly bodyBytes: number
   readonly report: (event: BatchEvent) => void
+  readonly budget: ByteBudget
   /** The whole way, for the items of a batch. */
   run(exchange: Received): Answer
   /** Another service of this gateway, by the configuration in force. */
@@ -64,14 +66,15 @@ const sharedByBatches = (
   }
   const splitter = createSplitter(splitting, splitMemory)
   const room = Math.floor(upstream.maxConcurrent * batchShare)
+  const roomOfClient = Math.floor(upstream.maxConcurrent * upstream.clientShare * batchShare)
   const store = keys ?? createMemoryIdempotencyStore({ ...batch.idempotency, clock })
   return {
     splitter,
     turn: createTurns(),
     store,
     places: {
-      items: createPlaces(() => room),
-      chunks: createPlaces(() => Math.min(room, splitter.mostChunksAtOnce())),
+      items: createPlaces(() => room, roomOfClient),
+      chunks: createPlaces(() => Math.min(room, splitter.mostChunksAtOnce()), roomOfClient),
     },
   }
 }
@@ -119,7 +122,7 @@ export const batchAnswers = (
     content,
   })
 
-  const batchOf = (exchange: LocalRequest): Batch => {
+  const batchOf = (exchange: LocalRequest, room: Reservation): Batch => {
     const deadlineMs = clock.monotonic() + settings.deadlineMs
     const outgoing = {
       run: options.run,
@@ -127,6 +130,7 @@ export const batchAnswers = (
       serviceNamed: options.serviceNamed,
       turn: shared.turn,
       held: { bytes: 0, mostBytes: settings.answerBytes },
+      room,
       leftMs: () =>
         settings.deadlineMs === 0 ? undefined : Math.max(1, Math.ceil(deadlineMs - clock.monotonic())),
     }
@@ -145,35 +149,47 @@ export const batchAnswers = (
           mayRead,
           service: item.service === undefined ? exchange.service : options.serviceNamed(item.service),
         }),
-      flow: batchFlow(exchange.client.address),
+      flow: addressGroup(exchange.client.address),
       dispatch: (item, signal, stop) =>
         runItem(outgoing, item, signal, sendAlone(outgoing, stop, item.service)),
       dispatchChunk: (items, stop, watch) => runChunk(outgoing, items, stop, watch),
     })
   }
 
-  const begin = (exchange: LocalRequest, signal: AbortSignal) =>
+  const roomFor = (exchange: LocalRequest): Reservation =>
+    options.budget('batch-item', exchange.client.address)
+
+  const begin = (exchange: LocalRequest, signal: AbortSignal, room: Reservation) =>
     // Integers beyond 2^53 survive in the text that the items are cut out of; a form has none.
-    batchOf(exchange).begin(
+    batchOf(exchange, room).begin(
       exchange.arguments,
       signal,
       isJson(exchange) ? exchange.content.toString() : undefined,
     )
 
   const inOne = async (exchange: LocalRequest, signal: AbortSignal): Promise<KeptAnswer> => {
-    const begun = await begin(exchange, signal)
-    const { status, content } = begun.kind === 'answered' ? begun : await begun.whole()
-    return { status, content, contentType: json }
+    const room = roomFor(exchange)
+    try {
+      const begun = await begin(exchange, signal, room)
+      const { status, content } = begun.kind === 'answered' ? begun : await begun.whole()
+      return { status, content, contentType: json }
+    } finally {
+      room.release()
+    }
   }
 
   const inLines = async (exchange: LocalRequest): Promise<GatewayResponse> => {
-    const begun = await begin(exchange, exchange.request.signal)
+    const room = roomFor(exchange)
+    const begun = await begin(exchange, exchange.request.signal, room)
     if (begun.kind === 'answered') return response({ status: begun.status, contentType: json }, begun.content)
     const content = new PassThrough()
-    void begun.lines(writesTo(content)).then(
-      () => content.end(),
-      (thrown: Error) => content.destroy(thrown),
-    )
+    void begun
+      .lines(writesTo(content))
+      .finally(room.release)
+      .then(
+        () => content.end(),
+        (thrown: Error) => content.destroy(thrown),
+      )
     return response({ status: 207, contentType: jsonLines }, content)
   }
 

@@ -2,6 +2,7 @@ import { type ChunkWatch, createChunk } from '../batch/chunk.ts'
 import type { BatchItem, ItemAnswer } from '../batch/item.ts'
 import { itemsPerTurn } from '../batch/turns.ts'
 import { GatewayError } from '../errors.ts'
+import type { Reservation } from '../http/byte-budget.ts'
 import { withoutFields } from '../http/fields.ts'
 import type { GatewayResponse } from '../http/message.ts'
 import { completed } from '../pipeline/invalidate-write.ts'
@@ -15,8 +16,8 @@ const mostChunkBytes = 64 * 1024 * 1024
 /** The batch route under the upstream's REST root; it has the same name on both sides. */
 const batchRoute = '/batch/v1'
 
-const read = async (response: GatewayResponse): Promise<Buffer> => {
-  const { content } = await completed(response, mostChunkBytes)
+const read = async (response: GatewayResponse, room: Reservation): Promise<Buffer> => {
+  const { content } = await completed(response, mostChunkBytes, room)
   if (content === undefined) return Buffer.alloc(0)
   if (Buffer.isBuffer(content)) return content
   content.destroy()
@@ -59,7 +60,7 @@ export const runChunk = (
     ask: async (content) => {
       if (lead === undefined) throw new TypeError('a chunk without items was sent')
       const response = await alone(lead(content))
-      return { response, content: await read(response) }
+      return { response, content: await read(response, outgoing.room) }
     },
   })
   // All of them in one turn would keep every other request waiting for some milliseconds.

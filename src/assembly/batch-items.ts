@@ -2,13 +2,13 @@ import type { BatchItem, ItemAnswer } from '../batch/item.ts'
 import { AnswerTooLarge } from '../batch/item-error.ts'
 import type { Turns } from '../batch/turns.ts'
 import { GatewayError } from '../errors.ts'
+import type { Reservation } from '../http/byte-budget.ts'
 import { withField } from '../http/fields.ts'
 import type { Answer, GatewayResponse, Outcome } from '../http/message.ts'
 import { arrived, type Received } from '../pipeline/exchange.ts'
 import { completed } from '../pipeline/invalidate-write.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
 import type { ForwardRequest } from '../upstream/upstream.ts'
-import { batchFlow } from './batch-flow.ts'
 
 /** Fields of the batch request that hold for each of its items: who asks, and from where. */
 const inherited: readonly string[] = ['authorization', 'cookie', 'x-wp-nonce', 'origin', 'user-agent', 'via']
@@ -25,6 +25,8 @@ export type OutgoingBatch = {
   serviceNamed(name: string): Service | undefined
   /** Contents of answers that are held together until the batch is complete; counted as they come. */
   readonly held: { bytes: number; readonly mostBytes: number }
+  /** For the same contents, out of what the process may hold of all requests. */
+  readonly room: Reservation
   /** Lets others have their turn between some items and the next ones. */
   readonly turn: Turns
   /** Milliseconds until the deadline; undefined when there is none. */
@@ -46,7 +48,7 @@ export type SendItem = (request: ForwardRequest) => Promise<GatewayResponse>
  */
 const deadlineField = 'x-request-deadline-ms'
 
-/** Sends the item as a request of its own; when `stop` comes before it has been sent, it is not. */
+/** Sends the item as a request of its own, in another line than single requests, which are not to wait behind it; when `stop` comes before it has been sent, it is not. */
 export const sendAlone =
   ({ batch, leftMs, serviceNamed }: OutgoingBatch, stop: AbortSignal, service?: string): SendItem =>
   (request) => {
@@ -54,7 +56,7 @@ export const sendAlone =
     if (named === undefined) throw new GatewayError('no_route')
     const ms = leftMs()
     const fields = ms === undefined ? request.fields : withField(request.fields, deadlineField, String(ms))
-    return named.upstream.forward({ ...request, fields, flow: batchFlow(request.flow ?? ''), withdraw: stop })
+    return named.upstream.forward({ ...request, fields, line: 'batch', withdraw: stop })
   }
 
 /** The item as a request of its own, with the credentials of the batch and nothing that the item could set in their place. */
@@ -102,6 +104,12 @@ const responseOnly = (outcome: Outcome): GatewayResponse => {
 
 const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
 
+/** A read may be asked again; a write was carried out, and says so. */
+const notHeld = (item: BatchItem, isCrowded: boolean): Error =>
+  isCrowded && !isWrite(item.method)
+    ? new GatewayError('overloaded', { retryAfterSeconds: 1 })
+    : new AnswerTooLarge()
+
 /**
  * Lets an item go down the whole way, like a request of a client; `send` is its last step. Rejects where a write got no
  * answer from the upstream: the way makes an error page of that, which does not say whether the write may have happened.
@@ -112,26 +120,40 @@ export const runItem = async (
   signal: AbortSignal,
   send: SendItem,
 ): Promise<ItemAnswer> => {
-  const { held } = outgoing
+  const { held, room } = outgoing
   let failure: unknown
+  let isCrowded = false
+  const itemRoom: Reservation = {
+    ...room,
+    reserve: (bytes) => {
+      const hasRoom = room.reserve(bytes)
+      isCrowded ||= !hasRoom
+      return hasRoom
+    },
+  }
   const watched: SendItem = async (request) => {
     try {
       // Read here, so that an answer that breaks off counts as none for all who are on the way back.
-      return await completed(await send(request), Math.min(mostItemBytes, held.mostBytes - held.bytes))
+      const mostBytes = Math.min(mostItemBytes, held.mostBytes - held.bytes)
+      return await completed(await send(request), mostBytes, itemRoom)
     } catch (thrown) {
       failure =
         thrown instanceof GatewayError ? thrown : new GatewayError('upstream_broken', { cause: thrown })
       throw failure
     }
   }
-  const response = responseOnly(await outgoing.run(itemExchange(outgoing, item, signal, watched)))
+  const outcome = responseOnly(await outgoing.run(itemExchange(outgoing, item, signal, watched)))
+  // What another reader's request brings may still be on its way.
+  const response = await completed(outcome, Math.min(mostItemBytes, held.mostBytes - held.bytes), itemRoom)
   if (failure !== undefined && isWrite(item.method)) throw failure
   const { content, status, fields } = response
   if (content !== undefined && !Buffer.isBuffer(content)) {
     content.destroy()
-    throw new AnswerTooLarge()
+    throw notHeld(item, isCrowded)
   }
-  held.bytes += content?.length ?? 0
+  const bytes = content?.length ?? 0
+  held.bytes += bytes
   if (held.bytes > held.mostBytes) throw new AnswerTooLarge()
+  if (!room.reserve(bytes)) throw notHeld(item, true)
   return { status, fields, content: content ?? Buffer.alloc(0) }
 }

@@ -34,7 +34,8 @@ export const answeredOnce = async (
   const { service } = exchange
   const key = hashOf([service.name, ...callerOf(exchange), read.key])
   const type = requestField(exchange.request.fields, 'content-type') ?? ''
-  const state = await store.begin(key, hashOf([type, exchange.query, contentOf(exchange)]))
+  const fingerprint = hashOf([type, exchange.query, contentOf(exchange)])
+  const state = await store.begin(key, fingerprint)
   switch (state.kind) {
     case 'finished':
       return state.answer
@@ -50,6 +51,6 @@ export const answeredOnce = async (
   // When this throws nobody knows what has been carried out, and the key stays taken until its time is over.
   const answer = await run(new AbortController().signal)
   if (ranNothing(answer)) await store.abandon(key)
-  else await store.finish(key, answer)
+  else await store.finish(key, fingerprint, answer)
   return answer
 }

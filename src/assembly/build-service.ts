@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Config, ServiceConfig, SiteConfig } from '../config/config.ts'
 import { createDiscovery, type Discovery } from '../discovery/discovery.ts'
 import type { IndexAnswer } from '../discovery/index-source.ts'
+import { type ByteBudget, unlimited } from '../http/byte-budget.ts'
 import type { Answer } from '../http/message.ts'
 import type { Metrics } from '../metrics/create-metrics.ts'
 import { createNames, type Names } from '../names/names.ts'
@@ -61,6 +62,8 @@ export type ServiceParts = {
   readonly publicUrl: string
   readonly clock: Clock
   readonly metrics: Metrics
+  /** Bounds what is held of requests under way. */
+  readonly budget: ByteBudget
   run(exchange: Received): Answer
   /** Is what was read from an upstream before still known to be true? */
   mayRemember(): boolean
@@ -92,7 +95,7 @@ const fetchIndex =
       content: undefined,
       signal,
     })
-    const { content, status } = await completed(response, mostIndexBytes)
+    const { content, status } = await completed(response, mostIndexBytes, unlimited)
     if (content === undefined) return { status, content: Buffer.alloc(0) }
     if (Buffer.isBuffer(content)) return { status, content }
     content.destroy()
@@ -158,6 +161,7 @@ const siteRooms = (
     discovery,
     clock: parts.clock,
     report: (event) => parts.metrics.observe.batch(config.name, event),
+    budget: parts.budget,
     run: parts.run,
     mayRemember: parts.mayRemember,
     idempotencyKeys: parts.stores?.idempotencyKeys(config.batch.idempotency),
@@ -175,7 +179,7 @@ const buildWay = async (
 ): Promise<UpstreamWay> => {
   const embedded = await startEmbedded(config, limitsOf(config, parts.config.limits), parts.publicUrl)
   const targets = embedded === undefined ? (config.upstream.targets as readonly string[]) : [embedded.origin]
-  const upstream = createUpstream(upstreamOptions(config, targets, parts.publicUrl), {
+  const upstream = createUpstream(upstreamOptions(config, targets, parts.publicUrl, parts.config.limits), {
     clock: parts.clock,
     random: Math.random,
     report: parts.metrics.observe.upstream,

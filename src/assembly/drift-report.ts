@@ -2,6 +2,7 @@ import { systemClock } from '../clock.ts'
 import type { Config, SiteConfig } from '../config/config.ts'
 import type { Difference } from '../discovery/drift.ts'
 import type { DiscoveryEvent, IndexRefusal } from '../discovery/events.ts'
+import { unlimited } from '../http/byte-budget.ts'
 import { createMetrics } from '../metrics/create-metrics.ts'
 import { buildService, closeServices } from './build-service.ts'
 
@@ -46,6 +47,7 @@ const driftOf = async (service: SiteConfig, config: Config): Promise<ServiceDrif
       publicUrl: config.publicUrl,
       clock: systemClock,
       metrics: { ...metrics, observe: { ...metrics.observe, discovery } },
+      budget: () => unlimited,
       run: neverRun,
       mayRemember: () => true,
       serviceNamed: () => undefined,

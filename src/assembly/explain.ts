@@ -1,10 +1,12 @@
 import { decideCaching } from '../cache/decide-caching.ts'
+import type { CachePolicy } from '../cache/policy.ts'
 import { sensitivityOf } from '../cache/sensitivity.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import type { Found } from '../contracts/finding.ts'
 import type { Row } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
 import { hasBearer } from '../http/bearer.ts'
+import { credentialFieldsOf } from '../http/credential-fields.ts'
 import { type RequestFields, requestField } from '../http/fields.ts'
 import { requestMeaning } from '../routing/request-meaning.ts'
 import { type AskedService, publicTarget } from './admin-target.ts'
@@ -61,6 +63,12 @@ const mayInvalidate = (
 ): readonly string[] =>
   kind === 'open' ? [targetOf(found, valid)] : tagger.writtenTags(found, valid.arguments, method, undefined)
 
+/** The fields by which a request counts as a caller's own, beside Authorization; `harmlessFields` can name them. */
+const credentialsIn = (fields: RequestFields, { profile, harmlessFields = [] }: CachePolicy): Explanation => {
+  const names = profile === 'safe' ? credentialFieldsOf(fields, harmlessFields) : []
+  return names.length === 0 ? {} : { 'fields that count as credentials': names }
+}
+
 const cachingOf = (
   service: ServiceConfig,
   contract: ServiceContract,
@@ -81,6 +89,7 @@ const cachingOf = (
     case 'read':
       return {
         cache: `read, ${decision.partition}`,
+        ...(decision.partition === 'credential' ? credentialsIn(fields, policy) : {}),
         rule,
         profile: policy.profile,
         ...storedAs(service, contract, found, valid, decision.partition),
@@ -92,7 +101,12 @@ const cachingOf = (
         'may invalidate': mayInvalidate(service, contract, method, found, valid),
       }
     case 'bypass':
-      return { cache: `bypass: ${decision.reason}`, rule, profile: policy.profile }
+      return {
+        cache: `bypass: ${decision.reason}`,
+        ...credentialsIn(fields, policy),
+        rule,
+        profile: policy.profile,
+      }
   }
 }
 

@@ -3,6 +3,7 @@ import type { Cache } from '../cache/cache.ts'
 import type { Clock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import { createEdge, type Edge } from '../edge/server.ts'
+import type { UnreadAnswers } from '../edge/unread-answers.ts'
 import { type ErrorCode, type ErrorFacts, errorTable, type GatewayError } from '../errors.ts'
 import type { Answer } from '../http/message.ts'
 import { createInFlight, type InFlight } from '../lifecycle/in-flight.ts'
@@ -10,6 +11,7 @@ import { factsLogger } from '../logging/facts-logger.ts'
 import type { createLogger } from '../logging/logger.ts'
 import type { Sampled } from '../logging/sampled.ts'
 import type { Metrics } from '../metrics/create-metrics.ts'
+import type { BufferedBytes } from '../overload/buffered-bytes.ts'
 import type { Overload } from '../overload/overload.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
 import type { Received } from '../pipeline/exchange.ts'
@@ -40,7 +42,7 @@ export type LastingRooms = {
   readonly logger: ReturnType<typeof createLogger>
   readonly metrics: Metrics
   readonly cache: Cache
-  readonly cacheRoom: CacheRoom
+  readonly cacheRoom: Omit<CacheRoom, 'forwarding'>
   readonly operatorCache: OperatorCache
   /** Undefined where there is no store that instances share. */
   readonly stores: SharedStores | undefined
@@ -51,6 +53,9 @@ export type LastingRooms = {
   /** See sharing-upstream.ts. */
   sharing(name: string): readonly Service[]
   readonly overload: Overload
+  readonly buffered: BufferedBytes
+  /** See edge/unread-answers.ts. */
+  readonly unread: UnreadAnswers
   /** Requests of all generations. */
   readonly inFlight: InFlight
   /** Of refusals that come in floods. */
@@ -87,9 +92,8 @@ export type Generation = {
 }
 
 /** Codes that are not in the error table come from validators, which find fault with clients only. */
-const ofValidators: Pick<ErrorFacts, 'fault' | 'comesInFloods'> = { fault: 'client' }
-const factsOf = (code: string): Pick<ErrorFacts, 'fault' | 'comesInFloods'> =>
-  code in errorTable ? errorTable[code as ErrorCode] : ofValidators
+const faultOf = (code: string): ErrorFacts['fault'] =>
+  code in errorTable ? errorTable[code as ErrorCode].fault : 'client'
 
 /** A service, with what may be taken over from the one of the same name before it. */
 const builtFor = async (
@@ -123,7 +127,8 @@ const buildServices = async (
   last: Generation | undefined,
 ): Promise<readonly BuiltService[]> => {
   const { clock, metrics, publicUrl, run, mayRemember, stores, serviceNamed, sharing } = rooms
-  const parts = { config, publicUrl, clock, metrics, run, mayRemember, stores, serviceNamed, sharing }
+  const { budget } = rooms.buffered
+  const parts = { config, publicUrl, clock, metrics, budget, run, mayRemember, stores, serviceNamed, sharing }
   const built: BuiltService[] = []
   try {
     for (const service of config.services) built.push(await builtFor(service, parts, last))
@@ -153,14 +158,10 @@ export const buildGeneration = async (
         lines.info({ service: event.service, count: event.count, held }, 'parameters-stripped')
     }
     if (event.kind !== 'request-refused') return
-    const { fault, comesInFloods } = factsOf(event.code)
     // What failed here or at an upstream is told by `failed`, with its cause.
-    if (fault !== 'client') return
+    if (faultOf(event.code) !== 'client') return
     const { kind, ...facts } = event
-    if (comesInFloods !== true) {
-      lines.info(facts, kind)
-      return
-    }
+    // Clients are refused, and go away, as fast as they like.
     const held = rooms.sampled.pass(`${event.service} ${event.code}`)
     if (held !== undefined) lines.info({ ...facts, held }, kind)
   }
@@ -191,8 +192,11 @@ export const buildGeneration = async (
       clock,
       report,
       failed,
-      cacheRoom: { ...rooms.cacheRoom, withholdsOrigin: config.cors.origins.length > 0 },
-      forwarding: { via: rooms.via, publicHost: new URL(publicUrl).host },
+      cacheRoom: {
+        ...rooms.cacheRoom,
+        forwarding: { via: rooms.via, publicHost: new URL(publicUrl).host },
+        withholdsOrigin: config.cors.origins.length > 0,
+      },
       limits: limits && { count: limits.count, report: metrics.observe.edge },
       watches: rooms.watches,
       spans: rooms.spans,
@@ -219,6 +223,7 @@ export const buildGeneration = async (
         code: error.code,
       }),
     report: metrics.observe.edge,
+    unread: rooms.unread,
     isDraining: rooms.isDraining,
     turnedAway: () =>
       rooms.overload.admits('hit') ? undefined : overloaded(shedding, ['Connection', 'close']),

@@ -58,9 +58,9 @@ export const wordpressRows = (): readonly Row[] => mapRows(siteRows, createNameS
 const publicSiteRows = ({ names, upstream }: SiteConfig): readonly Row[] =>
   names === 'wordpress' || upstream.basePath.endsWith('/site-json') ? siteRows : wordpressRows()
 
-const policies = ({ profile, rules }: ServiceCacheConfig): ServiceContract['policyFor'] => {
-  const none: CachePolicy = { profile, rule: undefined }
-  const byRule = rules.map((rule) => ({ match: rule.match, policy: { profile, rule } }))
+const policies = ({ rules, ...settings }: ServiceCacheConfig): ServiceContract['policyFor'] => {
+  const none: CachePolicy = { ...settings, rule: undefined }
+  const byRule = rules.map((rule) => ({ match: rule.match, policy: { ...settings, rule } }))
   return (method, path) => byRule.find(({ match }) => matchesRule(match, method, path))?.policy ?? none
 }
 

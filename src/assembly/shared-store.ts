@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 import type { IdempotencyStore } from '../batch/idempotency-store.ts'
-import { isFacts, type SharedTier } from '../cache/shared-tier.ts'
+import type { SharedTier } from '../cache/shared-tier.ts'
 import type { CoherenceOptions } from '../coherence/coherence-options.ts'
 import type { Ledger, Position } from '../coherence/ledger.ts'
 import type { RateLimitStore } from '../edge/rate-limiter.ts'
@@ -38,6 +38,8 @@ const rememberedTags = 16_384
 const tierTimeoutMs = 250
 /** What a ledger says at once, and what is kept for an idempotency key, stay far below. */
 const otherReplyBytes = 64 * 1024 * 1024
+/** What an entry has beside its content: its head and its signature. */
+const besidesBytes = 512 * 1024
 const mostKeptAnswerBytes = otherReplyBytes / 2
 
 /** Loaded only where it is wanted: whoever runs one process needs no client of a store. */
@@ -54,6 +56,7 @@ export const sharedStore = async (
     { connect },
     counted,
     keys,
+    { createSignatures, subkey },
   ] = await Promise.all([
     import('../shared-tier/redis-ledger.ts'),
     import('../shared-tier/tier.ts'),
@@ -62,10 +65,12 @@ export const sharedStore = async (
     import('../shared-tier/connections.ts'),
     import('../shared-tier/counted-requests.ts'),
     import('../shared-tier/idempotency-keys.ts'),
+    import('../shared-tier/signatures.ts'),
   ])
   const { cluster, prefix, leaseMs, forgetAfterMs, tls: pem } = config.cache.shared
   const url = config.cache.shared.url.reveal()
   const tls = { ...pem, ca: pem.ca.reveal(), cert: pem.cert.reveal(), key: pem.key.reveal() }
+  const secrets = config.cache.shared.key.map((key) => key.reveal())
   const report = metrics.observe.sharedTier
   const troubled = createTroubled(clock.monotonic, (trouble, isNews) => {
     report({ kind: 'store-trouble', trouble })
@@ -84,6 +89,10 @@ export const sharedStore = async (
     timeoutMs: leaseMs / 2,
     mostReplyBytes,
     troubled,
+    signatures: {
+      notes: createSignatures(secrets, 'note'),
+      acknowledgements: createSignatures(secrets, 'acknowledgement'),
+    },
     changed: (state) => {
       report({ kind: 'connection', state })
       logger.info({ state }, 'shared-connection')
@@ -93,14 +102,19 @@ export const sharedStore = async (
     { url, cluster, tls, troubled, mostReplyBytes, timeoutMs: tierTimeoutMs },
     () => undefined,
   )
-  // Not the salt of a process: the same caller is to be counted as the same everywhere. Whoever reads the store has the URL.
-  const salt = createHash('sha256').update(`trellis ${prefix} ${url}`).digest()
+  // Not the salt of a process: the same caller is to be counted as the same everywhere. Without a key whoever reads the store has the URL.
+  const [signing] = secrets
+  const salt =
+    signing === undefined
+      ? createHash('sha256').update(`trellis ${prefix} ${url}`).digest()
+      : subkey(signing, 'caller')
   const tier = createTier({
     connection,
     prefix,
     noted: tags,
     ...standing,
-    isFacts,
+    signatures: createSignatures(secrets, 'entry'),
+    mostBytes: config.cache.maxEntryBytes + besidesBytes,
     clock,
     report,
     troubled,
@@ -114,6 +128,7 @@ export const sharedStore = async (
       idempotencyKeys: ({ ttlMs, maxBytes }) =>
         keys.createIdempotencyKeys(connection, {
           prefix,
+          signatures: createSignatures(secrets, 'answer'),
           ttlMs,
           mostBytes: Math.min(maxBytes / 8, mostKeptAnswerBytes),
         }),

@@ -19,7 +19,7 @@ export type KeyState =
 export type IdempotencyStore = {
   /** `key` and `fingerprint` are hashes: of who asks and the key, and of what is asked. */
   begin(key: string, fingerprint: string): Promise<KeyState>
-  finish(key: string, answer: KeptAnswer): Promise<void>
+  finish(key: string, fingerprint: string, answer: KeptAnswer): Promise<void>
   /** Nothing was carried out: the key may be used again. */
   abandon(key: string): Promise<void>
 }

@@ -1,9 +1,8 @@
-import { credentialFields } from '../http/credential-fields.ts'
+import { isCredentialName } from '../http/credential-fields.ts'
 
 /** An item's headers never set these: inside a batch they have no effect in WordPress, on a request of its own they would. */
 const withoutEffect: ReadonlySet<string> = new Set([
   'authorization',
-  ...credentialFields,
   'cookie',
   'host',
   'connection',
@@ -60,6 +59,7 @@ const valuePattern = /^[\t\x20-\x7e]{0,1024}$/
 const isSettable = (name: string): boolean =>
   tokenPattern.test(name) &&
   !withoutEffect.has(name) &&
+  !isCredentialName(name) &&
   !prefixesWithoutEffect.some((prefix) => name.startsWith(prefix))
 
 const fieldText = (value: unknown): string | undefined => {

@@ -11,6 +11,15 @@ type Entry = {
 /** Two hashes, the map's own share and the entry. */
 const entryBytes = 400
 
+/** A short content is often a slice of a pool, all of which it would keep. */
+const withOwnContent = (answer: KeptAnswer): KeptAnswer => {
+  const { content } = answer
+  if (content.buffer.byteLength === content.length) return answer
+  const own = Buffer.allocUnsafeSlow(content.length)
+  content.copy(own)
+  return { ...answer, content: own }
+}
+
 const stateOf = (entry: Entry, fingerprint: string): KeyState => {
   if (entry.fingerprint !== fingerprint) return { kind: 'mismatch' }
   if (entry.answer === 'in-flight') return { kind: 'in-flight' }
@@ -57,16 +66,15 @@ export const createMemoryIdempotencyStore = (options: {
       put(key, { fingerprint, untilMs: nowMs + options.ttlMs, bytes: entryBytes, answer: 'in-flight' })
       return { kind: 'begun' }
     },
-    async finish(key, answer) {
-      const begun = entries.get(key)
-      if (begun === undefined) return
+    async finish(key, fingerprint, answer) {
+      if (entries.get(key)?.fingerprint !== fingerprint) return
       const nowMs = options.clock.monotonic()
       const isKept = answer.content.length <= options.maxBytes / 8
       put(key, {
-        fingerprint: begun.fingerprint,
+        fingerprint,
         untilMs: nowMs + options.ttlMs,
         bytes: entryBytes + (isKept ? answer.content.length : 0),
-        answer: isKept ? answer : 'not-kept',
+        answer: isKept ? withOwnContent(answer) : 'not-kept',
       })
       tidy(nowMs)
     },

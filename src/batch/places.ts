@@ -7,12 +7,13 @@ type Waiter = { readonly granted: () => void }
 export type Places = {
   /** Waits for a place; false when the stop comes first. Who got true gives the place back with `leave`. */
   enter(flow: string, stop: AbortSignal): Promise<boolean>
-  leave(): void
+  leave(flow: string): void
 }
 
-/** Places for as many as `most` says at the moment, at least one. Who waits is bounded by the batches that are open. */
-export const createPlaces = (most: () => number): Places => {
+/** Places for as many as `most` says at the moment, and `mostOfFlow` for one flow; at least one. Who waits is bounded by the batches that are open. */
+export const createPlaces = (most: () => number, mostOfFlow: number): Places => {
   let taken = 0
+  const takenBy = new Map<string, number>()
   // A Map keeps insertion order: the first flow is the next one to be served, and goes to the end afterwards.
   const flows = new Map<string, Set<Waiter>>()
 
@@ -22,15 +23,22 @@ export const createPlaces = (most: () => number): Places => {
     if (line?.size === 0) flows.delete(flow)
   }
 
+  /** The first flow in line that has not all it may have. */
+  const next = (): [string, Set<Waiter>] | undefined => {
+    for (const entry of flows) if ((takenBy.get(entry[0]) ?? 0) < Math.max(1, mostOfFlow)) return entry
+    return undefined
+  }
+
   const serve = (): void => {
     while (taken < Math.max(1, most())) {
-      const [flow, line] = flows.entries().next().value ?? []
+      const [flow, line] = next() ?? []
       const waiter = line?.values().next().value
       if (flow === undefined || line === undefined || waiter === undefined) return
       line.delete(waiter)
       flows.delete(flow)
       if (line.size > 0) flows.set(flow, line)
       taken += 1
+      takenBy.set(flow, (takenBy.get(flow) ?? 0) + 1)
       waiter.granted()
     }
   }
@@ -54,8 +62,11 @@ export const createPlaces = (most: () => number): Places => {
         else line.add(waiter)
         serve()
       }),
-    leave: () => {
+    leave: (flow) => {
       taken -= 1
+      const left = (takenBy.get(flow) ?? 1) - 1
+      if (left === 0) takenBy.delete(flow)
+      else takenBy.set(flow, left)
       serve()
     },
   }

@@ -147,7 +147,7 @@ export const runItems = async (
     waits: units.map((unit) => unit.waits),
     concurrency,
     enter: reader === undefined ? enter : enterWhenRead,
-    leave: (at) => placesFor(at).leave(),
+    leave: (at) => placesFor(at).leave(flow),
     run: reader === undefined ? run : runAndTell,
     stop,
     now: () => clock.monotonic(),

@@ -18,11 +18,11 @@ export const createAsking = (clock: Clock) => {
   const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
 
   const send = (
-    { forward, extra }: Errand,
+    { forward, extra, background }: Errand,
     fields: Fields,
     signal: AbortSignal,
   ): Outcome | Promise<Outcome> =>
-    forward({ fields: fields === noFields ? extra : { ...extra, ...fields }, signal })
+    forward({ fields: fields === noFields ? extra : { ...extra, ...fields }, signal, background })
 
   const answerOf = (outcome: Outcome, requested: Moment): UpstreamAnswer => ({
     response: responseOnly(outcome),

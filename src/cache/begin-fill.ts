@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import type { Reservation } from '../http/byte-budget.ts'
 import { fieldValue, withoutFields } from '../http/fields.ts'
 import type { GatewayResponse } from '../http/message.ts'
 import { isCodable } from './codable.ts'
@@ -15,9 +16,14 @@ const patienceMs = 10_000
 const noContent = Buffer.alloc(0)
 
 /** Follows a content that did not arrive in one piece; `end` undefined: it is long, and has only begun. */
-export const beginFill = async (response: GatewayResponse, source: Readable, maxBytes: number) => {
+export const beginFill = async (
+  response: GatewayResponse,
+  source: Readable,
+  maxBytes: number,
+  room: Reservation,
+) => {
   const declared = declaredLength(response)
-  const fill = new Fill({ source, declared, maxBytes, patienceMs })
+  const fill = new Fill({ source, declared, maxBytes, patienceMs, room })
   const isLong = declared !== undefined && declared > heldBackBytes
   const end = isLong ? undefined : await fill.begun(Math.min(heldBackBytes, maxBytes))
   return { fill, end: fill.overflowed ? ({ kind: 'overflowed' } as const) : end }

@@ -12,19 +12,18 @@ export type CacheRead = {
   /** The partition that the key was made with. */
   readonly partition: 'public' | 'credential'
   readonly method: 'GET' | 'HEAD'
-  /** As the client sent them: for Vary, request directives, preconditions and ranges. */
+  /** As the client sent them: for request directives, preconditions and ranges. */
   readonly fields: RequestFields
-  /**
-   * What `forward` sends in place of the client's fields, or undefined for what it withholds: an answer cannot have
-   * been selected by what the upstream never saw, so that Vary on it makes no variants.
-   */
-  readonly settled?: RequestFields
+  /** The value with which `forward` sends a field (lower-case name), undefined when it does not: for Vary. */
+  sentField(name: string): string | undefined
   readonly policy: CachePolicy
   /** Tags of a complete response that is about to be kept, or of an empty one: what the request alone tells. Must not throw. */
   readonly tags: (response: GatewayResponse & { readonly content: Buffer }) => readonly string[]
   /** Is this what the target can answer? What is not is for the one who asked, and not kept. Not given: everything is. */
   readonly isReadable?: (response: GatewayResponse & { readonly content: Buffer }) => boolean
   readonly signal: AbortSignal
+  /** Address of the reader, whose share of what may be buffered a fill takes. */
+  readonly client?: string
 }
 
 /**
@@ -34,6 +33,8 @@ export type CacheRead = {
 export type Forward = (extra: {
   readonly fields: Readonly<Record<string, string>>
   readonly signal: AbortSignal
+  /** No reader waits for it: a stale response is validated after it was served. */
+  readonly background: boolean
 }) => Answer
 
 /** Fields with which a reader of a part asks alone: the upstream may have the part cheaper than the whole. */

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import type { ByteBudget } from '../http/byte-budget.ts'
 import { varyKey } from '../http/vary.ts'
 import { type AdmissionMode, createAdmission } from './admission.ts'
 import type { Moment } from './age.ts'
@@ -42,6 +43,8 @@ export type CacheOptions = {
   readonly maxEntryBytes: number
   readonly compression: CompressionOptions
   readonly admission: AdmissionMode
+  /** Bounds what is held of responses that are on their way. */
+  readonly budget: ByteBudget
   readonly clock: Clock
   readonly report: (event: CacheEvent) => void
 }
@@ -111,15 +114,17 @@ export const createCache = (options: CacheOptions): Cache => {
     storedBytes: () => store.stats().bytes,
   })
   const keep = createKeep({ store, log, held, admission, clock })
-  const { maxEntryBytes } = options
+  const { budget, maxEntryBytes } = options
   const storing = createStoring({ keep, report, codedFrom })
-  const incomplete = createIncomplete({ store, storing, clock, maxEntryBytes })
+  const incomplete = createIncomplete({ store, storing, clock, budget, maxEntryBytes })
   const invalidation = createInvalidation({ store, log, held, flights, clock, report })
   const passes = createPassMemo()
   const { tier } = options
-  const fetchUpstream = createFetch({ store, storing, incomplete, clock, report, maxEntryBytes })
+  const fetchUpstream = createFetch({ store, storing, incomplete, clock, report, budget, maxEntryBytes })
   const fetch =
-    tier === undefined ? fetchUpstream : createTierFetch({ tier, fetch: fetchUpstream, keep, passes, clock })
+    tier === undefined
+      ? fetchUpstream
+      : createTierFetch({ tier, fetch: fetchUpstream, keep, passes, clock, storing, maxEntryBytes })
   const answers = createAnswers(encodings)
   const judge = createJudge({ answers, log, passes, clock, report })
 
@@ -149,7 +154,14 @@ export const createCache = (options: CacheOptions): Cache => {
   ): Flight => {
     const asked = (): void => report({ kind: 'forwarded', service: read.service, reason: need.reason })
     const extra = how === 'alone' ? rangeFields(read) : noFields
-    const errand = { read, forward, candidate: need.stored, extra, asked }
+    const errand = {
+      read,
+      forward,
+      candidate: need.stored,
+      extra,
+      background: how === 'background',
+      asked,
+    }
     if (tier === undefined) asked()
     return flights.begin({
       key: read.key,
@@ -246,7 +258,7 @@ export const createCache = (options: CacheOptions): Cache => {
     },
     ...invalidation,
     shown: (tag) => (trust === undefined ? contentsTagged(store, tag) : []),
-    written: createWritten({ log, keep, flights, clock, report, maxEntryBytes, codedFrom }),
+    written: createWritten({ log, keep, flights, clock, report, budget, maxEntryBytes, codedFrom }),
     entries: (order, limit) => listEntries(store, order, limit, moment()),
     stats: store.stats,
     close: () => {

@@ -48,9 +48,9 @@ export const createConclude = (
   const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
 
   /** Later readers need not wait to learn that it is too long to be shared. */
-  const noteOverflow = ({ complete }: Filling, { read }: Wait): void => {
+  const noteOverflow = ({ complete, fill }: Filling, { read }: Wait): void => {
     void complete.then(({ kind }) => {
-      if (kind === 'overflowed') passes.note(read.key, clock.monotonic())
+      if (kind === 'overflowed' && !fill.crowded) passes.note(read.key, clock.monotonic())
     })
   }
 
@@ -75,12 +75,12 @@ export const createConclude = (
       return judge(last, wait)
     }
     // It asked for it: a second forward would bring the same.
-    const { sketch, ownFields, upstreamStatus } = landing
+    const { fill, sketch, ownFields, upstreamStatus } = landing
     const fields = [...sketch.fields, ...ownFields]
     const response = { kind: 'response', status: sketch.status, fields, content: reserved } as const
     return answered(
       answers.own(
-        { kind: 'own', response, upstreamStatus, reason: 'too-large' },
+        { kind: 'own', response, upstreamStatus, reason: fill.crowded ? 'no-room' : 'too-large' },
         read,
         need.reason,
         moment(),

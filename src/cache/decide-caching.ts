@@ -38,6 +38,7 @@ export type CachingFacts = {
 
 const bypass = (reason: BypassReason): CachingDecision => ({ kind: 'bypass', reason })
 
+const none: readonly string[] = []
 const write: CachingDecision = { kind: 'write' }
 const readPublic: CachingDecision = { kind: 'read', partition: 'public', withhold: [] }
 const readWithoutCookie: CachingDecision = { kind: 'read', partition: 'public', withhold: ['cookie'] }
@@ -65,7 +66,8 @@ const decideSafely = (facts: CachingFacts, policy: CachePolicy): CachingDecision
   const cookie = requestField(fields, 'cookie')
   if (cookie !== undefined && carriesIdentity(cookie)) return bypass('cookie')
   const withhold = cookie === undefined ? [] : ['cookie']
-  const credential = otherCredential(fields) ?? requestField(fields, 'authorization')
+  const credential =
+    otherCredential(fields, policy.harmlessFields ?? none) ?? requestField(fields, 'authorization')
   if (credential !== undefined) {
     return policy.rule.scope === 'credential'
       ? { kind: 'read', partition: 'credential', credential, withhold }

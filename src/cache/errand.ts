@@ -10,6 +10,8 @@ export type Errand = {
   readonly candidate: StoredResponse | undefined
   /** Range and If-Range of a reader who asks alone. */
   readonly extra: Readonly<Record<string, string>>
+  /** No reader waits for it. */
+  readonly background: boolean
   /** To be called when the upstream is asked. */
   readonly asked: () => void
 }

@@ -6,11 +6,19 @@ import type { Flight } from './flights.ts'
 import type { Keep } from './keep.ts'
 import type { Landing } from './landing.ts'
 import type { PassMemo } from './pass-memo.ts'
-import { fromTier, isForTier, type SharedTier, type TierRecord, toTier } from './shared-tier.ts'
+import {
+  type FromTierOptions,
+  fromTier,
+  isForTier,
+  type SharedTier,
+  type TierQuery,
+  toTier,
+} from './shared-tier.ts'
+import type { StoredResponse } from './stored-response.ts'
 
 type Fetch = (errand: Errand, flight: Flight) => Promise<Landing>
 
-export type TierFetchOptions = {
+export type TierFetchOptions = FromTierOptions & {
   readonly tier: SharedTier
   readonly fetch: Fetch
   readonly keep: Keep
@@ -23,21 +31,19 @@ const mayShare = ({ read, extra }: Errand): boolean =>
   read.method === 'GET' && read.partition === 'public' && extra['range'] === undefined
 
 /** Looks into the second tier before the upstream is asked, and puts there what it gave. */
-export const createTierFetch = ({ tier, fetch, keep, passes, clock }: TierFetchOptions): Fetch => {
+export const createTierFetch = (options: TierFetchOptions): Fetch => {
+  const { tier, fetch, keep, passes, clock } = options
   const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
 
-  const landFound = (record: TierRecord, flight: Flight): Landing => {
-    const stored = fromTier(record, moment(), flight.order)
-    return {
-      kind: 'shared',
-      stored,
-      notKept: keep(stored, flight.began),
-      upstreamStatus: stored.status,
-      ownFields: [],
-      validated: false,
-      fromTier: true,
-    }
-  }
+  const landFound = (stored: StoredResponse, flight: Flight): Landing => ({
+    kind: 'shared',
+    stored,
+    notKept: keep(stored, flight.began),
+    upstreamStatus: stored.status,
+    ownFields: [],
+    validated: false,
+    fromTier: true,
+  })
 
   const give = (landing: Landing, since: SharedTier['place']): void => {
     if (landing.kind !== 'shared' || landing.notKept !== undefined || !isForTier(landing.stored)) return
@@ -46,11 +52,16 @@ export const createTierFetch = ({ tier, fetch, keep, passes, clock }: TierFetchO
   }
 
   /** What the tier has by now, or what another process is about to put there; else how to tell that this one is done. */
-  const ask = async ({ read }: Errand): Promise<TierRecord | (() => void)> => {
-    const secondary = (names: readonly string[]): string => varyKey(names, read)
-    const found = await tier.load(read.key, secondary)
+  const ask = async (errand: Errand, flight: Flight): Promise<StoredResponse | (() => void)> => {
+    const { read } = errand
+    const query: TierQuery<StoredResponse> = {
+      key: read.key,
+      secondary: (names) => varyKey(names, read),
+      take: (entry) => fromTier(entry, errand, flight, moment(), options),
+    }
+    const found = await tier.load(query)
     if (found !== undefined) return found
-    const claim = await tier.claim(read.key, secondary)
+    const claim = await tier.claim(query)
     if (claim.kind === 'mine') return claim.release
     return (await claim.awaited()) ?? (() => undefined)
   }
@@ -78,7 +89,7 @@ export const createTierFetch = ({ tier, fetch, keep, passes, clock }: TierFetchO
       errand.asked()
       return fetch(errand, flight)
     }
-    const found = await ask(errand)
+    const found = await ask(errand, flight)
     return typeof found === 'function' ? fetchAndGive(errand, flight, found) : landFound(found, flight)
   }
 }

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
+import type { ByteBudget, Reservation } from '../http/byte-budget.ts'
 import { fieldValue } from '../http/fields.ts'
 import type { GatewayResponse } from '../http/message.ts'
 import { createAsking, noFields } from './asking.ts'
@@ -9,6 +10,7 @@ import { discard } from './discard.ts'
 import type { UpstreamAnswer as Answer, Errand } from './errand.ts'
 import type { CacheEvent } from './events.ts'
 import { fieldsNotKept } from './fields-not-kept.ts'
+import type { Fill } from './fill.ts'
 import type { Flight } from './flights.ts'
 import type { Incomplete } from './incomplete.ts'
 import type { Landing } from './landing.ts'
@@ -27,6 +29,7 @@ export type FetchOptions = {
   readonly storing: Storing
   readonly incomplete: Incomplete
   readonly clock: Clock
+  readonly budget: ByteBudget
   readonly maxEntryBytes: number
   readonly report: (event: CacheEvent) => void
 }
@@ -43,12 +46,16 @@ const mayFill = (
   !isServerError(response) &&
   (declaredLength(response) ?? 0) <= maxBytes
 
+const reasonOf = ({ crowded }: Fill): NoStoreReason => (crowded ? 'no-room' : 'too-large')
+
 /** Makes the function that carries a read to the upstream and keeps what may be kept. */
 export const createFetch = (
   options: FetchOptions,
 ): ((errand: Errand, flight: Flight) => Promise<Landing>) => {
-  const { store, storing, incomplete, clock, report, maxEntryBytes } = options
+  const { store, storing, incomplete, clock, report, budget, maxEntryBytes } = options
   const { moment, send, answerOf, ask } = createAsking(clock)
+
+  const reservationFor = ({ read }: Errand): Reservation => budget('fill', read.client ?? '')
 
   const finish = (
     made: StoredResponse,
@@ -78,7 +85,8 @@ export const createFetch = (
     source: Readable,
   ): Promise<Landing> => {
     const { response } = answer
-    const { fill, end } = await beginFill(response, source, maxEntryBytes)
+    const room = reservationFor(errand)
+    const { fill, end } = await beginFill(response, source, maxEntryBytes, room)
     const facts = {
       upstreamStatus: response.status,
       validated: false,
@@ -88,11 +96,12 @@ export const createFetch = (
       finish(storing.record(errand, flight, answer, { head: response, content }), errand, flight, facts)
     if (end?.kind === 'complete') return completed(end.content)
     if (end?.kind === 'failed') throw end.error
-    if (end?.kind === 'overflowed') return own(errand, { ...response, content: fill.reader() }, 'too-large')
+    if (end?.kind === 'overflowed')
+      return own(errand, { ...response, content: fill.reader() }, reasonOf(fill))
     const complete = fill.done.then((last): Landing => {
       if (last.kind === 'complete') return completed(last.content)
       if (last.kind === 'failed') return { kind: 'broken', error: last.error }
-      report({ kind: 'not-stored', service: errand.read.service, reason: 'too-large' })
+      report({ kind: 'not-stored', service: errand.read.service, reason: reasonOf(fill) })
       fill.abandon()
       return { kind: 'overflowed' }
     })
@@ -109,7 +118,7 @@ export const createFetch = (
     read: ReadContent,
   ): Landing => {
     const { response } = answer
-    if (read.kind === 'too-large') return own(errand, { ...response, content: read.content }, 'too-large')
+    if (read.kind !== 'complete') return own(errand, { ...response, content: read.content }, read.kind)
     const made = storing.record(errand, flight, answer, { head: response, content: read.content })
     if (storage.kind === 'no-store') return { kind: 'server-error', stored: made }
     const ownFields = fieldsNotKept(response)
@@ -128,7 +137,7 @@ export const createFetch = (
     }
     if (mayFill(response, storage, maxEntryBytes))
       return landFilling(errand, flight, answer, response.content)
-    const read = readContent(response, maxEntryBytes)
+    const read = readContent(response, maxEntryBytes, reservationFor(errand))
     return read instanceof Promise
       ? read.then((whole) => landRead(errand, flight, answer, storage, whole))
       : landRead(errand, flight, answer, storage, read)
@@ -190,7 +199,7 @@ export const createFetch = (
         return undefined
       case 206: {
         if (help.kind === 'validate') return landNew(errand, flight, answer)
-        const whole = await incomplete.whole(help.stored, answer)
+        const whole = await incomplete.whole(help.stored, answer, reservationFor(errand))
         if (whole === undefined) {
           incomplete.forget(errand.read)
           return undefined

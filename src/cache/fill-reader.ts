@@ -17,7 +17,7 @@ export class FillReader extends Readable {
   waits = false
 
   constructor(supply: Supply) {
-    super({ highWaterMark: 64 * 1024 })
+    super({ highWaterMark: 16 * 1024 })
     this.#supply = supply
     // It may fail before anybody listens: who reads it then learns of it.
     this.on('error', () => {})

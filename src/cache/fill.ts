@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
+import { overheadOfChunk, type Reservation } from '../http/byte-budget.ts'
 import { FillReader } from './fill-reader.ts'
 import { joined } from './read-content.ts'
 
@@ -16,6 +17,8 @@ export type FillOptions = {
   readonly maxBytes: number
   /** So long a reader may take nothing while others wait for it, in an overflowed fill. */
   readonly patienceMs: number
+  /** Of what is held: until all have got it, and the source has ended or failed. */
+  readonly room: Reservation
 }
 
 /** Bytes at a time out of a complete content. */
@@ -38,6 +41,7 @@ export class Fill {
   #length = 0
   #content: Buffer | undefined
   #overflowed = false
+  #crowded = false
   #ended = false
   #failure: Error | undefined
   #mark: { readonly bytes: number; readonly pass: () => void } | undefined
@@ -59,6 +63,11 @@ export class Fill {
 
   get overflowed(): boolean {
     return this.#overflowed
+  }
+
+  /** It overflowed because too much was buffered, not because of its length. */
+  get crowded(): boolean {
+    return this.#crowded
   }
 
   /** How it ended, or undefined as soon as more than so many bytes have come. */
@@ -92,10 +101,13 @@ export class Fill {
   }
 
   #take(chunk: Buffer): void {
+    if (this.#failure !== undefined) return
     this.#chunks.push(chunk)
     this.#length += chunk.length
-    if (!this.#overflowed && this.#length > this.#options.maxBytes) {
+    const hasRoom = this.#options.room.reserve(chunk.length + overheadOfChunk)
+    if (!this.#overflowed && (!hasRoom || this.#length > this.#options.maxBytes)) {
       this.#overflowed = true
+      this.#crowded = !hasRoom
       this.#settle({ kind: 'overflowed' })
     }
     if (this.#mark !== undefined && this.#length > this.#mark.bytes) this.#mark.pass()
@@ -120,12 +132,14 @@ export class Fill {
       this.#settle({ kind: 'complete', content: this.#content })
     }
     this.#wake()
+    this.#giveBack()
   }
 
   #fail(error: Error): void {
     if (this.#ended || this.#failure !== undefined) return
     this.#failure = error
     this.#chunks = []
+    this.#options.room.release()
     clearTimeout(this.#hurry)
     this.#settle({ kind: 'failed', error })
     // Those who have begun must see that it is not the whole.
@@ -154,9 +168,15 @@ export class Fill {
 
   #gone(reader: FillReader): void {
     this.#readers.delete(reader)
+    this.#giveBack()
     if (!this.#overflowed || this.#ended) return
     this.abandon()
     this.#release()
+  }
+
+  /** A content that its readers have not taken is held, stored or not: it may be evicted before them. */
+  #giveBack(): void {
+    if (this.#ended && this.#readers.size === 0) this.#options.room.release()
   }
 
   /** Lets go of what all have got, and of the source when the slowest has too much before it. */
@@ -169,10 +189,13 @@ export class Fill {
     }
     const slowest = Math.min(...[...this.#readers].map(({ taken }) => taken))
     while (this.#dropped < slowest && this.#chunks.length > 0) {
-      this.#start += this.#chunks.shift()?.length ?? 0
+      const bytes = this.#chunks.shift()?.length ?? 0
+      this.#start += bytes
       this.#dropped += 1
+      this.#options.room.shrink(bytes + overheadOfChunk)
     }
-    const full = this.#length - this.#start > maxBytes
+    // Where there is no room for more, the next piece is read when all have got this one.
+    const full = this.#length - this.#start > (this.#crowded ? 0 : maxBytes)
     if (full && !this.#ended) {
       source.pause()
       this.#hurry ??= setTimeout(() => this.#cutSlowest(), this.#options.patienceMs)

@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream'
 import type { Clock } from '../clock.ts'
+import type { ByteBudget, Reservation } from '../http/byte-budget.ts'
 import { type ContentRange, parseContentRange } from '../http/content-range.ts'
 import { matchesStrongly } from '../http/entity-tags.ts'
 import { fieldValue, withoutFields } from '../http/fields.ts'
@@ -34,7 +35,7 @@ export type Incomplete = {
   /** Of a 206 to a reader's own Range: for that reader, and kept; undefined when it does not say plainly what it is. */
   land(errand: Errand, flight: Flight, answer: UpstreamAnswer): Landing | undefined
   /** The whole, made of what is held and of the 206 that brings the rest; undefined when they do not belong together. */
-  whole(stored: IncompleteResponse, answer: UpstreamAnswer): Promise<Whole | undefined>
+  whole(stored: IncompleteResponse, answer: UpstreamAnswer, room: Reservation): Promise<Whole | undefined>
   /** Freshened by a 304 (RFC 9111 §4.3.4); undefined when that is about something else, and no answer to the reader. */
   confirmed(errand: Errand, flight: Flight, answer: UpstreamAnswer, help: Help): Landing | undefined
   /** Freshened or contradicted by the 200 to a HEAD (RFC 9111 §4.3.5). */
@@ -47,6 +48,7 @@ export type IncompleteOptions = {
   readonly store: MemoryStore
   readonly storing: Storing
   readonly clock: Clock
+  readonly budget: ByteBudget
   readonly maxEntryBytes: number
 }
 
@@ -76,7 +78,7 @@ const heldParts = (range: ContentRange, content: Buffer): HeldParts | undefined 
   content.length === range.last - range.first + 1 ? { extent: extentOf(range), content } : undefined
 
 export const createIncomplete = (options: IncompleteOptions): Incomplete => {
-  const { store, storing, clock, maxEntryBytes } = options
+  const { store, storing, clock, budget, maxEntryBytes } = options
 
   const find = (read: CacheRead): IncompleteResponse | undefined => {
     if (read.policy.profile !== 'rfc-shared-cache') return undefined
@@ -187,18 +189,19 @@ export const createIncomplete = (options: IncompleteOptions): Incomplete => {
         return landing(response)
       }
       // A part is often long and goes to one reader: it is kept in passing, once all of it has come.
-      const through = collecting(maxEntryBytes, range.last - range.first + 1, keepContent)
+      const room = budget('fill', errand.read.client ?? '')
+      const through = collecting(maxEntryBytes, range.last - range.first + 1, room, keepContent)
       pipeline(content, through, () => undefined)
       return landing({ ...response, content: through })
     },
-    whole: async (stored, answer) => {
+    whole: async (stored, answer, room) => {
       const range = rangeOfPart(answer.response, maxEntryBytes)
       if (range === undefined || !sharesTag(stored, answer.response)) {
         discard(answer.response.content)
         return undefined
       }
-      const rest = await readContent(answer.response, maxEntryBytes)
-      if (rest.kind === 'too-large') {
+      const rest = await readContent(answer.response, maxEntryBytes, room)
+      if (rest.kind !== 'complete') {
         discard(rest.content)
         return undefined
       }

@@ -1,6 +1,6 @@
 import { formatHttpDate } from '../http/dates.ts'
 import { contentEntityTag } from '../http/entity-tags.ts'
-import { fieldValue, withoutFields } from '../http/fields.ts'
+import { type FieldLines, fieldValue, withoutFields } from '../http/fields.ts'
 import { endToEndFields } from '../http/hop-by-hop.ts'
 import type { ResponseHead } from '../http/message.ts'
 import type { ResponseControl } from './response-control.ts'
@@ -10,14 +10,18 @@ const alwaysRemoved: ReadonlySet<string> = new Set(['age', 'content-length'])
 const removedBy = ({ unkept }: ResponseControl): ReadonlySet<string> =>
   unkept.length === 0 ? alwaysRemoved : new Set([...alwaysRemoved, ...unkept])
 
-/** Fields as kept: nothing of the connection (RFC 9111 §3.1), nothing that no-cache or private names, and a length, a date and a validator of our own where they lack. */
+/** What of the fields may be kept: nothing of the connection (RFC 9111 §3.1), nothing that no-cache or private names, no Age and no length. */
+export const storableFields = (fields: FieldLines, control: ResponseControl): string[] =>
+  withoutFields(endToEndFields(fields), removedBy(control))
+
+/** Fields as kept: those that may be, the length of the content, and a date and a validator of our own where they lack. */
 export const keptFields = (
   head: ResponseHead,
   content: Buffer,
   control: ResponseControl,
   receivedAt: number,
 ): string[] => {
-  const fields = withoutFields(endToEndFields(head.fields), removedBy(control))
+  const fields = storableFields(head.fields, control)
   if (fieldValue(fields, 'date') === undefined) fields.push('Date', formatHttpDate(receivedAt))
   if (head.status === 200 && fieldValue(fields, 'etag') === undefined)
     fields.push('ETag', contentEntityTag(content))

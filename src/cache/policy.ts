@@ -16,4 +16,6 @@ export type CacheRule = {
 export type CachePolicy = {
   readonly profile: CacheProfile
   readonly rule: CacheRule | undefined
+  /** Request fields (lower case) whose names look like credentials and that are none; all others that look so count. */
+  readonly harmlessFields?: readonly string[]
 }

@@ -21,8 +21,16 @@ export const selectVariant = (
   selecting: SelectingFields,
 ): StoredResponse | undefined => {
   let selected: StoredResponse | undefined
+  let names: readonly string[] | undefined
+  let key = ''
   for (const stored of variants) {
-    const matches = stored.varyNames.length === 0 || varyKey(stored.varyNames, selecting) === stored.varyKey
+    const { varyNames } = stored
+    // Mostly one list for all of them: a long value is read once, not once for each.
+    if (varyNames.length > 0 && varyNames !== names) {
+      names = varyNames
+      key = varyKey(varyNames, selecting)
+    }
+    const matches = varyNames.length === 0 || key === stored.varyKey
     if (matches && (selected === undefined || stored.order > selected.order)) selected = stored
   }
   return selected
@@ -95,7 +103,7 @@ const decideStored = (stored: StoredResponse, ageMs: number, wishes: Wishes): Re
 /** Reuse without asking, reuse while asking, or ask: from the stored variants, the request and one reading of the clock. */
 export const decideReuse = (
   variants: readonly StoredResponse[],
-  selecting: SelectingFields,
+  selecting: SelectingFields & { readonly fields: RequestFields },
   profile: CacheProfile,
   at: Moment,
 ): Reuse => {

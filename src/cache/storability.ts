@@ -20,6 +20,8 @@ export type NoStoreReason =
   | 'must-understand'
   | 'no-freshness'
   | 'too-large'
+  /** Too much is buffered already (limits.bufferedBytes). */
+  | 'no-room'
   /** Something it holds was written while it was on its way. */
   | 'overtaken'
   /** A write to something it holds may still be carried out. */

@@ -1,7 +1,9 @@
 import { type FieldLines, fieldValue, withField } from '../http/fields.ts'
 import type { ResponseHead } from '../http/message.ts'
+import { ownText } from '../http/short-text.ts'
 import { parseVary, type SelectingFields, varyKey } from '../http/vary.ts'
 import type { ExchangeTimes, Moment } from './age.ts'
+import { isPublicKey } from './cache-key.ts'
 import { isCodable } from './codable.ts'
 import type { Coding } from './compress.ts'
 import type { Extent } from './extent.ts'
@@ -77,10 +79,18 @@ const overheadOfTag = 96
 const overheadOfLine = 24
 const overheadOfForm = 480
 
-type Counted = Pick<StoredResponse, 'key' | 'fields' | 'content' | 'tags' | 'forms'>
+type Counted = Pick<
+  StoredResponse,
+  'key' | 'varyNames' | 'varyKey' | 'upstreamTag' | 'fields' | 'content' | 'tags' | 'forms'
+>
 
-const sizeOf = ({ key, fields, content, tags, forms }: Counted): number => {
+const sizeOf = (counted: Counted): number => {
+  const { key, fields, content, tags, forms } = counted
   let bytes = overheadBytes + key.length + content.buffer.byteLength
+  bytes += counted.varyKey.length + (counted.upstreamTag?.length ?? 0)
+  for (const name of counted.varyNames) bytes += name.length + overheadOfLine
+  // The index finds it by its target too: memory-store.ts.
+  if (!isPublicKey(key)) bytes += overheadOfTag
   for (const text of fields) bytes += text.length + overheadOfLine
   for (const tag of tags) bytes += tag.length + overheadOfTag
   for (const form of forms)
@@ -119,12 +129,12 @@ const noNames: readonly string[] = []
 const noTags: readonly string[] = []
 const noForms: readonly CodedForm[] = []
 
-/** Codings are made here: where the upstream is always asked for none, none selects what is stored. */
-const selectingNames = (fields: FieldLines, { settled }: SelectingFields): readonly string[] => {
+/** Codings are made here: the upstream is always asked for none, so that none selects what is stored. */
+const selectingNames = (fields: FieldLines): readonly string[] => {
   const vary = parseVary(fields)
   if (vary.kind === 'any') return []
-  const isSettled = settled?.['accept-encoding'] !== undefined && vary.names.includes('accept-encoding')
-  const names = isSettled ? vary.names.filter((name) => name !== 'accept-encoding') : vary.names
+  const coded = vary.names.includes('accept-encoding')
+  const names = coded ? vary.names.filter((name) => name !== 'accept-encoding') : vary.names
   if (namesOneOrigin(fields) && !names.includes('origin')) return [...names, 'origin']
   return names.length === 0 ? noNames : names
 }
@@ -137,7 +147,7 @@ export const makeStored = (parts: StoredParts): StoredResponse => {
   const kept = keptFields(head, content, control, times.received.now)
   const codable = isCodable({ status: head.status, fields: kept }, content.length, parts.codedFrom)
   const fields = codable ? withVaryByCoding(kept) : kept
-  const varyNames = selectingNames(fields, parts.selecting)
+  const varyNames = selectingNames(fields)
   const terms = reuseTerms(head, control, policy, times)
   return {
     status: head.status,
@@ -146,7 +156,7 @@ export const makeStored = (parts: StoredParts): StoredResponse => {
     content,
     extent: parts.extent,
     varyNames,
-    varyKey: varyKey(varyNames, parts.selecting),
+    varyKey: varyNames.length === 0 ? '' : ownText(varyKey(varyNames, parts.selecting)),
     received: times.received,
     initialAgeMs: terms.initialAgeMs,
     lifetimeMs: terms.lifetimeMs,
@@ -220,6 +230,9 @@ export const withForms = (stored: StoredResponse, forms: readonly CodedForm[]): 
   forms,
   bytes: sizeOf({
     key: stored.key,
+    varyNames: stored.varyNames,
+    varyKey: stored.varyKey,
+    upstreamTag: stored.upstreamTag,
     fields: stored.fields,
     content: stored.content,
     tags: stored.tags,

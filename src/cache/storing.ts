@@ -33,6 +33,8 @@ export type Storing = {
   ): StoredResponse
   /** As `record`, of a response whose content is still coming. */
   sketch(errand: Errand, flight: Flight, answer: UpstreamAnswer): StoredResponse
+  /** The record with the tags that invalidate it; undefined when its target cannot have answered so. */
+  described(read: CacheRead, made: StoredResponse): StoredResponse | undefined
   /** Stores it, unless something it holds was written since the forward began. */
   store(read: CacheRead, flight: Flight, made: StoredResponse): Kept
 }
@@ -42,6 +44,12 @@ export type StoringOptions = {
   readonly report: (event: CacheEvent) => void
   /** See encodings.ts. */
   readonly codedFrom: (read: CacheRead) => number
+}
+
+const describe = (read: CacheRead, made: StoredResponse) => {
+  const { status, fields, content } = made
+  const response = { kind: 'response', status, fields, content } as const
+  return { stored: tagged(made, read.tags(response)), isReadable: read.isReadable?.(response) ?? true }
 }
 
 export const createStoring = ({ keep, report, codedFrom }: StoringOptions): Storing => {
@@ -66,12 +74,13 @@ export const createStoring = ({ keep, report, codedFrom }: StoringOptions): Stor
       const made = record(errand, flight, answer, { head: response, content: noContent })
       return sketchOf(made, response, codedFrom(errand.read))
     },
+    described: (read, made) => {
+      const { stored, isReadable } = describe(read, made)
+      return isReadable ? stored : undefined
+    },
     store: (read, flight, made) => {
-      const { status, fields, content } = made
-      const response = { kind: 'response', status, fields, content } as const
-      const stored = tagged(made, read.tags(response))
-      const readable = read.isReadable?.(response) ?? true
-      const notKept = readable ? keep(stored, flight.began) : 'unreadable'
+      const { stored, isReadable } = describe(read, made)
+      const notKept = isReadable ? keep(stored, flight.began) : 'unreadable'
       report(
         notKept === undefined
           ? { kind: 'stored', service: read.service, bytes: stored.bytes }

@@ -1,6 +1,8 @@
+import { shortText } from '../http/short-text.ts'
+
 /**
  * When each tag was last invalidated, as a number that grows with every invalidation. A forward that began before
- * must not be believed about content that was invalidated since. Bounded: what was forgotten counts as invalidated.
+ * must not be believed about content that was invalidated since. Bounded in tags and in their length: what was forgotten counts as invalidated.
  */
 export type TagLog = {
   /** Number of the last invalidation. */
@@ -18,7 +20,9 @@ export const createTagLog = (maxTags: number): TagLog => {
   let sequence = 0
   // Invalidations up to this one may have been forgotten.
   let forgotten = 0
-  const noteOne = (tag: string): void => {
+  const noteOne = (named: string): void => {
+    // Of a target as long as a client makes it only a digest.
+    const tag = shortText(named)
     // Deleted first, so that the map's order is the order of the last invalidation.
     last.delete(tag)
     last.set(tag, sequence)
@@ -44,6 +48,6 @@ export const createTagLog = (maxTags: number): TagLog => {
     },
     // Most often nothing was.
     touchedSince: (tags, since) =>
-      sequence > since && (forgotten > since || tags.some((tag) => (last.get(tag) ?? 0) > since)),
+      sequence > since && (forgotten > since || tags.some((tag) => (last.get(shortText(tag)) ?? 0) > since)),
   }
 }

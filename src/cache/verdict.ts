@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
-import { credentialFields } from '../http/credential-fields.ts'
+import { otherCredential } from '../http/credential-fields.ts'
 import { varyKey } from '../http/vary.ts'
 import { currentAgeMs, type Moment } from './age.ts'
 import type { Answers } from './answers.ts'
@@ -57,8 +57,13 @@ const asksTheSame = (one: CacheRead, other: CacheRead): boolean => {
   return varyKey(names, one) === varyKey(names, other) && varyKey(others, one) === varyKey(others, other)
 }
 
-/** What says who asks, where the profile lets it reach the upstream although the answer is for everybody. */
-const callersFields = ['cookie', ...credentialFields]
+/** The fields that say which caller sent a request, as one text. */
+const callerOf = ({ fields }: CacheRead): string =>
+  JSON.stringify([
+    fields['authorization'] ?? null,
+    fields['cookie'] ?? null,
+    otherCredential(fields, []) ?? null,
+  ])
 
 /** May it be the request of the one who led that made the fetch fail? An upstream that cannot be asked at all fails for everybody. */
 const mayBeOfRequest: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
@@ -115,7 +120,7 @@ export const createJudge = (options: JudgeOptions): ((landing: Landed, wait: Wai
     const stale = onError(read, need, 'server-error')
     if (stale !== undefined) return answered(stale)
     if (mayTryAgain(wait)) return oneMoreTry
-    const isSameCaller = varyKey(callersFields, flight.read) === varyKey(callersFields, read)
+    const isSameCaller = callerOf(flight.read) === callerOf(read)
     const mine = leads || (isSameCaller && varyKey(stored.varyNames, read) === stored.varyKey)
     return mine ? answered(answers.serverError(stored, read, need.reason, !leads, moment())) : again(true)
   }
@@ -123,6 +128,10 @@ export const createJudge = (options: JudgeOptions): ((landing: Landed, wait: Wai
   const ofFailure = (error: unknown, wait: Wait): Verdict => {
     const stale = onError(wait.read, wait.need, 'unreachable')
     if (stale !== undefined) return answered(stale)
+    if (error instanceof GatewayError && error.code === 'upstream_busy' && !wait.leads && !wait.retried) {
+      // The client of the one that led may have had its share of the slots: that says nothing of other clients.
+      return oneMoreTry
+    }
     const isPerhapsOfRequest = !(error instanceof GatewayError) || mayBeOfRequest.has(error.code)
     if (isPerhapsOfRequest && mayTryAgain(wait)) return oneMoreTry
     throw error

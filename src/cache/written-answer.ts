@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import type { ByteBudget, Reservation } from '../http/byte-budget.ts'
 import { fieldValue } from '../http/fields.ts'
 import type { ResponseHead } from '../http/message.ts'
 import type { Moment } from './age.ts'
@@ -21,6 +22,8 @@ export type WrittenAnswer = {
   begin(head: ResponseHead): (content: Buffer) => void
   /** A longer content is not kept. */
   readonly maxBytes: number
+  /** For the content while it comes. */
+  readonly room: Reservation
 }
 
 export type WrittenOptions = {
@@ -29,6 +32,7 @@ export type WrittenOptions = {
   readonly flights: Flights
   readonly clock: Clock
   readonly report: (event: CacheEvent) => void
+  readonly budget: ByteBudget
   readonly maxEntryBytes: number
   /** See encodings.ts. */
   readonly codedFrom: (read: CacheRead) => number
@@ -41,13 +45,14 @@ const statesFreshness = (head: ResponseHead, read: CacheRead, now: number): bool
 }
 
 export const createWritten =
-  ({ log, keep, flights, clock, report, maxEntryBytes, codedFrom }: WrittenOptions) =>
+  ({ log, keep, flights, clock, report, budget, maxEntryBytes, codedFrom }: WrittenOptions) =>
   (read: CacheRead): WrittenAnswer => {
     const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
     const requested = moment()
     const sent = log.sequence
     return {
       maxBytes: maxEntryBytes,
+      room: budget('fill', read.client ?? ''),
       accepts: (head) =>
         head.status === 200 &&
         // Another write was answered meanwhile: which of them the content shows nobody knows.

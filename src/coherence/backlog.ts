@@ -32,16 +32,25 @@ export type Backlog = {
 
 /** One text is some hundred bytes at most times; more of them than the ledger remembers mean everything. */
 const mostNotes = 16_384
+/** Of their texts: clients choose how long the targets are that they write to. */
+const mostCharacters = 4 * 1024 * 1024
 const mostSettled = 65_536
 const everything = encodeNote({ kind: 'all', mode: 'hard' })
 
 export const createBacklog = (): Backlog => {
   let notes = new Set<string>()
+  let characters = 0
   let settled: string[] = []
   let waiting: Waiting[] = []
   const addNotes = (more: readonly string[]): void => {
-    for (const note of more) notes.add(note)
-    if (notes.size > mostNotes) notes = new Set([everything])
+    for (const note of more) {
+      if (notes.has(note)) continue
+      notes.add(note)
+      characters += note.length
+    }
+    if (notes.size <= mostNotes && characters <= mostCharacters) return
+    notes = new Set([everything])
+    characters = everything.length
   }
   return {
     add: (more, write) => {
@@ -57,6 +66,7 @@ export const createBacklog = (): Backlog => {
     take: () => {
       const batch = { notes: [...notes], settled, waiting }
       notes = new Set()
+      characters = 0
       settled = []
       waiting = []
       return batch
@@ -64,6 +74,7 @@ export const createBacklog = (): Backlog => {
     putBack: (batch) => {
       const later = [...notes]
       notes = new Set()
+      characters = 0
       addNotes(batch.notes)
       addNotes(later)
       settled = [...batch.settled, ...settled].slice(0, mostSettled)

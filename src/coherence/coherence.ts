@@ -56,6 +56,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
   let wasTrusting = false
   let closed = false
   let syncing: Promise<void> | undefined
+  let isHinted = false
   let delivering: Promise<boolean> | undefined
   let timer: NodeJS.Timeout | undefined
 
@@ -132,6 +133,18 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
     return syncing
   }
 
+  /** A sync that is under way may have been answered before. However often this is called, one more follows. */
+  const syncOnceMore = (): void => {
+    if (syncing === undefined) void sync()
+    else if (!isHinted) {
+      isHinted = true
+      void syncing.then(() => {
+        isHinted = false
+        return sync()
+      })
+    }
+  }
+
   /** Twice: the first reply is the proof that the second one is granted for. */
   const isJoined = async (): Promise<boolean> => {
     await sync()
@@ -182,6 +195,11 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       return
     }
     if (epoch === place.epoch && seq <= place.applied) return
+    if (push.kind === 'hint') {
+      // What this process appended comes with the answer to its append.
+      if (push.writer !== member) syncOnceMore()
+      return
+    }
     if (epoch !== place.epoch || seq !== place.applied + 1) {
       void sync()
       return

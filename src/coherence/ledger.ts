@@ -42,6 +42,8 @@ export type Push =
       readonly writer: string
       readonly notes: readonly string[]
     }
+  /** Something was noted, by whoever says so: it has to be asked for. */
+  | { readonly kind: 'hint'; readonly epoch: string; readonly seq: number; readonly writer: string }
   | {
       readonly kind: 'applied'
       readonly epoch: string

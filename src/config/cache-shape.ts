@@ -24,6 +24,15 @@ const rules = z.array(rule).max(1_000).optional()
 export const serviceCacheShape = (defaults: string) =>
   z.strictObject({
     profile: oneOf(['safe', 'rfc-shared-cache']).prefault('safe').describe('What may be stored at all'),
+    harmlessFields: z
+      .array(
+        z
+          .string()
+          .regex(/^[A-Za-z\d-]{1,64}$/, 'expected the name of a request field, e.g. X-User-Agent-Class'),
+      )
+      .max(100)
+      .prefault([])
+      .describe('Request fields whose names look like credentials and that say nothing of who asks'),
     rules: rules.describe(`First match wins; without any: ${defaults}`),
   })
 

@@ -49,6 +49,8 @@ type TracingConfig = {
 /** How several processes keep one promise (docs/scale.md). */
 export type SharedConfig = {
   readonly url: Secret
+  /** The first one signs; none = nothing is signed. */
+  readonly key: readonly Secret[]
   readonly tls: {
     readonly ca: Secret
     readonly cert: Secret
@@ -112,6 +114,7 @@ type UpstreamConfig<Targets = 'embedded' | readonly string[]> = {
   readonly targets: Targets
   readonly basePath: string
   readonly maxConcurrent: number
+  readonly clientShare: number
   readonly queue: { readonly max: number; readonly timeoutMs: number }
   readonly timeouts: {
     readonly connectMs: number
@@ -160,6 +163,8 @@ type ParametersConfig = {
 
 export type ServiceCacheConfig = {
   readonly profile: 'safe' | 'rfc-shared-cache'
+  /** In lower case. */
+  readonly harmlessFields: readonly string[]
   /** First match wins. */
   readonly rules: readonly CacheRuleConfig[]
 }

@@ -21,9 +21,12 @@ const sharedUrlFault = (url: string): string | undefined => {
   return undefined
 }
 
+/** Of the hexadecimal digits that are recommended, 128 bits. */
+const leastKeyLength = 32
+
 const sharedFaults = (config: Config): UnplacedFault[] => {
   const message = sharedUrlFault(config.cache.shared.url.reveal())
-  const { leaseMs, forgetAfterMs, tls, url } = config.cache.shared
+  const { forgetAfterMs, key, leaseMs, tls, url } = config.cache.shared
   const isTlsSet = tls.ca.isSet || tls.cert.isSet || tls.serverName !== ''
   return [
     ...(message === undefined ? [] : [faultAt(['cache', 'shared', 'url'], message)]),
@@ -31,6 +34,11 @@ const sharedFaults = (config: Config): UnplacedFault[] => {
       isTlsSet && message === undefined && !url.reveal().startsWith('rediss:'),
       ['cache', 'shared', 'tls'],
       'is of use only with a cache.shared.url that starts with rediss://',
+    ),
+    ...faultWhen(
+      key.some((one) => one.reveal().length < leastKeyLength),
+      ['cache', 'shared', 'key'],
+      `expected at least ${leastKeyLength} characters: openssl rand -hex 32`,
     ),
     ...faultWhen(
       leaseMs < 100 || leaseMs > 60_000,

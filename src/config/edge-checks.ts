@@ -28,6 +28,11 @@ export const edgeFaults = (config: Config): UnplacedFault[] => [
     'must be at most limits.requestTimeout: the part cannot be longer than the whole',
   ),
   ...faultWhen(
+    config.limits.bufferedBytes < 2 * config.limits.bodyBytes,
+    ['limits', 'bufferedBytes'],
+    'must be at least twice limits.bodyBytes: one client may hold half of it, and a body is read whole',
+  ),
+  ...faultWhen(
     config.overload.intervalMs > 0 && config.overload.intervalMs < 100,
     ['overload', 'interval'],
     'must be 0s or at least 100ms: in a shorter time too little is measured',

@@ -29,10 +29,13 @@ export type LimitsConfig = {
   readonly bodyBytes: number
   readonly jsonDepth: number
   readonly uploadBytes: number
+  readonly bufferedBytes: number
   readonly headersTimeoutMs: number
   readonly requestTimeoutMs: number
   /** 0 = no bound. */
   readonly readerTimeoutMs: number
+  /** Of a client on which a slot of an upstream waits; 0 = no bound. */
+  readonly minBytesPerSecond: number
   readonly keepAliveTimeoutMs: number
   /** 0 = no bound. */
   readonly connections: number

@@ -39,11 +39,21 @@ const limits = z
     bodyBytes: size().prefault('1MiB').describe('Content that is read: JSON and forms'),
     jsonDepth: whole(1, 1_000).prefault(64).describe('Nesting of JSON content'),
     uploadBytes: size().prefault('64MiB').describe('Content that is streamed on: files'),
+    bufferedBytes: size()
+      .prefault('32MiB')
+      .describe(
+        'All that one process holds for requests under way, stored responses apart; half of it for one client address',
+      ),
     headersTimeout: wait().prefault('10s').describe('Until all fields of a request have arrived'),
     requestTimeout: wait().prefault('30s').describe('Until a request has arrived whole'),
     readerTimeout: wait()
       .prefault('30s')
       .describe('Longest time in which a client takes nothing of an answer; 0s = no bound'),
+    minBytesPerSecond: size()
+      .prefault('1KiB')
+      .describe(
+        'Slowest pace at which a client may send or read what holds a slot of an upstream; 0 = no bound',
+      ),
     keepAliveTimeout: wait().prefault('72s').describe('How long an idle connection stays open'),
     connections: whole(0, 1_000_000)
       .prefault(0)

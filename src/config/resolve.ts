@@ -37,6 +37,7 @@ const resolveCache = (
   defaultRules: readonly CacheRuleConfig[],
 ): ServiceCacheConfig => ({
   profile: cache.profile,
+  harmlessFields: cache.harmlessFields.map((name) => name.toLowerCase()),
   rules: cache.rules === undefined ? defaultRules : cache.rules.map(resolveRule),
 })
 
@@ -46,6 +47,7 @@ const defaultCheckTimeoutMs = 2_000
 const resolveUpstream = ({ queue, timeouts, eject, breaker, tls, health, ...rest }: UpstreamShape) => ({
   basePath: rest.basePath,
   maxConcurrent: rest.maxConcurrent,
+  clientShare: rest.clientShare,
   queue: { max: queue.max, timeoutMs: queue.timeout },
   timeouts: {
     connectMs: timeouts.connect,
@@ -133,8 +135,14 @@ const resolveService = (name: string, service: ServiceShape): ServiceConfig => {
   }
 }
 
-const resolveShared = ({ lease, forgetAfter, ...rest }: ConfigShape['cache']['shared']): SharedConfig => ({
+const resolveShared = ({
+  key,
+  lease,
+  forgetAfter,
+  ...rest
+}: ConfigShape['cache']['shared']): SharedConfig => ({
   ...rest,
+  key: [key].flat().filter(({ isSet }) => isSet),
   leaseMs: lease,
   forgetAfterMs: forgetAfter,
 })

@@ -16,6 +16,7 @@ const fixed: readonly (readonly [path: string, read: (config: Config) => unknown
   ['limits.headersTimeout', ({ limits }) => limits.headersTimeoutMs],
   ['limits.requestTimeout', ({ limits }) => limits.requestTimeoutMs],
   ['limits.readerTimeout', ({ limits }) => limits.readerTimeoutMs],
+  ['limits.minBytesPerSecond', ({ limits }) => limits.minBytesPerSecond],
   ['limits.keepAliveTimeout', ({ limits }) => limits.keepAliveTimeoutMs],
   ['limits.connections', ({ limits }) => limits.connections],
   ['limits.connectionsPerAddress', ({ limits }) => limits.connectionsPerAddress],

@@ -39,7 +39,7 @@ const fileTexts = (value: unknown, path: Path = []): Path[] => {
 const pathsOf = (value: unknown, [step, ...rest]: Path): Path[] => {
   if (step === undefined) return [[]]
   if (typeof value !== 'object' || value === null) return []
-  const steps = step === '*' ? Object.keys(value) : [step]
+  const steps = step === '*' ? (Array.isArray(value) ? [...value.keys()] : Object.keys(value)) : [step]
   return steps.flatMap((one) => pathsOf(valueAt(value, [one]), rest).map((path) => [one, ...path]))
 }
 

@@ -51,7 +51,9 @@ export const configShape = z.strictObject({
     .array(cidr())
     .max(1_000)
     .prefault([])
-    .describe('CIDR blocks whose Forwarded and X-Forwarded-* fields are believed'),
+    .describe(
+      'CIDR blocks whose X-Forwarded-For and X-Forwarded-Proto are believed, or Forwarded where they send neither',
+    ),
   log: z
     .strictObject({
       level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
@@ -71,7 +73,9 @@ export const configShape = z.strictObject({
       otlpUrl: optionalUrl(['http://', 'https://'])
         .prefault('')
         .describe('OpenTelemetry collector; empty = no tracing'),
-      sampleRatio: share().prefault(0.1).describe('Share of the traces that begin here and are recorded'),
+      sampleRatio: share()
+        .prefault(0.1)
+        .describe('Share of the traces that are recorded; a trusted proxy may decide for its own'),
       serviceName: z
         .string()
         .min(1)
@@ -102,6 +106,14 @@ export const configShape = z.strictObject({
           url: secret()
             .prefault('')
             .describe('Secret. redis:// or rediss:// of the second tier; empty = none'),
+          key: z
+            .union([secret(), z.array(secret().describe('Secret. One of several keys')).max(8)], {
+              error: 'expected a text, or a list of at most 8 texts',
+            })
+            .prefault('')
+            .describe(
+              'Secret. Signs what is written to Redis; what is not signed with it is not believed. Of a list the first one signs, all verify',
+            ),
           tls: z
             .strictObject({
               ca: secret()
@@ -155,6 +167,8 @@ export const secretPaths = [
   ['listen', 'tls', 'key'],
   ['admin', 'token'],
   ['cache', 'shared', 'url'],
+  ['cache', 'shared', 'key'],
+  ['cache', 'shared', 'key', '*'],
   ['cache', 'shared', 'tls', 'ca'],
   ['cache', 'shared', 'tls', 'cert'],
   ['cache', 'shared', 'tls', 'key'],

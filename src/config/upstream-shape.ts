@@ -20,6 +20,11 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
     maxConcurrent: whole(1, 65_536)
       .prefault(64)
       .describe('Upstream requests in flight, all callers together'),
+    clientShare: share()
+      .prefault(0.5)
+      .describe(
+        'Part of these, and of the queue, that one client may have: an IPv4 address, or an IPv6 /64; 1 = no bound',
+      ),
     queue: z
       .strictObject({
         max: whole(0, 1_000_000).prefault(256).describe('Requests that may wait for a free place'),

@@ -8,11 +8,20 @@ type Row = { readonly path: string; readonly isUsed: (config: Config) => boolean
 
 const loopback = /^(127\.|localhost$|::1$)/
 
+const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[|\]$/g, '')
+
 const advice: readonly Row[] = [
   {
     path: 'cache.compression.encodings',
     isUsed: ({ cache }) => cache.compression.encodings.includes('zstd') && !('zstdCompress' in zlib),
     message: 'zstd needs Node 22.15 or newer; the other codings are used',
+  },
+  {
+    path: 'cache.shared.key',
+    isUsed: ({ cache: { shared } }) =>
+      shared.url.isSet && shared.key.length === 0 && !loopback.test(hostOf(shared.url.reveal())),
+    message:
+      'is not set, and Redis is on another machine: who can write to it decides what clients are answered and what counts as changed',
   },
   {
     path: 'admin.host',

@@ -1,5 +1,5 @@
 import type { Server, Socket } from 'node:net'
-import { addressGroup } from './address-group.ts'
+import { addressGroup } from '../http/address-group.ts'
 import type { EdgeEvent } from './events.ts'
 import { arrivalsRead, isQuiet } from './under-way.ts'
 

@@ -16,8 +16,8 @@ export type ProtocolFault =
 export type EdgeEvent =
   | {
       readonly kind: 'connection-cut'
-      /** `too-many`: limits.connections; `address`: limits.connectionsPerAddress; `slow-reader`: limits.readerTimeout; `drain`: drain.timeout. */
-      readonly reason: 'too-many' | 'address' | 'slow-reader' | 'drain'
+      /** `too-many`: limits.connections; `address`: limits.connectionsPerAddress; `slow-reader`: limits.readerTimeout; `resets`: too many HTTP/2 streams reset; `drain`: drain.timeout. */
+      readonly reason: 'too-many' | 'address' | 'slow-reader' | 'resets' | 'drain'
     }
   | { readonly kind: 'rate-limited'; readonly limit: string }
   | { readonly kind: 'no-request'; readonly reason: ProtocolFault }

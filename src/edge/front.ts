@@ -17,6 +17,7 @@ import {
   protocolFault,
 } from './raw-errors.ts'
 import { serviceOf } from './service-of.ts'
+import { underWay } from './under-way.ts'
 
 export type FrontOptions = {
   /** In any order; the longest mount that fits wins. */
@@ -77,7 +78,10 @@ export const createFront = (options: FrontOptions): Front => {
         return
       }
       options.report({ kind: 'no-request', reason: protocolFault(error) })
-      const service = serviceOf(services, pathOfPacket(error.rawPacket))
+      // What ends a request in the middle of its content shows no path.
+      const request = underWay(socket)?.req
+      const path = request?.complete === false ? (request.url as string) : pathOfPacket(error.rawPacket)
+      const service = serviceOf(services, path)
       const raw = asRawError(error)
       options.refusedEarly(raw, service)
       answerSocket(socket, errorAnswer(service?.contract ?? 'open', raw))

@@ -8,6 +8,10 @@ import { authorityForm } from './message-faults.ts'
 /** Did it come over HTTP/2? Node's types know only the other kind here. */
 export const isHttp2 = (message: IncomingMessage | ServerResponse): boolean => 'stream' in message
 
+/** Its client has reset it: nothing is to be done for it any more. */
+export const isReset = (incoming: IncomingMessage): boolean =>
+  isHttp2(incoming) && (incoming as unknown as Http2ServerRequest).stream.closed
+
 /** RFC 9113 §8.3.1: Host must not differ from :authority, neither has userinfo, and a target is a path. */
 export const faultOfHttp2 = (incoming: IncomingMessage): 'host' | 'target' | undefined => {
   const { headers } = incoming as unknown as Http2ServerRequest
@@ -46,7 +50,7 @@ export class Http2EdgeRequest implements GatewayRequest {
       const controller = new AbortController()
       this.#controller = controller
       const { stream } = this.#outgoing
-      if (stream.destroyed) controller.abort()
+      if (stream.destroyed || stream.aborted) controller.abort()
       else stream.once('aborted', () => controller.abort())
     }
     return this.#controller.signal

@@ -1,7 +1,7 @@
 import fastifyRateLimit from '@fastify/rate-limit'
 import { type FastifyRequest, fastify } from 'fastify'
+import { addressGroup } from '../http/address-group.ts'
 import type { RateLimitVerdict } from '../pipeline/phases/rate-limit.ts'
-import { addressGroup } from './address-group.ts'
 
 /** Where requests are counted, when several processes count together. */
 export type RateLimitStore = {

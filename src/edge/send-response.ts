@@ -36,6 +36,28 @@ const sendSmall = (raw: ServerResponse, content: Buffer, text: ContentText | und
   raw.end()
 }
 
+/** TLS encrypts all that it is given at once, and keeps what the client does not take; it is given so much at a time. */
+const sliceBytes = 64 * 1024
+
+const isEncrypted = ({ req }: ServerResponse): boolean => 'encrypted' in req.socket
+
+/** Writes the next slice when the one before has been taken, so that only the stored content waits for a slow reader. */
+const sendInSlices = (raw: ServerResponse, content: Buffer): void => {
+  let at = 0
+  const proceed = (): void => {
+    let hasRoom = true
+    while (hasRoom && at < content.length) {
+      hasRoom = raw.write(content.subarray(at, at + sliceBytes))
+      at += sliceBytes
+    }
+    if (at < content.length) return
+    raw.off('drain', proceed)
+    raw.end()
+  }
+  raw.on('drain', proceed)
+  proceed()
+}
+
 /** Writes head and content. A content that breaks off destroys the connection: a short answer must not look whole. */
 export const sendResponse = (raw: ServerResponse, response: GatewayResponse, options: SendOptions): void => {
   const { status, fields, content } = response
@@ -46,6 +68,7 @@ export const sendResponse = (raw: ServerResponse, response: GatewayResponse, opt
   }
   if (Buffer.isBuffer(content)) {
     if (content.length <= longestText) sendSmall(raw, content, response.text)
+    else if (content.length > sliceBytes && isEncrypted(raw)) sendInSlices(raw, content)
     else raw.end(content)
     return
   }

@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import { GatewayError } from '../errors.ts'
 import type { Answer, GatewayRequest, GatewayResponse, Outcome } from '../http/message.ts'
 import { carryHandOver } from '../pipeline/carry-hand-over.ts'
+import type { Client } from '../pipeline/client.ts'
 import { errorAnswer } from '../pipeline/error-answer.ts'
 import { arrived, type Received } from '../pipeline/exchange.ts'
 import type { Service } from '../pipeline/service.ts'
@@ -12,18 +13,18 @@ import { createClientOf, createTrustedProxies } from './client-address.ts'
 import { type CorsOptions, registerCors, withCorsFields } from './cors.ts'
 import { EdgeRequest } from './edge-request.ts'
 import { createFront, type Front, type FrontOptions } from './front.ts'
-import { Http2EdgeRequest, isHttp2 } from './http2-request.ts'
+import { Http2EdgeRequest, isHttp2, isReset } from './http2-request.ts'
 import type { EdgeHandlers } from './listener.ts'
 import { createRequestIds } from './request-ids.ts'
 import { sendEither } from './send-over-http2.ts'
 import { type SendOptions, sendResponse } from './send-response.ts'
 import { serviceOf } from './service-of.ts'
+import type { UnreadAnswers } from './unread-answers.ts'
 import { withUnreadContent } from './unread-content.ts'
 
 export type EdgeOptions = Omit<FrontOptions, 'take' | 'send'> & {
   readonly limits: {
     readonly urlBytes: number
-    readonly uploadBytes: number
   }
   readonly trustedProxies: readonly string[]
   /** The port speaks HTTP/2 too. */
@@ -35,6 +36,7 @@ export type EdgeOptions = Omit<FrontOptions, 'take' | 'send'> & {
   isDraining(): boolean
   /** Called once each for an answer that is not out in the turn in which its request came. */
   readonly inFlight: { enter(): void; leave(): void }
+  readonly unread: UnreadAnswers
 }
 
 /** Who takes the requests of one configuration. */
@@ -103,21 +105,28 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     })
   }
 
-  const answerAtOnce = (reply: FastifyReply, response: GatewayResponse): void => {
-    sendRaw(reply, response)
-    const { raw } = reply
-    const isOut = raw.writableEnded && raw.writableLength === 0
-    if (!isOut && !raw.destroyed) watch(raw)
+  const isUnderWay = (raw: ServerResponse): boolean =>
+    !raw.destroyed && !(raw.writableEnded && raw.writableLength === 0)
+  const holdUnread = ({ raw }: FastifyReply, content: GatewayResponse['content'], client: Client): void => {
+    if (Buffer.isBuffer(content) && isUnderWay(raw)) options.unread.hold(raw, content, client.address)
   }
-  const settle = (reply: FastifyReply, outcome: Outcome): Promise<void> | void =>
-    outcome.kind === 'response'
-      ? sendRaw(reply, outcome)
-      : carryHandOver(outcome).then((response) => sendRaw(reply, response))
-  const answerLater = (service: Service, reply: FastifyReply, answer: Promise<Outcome>): void => {
+  const answerAtOnce = (exchange: Received, reply: FastifyReply, response: GatewayResponse): void => {
+    sendRaw(reply, response)
+    if (!isUnderWay(reply.raw)) return
+    watch(reply.raw)
+    holdUnread(reply, response.content, exchange.client)
+  }
+  const answerLater = (exchange: Received, reply: FastifyReply, answer: Promise<Outcome>): void => {
     watch(reply.raw)
     answer
-      .then((outcome) => settle(reply, outcome))
-      .catch((error: unknown) => refuse(reply, service, new GatewayError('internal', { cause: error })))
+      .then((outcome) => (outcome.kind === 'response' ? outcome : carryHandOver(outcome)))
+      .then((response) => {
+        sendRaw(reply, response)
+        holdUnread(reply, response.content, exchange.client)
+      })
+      .catch((error: unknown) =>
+        refuse(reply, exchange.service, new GatewayError('internal', { cause: error })),
+      )
       .catch((error: Error) => {
         broken(error)
         reply.raw.destroy()
@@ -126,33 +135,31 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   const takerOf =
     (service: Service) =>
     (request: FastifyRequest, reply: FastifyReply): void => {
+      if (options.http2 && isReset(request.raw)) return
       if ((request.raw.url as string).length > limits.urlBytes) {
         refuse(reply, service, new GatewayError('target_too_long'))
         return
       }
-      const answer = options.run(receive(service, request, reply))
-      if (answer instanceof Promise) answerLater(service, reply, answer)
-      else if (answer.kind === 'response') answerAtOnce(reply, answer)
-      else answerLater(service, reply, Promise.resolve(answer))
+      const exchange = receive(service, request, reply)
+      const answer = options.run(exchange)
+      if (answer instanceof Promise) answerLater(exchange, reply, answer)
+      else if (answer.kind === 'response') answerAtOnce(exchange, reply, answer)
+      else answerLater(exchange, reply, Promise.resolve(answer))
     }
 
   /**
-   * The mount is @fastify/http-proxy's: all methods, contents unread. It gets nothing to carry, since each request is answered
-   * by the phases; what came by would end at the placeholder, which is nowhere (docs/decisions/0013).
+   * Each request is answered by the phases as soon as its route is known: behind `onRequest` Fastify looks at the content type and
+   * may read the content. So @fastify/http-proxy mounts the service and is never called; its upstream is a placeholder
+   * that leads nowhere (docs/decisions/0013).
    */
   const register = async (server: FastifyInstance, service: Service): Promise<void> => {
     const take = takerOf(service)
     await server.register(async (scope) => {
-      // Between here and `preHandler` Fastify looks at contents: of a GET there is nothing for it to look at.
-      scope.addHook('onRequest', (request, reply, proceed) => {
-        if (request.method === 'GET' || request.method === 'HEAD') take(request, reply)
-        else proceed()
-      })
+      scope.addHook('onRequest', (request, reply) => take(request, reply))
       await scope.register(httpProxy, {
         prefix: service.mount,
         upstream: service.upstream.placeholderOrigin,
         httpMethods: routedMethods,
-        preHandler: take,
       })
     })
   }
@@ -164,7 +171,6 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     logger: false,
     // Nobody reads a query but the phases.
     routerOptions: { querystringParser: () => noQuery },
-    bodyLimit: limits.uploadBytes,
     // The listener owns the port and its limits, and outlives this instance; Fastify's own server never listens.
     serverFactory: (handler) => {
       take = handler as EdgeHandlers['request']
@@ -178,23 +184,19 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     },
   })
   const known = new Set(server.supportedMethods)
-  for (const method of routedMethods.filter((one) => !known.has(one)))
-    server.addHttpMethod(method, { hasBody: method !== 'GET' && method !== 'HEAD' })
-  server.setNotFoundHandler((request, reply) =>
-    refuse(reply, serviceOf(services, request.raw.url as string), new GatewayError('no_route')),
-  )
+  for (const method of routedMethods.filter((one) => !known.has(one))) server.addHttpMethod(method)
+  server.removeAllContentTypeParsers()
   server.setErrorHandler((error, request, reply) => {
     const status = (error as { statusCode?: number }).statusCode
-    const code =
-      status === 413
-        ? 'content_too_large'
-        : status !== undefined && status < 500
-          ? 'malformed_request'
-          : 'internal'
+    const code = status !== undefined && status < 500 ? 'malformed_request' : 'internal'
     refuse(reply, serviceOf(services, request.raw.url as string), new GatewayError(code, { cause: error }))
   })
   if (options.cors !== undefined) await registerCors(server, options.cors)
   for (const service of services) await register(server, service)
+  // Added after the services, whose routes therefore do not have it: for a path outside of them, which Fastify would read the content of, too.
+  server.addHook('onRequest', (request, reply) =>
+    refuse(reply, serviceOf(services, request.raw.url as string), new GatewayError('no_route')),
+  )
   await server.ready()
   if (take === undefined) throw new TypeError('Fastify made no server')
   const front = createFront({

@@ -1,4 +1,9 @@
-import type { Http2SecureServer, ServerHttp2Stream } from 'node:http2'
+import {
+  constants,
+  type Http2SecureServer,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2'
 import type { EdgeEvent } from './events.ts'
 
 export type StreamBounds = {
@@ -64,11 +69,41 @@ const watchRequests = (server: Http2SecureServer, { requestTimeoutMs, report }: 
   })
 }
 
+/** A browser that leaves a page resets what it was still loading, up to `mostStreams` (listener.ts) at once. */
+const resetBurst = 200
+const resetsPerSecond = 33
+
+/**
+ * A stream that is reset before its answer has ended costs its client nothing, so that a client may open any number of them at once
+ * (CVE-2023-44487). nghttp2 has such a bound too, with a burst of a thousand.
+ */
+const watchResets = (server: Http2SecureServer, { report }: StreamBounds): void => {
+  const bound = (session: ServerHttp2Session): void => {
+    let left = resetBurst
+    let sinceMs = performance.now()
+    const reset = (): void => {
+      const nowMs = performance.now()
+      left = Math.min(resetBurst, left + ((nowMs - sinceMs) * resetsPerSecond) / 1000) - 1
+      sinceMs = nowMs
+      if (left >= 0 || session.destroyed) return
+      report({ kind: 'connection-cut', reason: 'resets' })
+      session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+      session.destroy()
+    }
+    session.on('stream', (stream) => {
+      if (stream.closed) reset()
+      else stream.once('aborted', reset)
+    })
+  }
+  server.on('session', bound)
+}
+
 /**
  * The bounds of slow clients for streams of HTTP/2. Their own are needed: a window that stays shut leaves nothing in the
  * socket (RFC 9113 §5.2), a PING keeps a connection from being idle, and node:http2 knows no `requestTimeout`.
  */
 export const boundStreams = (server: Http2SecureServer, bounds: StreamBounds): void => {
+  watchResets(server, bounds)
   if (bounds.readerTimeoutMs > 0) watchReaders(server, bounds)
   if (bounds.requestTimeoutMs > 0) watchRequests(server, bounds)
 }

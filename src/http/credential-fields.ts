@@ -1,51 +1,53 @@
 import type { RequestFields } from './fields.ts'
+import { isForwardable } from './forwardable-fields.ts'
+import { remembered } from './remembered.ts'
 
 /**
- * Fields beside Authorization and Cookie by which a service may know its caller: keys and tokens, and what a proxy in
- * front that has asked for a login says of the user.
+ * Names by which a service may know its caller, beside Authorization and Cookie: keys, tokens, sessions, and what a proxy in front
+ * that asks for a login says of the user. No list of them is complete, so that a name that looks like one counts as one.
  */
-export const credentialFields = [
-  'x-api-key',
-  'x-apikey',
-  'api-key',
-  'apikey',
-  'x-auth-token',
-  'x-access-token',
-  'x-authorization',
-  'x-session-token',
-  'private-token',
-  'remote-user',
-  'x-remote-user',
-  'x-authenticated-user',
-  'x-auth-request-user',
-  'x-goog-iap-jwt-assertion',
-  'cf-access-jwt-assertion',
-  'x-amzn-oidc-data',
-  'x-ms-client-principal',
-] as const
+const credentialName =
+  /token|session|secret|passw|credential|nonce|auth|jwt|oidc|saml|dpop|principal|csrf|xsrf|(?:api|access|subscription|functions|master)-?key|(?:^|-)(?:user|email|sso|cert)|ssl-client|clientcert/
 
-/** Written out: a loop over the names costs more than twice as much, on every hit. */
-const hasOne = (fields: RequestFields): boolean =>
-  fields['x-api-key'] !== undefined ||
-  fields['x-apikey'] !== undefined ||
-  fields['api-key'] !== undefined ||
-  fields['apikey'] !== undefined ||
-  fields['x-auth-token'] !== undefined ||
-  fields['x-access-token'] !== undefined ||
-  fields['x-authorization'] !== undefined ||
-  fields['x-session-token'] !== undefined ||
-  fields['private-token'] !== undefined ||
-  fields['remote-user'] !== undefined ||
-  fields['x-remote-user'] !== undefined ||
-  fields['x-authenticated-user'] !== undefined ||
-  fields['x-auth-request-user'] !== undefined ||
-  fields['x-goog-iap-jwt-assertion'] !== undefined ||
-  fields['cf-access-jwt-assertion'] !== undefined ||
-  fields['x-amzn-oidc-data'] !== undefined ||
-  fields['x-ms-client-principal'] !== undefined
+/** Names that look like one and say nothing of who asks; Authorization is looked at by itself. */
+const harmlessNames: ReadonlySet<string> = new Set([
+  'authorization',
+  'authority',
+  'user-agent',
+  'x-user-agent',
+  'sec-fetch-user',
+])
 
-/** Who asks, by all that says so: one text for one caller. Undefined where only Authorization could say it. */
-export const otherCredential = (fields: RequestFields): string | undefined =>
-  hasOne(fields)
-    ? JSON.stringify(['authorization', ...credentialFields].map((name) => fields[name] ?? null))
+/** May a field of this name (lower case) say who asks? One that no upstream gets does not. */
+export const isCredentialName = remembered(
+  (name) =>
+    credentialName.test(name) &&
+    !harmlessNames.has(name) &&
+    !name.startsWith('sec-ch-') &&
+    isForwardable(name),
+)
+
+/** Names of the fields beside Authorization and Cookie that may say who asks, in order; `harmless` are those that an operator knows to say nothing. */
+export const credentialFieldsOf = (fields: RequestFields, harmless: readonly string[]): readonly string[] =>
+  Object.keys(fields)
+    .filter((name) => isCredentialName(name) && !harmless.includes(name))
+    .sort()
+
+/** A loop that makes nothing: every hit comes by. */
+const hasOne = (fields: RequestFields, harmless: readonly string[]): boolean => {
+  for (const name in fields) {
+    if (isCredentialName(name) && !harmless.includes(name)) return true
+  }
+  return false
+}
+
+/** All that says who asks: one text for one caller. Undefined where only Authorization could say it. */
+export const otherCredential = (fields: RequestFields, harmless: readonly string[]): string | undefined =>
+  hasOne(fields, harmless)
+    ? JSON.stringify(
+        ['authorization', ...credentialFieldsOf(fields, harmless)].map((name) => [
+          name,
+          fields[name] ?? null,
+        ]),
+      )
     : undefined

@@ -1,8 +1,7 @@
-import { credentialFields } from './credential-fields.ts'
-import { type FieldLines, fieldValue, type RequestFields, withoutFields } from './fields.ts'
+import { type FieldLines, fieldValue, withoutFields } from './fields.ts'
 
 /** Fields that concern one connection only (RFC 9110 §7.6.1), and Trailer, since trailers are not passed on. */
-const connectionFields: readonly string[] = [
+export const connectionFields: readonly string[] = [
   'connection',
   'keep-alive',
   'proxy-connection',
@@ -54,46 +53,18 @@ const neverConnectionOptions: ReadonlySet<string> = new Set([
   'origin',
 ])
 
-/** Request fields that are not sent on: framing is made anew, the gateway says itself by which way it came, the rest changes what a request means. */
-const notForwarded: ReadonlySet<string> = new Set([
-  ...connectionFields,
-  'host',
-  'content-length',
-  'expect',
-  'accept-encoding',
-  'x-http-method',
-  'x-http-method-override',
-  'x-method-override',
-  'x-original-url',
-  'x-original-host',
-  'x-rewrite-url',
-  'x-host',
-  'via',
-  'forwarded',
-  'x-request-id',
-  'x-real-ip',
-  'x-client-ip',
-  'x-cluster-client-ip',
-  'client-ip',
-  'true-client-ip',
-  'cf-connecting-ip',
-  // PHP shows it to programs as HTTP_PROXY, which HTTP client libraries take for their proxy setting.
-  'proxy',
-])
+const none: ReadonlySet<string> = new Set()
 
 /** Names listed in a Connection field that may be removed because of it. */
-const namedByConnection = (connection: string | undefined): string[] => {
-  if (connection === undefined) return []
-  return connection
-    .toLowerCase()
-    .split(',')
-    .map((option) => option.trim())
-    .filter((option) => isNamedAway(option))
+export const connectionOptions = (connection: string | undefined): ReadonlySet<string> => {
+  // What most say names nothing.
+  if (connection === undefined || connection === 'keep-alive' || connection === 'close') return none
+  const options = connection.toLowerCase().split(',')
+  return new Set(options.map((option) => option.trim()).filter((option) => isNamedAway(option)))
 }
 
 const connectionFieldSet: ReadonlySet<string> = new Set(connectionFields)
 
-/** `keep-alive`, which most say, is not sent on anyway. */
 const isNamedAway = (option: string): boolean =>
   option !== '' && !connectionFieldSet.has(option) && !neverConnectionOptions.has(option)
 
@@ -101,9 +72,8 @@ const connectionFieldLengths: ReadonlySet<number> = new Set(connectionFields.map
 
 /** Response fields for the next recipient: those of the connection are removed (RFC 9110 §7.6.1). */
 export const endToEndFields = (lines: FieldLines): string[] => {
-  const connection = fieldValue(lines, 'connection')
-  const named = connection === undefined || connection === 'keep-alive' ? [] : namedByConnection(connection)
-  if (named.length > 0) return withoutFields(lines, new Set([...connectionFields, ...named]))
+  const named = connectionOptions(fieldValue(lines, 'connection'))
+  if (named.size > 0) return withoutFields(lines, new Set([...connectionFields, ...named]))
   const kept: string[] = []
   for (let i = 0; i < lines.length; i += 2) {
     const name = lines[i] as string
@@ -112,44 +82,4 @@ export const endToEndFields = (lines: FieldLines): string[] => {
     if (!ends) kept.push(name, lines[i + 1] as string)
   }
   return kept
-}
-
-const noNames: ReadonlySet<string> = new Set()
-
-const isSentOn = (name: string): boolean =>
-  !name.startsWith(':') &&
-  !notForwarded.has(name) &&
-  !name.startsWith('x-forwarded-') &&
-  !name.startsWith('proxy-')
-
-/** What says who asks decides about caching, in the one spelling that is looked at. */
-const onlyWithHyphens: ReadonlySet<string> = new Set([...credentialFields, 'x-wp-nonce'])
-
-/**
- * May a client's field reach the upstream? A CGI upstream reads `X_Forwarded_For` as X-Forwarded-For, so names compare with `_`
- * as `-`.
- */
-const isForwardable = (name: string): boolean => {
-  if (!name.includes('_')) return isSentOn(name)
-  const plain = name.replaceAll('_', '-')
-  return isSentOn(plain) && !onlyWithHyphens.has(plain)
-}
-
-/**
- * A client's end-to-end fields for the upstream, in their order: all but those that the gateway says itself, for which no
- * Connection field is asked, and the ones `withheld`.
- */
-export const forwardableFields = (fields: RequestFields, withheld: ReadonlySet<string>): string[] => {
-  const connection = fields['connection']
-  const named =
-    connection === undefined
-      ? noNames
-      : new Set(namedByConnection(Array.isArray(connection) ? connection.join(',') : connection))
-  const sent: string[] = []
-  for (const name of Object.keys(fields)) {
-    const value = fields[name]
-    if (value === undefined || named.has(name) || withheld.has(name) || !isForwardable(name)) continue
-    sent.push(name, Array.isArray(value) ? value.join(', ') : value)
-  }
-  return sent
 }

@@ -22,6 +22,10 @@ export type ResponseHead = {
   readonly fields: FieldLines
 }
 
+/** RFC 9110 §6.4.1: these have no content whatever their fields say. */
+export const hasNoContent = (method: string, status: number): boolean =>
+  method === 'HEAD' || status === 204 || status === 205 || status === 304
+
 /** Takes a 1xx of the upstream. Must not throw; may be called when the answer is already out. */
 export type Interim = (head: ResponseHead) => void
 

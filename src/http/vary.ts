@@ -1,14 +1,37 @@
-import { type FieldLines, fieldValue, type RequestFields, requestField } from './fields.ts'
+import { type FieldLines, fieldValue } from './fields.ts'
 import { remembered } from './remembered.ts'
+import { shortText } from './short-text.ts'
 
-/** What a response says its selection depends on (RFC 9110 §12.5.5): lower-case field names in order, or anything at all. */
+/** What a response says its selection depends on (RFC 9110 §12.5.5): lower-case field names in order, or `any`: nothing that a later request could match. */
 export type Vary = { readonly kind: 'fields'; readonly names: readonly string[] } | { readonly kind: 'any' }
+
+/**
+ * Fields that the gateway sends with another value in each request, or that belong to one request alone: its id, its trace, its
+ * deadline, its framing, its range, and the validators of the cache. What is selected by them was made for one request.
+ */
+const ofOneRequest: ReadonlySet<string> = new Set([
+  'x-request-id',
+  'x-request-deadline-ms',
+  'traceparent',
+  'tracestate',
+  'content-length',
+  'transfer-encoding',
+  'if-match',
+  'if-none-match',
+  'if-modified-since',
+  'if-unmodified-since',
+  'if-range',
+  'range',
+])
+
+/** Not `*`, and no name that is never sent (forwardable-fields.ts): an upstream that writes `Accept_Language` reads another field. */
+const readable = /^[a-z\d-]*$/
 
 const nothing: Vary = { kind: 'fields', names: [] }
 
 const readNames = remembered((value): Vary => {
   const names = value.split(',').map((name) => name.trim().toLowerCase())
-  if (names.includes('*')) return { kind: 'any' }
+  if (names.some((name) => !readable.test(name) || ofOneRequest.has(name))) return { kind: 'any' }
   return { kind: 'fields', names: [...new Set(names.filter((name) => name !== ''))].sort() }
 })
 
@@ -18,63 +41,22 @@ export const parseVary = (fields: FieldLines): Vary => {
   return value === undefined ? nothing : readNames(value)
 }
 
-/** Fields whose members may be reordered and respaced without a change of meaning (RFC 9111 §4.1). */
-const reorderable: ReadonlySet<string> = new Set(['accept-encoding', 'accept-language'])
-
-/** Fields in which a comma is text: compared as they are. */
-const singular: ReadonlySet<string> = new Set(['authorization', 'cookie', 'origin', 'referer', 'user-agent'])
-
-const normalMember = (member: string): string =>
-  member
-    .split(';')
-    .map((part) => part.trim().toLowerCase())
-    .join(';')
-
-const withoutSpaceAroundCommas = (value: string): string =>
-  value.includes(',')
-    ? value
-        .split(',')
-        .map((member) => member.trim())
-        .join(',')
-    : value.trim()
-
-const normalValue = (name: string, value: string): string => {
-  if (singular.has(name)) return value
-  if (!reorderable.has(name)) return withoutSpaceAroundCommas(value)
-  const members = value.split(',').map(normalMember)
-  return members
-    .filter((member) => member !== '')
-    .sort()
-    .join(',')
-}
-
-/** What a response can have been selected by: the client's fields, unless the gateway sends another value, or none. */
+/** What a response can have been selected by: the fields of its request as the upstream got them, not as the client sent them. */
 export type SelectingFields = {
-  readonly fields: RequestFields
-  /** What the gateway sends in place of the client's field; undefined for one that it withholds. */
-  readonly settled?: RequestFields
+  /** The value with which a field is sent to the upstream (lower-case name); undefined when it is not sent. */
+  sentField(name: string): string | undefined
 }
-
-const nothingSettled: RequestFields = {}
-
-/** Names come from upstreams: `Vary: constructor` must not find what every object has. */
-const ownField = (fields: RequestFields, name: string): string | undefined =>
-  Object.hasOwn(fields, name) ? requestField(fields, name) : undefined
 
 /**
- * The secondary key of a request under the given field names. Injective: lengths go before values,
- * and a missing field differs from an empty one.
+ * The secondary key of a request under the given field names. Values count as they are sent: upstreams do read their order,
+ * case and spaces. Injective: lengths go before values, and a missing field differs from an empty one. A long key is kept as a
+ * digest, because clients choose how long the values are.
  */
 export const varyKey = (names: readonly string[], selecting: SelectingFields): string => {
-  const settled = selecting.settled ?? nothingSettled
   let key = ''
   for (const name of names) {
-    const value = ownField(Object.hasOwn(settled, name) ? settled : selecting.fields, name)
-    if (value === undefined) key += '-;'
-    else {
-      const normal = normalValue(name, value)
-      key += `${normal.length}:${normal};`
-    }
+    const value = selecting.sentField(name)
+    key += value === undefined ? '-;' : `${value.length}:${value};`
   }
-  return key
+  return shortText(key)
 }

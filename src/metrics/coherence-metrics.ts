@@ -50,7 +50,12 @@ export const coherenceMetrics = {
   sharedLookups: counter(
     'shared_lookups_total',
     ['outcome'],
-    'Reads that memory could not answer, by what the second tier had: `found`, `absent`, `outdated`, `failed`, `resting` after failures.',
+    'Reads that memory could not answer, by what the second tier had: `found`, `absent`, `outdated`, `refused`, `failed`, `resting` after failures.',
+  ),
+  sharedRefused: counter(
+    'shared_refused_total',
+    ['reason'],
+    'What was found in the second tier and not taken, by why: `signature`, `key`, `age`, `size`, `malformed`, `fields`, `variant`, `not-storable`, `stale`.',
   ),
   sharedStored: counter('shared_stored_total', [], 'Responses put into the second tier.'),
   sharedStoredBytes: counter('shared_stored_bytes_total', [], 'Bytes of responses put into the second tier.'),

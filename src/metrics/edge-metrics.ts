@@ -5,7 +5,7 @@ export const edgeMetrics = {
   connectionsCut: counter(
     'connections_cut_total',
     ['reason'],
-    'Connections ended by the gateway: `too-many` (limits.connections), `address` (limits.connectionsPerAddress), `slow-reader` (limits.readerTimeout), `drain` (drain.timeout).',
+    'Connections ended by the gateway: `too-many` (limits.connections), `address` (limits.connectionsPerAddress), `slow-reader` (limits.readerTimeout), `resets` (too many HTTP/2 streams reset), `drain` (drain.timeout).',
   ),
   rateLimited: counter(
     'rate_limited_total',
@@ -16,6 +16,16 @@ export const edgeMetrics = {
     'shed_total',
     ['class', 'signal'],
     'Work given up because of overload: `batch` and `miss` first, then `pass`, `hit` last; and the signal that showed it.',
+  ),
+  bufferedBytes: gauge(
+    'buffered_bytes',
+    [],
+    'Bytes held for requests under way: responses that are being stored, request bodies that are read whole, answers of batches, and answers that slow clients have not taken (limits.bufferedBytes).',
+  ),
+  bufferedRefusals: counter(
+    'buffered_refusals_total',
+    ['work'],
+    'Times that limits.bufferedBytes, or the half of it that one client may hold, had no room: `fill` is passed on and not stored, `request-body` and `batch-item` get 503, `write-answer` is passed on unread, for `slow-reader` the oldest connection of the client is ended.',
   ),
   pressureLevel: gauge(
     'pressure_level',

@@ -45,6 +45,9 @@ export const createSharedTierObserver =
       case 'tier-lookup':
         families.sharedLookups.series({ outcome: event.outcome }).value += 1
         return
+      case 'tier-refused':
+        families.sharedRefused.series({ reason: event.reason }).value += 1
+        return
       case 'tier-stored':
         families.sharedStored.series({}).value += 1
         families.sharedStoredBytes.series({}).value += event.bytes

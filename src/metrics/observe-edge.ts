@@ -19,6 +19,9 @@ export const createEdgeObserver =
       case 'shed':
         families.shed.series({ class: event.class, signal: event.signal }).value += 1
         return
+      case 'buffer-refused':
+        families.bufferedRefusals.series({ work: event.work }).value += 1
+        return
       case 'pressure-changed':
         families.pressureLevel.series({}).value = event.level
         return

@@ -83,6 +83,9 @@ export const createUpstreamObserver = (families: Families): ((event: UpstreamEve
       case 'slot-wait-finished':
         observeWait(event)
         return
+      case 'slow-client-ended':
+        families.upstreamSlowClients.series({ service, wait: event.wait }).value += 1
+        return
       case 'breaker-changed':
         families.upstreamBreakerChanges.series({ service, to: event.to }).value += 1
         return

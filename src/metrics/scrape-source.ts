@@ -10,6 +10,8 @@ export type ScrapeSource = {
     readonly draining: boolean
   }
   readonly cache: () => { readonly entries: number; readonly bytes: number; readonly maxBytes: number }
+  /** Of limits.bufferedBytes. */
+  readonly bufferedBytes: () => number
   readonly upstreams: () => readonly UpstreamReading[]
   /** Where several processes share the port. */
   readonly workers?: () => {
@@ -23,6 +25,7 @@ type UpstreamReading = {
   readonly service: string
   readonly inFlight: number
   readonly queued: number
+  readonly waitingForClients: number
   readonly breaker: string
   readonly retriesLeft: number
   readonly targets: readonly {
@@ -52,9 +55,11 @@ const readUpstreams = (families: Families, upstreams: readonly UpstreamReading[]
   families.upstreamTargetLeftOut.clear()
   families.upstreamTargetOutstanding.clear()
   families.upstreamConnections.clear()
-  for (const { service, inFlight, queued, breaker, retriesLeft, targets } of upstreams) {
+  for (const upstream of upstreams) {
+    const { service, inFlight, queued, waitingForClients, breaker, retriesLeft, targets } = upstream
     families.upstreamInFlight.series({ service }).value = inFlight
     families.upstreamWaiting.series({ service }).value = queued
+    families.upstreamWaitingForClients.series({ service }).value = waitingForClients
     families.upstreamRetriesLeft.series({ service }).value = retriesLeft
     for (const state of ['closed', 'open', 'half-open']) {
       families.upstreamBreakerState.series({ service, state }).value = state === breaker ? 1 : 0
@@ -79,6 +84,7 @@ export const readSource = (families: Families, source: ScrapeSource): void => {
   families.receivedBytes.series({}).value = publicSide.receivedBytes
   families.sentBytes.series({}).value = publicSide.sentBytes
   families.draining.series({}).value = publicSide.draining ? 1 : 0
+  families.bufferedBytes.series({}).value = source.bufferedBytes()
   const cache = source.cache()
   families.cacheEntries.series({}).value = cache.entries
   families.cacheBytes.series({}).value = cache.bytes

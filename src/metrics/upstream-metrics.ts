@@ -32,13 +32,18 @@ export const upstreamMetrics = {
   upstreamQueued: counter(
     'upstream_queue_total',
     ['service', 'outcome'],
-    'Requests that asked for a free place, by how the wait ended.',
+    'Requests that asked for a free place, by how the wait ended: `sent`; refused since the queue is full (`full`), its client has its share (`client-share`), too many wait whose bodies are still arriving (`arriving-share`), or it took too long (`timeout`); `aborted`.',
   ),
   upstreamQueueSeconds: histogram(
     'upstream_queue_seconds',
     ['service'],
     httpSeconds,
     'Wait for a free place, in seconds.',
+  ),
+  upstreamSlowClients: counter(
+    'upstream_slow_clients_total',
+    ['service', 'wait'],
+    'Requests ended because they held a slot and their client was too slow: the rest of the body did not come (`request-body`), or the answer was not read (`reader`).',
   ),
   upstreamTargetChanges: counter(
     'upstream_target_changes_total',
@@ -97,6 +102,11 @@ export const upstreamMetrics = {
     'upstream_in_flight_requests',
     ['service'],
     'Requests in flight at all targets of a service.',
+  ),
+  upstreamWaitingForClients: gauge(
+    'upstream_waiting_for_clients_requests',
+    ['service'],
+    'Requests in flight that wait for their client: for the rest of a body, or for the answer to be read.',
   ),
   upstreamWaiting: gauge('upstream_waiting_requests', ['service'], 'Requests that wait for a free place.'),
 } as const satisfies Record<string, MetricRow>

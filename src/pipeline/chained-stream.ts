@@ -4,12 +4,10 @@ import { Readable } from 'node:stream'
 export const chained = (read: readonly Buffer[], rest: AsyncIterator<Buffer>, source: Readable): Readable =>
   Readable.from(
     (async function* () {
-      try {
-        yield* read
-        yield* { [Symbol.asyncIterator]: () => rest }
-      } finally {
-        source.destroy()
-      }
+      yield* read
+      yield* { [Symbol.asyncIterator]: () => rest }
     })(),
     { objectMode: false },
   )
+    // A generator that was never begun has no end of its own.
+    .on('close', () => source.destroy())

@@ -3,4 +3,6 @@ export type Client = {
   /** IP address, or `unknown` when the connection has gone already. */
   readonly address: string
   readonly protocol: 'http' | 'https'
+  /** The connection is one of a trusted proxy. */
+  readonly viaTrustedProxy: boolean
 }

@@ -135,6 +135,8 @@ export type Outgoing = Ready & {
   readonly withheld: ReadonlySet<string>
   /** May it be handed over? Not when the cache wants to read the answer. */
   readonly mayHandOver: boolean
+  /** No client waits for the answer, and it counts on nobody's share of the upstream's slots. */
+  readonly background: boolean
   readonly signal: AbortSignal
 }
 
@@ -164,6 +166,7 @@ export const asOutgoing = (exchange: Ready, forwarding: Forwarding): Outgoing =>
     extraFields: forwarding.extraFields,
     withheld: forwarding.withheld,
     mayHandOver: forwarding.mayHandOver,
+    background: forwarding.background,
     signal: forwarding.signal,
     upstreamTarget: undefined,
     upstreamContent: undefined,

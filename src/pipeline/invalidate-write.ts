@@ -2,39 +2,66 @@ import type { Readable } from 'node:stream'
 import type { Cache } from '../cache/cache.ts'
 import { targetKey } from '../cache/cache-key.ts'
 import type { Note } from '../coherence/note.ts'
-import { fieldValue, withField } from '../http/fields.ts'
+import { overheadOfChunk, type Reservation } from '../http/byte-budget.ts'
+import { fieldValue, requestField, withField } from '../http/fields.ts'
 import type { GatewayResponse, ResponseHead } from '../http/message.ts'
 import type { Shown, WriteResponse } from '../tags/tagger.ts'
 import { namedTarget, type UnsafeRequest, unsafeTargets } from '../tags/unsafe-targets.ts'
+import { wentUpWhole } from '../upstream/request-content.ts'
 import { carryOut } from './carry-out.ts'
 import { chained } from './chained-stream.ts'
 import type { Ready } from './exchange.ts'
 import type { Service } from './service.ts'
 
-/** The response with its content read, as far as `mostBytes`; a longer one streams on, with what was read in front. */
-export const completed = async (response: GatewayResponse, mostBytes: number): Promise<GatewayResponse> => {
+/**
+ * The response with its content read, as far as `mostBytes` and `room` go; one for which they do not suffice streams on, with what was
+ * read in front. Nothing of `room` is taken when it is there.
+ */
+export const completed = async (
+  response: GatewayResponse,
+  mostBytes: number,
+  room: Reservation,
+): Promise<GatewayResponse> => {
   const { content } = response
   if (content === undefined || Buffer.isBuffer(content)) return response
   const chunks: Buffer[] = []
   let bytes = 0
+  let taken = 0
   const iterator = (content as Readable).iterator({ destroyOnReturn: false })
-  for (;;) {
-    const step = await iterator.next()
-    if (step.done === true) {
-      const whole = Buffer.concat(chunks)
-      const fields = withField(response.fields, 'Content-Length', String(whole.length))
-      return { ...response, fields, content: whole }
+  try {
+    for (;;) {
+      const step = await iterator.next()
+      if (step.done === true) {
+        const whole = Buffer.concat(chunks)
+        const fields = withField(response.fields, 'Content-Length', String(whole.length))
+        return { ...response, fields, content: whole }
+      }
+      const chunk = step.value as Buffer
+      chunks.push(chunk)
+      bytes += chunk.length
+      const cost = chunk.length + overheadOfChunk
+      const hasRoom = room.reserve(cost)
+      if (hasRoom) taken += cost
+      if (!hasRoom || bytes > mostBytes)
+        return { ...response, content: chained(chunks, iterator, content as Readable) }
     }
-    const chunk = step.value as Buffer
-    chunks.push(chunk)
-    bytes += chunk.length
-    if (bytes > mostBytes) return { ...response, content: chained(chunks, iterator, content as Readable) }
+  } finally {
+    room.shrink(taken)
   }
 }
 
-/** No answer, or one of a proxy that got none: whoever carries the write out has said nothing yet. Any other answer ends it. */
-const mayStillRun = (response: { readonly status: number } | undefined): boolean =>
-  response === undefined || response.status === 502 || response.status === 504
+/**
+ * No answer, or one of a proxy that got none: the program that carries the write out has said nothing yet. Any other answer ends it,
+ * and so does one that came before the whole request had been sent.
+ */
+const mayStillRun = (
+  { content, request }: Ready,
+  response: { readonly status: number } | undefined,
+): boolean => {
+  if (response === undefined) return true
+  if (response.status !== 502 && response.status !== 504) return false
+  return wentUpWhole(content, requestField(request.fields, 'content-length'))
+}
 
 /** What RFC 9111 §4.4 needs to know of a write to an open service. */
 const unsafeRequest = ({ service, target, policy }: Ready): UnsafeRequest => ({
@@ -94,7 +121,7 @@ export const writeNotes = (
   // It may still be carried out, until the upstream's own time is over.
   const forMs = service.upstreamTotalMs
   const note = (tag: string): Note =>
-    mayStillRun(written) ? { kind: 'hold', tag, forMs } : { kind: 'tag', tag, mode: 'hard' }
+    mayStillRun(exchange, written) ? { kind: 'hold', tag, forMs } : { kind: 'tag', tag, mode: 'hard' }
   const refused = tags.length === 0 && written !== undefined && written.status >= 400 && written.status < 500
   return [
     ...tags.map(note),

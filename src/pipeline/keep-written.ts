@@ -8,5 +8,5 @@ export const keepingContent = (written: WrittenAnswer, shaped: ShapedHead): Shap
   const keep = written.begin(shaped)
   const declared = fieldValue(shaped.fields, 'content-length')
   const bytes = declared === undefined ? undefined : Number(declared)
-  return { ...shaped, through: collecting(written.maxBytes, bytes, keep) }
+  return { ...shaped, through: collecting(written.maxBytes, bytes, written.room, keep) }
 }

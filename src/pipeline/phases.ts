@@ -3,7 +3,6 @@ import type { GatewayError } from '../errors.ts'
 import type { PipelineEvent } from './events.ts'
 import type { Matched, Outgoing, Ready, Received, Translated } from './exchange.ts'
 import type { ExchangeWatch, OpenSpans } from './exchange-watch.ts'
-import type { ForwardingFacts } from './forwarding-fields.ts'
 import type { Phase } from './phase.ts'
 import { answerLocally } from './phases/answer-locally.ts'
 import { authorize } from './phases/authorize.ts'
@@ -25,7 +24,6 @@ import type { CacheRoom } from './write-through.ts'
 export type Rooms = {
   readonly clock: Clock
   readonly cacheRoom: CacheRoom
-  readonly forwarding: ForwardingFacts
   readonly report: (event: PipelineEvent) => void
   readonly failed: (error: GatewayError, exchange: Received) => void
   /** Undefined: no limits, and no phase that would look for them. */
@@ -63,11 +61,21 @@ export const buildPhases = (rooms: Rooms): Way => [
   match(), //               the method that is meant and the row of the route table, or 404, 405, 400
   rooms.limits && rateLimit(rooms.limits), // 429 for who has asked too often; not in the list without limits
   authorize(), //           a credential must be present where the contract says so, or 401
-  withSpan(validate(rooms), 'validate', 'own', rooms.spans), // arguments and content against the row, or 400, 413, 415; the canonical request
+  withSpan(
+    validate({ report: rooms.report, budget: rooms.cacheRoom.budget }),
+    'validate',
+    'own',
+    rooms.spans,
+  ), // arguments and content against the row, or 400, 413, 415; the canonical request
   preconditions(rooms), //  the client's If-None-Match and friends: 304, 412
   answerLocally(rooms.overload), //       discovery document, namespace indexes, OPTIONS; batch, whose items re-enter this list
   withSpan(cache(rooms.cacheRoom), 'cache', 'whole', rooms.spans), // fresh, stale, revalidate, miss; stores, invalidates, collapses
   rooms.overload && shed(rooms.overload), // 503 for what would need an upstream while there is too much to do
   translate(), //           public names and URLs become the upstream's, and back
-  withSpan(forward({ clock: rooms.clock, facts: rooms.forwarding }), 'upstream', 'whole', rooms.spans), // queue, retry budget, one attempt at one target
+  withSpan(
+    forward({ clock: rooms.clock, facts: rooms.cacheRoom.forwarding, budget: rooms.cacheRoom.budget }),
+    'upstream',
+    'whole',
+    rooms.spans,
+  ), // queue, retry budget, one attempt at one target
 ]

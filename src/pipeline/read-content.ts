@@ -1,11 +1,13 @@
 import type { Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
+import { overheadOfChunk, type Reservation } from '../http/byte-budget.ts'
 
-/** Reads a request's content whole, or throws content_too_large as soon as it is known to exceed the bound. */
+/** Reads a request's content whole, or throws content_too_large as soon as it is known to exceed the bound, `overloaded` when too much is held already. */
 export const readContent = async (
   content: Buffer | Readable,
   mostBytes: number,
   signal: AbortSignal,
+  room: Reservation,
 ): Promise<Buffer> => {
   if (Buffer.isBuffer(content)) {
     if (content.length > mostBytes) throw new GatewayError('content_too_large')
@@ -17,6 +19,13 @@ export const readContent = async (
     for await (const chunk of content as AsyncIterable<Buffer>) {
       bytes += chunk.length
       if (bytes > mostBytes) throw new GatewayError('content_too_large')
+      if (!room.reserve(chunk.length + overheadOfChunk)) {
+        throw new GatewayError('overloaded', {
+          detail: 'Too many request bodies are on their way.',
+          retryAfterSeconds: 1,
+          unsent: true,
+        })
+      }
       chunks.push(chunk)
     }
   } catch (error) {

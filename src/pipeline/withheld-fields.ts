@@ -1,19 +1,13 @@
-import type { RequestFields } from '../http/fields.ts'
 import { conditionalFields } from '../http/preconditions.ts'
 
-/** What `forward` withholds from the upstream or sends in the client's place, for each list that `decideCaching` gives. */
-const shared = (withhold: readonly string[]) => {
-  const withheld: ReadonlySet<string> = new Set([...conditionalFields, ...withhold])
-  const settled: RequestFields = {
-    'accept-encoding': 'identity',
-    ...Object.fromEntries([...withheld].map((name) => [name, undefined])),
-  }
-  return { withheld, settled }
-}
-/** Of a read whose answer does not depend on cookies, nor on Origin. */
-export const withholdsNothing = shared([])
-/** By what a browser may be told by the gateway, and by the cookies that no server reads. */
+const besides = (...names: readonly string[]): ReadonlySet<string> =>
+  new Set([...conditionalFields, ...names])
+
+/**
+ * Fields of a client that a read through the cache does not send on: its preconditions, the cookies that no server reads, and
+ * Origin where the gateway itself says which origins may read.
+ */
 export const withholding = {
-  asAsked: { nothing: withholdsNothing, cookie: shared(['cookie']) },
-  withoutOrigin: { nothing: shared(['origin']), cookie: shared(['cookie', 'origin']) },
+  asAsked: { nothing: besides(), cookie: besides('cookie') },
+  withoutOrigin: { nothing: besides('origin'), cookie: besides('cookie', 'origin') },
 } as const

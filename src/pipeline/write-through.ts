@@ -3,17 +3,18 @@ import { forbidsStoring } from '../cache/decide-caching.ts'
 import type { WrittenAnswer } from '../cache/written-answer.ts'
 import type { Coherence } from '../coherence/coherence.ts'
 import { GatewayError } from '../errors.ts'
+import type { ByteBudget } from '../http/byte-budget.ts'
 import { withUncodedTags } from '../http/coded-tags.ts'
 import { EndSignal } from '../http/end-signal.ts'
 import { type RequestFields, requestField } from '../http/fields.ts'
 import type { GatewayResponse, Outcome } from '../http/message.ts'
 import { asOutgoing, type Outgoing, type Ready } from './exchange.ts'
 import { ExchangeRead, publicPart } from './exchange-read.ts'
+import type { ForwardingFacts } from './forwarding-fields.ts'
 import { completed, invalidateWrite, showsOwnTarget, writeNotes } from './invalidate-write.ts'
 import { keepingContent } from './keep-written.ts'
 import type { Next } from './phase.ts'
 import type { Service } from './service.ts'
-import { withholdsNothing } from './withheld-fields.ts'
 import { createWriteWatch, type WriteWatch } from './write-watch.ts'
 
 /** What reads and writes need of the cache. */
@@ -21,10 +22,13 @@ export type CacheRoom = {
   readonly cache: Cache
   /** Salted hash of a credential; see cache/cache-key.ts. */
   readonly partitionOf: (credential: string) => string
+  readonly forwarding: ForwardingFacts
   /** Where other processes store answers of the same upstreams: writes are told to them (docs/decisions/0007). */
   readonly others?: Others
   /** Browsers are told by the gateway who may call: what is shared must not depend on who asked first. */
   readonly withholdsOrigin?: boolean
+  /** Bounds what is held of requests under way. */
+  readonly budget: ByteBudget
 }
 
 /** As in coherence/coherence.ts. */
@@ -52,22 +56,22 @@ const lasting = (exchange: Ready): Outgoing =>
     extraFields: ownConditions(exchange.request.fields),
     withheld: conditions,
     mayHandOver: exchange.origin === 'client',
+    background: false,
     // One of its own: what listens to it must go with the request.
     signal: new EndSignal(),
   })
 
 /** The upstream never got the whole request, or nothing of it, so it did not carry it out. */
 const wasIncomplete = (error: unknown): boolean =>
-  error instanceof GatewayError &&
-  (error.unsent || error.code === 'client_gone' || error.code === 'content_too_large')
+  error instanceof GatewayError && (error.unsent || error.incomplete)
 
 /** RFC 9110 §9.3.3 lets an answer to POST serve later reads; only the wide profile makes use of it. */
-const maybeKept = ({ cache }: CacheRoom, exchange: Ready): WrittenAnswer | undefined => {
+const maybeKept = ({ cache, forwarding }: CacheRoom, exchange: Ready): WrittenAnswer | undefined => {
   const { method, policy, request, service } = exchange
   if (method !== 'POST' || policy.profile !== 'rfc-shared-cache' || !service.invalidatesTargets)
     return undefined
   if (forbidsStoring(request.fields)) return undefined
-  return cache.written(new ExchangeRead(exchange, publicPart, withholdsNothing.settled))
+  return cache.written(new ExchangeRead(exchange, publicPart, conditions, forwarding))
 }
 
 /** A cache outlives the configurations under which it is written to. */
@@ -131,7 +135,9 @@ export const writeThrough = (room: CacheRoom, exchange: Ready, next: Next<Outgoi
     }
     const outcome = await unlessKnown(async () => {
       const first = await next(lasting(exchange))
-      return first.kind === 'response' ? completed(first, exchange.service.bodyBytes) : first
+      return first.kind === 'response'
+        ? completed(first, exchange.service.bodyBytes, room.budget('write-answer', exchange.client.address))
+        : first
     })
     if (outcome.kind === 'response') {
       await invalidate(outcome)

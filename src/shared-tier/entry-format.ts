@@ -1,17 +1,17 @@
 /** What stands before the content of an entry. Another version is another format: entries of it are not read. */
 export type EntryHead = {
-  readonly version: 1
+  readonly version: 2
   /** In full: the key in the store is a digest. */
   readonly key: string
   readonly epoch: string
   readonly applied: number
   readonly tags: readonly string[]
-  readonly varyNames: readonly string[]
   readonly varyKey: string
-  readonly lifetimeMs: number
   readonly ageMs: number
-  /** Time to live that it was stored with: what is left of it tells how long ago that was, by the store's clock alone. */
+  /** Time to live that it was stored with: what is left of it tells how long ago that was, by the store's clock. */
   readonly keptMs: number
+  /** By the clock of the instance that stored it: nobody can make it look younger by giving it more time to live. */
+  readonly storedAt: number
   readonly facts: unknown
 }
 
@@ -24,18 +24,26 @@ const entryMark = 0x54453031
 const selectedMark = 0x54563031
 const markBytes = 8
 
-const framed = (mark: number, head: unknown, content: Buffer): Buffer => {
+/** Longest head: fields of a response and its tags are far shorter. */
+const mostHeadBytes = 256 * 1024
+
+const framed = (mark: number, head: unknown): Buffer => {
   const text = Buffer.from(JSON.stringify(head))
   const frame = Buffer.alloc(markBytes)
   frame.writeUInt32BE(mark, 0)
   frame.writeUInt32BE(text.length, 4)
-  return Buffer.concat([frame, text, content])
+  return Buffer.concat([frame, text])
 }
 
-export const encodeEntry = (head: EntryHead, content: Buffer): Buffer => framed(entryMark, head, content)
+/** In parts, so that a large content is copied once; undefined when the head is too long. */
+export const encodeEntry = (head: EntryHead, content: Buffer): readonly Buffer[] | undefined => {
+  const frame = framed(entryMark, head)
+  return frame.length > mostHeadBytes ? undefined : [frame, content]
+}
 
-export const encodeSelected = (varyNames: readonly string[]): Buffer =>
-  framed(selectedMark, varyNames, Buffer.alloc(0))
+export const encodeSelected = (varyNames: readonly string[]): readonly Buffer[] => [
+  framed(selectedMark, varyNames),
+]
 
 const isTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((one) => typeof one === 'string')
@@ -47,10 +55,10 @@ const isHead = (value: unknown): value is EntryHead => {
   if (typeof value !== 'object' || value === null) return false
   const head = value as Record<keyof EntryHead, unknown>
   return (
-    head.version === 1 &&
+    head.version === 2 &&
     [head.key, head.epoch, head.varyKey].every((one) => typeof one === 'string') &&
-    [head.tags, head.varyNames].every(isTexts) &&
-    [head.applied, head.lifetimeMs, head.ageMs, head.keptMs].every(isAmount)
+    isTexts(head.tags) &&
+    [head.applied, head.ageMs, head.keptMs, head.storedAt].every(isAmount)
   )
 }
 
@@ -59,7 +67,8 @@ export const decodeEntry = (bytes: Buffer): Entry | undefined => {
   if (bytes.length < markBytes) return undefined
   const mark = bytes.readUInt32BE(0)
   const end = markBytes + bytes.readUInt32BE(4)
-  if ((mark !== entryMark && mark !== selectedMark) || end > bytes.length) return undefined
+  if ((mark !== entryMark && mark !== selectedMark) || end > bytes.length || end > mostHeadBytes)
+    return undefined
   let head: unknown
   try {
     head = JSON.parse(bytes.toString('utf8', markBytes, end))

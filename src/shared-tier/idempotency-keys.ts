@@ -1,5 +1,6 @@
 import { GatewayError } from '../errors.ts'
 import { type Connection, scriptOn } from './connections.ts'
+import type { Signatures } from './signatures.ts'
 
 /** As in batch/idempotency-store.ts. */
 type KeptAnswer = { readonly status: number; readonly contentType: string; readonly content: Buffer }
@@ -13,7 +14,7 @@ type KeyState =
 
 export type IdempotencyKeys = {
   begin(key: string, fingerprint: string): Promise<KeyState>
-  finish(key: string, answer: KeptAnswer): Promise<void>
+  finish(key: string, fingerprint: string, answer: KeptAnswer): Promise<void>
   abandon(key: string): Promise<void>
 }
 
@@ -22,6 +23,7 @@ export type IdempotencyOptions = {
   readonly ttlMs: number
   /** A longer answer is not kept. */
   readonly mostBytes: number
+  readonly signatures: Signatures
 }
 
 /** One step for all instances: whoever finds nothing has begun. */
@@ -60,13 +62,17 @@ const answerIn = (
 /** Keys of requests that must not be carried out twice, by whichever instance. */
 export const createIdempotencyKeys = (
   connection: Connection,
-  { prefix, ttlMs, mostBytes }: IdempotencyOptions,
+  { prefix, ttlMs, mostBytes, signatures }: IdempotencyOptions,
 ): IdempotencyKeys => {
   const begin = scriptOn(connection, beginScript)
   const finish = scriptOn(connection, finishScript)
   const keyOf = (key: string): string => `${prefix}:i:{${key}}`
 
-  const kept = async (key: string): Promise<KeyState> => {
+  /** What an answer is signed with: it answers this request and no other one with the same key. */
+  const nameOf = (key: string, fingerprint: string, status: number, contentType: string): string =>
+    JSON.stringify([keyOf(key), fingerprint, status, contentType])
+
+  const kept = async (key: string, fingerprint: string): Promise<KeyState> => {
     const [status, contentType, content] = await connection.hmgetBuffer(
       keyOf(key),
       'status',
@@ -75,9 +81,13 @@ export const createIdempotencyKeys = (
     )
     // Its time was over in between.
     if (status == null && contentType == null && content == null) return { kind: 'in-flight' }
-    return { kind: 'finished', answer: answerIn(status, contentType, content) }
+    const answer = answerIn(status, contentType, content)
+    const name = nameOf(key, fingerprint, answer.status, answer.contentType)
+    const verified = signatures.verified(name, answer.content)
+    if (verified === undefined) throw new Error('UNSIGNED answer to an idempotency key')
+    return { kind: 'finished', answer: { ...answer, content: verified } }
   }
-  const stateOf = async (key: string, said: unknown): Promise<KeyState> => {
+  const stateOf = async (key: string, fingerprint: string, said: unknown): Promise<KeyState> => {
     switch (said) {
       case 'begun':
       case 'in-flight':
@@ -85,7 +95,7 @@ export const createIdempotencyKeys = (
       case 'not-kept':
         return { kind: said }
       case 'finished':
-        return kept(key)
+        return kept(key, fingerprint)
       default:
         // Of another version, or damaged: it may stand for a batch that has been carried out.
         throw new Error(`an idempotency key in a state that is not known: ${said}`)
@@ -95,19 +105,18 @@ export const createIdempotencyKeys = (
   return {
     begin: async (key, fingerprint) => {
       try {
-        return await stateOf(key, await begin([keyOf(key)], [fingerprint, ttlMs]))
+        return await stateOf(key, fingerprint, await begin([keyOf(key)], [fingerprint, ttlMs]))
       } catch (cause) {
         // Not carried out: whether another instance has done so cannot be told.
         throw new GatewayError('shared_store_unreachable', { cause, retryAfterSeconds: 1 })
       }
     },
-    finish: async (key, { status, contentType, content }) => {
+    finish: async (key, fingerprint, { status, contentType, content }) => {
       const isKept = content.length <= mostBytes
       const state = isKept ? 'finished' : 'not-kept'
       // What cannot be kept now stays in flight until its time is over; the client has its answer all the same.
-      await finish([keyOf(key)], [ttlMs, state, status, contentType, isKept ? content : '']).catch(
-        () => undefined,
-      )
+      const signed = isKept ? signatures.sign(nameOf(key, fingerprint, status, contentType), [content]) : ''
+      await finish([keyOf(key)], [ttlMs, state, status, contentType, signed]).catch(() => undefined)
     },
     abandon: async (key) => {
       await connection.del(keyOf(key)).catch(() => undefined)

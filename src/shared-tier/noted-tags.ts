@@ -1,3 +1,5 @@
+import { shortText } from '../http/short-text.ts'
+
 /**
  * When each tag was last noted, by the numbers of the ledger: what was stored before cannot be believed. As large as the
  * ledger's own memory; what is older than that counts as noted.
@@ -17,7 +19,9 @@ export const createNotedTags = (mostTags: number): NotedTags => {
   let epoch = ''
   let floor = 0
   return {
-    note: (tag, seq) => {
+    note: (named, seq) => {
+      // Of a target as long as a client makes it only a digest.
+      const tag = shortText(named)
       if ((last.get(tag) ?? 0) > seq) return
       last.delete(tag)
       last.set(tag, seq)
@@ -37,6 +41,6 @@ export const createNotedTags = (mostTags: number): NotedTags => {
       floor = nextFloor
     },
     touchedSince: (tags, ofEpoch, seq) =>
-      ofEpoch !== epoch || seq < floor || tags.some((tag) => (last.get(tag) ?? 0) > seq),
+      ofEpoch !== epoch || seq < floor || tags.some((tag) => (last.get(shortText(tag)) ?? 0) > seq),
   }
 }

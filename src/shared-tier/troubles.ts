@@ -26,6 +26,8 @@ const known = [
   'CERT_HAS_EXPIRED',
   // Of our own: what came is no answer.
   'MALFORMED',
+  // Not by an instance with the key of this one.
+  'UNSIGNED',
 ] as const
 
 /** Undefined: there is no connection, or none yet, and whoever lost it has said why. */

@@ -1,4 +1,5 @@
 import { type FieldLines, fieldValue, fieldValues, hasField } from '../http/fields.ts'
+import { ownText } from '../http/short-text.ts'
 import { parseList } from '../http/structured-fields.ts'
 
 /** Fields in which upstreams name their own tags, and how these are separated. */
@@ -21,7 +22,10 @@ const groupsIn = (fields: FieldLines, name: string): readonly string[] => {
 }
 
 const bounded = (tags: readonly string[]): readonly string[] =>
-  [...new Set(tags)].filter((tag) => tag !== '' && tag.length <= longestTag).slice(0, mostTags)
+  [...new Set(tags)]
+    .filter((tag) => tag !== '' && tag.length <= longestTag)
+    .slice(0, mostTags)
+    .map(ownText)
 
 const taggingFields: ReadonlySet<string> = new Set([...tagFields.map(({ name }) => name), 'cache-groups'])
 

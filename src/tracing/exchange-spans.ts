@@ -92,16 +92,25 @@ const batchOf = (id: string): string => id.slice(0, id.lastIndexOf('.'))
 /** Makes spans of exchanges. What they say is of closed lists and of the configuration: no target, no field, no content. */
 export const createExchangeSpans = (
   tracer: Tracer,
+  sampleRatio: number,
 ): { readonly watch: ExchangeWatch; readonly openSpans: OpenSpans } => {
   const open = new WeakMap<Received['record'], Open>()
   /** Requests under way by id, under which items of a batch find their parent. */
   const byId = new Map<string, Span>()
 
-  const parentOf = ({ id, origin, request }: Received): Context => {
+  /**
+   * A client cannot have all of its requests recorded: beyond the share its flag counts only from a trusted proxy. By chance, and not by
+   * the trace id, which a client chooses too.
+   */
+  const isRecorded = (sampled: boolean, viaTrustedProxy: boolean): boolean =>
+    sampled && (viaTrustedProxy || Math.random() < sampleRatio)
+
+  const parentOf = ({ id, origin, request, client }: Received): Context => {
     const batch = origin === 'batch' ? byId.get(batchOf(id)) : undefined
     if (batch !== undefined) return under(batch)
     const remote = traceContextOf(request.fields)
-    return remote === undefined ? ROOT_CONTEXT : underRemote(remote)
+    if (remote === undefined) return ROOT_CONTEXT
+    return underRemote({ ...remote, sampled: isRecorded(remote.sampled, client.viaTrustedProxy) })
   }
 
   const watch: ExchangeWatch = {

@@ -74,7 +74,7 @@ export const createTracing = (options: TracingOptions): Tracing => {
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(options.sampleRatio) }),
     spanProcessors: [countedEnds(processor, report)],
   })
-  const spans = createExchangeSpans(provider.getTracer('trellis', options.version))
+  const spans = createExchangeSpans(provider.getTracer('trellis', options.version), options.sampleRatio)
   const close = async (): Promise<void> => {
     await provider.shutdown().catch(() => undefined)
     unbound()

@@ -4,7 +4,7 @@ import type { TracingEvent } from './events.ts'
 export type TracingOptions = {
   /** Of an OTLP collector over HTTP; without a path, `/v1/traces` is meant. */
   readonly otlpUrl: string
-  /** Share of the traces begun here that are recorded; what a client's traceparent says goes before. */
+  /** Share of the traces that are recorded; what the traceparent of a trusted proxy says goes before. */
   readonly sampleRatio: number
   readonly serviceName: string
   readonly version: string

@@ -56,11 +56,11 @@ export class AttemptAccount {
   }
 
   /** The head came: that is what the health of the target is judged by. */
-  head(status: number): void {
+  head(status: number, isFailure: boolean): void {
     const now = this.#room.clock.monotonic()
     this.#headMs = now
     this.#status = status
-    if (isGatewayStatus(status)) this.#room.targets.failed(this.choice, now, `answered ${status}`)
+    if (isFailure) this.#room.targets.failed(this.choice, now, `answered ${status}`)
     else this.#room.targets.succeeded(this.choice)
   }
 

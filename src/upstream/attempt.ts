@@ -2,7 +2,10 @@ import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors.ts'
 import { Deadline } from './deadline.ts'
+import type { ClientWait } from './events.ts'
 import type { UpstreamOptions } from './options.ts'
+import type { RelayOptions } from './relay-room.ts'
+import { Upload } from './request-content.ts'
 
 /** What an attempt tells the relay it belongs to. Exactly one of `head` and `failed` comes first. */
 export type AttemptListener = {
@@ -12,6 +15,8 @@ export type AttemptListener = {
   data(chunk: Buffer): void
   end(): void
   failed(error: Error): void
+  /** The request content has been taken whole. */
+  contentSent(): void
 }
 
 type Handler = Dispatcher.DispatchHandler
@@ -22,7 +27,7 @@ type Handler = Dispatcher.DispatchHandler
  */
 export class Attempt implements Handler {
   readonly #timeouts: UpstreamOptions['timeouts']
-  readonly #content: unknown
+  readonly #upload: Upload | undefined
   readonly #listener: AttemptListener
   #abort: ((reason?: Error) => void) | undefined
   #resume: (() => void) | undefined
@@ -33,11 +38,27 @@ export class Attempt implements Handler {
   #ended = false
   /** Something of the request may have been written. */
   sent = false
+  /** Octets of content, both ways. */
+  movedBytes = 0
 
-  constructor(content: unknown, timeouts: UpstreamOptions['timeouts'], listener: AttemptListener) {
-    this.#content = content
+  constructor(
+    { body, headers }: Pick<RelayOptions, 'body' | 'headers'>,
+    timeouts: UpstreamOptions['timeouts'],
+    listener: AttemptListener,
+  ) {
+    this.#upload = body instanceof Readable ? new Upload(body, headers) : undefined
     this.#timeouts = timeouts
     this.#listener = listener
+  }
+
+  /** Some of the content has not been sent: the upstream cannot have carried the request out. */
+  get isUploading(): boolean {
+    return this.sent && this.#upload?.isWhole === false
+  }
+
+  /** The client is the one that is awaited, not the upstream; says so of an attempt that has ended, too. */
+  get awaitsBody(): boolean {
+    return this.sent && this.#upload?.waitsForClient === true
   }
 
   /**
@@ -53,6 +74,13 @@ export class Attempt implements Handler {
     }
     if (waitsForPool) this.#released = released
     else released()
+  }
+
+  /** What keeps it from going on, when that is the client. */
+  get waitsForClient(): ClientWait | undefined {
+    if (this.#ended) return undefined
+    if (this.#paused) return 'reader'
+    return this.awaitsBody ? 'request-body' : undefined
   }
 
   pause(): void {
@@ -76,8 +104,8 @@ export class Attempt implements Handler {
     }
     this.#abort = abort
     this.sent = true
-    if (this.#content instanceof Readable) this.#watchUpload(this.#content)
-    else this.#awaitHead()
+    if (this.#upload === undefined) this.#awaitHead()
+    else this.#watchUpload(this.#upload)
   }
 
   /** What it returns says whether the connection reads on. */
@@ -100,6 +128,7 @@ export class Attempt implements Handler {
   onData(chunk: Buffer): boolean {
     if (this.#ended) return true
     this.#deadline?.refresh()
+    this.movedBytes += chunk.length
     this.#listener.data(chunk)
     return !this.#paused
   }
@@ -132,7 +161,9 @@ export class Attempt implements Handler {
 
   #expire(detail: string): void {
     if (this.#ended) return
-    const error = new GatewayError('upstream_timeout', { detail })
+    const error = this.awaitsBody
+      ? new GatewayError('request_timeout')
+      : new GatewayError('upstream_timeout', { detail })
     this.stop(error, () => {})
     this.#listener.failed(error)
   }
@@ -146,21 +177,18 @@ export class Attempt implements Handler {
   }
 
   /** While content goes up each piece of it is progress; the wait for the head begins when the last one is gone. */
-  #watchUpload(content: Readable): void {
-    this.#arm(this.#timeouts.idleMs, 'the request content was not taken')
-    const progress = () => this.#deadline?.refresh()
-    const sent = () => {
-      if (!this.#ended) this.#awaitHead()
-    }
-    // undici attaches its own reader in this same turn; attached after it, this listener only looks on.
-    queueMicrotask(() => {
-      if (this.#ended) return
-      content.on('data', progress)
-      content.once('end', sent)
-      content.once('close', () => {
-        content.off('data', progress)
-        content.off('end', sent)
-      })
-    })
+  #watchUpload(upload: Upload): void {
+    this.#arm(this.#timeouts.idleMs, 'The request content was not taken.')
+    upload.watch(
+      (bytes) => {
+        this.movedBytes += bytes
+        this.#deadline?.refresh()
+      },
+      () => {
+        if (this.#ended) return
+        this.#listener.contentSent()
+        if (this.#resume === undefined) this.#awaitHead()
+      },
+    )
   }
 }

@@ -19,8 +19,14 @@ export type GiveUpReason =
   | 'deadline'
   | 'budget'
 
-/** How the wait for a slot ended. */
-export type QueueOutcome = 'sent' | 'full' | 'timeout' | 'aborted'
+/**
+ * How the wait for a slot ended. `client-share`: its client has as many slots or places in the queue as one client may have;
+ * `arriving-share`: as many requests wait as may wait with bodies that are still arriving.
+ */
+export type QueueOutcome = 'sent' | 'full' | 'client-share' | 'arriving-share' | 'timeout' | 'aborted'
+
+/** What a request that holds a slot waits for, when that is its client: the rest of its body, or that the answer is read. */
+export type ClientWait = 'request-body' | 'reader'
 
 /** How an active check ended; all but `good` are failures. */
 export type CheckResult = 'good' | 'status' | 'timeout' | 'connect' | 'tls' | 'broken'
@@ -60,6 +66,8 @@ export type UpstreamEvent =
       readonly outcome: QueueOutcome
       readonly waitedSeconds: number
     }
+  /** A request was ended, and its slot given to others, because its client was too slow. */
+  | { readonly kind: 'slow-client-ended'; readonly service: string; readonly wait: ClientWait }
   | {
       readonly kind: 'breaker-changed'
       readonly service: string

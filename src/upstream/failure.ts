@@ -140,6 +140,12 @@ export const failureKind = (
 export const leftAlone = (waitMs: number): GatewayError =>
   new GatewayError('upstream_suspended', { retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) })
 
+/** The same error, saying that the upstream never got the whole content: then a write has changed nothing. */
+export const neverWhole = (error: Error): Error =>
+  error instanceof GatewayError
+    ? new GatewayError(error.code, { ...error, cause: error.cause, incomplete: true })
+    : error
+
 /** The same error, saying that nothing of the request has left the gateway: then a write has changed nothing. */
 export const neverSent = (error: Error): Error =>
   error instanceof GatewayError && !error.unsent

@@ -1,7 +1,5 @@
-import { type ClientHttp2Session, type ClientHttp2Stream, constants } from 'node:http2'
+import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2'
 import { Client, errors } from 'undici'
-
-const { NGHTTP2_NO_ERROR } = constants
 
 type Asked = { abort(error: Error): void }
 
@@ -45,14 +43,15 @@ const refusing = (connection: Connection): Connection => {
 }
 
 /**
- * Node ends the content of a stream that was cancelled as it ends one that is whole, and undici takes the one for the other: a part
- * would be passed on, and stored, as the answer (RFC 9113 §8.1.1). A part that is reset without an error cannot be told from a whole.
+ * Node ends the content of a stream that was reset as it ends one that is whole, and undici takes the one for the other: a part
+ * would be passed on, and stored, as the answer (RFC 9113 §8.1.1). Of a whole content Node says the end before it closes the stream,
+ * of a part it closes the stream first, whatever the code of the reset: also with NO_ERROR, which is right only behind a whole answer (§8.1).
  */
 const failingIfCut = (stream: ClientHttp2Stream): void => {
   const push = stream.push.bind(stream)
   let hasEnded = false
   stream.push = (chunk: unknown, ...more: []) => {
-    const isCut = chunk === null && !hasEnded && (stream.rstCode ?? NGHTTP2_NO_ERROR) !== NGHTTP2_NO_ERROR
+    const isCut = chunk === null && !hasEnded && stream.closed
     hasEnded ||= chunk === null
     if (isCut) stream.emit('error', new errors.SocketError('the stream was reset within its answer'))
     return push(chunk, ...more)

@@ -11,6 +11,10 @@ export type UpstreamOptions = {
   /** Upstream requests in flight, all callers together. */
   readonly maxConcurrent: number
   readonly queue: { readonly max: number; readonly timeoutMs: number }
+  /** The part of the slots and of the queue that one client may have; 1 = no bound. */
+  readonly clientShare: number
+  /** Slowest pace at which a client that holds a slot may send or read; 0 = no bound. */
+  readonly minBytesPerSecond: number
   readonly timeouts: {
     /** TCP and TLS handshake. */
     readonly connectMs: number

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { QueueOutcome, UpstreamEvent } from './events.ts'
-import type { Slots } from './slots.ts'
+import type { SlotRequest, Slots } from './slots.ts'
 
 /** Where places come from, and where the wait for one is reported. */
 export type PlaceRoom = {
@@ -15,18 +15,18 @@ const nothing = (): void => {}
 /** The place of one request among those in flight: asked for, waited for, held, given back. */
 export class Place {
   readonly #room: PlaceRoom
-  readonly #flow: string
+  readonly #request: SlotRequest
   #leaveQueue: (() => void) | undefined
   #held = false
 
-  constructor(room: PlaceRoom, flow: string) {
+  constructor(room: PlaceRoom, request: SlotRequest) {
     this.#room = room
-    this.#flow = flow
+    this.#request = request
   }
 
   /** Calls `granted` or `refused` once, perhaps at once; neither after `leave`. */
-  ask(granted: () => void, refused: () => void): void {
-    if (this.#room.slots.take()) {
+  ask(granted: () => void, refused: (why: QueueOutcome) => void): void {
+    if (this.#room.slots.take(this.#request)) {
       this.#held = true
       const { options, report } = this.#room
       report({ kind: 'slot-wait-finished', service: options.service, outcome: 'sent', waitedSeconds: 0 })
@@ -41,7 +41,7 @@ export class Place {
       this.#report(outcome, since)
     }
     const leave = this.#room.slots.acquire(
-      this.#flow,
+      this.#request,
       () => {
         settle('sent')
         this.#held = true
@@ -49,7 +49,7 @@ export class Place {
       },
       (why) => {
         settle(why)
-        refused()
+        refused(why)
       },
     )
     if (settled) return
@@ -57,6 +57,11 @@ export class Place {
       leave()
       settle('aborted')
     }
+  }
+
+  /** The request body has arrived whole: from now on the slot waits for the upstream. */
+  contentArrived(): void {
+    if (this.#held) this.#room.slots.arrived(this.#request)
   }
 
   /** Waits no longer. */
@@ -68,7 +73,7 @@ export class Place {
   take(): () => void {
     if (!this.#held) return nothing
     this.#held = false
-    return () => this.#room.slots.release()
+    return () => this.#room.slots.release(this.#request)
   }
 
   #report(outcome: QueueOutcome, sinceMs: number): void {

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
 import type { GatewayResponse } from '../http/message.ts'
+import { hasNoContent } from '../http/message.ts'
 import { toGatewayError } from './failure.ts'
-import { hasNoContent } from './response-fields.ts'
 
 /** What a receiver may do with the request that it answers. */
 type Controller = { pause(): void; resume(): void; abort(reason: Error): void }

@@ -2,11 +2,12 @@ import type { Readable } from 'node:stream'
 import type { Interim } from '../http/message.ts'
 import type { AccountRoom } from './attempt-account.ts'
 import type { Breaker } from './breaker.ts'
+import type { PacedRequest } from './client-pace.ts'
 import type { AttemptEvent } from './events.ts'
 import type { UpstreamOptions } from './options.ts'
 import type { RetryBudget } from './retry-budget.ts'
 import type { Slots } from './slots.ts'
-import type { UnderWay } from './under-way.ts'
+import type { Abortable, UnderWay } from './under-way.ts'
 
 /** What every relay of one upstream shares. */
 export type RelayRoom = AccountRoom & {
@@ -15,19 +16,20 @@ export type RelayRoom = AccountRoom & {
   readonly slots: Slots
   readonly budget: RetryBudget
   readonly breaker: Breaker
-  readonly relays: UnderWay
+  readonly relays: UnderWay<Abortable & PacedRequest>
   /** Called after a relay has left `relays`. */
   readonly ended: () => void
 }
 
-/** A request under the names that undici's `dispatch` has for it; requests of one `flow` wait in one line, and lines are served in turn. */
+/** A request under the names that undici's `dispatch` has for it; `clientAddress` and `line` decide when it gets its slot (slots.ts). */
 export type RelayOptions = {
   readonly path: string
   readonly method: string
   /** Lines, names in lower case. Nobody writes to them, though undici's type would let it. */
   readonly headers: string[]
   readonly body: Buffer | Readable | null
-  readonly flow: string
+  readonly clientAddress: string
+  readonly line: string
   readonly interim: Interim | undefined
   readonly attempted: ((attempt: AttemptEvent) => void) | undefined
   /** When it is aborted, so is the request. */

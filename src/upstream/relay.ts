@@ -1,25 +1,39 @@
+import { Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
 import type { FieldLines } from '../http/fields.ts'
 import { endToEndFields } from '../http/hop-by-hop.ts'
+import { hasNoContent } from '../http/message.ts'
 import { askForRetry } from './ask-for-retry.ts'
 import { Asker } from './asker.ts'
 import { Attempt, type AttemptListener } from './attempt.ts'
 import { AttemptAccount, isGatewayStatus } from './attempt-account.ts'
 import { BreakerPass } from './breaker-pass.ts'
+import type { PacedRequest } from './client-pace.ts'
 import { type AttemptFailure, isIdempotent, type RetryDecision } from './decide-retry.ts'
-import type { AttemptOutcome } from './events.ts'
-import { failureKind, leftAlone, neverSent, toGatewayError } from './failure.ts'
+import type { AttemptOutcome, ClientWait, QueueOutcome } from './events.ts'
+import { failureKind, leftAlone, neverSent, neverWhole, toGatewayError } from './failure.ts'
 import { Place } from './place.ts'
 import type { Receiver } from './receive.ts'
 import type { RelayOptions, RelayRoom } from './relay-room.ts'
 import { contentFailure, failedByContent, isReplayable } from './request-content.ts'
-import { answerFields, fieldTexts, hasNoContent, retryAfterMs } from './response-fields.ts'
+import { answerFields, fieldTexts, retryAfterMs } from './response-fields.ts'
 import type { Target } from './targets.ts'
 import type { Abortable } from './under-way.ts'
 import { unfitAnswer } from './unfit-answer.ts'
 
+/** A content that is not whole after this time is late because of its client, unless the upstream does not take it. */
+const slowUploadMs = 1_000
+
+const busyDetails: Partial<Record<QueueOutcome, string>> = {
+  'client-share': 'Too many requests of this client are under way or waiting.',
+  'arriving-share': 'Too many requests wait whose bodies have not arrived.',
+}
+
+const busy = (why: QueueOutcome): GatewayError =>
+  new GatewayError('upstream_busy', { detail: busyDetails[why], retryAfterSeconds: 1 })
+
 /** One request on its way through this room: waits for a slot, is tried, perhaps tried again, and answers its receiver once. */
-export class Relay implements Abortable, AttemptListener {
+export class Relay implements Abortable, AttemptListener, PacedRequest {
   readonly #room: RelayRoom
   readonly #request: RelayOptions
   readonly #receiver: Receiver
@@ -29,6 +43,7 @@ export class Relay implements Abortable, AttemptListener {
   readonly #pass: BreakerPass
   readonly #asker: Asker
   #attempts = 0
+  #triedMs = 0
   #attempt: Attempt | undefined
   #account: AttemptAccount | undefined
   #everSent = false
@@ -45,7 +60,9 @@ export class Relay implements Abortable, AttemptListener {
     this.#request = request
     this.#receiver = receiver
     this.#startedMs = room.clock.monotonic()
-    this.#place = new Place(room, request.flow)
+    const { clientAddress: client, line, body } = request
+    const arriving = body instanceof Readable && !body.readableEnded
+    this.#place = new Place(room, { client, line, arriving })
     this.#pass = new BreakerPass(room)
     this.#asker = new Asker(request, this.#clientGone, this.#withdrawn)
   }
@@ -77,6 +94,21 @@ export class Relay implements Abortable, AttemptListener {
     this.#attempt?.resume()
   }
 
+  get waitsForClient(): ClientWait | undefined {
+    return this.#attempt?.waitsForClient
+  }
+
+  get movedBytes(): number {
+    return this.#attempt?.movedBytes ?? 0
+  }
+
+  /** A body that did not arrive is a request that did not arrive (RFC 9110 §15.5.9); an answer that nobody reads is cut. */
+  endForSlowClient(wait: ClientWait): void {
+    this.#room.report({ kind: 'slow-client-ended', service: this.#room.options.service, wait })
+    const code = wait === 'request-body' ? 'request_timeout' : 'client_gone'
+    this.#fail(new GatewayError(code, { detail: 'The client was too slow.' }), 'aborted')
+  }
+
   interim(status: number, rawFields: readonly (Buffer | string)[]): void {
     this.#request.interim?.({ status, fields: endToEndFields(fieldTexts(rawFields)) })
   }
@@ -88,8 +120,9 @@ export class Relay implements Abortable, AttemptListener {
       this.#refuse(unfit)
       return
     }
-    this.#account?.head(status)
-    const isFailure = isGatewayStatus(status)
+    // What an upstream says of a request that its client does not complete is no failure of the upstream.
+    const isFailure = isGatewayStatus(status) && !this.#isHeldUpByClient()
+    this.#account?.head(status, isFailure)
     if (isFailure && this.#triesAgainInsteadOf(fields)) return
     this.#pass.settle(isFailure ? 'failed' : 'answered')
     this.#answering = true
@@ -99,6 +132,10 @@ export class Relay implements Abortable, AttemptListener {
 
   data(chunk: Buffer): void {
     this.#receiver.data(chunk)
+  }
+
+  contentSent(): void {
+    this.#place.contentArrived()
   }
 
   end(): void {
@@ -114,7 +151,8 @@ export class Relay implements Abortable, AttemptListener {
       return
     }
     const named = failedByContent(this.#request.body, error) ? contentFailure(error) : toGatewayError(error)
-    const kind = failureKind(named, this.#attempt?.sent ?? false)
+    // An upstream may give up a request that its client does not complete.
+    const kind = this.#isHeldUpByClient() ? 'aborted' : failureKind(named, this.#attempt?.sent ?? false)
     if (kind === 'aborted' || this.#answering) {
       this.#fail(named, kind)
       return
@@ -137,7 +175,7 @@ export class Relay implements Abortable, AttemptListener {
   #enqueue(): void {
     this.#place.ask(
       () => this.#tryOnce(),
-      () => this.#fail(new GatewayError('upstream_busy', { retryAfterSeconds: 1 }), 'aborted'),
+      (why) => this.#fail(busy(why), 'aborted'),
     )
   }
 
@@ -154,8 +192,9 @@ export class Relay implements Abortable, AttemptListener {
     const choice = targets.choose(clock.monotonic(), this.#tried, mayTry)
     this.#tried.push(choice.target)
     this.#attempts += 1
+    this.#triedMs = clock.monotonic()
     this.#account = new AttemptAccount(this.#room, choice, this.#attempts, this.#request.attempted)
-    this.#attempt = new Attempt(body, options.timeouts, this)
+    this.#attempt = new Attempt(this.#request, options.timeouts, this)
     choice.target.pool.dispatch(this.#request, this.#attempt)
   }
 
@@ -204,18 +243,33 @@ export class Relay implements Abortable, AttemptListener {
   }
 
   #expire(): void {
+    // How long the content took is up to the client; an upstream that takes nothing of it is found by `timeouts.idle`.
+    if (this.#attempt?.isUploading === true) {
+      this.#fail(new GatewayError('request_timeout'), 'aborted')
+      return
+    }
     this.#fail(new GatewayError('upstream_timeout', { detail: 'total time used up' }), 'timeout')
   }
 
   #fail(error: Error, outcome: AttemptOutcome): void {
     if (this.#done) return
     const release = this.#place.take()
-    const told = this.#everSent || this.#attempt?.sent === true ? error : neverSent(error)
+    const told = this.#asTold(error)
     this.#pass.settle(outcome === 'aborted' ? 'unknown' : 'failed')
     this.#finish(outcome)
     if (this.#attempt === undefined) release()
     else this.#attempt.stop(error, release)
     this.#receiver.failed(told)
+  }
+
+  /** For so long that the upstream may have given the request up. */
+  #isHeldUpByClient(): boolean {
+    return this.#attempt?.awaitsBody === true && this.#room.clock.monotonic() - this.#triedMs >= slowUploadMs
+  }
+
+  #asTold(error: Error): Error {
+    if (this.#attempt?.isUploading === true) return neverWhole(error)
+    return this.#everSent || this.#attempt?.sent === true ? error : neverSent(error)
   }
 
   #finish(outcome: AttemptOutcome): void {

@@ -1,5 +1,62 @@
 import { Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
+import { type FieldLines, fieldValue } from '../http/fields.ts'
+
+/** Streams of which all octets that were declared have been handed to a connection, though they may never end. */
+const handedOver = new WeakSet<Readable>()
+
+/**
+ * Has the upstream all of this content, as far as anything here can tell? A declared length is what counts for it: a stream of HTTP/2
+ * may hold back its end behind the last octet, or end early when it is reset.
+ */
+export const wentUpWhole = (content: unknown, declared: string | undefined): boolean => {
+  if (!(content instanceof Readable)) return true
+  return declared === undefined ? content.readableEnded : handedOver.has(content)
+}
+
+/** Streamed content on its way to an upstream, watched by the attempt that sends it. */
+export class Upload {
+  readonly #content: Readable
+  readonly #declared: string | undefined
+
+  constructor(content: Readable, fields: FieldLines) {
+    this.#content = content
+    this.#declared = fieldValue(fields, 'content-length')
+  }
+
+  get isWhole(): boolean {
+    return wentUpWhole(this.#content, this.#declared)
+  }
+
+  /** More would be sent if the client had sent more. Otherwise the upstream takes nothing, and the connection holds the content back. */
+  get waitsForClient(): boolean {
+    return !this.isWhole && !this.#content.isPaused()
+  }
+
+  /** Calls `progress` for each piece, and `whole` once when all has been handed to the connection. */
+  watch(progress: (bytes: number) => void, whole: () => void): void {
+    const content = this.#content
+    const declared = Number(this.#declared ?? Number.NaN)
+    let bytes = 0
+    const taken = (chunk: Buffer): void => {
+      bytes += chunk.length
+      progress(chunk.length)
+      if (bytes !== declared) return
+      handedOver.add(content)
+      whole()
+    }
+    const ended = (): void => {
+      if (this.#declared === undefined) whole()
+    }
+    // Unlike `on`, this does not make the content flow: undici attaches its own reader in this same turn.
+    content.prependListener('data', taken)
+    content.once('end', ended)
+    content.once('close', () => {
+      content.off('data', taken)
+      content.off('end', ended)
+    })
+  }
+}
 
 /** Can this content be sent (again)? A stream only as long as nobody has read from it. */
 export const isReplayable = (content: unknown, sent: boolean): boolean => {

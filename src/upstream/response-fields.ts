@@ -1,10 +1,6 @@
 import { type FieldLines, fieldValue, withoutFields } from '../http/fields.ts'
 import { endToEndFields } from '../http/hop-by-hop.ts'
 
-/** RFC 9110 §6.4.1: these have no content whatever their fields say. */
-export const hasNoContent = (method: string, status: number): boolean =>
-  method === 'HEAD' || status === 204 || status === 205 || status === 304
-
 const contentLength: ReadonlySet<string> = new Set(['content-length'])
 
 /** What goes on to the client: end-to-end fields, and no length where there must be none (RFC 9110 §8.6). */

@@ -6,20 +6,25 @@ export type Abortable = { place: number; abort(reason: Error): void }
  * few dozen steps, and a table that was left behind keeps what stood in it, and the next table, until the next full collection.
  * Once one of them is old, none of the requests after it dies young: that was a sixth of what a pass-through costs.
  */
-export class UnderWay {
-  readonly #all: Abortable[] = []
+export class UnderWay<One extends Abortable> {
+  readonly #all: One[] = []
 
   get size(): number {
     return this.#all.length
   }
 
-  enter(one: Abortable): void {
+  /** In no order; not to be kept. */
+  get all(): readonly One[] {
+    return this.#all
+  }
+
+  enter(one: One): void {
     one.place = this.#all.length
     this.#all.push(one)
   }
 
   /** The last one takes the place that is free now. */
-  leave(one: Abortable): void {
+  leave(one: One): void {
     const { place } = one
     if (place === -1) return
     one.place = -1

@@ -5,6 +5,7 @@ import type { FieldLines } from '../http/fields.ts'
 import type { GatewayResponse, Interim } from '../http/message.ts'
 import { createBreaker } from './breaker.ts'
 import type { BreakerState } from './breaker-state.ts'
+import { createPaceLook, lookEveryMs, type PacedRequest } from './client-pace.ts'
 import { UpstreamDispatcher } from './dispatcher.ts'
 import type { AttemptEvent, UpstreamEvent } from './events.ts'
 import type { UpstreamOptions } from './options.ts'
@@ -16,7 +17,7 @@ import { sharedLookup, systemLookup } from './shared-lookup.ts'
 import { createSlots } from './slots.ts'
 import { isDown, type TargetState } from './target-health.ts'
 import { createTargets, type Target } from './targets.ts'
-import { UnderWay } from './under-way.ts'
+import { type Abortable, UnderWay } from './under-way.ts'
 
 /** A request to forward: end-to-end fields only, without Host and framing. */
 export type ForwardRequest = {
@@ -30,8 +31,10 @@ export type ForwardRequest = {
   readonly signal: AbortSignal
   /** When it is aborted before anything has been sent, nothing will be; afterwards it has no effect. */
   readonly withdraw?: AbortSignal | undefined
-  /** Requests of one flow wait in one line; lines are served in turn. Absent = the common line. */
-  readonly flow?: string
+  /** Address of the client on whose share it counts, IPv6 by its /64; absent for the gateway's own work, which together has the share of one client. */
+  readonly clientAddress?: string
+  /** A client's requests of one line wait for one another; lines are served in turn. Absent = the line of single requests. */
+  readonly line?: string
   /** Hears of interim responses (RFC 9110 §15.2). */
   readonly interim?: Interim | undefined
   /** Hears of each of its attempts that ended, beside whoever counts them all. */
@@ -58,6 +61,8 @@ export type Upstream = {
     readonly targets: readonly TargetSnapshot[]
     readonly inFlight: number
     readonly queued: number
+    /** Of those in flight, the ones that wait for their clients: for the rest of a body, or for an answer to be read. */
+    readonly waitingForClients: number
     readonly breaker: BreakerState['state']
     /** No answer of any use is to be expected: what is stored is all there is. */
     readonly down: boolean
@@ -94,14 +99,19 @@ export const createUpstream = (
     max: options.maxConcurrent,
     queueMax: options.queue.max,
     queueTimeoutMs: options.queue.timeoutMs,
+    clientShare: options.clientShare,
   })
   const lookup = deps.lookup === undefined ? systemLookup : sharedLookup(deps.lookup)
   const targets = createTargets(options, lookup, deps.report)
   const budget = createRetryBudget(options.retry.budget)
   const breaker = createBreaker({ ...options.breaker, service: options.service }, deps.report)
-  const room = { ...deps, options, slots, targets, budget, breaker, relays: new UnderWay() }
+  const relays = new UnderWay<Abortable & PacedRequest>()
+  const room = { ...deps, options, slots, targets, budget, breaker, relays }
   const dispatcher = new UpstreamDispatcher(room)
   const stopChecks = startProbes(options, targets, lookup, deps)
+  const { minBytesPerSecond } = options
+  const look = createPaceLook({ minBytesPerSecond, slots, monotonic: deps.clock.monotonic })
+  const looks = setInterval(() => look([...relays.all]), lookEveryMs).unref()
 
   return {
     placeholderOrigin: 'http://upstream.invalid',
@@ -112,7 +122,8 @@ export const createUpstream = (
           method: request.method,
           headers: request.fields as string[],
           body: request.content ?? null,
-          flow: request.flow ?? '',
+          clientAddress: request.clientAddress ?? '',
+          line: request.line ?? '',
           interim: request.interim,
           attempted: request.attempted,
           client: request.signal,
@@ -124,6 +135,7 @@ export const createUpstream = (
       targets: targets.all.map(snapshotOf),
       inFlight: slots.inFlight,
       queued: slots.queued,
+      waitingForClients: relays.all.filter(({ waitsForClient }) => waitsForClient !== undefined).length,
       breaker: breaker.state,
       down: isDown(breaker.state, targets.all),
       retriesLeft: budget.left(deps.clock.monotonic()),
@@ -131,10 +143,11 @@ export const createUpstream = (
     stopChecks,
     close() {
       stopChecks()
-      return dispatcher.close()
+      return dispatcher.close().finally(() => clearInterval(looks))
     },
     destroy() {
       stopChecks()
+      clearInterval(looks)
       return dispatcher.destroy()
     },
   }

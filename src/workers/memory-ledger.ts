@@ -10,6 +10,9 @@ export type MemoryLedger = {
   forget(member: string): number
 }
 
+/** Of the texts that it remembers: clients choose how long the targets are that they write to. */
+const mostCharacters = 8 * 1024 * 1024
+
 type Member = { applied: number; beat: number; readonly pending: Map<string, readonly string[]> }
 
 export type MemoryLedgerOptions = {
@@ -24,6 +27,7 @@ export const createMemoryLedger = ({ epoch, rememberedNotes, push }: MemoryLedge
   const log = new Map<string, number>()
   let seq = 0
   let floor = 0
+  let characters = 0
 
   const memberOf = (name: string): Member => {
     const known = members.get(name) ?? { applied: 0, beat: 0, pending: new Map() }
@@ -36,13 +40,13 @@ export const createMemoryLedger = ({ epoch, rememberedNotes, push }: MemoryLedge
       .map(([member, { applied, beat }]) => ({ member, applied, beat }))
 
   const note = (text: string): void => {
-    log.delete(text)
+    if (!log.delete(text)) characters += text.length
     log.set(text, seq)
-    if (log.size <= rememberedNotes) return
     for (const [oldest, at] of log) {
+      if (log.size <= rememberedNotes && characters <= mostCharacters) return
       log.delete(oldest)
+      characters -= oldest.length
       floor = at
-      break
     }
   }
   const since = (applied: number): readonly Noted[] =>

@@ -111,6 +111,22 @@ describe('without a token', () => {
     ['by another port, in a new browser', { 'sec-fetch-site': 'same-site' }, 403],
     ['through a proxy on this host', { 'x-forwarded-for': '203.0.113.7' }, 403],
     ['through a proxy that says Forwarded', { forwarded: 'for=203.0.113.7' }, 403],
+    ['through a proxy that says Via', { via: '1.1 proxy' }, 403],
+    ['through a proxy that says X-Real-IP', { 'x-real-ip': '203.0.113.7' }, 403],
+    ['through a proxy that says X-Forwarded-Host', { 'x-forwarded-host': 'a.example' }, 403],
+    ['through a proxy that says X-Forwarded-Proto', { 'x-forwarded-proto': 'https' }, 403],
+    ['through a content network', { 'cf-connecting-ip': '203.0.113.7' }, 403],
+    ['through another content network', { 'true-client-ip': '203.0.113.7' }, 403],
+    ['through a network that says only its own fields', { 'cf-ray': '8f1' }, 403],
+    ['through a network that prevents loops', { 'cdn-loop': 'cloudflare' }, 403],
+    ['through a balancer that traces', { 'x-amzn-trace-id': 'Root=1-67' }, 403],
+    ['through a mesh', { 'x-envoy-expected-rq-timeout-ms': '15000' }, 403],
+    [
+      'with the trace of a script',
+      { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' },
+      200,
+    ],
+    ['with an id of a script', { 'x-request-id': '7' }, 200],
     ['as a form', { 'content-type': 'text/plain' }, 415],
     ['as what only begins like JSON', { 'content-type': 'application/jsonp' }, 415],
   ])('a write %s', async (_description, fields, status) => {
@@ -125,6 +141,59 @@ describe('without a token', () => {
       expect((await send(side, 'GET', path, { host: 'rebound.example' })).code).toBe('host-by-name')
     }
   })
+})
+
+/** What any browser sends with a request of a page. */
+const browser = { 'user-agent': 'Mozilla/5.0', accept: '*/*', 'accept-language': 'en' }
+
+describe.each([
+  ['without a token', ''],
+  ['with a token', 'a-long-token'],
+])('what is open to machines, %s', (_description, token) => {
+  let side: Side
+  beforeAll(async () => {
+    side = await startAdmin(token)
+  })
+  afterAll(() => side.close())
+  const name = { host: 'trellis.monitoring.svc:9090' }
+
+  test.each<[string, Record<string, string>]>([
+    ['Prometheus, which uses the name of its target', { ...name, 'user-agent': 'Prometheus/3.5.0' }],
+    [
+      'a probe, which uses the address of the pod',
+      { host: '10.1.2.3:9090', 'user-agent': 'kube-probe/1.34' },
+    ],
+    ['a person in a browser on this host', { ...browser, host: 'localhost:9090', 'sec-fetch-site': 'none' }],
+    [
+      'a person who followed a link',
+      { ...browser, host: '127.0.0.1:9090', 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' },
+    ],
+    ['the status page', { ...browser, host: '127.0.0.1:9090', 'sec-fetch-site': 'same-origin' }],
+  ])('is answered to %s', async (_who, fields) => {
+    for (const path of ['/metrics', '/livez', '/readyz']) {
+      expect([path, (await send(side, 'GET', path, fields)).status]).toEqual([path, 200])
+    }
+  })
+
+  test.each<[string, Record<string, string>]>([
+    ['under a name that could be made to lead here', { ...browser, host: 'rebound.example:9090' }],
+    ['under such a name, as the page of it', { ...name, referer: 'http://trellis.monitoring.svc:9090/' }],
+    ['of another origin', { ...browser, host: '127.0.0.1:9090', origin: 'https://evil.example' }],
+    ['of another site, in a new browser', { ...browser, host: 'localhost', 'sec-fetch-site': 'cross-site' }],
+    ['of another site, by name', { ...name, 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' }],
+  ])('metrics are not answered to a page %s', async (_who, fields) => {
+    const { status, code } = await send(side, 'GET', '/metrics', fields)
+    expect([401, 403]).toContain(status)
+    expect(['cross-site', 'host-by-name', 'credential-missing']).toContain(code)
+    expect((await send(side, 'GET', '/livez', fields)).status).toBe(200)
+  })
+})
+
+test('with the token a browser may read metrics under any name', async () => {
+  const side = await startAdmin('a-long-token')
+  const fields = { ...browser, host: 'trellis.internal', authorization: `Basic ${btoa('any:a-long-token')}` }
+  expect((await send(side, 'GET', '/metrics', fields)).status).toBe(200)
+  await side.close()
 })
 
 describe('with a token', () => {
@@ -197,7 +266,11 @@ describe('where a request comes from', () => {
     ['::ffff:10.0.0.1', 'refused'],
     ['', 'refused'],
   ])('a write from %s is %s', (peer, kind) => {
-    expect(access({ writes: true, peer, fields: { ...json, host: '10.0.0.9:9090' } }).kind).toBe(kind)
-    expect(access({ writes: false, peer, fields: { host: '10.0.0.9:9090' } }).kind).toBe('granted')
+    expect(
+      access({ isOpen: false, writes: true, peer, fields: { ...json, host: '10.0.0.9:9090' } }).kind,
+    ).toBe(kind)
+    expect(access({ isOpen: false, writes: false, peer, fields: { host: '10.0.0.9:9090' } }).kind).toBe(
+      'granted',
+    )
   })
 })

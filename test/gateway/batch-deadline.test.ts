@@ -74,7 +74,7 @@ test.each([
         return wire.respond({ fields: json, content: '{}' })
       },
       { split },
-      { maxConcurrent: 2 },
+      { maxConcurrent: 2, clientShare: 1 },
     )
     const single = (id: number) => fetch(`${gateway.publicAddress}/index.php/site-json/site/v2/pages/${id}`)
     // Single requests have all places of the upstream.

@@ -26,7 +26,7 @@ const answerTo = (target: string, content: Buffer): { status: number; content: s
   return { status: 207, content: JSON.stringify({ responses }) }
 }
 
-const start = async (split: string, maxConcurrent: number): Promise<void> => {
+const start = async (split: string, maxConcurrent: number, clientShare = 1): Promise<void> => {
   held = []
   isOpen = false
   origin = await startOrigin(async ({ method, target, content }, wire) => {
@@ -46,6 +46,7 @@ const start = async (split: string, maxConcurrent: number): Promise<void> => {
           targets: [origin.origin],
           basePath: '/index.php/wp-json',
           maxConcurrent,
+          clientShare,
           timeouts: { headers: '10m', idle: '10m', total: '10m' },
           queue: { timeout: '10m' },
         },
@@ -91,14 +92,16 @@ const answerAll = (): void => {
 }
 
 test.each([
-  ['item', 8],
-  ['chunk', 8],
-  ['auto', 8],
+  ['item', 8, 1],
+  ['chunk', 8, 1],
+  ['auto', 8, 1],
+  ['item', 16, 0.5],
+  ['chunk', 16, 0.5],
 ] as const)(
-  '40 batches of 25 with split %s stay within the bound, and no single GET waits behind them, not even of the same client',
+  '40 batches of 25 with split %s of %i slots and a share of %f stay within the bound, and no single GET waits behind them, not even of the same client',
   patience,
-  async (split, maxConcurrent) => {
-    await start(split, maxConcurrent)
+  async (split, maxConcurrent, clientShare) => {
+    await start(split, maxConcurrent, clientShare)
     let answered = 0
     const batches = Array.from({ length: 40 }, async () => {
       const statuses = await sendBatch('10.0.0.1')
@@ -106,7 +109,7 @@ test.each([
       return statuses
     })
     await expect.poll(begun, patience).toBe(40)
-    // Three quarters of the bound: all that batches may take.
+    // Three quarters of what the client may have: all that its batches may take.
     await expect.poll(() => held.length, patience).toBe(6)
     expect([await statusOfGet('10.0.0.2'), await statusOfGet('10.0.0.1')]).toEqual([200, 200])
     expect([answered, held.length]).toEqual([0, 6])

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { logLinesOf } from '../support/log-lines-of.ts'
@@ -88,6 +90,41 @@ test('that undeclared parameters are left out is logged once in a while: how man
   await expect.poll(() => lines().length).toBe(1)
   expect(lines()[0]).toMatchObject({ level: 30, service: 'site', count: 2, held: 0 })
   expect(gateway.program.output()).not.toContain(planted)
+})
+
+const refusals = async (code: string): Promise<number> => {
+  const metrics = await (await fetch(`${gateway.adminOrigin}/metrics`)).text()
+  const lines = metrics.split('\n').filter((line) => line.startsWith('trellis_refusals_total{'))
+  return lines
+    .filter((line) => line.includes(`code="${code}"`) && line.includes('service="site"'))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
+}
+const refusalLines = (code: string): unknown[] =>
+  logLinesOf(gateway.program, 'request-refused').filter(
+    (line) => line['code'] === code && line['service'] === 'site',
+  )
+
+test('a client that is refused again and again fills no log, and each refusal is counted', async () => {
+  const counted = await refusals('rest_invalid_param')
+  for (let i = 0; i < 200; i += 1) await fetch(`${gateway.origin}/site-json/site/v2/posts?per_page=0`)
+  expect(await refusals('rest_invalid_param')).toBe(counted + 200)
+  // A line for each ten seconds that this took.
+  expect(refusalLines('rest_invalid_param').length).toBeLessThan(20)
+})
+
+test('a client that goes away again and again fills no log, and each time is counted', async () => {
+  const { hostname, port } = new URL(gateway.origin)
+  for (let i = 0; i < 200; i += 1) {
+    const socket = connect(Number(port), hostname)
+    socket.on('error', () => {})
+    await once(socket, 'connect')
+    socket.write('POST /site-json/site/v2/posts HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n')
+    socket.write('Content-Type: application/json\r\n\r\n{')
+    await pause(2)
+    socket.resetAndDestroy()
+  }
+  await expect.poll(() => refusals('client_gone')).toBeGreaterThan(100)
+  expect(refusalLines('client_gone').length).toBeLessThan(20)
 })
 
 test('where nobody was to be reached there is no stack: it is that of a library', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { addressGroup } from '../../src/edge/address-group.ts'
 import { createRateLimiter } from '../../src/edge/rate-limiter.ts'
+import { addressGroup } from '../../src/http/address-group.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 

@@ -68,6 +68,7 @@ const mount = '/index.php/site-json'
 const start = async (
   tracing: Readonly<Record<string, unknown>>,
   script?: Script,
+  trustedProxies: readonly string[] = ['127.0.0.1'],
 ): Promise<{
   gateway: TestGateway
   origin: Origin
@@ -77,6 +78,7 @@ const start = async (
   ends.push(() => origin.close())
   const gateway = await startTestGateway({
     tracing,
+    trustedProxies,
     services: {
       site: siteService(origin.origin, {
         cache: { rules: [{ match: 'GET /site/v2/**', ttl: '60s' }] },
@@ -93,10 +95,14 @@ const start = async (
   return { gateway, origin, ask }
 }
 
-const traced = async (sampleRatio: number, script?: Script) => {
+const traced = async (sampleRatio: number, script?: Script, trustedProxies?: readonly string[]) => {
   const collector = await startCollector()
   ends.push(() => new Promise((resolve) => collector.server.close(resolve)))
-  const started = await start({ otlpUrl: collector.url, sampleRatio, serviceName: 'edge-7' }, script)
+  const started = await start(
+    { otlpUrl: collector.url, sampleRatio, serviceName: 'edge-7' },
+    script,
+    trustedProxies,
+  )
   /** Spans come in batches; going away sends the last one. */
   const finished = async (): Promise<readonly Span[]> => {
     await started.gateway.close()
@@ -114,7 +120,7 @@ const from = (flags: '00' | '01') => ({
 const childrenOf = (spans: readonly Span[], parent: Span | undefined): string[] =>
   spans.filter(({ parentSpanId }) => parentSpanId === parent?.spanId).map(({ name }) => name)
 
-test("a client's trace goes on: server, validate, cache, upstream and attempt; the upstream is told its parent", async () => {
+test('the trace of a trusted proxy goes on: server, validate, cache, upstream and attempt; the upstream is told its parent', async () => {
   const { ask, origin, finished, collector } = await traced(0)
   await ask('/site/v2/posts?per_page=2', from('01'))
   const spans = await finished()
@@ -155,6 +161,26 @@ test('what the client does not record is not recorded, and goes on as it came', 
   expect(origin.received[0]?.fields['traceparent']).toMatch(new RegExp(`^00-${traceId}-[\\da-f]{16}-00$`))
   expect(await finished()).toEqual([])
 })
+
+test.each([
+  [0, 0, 0],
+  [0.5, 60, 140],
+  [1, 200, 200],
+])(
+  'a client cannot have more than a share of %d of its requests recorded, whatever its traceparent says',
+  async (ratio, least, most) => {
+    const { ask, origin, finished } = await traced(ratio, undefined, [])
+    for (let count = 0; count < 200; count += 1) await ask('/site/v2/posts', from('01'))
+    // The trace is still the client's, and the upstream is told what is recorded.
+    expect(origin.received[0]?.fields['traceparent']).toMatch(
+      new RegExp(`^00-${traceId}-[\\da-f]{16}-0[01]$`),
+    )
+    if (ratio === 0) expect(origin.received[0]?.fields['traceparent']).toMatch(/-00$/)
+    const servers = (await finished()).filter(({ kind }) => kind === 2)
+    expect(servers.length).toBeGreaterThanOrEqual(least)
+    expect(servers.length).toBeLessThanOrEqual(most)
+  },
+)
 
 test.each([
   [0, 0],

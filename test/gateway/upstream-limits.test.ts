@@ -62,8 +62,10 @@ test('a full queue answers upstream_busy at once and says when to come back', as
 test('a caller with many requests does not keep another one waiting', async () => {
   const origin = await originOf()
   const { upstream } = upstreamOf([origin.origin], { maxConcurrent: 2, queue: { max: 64, timeoutMs: 0 } })
-  const many = Array.from({ length: 50 }, () => upstream.forward(request({ target: '/many', flow: 'one' })))
-  await upstream.forward(request({ target: '/single', flow: 'other' }))
+  const many = Array.from({ length: 50 }, () =>
+    upstream.forward(request({ target: '/many', clientAddress: '192.0.2.1' })),
+  )
+  await upstream.forward(request({ target: '/single', clientAddress: '192.0.2.2' }))
   expect(origin.received.findIndex(({ target }) => target === '/single')).toBeLessThanOrEqual(4)
   await Promise.all(many)
 })

@@ -46,7 +46,7 @@ export const received = (
   return {
     id: 'id-1',
     origin: 'client',
-    client: { address: '127.0.0.1', protocol: 'http' },
+    client: { address: '127.0.0.1', protocol: 'http', viaTrustedProxy: false },
     service,
     request: {
       method: 'GET',
@@ -96,6 +96,7 @@ export const outgoing = (
   extraFields: {},
   withheld: new Set(),
   mayHandOver: true,
+  background: false,
   signal: new AbortController().signal,
 })
 

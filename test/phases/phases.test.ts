@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../src/errors.ts'
+import { unlimited } from '../../src/http/byte-budget.ts'
 import { fieldValue } from '../../src/http/fields.ts'
 import type { PipelineEvent } from '../../src/pipeline/events.ts'
 import type { Matched, Outgoing, Ready, Received, Translated } from '../../src/pipeline/exchange.ts'
@@ -176,7 +177,7 @@ describe('authorize', () => {
 })
 
 describe('validate', () => {
-  const phase = validate({ report: () => {} })
+  const phase = validate({ report: () => {}, budget: () => unlimited })
   const run = async (exchange: Matched): Promise<Ready> => {
     let seen: Ready | undefined
     await phase.run(exchange, (next) => {

@@ -24,7 +24,7 @@ const stored = (status: number, fields: readonly string[]) =>
     head: { status, fields },
     content: Buffer.from('0123456789'),
     extent: undefined,
-    selecting: { fields: {} },
+    selecting: { sentField: () => undefined },
     times: {
       requested: { now: startOfTest, monotonic: 0 },
       received: { now: startOfTest, monotonic: 0 },

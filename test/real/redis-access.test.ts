@@ -66,7 +66,7 @@ describeWith('redis', 'a Redis that does not let everybody in', () => {
 
   test('rediss:// with an authority of its own: whoever does not know it trusts nothing, and says why', async () => {
     const url = await withTls('--tls-auth-clients', 'no', '--tls-ca-cert-file', fixture('ca.pem'))
-    await expectShared({ url, tls: { ca: pem('ca.pem') } })
+    await expectShared({ url, tls: { ca: pem('ca.pem') }, key: 'k'.repeat(32) })
     const stranger = await gateways.start({ url })
     expect((await gateways.get(stranger)).status).toContain('fwd=')
     expect(await stranger.metric('trellis_memory_trusted ')).toBe(0)

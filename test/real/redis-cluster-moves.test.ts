@@ -109,7 +109,7 @@ describeWith('redis', 'a Redis cluster whose nodes change places', () => {
         ...['--cluster-replica-validity-factor', '0', '--repl-diskless-sync-delay', '0'],
       ],
     })
-    const shared = { url: `redis://127.0.0.1:${cluster.nodes[0]?.port}`, cluster: true }
+    const shared = { url: `redis://127.0.0.1:${cluster.nodes[0]?.port}`, cluster: true, key: 'k'.repeat(32) }
     a = await gateways.start(shared)
     b = await gateways.start(shared)
   })

@@ -7,6 +7,7 @@ import { freePort } from '../support/ports.ts'
 import { describeWith } from '../support/requirements.ts'
 import { type RedisServer, startRedisServer } from './shared/redis-server.ts'
 import { type SharingGateways, sharingGateways } from './shared/sharing-gateways.ts'
+import { redisWriter } from './shared/stored-entries.ts'
 
 const wanted = 3
 const slots = 16_384
@@ -110,6 +111,7 @@ describeWith('redis', 'a Redis cluster of three nodes', () => {
       url: `rediss://gateway:secret@127.0.0.1:${tlsPorts[0]}`,
       cluster: true,
       tls: { ca: readFileSync(fixture('ca.pem'), 'utf8') },
+      key: 'k'.repeat(32),
       ...steady,
     }
     const [a, b] = [await gateways.start(shared), await gateways.start(shared)]
@@ -118,7 +120,19 @@ describeWith('redis', 'a Redis cluster of three nodes', () => {
     const posts = Array.from({ length: 12 }, (_, index) => index + 1)
     for (const id of posts) await expectStatus(a, id, '; hit')
     await expect.poll(() => a.metric('trellis_shared_stored_total')).toBe(posts.length)
-    for (const id of posts) await expectStatus(b, id, 'detail=shared')
+    // One that somebody changed, on whichever node it lies, is a miss; the others are not.
+    const writers = nodes.map(({ port }) => redisWriter(port, { username: 'gateway', password: 'secret' }))
+    for (const writer of writers) {
+      const [key] = await writer.keys()
+      if (key === undefined) continue
+      const bytes = await writer.read(key)
+      bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) ^ 1, bytes.length - 1)
+      await writer.write(key, bytes)
+    }
+    for (const id of posts) await expectStatus(b, id, '')
+    for (const writer of writers) writer.close()
+    expect(await b.metric('trellis_shared_lookups_total{', '"found"')).toBe(posts.length - nodes.length)
+    expect(await b.metric('trellis_shared_refused_total{', '"signature"')).toBe(nodes.length)
     expect((await gateways.put(b)).status).toBe(200)
     expect(await gateways.get(a)).toMatchObject({ version: 1 })
   })

@@ -28,10 +28,13 @@ describeWith('redis', 'two instances on one Redis', () => {
   const checkerOf = () =>
     instanceChecker({ upstream, instances, longestMs, faults: () => disturbances?.history ?? [] })
 
-  test(
-    'lines are cut, processes stopped, the store stopped, killed and emptied: no stale read, no purge lost',
-    async () => {
-      instances = await startInstances({ upstream, workers: 1 })
+  test.each([
+    ['a Redis in the clear', false],
+    ['a Redis by TLS whose content is signed', true],
+  ])(
+    '%s: lines are cut, processes stopped, the store stopped, killed and emptied: no stale read, no purge lost',
+    async (_, secured) => {
+      instances = await startInstances({ upstream, workers: 1, secured })
       const checker = checkerOf()
       const { acrossStop, lineIs, storePaused } = instanceFaults(instances, () => checker)
       disturbances = inTurn(

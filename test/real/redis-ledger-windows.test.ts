@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Ledger, Position, Synced } from '../../src/coherence/ledger.ts'
 import { createRedisLedger } from '../../src/shared-tier/redis-ledger.ts'
+import { createSignatures } from '../../src/shared-tier/signatures.ts'
 import { pause } from '../support/origin.ts'
 import { describeWith } from '../support/requirements.ts'
 import { startCutLine } from './shared/cut-line.ts'
@@ -28,6 +29,10 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
       leaseMs: itsLeaseMs,
       forgetAfterMs,
       changed: () => undefined,
+      signatures: {
+        notes: createSignatures([], 'note'),
+        acknowledgements: createSignatures([], 'acknowledgement'),
+      },
     })
     ledger.listen(() => undefined)
     ledgers.push(ledger)

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { connect } from '../../src/shared-tier/connections.ts'
 import { createCountedRequests } from '../../src/shared-tier/counted-requests.ts'
 import { createIdempotencyKeys } from '../../src/shared-tier/idempotency-keys.ts'
+import { createSignatures } from '../../src/shared-tier/signatures.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
 import { describeWith } from '../support/requirements.ts'
@@ -16,7 +17,8 @@ const noTls = { ca: '', cert: '', key: '', serverName: '' }
 const root = '/index.php/site-json/site/v2'
 
 /** What two instances count and remember on one store. */
-const sharedStores = async (url: string) => {
+const sharedStores = async (url: string, secrets: readonly string[] = []) => {
+  const signatures = createSignatures(secrets, 'answer')
   const connection = connect(
     {
       url,
@@ -32,7 +34,8 @@ const sharedStores = async (url: string) => {
   return {
     connection,
     counted: () => createCountedRequests(connection, 'test'),
-    keys: () => createIdempotencyKeys(connection, { prefix: 'test', ttlMs: 60_000, mostBytes: 100 }),
+    keys: () =>
+      createIdempotencyKeys(connection, { prefix: 'test', ttlMs: 60_000, mostBytes: 100, signatures }),
   }
 }
 
@@ -234,11 +237,11 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     expect(await first.begin('key', 'what')).toEqual({ kind: 'begun' })
     expect(await second.begin('key', 'what')).toEqual({ kind: 'in-flight' })
     const answer = { status: 207, contentType: 'application/json', content: Buffer.from([0, 255, 10]) }
-    await first.finish('key', answer)
+    await first.finish('key', 'what', answer)
     expect(await second.begin('key', 'what')).toEqual({ kind: 'finished', answer })
     expect(await second.begin('key', 'other')).toEqual({ kind: 'mismatch' })
     expect(await first.begin('large', 'what')).toEqual({ kind: 'begun' })
-    await first.finish('large', { ...answer, content: Buffer.alloc(101) })
+    await first.finish('large', 'what', { ...answer, content: Buffer.alloc(101) })
     expect(await second.begin('large', 'what')).toEqual({ kind: 'not-kept' })
     await first.begin('free', 'what')
     await first.abandon('free')
@@ -246,6 +249,39 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     await redis.stop()
     await expect(first.begin('gone', 'what')).rejects.toMatchObject({ code: 'shared_store_unreachable' })
     connection.disconnect()
+  })
+
+  test('with a key, only an answer that was kept for the same request by an instance with the key is given again', async () => {
+    const url = `redis://127.0.0.1:${redis.port}`
+    const [one, two] = ['a'.repeat(32), 'b'.repeat(32)]
+    const a = await sharedStores(url, [one])
+    const stranger = await sharedStores(url, [two])
+    const keyless = await sharedStores(url)
+    const rotated = await sharedStores(url, [two, one])
+    const answer = { status: 207, contentType: 'application/json', content: Buffer.from('{}') }
+    const refused = { code: 'shared_store_unreachable' }
+    const finished = { kind: 'finished', answer }
+    await a.keys().begin('key', 'what')
+    await a.keys().finish('key', 'what', answer)
+    expect(await a.keys().begin('key', 'what')).toEqual(finished)
+    expect(await rotated.keys().begin('key', 'what')).toEqual(finished)
+    await expect(stranger.keys().begin('key', 'what')).rejects.toMatchObject(refused)
+    await expect(keyless.keys().begin('key', 'what')).rejects.toMatchObject(refused)
+    // The answer to another request, another status, another type, and one that nobody signed.
+    for (const change of [
+      ['fingerprint', 'other'],
+      ['status', '200'],
+      ['type', 'text/html'],
+      ['content', '{}'],
+    ] as const) {
+      await redis.command('DEL', 'test:i:{key}')
+      await a.keys().begin('key', 'what')
+      await a.keys().finish('key', 'what', answer)
+      await redis.command('HSET', 'test:i:{key}', ...change)
+      const fingerprint = change[0] === 'fingerprint' ? change[1] : 'what'
+      await expect(a.keys().begin('key', fingerprint)).rejects.toMatchObject(refused)
+    }
+    for (const { connection } of [a, stranger, keyless, rotated]) connection.disconnect()
   })
 
   test.each([

@@ -27,6 +27,7 @@ const outgoing = (exchange: Ready): Outgoing =>
     extraFields: noFields,
     withheld: nothing,
     mayHandOver: exchange.origin === 'client',
+    background: false,
     signal: exchange.request.signal,
   })
 
@@ -47,14 +48,15 @@ const noted = (exchange: Ready, answer: CacheAnswer): CacheAnswer => {
 
 const readThrough = (room: CacheRoom, exchange: Ready, decision: Read, next: Next<Outgoing>): Answer => {
   const lists = room.withholdsOrigin === true ? withholding.withoutOrigin : withholding.asAsked
-  const { withheld, settled } = decision.withhold.length === 0 ? lists.nothing : lists.cookie
-  const read = new ExchangeRead(exchange, partitionFor(room, decision), settled)
+  const withheld = decision.withhold.length === 0 ? lists.nothing : lists.cookie
+  const read = new ExchangeRead(exchange, partitionFor(room, decision), withheld, room.forwarding)
   const answer = room.cache.answer(read, (extra) =>
     next(
       asOutgoing(exchange, {
         extraFields: extra.fields,
         withheld,
         mayHandOver: false,
+        background: extra.background,
         signal: extra.signal,
       }),
     ),

@@ -1,15 +1,17 @@
 import { Readable } from 'node:stream'
 import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
-import { requestField } from '../../http/fields.ts'
-import { forwardableFields } from '../../http/hop-by-hop.ts'
+import { addressGroup } from '../../http/address-group.ts'
+import type { ByteBudget } from '../../http/byte-budget.ts'
+import { type RequestFields, requestField } from '../../http/fields.ts'
 import type { GatewayResponse, ResponseHead } from '../../http/message.ts'
 import { withTraceFields } from '../../http/trace-context.ts'
-import { toGatewayError } from '../../upstream/failure.ts'
+import { neverSent, toGatewayError } from '../../upstream/failure.ts'
 import { boundedContent } from '../bounded-content.ts'
 import type { Translated } from '../exchange.ts'
-import { type ForwardingFacts, forwardingFields } from '../forwarding-fields.ts'
+import { type ForwardingFacts, sentFields } from '../forwarding-fields.ts'
 import type { Next, Phase } from '../phase.ts'
+import { readContent } from '../read-content.ts'
 
 /**
  * Content that nobody reads here, and a write that no row describes: what the phases do to the answer they do to its head
@@ -30,17 +32,22 @@ const sentContent = (exchange: Translated, fields: string[]): Buffer | Readable 
   return upstreamContent
 }
 
+/** Content that says it is no longer is read before it takes a slot of the upstream, so that a slow client holds none. */
+const smallBytes = 64 * 1024
+
+const isSmall = (fields: RequestFields): boolean =>
+  Number(requestField(fields, 'content-length') ?? Number.POSITIVE_INFINITY) <= smallBytes
+
 const shape = (head: ResponseHead): ResponseHead => head
 
 const failed = (cause: unknown): never => {
   throw cause instanceof GatewayError ? cause : toGatewayError(cause)
 }
 
-/** The client's fields, and in place of what is withheld or rebuilt the gateway's own. Stored content must be uncoded. */
-const sentFields = (exchange: Translated, facts: ForwardingFacts): string[] => {
-  const { request, withheld, extraFields, record } = exchange
-  const sent = forwardableFields(request.fields, withheld)
-  sent.push('accept-encoding', 'identity', ...forwardingFields(exchange, facts))
+/** With the validators that the cache adds, and the trace that the request belongs to. */
+const allFields = (exchange: Translated, facts: ForwardingFacts): string[] => {
+  const { withheld, extraFields, record } = exchange
+  const sent = sentFields(exchange, withheld, facts)
   for (const name of Object.keys(extraFields)) sent.push(name, extraFields[name] as string)
   return withTraceFields(sent, record.trace)
 }
@@ -49,11 +56,12 @@ const sentFields = (exchange: Translated, facts: ForwardingFacts): string[] => {
 export const forward = (options: {
   readonly clock: Clock
   readonly facts: ForwardingFacts
+  readonly budget: ByteBudget
 }): Phase<Translated, never> => ({
   name: 'forward',
   run: (exchange, _next: Next<never>) => {
     const { service, request, method, record } = exchange
-    const fields = sentFields(exchange, options.facts)
+    const fields = allFields(exchange, options.facts)
     const isRead = method === 'GET' || method === 'HEAD'
     // Links in the upstream's names are of no use to a client.
     const interim = service.translation === undefined ? request.interim : undefined
@@ -63,17 +71,17 @@ export const forward = (options: {
     const upstreamEnded = (): void => {
       record.upstreamMs += options.clock.monotonic() - began
     }
-    const ask = (): Promise<GatewayResponse> =>
+    const send = (sent: Buffer | Readable | undefined): Promise<GatewayResponse> =>
       service.upstream
         .forward({
           method,
           target: exchange.upstreamTarget,
           fields,
-          content,
+          content: sent,
           signal: exchange.signal,
           // A write is carried out though its client has gone, but not begun; a read may have other readers.
           withdraw: isRead ? undefined : request.signal,
-          flow: exchange.client.address,
+          ...(exchange.background ? {} : { clientAddress: addressGroup(exchange.client.address) }),
           interim,
           attempted: record.trace?.attempted,
         })
@@ -87,6 +95,15 @@ export const forward = (options: {
             throw error
           },
         )
+    const ask = (): Promise<GatewayResponse> => {
+      if (!(content instanceof Readable) || !isSmall(request.fields)) return send(content)
+      const room = options.budget('request-body', exchange.client.address)
+      return readContent(content, smallBytes, request.signal, room)
+        .then(send, (error: Error) => {
+          throw neverSent(error)
+        })
+        .finally(() => room.release())
+    }
     return handsOver(exchange) ? { kind: 'hand-over', forward: ask, shape, failed } : ask()
   },
 })

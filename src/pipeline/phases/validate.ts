@@ -3,8 +3,9 @@ import { cacheKey } from '../../cache/cache-key.ts'
 import { sensitivityOf } from '../../cache/sensitivity.ts'
 import type { Found } from '../../contracts/finding.ts'
 import { GatewayError } from '../../errors.ts'
+import type { ByteBudget, Reservation } from '../../http/byte-budget.ts'
 import { type RequestFields, requestField } from '../../http/fields.ts'
-import type { Answer } from '../../http/message.ts'
+import type { Answer, Outcome } from '../../http/message.ts'
 import { refusalAnswer } from '../error-answer.ts'
 import type { PipelineEvent } from '../events.ts'
 import { asReady, asRecalled, type Matched, type Ready } from '../exchange.ts'
@@ -138,11 +139,44 @@ const unchecked = (exchange: Matched, next: Next<Ready>): Answer => {
   return next(asReady(exchange, canonical, request.content))
 }
 
+/** What was read of a request is held until its answer is there, or the head of one that streams. */
+const withRead = async (
+  exchange: Matched,
+  content: Buffer | Readable,
+  room: Reservation,
+  proceed: (read: Buffer) => Answer,
+): Promise<Outcome> => {
+  const { service, request } = exchange
+  let isHandedOver = false
+  try {
+    const outcome = await proceed(await readContent(content, service.bodyBytes, request.signal, room))
+    if (outcome.kind === 'response') return outcome
+    isHandedOver = true
+    const over = <Value>(value: Value): Value => {
+      room.release()
+      return value
+    }
+    return {
+      ...outcome,
+      shape: (head) => outcome.shape(over(head)),
+      failed: (cause) => outcome.failed(over(cause)),
+    }
+  } finally {
+    if (!isHandedOver) room.release()
+  }
+}
+
 /** Checks arguments and content against the row, and brings the request into the one form that is keyed and sent. */
-export const validate = ({ report }: { readonly report: Report }): Phase<Matched, Ready> => ({
+export const validate = ({
+  report,
+  budget,
+}: {
+  readonly report: Report
+  readonly budget: ByteBudget
+}): Phase<Matched, Ready> => ({
   name: 'validate',
   run: (exchange, next) => {
-    const { matching, request, service, recalled } = exchange
+    const { matching, request, recalled } = exchange
     const { content } = request
     if (recalled !== undefined && content === undefined) {
       return next(asReady(exchange, recalled, content))
@@ -157,7 +191,7 @@ export const validate = ({ report }: { readonly report: Report }): Phase<Matched
       case 'stream':
         return withCanonical(exchange, matching, content, report, next)
       case 'read':
-        return readContent(content, service.bodyBytes, request.signal).then((read) =>
+        return withRead(exchange, content, budget('request-body', exchange.client.address), (read) =>
           withCanonical(exchange, matching, read, report, next),
         )
     }

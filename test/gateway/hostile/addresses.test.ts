@@ -32,7 +32,9 @@ test.each([
   ['a trusted hop is passed over', [...loopback, '10.0.0.0/8'], '6.6.6.6, 10.1.2.3', '6.6.6.6'],
   ['a chain of trusted hops alone', [...loopback, '10.0.0.0/8'], '10.1.2.3', '10.1.2.3'],
   ['a hop that is no address', loopback, '6.6.6.6, evil', '127.0.0.1'],
-  ['a hop with a port', loopback, '6.6.6.6:80', '127.0.0.1'],
+  ['a hop with a port', loopback, '6.6.6.6:80', '6.6.6.6'],
+  ['an IPv6 hop with a port', loopback, '[2001:db8::7]:80', '2001:db8::7'],
+  ['a hop with an impossible port', loopback, '6.6.6.6:x', '127.0.0.1'],
   ['an empty hop', loopback, '6.6.6.6,', '127.0.0.1'],
   ['a mapped address', loopback, '::ffff:6.6.6.6', '6.6.6.6'],
   ['words that look like a field', loopback, '6.6.6.6;host=evil', '127.0.0.1'],
@@ -41,6 +43,92 @@ test.each([
   expect(seen.for).toBe(expected)
   expect(seen.proto).toBe(trusted.length === 0 ? 'http' : 'https')
   expect(seen.forwarded).not.toMatch(/evil/)
+})
+
+test.each<[string, readonly string[], string, string, 'http' | 'https']>([
+  ['nobody is trusted', [], 'for=6.6.6.6;proto=https', '127.0.0.1', 'http'],
+  ['the peer is trusted', loopback, 'for=6.6.6.6;proto=https', '6.6.6.6', 'https'],
+  ['names and protocol in capitals', loopback, 'FOR=6.6.6.6;Proto=HTTPS', '6.6.6.6', 'https'],
+  ['a port', loopback, 'for="6.6.6.6:4711"', '6.6.6.6', 'http'],
+  ['a hidden port', loopback, 'for="6.6.6.6:_port"', '6.6.6.6', 'http'],
+  ['an IPv6 address', loopback, 'for="[2001:db8::7]"', '2001:db8::7', 'http'],
+  [
+    'an IPv6 address with a port',
+    loopback,
+    'For="[2001:db8:cafe::17]:4711";proto=https',
+    '2001:db8:cafe::17',
+    'https',
+  ],
+  ['a mapped address', loopback, 'for="[::ffff:6.6.6.6]"', '6.6.6.6', 'http'],
+  ['escapes in a quoted string', loopback, String.raw`for="6.6.\6.6";proto="htt\ps"`, '6.6.6.6', 'https'],
+  [
+    'a comma and a semicolon in a quoted string',
+    loopback,
+    'for=6.6.6.6;ext="a,b;for=1.1.1.1"',
+    '6.6.6.6',
+    'http',
+  ],
+  ['space around its signs', loopback, ' for=1.1.1.1 , for=6.6.6.6 ; proto=https ', '6.6.6.6', 'https'],
+  ['what stands left of a stranger', loopback, 'for=1.1.1.1;proto=https, for=6.6.6.6', '6.6.6.6', 'http'],
+  [
+    'a trusted hop',
+    [...loopback, '10.0.0.0/8'],
+    'for=6.6.6.6;proto=https, for=10.1.2.3;proto=http',
+    '6.6.6.6',
+    'https',
+  ],
+  [
+    'trusted hops alone',
+    [...loopback, '10.0.0.0/8'],
+    'for=10.9.9.9;proto=https,for=10.1.2.3',
+    '10.9.9.9',
+    'https',
+  ],
+  ['an unknown client', loopback, 'for=unknown;proto=https', '127.0.0.1', 'https'],
+  ['a hidden client', loopback, 'for=_hidden, for=_SEVKISEK', '127.0.0.1', 'http'],
+  ['no client', loopback, 'proto=https', '127.0.0.1', 'https'],
+  ['a quoted string left open by a stranger', loopback, 'for="evil, for=6.6.6.6', '6.6.6.6', 'http'],
+  [
+    'a quoted string left open before a trusted hop',
+    loopback,
+    'for=";proto=https, for=6.6.6.6, for=127.0.0.9',
+    '6.6.6.6',
+    'http',
+  ],
+  ['a parameter twice', loopback, 'for=6.6.6.6;for=1.1.1.1', '127.0.0.1', 'http'],
+  ['what is no parameter', loopback, 'for=6.6.6.6;evil', '127.0.0.1', 'http'],
+  ['an address that is none', loopback, 'for=evil', '127.0.0.1', 'http'],
+  ['an IPv6 address without brackets', loopback, 'for="2001:db8::7"', '127.0.0.1', 'http'],
+  ['another protocol', loopback, 'for=6.6.6.6;proto=evil', '6.6.6.6', 'http'],
+  ['an empty element', loopback, 'for=6.6.6.6,', '127.0.0.1', 'http'],
+])('Forwarded: %s', async (_, trusted, value, address, proto) => {
+  const seen = await through(trusted, { Forwarded: value })
+  expect({ for: seen.for, proto: seen.proto }).toEqual({ for: address, proto })
+  expect(seen.forwarded).not.toMatch(/evil|hidden/i)
+})
+
+test.each<[string, Record<string, string>, string, 'http' | 'https']>([
+  ['an address', { 'X-Forwarded-For': '6.6.6.6' }, '6.6.6.6', 'http'],
+  ['an address that cannot be read', { 'X-Forwarded-For': 'x' }, '127.0.0.1', 'http'],
+  ['an empty address', { 'X-Forwarded-For': '' }, '127.0.0.1', 'http'],
+  ['a protocol', { 'X-Forwarded-Proto': 'http' }, '127.0.0.1', 'http'],
+])(
+  'Forwarded is not read beside X-Forwarded-* with %s: such a proxy may pass on its client’s',
+  async (_, headers, address, proto) => {
+    const seen = await through(loopback, { ...headers, Forwarded: 'for=1.1.1.1;proto=https' })
+    expect({ for: seen.for, proto: seen.proto }).toEqual({ for: address, proto })
+  },
+)
+
+test('a long Forwarded is read in linear time', async () => {
+  for (const value of [
+    'for=6.6.6.6,'.repeat(1000),
+    'for="'.repeat(2000),
+    ','.repeat(14_000),
+    `for="${'\\'.repeat(6000)}`,
+  ]) {
+    expect((await through(loopback, { Forwarded: value })).for).toBe('127.0.0.1')
+  }
 })
 
 test('a URL in a parameter is text for the upstream: nobody fetches it', async () => {

@@ -61,6 +61,15 @@ const inFlight = (): Promise<number> => gateway.metric('trellis_in_flight_reques
 const cut = (reason: string): Promise<number> =>
   gateway.metric('trellis_connections_cut_total', `reason="${reason}"`)
 
+test('a field whose name CGI reads as another one does not reach the upstream', async () => {
+  await start({})
+  const client = await dial(65_535)
+  const fields = { accept_language: 'xx', 'accept.language': 'xx', if_none_match: 'xx', 'x-own': 'own' }
+  expect(await text(client.request({ ':path': '/a/small', ...fields }))).toBe('small')
+  expect(origin.received[0]?.head).not.toContain('xx')
+  expect(origin.received[0]?.fields['x-own']).toBe('own')
+})
+
 describe('a window that stays shut', () => {
   test.each(['/a/hit/large', '/a/hit/small', '/a/large'])('%s: the stream ends', async (path) => {
     await start({ readerTimeout: '300ms' })

@@ -9,6 +9,8 @@ import { describeWith } from '../../support/requirements.ts'
 
 const planted = {
   tier: 'planted-live-tier-password',
+  key: 'planted-key-of-the-shared-cache-1',
+  oldKey: 'planted-key-of-the-shared-cache-2',
   otlpField: 'planted-otlp-field',
   otlpQuery: 'planted-otlp-query',
 } as const
@@ -30,7 +32,12 @@ describeWith('redis', 'secrets for peers', () => {
       {
         log: { level: 'trace' },
         tracing: { otlpUrl: `${collector.origin}/v1/traces?key=${planted.otlpQuery}` },
-        cache: { shared: { url: `redis://:${planted.tier}@127.0.0.1:${redis.port}` } },
+        cache: {
+          shared: {
+            url: `redis://:${planted.tier}@127.0.0.1:${redis.port}`,
+            key: [planted.key, planted.oldKey],
+          },
+        },
         services: {
           open: {
             contract: 'open',

@@ -1,9 +1,11 @@
+import { fileURLToPath } from 'node:url'
 import { checkedService } from '../../properties/checked-service.ts'
 import { livingWorkers } from '../../properties/living-workers.ts'
 import { lineToEach, type Member } from '../../properties/stopped-member.ts'
 import type { VersionedUpstream } from '../../properties/versioned-upstream.ts'
 import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
 import { openLine } from '../../support/held-line.ts'
+import { freePort } from '../../support/ports.ts'
 import { type CutLine, startCutLine } from './cut-line.ts'
 import { type RedisServer, startRedisServer } from './redis-server.ts'
 
@@ -29,18 +31,36 @@ export type InstancesOptions = {
   readonly upstream: VersionedUpstream
   readonly workers: number
   readonly writes?: 'go-on' | 'refuse-while-cut-off'
+  /** Redis is spoken to by TLS, and everything in it is signed. */
+  readonly secured?: boolean
 }
+
+const fixture = (name: string): string =>
+  fileURLToPath(new URL(`../../gateway/fixtures/upstream-tls/${name}`, import.meta.url))
+
+const tlsSettings = (port: number): readonly string[] => [
+  ...[
+    '--tls-port',
+    String(port),
+    '--tls-cert-file',
+    fixture('good.pem'),
+    '--tls-key-file',
+    fixture('good.key'),
+  ],
+  ...['--tls-ca-cert-file', fixture('ca.pem'), '--tls-auth-clients', 'no'],
+]
 
 const startBehind = async (
   line: CutLine,
-  { upstream, workers, writes = 'go-on' }: InstancesOptions,
+  { upstream, workers, writes = 'go-on', secured = false }: InstancesOptions,
 ): Promise<Instance> => {
   const gateway = await startGatewayProcess({
     workers,
     log: { level: 'info' },
     cache: {
       shared: {
-        url: `redis://127.0.0.1:${line.port}`,
+        url: `${secured ? 'rediss' : 'redis'}://127.0.0.1:${line.port}`,
+        ...(secured ? { key: 'k'.repeat(32), tls: { ca: `file:${fixture('ca.pem')}` } } : {}),
         lease: `${leaseMs}ms`,
         forgetAfter: `${forgetAfterMs}ms`,
         writes,
@@ -58,8 +78,10 @@ const whole = async ({ program, origin }: GatewayProcess): Promise<Member> => ({
 
 /** Starts a redis-server and two instances that have as many workers each. */
 export const startInstances = async (options: InstancesOptions): Promise<Instances> => {
-  const redis = await startRedisServer()
-  const lines = [await startCutLine(redis.port), await startCutLine(redis.port)]
+  const tlsPort = await freePort()
+  const redis = await startRedisServer(...(options.secured === true ? tlsSettings(tlsPort) : []))
+  const port = options.secured === true ? tlsPort : redis.port
+  const lines = [await startCutLine(port), await startCutLine(port)]
   let all = await Promise.all(lines.map((line) => startBehind(line, options)))
   return {
     redis,

@@ -17,7 +17,7 @@ export const batchOf = (options: Partial<BatchOptions>): Batch =>
     clock: systemClock,
     report: () => {},
     flow: 'client',
-    places: { items: createPlaces(() => 100), chunks: createPlaces(() => 100) },
+    places: { items: createPlaces(() => 100, 100), chunks: createPlaces(() => 100, 100) },
     splitter: createSplitter(
       { mode: 'item', concurrency: 8, mostItems: 25, mostChunkMs: 0, clock: systemClock },
       createSplitMemory(),

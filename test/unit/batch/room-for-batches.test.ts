@@ -6,7 +6,7 @@ const never = new AbortController().signal
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 test('lines are served in turn, whatever their length', async () => {
-  const places = createPlaces(() => 1)
+  const places = createPlaces(() => 1, 100)
   const served: string[] = []
   const enter = (flow: string, name: string) => void places.enter(flow, never).then(() => served.push(name))
   enter('a', 'a1')
@@ -14,26 +14,26 @@ test('lines are served in turn, whatever their length', async () => {
   enter('b', 'b1')
   for (let n = 0; n < 5; n += 1) {
     await settled()
-    places.leave()
+    places.leave(served.at(-1)?.charAt(0) ?? '')
   }
   expect(served).toEqual(['a1', 'a2', 'b1', 'a3', 'a4'])
 })
 
 test('who is stopped leaves the line, and holds no place', async () => {
-  const places = createPlaces(() => 1)
+  const places = createPlaces(() => 1, 100)
   const stop = new AbortController()
   expect(await places.enter('a', never)).toBe(true)
   const waiting = places.enter('a', stop.signal)
   const next = places.enter('a', never)
   stop.abort()
   expect(await waiting).toBe(false)
-  places.leave()
+  places.leave('a')
   expect(await next).toBe(true)
 })
 
 test('the bound may move while others wait', async () => {
   let most = 1
-  const places = createPlaces(() => most)
+  const places = createPlaces(() => most, 100)
   let inside = 0
   for (let n = 0; n < 6; n += 1) {
     void places.enter('a', never).then(() => {
@@ -43,9 +43,24 @@ test('the bound may move while others wait', async () => {
   await settled()
   expect(inside).toBe(1)
   most = 3
-  places.leave()
+  places.leave('a')
   await settled()
   expect(inside).toBe(4)
+})
+
+test('one flow has no more than its part, and what it cannot have is for the others', async () => {
+  const places = createPlaces(() => 4, 2)
+  const inside: string[] = []
+  for (const flow of ['a', 'a', 'a', 'b', 'b', 'c'])
+    void places.enter(flow, never).then(() => inside.push(flow))
+  await settled()
+  expect(inside).toEqual(['a', 'a', 'b', 'b'])
+  places.leave('b')
+  await settled()
+  expect(inside).toEqual(['a', 'a', 'b', 'b', 'c'])
+  places.leave('a')
+  await settled()
+  expect(inside).toEqual(['a', 'a', 'b', 'b', 'c', 'a'])
 })
 
 const cost = { startUpMs: 15, itemMs: 5 }

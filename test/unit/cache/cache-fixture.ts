@@ -7,7 +7,8 @@ import type { CacheEvent } from '../../../src/cache/events.ts'
 import type { CachePolicy, CacheRule } from '../../../src/cache/policy.ts'
 import type { CacheAnswer } from '../../../src/cache/reader-answer.ts'
 import type { Clock } from '../../../src/clock.ts'
-import { fieldValue } from '../../../src/http/fields.ts'
+import { unlimited } from '../../../src/http/byte-budget.ts'
+import { fieldValue, requestField } from '../../../src/http/fields.ts'
 import type { GatewayResponse } from '../../../src/http/message.ts'
 
 /** A clock that stands still until it is told to move. */
@@ -62,13 +63,14 @@ export type ReadOptions = Partial<Omit<CacheRead, 'tags'>> & {
 }
 
 export const readOf = (options: ReadOptions = {}): CacheRead => {
-  const { target = '/a', tags = [], ...given } = options
+  const { target = '/a', tags = [], fields = {}, ...given } = options
   return {
     service: 'site',
     key: cacheKey({ service: 'site', target, dialect: '', partition: given.partition ?? 'public' }),
     partition: 'public',
     method: 'GET',
-    fields: {},
+    fields,
+    sentField: (name) => requestField(fields, name),
     policy: safePolicy(),
     tags: typeof tags === 'function' ? tags : () => tags,
     signal: new AbortController().signal,
@@ -114,6 +116,7 @@ export const harness = (
   const cache = createCache({
     maxBytes: limits.maxBytes ?? 1_000_000,
     maxEntryBytes: limits.maxEntryBytes ?? 100_000,
+    budget: () => unlimited,
     admission: limits.admission ?? 'always',
     compression: limits.compression ?? { codings: [], minBytes: 1024 },
     clock,

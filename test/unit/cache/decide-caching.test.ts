@@ -2,7 +2,6 @@ import { expect, test } from 'vitest'
 import { type BypassReason, decideCaching } from '../../../src/cache/decide-caching.ts'
 import type { CachePolicy } from '../../../src/cache/policy.ts'
 import { sensitivityOf } from '../../../src/cache/sensitivity.ts'
-import { credentialFields } from '../../../src/http/credential-fields.ts'
 import type { RequestFields } from '../../../src/http/fields.ts'
 import { rfcPolicy, safePolicy } from './cache-fixture.ts'
 
@@ -104,7 +103,54 @@ test.each([
   }
 })
 
-test.each(credentialFields)('%s is a credential as Authorization is', (name) => {
+/** By which services, and proxies that ask for a login, know a caller. */
+const credentialNames = [
+  ...['x-api-key', 'x-apikey', 'api-key', 'apikey', 'x-auth-token', 'x-access-token', 'x-authorization'],
+  ...['x-session-token', 'private-token', 'remote-user', 'x-remote-user', 'x-authenticated-user'],
+  ...['x-auth-request-user', 'x-goog-iap-jwt-assertion', 'cf-access-jwt-assertion', 'x-amzn-oidc-data'],
+  ...[
+    'x-ms-client-principal',
+    'x-goog-api-key',
+    'x-goog-authenticated-user-email',
+    'ocp-apim-subscription-key',
+  ],
+  ...[
+    'x-amz-security-token',
+    'x-shopify-access-token',
+    'x-gitlab-token',
+    'x-vault-token',
+    'x-auth-request-email',
+  ],
+  ...[
+    'x-pomerium-jwt-assertion',
+    'x-ms-client-principal-id',
+    'x-webauth-user',
+    'x-authentik-username',
+    'token',
+  ],
+  ...[
+    'x-client-cert',
+    'ssl-client-cert',
+    'x-ssl-client-s-dn',
+    'x-session-id',
+    'x-csrf-token',
+    'x-xsrf-token',
+  ],
+  ...[
+    'cart-token',
+    'woocommerce-session',
+    'x-token',
+    'x-jwt',
+    'jwt',
+    'user',
+    'username',
+    'x-user-id',
+    'nonce',
+  ],
+  ...['x-amzn-oidc-accesstoken', 'x-functions-key', 'dpop', 'x-user-agent-class', 'x-auth', 'x-oauth-scopes'],
+]
+
+test.each(credentialNames)('%s is a credential as Authorization is', (name) => {
   expect(decide(publicRule, { [name]: 'a' })).toEqual({ kind: 'bypass', reason: 'authorization' })
   const partOf = (fields: RequestFields): string => {
     const decision = decide(credentialRule, fields)
@@ -120,3 +166,23 @@ test.each(credentialFields)('%s is a credential as Authorization is', (name) => 
   ].map(partOf)
   expect(new Set(parts).size).toBe(parts.length)
 })
+
+test('a field that the configuration names harmless is no credential, in any case of its name; others still are', () => {
+  const policy = { ...publicRule, harmlessFields: ['x-user-agent-class'] }
+  expect(decide(policy, { 'x-user-agent-class': 'phone' }).kind).toBe('read')
+  expect(decide(policy, { 'x-user-agent-class': 'phone', 'x-user': 'a' }).kind).toBe('bypass')
+})
+
+test('in the wide profile none of them matters, as in RFC 9111', () => {
+  for (const name of credentialNames) expect(decide(rfcPolicy, { [name]: 'a' }).kind).toBe('read')
+})
+
+test.each([
+  'x-forwarded-client-cert',
+  'x-forwarded-user',
+  'proxy-authorization',
+  'x_user',
+  'x-appengine-user-ip',
+])('%s reaches no upstream, and so is no credential', (name) =>
+  expect(decide(publicRule, { [name]: 'a' }).kind).toBe('read'),
+)

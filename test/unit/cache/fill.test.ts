@@ -2,11 +2,12 @@ import { PassThrough, Readable } from 'node:stream'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Fill } from '../../../src/cache/fill.ts'
+import { unlimited } from '../../../src/http/byte-budget.ts'
 import { pause } from '../../support/origin.ts'
 import { settle } from './cache-fixture.ts'
 
 const fillOf = (source: Readable, maxBytes: number, patienceMs = 10_000): Fill =>
-  new Fill({ source, declared: undefined, maxBytes, patienceMs })
+  new Fill({ source, declared: undefined, maxBytes, patienceMs, room: unlimited })
 
 const all = async (content: Readable): Promise<Buffer> => {
   const chunks: Buffer[] = []

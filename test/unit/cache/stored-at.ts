@@ -23,7 +23,7 @@ export const storedAt = ({ target, tags, order, content, vary }: StoredFacts): S
     head: { status: 200, fields: vary === undefined ? [] : ['Vary', vary[0]] },
     content: content ?? Buffer.from('x'),
     extent: undefined,
-    selecting: { fields: vary === undefined ? {} : { [vary[0]]: vary[1] } },
+    selecting: { sentField: (name) => (name === vary?.[0].toLowerCase() ? vary?.[1] : undefined) },
     times: { requested: at, received: at },
     policy: safePolicy(),
     upstreamTag: undefined,

@@ -1,3 +1,6 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { checkConfig, loadConfig } from '../../../src/config/load.ts'
 import { configWarnings } from '../../../src/config/warnings.ts'
@@ -78,6 +81,34 @@ test('an admin side that other machines reach without a token is told', async ()
   expect(result.kind === 'ok' && configWarnings(result.config).map(({ path }) => path)).toEqual([
     'admin.host',
   ])
+})
+
+test.each([
+  ['redis://10.0.0.5', undefined, true],
+  ['rediss://redis.test:6380', undefined, true],
+  ['redis://[fd00::1]', undefined, true],
+  ['redis://10.0.0.5', 'k'.repeat(32), false],
+  ['redis://127.0.0.1', undefined, false],
+  ['redis://localhost:6379', undefined, false],
+  ['redis://[::1]', undefined, false],
+])('a Redis on another machine and no key is told: %s, key %s', async (url, key, is) => {
+  const result = await checkConfig(JSON.stringify({ cache: { shared: { url, key } } }), {})
+  expect(result.kind === 'ok' && configWarnings(result.config).map(({ path }) => path)).toEqual(
+    is ? ['cache.shared.key'] : [],
+  )
+})
+
+test('keys of the shared cache are a text or a list, from the environment and from files; empty ones are none', async () => {
+  const file = join(await mkdtemp(join(tmpdir(), 'trellis-key-')), 'key')
+  await writeFile(file, `${'f'.repeat(64)}\n`)
+  const keysOf = async (key: unknown): Promise<readonly string[] | false> => {
+    const result = await checkConfig(JSON.stringify({ cache: { shared: { key } } }), { KEY: 'e'.repeat(32) })
+    return result.kind === 'ok' && result.config.cache.shared.key.map((one) => one.reveal())
+  }
+  expect(await keysOf('')).toEqual([])
+  expect(await keysOf(`\${KEY}`)).toEqual(['e'.repeat(32)])
+  expect(await keysOf(`file:${file}`)).toEqual(['f'.repeat(64)])
+  expect(await keysOf([`\${KEY}`, `file:${file}`, `\${OLD:-}`])).toEqual(['e'.repeat(32), 'f'.repeat(64)])
 })
 
 test('the config is frozen to its leaves', async () => {

@@ -85,14 +85,15 @@ test.each([
   [
     'not a secret',
     "publicUrl: 'file:/etc/hostname'",
-    'publicUrl: only secrets are read from files: listen.tls.cert, listen.tls.key, admin.token, cache.shared.url, cache.shared.tls.ca, cache.shared.tls.cert, cache.shared.tls.key, services.*.upstream.tls.ca, services.*.upstream.tls.cert, services.*.upstream.tls.key',
+    'publicUrl: only secrets are read from files: listen.tls.cert, listen.tls.key, admin.token, cache.shared.url, cache.shared.key, cache.shared.key.*, cache.shared.tls.ca, cache.shared.tls.cert, cache.shared.tls.key, services.*.upstream.tls.ca, services.*.upstream.tls.cert, services.*.upstream.tls.key',
   ],
 ])('secret file: %s', async (_description, text, expected) => {
   expect(await faultOf(text)).toEqual([expected])
 })
 
 test('a secret shows in no form of the config', async () => {
-  const text = "admin: { token: planted-1 }\ncache: { shared: { url: 'redis://:planted-2@a.test' } }"
+  const text = `admin: { token: planted-1 }
+cache: { shared: { url: 'redis://:planted-2@a.test', key: [planted-3-${'x'.repeat(32)}, planted-4-${'x'.repeat(32)}] } }`
   const { config, hash } = await read(text)
   const shown = [
     JSON.stringify(config),
@@ -106,7 +107,9 @@ test('a secret shows in no form of the config', async () => {
 })
 
 test('a wrong secret shows in no fault', async () => {
-  const faults = await faultOf("admin: { token: [planted] }\ncache: { shared: { url: 'planted://x' } }")
-  expect(faults).toHaveLength(2)
+  const faults = await faultOf(
+    "admin: { token: [planted] }\ncache: { shared: { url: 'planted://x', key: [planted] } }",
+  )
+  expect(faults).toHaveLength(3)
   expect(faults.join()).not.toContain('planted')
 })

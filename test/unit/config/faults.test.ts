@@ -190,6 +190,21 @@ const single: readonly (readonly [string, string, string])[] = [
     'cache.shared.url: expected a URL that starts with redis:// or rediss://',
   ],
   [
+    'key of the shared cache that is short',
+    `cache: { shared: { key: "${'k'.repeat(31)}" } }`,
+    'cache.shared.key: expected at least 32 characters: openssl rand -hex 32',
+  ],
+  [
+    'key of the shared cache that is short, in a list',
+    `cache: { shared: { key: ["${'k'.repeat(32)}", "short"] } }`,
+    'cache.shared.key: expected at least 32 characters: openssl rand -hex 32',
+  ],
+  [
+    'key of the shared cache that is a number',
+    'cache: { shared: { key: 5 } }',
+    'cache.shared.key: expected a text, or a list of at most 8 texts',
+  ],
+  [
     'CORS origin with a slash',
     'cors: { origins: ["https://a.test/"] }',
     'cors.origins[0]: browsers spell this origin https://a.test',

@@ -143,15 +143,18 @@ test('the keys that hold secrets are those whose description says so', () => {
   const found: string[] = []
   const visit = (schema: unknown, path: readonly string[]): void => {
     if (typeof schema !== 'object' || schema === null) return
-    const { description, properties, additionalProperties, oneOf } = schema as {
+    const { description, properties, additionalProperties, anyOf, items, oneOf } = schema as {
       description?: string
       properties?: object
       additionalProperties?: unknown
+      anyOf?: readonly unknown[]
+      items?: unknown
       oneOf?: readonly unknown[]
     }
     if (description?.startsWith('Secret.') === true) found.push(path.join('.'))
     for (const [key, inner] of Object.entries(properties ?? {})) visit(inner, [...path, key])
-    for (const inner of oneOf ?? []) visit(inner, path)
+    for (const inner of [...(oneOf ?? []), ...(anyOf ?? [])]) visit(inner, path)
+    visit(items, [...path, '*'])
     visit(additionalProperties, [...path, '*'])
   }
   visit(configJsonSchema(), [])

@@ -15,7 +15,7 @@ const service = {
 
 test('when even telling of an error fails, the client sees its connection end', async () => {
   const edge = await createEdge({
-    limits: { urlBytes: 1_000, uploadBytes: 1_000 },
+    limits: { urlBytes: 1_000 },
     trustedProxies: [],
     http2: false,
     cors: undefined,
@@ -27,6 +27,7 @@ test('when even telling of an error fails, the client sees its connection end', 
       throw new Error('planted as well')
     },
     report: () => undefined,
+    unread: { hold: () => undefined },
     isDraining: () => false,
     turnedAway: () => undefined,
     inFlight: { enter: () => undefined, leave: () => undefined },

@@ -8,45 +8,26 @@ test.each([
   ['a repeated name', ['Vary', 'a, A'], { kind: 'fields', names: ['a'] }],
   ['*', ['Vary', '*'], { kind: 'any' }],
   ['* in a list', ['Vary', 'a, *'], { kind: 'any' }],
+  ['a field that differs in each request', ['Vary', 'a, X-Request-Id'], { kind: 'any' }],
+  ['a name that CGI reads as another one', ['Vary', 'Accept_Language'], { kind: 'any' }],
+  ['a validator of the cache', ['Vary', 'If-None-Match'], { kind: 'any' }],
   ['* in another line', ['Vary', 'a', 'Vary', '*'], { kind: 'any' }],
 ])('reads %s', (_, fields, expected) => {
   expect(parseVary(fields)).toEqual(expected)
 })
 
-const key = (fields: Record<string, string>) => varyKey(['accept-language', 'foo'], { fields })
+const key = (fields: Readonly<Record<string, string>>) =>
+  varyKey(['accept-language', 'foo'], { sentField: (name) => fields[name] })
 
 test.each([
   ['the same', { foo: '1' }, { foo: '1' }, true],
   ['another value', { foo: '1' }, { foo: '2' }, false],
   ['a missing field and an empty one', {}, { foo: '' }, false],
   ['a value in another field', { foo: '1' }, { 'accept-language': '1' }, false],
-  ['case of a language', { 'accept-language': 'EN' }, { 'accept-language': 'en' }, true],
-  [
-    'order and space of languages',
-    { 'accept-language': 'en,de;q=0.5' },
-    { 'accept-language': 'de; q=0.5 , en' },
-    true,
-  ],
-  ['weight of a language', { 'accept-language': 'en;q=0.5' }, { 'accept-language': 'en;q=0.6' }, false],
-  ['space around commas', { foo: '1,2' }, { foo: ' 1 , 2 ' }, true],
-  ['order in another field', { foo: '1,2' }, { foo: '2,1' }, false],
-  ['case of another field', { foo: 'A' }, { foo: 'a' }, false],
+  ['case', { 'accept-language': 'EN' }, { 'accept-language': 'en' }, false],
+  ['order', { 'accept-language': 'en,de' }, { 'accept-language': 'de,en' }, false],
+  ['space around commas', { foo: '1,2' }, { foo: '1, 2' }, false],
+  ['a value that looks like another key', { 'accept-language': '1:a;-' }, { foo: '1:a;-' }, false],
 ])('requests that differ by %s select the same: %s', (_, a, b, same) => {
   expect(key(a) === key(b)).toBe(same)
-})
-
-test('where a comma is text, space counts', () => {
-  const agent = (text: string) => varyKey(['user-agent'], { fields: { 'user-agent': text } })
-  expect(agent('a (b, c)')).not.toBe(agent('a (b,c)'))
-})
-
-test('what the gateway sends itself, or withholds, selects in place of what the client sent', () => {
-  const settled = { 'accept-encoding': 'identity', cookie: undefined }
-  const of = (fields: Record<string, string>) => varyKey(['accept-encoding', 'cookie'], { fields, settled })
-  expect(of({ 'accept-encoding': 'br', cookie: 'a=1' })).toBe(of({}))
-})
-
-test('names that every object has select nothing', () => {
-  const names = ['constructor', '__proto__', 'tostring']
-  expect(varyKey(names, { fields: {} })).toBe('-;-;-;')
 })

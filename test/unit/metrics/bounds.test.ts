@@ -109,12 +109,14 @@ describeWith('promtool', 'a scrape', () => {
     metrics.observe.pipeline(exchange)
     metrics.readAtScrape({
       publicSide: () => ({ inFlight: 1, connections: 3, receivedBytes: 4, sentBytes: 5, draining: false }),
+      bufferedBytes: () => 0,
       cache: () => ({ entries: 1, bytes: 1, maxBytes: 1 }),
       upstreams: () => [
         {
           service: 'site',
           inFlight: 1,
           queued: 1,
+          waitingForClients: 0,
           breaker: 'closed',
           retriesLeft: 3,
           targets: [

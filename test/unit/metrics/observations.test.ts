@@ -203,6 +203,7 @@ test('cache events', async () => {
   observe.cache({ kind: 'evicted', bytes: 100 })
   metrics.readAtScrape({
     publicSide: () => ({ inFlight: 2, connections: 3, receivedBytes: 4, sentBytes: 5, draining: false }),
+    bufferedBytes: () => 0,
     cache: () => ({ entries: 5, bytes: 6, maxBytes: 7 }),
     upstreams: () => [],
   })
@@ -252,12 +253,24 @@ test('upstream events, and targets as they are at the scrape', async () => {
   observe.upstream({ kind: 'target-changed', ...at, from: 'healthy', to: 'left-out', cause: 'x' })
   observe.upstream({ kind: 'check-finished', ...at, result: 'timeout' })
   observe.upstream({ kind: 'breaker-changed', service: 'site', from: 'closed', to: 'open', cause: 'x' })
+  observe.upstream({ kind: 'slow-client-ended', service: 'site', wait: 'reader' })
   observe.upstream({ kind: 'breaker-refused', service: 'site' })
   let targets = [{ origin: at.target, state: 'left-out', outstanding: 1, connections: 3, idleConnections: 1 }]
   metrics.readAtScrape({
     publicSide: () => ({ inFlight: 0, connections: 3, receivedBytes: 4, sentBytes: 5, draining: false }),
+    bufferedBytes: () => 0,
     cache: () => ({ entries: 0, bytes: 0, maxBytes: 0 }),
-    upstreams: () => [{ service: 'site', inFlight: 4, queued: 3, breaker: 'open', retriesLeft: 2, targets }],
+    upstreams: () => [
+      {
+        service: 'site',
+        inFlight: 4,
+        queued: 3,
+        waitingForClients: 2,
+        breaker: 'open',
+        retriesLeft: 2,
+        targets,
+      },
+    ],
   })
   const lines = (await linesOf(metrics, 'trellis_upstream')).filter((line) => !line.includes('_bucket'))
   const labels = 'service="site",target="http://10.0.0.7"'
@@ -273,6 +286,7 @@ test('upstream events, and targets as they are at the scrape', async () => {
     'trellis_upstream_queue_total{service="site",outcome="full"} 1',
     'trellis_upstream_queue_seconds_sum{service="site"} 0',
     'trellis_upstream_queue_seconds_count{service="site"} 1',
+    'trellis_upstream_slow_clients_total{service="site",wait="reader"} 1',
     `trellis_upstream_target_changes_total{${labels},to="left-out"} 1`,
     `trellis_upstream_checks_total{${labels},result="timeout"} 1`,
     'trellis_upstream_retries_left{service="site"} 2',
@@ -287,6 +301,7 @@ test('upstream events, and targets as they are at the scrape', async () => {
     'trellis_upstream_breaker_changes_total{service="site",to="open"} 1',
     'trellis_upstream_breaker_refused_total{service="site"} 1',
     'trellis_upstream_in_flight_requests{service="site"} 4',
+    'trellis_upstream_waiting_for_clients_requests{service="site"} 2',
     'trellis_upstream_waiting_requests{service="site"} 3',
   ])
   targets = []

@@ -6,6 +6,7 @@ import { encodeEntry } from '../../../src/shared-tier/entry-format.ts'
 import { createIdempotencyKeys } from '../../../src/shared-tier/idempotency-keys.ts'
 import { listen } from '../../../src/shared-tier/listener.ts'
 import { createRedisLedger } from '../../../src/shared-tier/redis-ledger.ts'
+import { createSignatures } from '../../../src/shared-tier/signatures.ts'
 import { createTier } from '../../../src/shared-tier/tier.ts'
 import { connectedTo, mostReplyBytes } from './connected-to.ts'
 import { type ScriptedNode, startScriptedNode } from './scripted-node.ts'
@@ -34,6 +35,14 @@ const synced = ['e', '3', '0', ['t:x', '3'], ['b', '3', '9'], 'granted', '170000
 const syncReply = (parts: readonly (string | readonly string[])[]): string =>
   list(...parts.map((one) => (typeof one === 'string' ? bulk(one) : list(...one.map(bulk)))))
 
+/** Takes what has one status, and names its key as the only tag. */
+const query = {
+  key: 'key',
+  secondary: () => '',
+  take: ({ facts }: { readonly facts: unknown }) =>
+    (facts as { status: unknown }).status === 200 ? { tags: ['key'] } : ('malformed' as const),
+}
+
 /** Everything that is asked of a store, on connections to one node. */
 const askedOf = async (node: ScriptedNode, cluster: boolean): Promise<readonly Asked[]> => {
   const common = { cluster, timeoutMs, mostReplyBytes, tls: noTls, troubled: () => undefined }
@@ -45,6 +54,10 @@ const askedOf = async (node: ScriptedNode, cluster: boolean): Promise<readonly A
     leaseMs: 1_000,
     forgetAfterMs: 5_000,
     changed: () => undefined,
+    signatures: {
+      notes: createSignatures([], 'note'),
+      acknowledgements: createSignatures([], 'acknowledgement'),
+    },
   })
   onTestFinished(() => ledger.leave(false))
   const connection = await connectedTo(node, { cluster, timeoutMs })
@@ -54,7 +67,8 @@ const askedOf = async (node: ScriptedNode, cluster: boolean): Promise<readonly A
     prefix: 'test',
     noted: { touchedSince: () => false },
     targetTag: (key) => key,
-    isFacts: (facts) => (facts as { status: unknown }).status === 200,
+    signatures: createSignatures([], 'entry'),
+    mostBytes: 1024 * 1024,
     place: () => ({ epoch: 'e', applied: 3 }),
     mayTrust: () => true,
     // After each failure it rests for a second.
@@ -62,7 +76,12 @@ const askedOf = async (node: ScriptedNode, cluster: boolean): Promise<readonly A
     report: () => undefined,
     troubled: () => undefined,
   })
-  const keys = createIdempotencyKeys(connection, { prefix: 'test', ttlMs: 60_000, mostBytes: 100 })
+  const keys = createIdempotencyKeys(connection, {
+    prefix: 'test',
+    ttlMs: 60_000,
+    mostBytes: 100,
+    signatures: createSignatures([], 'answer'),
+  })
   const counted = createCountedRequests(connection, 'test')
   const scripts = ['evalsha', 'eval']
   return [
@@ -111,15 +130,15 @@ const askedOf = async (node: ScriptedNode, cluster: boolean): Promise<readonly A
     },
     {
       name: 'an entry',
-      commands: ['pttl', 'get'],
-      run: () => tier.load('key', () => '').then((record) => record?.key),
-      healthy: empty,
+      commands: ['pttl', 'getrange'],
+      run: () => tier.load(query).then((taken) => taken?.tags[0]),
+      healthy: bulk(''),
       said: undefined,
     },
     {
       name: 'a claim',
       commands: ['set'],
-      run: () => tier.claim('key', () => '').then(({ kind }) => kind),
+      run: () => tier.claim(query).then(({ kind }) => kind),
       healthy: '+OK\r\n',
       said: 'mine',
     },
@@ -201,29 +220,28 @@ test.each(
 )
 
 const head = {
-  version: 1,
+  version: 2,
   key: 'key',
   epoch: 'e',
   applied: 3,
   tags: ['t'],
-  varyNames: [],
   varyKey: '',
-  lifetimeMs: 60_000,
   ageMs: 0,
   keptMs: 60_000,
+  storedAt: Date.now(),
   facts: { status: 200 },
 } as const
 
 test.each([
   ['whole', {}, ':59000\r\n', 'key'],
-  ['of another version', { version: 2 }, ':59000\r\n', undefined],
+  ['of another version', { version: 1 }, ':59000\r\n', undefined],
   ['of another key', { key: 'other' }, ':59000\r\n', undefined],
   ['without tags', { tags: null }, ':59000\r\n', undefined],
   ['with a tag that is a number', { tags: [1] }, ':59000\r\n', undefined],
-  ['without names of fields', { varyNames: 'accept' }, ':59000\r\n', undefined],
+  ['without the variant', { varyKey: undefined }, ':59000\r\n', undefined],
   ['without an age', { ageMs: null }, ':59000\r\n', undefined],
   ['of a negative age', { ageMs: -1e9 }, ':59000\r\n', undefined],
-  ['without a lifetime', { lifetimeMs: '60000' }, ':59000\r\n', undefined],
+  ['without the time at which it was stored', { storedAt: '1' }, ':59000\r\n', undefined],
   ['without the time for which it is kept', { keptMs: null }, ':59000\r\n', undefined],
   ['without a position', { applied: 'x' }, ':59000\r\n', undefined],
   ['with other facts', { facts: { status: 'x' } }, ':59000\r\n', undefined],
@@ -234,17 +252,18 @@ test.each([
   ['whose time is a text of digits', {}, '+59000\r\n', undefined],
   ['whose time is a null', {}, empty, undefined],
 ] as const)('an entry %s', async (_, changed, pttl, key) => {
-  const bytes = encodeEntry({ ...head, ...(changed as object) }, Buffer.from('content')).toString('latin1')
+  const parts = encodeEntry({ ...head, ...(changed as object) }, Buffer.from('content')) ?? []
+  const bytes = Buffer.concat(parts).toString('latin1')
   const order: string[] = []
   const node = await startScriptedNode(([name = '']) => {
     order.push(name)
-    if (name === 'get') return `$${bytes.length}\r\n${bytes}\r\n`
+    if (name === 'getrange') return `$${bytes.length}\r\n${bytes}\r\n`
     return name === 'pttl' ? pttl : 'usual'
   })
   const entry = (await askedOf(node, false)).find(({ name }) => name === 'an entry')
   expect(await entry?.run()).toBe(key)
   // The other way round a new one's time would be taken for that of the one before.
-  expect(order.indexOf('pttl')).toBeLessThan(order.indexOf('get'))
+  expect(order.indexOf('pttl')).toBeLessThan(order.indexOf('getrange'))
 })
 
 const other = (at: number, value: string | readonly string[]): string =>

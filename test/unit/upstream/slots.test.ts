@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest'
 import { createSlots } from '../../../src/upstream/slots.ts'
 
+const one = { client: '', line: '', arriving: false }
+
 const slotsOf = (max: number, queueMax = 100, queueTimeoutMs = 0) => {
-  const slots = createSlots({ max, queueMax, queueTimeoutMs })
+  const slots = createSlots({ max, queueMax, queueTimeoutMs, clientShare: 1 })
   const log: string[] = []
-  const ask = (name: string, flow = '') =>
+  const ask = (name: string, line = '') =>
     slots.acquire(
-      flow,
+      { client: '', line, arriving: false },
       () => log.push(name),
       (why) => log.push(`${name}:${why}`),
     )
@@ -17,10 +19,10 @@ test('first come, first served', () => {
   const { slots, log, ask } = slotsOf(1)
   for (const name of ['a', 'b', 'c']) ask(name)
   expect(log).toEqual(['a'])
-  slots.release()
-  slots.release()
+  slots.release(one)
+  slots.release(one)
   expect(log).toEqual(['a', 'b', 'c'])
-  slots.release()
+  slots.release(one)
   expect([slots.inFlight, slots.queued]).toEqual([0, 0])
 })
 
@@ -29,7 +31,7 @@ test('a line of many does not keep another line waiting', () => {
   for (const name of ['b1', 'b2', 'b3', 'b4']) ask(name, 'batches')
   ask('s1', 'single')
   ask('s2', 'single')
-  for (let i = 0; i < 5; i += 1) slots.release()
+  for (let i = 0; i < 5; i += 1) slots.release(one)
   expect(log).toEqual(['b1', 'b2', 's1', 'b3', 's2', 'b4'])
 })
 
@@ -45,7 +47,7 @@ test('who has waited too long is refused and gets no slot later', async () => {
   ask('a')
   ask('b')
   await expect.poll(() => slots.queued).toBe(0)
-  slots.release()
+  slots.release(one)
   expect(log).toEqual(['a', 'b:timeout'])
   expect([slots.inFlight, slots.queued]).toEqual([0, 0])
 })
@@ -57,6 +59,6 @@ test('who leaves the queue gets nothing, and the next one is served', () => {
   ask('c')
   leave()
   leave()
-  slots.release()
+  slots.release(one)
   expect(log).toEqual(['a', 'c'])
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Abortable, UnderWay } from '../../../src/upstream/under-way.ts'
 
-const entered = (all: UnderWay, aborted: string[], ...names: string[]): Abortable[] =>
+const entered = (all: UnderWay<Abortable>, aborted: string[], ...names: string[]): Abortable[] =>
   names.map((name) => {
     const one: Abortable = {
       place: -1,
@@ -15,7 +15,7 @@ const entered = (all: UnderWay, aborted: string[], ...names: string[]): Abortabl
   })
 
 test('who has left is not ended, whoever took its place', () => {
-  const all = new UnderWay()
+  const all = new UnderWay<Abortable>()
   const aborted: string[] = []
   const [a, , c] = entered(all, aborted, 'a', 'b', 'c', 'd') as [Abortable, Abortable, Abortable]
   all.leave(a)
@@ -27,7 +27,7 @@ test('who has left is not ended, whoever took its place', () => {
 })
 
 test('leaving twice takes nobody else out', () => {
-  const all = new UnderWay()
+  const all = new UnderWay<Abortable>()
   const aborted: string[] = []
   const [a] = entered(all, aborted, 'a', 'b') as [Abortable]
   all.leave(a)

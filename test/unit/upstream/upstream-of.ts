@@ -42,6 +42,9 @@ export const upstreamOf = (
       basePath: '/',
       maxConcurrent: 8,
       queue: { max: 64, timeoutMs: 1_000 },
+      // Its requests are all of one client.
+      clientShare: 1,
+      minBytesPerSecond: 0,
       timeouts: { connectMs: 3_000, headersMs: 3_000, idleMs: 3_000, totalMs: 9_000 },
       retry: { attempts: 2, budget: 0.2 },
       eject: { after: 3, forMs: 100, maxShare: 0.5 },

@@ -1,0 +1,174 @@
+import { type RequestFields, requestField } from './fields.ts'
+import { connectionFields, connectionOptions } from './hop-by-hop.ts'
+
+/**
+ * Fields by which a proxy says who its client is. Servers and frameworks read them, so only the gateway may send some of
+ * them, and a request that carries one came through a proxy.
+ */
+const proxyFields: Readonly<Record<'address' | 'scheme' | 'host', readonly string[]>> = {
+  address: [
+    'x-real-ip',
+    'x-real-client-ip',
+    'x-client-ip',
+    'x-user-ip',
+    'x-remote-ip',
+    'x-remote-addr',
+    'remote-addr',
+    'x-originating-ip',
+    'x-original-forwarded-for',
+    'x-forward-for',
+    'http-x-forwarded-for',
+    'http-client-ip',
+    'x-cluster-client-ip',
+    'x-true-client-ip',
+    'x-coming-from',
+    'coming-from',
+    'client-ip',
+    'true-client-ip',
+    'cf-connecting-ip',
+    'cf-connecting-ipv6',
+    'cf-pseudo-ipv4',
+    'fastly-client-ip',
+    'fly-client-ip',
+    'do-connecting-ip',
+    'incap-client-ip',
+    'x-sucuri-clientip',
+    'x-nf-client-connection-ip',
+    'x-vercel-forwarded-for',
+    'x-azure-clientip',
+    'x-azure-socketip',
+    'x-appengine-user-ip',
+    'x-appengine-remote-addr',
+    'x-envoy-external-address',
+    'x-envoy-internal',
+    'x-proxyuser-ip',
+    'wl-proxy-client-ip',
+    'cloudfront-viewer-address',
+    'ali-cdn-real-ip',
+    'cdn-src-ip',
+    'oxygen-buyer-ip',
+  ],
+  scheme: [
+    'front-end-https',
+    'x-url-scheme',
+    'x-scheme',
+    'x-proto',
+    'x-original-proto',
+    'x-arr-ssl',
+    'cf-visitor',
+    'cloudfront-forwarded-proto',
+    'fastly-ssl',
+    'wl-proxy-ssl',
+    // PHP shows it to programs as HTTP_HTTPS, which some take for their own HTTPS.
+    'https',
+  ],
+  host: ['x-host', 'x-original-host', 'x-http-host-override', 'x-host-override', 'x-original-server'],
+}
+
+/** Fields of a client that no upstream gets, beside those of `proxyFields`. */
+const notForwarded: Readonly<
+  Record<'connection' | 'own' | 'method' | 'target' | 'program', readonly string[]>
+> = {
+  connection: connectionFields,
+  /** The gateway writes them itself, or leaves them to the connection to the upstream. */
+  own: ['host', 'content-length', 'expect', 'accept-encoding', 'via', 'x-request-id'],
+  method: ['x-http-method', 'x-http-method-override', 'x-method-override', 'x-method', 'x-http-verb'],
+  target: [
+    'x-original-url',
+    'x-original-uri',
+    'x-original-path',
+    'x-original-method',
+    'x-original-prefix',
+    'x-rewrite-url',
+    'x-rewrite-uri',
+    'x-override-url',
+    'x-request-uri',
+    'x-script-name',
+    'x-path-info',
+    'x-waws-unencoded-url',
+    'x-envoy-original-path',
+    'x-matched-path',
+    'x-invoke-path',
+    'x-invoke-query',
+    'x-now-route-matches',
+  ],
+  /** They change what programs do: PHP shows Proxy as HTTP_PROXY, the proxy setting of HTTP clients. */
+  program: ['proxy', 'x-sendfile-type', 'x-accel-mapping', 'x-middleware-subrequest'],
+}
+
+/** Forwarded (RFC 7239), X-Forwarded-For and their many relatives. */
+const proxyPrefixes: readonly string[] = ['forwarded', 'x-forwarded']
+
+/** Fields that content networks, balancers and meshes add beside those, and that upstreams may get. */
+const networkPrefixes: readonly string[] = [
+  ...[
+    'cf-',
+    'cdn-',
+    'cloudfront-',
+    'x-amz-cf-',
+    'x-amzn-',
+    'x-azure-',
+    'x-arr-',
+    'x-appengine-',
+    'x-cloud-trace-',
+  ],
+  ...[
+    'x-envoy-',
+    'fastly-',
+    'fly-',
+    'x-vercel-',
+    'x-nf-',
+    'x-akamai-',
+    'akamai-',
+    'x-sucuri-',
+    'max-forwards',
+  ],
+]
+
+const proxyNames: ReadonlySet<string> = new Set(Object.values(proxyFields).flat())
+
+const refusedNames: ReadonlySet<string> = new Set([...proxyNames, ...Object.values(notForwarded).flat()])
+
+/** Does a field of this name (lower case) say that a proxy passed the request on? */
+export const isProxyField = (name: string): boolean =>
+  name === 'via' ||
+  proxyNames.has(name) ||
+  [...proxyPrefixes, ...networkPrefixes].some((prefix) => name.startsWith(prefix))
+
+/**
+ * Letters, digits and hyphens. Every other sign is `_` for some upstream, as a hyphen is (CGI, RFC 3875 §4.1.18; PHP: `_` and
+ * `.`), so that `Accept_Language` would be read as Accept-Language. nginx and Apache drop such fields too.
+ */
+const plainName = /^[a-z\d-]+$/
+
+/** May a field of this name (lower case) go from a client to an upstream? */
+export const isForwardable = (name: string): boolean =>
+  plainName.test(name) &&
+  !refusedNames.has(name) &&
+  !proxyPrefixes.some((prefix) => name.startsWith(prefix)) &&
+  !name.startsWith('proxy-')
+
+/** What is not sent of a client's fields: `named` by its Connection field, or `withheld` for the sake of what is stored. */
+type Unsent = { readonly named: ReadonlySet<string>; readonly withheld: ReadonlySet<string> }
+
+const isSent = (name: string, { named, withheld }: Unsent): boolean =>
+  !named.has(name) && !withheld.has(name) && isForwardable(name)
+
+/** Names of the fields that the client's Connection field names away. */
+export const namedAway = (fields: RequestFields): ReadonlySet<string> =>
+  connectionOptions(requestField(fields, 'connection'))
+
+/** The client's fields that go to the upstream, as lines in their order. */
+export const forwardableFields = (fields: RequestFields, withheld: ReadonlySet<string>): string[] => {
+  const unsent = { named: namedAway(fields), withheld }
+  const sent: string[] = []
+  for (const name of Object.keys(fields)) {
+    const value = requestField(fields, name)
+    if (value !== undefined && isSent(name, unsent)) sent.push(name, value)
+  }
+  return sent
+}
+
+/** The value of one of them; undefined where it does not go. Names may come from upstreams: every object has a `constructor`. */
+export const forwardableField = (fields: RequestFields, name: string, unsent: Unsent): string | undefined =>
+  Object.hasOwn(fields, name) && isSent(name, unsent) ? requestField(fields, name) : undefined

@@ -1,0 +1,126 @@
+import { Agent as PlainAgent, request as plainRequest } from 'node:http'
+import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
+import { quantile } from '../../bench/statistics.ts'
+import type { Readings, Reads } from './attack-row.ts'
+
+// The honest reader: a process of its own, so that what the attackers' process does is not in its times. It asks at a steady pace,
+// whether or not earlier requests have been answered, and counts from the moment at which it wanted to ask.
+
+const everyMs = 25
+const mostOutstanding = 400
+const patienceMs = 10_000
+const address = '127.0.0.3'
+
+export type HonestCommand =
+  | {
+      readonly kind: 'begin'
+      readonly origin: string
+      readonly reads: Reads
+      /** URL that is read without the gateway: how long the machine itself takes. */
+      readonly direct: string
+    }
+  | { readonly kind: 'end' }
+
+type Kind = 'miss' | 'hit' | 'direct'
+
+const isTls = (origin: string): boolean => origin.startsWith('https:')
+
+// Misses that wait must not keep hits from being asked for.
+const options = { keepAlive: true, maxSockets: 200 }
+const agents = {
+  plain: { miss: new PlainAgent(options), hit: new PlainAgent(options), direct: new PlainAgent(options) },
+  tls: { miss: new TlsAgent(options), hit: new TlsAgent(options), direct: new TlsAgent(options) },
+}
+
+let number = 0
+
+const createPhase = ({ origin, reads, direct }: Extract<HonestCommand, { kind: 'begin' }>) => {
+  const times: Record<Kind, number[]> = { miss: [], hit: [], direct: [] }
+  const failures: Record<string, number> = {}
+  const outstanding = new Set<{ readonly kind: Kind; readonly began: number; end(): void }>()
+  let requests = 0
+  let lost = 0
+
+  const ask = (kind: Kind): void => {
+    if (outstanding.size >= mostOutstanding) return
+    number += 1
+    if (kind !== 'direct') requests += 1
+    const began = performance.now()
+    let isOver = false
+    const over = (failure: string | undefined): void => {
+      if (isOver) return
+      isOver = true
+      outstanding.delete(mine)
+      times[kind].push(performance.now() - began)
+      if (failure !== undefined && kind !== 'direct') failures[failure] = (failures[failure] ?? 0) + 1
+    }
+    const url = kind === 'direct' ? direct : origin + reads[kind].replace('{n}', `${process.pid}${number}`)
+    const send = isTls(url) ? tlsRequest : plainRequest
+    // One in twenty comes on a connection of its own: new readers must get in too.
+    const agent = number % 20 === 0 ? false : agents[isTls(url) ? 'tls' : 'plain'][kind]
+    const request = send(
+      url,
+      { agent, localAddress: address, rejectUnauthorized: false, timeout: patienceMs },
+      (response) => {
+        if (kind === 'hit' && !/; hit/.test(String(response.headers['cache-status']))) lost += 1
+        response.resume()
+        response.once('close', () => {
+          if (!response.complete) over('broken off')
+          else over(response.statusCode === 200 ? undefined : String(response.statusCode))
+        })
+      },
+    )
+    const mine = {
+      kind,
+      began,
+      end: () => {
+        over('no answer')
+        request.destroy()
+      },
+    }
+    outstanding.add(mine)
+    request.once('timeout', mine.end)
+    request.once('error', (error: NodeJS.ErrnoException) => over(error.code ?? error.message))
+    request.end()
+  }
+
+  let turn = 0
+  const timer = setInterval(() => {
+    turn += 1
+    ask(turn % 2 === 0 ? 'miss' : 'hit')
+    if (turn % 4 === 0) ask('direct')
+  }, everyMs / 2)
+
+  const end = async (): Promise<Readings> => {
+    clearInterval(timer)
+    const latest = performance.now() + patienceMs
+    while (outstanding.size > 0 && performance.now() < latest) {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    for (const one of outstanding) one.end()
+    const most = (kind: Kind): number => times[kind].reduce((one, other) => Math.max(one, other), 0)
+    return {
+      requests,
+      failures,
+      lostHits: lost,
+      missP99: quantile(times.miss, 0.99),
+      missMax: most('miss'),
+      hitP99: quantile(times.hit, 0.99),
+      hitMax: most('hit'),
+      directP99: quantile(times.direct, 0.99),
+      directMax: most('direct'),
+    }
+  }
+  return { end }
+}
+
+let phase: ReturnType<typeof createPhase> | undefined
+
+process.on('message', (command: HonestCommand) => {
+  if (command.kind === 'begin') {
+    phase = createPhase(command)
+    return
+  }
+  void phase?.end().then((readings) => process.send?.(readings))
+})
+process.on('disconnect', () => process.exit(0))

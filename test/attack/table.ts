@@ -1,0 +1,21 @@
+import type { AttackRow } from './attack-row.ts'
+import { batchRows } from './rows/batches.ts'
+import { contentRows } from './rows/contents.ts'
+import { memoryRows } from './rows/memory.ts'
+import { operatorRows } from './rows/operators.ts'
+import { peerRows } from './rows/peers.ts'
+import { poisoningRows } from './rows/poisoning.ts'
+import { starvingRows } from './rows/starving.ts'
+import { upstreamHttp2Rows } from './rows/upstream-http2.ts'
+
+/** Every attack, in the order in which they run. */
+export const attacks: readonly AttackRow[] = [
+  ...contentRows,
+  ...memoryRows,
+  ...starvingRows,
+  ...poisoningRows,
+  ...batchRows,
+  ...peerRows,
+  ...operatorRows,
+  ...upstreamHttp2Rows,
+]

@@ -1,0 +1,301 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from 'node:http2'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { type Origin, pause, type Script, startOrigin } from '../../support/origin.ts'
+
+// A request whose body never arrives whole has changed nothing at the upstream, and is no fault of the upstream.
+
+const pem = (name: string): string =>
+  readFileSync(new URL(`../fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
+const ca = pem('ca.pem')
+const read = '/wp-json/wp/v2/posts'
+const answer: Script = ({ method }, wire) =>
+  wire.respond({ fields: { 'Content-Type': 'application/json' }, content: method === 'GET' ? '[]' : '{}' })
+
+const shortTotal = { connect: '500ms', headers: '500ms', idle: '500ms', total: '700ms' }
+
+let origin: Origin
+let gateway: TestGateway
+let sockets: Socket[]
+
+const start = async (
+  timeouts: Record<string, string> = shortTotal,
+  more: Record<string, unknown> = {},
+  originOptions: Parameters<typeof startOrigin>[1] = {},
+  failureRatio = 0.1,
+): Promise<void> => {
+  origin = await startOrigin(answer, originOptions)
+  const upstream = {
+    targets: [origin.origin],
+    timeouts,
+    eject: { after: 1, for: '10m' },
+    breaker: { failureRatio, minRequests: 2, window: '1m', for: '10m' },
+  }
+  gateway = await startTestGateway({
+    services: {
+      site: siteService(origin.origin, {
+        mount: '/wp-json',
+        names: 'same',
+        upstream: { ...upstream, basePath: '/wp-json' },
+        cache: { rules: [{ match: 'GET /wp/v2/**', ttl: '1h' }] },
+      }),
+      pages: { contract: 'open', mount: '/', upstream },
+    },
+    ...more,
+  })
+  await get()
+  expect(await get()).toContain('hit')
+}
+beforeEach(() => {
+  sockets = []
+})
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy()
+  await gateway.close()
+  await origin.close()
+})
+
+const get = async (path = read): Promise<string> => {
+  if (gateway.publicAddress.startsWith('https')) {
+    const client = connectHttp2(gateway.publicAddress, { ca })
+    const stream = client.request({ ':path': path })
+    const [head] = (await once(stream, 'response')) as [Record<string, string>]
+    client.destroy()
+    return head['cache-status'] ?? ''
+  }
+  return (await fetch(gateway.publicAddress + path)).headers.get('cache-status') ?? ''
+}
+const dial = async (): Promise<Socket> => {
+  const { hostname, port } = new URL(gateway.publicAddress)
+  const socket = connect(Number(port), hostname)
+  sockets.push(socket)
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  return socket
+}
+const firstAnswer = async (socket: Socket): Promise<string> =>
+  String(((await once(socket, 'data')) as [Buffer])[0])
+const drip = async (socket: Socket | ClientHttp2Stream, text: string): Promise<void> => {
+  while (!socket.destroyed && socket.writable) {
+    socket.write(text)
+    await pause(100)
+  }
+}
+const framed = 'Content-Type: image/png\r\nContent-Length: 1000'
+const chunked = 'Content-Type: image/png\r\nTransfer-Encoding: chunked'
+
+/** Nothing was dropped, nothing is held back from the cache, and the upstream takes requests as before. */
+const nothingHappened = async (): Promise<void> => {
+  expect(await get()).toContain('hit')
+  expect(await get(`${read}?per_page=7`)).toContain('stored')
+  expect(await get(`${read}?per_page=7`)).toContain('hit')
+  expect(await gateway.metric('trellis_upstream_attempts_total', 'outcome="timeout"')).toBe(0)
+  expect(await gateway.metric('trellis_upstream_attempts_total', 'outcome="broken"')).toBe(0)
+  expect(await gateway.metric('trellis_requests_total', 'status_class="5xx"')).toBe(0)
+}
+
+const ways: readonly (readonly [string, string, string, string])[] = [
+  ['a path that no row lists', '/wp-json/unlisted/path', framed, 'trellis_request_timeout'],
+  ['the media route', '/wp-json/wp/v2/media', framed, 'trellis_request_timeout'],
+  ['an open service of the same upstream', '/wp-admin/any', framed, '"request_timeout"'],
+  ['the same in chunks', '/wp-admin/any', chunked, '"request_timeout"'],
+  ['the media route in chunks', '/wp-json/wp/v2/media', chunked, 'trellis_request_timeout'],
+]
+
+describe('a client that sends its body too slowly', () => {
+  test.each(ways)('to %s gets 408 when the time of the upstream is over', async (_, path, fields, code) => {
+    await start(shortTotal)
+    for (let i = 0; i < 2; i += 1) {
+      const socket = await dial()
+      socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n`)
+      void drip(socket, fields === framed ? 'x' : '1\r\nx\r\n')
+      const text = await firstAnswer(socket)
+      expect(text).toMatch(/^HTTP\/1\.1 408 /)
+      expect(text).toContain(code)
+    }
+    await nothingHappened()
+  })
+
+  test.each(ways)('to %s gets 408 when its pause is too long', async (_, path, fields, code) => {
+    await start({ idle: '300ms' })
+    const socket = await dial()
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n`)
+    const text = await firstAnswer(socket)
+    expect(text).toMatch(/^HTTP\/1\.1 408 /)
+    expect(text).toContain(code)
+    await nothingHappened()
+  })
+
+  test.each(ways)('to %s gets 408 when its own time is over', async (_, path, fields, code) => {
+    await start({}, { limits: { headersTimeout: '100ms', requestTimeout: '300ms' } })
+    const socket = await dial()
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n`)
+    void drip(socket, fields === framed ? 'x' : '1\r\nx\r\n')
+    const text = await firstAnswer(socket)
+    expect(text).toMatch(/^HTTP\/1\.1 408 /)
+    expect(text).toContain(code)
+    await nothingHappened()
+  })
+
+  test.each(ways)('to %s may go away in the middle', async (_, path, fields) => {
+    await start({})
+    const socket = await dial()
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n`)
+    await origin.until(() => origin.open > 0)
+    await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(1)
+    socket.resetAndDestroy()
+    await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
+    await nothingHappened()
+  })
+
+  test.each(ways)('to %s does not make an upstream that gives it up a bad one', async (_, path, fields) => {
+    await start({}, {}, { answersEarly: true })
+    origin.script = (received, wire) =>
+      received.method === 'GET' ? answer(received, wire, 0) : pause(1_100).then(wire.reset)
+    const socket = await dial()
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n${fields === framed ? 'x' : '1\r\nx\r\n'}`,
+    )
+    expect(await firstAnswer(socket)).toMatch(/^HTTP\/1\.1 502 /)
+    expect(await get()).toContain('hit')
+    expect(await get(`${read}?per_page=7`)).toContain('stored')
+    expect(await get(`${read}?per_page=7`)).toContain('hit')
+  })
+
+  test.each(ways)(
+    'to %s does not keep reads from the cache by a 504 that comes early',
+    async (_, path, fields) => {
+      await start({}, {}, { answersEarly: true })
+      origin.script = (received, wire) =>
+        received.method === 'GET'
+          ? answer(received, wire, 0)
+          : pause(1_100).then(() => wire.respond({ status: 504 }))
+      const socket = await dial()
+      socket.write(
+        `POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n${fields === framed ? 'x' : '1\r\nx\r\n'}`,
+      )
+      expect(await firstAnswer(socket)).toMatch(/^HTTP\/1\.1 504 /)
+      await get()
+      expect(await get()).toContain('hit')
+    },
+  )
+})
+
+describe('a client that sends its body whole', () => {
+  test.each(ways)(
+    'to %s leaves an unknown outcome behind when the upstream is silent',
+    async (_, path, fields) => {
+      await start(shortTotal, {}, {}, 0)
+      origin.script = (received, wire) => (received.method === 'GET' ? answer(received, wire, 0) : undefined)
+      const socket = await dial()
+      const body = fields === framed ? 'x'.repeat(1000) : '1\r\nx\r\n0\r\n\r\n'
+      socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n${body}`)
+      expect(await firstAnswer(socket)).toMatch(/^HTTP\/1\.1 504 /)
+      expect(await gateway.metric('trellis_upstream_attempts_total', 'outcome="timeout"')).toBe(1)
+      origin.script = answer
+      expect(await get(path.endsWith('/media') ? '/wp-json/wp/v2/media' : read)).toContain('unsettled')
+    },
+  )
+
+  test('is not blamed for an upstream that takes nothing of it', async () => {
+    await start(shortTotal)
+    origin.script = () => {}
+    const deaf = createServer((socket) => socket.pause().on('error', () => {})).listen(0, '127.0.0.1')
+    await once(deaf, 'listening')
+    const { port } = deaf.address() as AddressInfo
+    const services = {
+      deaf: {
+        contract: 'open',
+        mount: '/',
+        upstream: { targets: [`http://127.0.0.1:${port}`], timeouts: { idle: '300ms' } },
+      },
+    }
+    await gateway.put({ services })
+    const socket = await dial()
+    const length = 32 * 1024 * 1024
+    socket.write(`POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: ${length}\r\n\r\n`)
+    socket.write(Buffer.alloc(length))
+    expect(await firstAnswer(socket)).toMatch(/^HTTP\/1\.1 504 /)
+    expect(await gateway.metric('trellis_upstream_attempts_total', 'outcome="timeout"')).toBe(1)
+    deaf.close()
+  })
+})
+
+describe('over HTTP/2', () => {
+  const declared = { 'content-length': '1000' }
+  const post = async (fields: Record<string, string>, body: string): Promise<ClientHttp2Stream> => {
+    const client = connectHttp2(gateway.publicAddress, { ca })
+    clients.push(client)
+    client.on('error', () => {})
+    const stream = client.request({ ':method': 'POST', ':path': '/wp-json/unlisted', ...fields })
+    stream.on('error', () => {})
+    stream.write(body)
+    await expect.poll(() => gateway.metric('trellis_upstream_in_flight_requests', 'site')).toBe(1)
+    return stream
+  }
+  const clients: ClientHttp2Session[] = []
+  beforeEach(() =>
+    start(shortTotal, {
+      listen: { port: 0, http2: true, tls: { cert: pem('good.pem'), key: pem('good.key') } },
+    }),
+  )
+  afterEach(() => {
+    for (const client of clients.splice(0)) client.destroy()
+  })
+
+  test.each([declared, {}])('a body that comes too slowly (%j) is answered 408', async (fields) => {
+    const stream = await post(fields, 'x')
+    void drip(stream, 'x')
+    const [head] = (await once(stream, 'response')) as [{ ':status': number }]
+    expect(head[':status']).toBe(408)
+    await nothingHappened()
+  })
+
+  test.each([declared, {}])('a body that is broken off (%j) is not taken for a whole one', async (fields) => {
+    const stream = await post(fields, 'x')
+    await pause(50)
+    const before = origin.received.length
+    stream.destroy(new Error('gone'))
+    await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
+    expect(origin.received.slice(before).map(({ head }) => head)).toEqual([])
+    await nothingHappened()
+  })
+
+  test('a write whose body a contract reads is not made of a part of it', async () => {
+    const client = connectHttp2(gateway.publicAddress, { ca })
+    clients.push(client)
+    const stream = client.request({
+      ':method': 'POST',
+      ':path': '/wp-json/wp/v2/posts',
+      authorization: 'Basic YTpi',
+      'content-type': 'application/x-www-form-urlencoded',
+    })
+    stream.on('error', () => {})
+    stream.write('title=a')
+    await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(1)
+    const before = origin.received.length
+    stream.destroy(new Error('gone'))
+    await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
+    await nothingHappened()
+    expect(origin.received.slice(before).map(({ method }) => method)).not.toContain('POST')
+  })
+
+  test('a body that is broken off behind its last octet is carried out, and its answer tells what became of it', async () => {
+    let respond = (): void => {}
+    origin.script = (received, wire, count) => {
+      if (received.method === 'GET') return answer(received, wire, count)
+      respond = () => wire.respond({ status: 404 })
+    }
+    const stream = await post({ 'content-length': '10' }, '0123456789')
+    await origin.until(() => origin.received.some(({ method }) => method === 'POST'))
+    stream.destroy(new Error('gone'))
+    await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
+    expect(await gateway.metric('trellis_upstream_in_flight_requests', 'site')).toBe(1)
+    respond()
+    await expect.poll(() => gateway.metric('trellis_upstream_in_flight_requests', 'site')).toBe(0)
+    await nothingHappened()
+  })
+})

@@ -1,0 +1,26 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { outcomeText } from '../attack/report.ts'
+import { runRow } from '../attack/run-row.ts'
+import { type Neighbours, startNeighbours } from '../attack/scene.ts'
+import { attacks } from '../attack/table.ts'
+import { isAll } from '../support/breadth.ts'
+
+// `npm run attack` in short: some rows with every change, every row with TRELLIS_TESTS=all.
+
+/** `npm run attack` takes ten. */
+const seconds = Number(process.env['ATTACK_SECONDS'] ?? 3)
+
+let neighbours: Neighbours
+beforeAll(async () => {
+  neighbours = await startNeighbours()
+})
+afterAll(async () => {
+  await neighbours.end()
+})
+
+const chosen = attacks.filter(({ isShort }) => isAll || isShort === true)
+
+test.each(chosen)('$name: $description', { timeout: 180_000 }, async (row) => {
+  const outcome = await runRow(row, neighbours, { seconds, idleMs: 800 })
+  expect(outcome.reasons, outcomeText(outcome)).toEqual([])
+})

@@ -1,0 +1,80 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, test } from 'vitest'
+import { createAdmission } from '../../../src/cache/admission.ts'
+import { createHeldTags } from '../../../src/cache/held-tags.ts'
+import { createIntern } from '../../../src/cache/interned.ts'
+import { createPassMemo } from '../../../src/cache/pass-memo.ts'
+import { createTagLog } from '../../../src/cache/tag-log.ts'
+import { remembered } from '../../../src/http/remembered.ts'
+import { createTargetMemo, type RecalledTarget } from '../../../src/pipeline/target-memo.ts'
+
+// What is remembered of texts that clients and upstreams choose, pushed against its bound.
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+const heapBytes = (): number => {
+  collect()
+  return process.memoryUsage().heapUsed
+}
+
+/** Different texts, each with characters of its own. */
+const text = (length: number, at: number): string => Buffer.alloc(length, `${at} `).toString()
+
+type Remember = (text: string) => void
+
+test.each<[structure: string, make: () => Remember, lengths: readonly number[], mostMebibytes: number]>([
+  [
+    'keys whose last answer was fit for one reader only',
+    () => {
+      const memo = createPassMemo()
+      return (key) => memo.note(key, 0)
+    },
+    [8_000, 100],
+    4,
+  ],
+  ['texts that responses have in common', () => createIntern(), [8_000, 64], 4],
+  ['field values that were read before', () => remembered((value) => value.split(' ')), [8_000, 256], 16],
+  [
+    'canonical forms of targets',
+    () => {
+      const memo = createTargetMemo(8_192)
+      return (target) => memo.remember(target, { target } as RecalledTarget)
+    },
+    [8_000, 512],
+    16,
+  ],
+  [
+    'tags that were invalidated',
+    () => {
+      const log = createTagLog(16_384)
+      return (tag) => log.note([tag])
+    },
+    [8_000, 128],
+    8,
+  ],
+  [
+    'tags of writes that may still be carried out',
+    () => {
+      const held = createHeldTags(16_384)
+      return (tag) => held.hold([tag], 0, 1_000)
+    },
+    [8_000, 128],
+    8,
+  ],
+  [
+    'keys that were asked for once',
+    () => {
+      const { admits } = createAdmission({ mode: 'second-request', maxBytes: 1, storedBytes: () => 1 })
+      return admits
+    },
+    [8_000, 100],
+    4,
+  ],
+])('%s take so much memory and no more', (_, make, lengths, mostMebibytes) => {
+  const before = heapBytes()
+  const remember = make()
+  for (const length of lengths) for (let at = 0; at < 20_000; at += 1) remember(text(length, at))
+  expect(heapBytes() - before).toBeLessThan(mostMebibytes * 1024 * 1024)
+  remember('it lives until here')
+})

@@ -1,0 +1,126 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, test } from 'vitest'
+import { cacheKey } from '../../../src/cache/cache-key.ts'
+import { createHeldTags } from '../../../src/cache/held-tags.ts'
+import {
+  makeStored,
+  type StoredParts,
+  type StoredResponse,
+  tagged,
+} from '../../../src/cache/stored-response.ts'
+import { createTagLog } from '../../../src/cache/tag-log.ts'
+import { varyKey } from '../../../src/http/vary.ts'
+import { safePolicy } from './cache-fixture.ts'
+
+const at = { now: 0, monotonic: 0 }
+
+type Facts = {
+  readonly target?: string
+  readonly partition?: string
+  readonly fields?: readonly string[]
+  readonly sent?: Readonly<Record<string, string>>
+  readonly content?: number
+  readonly tags?: readonly string[]
+  readonly etag?: string
+}
+
+const stored = (facts: Facts): StoredResponse => {
+  const parts: StoredParts = {
+    key: cacheKey({
+      service: 'site',
+      target: facts.target ?? '/a',
+      dialect: '',
+      partition: facts.partition ?? 'public',
+    }),
+    head: { status: 200, fields: [...(facts.fields ?? [])] },
+    content: Buffer.alloc(facts.content ?? 2_000),
+    extent: undefined,
+    selecting: { sentField: (name) => facts.sent?.[name] },
+    times: { requested: at, received: at },
+    policy: safePolicy(),
+    upstreamTag: facts.etag,
+    order: 1,
+    codedFrom: Number.POSITIVE_INFINITY,
+    forms: [],
+  }
+  return tagged(makeStored(parts), facts.tags ?? [])
+}
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+const heapBytes = (): number => {
+  collect()
+  return process.memoryUsage().heapUsed
+}
+
+const long = (length: number): string => 'x'.repeat(length)
+const many = (count: number): readonly string[] => Array.from({ length: count }, (_, i) => `tag-${i}`)
+
+describe('cache.maxBytes counts', () => {
+  test.each<[description: string, more: Facts, atLeast: number]>([
+    ['the request target', { target: `/${long(5_000)}` }, 4_990],
+    ['the content', { content: 9_000 }, 7_000],
+    ['response fields', { fields: ['X-A', long(3_000)] }, 3_000],
+    [
+      'values of the request that a response varies by',
+      { fields: ['Vary', 'X-A'], sent: { 'x-a': long(100) } },
+      100 + 'x-a'.length,
+    ],
+    [
+      'names of the fields that a response varies by',
+      { fields: ['Vary', many(50).join(', ')] },
+      50 * 24 + 400,
+    ],
+    ['tags, each with its place in the index', { tags: many(50) }, 50 * 100],
+    ['the entity tag that a later validation needs', { etag: `"${long(400)}"` }, 400],
+    ['the place by which a private response is found', { partition: 'secret' }, 96],
+  ])('%s', (_, more, atLeast) => {
+    expect(stored(more).bytes - stored({}).bytes).toBeGreaterThanOrEqual(atLeast)
+  })
+})
+
+describe('what a client makes long is kept as a digest', () => {
+  const key = (value: string): string => varyKey(['accept-language'], { sentField: () => value })
+
+  test('a key of selecting fields has at most 128 characters', () => {
+    expect(key(long(14_000)).length).toBeLessThanOrEqual(128)
+    expect(stored({ fields: ['Vary', 'X-A'], sent: { 'x-a': long(14_000) } }).varyKey).toHaveLength(44)
+  })
+
+  test('different long values have different keys', () => {
+    const values = Array.from({ length: 200 }, (_, i) => `${long(14_000)}${i}`)
+    expect(new Set(values.map(key)).size).toBe(200)
+  })
+
+  test('a short value is its own key, and none looks like a digest', () => {
+    expect(key('de')).toBe('2:de;')
+    expect(key(key(long(14_000)))).not.toBe(key(long(14_000)))
+  })
+
+  test.each<[description: string, remember: (tags: readonly string[]) => { knows(tag: string): boolean }]>([
+    [
+      'invalidated',
+      (tags) => {
+        const log = createTagLog(16_384)
+        for (const tag of tags) log.note([tag])
+        return { knows: (tag) => log.touchedSince([tag], 0) }
+      },
+    ],
+    [
+      'held back',
+      (tags) => {
+        const held = createHeldTags(16_384)
+        for (const tag of tags) held.hold([tag], 0, 1_000)
+        return { knows: (tag) => held.holds([tag], 0) }
+      },
+    ],
+  ])('8 KiB targets that are remembered as %s take no 8 KiB each', (_, remember) => {
+    const target = (at: number): string => `${Buffer.alloc(8_000, 'x').toString()}${at}`
+    const before = heapBytes()
+    const memory = remember(Array.from({ length: 16_384 }, (_, at) => target(at)))
+    expect(heapBytes() - before).toBeLessThan(16 * 1024 * 1024)
+    expect(memory.knows(target(5))).toBe(true)
+    expect(memory.knows(target(16_384))).toBe(false)
+  })
+})

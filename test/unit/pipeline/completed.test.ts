@@ -1,0 +1,31 @@
+import { PassThrough, type Readable } from 'node:stream'
+import { expect, test } from 'vitest'
+import { createBufferedBytes } from '../../../src/overload/buffered-bytes.ts'
+import { completed } from '../../../src/pipeline/invalidate-write.ts'
+
+const buffered = () =>
+  createBufferedBytes({ mostBytes: () => 20_000, groupOf: (address) => address, report: () => undefined })
+
+const answerOf = (content: Readable) => ({ kind: 'response', status: 200, fields: [], content }) as const
+
+test('an answer that is longer than may be read, and is given up before anything of it was taken, ends its source', async () => {
+  const source = new PassThrough()
+  source.write(Buffer.alloc(9_000))
+  const { bytes, budget } = buffered()
+  const { content } = await completed(answerOf(source), 8_000, budget('write-answer', 'a'))
+  expect(Buffer.isBuffer(content)).toBe(false)
+  ;(content as Readable).destroy()
+  await expect.poll(() => source.destroyed).toBe(true)
+  expect(bytes).toBe(0)
+})
+
+test('an answer for which there is no room streams on, whole', async () => {
+  const source = new PassThrough()
+  source.end(Buffer.alloc(15_000, 'x'))
+  const all = buffered()
+  const { content } = await completed(answerOf(source), 100_000, all.budget('write-answer', 'a'))
+  const chunks: Buffer[] = []
+  for await (const chunk of content as Readable) chunks.push(chunk as Buffer)
+  expect(Buffer.concat(chunks)).toEqual(Buffer.alloc(15_000, 'x'))
+  expect(all.bytes).toBe(0)
+})

@@ -114,7 +114,7 @@ const rememberedTargets = 8192
 
 /** The limits of all services, or the service's own in their place. */
 export const limitsOf = (service: ServiceConfig, limits: LimitsConfig): LimitsConfig =>
-  service.contract === 'site' ? { ...limits, ...service.limits } : limits
+  service.contract === 'open' ? limits : { ...limits, ...service.limits }
 
 /** Rows, validation, tags and cache rules of one service, from its configuration. */
 export const serviceContract = (service: ServiceConfig, general: LimitsConfig): ServiceContract => {

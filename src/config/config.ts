@@ -80,6 +80,7 @@ type PlantsConfig = AnyService & {
   readonly contract: 'plants'
   readonly upstream: UpstreamConfig
   readonly parameters: ParametersConfig
+  readonly limits: OwnLimitsConfig
   readonly limitParameter: string
 }
 
@@ -87,8 +88,7 @@ export type SiteConfig = AnyService & {
   readonly contract: 'site'
   readonly upstream: UpstreamConfig
   readonly parameters: ParametersConfig
-  /** In place of those of all services. */
-  readonly limits: Pick<LimitsConfig, 'bodyBytes' | 'jsonDepth'>
+  readonly limits: OwnLimitsConfig
   readonly names: 'wordpress' | 'same'
   readonly unlistedRoutes: 'learn' | 'pass' | 'refuse'
   readonly discovery: DiscoveryConfig
@@ -154,6 +154,9 @@ type UpstreamConfig<Targets = 'embedded' | readonly string[]> = {
     readonly recoverAfter: number
   }
 }
+
+/** Of one service, in place of those of all. */
+type OwnLimitsConfig = Pick<LimitsConfig, 'bodyBytes' | 'jsonDepth'>
 
 type ParametersConfig = {
   readonly unknown: 'strip' | 'forward'

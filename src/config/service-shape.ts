@@ -38,13 +38,10 @@ const parameters = (unknown: 'strip' | 'forward') =>
     })
     .prefault({})
 
-/** As WordPress reads: `post_max_size` is 8 MB unless PHP is told otherwise, and its JSON parser stops at 512 levels. */
-const siteLimits = z
+const ownLimits = z
   .strictObject({
-    bodyBytes: size().prefault('8MiB').describe('Content that is read, in place of `limits.bodyBytes`'),
-    jsonDepth: whole(1, 1_000)
-      .prefault(512)
-      .describe('Nesting of JSON content, in place of `limits.jsonDepth`'),
+    bodyBytes: size().optional().describe('In place of `limits.bodyBytes`'),
+    jsonDepth: whole(1, 1_000).optional().describe('In place of `limits.jsonDepth`'),
   })
   .prefault({})
 
@@ -63,6 +60,7 @@ const plants = z.strictObject({
     .describe('Name of the query parameter that bounds the list'),
   upstream: upstreamShape('/', targets().prefault(['embedded'])).prefault({}),
   parameters: parameters('strip'),
+  limits: ownLimits,
   cache: serviceCacheShape('GET /plants for 5s, one stored answer per credential').prefault({}),
 })
 
@@ -128,7 +126,7 @@ const site = z.strictObject({
     .prefault({}),
   upstream: upstreamShape('/index.php/wp-json', targets().prefault(['embedded'])).prefault({}),
   parameters: parameters('forward'),
-  limits: siteLimits,
+  limits: ownLimits,
   cache: serviceCacheShape(
     'GET of the main namespace for 60s, stale 30s while fetching anew, 1h on errors',
   ).prefault({}),

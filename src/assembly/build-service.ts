@@ -236,6 +236,7 @@ export const buildService = async (
       ),
       parts.publicUrl + withoutRoot(config.mount),
     ],
+    publicRoot: parts.publicUrl + withoutRoot(config.mount),
     basePath: withoutRoot(config.upstream.basePath),
     upstream,
     upstreamTotalMs: config.upstream.timeouts.totalMs,

@@ -3,11 +3,11 @@ import { canonicalSpelling } from './canonical-argument.ts'
 import { bytesKept, bytesRefused, spellVerbatim } from './canonical-value.ts'
 import type { CompiledEndpoint } from './compile-endpoint.ts'
 import type { CompiledArgument } from './compiled-argument.ts'
-import { globalParameters, isCallbackName, neverPassed } from './global-parameters.ts'
+import { globalParameters, neverPassed } from './global-parameters.ts'
 import { encodeQueryText } from './percent.ts'
 import type { PhpValue } from './php-array.ts'
 import { effectiveValue, type Sources } from './site-arguments.ts'
-import { invalidCallback, invalidParameters, type Refusal } from './site-errors.ts'
+import { invalidParameters, type Refusal } from './site-errors.ts'
 
 /** Parameters that the contract does not name: dropped, or sent on as they are. Tracking parameters never go on. */
 export type UnknownParameters = {
@@ -45,8 +45,6 @@ const spellArgument = (
 const spellGlobal = (name: string, value: PhpValue, typed: Record<string, unknown>): Spelling => {
   const reading = globalParameters.get(name)?.(name, value)
   if (reading === undefined || reading.kind === 'dropped') return undefined
-  if (name === '_jsonp' && (reading.kind === 'refused' || !isCallbackName(reading.value)))
-    return invalidCallback()
   if (reading.kind === 'refused') return unspeakable(name)
   typed[name] = reading.value
   return reading.spelling

@@ -98,8 +98,12 @@ export const globalParameters: ReadonlyMap<string, Reader> = new Map([
 
 const identifier = /^[\w.]+$/
 
-/** WordPress takes letters, digits, `_` and `.` as a callback's name. */
-export const isCallbackName = (value: unknown): boolean => typeof value === 'string' && identifier.test(value)
+/** WordPress takes letters, digits, `_` and `.` as a callback's name, and looks at it before anything else. */
+export const hasInvalidCallback = (query: ReadonlyMap<string, PhpValue>): boolean => {
+  const value = query.get('_jsonp')
+  if (value === undefined || value === '' || value === '0') return false
+  return typeof value !== 'string' || !identifier.test(value)
+}
 
 /** They change what a request means altogether; the caller of the validator has understood or refused them, and none goes on. */
 export const neverPassed: ReadonlySet<string> = new Set(['_method', 'rest_route'])

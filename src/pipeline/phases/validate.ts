@@ -74,7 +74,7 @@ const withCanonical = (
   if (validation.kind === 'invalid') {
     const { id, record } = exchange
     report({ kind: 'request-refused', id, service: service.name, route: record.route, code: validation.code })
-    return refusalAnswer(service.contract, validation.status, validation.body)
+    return refusalAnswer({ service, row: found.row, query, fields: request.fields }, validation)
   }
   const { undeclared } = validation
   if (undeclared !== undefined) {

@@ -12,7 +12,7 @@ const chosen: readonly RequestCase[] = words(`
   posts?a=%26b%3D1&per_page=1 posts?a%26b=1&per_page=1 posts?a=b%23c&per_page=1 posts?a=%2B&per_page=1
   posts?a=%F0%9F%8C%B1&per_page=1 posts?%C3%A9=1&per_page=1 posts?0=1&per_page=1 posts?a[0][1][2][3]=x&per_page=1
   pages?_envelope=1&lang=de&per_page=1 categories?lang=de users?lang=de media?lang=de&per_page=1
-  posts?s=day&per_page=1 posts?p=5 posts?cat=2&per_page=1 posts?page_id=2&per_page=1 posts?m=202503&per_page=1
+  posts?s=day&per_page=1 posts?p=6 posts?cat=2&per_page=1 posts?page_id=2&per_page=1 posts?m=202503&per_page=1
   posts?preview=true&per_page=1 posts?posts_per_page=1 posts?feed=rss2&per_page=1 posts?name=hello-world&per_page=1
 `).map((target) => read(`/wp/v2/${target}`))
 

@@ -75,6 +75,14 @@ export const cache: DashboardFacts = {
           queries: [[rate(series('canonicalMerges'), ['service']), '{{service}}']],
         }),
         lines({
+          title: 'Undeclared parameters',
+          description: 'New targets with query parameters that no route declares, by what becomes of these.',
+          unit: 'ops',
+          queries: [
+            [rate(series('undeclaredParameters'), ['service', 'handling']), '{{service}} {{handling}}'],
+          ],
+        }),
+        lines({
           title: 'Background validations that failed',
           description: 'Stale responses were served meanwhile, and could not be refreshed.',
           unit: 'ops',

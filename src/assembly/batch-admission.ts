@@ -1,4 +1,5 @@
 import type { Admission, BatchItem } from '../batch/item.ts'
+import type { Found } from '../contracts/finding.ts'
 import type { Row } from '../contracts/row.ts'
 import { type ErrorCode, type ErrorFacts, errorTable } from '../errors.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
@@ -23,6 +24,13 @@ const allowField = (row: Row, hasCredential: boolean): readonly string[] => {
   return allowed.length === 0 ? [] : ['Allow', allowed.join(', ')]
 }
 
+/** Inside a batch WordPress merges no slashes: two of them stand for themselves in the identifier of a template, or match nothing. */
+const mergesSlashes = (path: string, { pathParameters }: Found): boolean => {
+  const identifier = Object.values(pathParameters).find((value) => value.includes('//'))
+  const end = identifier === undefined ? path.length : path.indexOf(identifier.split('/', 1)[0] as string)
+  return path.slice(0, end).includes('//')
+}
+
 /** What goes beyond WordPress's batch. */
 type Wider = {
   /** The service that the item means; undefined when it is gone from the configuration. */
@@ -37,7 +45,7 @@ export const admitItem = (batch: LocalRequest, item: BatchItem, { service, mayRe
   const isOwn = item.service === undefined
   const finding = service.find(item.method, item.path)
   if (finding.kind === 'refused') return refusedBy('ambiguous_request')
-  if (finding.kind !== 'found') return refusedBy('no_route')
+  if (finding.kind !== 'found' || mergesSlashes(item.path, finding)) return refusedBy('no_route')
   const { row, endpoint, pathParameters } = finding
   const fields = isOwn ? allowField(row, batch.request.fields['authorization'] !== undefined) : []
   const isAllowed = !isOwn || endpoint.allowBatch === true || (mayRead && item.method === 'GET')

@@ -12,6 +12,7 @@ import { addressGroup } from '../http/address-group.ts'
 import type { ByteBudget, Reservation } from '../http/byte-budget.ts'
 import { requestField } from '../http/fields.ts'
 import type { Answer, GatewayResponse } from '../http/message.ts'
+import { callerFields, wordpressFields } from '../pipeline/error-answer.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
 import { admitItem } from './batch-admission.ts'
@@ -108,15 +109,15 @@ export const batchAnswers = (
   const { batch: settings } = config
 
   const response = (
+    exchange: LocalRequest,
     { status, contentType }: Pick<KeptAnswer, 'status' | 'contentType'>,
     content: GatewayResponse['content'],
   ): GatewayResponse => ({
     kind: 'response',
     status,
     fields: [
-      ...['Content-Type', contentType, 'X-Robots-Tag', 'noindex'],
-      ...['Link', `<${options.publicRoot}/>; rel="https://api.w.org/"`, 'X-Content-Type-Options', 'nosniff'],
-      ...['Allow', 'POST', 'Cache-Control', 'no-store'],
+      ...['Content-Type', contentType, ...wordpressFields(options.publicRoot)],
+      ...['X-Content-Type-Options', 'nosniff', 'Allow', 'POST', ...callerFields(exchange.request.fields)],
       ...(Buffer.isBuffer(content) ? ['Content-Length', String(content.length)] : []),
     ],
     content,
@@ -181,7 +182,8 @@ export const batchAnswers = (
   const inLines = async (exchange: LocalRequest): Promise<GatewayResponse> => {
     const room = roomFor(exchange)
     const begun = await begin(exchange, exchange.request.signal, room)
-    if (begun.kind === 'answered') return response({ status: begun.status, contentType: json }, begun.content)
+    if (begun.kind === 'answered')
+      return response(exchange, { status: begun.status, contentType: json }, begun.content)
     const content = new PassThrough()
     void begun
       .lines(writesTo(content))
@@ -190,18 +192,18 @@ export const batchAnswers = (
         () => content.end(),
         (thrown: Error) => content.destroy(thrown),
       )
-    return response({ status: 207, contentType: jsonLines }, content)
+    return response(exchange, { status: 207, contentType: jsonLines }, content)
   }
 
   return async (exchange) => {
     const { signal } = exchange.request
     if (settings.extensions === 'off') {
       const answer = await inOne(exchange, signal)
-      return response(answer, answer.content)
+      return response(exchange, answer, answer.content)
     }
     const key = requestField(exchange.request.fields, 'idempotency-key')
     if (key === undefined && wantsLines(exchange)) return inLines(exchange)
     const answer = await answeredOnce(shared.store, exchange, key, (watched) => inOne(exchange, watched))
-    return response(answer, answer.content)
+    return response(exchange, answer, answer.content)
   }
 }

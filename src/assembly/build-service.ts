@@ -12,7 +12,7 @@ import { completed } from '../pipeline/invalidate-write.ts'
 import type { LocalAnswers, Service } from '../pipeline/service.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
 import { serverOf } from './server-of.ts'
-import { type ServiceContract, serviceContract, siteNameTable } from './service-contract.ts'
+import { limitsOf, type ServiceContract, serviceContract, siteNameTable } from './service-contract.ts'
 import type { SharedStores } from './shared-store.ts'
 import { siteAnswers } from './site-answers.ts'
 import { startEmbedded } from './start-embedded.ts'
@@ -127,6 +127,7 @@ const siteRooms = (
     service: config.name,
     clock: parts.clock,
     rows: contract.rows,
+    announced: contract.announced,
     publicRoot,
     upstreamBasePath: basePath,
     source:
@@ -166,7 +167,7 @@ const siteRooms = (
     idempotencyKeys: parts.stores?.idempotencyKeys(config.batch.idempotency),
     splitMemory,
     serviceNamed: parts.serviceNamed,
-    bodyBytes: parts.config.limits.bodyBytes,
+    bodyBytes: config.limits.bodyBytes,
   })
   return { names, discovery, local }
 }
@@ -176,7 +177,7 @@ const buildWay = async (
   parts: ServiceParts,
   splitMemory: SplitMemory,
 ): Promise<UpstreamWay> => {
-  const embedded = await startEmbedded(config, parts.config.limits, parts.publicUrl)
+  const embedded = await startEmbedded(config, limitsOf(config, parts.config.limits), parts.publicUrl)
   const targets = embedded === undefined ? (config.upstream.targets as readonly string[]) : [embedded.origin]
   const upstream = createUpstream(upstreamOptions(config, targets, parts.publicUrl, parts.config.limits), {
     clock: parts.clock,
@@ -204,7 +205,7 @@ export const buildService = async (
   parts: ServiceParts,
   known: Known = {},
 ): Promise<BuiltService> => {
-  const { limits } = parts.config
+  const limits = limitsOf(config, parts.config.limits)
   const way = known.way ?? (await buildWay(config, parts, known.splitMemory ?? createSplitMemory()))
   const { upstream, targets } = way
   const contract = serviceContract(config, limits)
@@ -235,6 +236,7 @@ export const buildService = async (
       ),
       parts.publicUrl + withoutRoot(config.mount),
     ],
+    publicRoot: parts.publicUrl + withoutRoot(config.mount),
     basePath: withoutRoot(config.upstream.basePath),
     upstream,
     upstreamTotalMs: config.upstream.timeouts.totalMs,

@@ -39,11 +39,19 @@ const storedAs = (
   'cache key': `${service.name}, ${targetOf(found, valid)}, ${partition}`,
   tags: [
     ...contract.tagger.storedTags(found, valid.arguments, nothingYet),
-    ...[partition === 'public' ? undefined : contract.tagger.callers].filter((tag) => tag !== undefined),
+    ...[
+      partition === 'public' ? undefined : contract.tagger.callers,
+      valid.undeclared?.handling === 'sent' ? contract.tagger.undeclared : undefined,
+    ].filter((tag) => tag !== undefined),
   ],
 })
 
 const targetOf = ({ path }: Found, { query }: Valid): string => (query === '' ? path : `${path}?${query}`)
+
+const undeclaredOf = ({ undeclared }: Valid): Explanation =>
+  undeclared === undefined
+    ? {}
+    : { [`undeclared parameters, ${undeclared.handling}`]: undeclared.names.join(', ') }
 
 /** What the write can have changed, as far as the request tells: its answer may narrow it, or add what the upstream names. */
 const mayInvalidate = (
@@ -154,6 +162,7 @@ const known = (
       return {
         row: row.template,
         'canonical target': targetOf(finding, validation),
+        ...undeclaredOf(validation),
         ...(row.handledBy === 'upstream'
           ? cachingOf(service, contract, method, finding, validation, fields)
           : { answer: 'by the gateway' }),

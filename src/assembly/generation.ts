@@ -152,6 +152,11 @@ export const buildGeneration = async (
   const lines = factsLogger(logger)
   const report = (event: PipelineEvent): void => {
     metrics.observe.pipeline(event)
+    if (event.kind === 'undeclared-parameters' && event.handling === 'stripped') {
+      const held = rooms.sampled.pass(`${event.service} ${event.kind}`)
+      if (held !== undefined)
+        lines.info({ service: event.service, count: event.count, held }, 'parameters-stripped')
+    }
     if (event.kind !== 'request-refused') return
     // What failed here or at an upstream is told by `failed`, with its cause.
     if (faultOf(event.code) !== 'client') return

@@ -27,6 +27,8 @@ import { withBatchExtensions } from './batch-validator.ts'
 /** What can be said of requests to a service without asking its upstream. */
 export type ServiceContract = {
   readonly rows: readonly Row[]
+  /** The rows as the upstream should announce them: without the gateway's own bounds. */
+  readonly announced: readonly Row[]
   /** Is a request without a bearer token refused? */
   readonly requiresBearer: boolean
   find(method: string, path: string): RouteFinding
@@ -85,15 +87,12 @@ const validatorOf = (service: ServiceConfig, limits: LimitsConfig): Validator =>
   }
 }
 
-const rowsOf = (service: ServiceConfig, { urlBytes }: LimitsConfig): readonly Row[] => {
+const announcedRows = (service: ServiceConfig): readonly Row[] => {
   switch (service.contract) {
     case 'plants':
       return plantRows({ limitParameter: service.limitParameter })
     case 'site':
-      return withBatchBounds(publicSiteRows(service), {
-        items: service.batch.maxItems,
-        pathCharacters: urlBytes,
-      })
+      return publicSiteRows(service)
     case 'open':
       return openRows
   }
@@ -113,9 +112,18 @@ const taggerOf = ({ contract, name }: ServiceConfig): Tagger => {
 /** At some 2 kB each, arguments included, at most 16 MB a service. */
 const rememberedTargets = 8192
 
+/** The limits of all services, or the service's own in their place. */
+export const limitsOf = (service: ServiceConfig, limits: LimitsConfig): LimitsConfig =>
+  service.contract === 'open' ? limits : { ...limits, ...service.limits }
+
 /** Rows, validation, tags and cache rules of one service, from its configuration. */
-export const serviceContract = (service: ServiceConfig, limits: LimitsConfig): ServiceContract => {
-  const rows = rowsOf(service, limits)
+export const serviceContract = (service: ServiceConfig, general: LimitsConfig): ServiceContract => {
+  const limits = limitsOf(service, general)
+  const announced = announcedRows(service)
+  const rows =
+    service.contract === 'site'
+      ? withBatchBounds(announced, { items: service.batch.maxItems, pathCharacters: limits.urlBytes })
+      : announced
   let router = createRouter(rows)
   /** Of the rules in force and of those before them, by which some requests may still be under way. */
   let memos: readonly TargetMemo[] = []
@@ -127,6 +135,7 @@ export const serviceContract = (service: ServiceConfig, limits: LimitsConfig): S
   }
   const shared = {
     rows,
+    announced,
     requiresBearer: service.contract === 'plants',
     find: (method: string, path: string) => router.find(method, path),
     validator: validatorOf(service, limits),

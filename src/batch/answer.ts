@@ -1,4 +1,5 @@
 import type { FieldLines } from '../http/fields.ts'
+import { wordpressJson } from '../http/wordpress-json.ts'
 import type { ItemAnswer } from './item.ts'
 import { itemError } from './item-error.ts'
 
@@ -34,7 +35,7 @@ const headersJson = (fields: FieldLines): string => {
   if (found.size === 0) return '[]'
   const members = shownFields.flatMap((name) => {
     const value = found.get(name)
-    return value === undefined ? [] : `"${name}":${JSON.stringify(value)}`
+    return value === undefined ? [] : `"${name}":${wordpressJson(value)}`
   })
   return `{${members.join(',')}}`
 }
@@ -75,7 +76,7 @@ export const madePart = (made: {
   readonly status: number
   readonly body: unknown
   readonly fields: FieldLines
-}): Part => part(Buffer.from(JSON.stringify(made.body) ?? 'null'), made.status, headersJson(made.fields))
+}): Part => part(Buffer.from(wordpressJson(made.body), 'latin1'), made.status, headersJson(made.fields))
 
 /** Place of an item that was valid in a batch that failed as a whole. */
 export const nullPart: Part = [Buffer.from('null')]

@@ -60,9 +60,12 @@ const isAuthority = (authority: string): boolean => {
   return host !== '' && !host.startsWith(':') && (port === null || Number(port[1]) <= 65_535)
 }
 
-/** Can a route be meant? Escapes, empty and dot segments never match one inside a batch, and elsewhere could mean another path. */
+/**
+ * Can a route be meant? Escapes and dot segments never match one inside a batch, and elsewhere could mean another path. An empty
+ * segment may stand within an identifier, and nowhere else: the row shows which.
+ */
 const isPlainPath = (path: string): boolean =>
-  path.startsWith('/') && !/[%\\]|\/\/|\/\.{1,2}(?:\/|$)/.test(path) && (path === '/' || !path.endsWith('/'))
+  /^\/(?!\/)/.test(path) && !/[%\\]|\/\.{1,2}(?:\/|$)/.test(path) && (path === '/' || !path.endsWith('/'))
 
 /** Understands an item's `path` as WordPress does: relative to the service's root, host ignored, fragment dropped. */
 export const parseItemPath = (text: string): ItemTarget => {

@@ -1,4 +1,4 @@
-import type { EdgeConfig } from './edge-config.ts'
+import type { EdgeConfig, LimitsConfig } from './edge-config.ts'
 import type { StatusRange } from './quantities.ts'
 import type { RuleMatch } from './rule-match.ts'
 import type { Secret } from './secret.ts'
@@ -80,6 +80,7 @@ type PlantsConfig = AnyService & {
   readonly contract: 'plants'
   readonly upstream: UpstreamConfig
   readonly parameters: ParametersConfig
+  readonly limits: OwnLimitsConfig
   readonly limitParameter: string
 }
 
@@ -87,6 +88,7 @@ export type SiteConfig = AnyService & {
   readonly contract: 'site'
   readonly upstream: UpstreamConfig
   readonly parameters: ParametersConfig
+  readonly limits: OwnLimitsConfig
   readonly names: 'wordpress' | 'same'
   readonly unlistedRoutes: 'learn' | 'pass' | 'refuse'
   readonly discovery: DiscoveryConfig
@@ -152,6 +154,9 @@ type UpstreamConfig<Targets = 'embedded' | readonly string[]> = {
     readonly recoverAfter: number
   }
 }
+
+/** Of one service, in place of those of all. */
+type OwnLimitsConfig = Pick<LimitsConfig, 'bodyBytes' | 'jsonDepth'>
 
 type ParametersConfig = {
   readonly unknown: 'strip' | 'forward'

@@ -32,6 +32,15 @@ export const edgeFaults = (config: Config): UnplacedFault[] => [
     ['limits', 'bufferedBytes'],
     'must be at least twice limits.bodyBytes: one client may hold half of it, and a body is read whole',
   ),
+  ...config.services.flatMap((service) =>
+    faultWhen(
+      service.contract !== 'open' &&
+        service.limits.bodyBytes !== config.limits.bodyBytes &&
+        config.limits.bufferedBytes < 2 * service.limits.bodyBytes,
+      ['services', service.name, 'limits', 'bodyBytes'],
+      'must be at most half of limits.bufferedBytes: one client may hold that much, and a body is read whole',
+    ),
+  ),
   ...faultWhen(
     config.overload.intervalMs > 0 && config.overload.intervalMs < 100,
     ['overload', 'interval'],

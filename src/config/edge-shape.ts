@@ -36,8 +36,12 @@ const limits = z
     headerBytes: size().prefault('16KiB').describe('All request header fields together'),
     urlBytes: size().prefault('8KiB').describe('Request target'),
     queryParameters: whole(1, 10_000).prefault(256).describe('Parameters in a query or a form'),
-    bodyBytes: size().prefault('1MiB').describe('Content that is read: JSON and forms'),
-    jsonDepth: whole(1, 1_000).prefault(64).describe('Nesting of JSON content'),
+    bodyBytes: size()
+      .optional()
+      .describe('Content that is read: JSON and forms; 1MiB, for a site 8MiB as PHP takes'),
+    jsonDepth: whole(1, 1_000)
+      .optional()
+      .describe('Nesting of JSON content; 64, for a site 512 as PHP takes'),
     uploadBytes: size().prefault('64MiB').describe('Content that is streamed on: files'),
     bufferedBytes: size()
       .prefault('32MiB')
@@ -166,6 +170,9 @@ export const edgeShape = { listen, limits, cors, overload, rateLimits, rateLimit
 
 type EdgeShape = { readonly [Key in keyof typeof edgeShape]: z.output<(typeof edgeShape)[Key]> }
 
+/** What holds where neither the file nor the contract says another. */
+export const generalLimits = { bodyBytes: 1024 * 1024, jsonDepth: 64 } as const
+
 /** Units into the names. */
 export const resolveEdge = (shape: EdgeShape): EdgeConfig => {
   const { headersTimeout, requestTimeout, readerTimeout, keepAliveTimeout, ...sizes } = shape.limits
@@ -178,6 +185,8 @@ export const resolveEdge = (shape: EdgeShape): EdgeConfig => {
     },
     limits: {
       ...sizes,
+      bodyBytes: sizes.bodyBytes ?? generalLimits.bodyBytes,
+      jsonDepth: sizes.jsonDepth ?? generalLimits.jsonDepth,
       headersTimeoutMs: headersTimeout,
       requestTimeoutMs: requestTimeout,
       readerTimeoutMs: readerTimeout,

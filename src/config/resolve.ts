@@ -6,9 +6,10 @@ import type {
   ServiceCacheConfig,
   ServiceConfig,
   SharedConfig,
+  SiteConfig,
 } from './config.ts'
 import { plantsRules, siteRules } from './default-rules.ts'
-import { resolveEdge } from './edge-shape.ts'
+import { generalLimits, resolveEdge } from './edge-shape.ts'
 import type { SiteShape } from './service-shape.ts'
 import type { ConfigShape } from './shape.ts'
 import type { UpstreamShape } from './upstream-shape.ts'
@@ -86,7 +87,29 @@ const resolveDiscovery = ({ source, refresh, identity }: SiteShape['discovery'])
     ? { source, refreshMs: refresh, identity }
     : { source: 'upstream', refreshMs: refresh }
 
-const resolveService = (name: string, service: ServiceShape): ServiceConfig => {
+type OwnLimits = { readonly bodyBytes?: number | undefined; readonly jsonDepth?: number | undefined }
+
+/** Of a service, or else of all, or else what its contract begins with. */
+const resolveLimits = (
+  own: OwnLimits,
+  general: OwnLimits,
+  first: SiteConfig['limits'],
+): SiteConfig['limits'] => ({
+  bodyBytes: own.bodyBytes ?? general.bodyBytes ?? first.bodyBytes,
+  jsonDepth: own.jsonDepth ?? general.jsonDepth ?? first.jsonDepth,
+})
+
+/** PHP's `post_max_size`, as far as there is room for two of them, and the depth at which its JSON parser stops. */
+const siteLimits = (bufferedBytes: number) => ({
+  bodyBytes: Math.min(8 * 1024 * 1024, Math.floor(bufferedBytes / 2)),
+  jsonDepth: 512,
+})
+
+const resolveService = (
+  name: string,
+  service: ServiceShape,
+  limits: ConfigShape['limits'],
+): ServiceConfig => {
   switch (service.contract) {
     case 'plants':
       return {
@@ -96,6 +119,7 @@ const resolveService = (name: string, service: ServiceShape): ServiceConfig => {
         limitParameter: service.limitParameter,
         upstream: { targets: resolveTargets(service.upstream.targets), ...resolveUpstream(service.upstream) },
         parameters: service.parameters,
+        limits: resolveLimits(service.limits, limits, generalLimits),
         cache: resolveCache(service.cache, plantsRules),
       }
     case 'site':
@@ -121,6 +145,7 @@ const resolveService = (name: string, service: ServiceShape): ServiceConfig => {
         },
         upstream: { targets: resolveTargets(service.upstream.targets), ...resolveUpstream(service.upstream) },
         parameters: service.parameters,
+        limits: resolveLimits(service.limits, limits, siteLimits(limits.bufferedBytes)),
         cache: resolveCache(service.cache, siteRules(service.names, service.upstream.basePath)),
       }
     case 'open':
@@ -162,5 +187,7 @@ export const resolveConfig = (shape: ConfigShape): Config => ({
   tracing: shape.tracing,
   cache: { ...shape.cache, shared: resolveShared(shape.cache.shared) },
   drain: { delayMs: shape.drain.delay, timeoutMs: shape.drain.timeout },
-  services: Object.entries(shape.services).map(([name, service]) => resolveService(name, service)),
+  services: Object.entries(shape.services).map(([name, service]) =>
+    resolveService(name, service, shape.limits),
+  ),
 })

@@ -24,16 +24,26 @@ const trackingParameters = [
   'srsltid',
 ]
 
-const parameters = z.strictObject({
-  unknown: oneOf(['strip', 'forward'])
-    .prefault('strip')
-    .describe('Query parameters that the row does not list: left out, or sent on and keyed'),
-  tracking: z
-    .array(parameterName())
-    .max(200)
-    .prefault(trackingParameters)
-    .describe('Left out even when unknown parameters are sent on'),
-})
+const parameters = (unknown: 'strip' | 'forward') =>
+  z
+    .strictObject({
+      unknown: oneOf(['strip', 'forward'])
+        .prefault(unknown)
+        .describe('Query parameters that the row does not list: left out, or sent on and keyed'),
+      tracking: z
+        .array(parameterName())
+        .max(200)
+        .prefault(trackingParameters)
+        .describe('Left out even when unknown parameters are sent on'),
+    })
+    .prefault({})
+
+const ownLimits = z
+  .strictObject({
+    bodyBytes: size().optional().describe('In place of `limits.bodyBytes`'),
+    jsonDepth: whole(1, 1_000).optional().describe('In place of `limits.jsonDepth`'),
+  })
+  .prefault({})
 
 const contract = <const Name extends string>(name: Name) =>
   z.literal(name).describe('Which interface the service speaks')
@@ -49,7 +59,8 @@ const plants = z.strictObject({
     .prefault('limit')
     .describe('Name of the query parameter that bounds the list'),
   upstream: upstreamShape('/', targets().prefault(['embedded'])).prefault({}),
-  parameters: parameters.prefault({}),
+  parameters: parameters('strip'),
+  limits: ownLimits,
   cache: serviceCacheShape('GET /plants for 5s, one stored answer per credential').prefault({}),
 })
 
@@ -114,7 +125,8 @@ const site = z.strictObject({
     })
     .prefault({}),
   upstream: upstreamShape('/index.php/wp-json', targets().prefault(['embedded'])).prefault({}),
-  parameters: parameters.prefault({}),
+  parameters: parameters('forward'),
+  limits: ownLimits,
   cache: serviceCacheShape(
     'GET of the main namespace for 60s, stale 30s while fetching anew, 1h on errors',
   ).prefault({}),

@@ -82,5 +82,7 @@ export type Row = {
   readonly collection: string
   readonly kind: RowKind
   readonly handledBy: HandledBy
+  /** The route comes with a plugin: it is announced, and missed, only where the upstream announces the namespace. */
+  readonly ofPlugin?: true
   readonly endpoints: readonly Endpoint[]
 }

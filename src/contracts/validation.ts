@@ -13,6 +13,13 @@ export type ValidationInput = {
   readonly content: Buffer | undefined
 }
 
+/** Query parameters that no row declares, tracking parameters apart, and what becomes of them. */
+export type UndeclaredParameters = {
+  readonly handling: 'sent' | 'stripped'
+  /** As the client wrote them: for an operator who asks, never for a log line or a label. */
+  readonly names: readonly string[]
+}
+
 export type Validation =
   | {
       readonly kind: 'valid'
@@ -20,6 +27,8 @@ export type Validation =
       readonly query: string
       /** Typed values of all arguments from path, query and content, defaults filled in. */
       readonly arguments: Readonly<Record<string, unknown>>
+      /** Absent when the query has none. */
+      readonly undeclared?: UndeclaredParameters
     }
   | {
       readonly kind: 'invalid'

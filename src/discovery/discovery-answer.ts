@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FieldLines } from '../http/fields.ts'
-import { writeJson } from './json.ts'
+import { wordpressJson } from '../http/wordpress-json.ts'
 
 /** A document ready to be sent with status 200. */
 export type DiscoveryDocument = {
@@ -26,7 +26,7 @@ export const documentOf = (
   publicRoot: string,
   methods: readonly string[],
 ): DiscoveryDocument => {
-  const content = writeJson(value)
+  const content = Buffer.from(wordpressJson(value), 'latin1')
   const fields = [
     ['Content-Type', 'application/json; charset=UTF-8'],
     ['X-Robots-Tag', 'noindex'],

@@ -26,6 +26,8 @@ export type DiscoveryOptions = {
   readonly clock: Clock
   /** The contract's rows. */
   readonly rows: readonly Row[]
+  /** The same as the upstream should announce them. */
+  readonly announced: readonly Row[]
   /** Absolute URL of the REST root as clients see it, without a trailing slash. */
   readonly publicRoot: string
   /** Path of the upstream's REST root, for an index that does not tell it. */
@@ -147,7 +149,8 @@ export const createDiscovery = (options: DiscoveryOptions): Discovery => {
     namespaceIndex: (namespace, query) => whenReady(() => namespaceNow(namespace, query)),
     options: (row) => {
       const methods = row.endpoints.flatMap((endpoint) => endpoint.methods)
-      const document = documentOf(describeRow(row, publicRoot), publicRoot, methods)
+      const { entries } = known ?? tableOnly
+      const document = documentOf(describeRow(row, publicRoot, entries.get(row.pattern)), publicRoot, methods)
       return row.handledBy === 'upstream' ? { kind: 'ask-upstream', fallback: document } : document
     },
     upstreamRoot: () => root,

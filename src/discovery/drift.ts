@@ -95,7 +95,7 @@ const compareEndpoint = (
 }
 
 const compareRoute = (row: Row, theirs: JsonObject, report: Report): void => {
-  const ours = endpointsOf(describeRow(row, ''))
+  const ours = endpointsOf(describeRow(row, '', undefined))
   row.endpoints.forEach((endpoint, i) => {
     compareEndpoint(row, endpoint, ours[i] ?? {}, theirs, report)
   })

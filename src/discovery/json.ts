@@ -13,18 +13,6 @@ export const member = (object: JsonObject, key: string): unknown =>
 export const orEmptyList = (map: JsonObject): JsonObject | readonly [] =>
   Object.keys(map).length === 0 ? [] : map
 
-const unicodeEscape = (character: string): string =>
-  `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-
-/** JSON as WordPress writes it: slashes escaped and nothing outside ASCII, so that text comparisons find no difference. */
-export const writeJson = (value: unknown): Buffer =>
-  Buffer.from(
-    JSON.stringify(value)
-      .replaceAll('/', '\\/')
-      .replace(/[\u0080-\uffff]/g, unicodeEscape),
-    'latin1',
-  )
-
 const quote = 0x22
 const backslash = 0x5c
 

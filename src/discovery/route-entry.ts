@@ -1,5 +1,5 @@
 import type { ArgumentSchema, Arguments, Endpoint, Row } from '../contracts/row.ts'
-import { type JsonObject, orEmptyList } from './json.ts'
+import { isObject, type JsonObject, member, orEmptyList } from './json.ts'
 
 /** Keywords that hold schemas need a second look, all others are written as they stand. */
 const describeParts = (schema: ArgumentSchema): JsonObject => {
@@ -31,11 +31,44 @@ const describeEndpoint = (endpoint: Endpoint): JsonObject => ({
   args: orEmptyList(describeMap(endpoint.arguments, describeArgument)),
 })
 
-/** A row's entry in the discovery document: the very arguments that the gateway enforces, in WordPress's shape. */
-export const describeRow = (row: Row, publicRoot: string): JsonObject => ({
+const wordsOf = (schema: JsonObject): string | undefined => {
+  const words = member(schema, 'description')
+  return typeof words === 'string' ? words : undefined
+}
+
+/** The same, described as the upstream describes it, in the language of the site; what it does not announce keeps its words. */
+const inWordsOf = (ours: unknown, theirs: unknown): unknown => {
+  if (Array.isArray(ours)) {
+    return Array.isArray(theirs) ? ours.map((part, at) => inWordsOf(part, theirs[at])) : ours
+  }
+  if (!isObject(ours) || !isObject(theirs)) return ours
+  const words = wordsOf(theirs)
+  const parts = Object.entries(ours)
+    .filter(([name, part]) => name !== 'description' || typeof part !== 'string')
+    .map(([name, part]) => [name, inWordsOf(part, member(theirs, name))])
+  return { ...(words === undefined ? {} : { description: words }), ...Object.fromEntries(parts) }
+}
+
+/** The upstream's entry for the endpoint with that method. */
+const endpointWith = (entry: JsonObject | undefined, method: string | undefined): unknown => {
+  const endpoints = entry === undefined ? undefined : member(entry, 'endpoints')
+  if (!Array.isArray(endpoints)) return undefined
+  return endpoints.filter(isObject).find((one) => {
+    const methods = member(one, 'methods')
+    return Array.isArray(methods) && methods.includes(method)
+  })
+}
+
+/**
+ * A row's entry in the discovery document: the very arguments that the gateway enforces, in WordPress's shape. Descriptions are
+ * the upstream's, as far as its own entry for the route has them.
+ */
+export const describeRow = (row: Row, publicRoot: string, theirs: JsonObject | undefined): JsonObject => ({
   namespace: row.namespace,
   methods: [...new Set(row.endpoints.flatMap((endpoint) => endpoint.methods))],
-  endpoints: row.endpoints.map(describeEndpoint),
+  endpoints: row.endpoints.map((endpoint) =>
+    inWordsOf(describeEndpoint(endpoint), endpointWith(theirs, endpoint.methods[0])),
+  ),
   // A route with parameters has no address of its own.
   ...(row.pattern.includes('(?P<') ? {} : { _links: { self: [{ href: publicRoot + row.pattern }] } }),
 })

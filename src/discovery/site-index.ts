@@ -45,8 +45,10 @@ const namespacesOf = ({ rows, index, announcesUpstreamNamespaces }: SiteIndexPar
   return [...new Set([...(announcesUpstreamNamespaces ? index.namespaces : []), ...listed])]
 }
 
-const routesOf = ({ rows, unlisted, publicRoot }: SiteIndexParts): Map<string, JsonObject> => {
-  const routes = new Map(rows.map((row) => [row.pattern, describeRow(row, publicRoot)]))
+const routesOf = ({ rows, unlisted, index, publicRoot }: SiteIndexParts): Map<string, JsonObject> => {
+  const routes = new Map(
+    rows.map((row) => [row.pattern, describeRow(row, publicRoot, index.routes.get(row.pattern))]),
+  )
   for (const [pattern, entry] of unlisted) if (!routes.has(pattern)) routes.set(pattern, entry)
   return routes
 }

@@ -11,6 +11,7 @@ import { buildSiteIndex, type SiteIndex } from './site-index.ts'
 export type Outlook = {
   readonly service: string
   readonly rows: readonly Row[]
+  readonly announced: readonly Row[]
   readonly publicRoot: string
   readonly unlistedRoutes: 'learn' | 'pass' | 'refuse'
 }
@@ -18,6 +19,8 @@ export type Outlook = {
 /** All that follows from one index of the upstream; replaced as a whole. */
 export type SiteKnowledge = {
   readonly site: SiteIndex
+  /** What the upstream announces of its routes, by pattern. */
+  readonly entries: IndexDocument['routes']
   /** The site index without a selection, ready to be sent. */
   readonly document: DiscoveryDocument
   readonly unlistedRoutes: number
@@ -31,13 +34,19 @@ export const emptyIndex: IndexDocument = { identity: {}, namespaces: [], routes:
 /** Nothing learned yet, or not to be learned. */
 const nothingLearned: LearnedRows = { rows: [], refused: [] }
 
+/** Rows of plugins that the upstream has; all of them while it has announced nothing. */
+const offered = (rows: readonly Row[], { routes, namespaces }: IndexDocument): readonly Row[] =>
+  routes.size === 0
+    ? rows
+    : rows.filter(({ ofPlugin, namespace }) => ofPlugin !== true || namespaces.includes(namespace))
+
 /** Understands an index whose names are already public. */
 export const knowledgeOf = (index: IndexDocument, outlook: Outlook): SiteKnowledge => {
-  const { rows, publicRoot, unlistedRoutes } = outlook
+  const { rows, announced, publicRoot, unlistedRoutes } = outlook
   const unlisted = unlistedPatterns(index, rows)
   const shown = unlistedRoutes === 'refuse' ? [] : unlisted
   const site = buildSiteIndex({
-    rows,
+    rows: offered(rows, index),
     unlisted: new Map([...index.routes].filter(([pattern]) => shown.includes(pattern))),
     index,
     announcesUpstreamNamespaces: unlistedRoutes !== 'refuse',
@@ -45,10 +54,11 @@ export const knowledgeOf = (index: IndexDocument, outlook: Outlook): SiteKnowled
   })
   return {
     site,
+    entries: index.routes,
     document: documentOf(site.site, publicRoot, ['GET']),
     unlistedRoutes: unlisted.length,
     learned: unlistedRoutes === 'learn' ? learnRows(index, rows) : nothingLearned,
-    drift: compareWithUpstream(rows, index),
+    drift: compareWithUpstream(offered(announced, index), index),
   }
 }
 

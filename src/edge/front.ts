@@ -47,7 +47,7 @@ export const createFront = (options: FrontOptions): Front => {
   const refuse = (incoming: IncomingMessage, outgoing: ServerResponse, error: GatewayError): void => {
     const service = serviceOf(services, incoming.url as string)
     options.refusedEarly(error, service)
-    options.send(outgoing, errorAnswer(service?.contract ?? 'open', error))
+    options.send(outgoing, errorAnswer(service, error))
   }
   const guard: Omit<GuardOptions, 'take'> = {
     distrusted: options.distrusted,
@@ -84,7 +84,7 @@ export const createFront = (options: FrontOptions): Front => {
       const service = serviceOf(services, path)
       const raw = asRawError(error)
       options.refusedEarly(raw, service)
-      answerSocket(socket, errorAnswer(service?.contract ?? 'open', raw))
+      answerSocket(socket, errorAnswer(service, raw))
     },
   }
 }

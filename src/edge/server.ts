@@ -47,8 +47,6 @@ const routedMethods = METHODS.filter((method) => method !== 'CONNECT' && method 
 
 const noQuery: Record<string, never> = {}
 
-const contractOf = (service: Service | undefined): Service['contract'] => service?.contract ?? 'open'
-
 /** Fastify keeps sockets, limits and timeouts; every request goes down the phases. */
 export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   const { limits, services, logger } = options
@@ -88,7 +86,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   }
   const refuse = (reply: FastifyReply, service: Service | undefined, error: GatewayError): void => {
     options.refusedEarly(error, service)
-    sendRaw(reply, errorAnswer(contractOf(service), error))
+    sendRaw(reply, errorAnswer(service, error))
   }
   const receive = (service: Service, request: FastifyRequest, reply: FastifyReply): Received => {
     const target = request.raw.url as string

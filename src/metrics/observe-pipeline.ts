@@ -18,6 +18,11 @@ export const createPipelineObserver = (families: Families): ((event: PipelineEve
       case 'target-canonicalised':
         families.canonicalMerges.series({ service: event.service }).value += 1
         return
+      case 'undeclared-parameters': {
+        const { service, handling } = event
+        families.undeclaredParameters.series({ service, handling }).value += 1
+        return
+      }
       default:
         // A new kind of event does not compile until it is counted here.
         event satisfies never

@@ -71,5 +71,10 @@ export const requestMetrics = {
     ['service'],
     'Spellings of GET targets, new to the memory of targets, that became the same canonical form as other spellings do.',
   ),
+  undeclaredParameters: counter(
+    'undeclared_parameters_total',
+    ['service', 'handling'],
+    'Valid requests with query parameters that their row does not declare, targets new to the memory of targets only: `sent` on and keyed, or `stripped`.',
+  ),
   inFlight: gauge('in_flight_requests', [], 'Requests that are being answered.'),
 } as const satisfies Record<string, MetricRow>

@@ -1,5 +1,10 @@
+import type { Row } from '../contracts/row.ts'
+import type { Validation } from '../contracts/validation.ts'
 import { GatewayError } from '../errors.ts'
+import { otherCredential } from '../http/credential-fields.ts'
+import type { RequestFields } from '../http/fields.ts'
 import type { GatewayResponse } from '../http/message.ts'
+import { wordpressJson } from '../http/wordpress-json.ts'
 import type { Service } from './service.ts'
 
 type Contract = Service['contract']
@@ -30,14 +35,14 @@ const contentTypes: Readonly<Record<Contract, string>> = {
   open: 'application/problem+json',
 }
 
-/** A JSON answer that the gateway makes itself, complete with its framing. */
-const jsonAnswer = (
+/** An answer that the gateway makes itself, complete with its framing. */
+const madeAnswer = (
   status: number,
   contentType: string,
-  body: unknown,
+  text: string,
   fields: readonly string[] = [],
 ): GatewayResponse => {
-  const content = Buffer.from(JSON.stringify(body))
+  const content = Buffer.from(text)
   return {
     kind: 'response',
     status,
@@ -60,15 +65,83 @@ const errorFields = (error: GatewayError): string[] => {
   return fields
 }
 
-/** The one place where an error becomes what a client of the service expects to read. */
-export const errorAnswer = (contract: Contract, error: GatewayError): GatewayResponse =>
-  jsonAnswer(
-    error.facts.status,
-    contentTypes[contract],
-    error.body ?? bodies[contract](error),
-    errorFields(error),
-  )
+/** What WordPress sends with every answer. */
+export const wordpressFields = (publicRoot: string): string[] => [
+  ...['X-Robots-Tag', 'noindex'],
+  ...['Link', `<${publicRoot}/>; rel="https://api.w.org/"`],
+]
+
+const written = (contract: Contract, body: unknown): string =>
+  contract === 'site' ? wordpressJson(body) : JSON.stringify(body)
+
+/** The one place where an error becomes what a client of the service expects to read; undefined: it is not known which service that is. */
+export const errorAnswer = (
+  service: Pick<Service, 'contract' | 'publicRoot'> | undefined,
+  error: GatewayError,
+): GatewayResponse => {
+  const contract = service?.contract ?? 'open'
+  const body = error.body ?? bodies[contract](error)
+  return madeAnswer(error.facts.status, contentTypes[contract], written(contract, body), [
+    ...(service?.contract === 'site' ? wordpressFields(service.publicRoot) : []),
+    ...errorFields(error),
+  ])
+}
+
+/** Lists that WordPress shows to everybody, unless a parameter asks for what is not for everybody. */
+const publicLists: ReadonlySet<string> = new Set(['posts', 'pages', 'media', 'blocks', 'categories', 'tags'])
+/** `_envelope` moves what is here into the content. */
+const asksForMore = /context|post|_envelope/i
+
+/** The request that is refused. */
+type Refused = {
+  readonly service: Pick<Service, 'contract' | 'publicRoot'>
+  readonly row: Row
+  readonly query: string
+  readonly fields: RequestFields
+}
+
+const mayHaveRights = (fields: RequestFields): boolean =>
+  fields['authorization'] !== undefined ||
+  fields['cookie'] !== undefined ||
+  fields['x-wp-nonce'] !== undefined ||
+  otherCredential(fields, []) !== undefined
+
+/** What the caller may do there, as far as it can be told without knowing who that is and what the upstream holds. */
+const allowedTo = ({ row, query, fields }: Refused): string | undefined => {
+  if (row.kind === 'batch') return 'POST'
+  const isPublic = row.kind === 'collection' && publicLists.has(row.collection)
+  return isPublic && !mayHaveRights(fields) && !asksForMore.test(query) ? 'GET' : undefined
+}
+
+/** WordPress sends these to whoever is logged in; who that is only it knows. */
+export const callerFields = (fields: RequestFields): string[] =>
+  mayHaveRights(fields)
+    ? [
+        ...['Expires', 'Wed, 11 Jan 1984 05:00:00 GMT'],
+        ...['Cache-Control', 'no-cache, must-revalidate, max-age=0, no-store, private'],
+      ]
+    : []
+
+const siteRefusal = (refused: Refused, { status, code, body }: Refusal): GatewayResponse => {
+  const general = [...wordpressFields(refused.service.publicRoot), 'X-Content-Type-Options', 'nosniff']
+  // WordPress gives this one before it looks at anything else, as the script that was asked for.
+  if (code === 'rest_callback_invalid') {
+    return madeAnswer(status, 'application/javascript; charset=UTF-8', written('site', body), general)
+  }
+  const allow = allowedTo(refused)
+  return madeAnswer(status, contentTypes.site, written('site', body), [
+    ...general,
+    ...(allow === undefined ? [] : ['Allow', allow]),
+    ...callerFields(refused.fields),
+  ])
+}
+
+type Refusal = Extract<Validation, { kind: 'invalid' }>
 
 /** A refusal whose body a validator has already made in the service's shape. */
-export const refusalAnswer = (contract: Contract, status: number, body: unknown): GatewayResponse =>
-  jsonAnswer(status, contentTypes[contract], body, ['X-Content-Type-Options', 'nosniff'])
+export const refusalAnswer = (refused: Refused, refusal: Refusal): GatewayResponse => {
+  const { contract } = refused.service
+  if (contract === 'site') return siteRefusal(refused, refusal)
+  const fields = ['X-Content-Type-Options', 'nosniff']
+  return madeAnswer(refusal.status, contentTypes[contract], written(contract, refusal.body), fields)
+}

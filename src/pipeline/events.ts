@@ -1,3 +1,5 @@
+import type { UndeclaredParameters } from '../contracts/validation.ts'
+
 /** What the pipeline reports once for every exchange. All strings come from configuration or closed lists, never from a client. */
 export type ExchangeEvent = {
   readonly kind: 'exchange-finished'
@@ -36,4 +38,13 @@ export type RefusalEvent = {
 /** A GET's target that was not remembered was brought to a canonical form other than itself. */
 export type CanonicalEvent = { readonly kind: 'target-canonicalised'; readonly service: string }
 
-export type PipelineEvent = ExchangeEvent | RefusalEvent | CanonicalEvent
+/** A valid request whose query has parameters that its row does not declare; not for a target that was seen before. */
+export type UndeclaredEvent = {
+  readonly kind: 'undeclared-parameters'
+  readonly service: string
+  readonly handling: UndeclaredParameters['handling']
+  /** How many; their names are the client's. */
+  readonly count: number
+}
+
+export type PipelineEvent = ExchangeEvent | RefusalEvent | CanonicalEvent | UndeclaredEvent

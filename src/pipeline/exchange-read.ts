@@ -67,10 +67,12 @@ export class ExchangeRead implements CacheRead {
   }
 
   tags(response: GatewayResponse & { readonly content: Buffer }): readonly string[] {
-    const { service, matching } = this.#exchange
+    const { service, matching, sendsUndeclared } = this.#exchange
     const found = matching.kind === 'found' ? matching : undefined
-    const tags = service.tagger.storedTags(found, this.#exchange.arguments, response)
-    const { callers } = service.tagger
-    return this.partition === 'public' || callers === undefined ? tags : [...tags, callers]
+    const { callers, undeclared, storedTags } = service.tagger
+    const more = [this.partition === 'public' ? undefined : callers, sendsUndeclared ? undeclared : undefined]
+    const known = more.filter((tag) => tag !== undefined)
+    const tags = storedTags(found, this.#exchange.arguments, response)
+    return known.length === 0 ? tags : [...new Set([...tags, ...known])]
   }
 }

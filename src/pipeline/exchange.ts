@@ -54,6 +54,7 @@ export const arrived = (known: Omit<Received, 'record'>): Received => {
     recalled: undefined,
     target: undefined,
     arguments: undefined,
+    sendsUndeclared: undefined,
     content: undefined,
     sensitive: undefined,
     policy: undefined,
@@ -96,6 +97,8 @@ export type Ready = Matched & {
   readonly query: string
   /** Typed values of the row's arguments; empty where no row applies. */
   readonly arguments: Readonly<Record<string, unknown>>
+  /** Does the query hold parameters that the row does not declare? Then nothing is known of what the answer depends on. */
+  readonly sendsUndeclared: boolean
   /** Read and checked, or a stream that nobody has touched. */
   readonly content: Buffer | Readable | undefined
   readonly sensitive: Sensitivity | undefined
@@ -104,7 +107,7 @@ export type Ready = Matched & {
 }
 
 /** What follows from the target and the row. */
-type Canonical = Pick<Ready, 'target' | 'query' | 'arguments' | 'sensitive' | 'policy'>
+type Canonical = Pick<Ready, 'target' | 'query' | 'arguments' | 'sendsUndeclared' | 'sensitive' | 'policy'>
 
 /** As `asMatched`: the same object again. */
 export const asReady = (exchange: Matched, canonical: Canonical, content: Ready['content']): Ready => {
@@ -112,6 +115,7 @@ export const asReady = (exchange: Matched, canonical: Canonical, content: Ready[
   known.target = canonical.target
   known.query = canonical.query
   known.arguments = canonical.arguments
+  known.sendsUndeclared = canonical.sendsUndeclared
   known.sensitive = canonical.sensitive
   known.policy = canonical.policy
   known.content = content
@@ -155,6 +159,7 @@ export const asOutgoing = (exchange: Ready, forwarding: Forwarding): Outgoing =>
     recalled: exchange.recalled,
     target: exchange.target,
     arguments: exchange.arguments,
+    sendsUndeclared: exchange.sendsUndeclared,
     content: exchange.content,
     sensitive: exchange.sensitive,
     policy: exchange.policy,

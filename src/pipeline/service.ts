@@ -46,6 +46,8 @@ export type Service = {
   sharing(): readonly Service[]
   /** Absolute URLs in front of all targets, by which clients and the upstream know the service. */
   readonly roots: readonly string[]
+  /** Where clients find the service: absolute, no slash at the end. */
+  readonly publicRoot: string
   /** Path in front of the upstream's targets; '' for none. */
   readonly basePath: string
   readonly upstream: Upstream

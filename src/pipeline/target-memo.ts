@@ -9,6 +9,7 @@ export type RecalledTarget = {
   readonly target: string
   readonly query: string
   readonly arguments: Readonly<Record<string, unknown>>
+  readonly sendsUndeclared: boolean
   readonly sensitive: Sensitivity | undefined
   readonly policy: CachePolicy
   /** Cache key of the public partition. */

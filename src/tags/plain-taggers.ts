@@ -16,6 +16,7 @@ export const createPlantsTagger = ({ service }: { readonly service: string }): T
       ...upstreamTags(response.fields).map((name) => names.upstream(name)),
     ],
     callers: undefined,
+    undeclared: undefined,
     isReadable,
     writtenTags: (_found, _args, _method, response) => (changedNothing(response) ? [] : [names.all]),
   }
@@ -28,6 +29,7 @@ export const createOpenTagger = ({ service }: { readonly service: string }): Tag
     storedTags: (_found, _args, response) =>
       upstreamTags(response.fields).map((name) => names.upstream(name)),
     callers: undefined,
+    undeclared: undefined,
     isReadable: () => true,
     writtenTags: (_found, _args, _method, response) =>
       response === undefined ? [] : invalidatedGroups(response.fields).map((name) => names.upstream(name)),

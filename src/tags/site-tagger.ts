@@ -96,6 +96,7 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
       return [...new Set(tags)]
     },
     callers: names.callers,
+    undeclared: names.unknown,
     isReadable,
     writtenTags: (found, _args, method, response, shown) => {
       const groups = response === undefined ? [] : invalidatedGroups(response.fields)

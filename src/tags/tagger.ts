@@ -24,6 +24,11 @@ export type Tagger = {
   storedTags(found: Found | undefined, args: TaggedArguments, response: TaggedResponse): readonly string[]
   /** Carried besides by what is kept for one caller alone; undefined where no write changes what a caller may see. */
   readonly callers: string | undefined
+  /**
+   * Carried besides by answers to requests with parameters that the row does not declare: by those a plugin may show anything, so
+   * every write reaches them. undefined where every write reaches every answer.
+   */
+  readonly undeclared: string | undefined
   /** Could a row have given this? What could not is not kept for other readers. */
   isReadable(response: TaggedResponse): boolean
   /**

@@ -1,12 +1,13 @@
+import type { UndeclaredParameters } from '../contracts/validation.ts'
 import { canonicalSpelling } from './canonical-argument.ts'
-import { spellVerbatim } from './canonical-value.ts'
+import { bytesKept, bytesRefused, spellVerbatim } from './canonical-value.ts'
 import type { CompiledEndpoint } from './compile-endpoint.ts'
 import type { CompiledArgument } from './compiled-argument.ts'
-import { globalParameters, isCallbackName, neverPassed } from './global-parameters.ts'
+import { globalParameters, neverPassed } from './global-parameters.ts'
 import { encodeQueryText } from './percent.ts'
 import type { PhpValue } from './php-array.ts'
 import { effectiveValue, type Sources } from './site-arguments.ts'
-import { invalidCallback, invalidParameters, type Refusal } from './site-errors.ts'
+import { invalidParameters, type Refusal } from './site-errors.ts'
 
 /** Parameters that the contract does not name: dropped, or sent on as they are. Tracking parameters never go on. */
 export type UnknownParameters = {
@@ -16,7 +17,11 @@ export type UnknownParameters = {
 
 /** The canonical query, or the refusal of a parameter that only shows here. */
 export type CanonicalQuery =
-  | { readonly kind: 'canonical'; readonly query: string }
+  | {
+      readonly kind: 'canonical'
+      readonly query: string
+      readonly undeclared: UndeclaredParameters | undefined
+    }
   | { readonly kind: 'refused'; readonly refusal: Refusal }
 
 type Spelling = string | undefined | Refusal
@@ -31,7 +36,7 @@ const spellArgument = (
 ): Spelling => {
   const unchecked = argument.checked === 'never' || argument.checked === 'container'
   const spelling = unchecked
-    ? spellVerbatim(encodeQueryText(argument.name), value)
+    ? spellVerbatim(encodeQueryText(argument.name), value, bytesRefused)
     : canonicalSpelling(argument, typed[argument.name], typed['orderby'])
   if (spelling === undefined) return unspeakable(argument.name)
   return spelling === endpoint.defaultSpellings.get(argument.name) ? undefined : spelling
@@ -40,21 +45,16 @@ const spellArgument = (
 const spellGlobal = (name: string, value: PhpValue, typed: Record<string, unknown>): Spelling => {
   const reading = globalParameters.get(name)?.(name, value)
   if (reading === undefined || reading.kind === 'dropped') return undefined
-  if (name === '_jsonp' && (reading.kind === 'refused' || !isCallbackName(reading.value)))
-    return invalidCallback()
   if (reading.kind === 'refused') return unspeakable(name)
   typed[name] = reading.value
   return reading.spelling
 }
 
-const spellUnknown = (
-  name: string,
-  value: PhpValue,
-  forward: boolean,
-  unknown: UnknownParameters,
-): Spelling => {
-  if (!forward || neverPassed.has(name) || unknown.isTracking(name)) return undefined
-  return spellVerbatim(encodeQueryText(name), value) ?? unspeakable('query')
+const spellUnknown = (name: string, value: PhpValue, writing: Writing): Spelling => {
+  if (neverPassed.has(name) || writing.unknown.isTracking(name)) return undefined
+  writing.undeclared.push(name)
+  if (!isForwarding(writing)) return undefined
+  return spellVerbatim(encodeQueryText(name), value, bytesKept) ?? unspeakable('query')
 }
 
 /**
@@ -71,10 +71,16 @@ type Writing = {
   /** Typed arguments; gets the values of the parameters that every route knows. */
   readonly typed: Record<string, unknown>
   readonly unknown: UnknownParameters
+  /** Names of the undeclared parameters that were come across. */
+  readonly undeclared: string[]
 }
 
+/** Handlers of routes without declared arguments read what they like. */
+const isForwarding = ({ endpoint, unknown }: Writing): boolean =>
+  endpoint.isOpen || unknown.handling === 'forward'
+
 const spellParameter = (name: string, value: PhpValue, writing: Writing): Spelling => {
-  const { endpoint, sources, typed, unknown } = writing
+  const { endpoint, sources, typed } = writing
   // Found equal to the path before.
   if (Object.hasOwn(sources.path, name)) return undefined
   const argument = endpoint.arguments.get(name)
@@ -82,19 +88,24 @@ const spellParameter = (name: string, value: PhpValue, writing: Writing): Spelli
     return isOverridden(name, sources) ? undefined : spellArgument(argument, value, endpoint, typed)
   }
   if (globalParameters.has(name)) return spellGlobal(name, value, typed)
-  return spellUnknown(name, value, endpoint.isOpen || unknown.handling === 'forward', unknown)
+  return spellUnknown(name, value, writing)
 }
 
 /**
- * Writes the query in the one spelling of its meaning: known parameters only, defaults dropped, sorted.
+ * Writes the query in the one spelling of its meaning: defaults dropped, sorted.
  * Injective: the spelling can be read back to exactly the typed values it was written from.
  */
-export const canonicalQuery = (writing: Writing): CanonicalQuery => {
+export const canonicalQuery = (given: Omit<Writing, 'undeclared'>): CanonicalQuery => {
   const parts: string[] = []
+  const writing: Writing = { ...given, undeclared: [] }
   for (const [name, value] of writing.sources.query) {
     const spelling = spellParameter(name, value, writing)
     if (typeof spelling === 'object') return { kind: 'refused', refusal: spelling }
     if (spelling !== undefined) parts.push(spelling)
   }
-  return { kind: 'canonical', query: parts.length > 1 ? parts.sort().join('&') : (parts[0] ?? '') }
+  const query = parts.length > 1 ? parts.sort().join('&') : (parts[0] ?? '')
+  const names = writing.undeclared
+  if (names.length === 0) return { kind: 'canonical', query, undeclared: undefined }
+  const handling = isForwarding(writing) ? 'sent' : 'stripped'
+  return { kind: 'canonical', query, undeclared: { handling, names } }
 }

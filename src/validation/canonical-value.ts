@@ -1,6 +1,6 @@
 import type { ArgumentSchema } from '../contracts/row.ts'
 import { encodeQueryText } from './percent.ts'
-import { isContainer, PhpArray, type PhpValue, unreadable } from './php-array.ts'
+import { isContainer, isUnreadable, PhpArray, type PhpValue, type Unreadable } from './php-array.ts'
 
 const inCsv = /^[^ \t\n\v\f\r,]+$/
 const openBracket = '%5B'
@@ -54,16 +54,25 @@ export function spell(name: string, value: unknown, schema: ArgumentSchema | und
   return isContainer(value) ? recordSpelling(name, value, schema) : `${name}=${scalarSpelling(value)}`
 }
 
-/**
- * The spelling of a value whose meaning is unknown: every key and the order are kept. undefined: it holds text that cannot be
- * spelled.
- */
-export function spellVerbatim(name: string, value: PhpValue): string | undefined {
-  if (value === unreadable) return undefined
+/** How to write bytes that are no text, or undefined when they cannot be written. */
+type SpellBytes = (value: Unreadable) => string | undefined
+
+/** As they came, where nothing is known of what they mean. */
+export const bytesKept: SpellBytes = (value) => value.description
+
+/** Not at all. */
+export const bytesRefused: SpellBytes = () => undefined
+
+/** The spelling of a value whose meaning is unknown: every key and the order are kept. undefined: it cannot be spelled. */
+export function spellVerbatim(name: string, value: PhpValue, spellBytes: SpellBytes): string | undefined {
+  if (isUnreadable(value)) {
+    const bytes = spellBytes(value)
+    return bytes === undefined ? undefined : `${name}=${bytes}`
+  }
   if (!(value instanceof PhpArray)) return `${name}=${encodeQueryText(value)}`
   const parts: string[] = []
   for (const [index, member] of value) {
-    const part = spellVerbatim(key(name, index), member)
+    const part = spellVerbatim(key(name, index), member, spellBytes)
     if (part === undefined) return undefined
     parts.push(part)
   }

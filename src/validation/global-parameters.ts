@@ -1,5 +1,5 @@
 import { encodeQueryText } from './percent.ts'
-import { isContainer, type PhpValue, splitList, unreadable, valuesOf } from './php-array.ts'
+import { isContainer, isUnreadable, type PhpValue, splitList, valuesOf } from './php-array.ts'
 import { distinct, sortedSet } from './sorted-set.ts'
 
 /** What a parameter that every route knows means, and its canonical spelling; `dropped` = it means nothing. */
@@ -14,10 +14,10 @@ const dropped: GlobalReading = { kind: 'dropped' }
 const refused: GlobalReading = { kind: 'refused' }
 
 const texts = (value: PhpValue): string[] | undefined => {
-  if (value === unreadable) return undefined
+  if (isUnreadable(value)) return undefined
   if (typeof value === 'string') return splitList(value)
   const members = valuesOf(value).filter((member) => !isContainer(member))
-  return members.includes(unreadable) ? undefined : (members as string[])
+  return members.some(isUnreadable) ? undefined : (members as string[])
 }
 
 /** One element of a list with commas or spaces: what `splitList` gives back as it is. */
@@ -98,8 +98,12 @@ export const globalParameters: ReadonlyMap<string, Reader> = new Map([
 
 const identifier = /^[\w.]+$/
 
-/** WordPress takes letters, digits, `_` and `.` as a callback's name. */
-export const isCallbackName = (value: unknown): boolean => typeof value === 'string' && identifier.test(value)
+/** WordPress takes letters, digits, `_` and `.` as a callback's name, and looks at it before anything else. */
+export const hasInvalidCallback = (query: ReadonlyMap<string, PhpValue>): boolean => {
+  const value = query.get('_jsonp')
+  if (value === undefined || value === '' || value === '0') return false
+  return typeof value !== 'string' || !identifier.test(value)
+}
 
 /** They change what a request means altogether; the caller of the validator has understood or refused them, and none goes on. */
 export const neverPassed: ReadonlySet<string> = new Set(['_method', 'rest_route'])

@@ -2,6 +2,13 @@
 export type JsonReading =
   | { readonly kind: 'read'; readonly value: unknown }
   | { readonly kind: 'refused'; readonly code: number; readonly message: string }
+  | { readonly kind: 'too-many-values' }
+
+/**
+ * As many as a megabyte of the shortest ones has. To parse a value takes as long as to read many characters of a text, and nothing
+ * else is done meanwhile: a longer content has room for a longer text, and not for more values.
+ */
+export const mostJsonValues = 1 << 19
 
 const refusals = {
   depth: { kind: 'refused', code: 1, message: 'Maximum stack depth exceeded' },
@@ -13,6 +20,7 @@ const refusals = {
 
 const quote = 34
 const backslash = 92
+const comma = 44
 
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -29,20 +37,25 @@ const endOfString = (text: string, from: number): number => {
 
 const opens = (code: number): boolean => code === 123 || code === 91
 const closes = (code: number): boolean => code === 125 || code === 93
+const step = (code: number): number => (opens(code) ? 1 : closes(code) ? -1 : 0)
+/** Is there a value behind it? */
+const begins = (code: number): boolean => code === comma || opens(code)
 const isControl = (code: number): boolean => code < 32 && code !== 9 && code !== 10 && code !== 13
 
-/** Walks brackets and strings only, so that depth is known before a parser recurses. */
-const structureFault = (text: string, maxDepth: number): 'depth' | 'control' | undefined => {
+/** Walks brackets, commas and strings only, so that depth and number of values are known before a parser begins. */
+const structureFault = (text: string, maxDepth: number): 'depth' | 'control' | 'values' | undefined => {
   let depth = 0
+  let values = 0
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
     if (code === quote) {
       i = endOfString(text, i)
       if (i < 0) return 'control'
-    } else if (opens(code)) depth += 1
-    else if (closes(code)) depth -= 1
-    else if (isControl(code)) return 'control'
+    } else if (isControl(code)) return 'control'
+    depth += step(code)
+    if (begins(code)) values += 1
     if (depth > maxDepth) return 'depth'
+    if (values > mostJsonValues) return 'values'
   }
   return undefined
 }
@@ -68,6 +81,7 @@ export const readJson = (content: Buffer, maxDepth: number): JsonReading => {
     return refusals.utf8
   }
   const fault = structureFault(text, maxDepth)
+  if (fault === 'values') return { kind: 'too-many-values' }
   if (fault !== undefined) return refusals[fault]
   try {
     const value: unknown = JSON.parse(text)

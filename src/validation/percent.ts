@@ -1,4 +1,4 @@
-import { unreadable } from './php-array.ts'
+import type { Unreadable } from './php-array.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const loneSurrogate = /\p{Surrogate}/u
@@ -12,8 +12,17 @@ const hexDigit = (code: number | undefined): number => {
   return lower >= 97 && lower <= 102 ? lower - 87 : -1
 }
 
+/** No query is longer; of a form nothing is written anew. */
+const mostBytesKept = 64 * 1024
+
+/** Bytes in the spelling that `encodeQueryText` gives to text. */
+const escapeBytes = (bytes: Buffer): string =>
+  bytes
+    .toString('latin1')
+    .replace(/[^\w.,:~-]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)
+
 /** Byte by byte, as PHP does: `%zz` and a lone `%` mean themselves. */
-const decodeLeniently = (text: string): string | typeof unreadable => {
+const decodeLeniently = (text: string): string | Unreadable => {
   const source = Buffer.from(text, 'utf8')
   const bytes = Buffer.alloc(source.length)
   let length = 0
@@ -26,10 +35,11 @@ const decodeLeniently = (text: string): string | typeof unreadable => {
       i += 2
     }
   }
+  const read = bytes.subarray(0, length)
   try {
-    return utf8.decode(bytes.subarray(0, length))
+    return utf8.decode(read)
   } catch {
-    return unreadable
+    return read.length > mostBytesKept ? Symbol() : Symbol(escapeBytes(read))
   }
 }
 
@@ -37,7 +47,7 @@ const decodeLeniently = (text: string): string | typeof unreadable => {
  * A name or value of a query or form in clear text: `+` is a space, broken escapes stay, bytes that are not UTF-8 make it
  * unreadable.
  */
-export const decodeFormText = (raw: string): string | typeof unreadable => {
+export const decodeFormText = (raw: string): string | Unreadable => {
   const spaced = raw.includes('+') ? raw.replaceAll('+', ' ') : raw
   if (spaced.includes('%')) {
     try {
@@ -46,7 +56,7 @@ export const decodeFormText = (raw: string): string | typeof unreadable => {
       return decodeLeniently(spaced)
     }
   }
-  return notAscii.test(spaced) && loneSurrogate.test(spaced) ? unreadable : spaced
+  return notAscii.test(spaced) && loneSurrogate.test(spaced) ? Symbol() : spaced
 }
 
 const plain = /^[\w.,:~-]*$/

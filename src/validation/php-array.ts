@@ -8,13 +8,15 @@ export class PhpArray extends Map<string, PhpValue> {
 }
 
 /**
- * Text that is not UTF-8, or an index too large to follow exactly. No type accepts it, so whoever needs the parameter refuses
- * it.
+ * Text that is not UTF-8, with its bytes in one spelling as the description; or, without a description, brackets too deep or an
+ * index too large to follow exactly. No type accepts it, so a declared parameter that has it is refused.
  */
-export const unreadable: unique symbol = Symbol('unreadable')
+export type Unreadable = symbol
+
+export const isUnreadable = (value: unknown): value is Unreadable => typeof value === 'symbol'
 
 /** A value of a decoded query or form. */
-export type PhpValue = string | PhpArray | typeof unreadable
+export type PhpValue = string | PhpArray | Unreadable
 
 const integerKey = /^(?:0|-?[1-9]\d{0,18})$/
 const maxInt64 = 9223372036854775807n
@@ -102,6 +104,6 @@ const scalarText = (value: unknown): string | undefined => {
 export const asList = (value: unknown): unknown[] | undefined => {
   const text = scalarText(value)
   if (text !== undefined) return splitList(text)
-  if (value === unreadable) return [unreadable]
+  if (isUnreadable(value)) return [value]
   return isNumericArray(value) ? valuesOf(value) : undefined
 }

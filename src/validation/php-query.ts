@@ -1,7 +1,7 @@
 import { parameterEnd, parameterStart } from '../http/parameters.ts'
 import { splitPhpName } from '../http/php-names.ts'
 import { decodeFormText } from './percent.ts'
-import { isIntegerKey, PhpArray, type PhpValue, unreadable } from './php-array.ts'
+import { isIntegerKey, isUnreadable, PhpArray, type PhpValue } from './php-array.ts'
 
 /** Decoded parameters in order of first appearance, names as PHP folds them. */
 type PhpParameters = ReadonlyMap<string, PhpValue>
@@ -45,14 +45,14 @@ const assign = (
   value: PhpValue,
 ) => {
   if (indexes.length > deepestIndex) {
-    into.set(name, unreadable)
+    into.set(name, Symbol())
     return
   }
   const top = into.get(name)
   let array: PhpArray | undefined = top instanceof PhpArray ? top : new PhpArray()
   if (array !== top) into.set(name, array)
   for (const index of indexes.slice(0, -1)) array = array === undefined ? undefined : nested(array, index)
-  if (array === undefined || !setIndex(array, indexes.at(-1) ?? null, value)) into.set(name, unreadable)
+  if (array === undefined || !setIndex(array, indexes.at(-1) ?? null, value)) into.set(name, Symbol())
 }
 
 const readPair = (pair: string, equals: number, into: Map<string, PhpValue>) => {
@@ -64,7 +64,7 @@ const readPair = (pair: string, equals: number, into: Map<string, PhpValue>) => 
   }
   const decoded = decodeFormText(rawName)
   // A name that is not UTF-8 is no argument's name; WordPress ignores it.
-  if (decoded === unreadable) return
+  if (isUnreadable(decoded)) return
   const target = splitPhpName(decoded)
   if (target === undefined) return
   if (target.indexes.length === 0) into.set(target.name, value)

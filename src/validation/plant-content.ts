@@ -29,7 +29,7 @@ const readMembers = (object: object, text: string): PlantReading => {
 /** Reads the content of a creation. Further members are the upstream's business. */
 export const readPlant = (content: Buffer, maxDepth: number): PlantReading => {
   const reading = readJson(content, maxDepth)
-  if (reading.kind === 'refused') return refused('invalid_json')
+  if (reading.kind !== 'read') return refused('invalid_json')
   const { value } = reading
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return refused('not_an_object')
   return readMembers(value, content.toString('utf8'))

@@ -2,7 +2,7 @@ import type { Validation, ValidationInput, Validator } from '../contracts/valida
 import { int64Of } from './int64.ts'
 import { mediaTypeOf } from './media-type.ts'
 import { decodeFormText, encodeQueryText } from './percent.ts'
-import { unreadable } from './php-array.ts'
+import { isUnreadable } from './php-array.ts'
 import { readPlant } from './plant-content.ts'
 import { type PlantFault, refusePlant } from './plant-errors.ts'
 import { trackingMatcher } from './tracking-parameters.ts'
@@ -35,7 +35,7 @@ const pairsOf = (query: string, maxParameters: number): readonly Pair[] | PlantF
     const equals = part.indexOf('=')
     const name = decodeFormText(equals < 0 ? part : part.slice(0, equals))
     const value = decodeFormText(equals < 0 ? '' : part.slice(equals + 1))
-    if (name === unreadable || value === unreadable) return 'unreadable_query'
+    if (isUnreadable(name) || isUnreadable(value)) return 'unreadable_query'
     pairs.push([name, value])
   }
   return pairs
@@ -78,12 +78,20 @@ export const createPlantsValidator = (options: PlantsValidatorOptions): Validato
   const { limits, limitParameter } = options
   const isTracking = trackingMatcher(options.trackingParameters)
 
-  const isKept = ([name]: Pair): boolean =>
-    name !== limitParameter && options.unknownParameters === 'forward' && !isTracking(name)
+  const isUndeclared = ([name]: Pair): boolean => name !== limitParameter && !isTracking(name)
+  const handling = options.unknownParameters === 'forward' ? 'sent' : 'stripped'
 
-  const queryOf = (pairs: readonly Pair[], limit: number | undefined): string => {
-    const kept = pairs.filter(isKept)
-    return spell(limit === undefined ? kept : [...kept, [limitParameter, String(limit)]])
+  const valid = (
+    pairs: readonly Pair[],
+    limit: number | undefined,
+    typed: Record<string, unknown>,
+  ): Validation => {
+    const unknown = pairs.filter(isUndeclared)
+    const kept = handling === 'sent' ? unknown : []
+    const query = spell(limit === undefined ? kept : [...kept, [limitParameter, String(limit)]])
+    if (unknown.length === 0) return { kind: 'valid', query, arguments: typed }
+    const undeclared = { handling, names: unknown.map(([name]) => name) } as const
+    return { kind: 'valid', query, arguments: typed, undeclared }
   }
 
   const validate = (input: ValidationInput): Validation => {
@@ -99,7 +107,7 @@ export const createPlantsValidator = (options: PlantsValidatorOptions): Validato
     if (typeof limit === 'string') return refusePlant(limit)
     if (id !== undefined) typed['id'] = id
     if (limit !== undefined) typed[limitParameter] = limit
-    return { kind: 'valid', query: queryOf(pairs, limit), arguments: typed }
+    return valid(pairs, limit, typed)
   }
 
   return { validate }

@@ -5,7 +5,13 @@ import { readJson } from './json-content.ts'
 import { mediaTypeOf } from './media-type.ts'
 import { isContainer } from './php-array.ts'
 import { parsePhpQuery } from './php-query.ts'
-import { invalidJson, type Refusal, unreadQuery, unsupportedContentType } from './site-errors.ts'
+import {
+  invalidJson,
+  type Refusal,
+  tooManyParameters,
+  unreadQuery,
+  unsupportedContentType,
+} from './site-errors.ts'
 
 /** Parameters that came in the content, by name; PHP has one place for JSON and for forms. */
 type ContentParameters = ReadonlyMap<string, unknown>
@@ -34,6 +40,7 @@ const knownMembers = (object: object, knows: Knows): ContentParameters => {
 
 const jsonParameters = (content: Buffer, maxDepth: number, knows: Knows): SiteContent => {
   const reading = readJson(content, maxDepth)
+  if (reading.kind === 'too-many-values') return { kind: 'refused', refusal: tooManyParameters() }
   if (reading.kind === 'refused')
     return { kind: 'refused', refusal: invalidJson(reading.code, reading.message) }
   // An array has no named members, and a scalar none at all: no parameters, no error.

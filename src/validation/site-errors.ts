@@ -58,7 +58,7 @@ export const contradiction = (names: readonly string[]): Refusal =>
   })
 
 /** More parameters than are read. PHP drops the rest silently, so the request would mean something else there. */
-const tooManyParameters = (): Refusal =>
+export const tooManyParameters = (): Refusal =>
   refusal(400, 'trellis_too_many_parameters', 'The request has more parameters than allowed.')
 
 const parameterNameTooLong = (): Refusal =>

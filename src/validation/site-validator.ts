@@ -2,6 +2,7 @@ import type { Endpoint } from '../contracts/row.ts'
 import type { Validation, ValidationInput, Validator } from '../contracts/validation.ts'
 import { canonicalQuery, type UnknownParameters } from './canonical-query.ts'
 import { type CompiledEndpoint, compileEndpoint } from './compile-endpoint.ts'
+import { hasInvalidCallback } from './global-parameters.ts'
 import { parsePhpQuery } from './php-query.ts'
 import {
   contradictions,
@@ -13,6 +14,7 @@ import {
 import { readSiteContent } from './site-content.ts'
 import {
   contradiction,
+  invalidCallback,
   invalidParameters,
   missingParameters,
   type Refusal,
@@ -63,6 +65,7 @@ export const createSiteValidator = (options: SiteValidatorOptions): Validator =>
     // A target is short: a name in it can be as long as it likes.
     const query = parsePhpQuery(input.query, limits.queryParameters, input.query.length)
     if (query.kind !== 'read') return unreadQuery(query.kind)
+    if (hasInvalidCallback(query.parameters)) return invalidCallback()
     const endpoint = endpointOf(input)
     const knows = (name: string): boolean =>
       endpoint.arguments.has(name) || Object.hasOwn(input.pathParameters, name)
@@ -78,7 +81,10 @@ export const createSiteValidator = (options: SiteValidatorOptions): Validator =>
     const typed = typedArguments(endpoint, sources)
     const canonical = canonicalQuery({ endpoint, sources, typed, unknown })
     if (canonical.kind === 'refused') return canonical.refusal
-    return { kind: 'valid', query: canonical.query, arguments: typed }
+    const { query: written, undeclared } = canonical
+    return undeclared === undefined
+      ? { kind: 'valid', query: written, arguments: typed }
+      : { kind: 'valid', query: written, arguments: typed, undeclared }
   }
 
   return { validate }

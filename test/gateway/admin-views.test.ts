@@ -12,9 +12,10 @@ const token = 'T0ken-of-the-test'
 
 type Index = { routes: Record<string, { endpoints: { args: Record<string, Record<string, unknown>> }[] }> }
 
+const fixture = new URL('../contracts/fixtures/discovery-wordpress-6.9.json', import.meta.url)
+
 /** A real WordPress's index that lacks a route, and lets lists be longer. */
 const differingIndex = async (): Promise<string> => {
-  const fixture = new URL('../contracts/fixtures/discovery-wordpress-6.9.json', import.meta.url)
   const index = JSON.parse(await readFile(fixture, 'utf8')) as Index
   delete index.routes['/wp/v2/blocks']
   const perPage = index.routes['/wp/v2/posts']?.endpoints[0]?.args['per_page']
@@ -130,6 +131,15 @@ describe('/explain', () => {
     expect(await explain(url)).toMatchObject({ 'stored responses': 1 })
   })
 
+  test('names the parameters that the row does not declare, and the tag by which every write reaches the answer', async () => {
+    expect(await explain(`${mount}/site/v2/posts?lang=de&utm_source=x&my.area=1`)).toMatchObject({
+      'canonical target': '/site/v2/posts?lang=de&my_area=1',
+      'undeclared parameters, sent': 'lang, my_area',
+      tags: expect.arrayContaining(['site/unknown']),
+    })
+    expect(await explain(`${mount}/site/v2/posts?page=2`)).not.toHaveProperty('undeclared parameters, sent')
+  })
+
   test('knows the rows that were learned from the upstream', async () => {
     expect(await explain(`${mount}/site/v2/categories?per_page=5`)).toMatchObject({
       row: '/site/v2/categories',
@@ -223,6 +233,35 @@ describe('drift', () => {
       { service: 'site', outcome: { kind: 'compared', differences: expected } },
     ])
     expect(origin.received.slice(asked).map(({ target }) => target)).toEqual(['/index.php/wp-json/'])
+  })
+
+  test.each([
+    ['with contact forms', () => true, {}],
+    ['without contact forms', (text: string) => !text.includes('contact-form-7/v1'), {}],
+    ['in front of which batches are smaller', () => true, { maxItems: 5 }],
+  ])('a stock WordPress does not differ: one %s', async (_, isThere, batch) => {
+    const index = JSON.parse(await readFile(fixture, 'utf8')) as Index & { namespaces: string[] }
+    index.namespaces = index.namespaces.filter(isThere)
+    index.routes = Object.fromEntries(Object.entries(index.routes).filter(([pattern]) => isThere(pattern)))
+    const stock = await startOrigin((__, wire) =>
+      wire.respond({ fields: json, content: JSON.stringify(index) }),
+    )
+    try {
+      const upstream = { targets: [stock.origin], basePath: '/index.php/wp-json' }
+      const site = { ...(services['site'] as object), upstream, batch }
+      const compared = [{ service: 'site', outcome: { kind: 'compared', differences: [] } }]
+      expect(await driftReport(await configured(site))).toEqual(compared)
+      expect(await driftReport(await configured({ ...site, names: 'same' }))).toEqual(compared)
+    } finally {
+      await stock.close()
+    }
+  })
+
+  test('nor does the service that the gateway brings along', async () => {
+    const site = { contract: 'site', upstream: { targets: ['embedded'] } }
+    expect(await driftReport(await configured(site))).toEqual([
+      { service: 'site', outcome: { kind: 'compared', differences: [] } },
+    ])
   })
 
   test('an index that is none is not taken for one without differences', async () => {

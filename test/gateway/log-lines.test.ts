@@ -25,6 +25,7 @@ beforeAll(async () => {
         mount: '/site-json',
         discovery: { source: 'static', identity: { name: 'x' } },
         upstream: { targets: [nobody] },
+        parameters: { unknown: 'strip' },
       },
       unread: {
         contract: 'site',
@@ -80,6 +81,15 @@ test('what comes as fast as callers ask is counted each time and logged once in 
   await fetch(`${gateway.origin}/legacy/`)
   await expect.poll(() => gateway.program.output()).toMatch(/"service":"legacy".*"upstream_unreachable"/)
   expect(lines()).toEqual(['upstream_unreachable', 'upstream_suspended'])
+})
+
+test('that undeclared parameters are left out is logged once in a while: how many, never their names', async () => {
+  for (let i = 0; i < 3; i += 1)
+    await fetch(`${gateway.origin}/site-json/site/v2/posts?${planted}=${i}&lang=de`)
+  const lines = (): readonly unknown[] => logLinesOf(gateway.program, 'parameters-stripped')
+  await expect.poll(() => lines().length).toBe(1)
+  expect(lines()[0]).toMatchObject({ level: 30, service: 'site', count: 2, held: 0 })
+  expect(gateway.program.output()).not.toContain(planted)
 })
 
 const refusals = async (code: string): Promise<number> => {

@@ -7,10 +7,17 @@ import { exchangeBytes } from '../support/raw-client.ts'
 
 let origin: Origin
 let gateway: TestGateway
+const list = JSON.stringify([{ id: 1, title: 'x'.repeat(8_000) }])
+/** Less than the answers to the undeclared parameters need. */
+const mostStored = 4 * 1024 * 1024
 
 beforeAll(async () => {
-  origin = await startOrigin((_, wire) => wire.respond({ status: 404, content: '{}' }))
+  origin = await startOrigin((request, wire) => {
+    if (!request.target.includes('?random')) return wire.respond({ status: 404, content: '{}' })
+    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: list })
+  })
   gateway = await startTestGateway({
+    cache: { maxBytes: mostStored },
     services: {
       plants: { contract: 'plants', mount: '/', upstream: { targets: [origin.origin] } },
       site: siteService(origin.origin, { unlistedRoutes: 'refuse' }),
@@ -41,7 +48,7 @@ const count = Number(process.env['TARGETS'] ?? 5000)
 
 const targetOf = (i: number): string => {
   const random = Math.random().toString(36).slice(2)
-  switch (i % 5) {
+  switch (i % 6) {
     case 0:
       return `/${random}/${i}`
     case 1:
@@ -50,6 +57,8 @@ const targetOf = (i: number): string => {
       return `/index.php/site-json/site/v2/posts?per_page=${random}`
     case 3:
       return `/index.php/site-json/site/v2/posts/${i}`
+    case 4:
+      return `/index.php/site-json/site/v2/posts?random${random}=${i}`
     default:
       return `/index.php/site-json/site/v2/posts?search=${random}`
   }
@@ -78,6 +87,11 @@ test(`${count} random targets add no metric series and no unbounded memory`, asy
   expect(seriesAfter.filter((one) => !seriesBefore.includes(one))).toEqual([])
   const grown = heapInUse() - heapBefore
   process.stdout.write(`${count} random targets: the heap has grown by ${Math.round(grown / 1024)} KiB\n`)
-  // The memo and the cache are bounded: 8,192 targets and 256 MiB; 404 is not kept.
+  // The memo and the cache are bounded: 8,192 targets and 4 MiB; 404 is not kept.
   expect(grown).toBeLessThan(96 * 1024 * 1024)
+  expect(await gateway.metric('trellis_undeclared_parameters_total', 'handling="sent"')).toBeGreaterThan(
+    count / 6,
+  )
+  expect(await gateway.metric('trellis_cache_evicted_bytes_total')).toBeGreaterThan(0)
+  expect(await gateway.metric('trellis_cache_bytes ')).toBeLessThanOrEqual(mostStored)
 }, 600_000)

@@ -88,7 +88,12 @@ describe('understood: the upstream sees what is meant, in one spelling', () => {
     ['trailing slash', { path: '/site/v2/posts/' }, 'GET /wp/v2/posts'],
     ['leading zeros', { path: '/site/v2/posts/0005' }, 'GET /wp/v2/posts/5'],
     ['the identifier of the path once more', { path: '/site/v2/posts/5?id=5' }, 'GET /wp/v2/posts/5'],
-    ['a parameter nobody knows', { path: '/site/v2/posts?utm_source=x&foo=bar' }, 'GET /wp/v2/posts'],
+    ['a tracking parameter', { path: '/site/v2/posts?utm_source=x' }, 'GET /wp/v2/posts'],
+    [
+      'a parameter that no route declares',
+      { path: '/site/v2/posts?zone=1&foo.bar=b%61z' },
+      'GET /wp/v2/posts?foo_bar=baz&zone=1',
+    ],
   ])('%s', async (_, sent, seen) => {
     expect(await send(sent)).toMatch(/^HTTP\/1\.1 200 /)
     expect(

@@ -80,6 +80,7 @@ export const ready = (target: string, more: Partial<GatewayRequest> = {}, servic
     ...exchange,
     target,
     arguments: {},
+    sendsUndeclared: false,
     content,
     sensitive: undefined,
     policy: service.policyFor(exchange.method, exchange.path),

@@ -5,6 +5,7 @@ import { describeWith } from '../support/requirements.ts'
 import { itemCases } from './differential/cases/item-cases.ts'
 import { learnedCases } from './differential/cases/learned-cases.ts'
 import { listCases } from './differential/cases/list-cases.ts'
+import { unknownParameterCases } from './differential/cases/unknown-parameter-cases.ts'
 import { absentFromRefusals, exceptions, leftToWordPress } from './differential/exceptions.ts'
 import {
   differsIn,
@@ -23,7 +24,7 @@ import { steadyContent } from './differential/steady-content.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
 const excepted = [...exceptions, ...leftToWordPress].flatMap((one) => one.cases)
-const allCases = [...listCases, ...itemCases, ...learnedCases]
+const allCases = [...listCases, ...itemCases, ...learnedCases, ...unknownParameterCases]
 const cases = rowsOf(allCases, 6, (request) => excepted.includes(titleOf(request)))
 const titles = cases.map(titleOf)
 

@@ -10,6 +10,7 @@ import { basic } from './site-under-test.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
 type Document = Readonly<Record<string, unknown>> & { readonly routes?: Readonly<Record<string, unknown>> }
+type Drift = { readonly kind: string; readonly argument?: string }
 type Told = { readonly document: Document; readonly allow: string | null; readonly status: number }
 
 /** Whose schemas the block editor reads before it shows a form, and those of one of each kind. */
@@ -88,6 +89,23 @@ describeWith('php', 'discovery documents in front of a real WordPress', () => {
     if (document.routes === undefined) return { ...told, document }
     return { ...told, document: { ...document, routes: routesAsWordPress(document.routes, site) } }
   }
+
+  test('drift is what 6.9 has changed since 6.7, and nothing of the gateway or of plugins', async () => {
+    const answer = await fetch(`${both.gateway.adminAddress}/drift`)
+    const { services } = (await answer.json()) as { services: readonly { differences: readonly Drift[] }[] }
+    const told = services.map(({ differences }) =>
+      [...new Set(differences.map(({ kind, argument }) => `${kind} ${argument ?? ''}`.trim()))].sort(),
+    )
+    const newer = ['format', 'ignore_sticky', 'search_semantics']
+    const newerOfEdits = ['alt_text', 'caption', 'description', 'post', 'title']
+    const changed = ['id', 'media_type', 'mime_type', 'modifiers']
+    const expected = [
+      ...[...newer, ...newerOfEdits].map((name) => `argument-missing ${name}`),
+      ...changed.map((name) => `argument-changed ${name}`),
+      'pattern-changed',
+    ].sort()
+    expect(told).toEqual([expected, expected])
+  })
 
   describe.each(['names: same', 'names: wordpress'])('%s', (title) => {
     test('the index has the identity of the site, and every route with what is enforced', async () => {

@@ -43,8 +43,7 @@ const form = { name: 'id', pattern: forms.identifier }
 /** A form in a page is sent as multipart: the parameters of these routes are not announced, and files may be among them. */
 const uploads = { acceptsUploads: true } as const
 
-/** Contact forms. Their arguments are not announced: whatever is sent is passed on. */
-export const contactFormRows: readonly Row[] = [
+const formRows: readonly Row[] = [
   namespaceIndex('contact-form.index', forms.namespace),
   collectionRow(forms, 'collection', 'collection', [], [reads({}), posts({}, uploads)]),
   collectionRow(forms, 'item', 'item', [form], [reads({}), updates({}, uploads), deletes({})]),
@@ -52,3 +51,6 @@ export const contactFormRows: readonly Row[] = [
   collectionRow(forms, 'related', 'feedback-schema', [form, 'feedback', 'schema'], [reads({})]),
   collectionRow(forms, 'related', 'refill', [form, 'refill'], [reads({})]),
 ]
+
+/** Contact forms. Their arguments are not announced: whatever is sent is passed on. */
+export const contactFormRows: readonly Row[] = formRows.map((one) => ({ ...one, ofPlugin: true }))

@@ -22,7 +22,7 @@ export const recover = (options: {
       code: error.code,
     })
     options.failed(error, exchange)
-    return errorAnswer(exchange.service.contract, error)
+    return errorAnswer(service, error)
   }
   const guarded = (exchange: Received, outcome: Outcome): Outcome => {
     if (outcome.kind === 'response') return outcome

@@ -74,12 +74,18 @@ const withCanonical = (
   if (validation.kind === 'invalid') {
     const { id, record } = exchange
     report({ kind: 'request-refused', id, service: service.name, route: record.route, code: validation.code })
-    return refusalAnswer(service.contract, validation.status, validation.body)
+    return refusalAnswer({ service, row: found.row, query, fields: request.fields }, validation)
+  }
+  const { undeclared } = validation
+  if (undeclared !== undefined) {
+    const { handling, names } = undeclared
+    report({ kind: 'undeclared-parameters', service: service.name, handling, count: names.length })
   }
   const canonical = {
     query: validation.query,
     target: validation.query === '' ? found.path : `${found.path}?${validation.query}`,
     arguments: validation.arguments,
+    sendsUndeclared: undeclared?.handling === 'sent',
     sensitive: sensitivityOf(found.path, validation.query),
     policy: service.policyFor(method, found.path),
   }
@@ -101,6 +107,7 @@ const remember = (ready: Ready, matching: Found): void => {
     target,
     query,
     arguments: ready.arguments,
+    sendsUndeclared: ready.sendsUndeclared,
     sensitive,
     policy,
     publicKey,
@@ -125,6 +132,7 @@ const unchecked = (exchange: Matched, next: Next<Ready>): Answer => {
     query,
     target: query === '' ? matching.path : `${matching.path}?${query}`,
     arguments: {},
+    sendsUndeclared: false,
     sensitive: sensitivityOf(matching.path, query),
     policy: exchange.service.policyFor(exchange.method, matching.path),
   }

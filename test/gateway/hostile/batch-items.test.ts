@@ -163,7 +163,7 @@ describe('bodies of items reach the upstream as they were written', () => {
 describe('an envelope that is too much', () => {
   test.each([
     ['26 items', `{"requests":[${Array(26).fill('{"path":"/site/v2/posts/5"}').join(',')}]}`, 400],
-    ['more than a megabyte', `{"requests":[],"x":"${'x'.repeat(1 << 20)}"}`, 413],
+    ['more than eight megabytes', `{"requests":[],"x":"${'x'.repeat(8 << 20)}"}`, 413],
     [
       'a thousand levels',
       `{"requests":[{"path":"/site/v2/posts/5","body":${'['.repeat(1_000)}${']'.repeat(1_000)}}]}`,

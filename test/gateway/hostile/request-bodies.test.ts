@@ -23,6 +23,7 @@ beforeAll(async () => {
     }),
   )
   gateway = await startTestGateway({
+    limits: { bodyBytes: '1MiB' },
     services: {
       open: { contract: 'open', mount: '/open', upstream: { targets: [origin.origin] } },
       plants: { contract: 'plants', mount: '/', upstream: { targets: [origin.origin] } },

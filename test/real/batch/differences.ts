@@ -62,6 +62,18 @@ const envelopeOfTheWhole: Difference = {
   },
 }
 
+const neverKept: Difference = {
+  reason:
+    'a 404 of the gateway says to everybody that it is not to be kept, one of WordPress to who is logged in',
+  compare: (answer, plain) => {
+    const { expires: _, 'cache-control': control, ...fields } = answer.fields
+    const { expires: __, 'cache-control': theirs, ...theirFields } = plain.fields
+    expect(control).toBe('no-store')
+    expect(theirs).toContain('no-store')
+    expect({ ...answer, fields }).toEqual({ ...plain, fields: theirFields })
+  },
+}
+
 /** By the title of the case. Anything else is answered alike. */
 const differences: Readonly<Record<string, Difference>> = {
   'path: a port that is none': unparsablePath,
@@ -72,6 +84,8 @@ const differences: Readonly<Record<string, Difference>> = {
   'rights of wrong-password': allowOfRefused,
   'rights of subscriber': allowOfRefused,
   'an id in the body': otherId,
+  'GET of the route': neverKept,
+  'PUT to the route': neverKept,
   '_fields of a part': partOfTheWhole,
   '_envelope of the whole': envelopeOfTheWhole,
 }

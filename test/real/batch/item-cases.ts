@@ -129,6 +129,19 @@ export const itemCases: readonly BatchCase[] = [
     ),
   ),
   batch(
+    'two slashes in an identifier, and where no identifier is',
+    among(
+      update('templates/twentytwentyfour//single', { content: 'x' }),
+      update('template-parts/twentytwentyfour//footer', { content: 'x' }),
+      update('templates/nope//nope', {}),
+      create('templates/twentytwentyfour//single/autosaves', { content: 'x' }),
+      update('templates/twentytwentyfour///single', {}),
+      update('posts//4', { title: 'x' }),
+      { path: '/wp/v2//posts', body: { title: 'x' } },
+      { path: '//wp/v2/templates/twentytwentyfour//single', body: {} },
+    ),
+  ),
+  batch(
     'parameters that are missing',
     among(create('users', {}), create('categories', {}), remove('users/3')),
   ),

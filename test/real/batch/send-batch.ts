@@ -3,7 +3,14 @@ import type { WordPress } from '../wordpress/start-wordpress.ts'
 import type { BatchCase, Sender } from './batch-case.ts'
 
 /** What is compared of an answer: everything, with the body parsed. */
-export type BatchAnswer = { readonly status: number; readonly body: unknown }
+export type BatchAnswer = {
+  readonly status: number
+  readonly body: unknown
+  /** What the answer says beside its content; who sends a wrong password only WordPress knows, and so nothing of them is compared. */
+  readonly fields: Readonly<Record<string, string | null>>
+  /** How its JSON spells what may be spelled in two ways. */
+  readonly spelling: { readonly bareSlashes: boolean; readonly beyondAscii: boolean }
+}
 
 /** A site and the names it is asked in. */
 export type BatchSite = {
@@ -64,6 +71,17 @@ const renumbered = (text: string): string => {
   })
 }
 
+const comparedFields = ['allow', 'link', 'cache-control', 'expires', 'x-robots-tag', 'content-type']
+
+const fieldsOf = (response: Response, as: Sender | undefined, site: BatchSite): BatchAnswer['fields'] => {
+  if (as === 'wrong-password') return {}
+  const values = comparedFields.map((name): [string, string | null] => {
+    const value = response.headers.get(name)
+    return [name, value === null ? null : wordpressText(value, site)]
+  })
+  return Object.fromEntries(values)
+}
+
 /** Sends the case and gives back its answer in WordPress's names and addresses. */
 export async function sendBatch(site: BatchSite, one: BatchCase): Promise<BatchAnswer> {
   const inNames = site.names === 'neutral' ? neutralText : (text: string) => text
@@ -78,10 +96,17 @@ export async function sendBatch(site: BatchSite, one: BatchCase): Promise<BatchA
     },
     ...(method === 'GET' ? {} : { body: inNames(content) }),
   })
-  const text = renumbered(steady(wordpressText(await response.text(), site)))
+  const written = await response.text()
+  const text = renumbered(steady(wordpressText(written, site)))
+  const { status } = response
+  const fields = fieldsOf(response, one.as, site)
+  const spelling = {
+    bareSlashes: written.replaceAll('\\/', '').includes('/'),
+    beyondAscii: /[^ -~]/.test(written),
+  }
   try {
-    return { status: response.status, body: JSON.parse(text) }
+    return { status, body: JSON.parse(text), fields, spelling }
   } catch {
-    return { status: response.status, body: text }
+    return { status, body: text, fields, spelling }
   }
 }

@@ -31,11 +31,20 @@ export function isRefusedByGateway({ outcomes, passages }: CaseReport): boolean 
   return passages.length === 0 && outcomes.every(({ answer }) => answer.status >= 400)
 }
 
+/** Nothing in place of what WordPress says, wherever that differs. */
+function isAbsent({ outcomes }: CaseReport, aspect: Aspect): boolean {
+  const differences = outcomes.flatMap((outcome) => outcome.differences)
+  return differences.every((one) => one.aspect !== aspect || one.gateway === undefined)
+}
+
 /** In what a case differs although nothing says that it may. */
 export function unexpectedDifferences(report: CaseReport, exceptions: readonly Exception[]): Aspect[] {
   const allowed = allowedDifferences(report, exceptions)
-  const general = isRefusedByGateway(report) ? absentFromRefusals : []
-  return differsIn(report).filter((aspect) => !allowed.includes(aspect) && !general.includes(aspect))
+  const general = isRefusedByGateway(report) ? absentFromRefusals.filter((one) => isAbsent(report, one)) : []
+  // A refusal links to the REST root, and what WordPress has answered instead to other pages.
+  const links: readonly Aspect[] = isRefusedByGateway(report) && report.direct.status < 400 ? ['link'] : []
+  const meant = [...allowed, ...general, ...links]
+  return differsIn(report).filter((aspect) => !meant.includes(aspect))
 }
 
 /** What is expected of a case and is no longer so. */

@@ -40,7 +40,7 @@ async function untilLearned(restRoot: string, prefix: string): Promise<void> {
     await answer.arrayBuffer()
     const index = await fetch(`${restRoot}/`)
     await index.arrayBuffer()
-    if (answer.headers.get('allow') === null && answer.status === 400 && index.ok) return
+    if (answer.headers.get('cache-status') === null && answer.status === 400 && index.ok) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   throw new Error('the gateway has not learned the routes of the upstream')

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Admission, ItemAnswer } from '../../../src/batch/item.ts'
+import { wordpressJson } from '../../../src/http/wordpress-json.ts'
 import { batchOf, wholeAnswer } from './batch-of.ts'
 
 type Recorded = {
@@ -51,13 +52,12 @@ test.each(['anon', 'headers', 'mixed', 'order', 'disallowed'])(
       dispatch: async (item): Promise<ItemAnswer> => {
         const recorded = responses[item.index] as Recorded
         const fields = [...outerFields, ...Object.entries(recorded.headers).flat()]
-        return { status: recorded.status, fields, content: Buffer.from(JSON.stringify(recorded.body)) }
+        return { status: recorded.status, fields, content: Buffer.from(wordpressJson(recorded.body)) }
       },
     })
     const answered = await wholeAnswer(batch, request, new AbortController().signal)
     expect(answered.status).toBe(status)
-    // Byte for byte but for PHP's escaping of slashes.
-    expect(answered.content.toString()).toBe(JSON.stringify(answer))
+    expect(answered.content.toString()).toBe(wordpressJson(answer))
   },
 )
 

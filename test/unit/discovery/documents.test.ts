@@ -3,21 +3,13 @@ import { siteRows } from '../../../src/contracts/site/route-table.ts'
 import { fieldValue } from '../../../src/http/fields.ts'
 import { parsed, publicDocument, publicRoot, watched } from './upstream-index.ts'
 
-/** Descriptions are the gateway's own words. */
-const withoutWords = (value: unknown): unknown =>
-  JSON.parse(
-    JSON.stringify(value, (key, inner) =>
-      key === 'description' && typeof inner === 'string' ? undefined : inner,
-    ),
-  )
-
 describe('the site index', () => {
-  test("is WordPress's own, under public names, but for descriptions", async () => {
+  test("is WordPress's own, under public names", async () => {
     const { discovery } = watched()
     const document = parsed(await discovery.index(''))
     const theirs = publicDocument()
     expect(Object.keys(document)).toEqual(Object.keys(theirs))
-    expect(withoutWords(document)).toEqual(withoutWords(theirs))
+    expect(document).toEqual(theirs)
   })
 
   test('does not mention the upstream where clients follow links', async () => {
@@ -108,17 +100,44 @@ describe('a namespace index', () => {
 describe('OPTIONS', () => {
   const rowOf = (id: string) => siteRows.find((row) => row.id === id) as (typeof siteRows)[number]
 
-  test('of a route of the upstream asks the upstream, and has the arguments at hand', () => {
-    const answer = watched().discovery.options(rowOf('posts.collection'))
+  test('of a route of the upstream asks the upstream, and has the arguments at hand', async () => {
+    const { discovery } = watched()
+    await discovery.index('')
+    const answer = discovery.options(rowOf('posts.collection'))
     if (answer.kind !== 'ask-upstream') throw new Error('not asked')
     const theirs = publicDocument().routes['/site/v2/posts']
-    expect(withoutWords(parsed(answer.fallback))).toEqual(withoutWords(theirs))
+    expect(parsed(answer.fallback)).toEqual(theirs)
     expect(fieldValue(answer.fallback.fields, 'allow')).toBe('GET, POST')
   })
 
-  test('of what the gateway answers itself is complete', () => {
+  test('of what the gateway answers itself is complete', async () => {
+    const { discovery } = watched()
+    await discovery.index('')
+    expect(parsed(discovery.options(rowOf('batch')))).toEqual(publicDocument().routes['/batch/v1'])
+  })
+
+  test('has descriptions of its own as long as the upstream has announced none', () => {
     const answer = watched().discovery.options(rowOf('batch'))
-    expect(withoutWords(parsed(answer))).toEqual(withoutWords(publicDocument().routes['/batch/v1']))
+    expect(JSON.stringify(parsed(answer))).toContain('"description":"Requests to run, in order."')
+  })
+})
+
+describe('an upstream without the plugin of a row', () => {
+  const plain = (): Buffer => {
+    const document = publicDocument()
+    document['namespaces'] = (document['namespaces'] as string[]).filter((name) => name !== 'contact-form/v1')
+    for (const pattern of Object.keys(document.routes)) {
+      if (pattern.startsWith('/contact-form/')) delete document.routes[pattern]
+    }
+    return Buffer.from(JSON.stringify(document))
+  }
+
+  test('is announced without it', async () => {
+    const fetchIndex = async () => ({ status: 200, content: plain() })
+    const { discovery } = watched({ fetchIndex, toPublic: (content) => content })
+    expect(parsed(await discovery.index(''))).toEqual(JSON.parse(plain().toString()))
+    expect(await discovery.namespaceIndex('contact-form/v1', '')).toEqual({ kind: 'unknown-namespace' })
+    expect(discovery.drift()).toEqual([])
   })
 })
 

@@ -65,6 +65,7 @@ test('what is learned is what is announced', () => {
   const { site } = knowledgeOf(real, {
     service: 'site',
     rows: [...siteRows, ...learned.rows],
+    announced: [],
     publicRoot,
     unlistedRoutes: 'learn',
   })
@@ -254,6 +255,7 @@ test('whatever a document holds, nothing throws', () => {
       knowledgeOf(reading.index, {
         service: 'site',
         rows: siteRows.slice(0, 8),
+        announced: siteRows.slice(0, 8),
         publicRoot,
         unlistedRoutes: 'learn',
       })

@@ -47,6 +47,7 @@ export const watched = (changed: Partial<DiscoveryOptions> = {}): Watched => {
     service: 'site',
     clock: systemClock,
     rows: siteRows,
+    announced: siteRows,
     publicRoot,
     upstreamBasePath: '/index.php/wp-json',
     source: { kind: 'upstream', refreshMs: 60_000, timeoutMs: 30_000, retryAfterMs: 0 },

@@ -156,6 +156,18 @@ test('the age of what came out of memory, and spellings brought together', async
   ])
 })
 
+test('requests with undeclared parameters are counted by what becomes of these', async () => {
+  const metrics = build()
+  const event = { kind: 'undeclared-parameters', service: 'site', count: 3 } as const
+  metrics.observe.pipeline({ ...event, handling: 'sent' })
+  metrics.observe.pipeline({ ...event, handling: 'stripped' })
+  metrics.observe.pipeline({ ...event, handling: 'stripped' })
+  expect((await linesOf(metrics, 'trellis_undeclared')).sort()).toEqual([
+    'trellis_undeclared_parameters_total{service="site",handling="sent"} 1',
+    'trellis_undeclared_parameters_total{service="site",handling="stripped"} 2',
+  ])
+})
+
 test('batch items are counted apart from requests', async () => {
   const metrics = build()
   metrics.observe.pipeline(exchange({ origin: 'batch', method: 'PATCH', cache: 'none' }))

@@ -139,8 +139,25 @@ describe('unknown parameters of a service that forwards them', () => {
     expect(ask({ query: expected }, validator)).toMatchObject({ kind: 'valid', query: expected })
   })
 
+  test.each([
+    ['bytes that are no text', 'zeta=a%ff%20b&eta[k]=%E9', 'eta%5Bk%5D=%E9&zeta=a%FF%20b'],
+    ['bytes among text', 'zeta=%C3%A9%E9', 'zeta=%C3%A9%E9'],
+  ])('keep %s', (_, query, expected) => {
+    expect(ask({ query }, validator)).toMatchObject({ kind: 'valid', query: expected })
+    expect(ask({ query: expected }, validator)).toMatchObject({ kind: 'valid', query: expected })
+  })
+
+  test('are told by name, tracking parameters apart', () => {
+    const query = 'zeta=1&utm_source=x&page=2&my.area=3'
+    const names = ['zeta', 'my_area']
+    expect(ask({ query }, validator)).toMatchObject({ undeclared: { handling: 'sent', names } })
+    expect(ask({ query })).toMatchObject({ undeclared: { handling: 'stripped', names } })
+    expect(ask({ query: 'page=2&utm_source=x' })).not.toHaveProperty('undeclared')
+  })
+
   test('are refused when they cannot be written', () => {
-    expect(ask({ query: 'zeta=%FF' }, validator)).toMatchObject({ kind: 'invalid', status: 400 })
+    const deep = `zeta${'[a]'.repeat(17)}=1`
+    expect(ask({ query: deep }, validator)).toMatchObject({ kind: 'invalid', status: 400 })
   })
 })
 

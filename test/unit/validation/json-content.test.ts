@@ -1,11 +1,22 @@
 import { describe, expect, test } from 'vitest'
-import { readJson } from '../../../src/validation/json-content.ts'
+import { mostJsonValues, readJson } from '../../../src/validation/json-content.ts'
 import { ask, refusalOf } from './support.ts'
 
 const read = (content: string | Buffer, depth = 512) => {
   const reading = readJson(Buffer.from(content), depth)
+  if (reading.kind === 'too-many-values') return reading.kind
   return reading.kind === 'read' ? reading.value : [reading.code, reading.message]
 }
+
+test('content with more values than a megabyte has room for is refused before it is parsed', () => {
+  const list = (count: number): string => `[${Array(count).fill('1').join()}]`
+  expect(read(list(mostJsonValues))).toHaveLength(mostJsonValues)
+  expect(read(list(mostJsonValues + 1))).toBe('too-many-values')
+  expect(read(`[${Array(mostJsonValues).fill('{}').join()}]`)).toBe('too-many-values')
+  expect(read(`["${','.repeat(2 * mostJsonValues)}"]`)).toHaveLength(1)
+  const asked = ask({ method: 'POST', content: list(mostJsonValues + 1) })
+  expect(asked).toMatchObject({ kind: 'invalid', status: 400, code: 'trellis_too_many_parameters' })
+})
 
 const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
 

@@ -31,7 +31,7 @@ describeWith('redis', 'secrets for peers', () => {
     gateway = await startGatewayProcess(
       {
         log: { level: 'trace' },
-        tracing: { otlpUrl: `${collector.origin}/v1/traces?key=${planted.otlpQuery}` },
+        tracing: { sampleRatio: 1, otlpUrl: `${collector.origin}/v1/traces?key=${planted.otlpQuery}` },
         cache: {
           shared: {
             url: `redis://:${planted.tier}@127.0.0.1:${redis.port}`,

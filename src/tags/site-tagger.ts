@@ -1,9 +1,11 @@
 import type { Found } from '../contracts/finding.ts'
 import type { Row } from '../contracts/row.ts'
-import { type CollectionTags, dynamicMarkers, type WriteAction } from '../contracts/site/tags.ts'
+import { type CollectionTags, termsShown, type WriteAction } from '../contracts/site/tags.ts'
 import { type DescribedItem, type Description, describeItems } from './described-items.ts'
 import { isReadable } from './is-readable.ts'
+import { integersOf } from './list-filter.ts'
 import { listTags, mostItemTags } from './list-tags.ts'
+import { createRendersOthers } from './renders-others.ts'
 import { createTagNames, type TagNames } from './tag-names.ts'
 import type { TaggedResponse, Tagger } from './tagger.ts'
 import { invalidatedGroups, upstreamTags } from './upstream-tags.ts'
@@ -13,8 +15,6 @@ import { createWrittenTags } from './written-tags.ts'
 type TagTable = Readonly<Record<string, CollectionTags>>
 
 export type SiteTaggerOptions = { readonly service: string; readonly table: TagTable }
-
-const rendersOthers = new RegExp(dynamicMarkers.join('|'))
 
 /** The oEmbed rows belong to no collection but answer about posts. */
 const collectionOf = (row: Row): string => {
@@ -28,15 +28,62 @@ const itemTags = (names: TagNames, items: readonly DescribedItem[]): string[] =>
     .map(({ collection, id }) => names.item(collection, id))
     .filter((tag) => tag !== undefined)
 
-const rendersLists = (entry: CollectionTags | undefined, content: Buffer): boolean => {
+const rendersOthers = createRendersOthers()
+
+/** For a collection in whose content more classes stand for nothing but the item itself. */
+const judges = new WeakMap<readonly string[], (text: string) => boolean>()
+
+const judgeOf = ({ ownClasses }: CollectionTags): ((text: string) => boolean) => {
+  if (ownClasses === undefined) return rendersOthers
+  const judge = judges.get(ownClasses) ?? createRendersOthers(ownClasses)
+  judges.set(ownClasses, judge)
+  return judge
+}
+
+/** Rendered content, or HTML of any kind: titles, and the identifiers that WordPress calls rendered, are neither. */
+const renderedContent = /<|(?<!"(?:title|guid)":\s*\{\s*)"rendered"/
+
+/** By which writes to what may be rendered into it an answer changes. */
+const renderedTags = (
+  names: TagNames,
+  entry: CollectionTags | undefined,
+  content: Buffer,
+): readonly string[] => {
   switch (entry?.renders) {
     case 'any':
-      return true
+      return [names.rendered, names.dynamic]
     case 'none':
-      return false
-    case undefined:
-      return rendersOthers.test(content.toString('latin1'))
+      return []
+    case undefined: {
+      const text = content.toString('latin1')
+      if (!renderedContent.test(text)) return []
+      const others = entry === undefined ? rendersOthers(text) : judgeOf(entry)(text)
+      return others ? [names.rendered, names.dynamic] : [names.rendered]
+    }
   }
+}
+
+/** Beyond this an answer counts as one that may show any term. */
+const mostShown = 64
+
+const someTerms = (names: TagNames): readonly string[] => Object.values(termsShown).map(names.shownBySome)
+
+const termsIn = (names: TagNames, value: unknown, collection: string): readonly string[] => {
+  if (value === undefined || (Array.isArray(value) && value.length === 0)) return []
+  const some = names.shownBySome(collection)
+  return integersOf(value)?.map((id) => names.shownBy(collection, String(id)) ?? some) ?? [some]
+}
+
+/** Terms whose ids stand in an answer. */
+const shownTerms = (names: TagNames, items: Description['items']): readonly string[] => {
+  if (items === undefined) return someTerms(names)
+  const tags = new Set<string>()
+  for (const { properties } of items) {
+    for (const [property, collection] of Object.entries(termsShown)) {
+      for (const tag of termsIn(names, properties[property], collection)) tags.add(tag)
+    }
+  }
+  return tags.size > mostShown ? someTerms(names) : [...tags]
 }
 
 /** What the content depends on beyond its own items; of a part of it nobody knows. */
@@ -46,14 +93,17 @@ const contentTags = (
   entry: CollectionTags | undefined,
   description: Description | undefined,
 ): string[] => {
-  if (status === 206) return [names.embedded, names.opaque, names.dynamic, names.unknown]
+  if (status === 206) {
+    return [names.embedded, names.opaque, names.dynamic, names.rendered, names.unknown]
+  }
   const tags: string[] = []
   if (content.includes('"_embedded"')) {
     tags.push(names.embedded)
     const shown = (description?.items?.length ?? 0) + (description?.embedded.length ?? 0)
     if (description?.embeddedKnown !== true || shown > mostItemTags) tags.push(names.opaque)
   }
-  if (rendersLists(entry, content)) tags.push(names.dynamic)
+  tags.push(...renderedTags(names, entry, content))
+  if (description !== undefined) tags.push(...shownTerms(names, description.items))
   return tags
 }
 

@@ -1,6 +1,6 @@
 import type { Found } from '../contracts/finding.ts'
 import type { CollectionTags, WriteAction } from '../contracts/site/tags.ts'
-import type { NamedEffect } from '../contracts/site/write-effect.ts'
+import { effect, type NamedEffect } from '../contracts/site/write-effect.ts'
 import { type DescribedItem, type Description, describeItems } from './described-items.ts'
 import { integersOf } from './list-filter.ts'
 import type { TagNames } from './tag-names.ts'
@@ -98,17 +98,37 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     return known.length === all.length ? known : undefined
   }
 
-  const effectTags = (effect: NamedEffect, collection: string): readonly string[] => {
+  const contentTags: Readonly<Record<NamedEffect['contents'], readonly string[]>> = {
+    none: [],
+    dynamic: [names.dynamic],
+    any: [names.rendered, names.dynamic],
+  }
+
+  /** Answers of items that name the written ones by their ids. */
+  const shownByTags = (collection: string, items: readonly DescribedItem[]): readonly string[] => [
+    names.shownBySome(collection),
+    ...items.flatMap(({ id }) => names.shownBy(collection, id) ?? []),
+  ]
+
+  const effectTags = (
+    effect: NamedEffect,
+    { collection }: Write,
+    items: readonly DescribedItem[],
+  ): readonly string[] => {
     const tags = effect.collections.map((other) => names.any(other))
     if (effect.siblings) tags.push(names.any(collection))
     if (effect.embedded) tags.push(names.embedded)
-    if (effect.dynamic) tags.push(names.dynamic)
-    return [...tags, names.opaque, names.unknown]
+    if (effect.shownBy) tags.push(...shownByTags(collection, items))
+    return [...tags, ...contentTags[effect.contents], names.opaque, names.unknown]
   }
 
   /** A new item shows in its owners only: these are named, instead of all that could be owners. */
-  const ownedTags = (write: Write, { before, after }: Change): readonly string[] | undefined => {
-    const { entry, collection } = write
+  const ownedTags = (
+    write: Write,
+    { before, after }: Change,
+    items: readonly DescribedItem[],
+  ): readonly string[] | undefined => {
+    const { entry } = write
     const effect = entry.effects.create
     if (entry.owners === undefined || effect === 'everything') return undefined
     if (before !== 'absent' || after === undefined || after === 'absent') return undefined
@@ -120,17 +140,20 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     }
     const owned = new Set(entry.owners.flatMap(({ collections }) => collections))
     const collections = effect.collections.filter((one) => !owned.has(one))
-    return [...tags, ...effectTags({ ...effect, collections, siblings: false, embedded: false }, collection)]
+    return [
+      ...tags,
+      ...effectTags({ ...effect, collections, siblings: false, embedded: false }, write, items),
+    ]
   }
 
   const fullTags = (write: Write, change: Change, items: readonly DescribedItem[]): readonly string[] => {
     const { collection, entry, action } = write
     const own = items.length === 0 ? undefined : itemsOf(write, items)
     const lists = own === undefined ? [names.any(collection)] : [...own, ...listsOf(write, change, items)]
-    const owned = ownedTags(write, change)
+    const owned = ownedTags(write, change, items)
     if (owned !== undefined) return [...lists, ...owned]
-    const effect = entry.effects[action]
-    return effect === 'everything' ? [names.all] : [...lists, ...effectTags(effect, collection)]
+    const effect = (write.found.row.kind === 'action' ? entry.action : undefined) ?? entry.effects[action]
+    return effect === 'everything' ? [names.all] : [...lists, ...effectTags(effect, write, items)]
   }
 
   return (write) => {
@@ -149,9 +172,9 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     const seen = [...own, names.inner(collection)]
     const copies = copiesChanged(before, after, refinement).map((other) => names.any(other))
     if (reach === 'hidden') return [...seen, ...copies, names.opaque, names.unknown]
-    const effect = isAutosave(write) ? noEffect : refinement.minor
-    return [...seen, names.text(collection), ...copies, ...effectTags(effect, collection)]
+    const reached = isAutosave(write) ? noEffect : refinement.minor
+    return [...seen, names.text(collection), ...copies, ...effectTags(reached, write, items)]
   }
 }
 
-const noEffect: NamedEffect = { siblings: false, collections: [], embedded: false, dynamic: false }
+const noEffect = effect([])

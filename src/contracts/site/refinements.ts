@@ -35,11 +35,11 @@ const textsOfPosts = [
 /** Menu items without a label of their own take the title of what they lead to; so do lists of pages in a navigation. */
 const titleInMenus = { property: 'title.rendered', collections: ['menu-items', 'navigation'] } as const
 
-/** The slug of a term is in the classes of its posts, and in links. */
+/** The slug of a term is in the classes of its posts, and in links; posts list their terms in the order of the names. */
 const term: Refinement = {
   structure: ['slug', 'link', 'taxonomy', 'parent'],
   texts: [...ofAnswers, 'name', 'description', 'count'],
-  minor: effect(['menu-items', 'search'], { siblings: true, dynamic: true }),
+  minor: effect(['menu-items', 'search'], { siblings: true, shownBy: true, contents: 'dynamic' }),
   copied: [],
   hidden: [],
   listed: undefined,
@@ -51,7 +51,7 @@ export const refinements = {
     structure: [...shown, 'categories', 'tags', 'sticky', 'format'],
     texts: textsOfPosts,
     // A result of the search and an oEmbed answer show title and text.
-    minor: effect(['search', 'oembed'], { dynamic: true }),
+    minor: effect(['search', 'oembed'], { contents: 'dynamic' }),
     copied: [titleInMenus],
     hidden: onlyEditorsSee,
     listed: 'publish',
@@ -59,7 +59,7 @@ export const refinements = {
   pages: {
     structure: [...shown, 'parent', 'menu_order'],
     texts: textsOfPosts,
-    minor: effect(['search', 'oembed'], { dynamic: true }),
+    minor: effect(['search', 'oembed'], { contents: 'dynamic' }),
     copied: [titleInMenus],
     hidden: onlyEditorsSee,
     listed: 'publish',
@@ -80,7 +80,7 @@ export const refinements = {
     ],
     texts: [...ofAnswers, 'title', 'caption', 'description', 'alt_text', 'comment_status', 'ping_status'],
     // Rendered images have their texts from the content; galleries take them from here.
-    minor: effect([], { dynamic: true }),
+    minor: effect([], { contents: 'dynamic' }),
     copied: [],
     hidden: [],
     listed: undefined,
@@ -91,7 +91,7 @@ export const refinements = {
     // What a user may do is in `Allow` of everything it reads.
     structure: ['name', 'slug', 'link', 'url', 'roles', 'capabilities', 'avatar_urls'],
     texts: [...ofAnswers, 'description', 'email', 'first_name', 'last_name', 'nickname'],
-    minor: effect([], { dynamic: true }),
+    minor: effect([], { contents: 'dynamic' }),
     copied: [],
     hidden: [],
     listed: undefined,

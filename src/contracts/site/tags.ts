@@ -19,10 +19,14 @@ export type CollectionTags = {
   /** A write may give or take a caller's rights, or end a credential: no caller's own answers are left. */
   readonly rights?: true
   /**
-   * What its answers hold of others: by default what the classes in the content tell. `none`: they hold what was written,
-   * and render nothing. `any`: they render lists that have no class, such as the classic widgets and the blocks of plugins.
+   * What its answers render of others: by default what the HTML in the content tells. `none`: they hold what was written,
+   * and render nothing. `any`: they render lists that no class tells, such as the classic widgets and the blocks of plugins.
    */
   readonly renders?: 'none' | 'any'
+  /** Classes in its content that stand for nothing but the item itself, as regular expressions. */
+  readonly ownClasses?: readonly string[]
+  /** What its actions change, where that is not what a creation changes. */
+  readonly action?: WriteEffect
 }
 
 const always = (one: WriteEffect): CollectionTags['effects'] => ({ create: one, update: one, delete: one })
@@ -37,38 +41,37 @@ const everything = always('everything')
 // menus and navigation show titles.
 const shown = ['search', 'oembed', 'users', 'comments', 'menu-items', 'navigation'] as const
 
+const ofPosts = ['categories', 'tags', ...shown] as const
+
 /** What is attached to a post or page is public as long as that is: a new one has nothing attached. */
-const withAttachments = (
-  collections: readonly string[],
-  options: Parameters<typeof effect>[1],
-): CollectionTags['effects'] => ({
-  create: effect(collections, options),
-  update: effect(['media', ...collections], options),
-  delete: effect(['media', ...collections], options),
-})
+const post: CollectionTags['effects'] = {
+  create: effect(ofPosts, { embedded: true, contents: 'dynamic' }),
+  update: effect(['media', ...ofPosts], { embedded: true, contents: 'dynamic' }),
+  delete: effect(['media', ...ofPosts], { embedded: true, contents: 'dynamic' }),
+}
 
-const post = withAttachments(['categories', 'tags', ...shown], { embedded: true, dynamic: true })
-
-const page = withAttachments(shown, { siblings: true, embedded: true, dynamic: true })
+// A list of pages that was empty leaves no trace in the content where it stands.
+const page: CollectionTags['effects'] = {
+  create: effect(shown, { siblings: true, embedded: true, contents: 'any' }),
+  update: effect(['media', ...shown], { siblings: true, embedded: true, contents: 'any' }),
+  delete: effect(['media', ...shown], { siblings: true, embedded: true, contents: 'dynamic' }),
+}
 
 // A search may be one for terms. `class_list` of a post holds the slugs of its terms, and a deleted term leaves its
 // posts to the default one.
 const term = (others: readonly string[]): CollectionTags['effects'] => ({
-  create: effect(['search'], { dynamic: true }),
+  create: effect(['search'], { contents: 'dynamic' }),
   update: effect(['posts', 'pages', 'search', 'menu-items', 'navigation', ...others], {
     siblings: true,
     embedded: true,
-    dynamic: true,
+    contents: 'dynamic',
   }),
   delete: effect(['posts', 'pages', 'search', 'menu-items', 'navigation', 'categories', ...others], {
     siblings: true,
     embedded: true,
-    dynamic: true,
+    contents: 'dynamic',
   }),
 })
-
-/** Rendered content repeats a synced pattern wherever it is used, and does not say so. */
-const rendered = ['posts', 'pages', 'blocks', 'templates', 'template-parts', 'navigation', 'search'] as const
 
 /**
  * Which write changes which answers, as observed on WordPress 6.9; where the observation could not reach (content that
@@ -87,40 +90,63 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   },
   media: {
     effects: {
-      create: effect([], { dynamic: true }),
+      // A gallery of what is attached was empty before, and left no trace.
+      create: effect(['posts', 'pages'], { contents: 'dynamic' }),
       // Rendered images take their sizes from the media item.
-      update: effect(['posts', 'pages', 'search', 'oembed'], { embedded: true, dynamic: true }),
-      delete: effect(['posts', 'pages', 'search', 'oembed'], {
+      update: effect(['posts', 'pages', 'search', 'oembed'], { embedded: true, contents: 'dynamic' }),
+      // Its comments go with it, and so does the logo of the site.
+      delete: effect(['posts', 'pages', 'search', 'oembed', 'comments', 'settings'], {
         siblings: true,
         embedded: true,
-        dynamic: true,
+        contents: 'dynamic',
       }),
     },
     filters: [same('author'), { argument: 'parent', property: 'post' }],
     refinement: refinements.media,
+    owners: [{ property: 'post', collections: ['posts', 'pages'] }],
+    // The link to the file in the description.
+    ownClasses: ['attachment', 'attachment-[\\w-]+'],
   },
+  // A menu that was empty leaves no trace in the content where it stands.
   'menu-items': {
-    effects: always(effect([], { siblings: true, dynamic: true })),
+    effects: {
+      create: effect([], { siblings: true, contents: 'any' }),
+      update: effect([], { siblings: true, contents: 'any' }),
+      delete: effect([], { siblings: true, contents: 'dynamic' }),
+    },
     filters: [],
   },
-  blocks: { effects: always(effect([...rendered], { siblings: true, dynamic: true })), filters: [] },
-  navigation: { effects: always(effect([], { dynamic: true })), filters: [] },
+  // Content repeats a synced pattern wherever it is used, and does not say so.
+  blocks: { effects: always(effect([], { siblings: true, contents: 'any' })), filters: [] },
+  // One that was no more than a draft was not rendered at all.
+  navigation: { effects: always(effect([], { contents: 'any' })), filters: [] },
   templates: { effects: ownAndSiblings, filters: [], renders: 'none' },
-  'template-parts': { effects: ownAndSiblings, filters: [], renders: 'none' },
-  'global-styles': { effects: always(effect(['themes'], { siblings: true })), filters: [] },
-  'contact-forms': { effects: ownAndSiblings, filters: [] },
+  'template-parts': {
+    effects: always(effect([], { siblings: true, contents: 'any' })),
+    filters: [],
+    renders: 'none',
+  },
+  // The layout of groups and columns is in their classes.
+  'global-styles': { effects: always(effect(['themes'], { siblings: true, contents: 'any' })), filters: [] },
+  // A filter of the theme may take the class away that tells a form.
+  'contact-forms': {
+    effects: always(effect([], { siblings: true, embedded: true, contents: 'any' })),
+    filters: [],
+    // What a visitor sends with a form changes no content.
+    action: effect([], { siblings: true }),
+  },
   categories: { effects: term([]), filters: [same('parent')], refinement: refinements.categories },
   tags: { effects: term([]), filters: [], refinement: refinements.tags },
   menus: {
     effects: always(
-      effect(['menu-items', 'menu-locations', 'navigation'], { siblings: true, dynamic: true }),
+      effect(['menu-items', 'menu-locations', 'navigation'], { siblings: true, contents: 'any' }),
     ),
     filters: [],
   },
   site_pattern_category: { effects: term(['blocks']), filters: [] },
   wp_pattern_category: { effects: term(['blocks']), filters: [] },
   comments: {
-    effects: always(effect(['posts', 'pages'], { siblings: true, embedded: true, dynamic: true })),
+    effects: always(effect(['posts', 'pages'], { siblings: true, embedded: true, contents: 'dynamic' })),
     filters: [same('post'), same('parent'), same('author')],
     owners: [
       { property: 'post', collections: ['posts', 'pages', 'media'] },
@@ -129,8 +155,11 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   },
   users: {
     effects: {
-      create: effect([], { dynamic: true }),
-      update: effect(['oembed', 'comments', 'posts', 'pages', 'search'], { embedded: true, dynamic: true }),
+      create: effect([], { contents: 'dynamic' }),
+      update: effect(['oembed', 'comments', 'posts', 'pages', 'search'], {
+        embedded: true,
+        contents: 'dynamic',
+      }),
       // Content goes to another author or goes away.
       delete: 'everything',
     },
@@ -142,11 +171,15 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   // Renders a block for an editor; its POST stores nothing.
   'block-renderer': { effects: onlyOwn, filters: [], renders: 'any' },
   widgets: {
-    effects: always(effect(['sidebars', 'widget-types'], { siblings: true })),
+    effects: always(effect(['sidebars', 'widget-types'], { siblings: true, contents: 'dynamic' })),
     filters: [],
     renders: 'any',
   },
-  sidebars: { effects: always(effect(['widgets'], { siblings: true })), filters: [], renders: 'any' },
+  sidebars: {
+    effects: always(effect(['widgets'], { siblings: true, contents: 'dynamic' })),
+    filters: [],
+    renders: 'any',
+  },
   'font-families': { effects: onlyOwn, filters: [] },
   'font-faces': { effects: onlyOwn, filters: [] },
   settings: { effects: everything, filters: [] },
@@ -174,6 +207,14 @@ export const collectionOfType: Readonly<Record<string, string>> = {
   comment: 'comments',
 }
 
+/** Properties in which an item lists its terms, sorted by their names, and the collection of these. */
+export const termsShown: Readonly<Record<string, string>> = {
+  categories: 'categories',
+  tags: 'tags',
+  site_pattern_category: 'site_pattern_category',
+  wp_pattern_category: 'wp_pattern_category',
+}
+
 /** Collection of the terms of a `taxonomy`. */
 export const collectionOfTaxonomy: Readonly<Record<string, string>> = {
   category: 'categories',
@@ -183,29 +224,3 @@ export const collectionOfTaxonomy: Readonly<Record<string, string>> = {
 
 /** Collection of what is embedded under a relation and says neither type nor taxonomy. */
 export const collectionOfRelation: Readonly<Record<string, string>> = { author: 'users' }
-
-/** Class names and elements in rendered content that stand for a list of other things, made anew with each answer. */
-export const dynamicMarkers: readonly string[] = [
-  'wp-block-archives',
-  'wp-block-calendar',
-  'wp-block-categories',
-  'wp-block-comments',
-  'wp-block-gallery',
-  'wp-block-latest-comments',
-  'wp-block-latest-posts',
-  'wp-block-navigation',
-  'wp-block-page-list',
-  'wp-block-post-',
-  'wp-block-query',
-  'wp-block-rss',
-  'wp-block-search',
-  'wp-block-site-',
-  'wp-block-tag-cloud',
-  'wp-block-term',
-  'wp-block-template-part',
-  'wp-block-avatar',
-  'wp-block-loginout',
-  'wp-block-read-more',
-  'gallery-columns-',
-  'wp-embedded-content',
-]

@@ -21,6 +21,12 @@ const remove = (collection: string, id: number, body: Record<string, unknown>): 
   response: json(body),
 })
 
+const upload = (body: Record<string, unknown>): Write =>
+  create('media', { id: 82, type: 'attachment', ...body })
+
+/** Content in which nothing tells that it renders other things. */
+const plain = { content: { rendered: '<p>Plain.</p>' } }
+
 const updatePost = update('posts', 5, post)
 const embedding: Read = item('posts', 9, { _embedded: { author: [{ id: 1 }] } })
 
@@ -92,10 +98,46 @@ test.each<[string, Write, Read, boolean]>([
     { found: found('search', 'lookup'), body: [] },
     true,
   ],
-  ['a synced pattern reaches posts', update('blocks', 97), item('posts', 6), true],
+  ['a synced pattern reaches posts', update('blocks', 97), item('posts', 6, plain), true],
+  ['a synced pattern leaves answers without content alone', update('blocks', 97), item('posts', 6), false],
   ['media reach posts with their images', update('media', 81), item('posts', 6), true],
-  ['new media leave posts alone', create('media', { id: 82, type: 'attachment' }), item('posts', 6), false],
+  ['new media leave posts alone', upload({ post: null }), item('posts', 6, plain), false],
+  ['new media reach the post that they are attached to', upload({ post: 6 }), item('posts', 6, plain), true],
+  [
+    'new media of which it is not known where they are attached reach posts',
+    upload({}),
+    item('posts', 6),
+    true,
+  ],
   ['a menu item reaches its neighbours', update('menu-items', 83), item('menu-items', 84), true],
+  [
+    'a saved form reaches content, whatever renders it there',
+    update('contact-forms', 3),
+    item('pages', 2, plain),
+    true,
+  ],
+  [
+    'a form that a visitor sends leaves content alone',
+    {
+      found: found('contact-forms', 'action', { id: '3' }),
+      method: 'POST',
+      response: json({ status: 'mail_sent' }),
+    },
+    item('pages', 2, { content: { rendered: '<form class="wpcf7-form">' } }),
+    false,
+  ],
+  [
+    'a menu item reaches content with a menu',
+    update('menu-items', 83),
+    item('pages', 2, { content: { rendered: '<ul id="menu-main" class="menu">' } }),
+    true,
+  ],
+  [
+    'a template part reaches content',
+    update('template-parts', 'theme//footer'),
+    item('pages', 2, plain),
+    true,
+  ],
   ['a menu item leaves posts alone', update('menu-items', 83), list('posts'), false],
   ['a comment reaches what embeds', create('comments', { id: 3, post: 5 }), embedding, true],
   ['a comment leaves media alone', create('comments', { id: 3, post: 5 }), list('media'), false],

@@ -36,6 +36,9 @@ export const completed = async (response: GatewayResponse, mostBytes: number): P
 const mayStillRun = (response: { readonly status: number } | undefined): boolean =>
   response === undefined || response.status === 502 || response.status === 504
 
+/** WordPress begins with its scheduled tasks after the answer: nothing is kept until they are likely to be done. */
+const cronMs = 5_000
+
 /** What RFC 9111 §4.4 needs to know of a write to an open service. */
 const unsafeRequest = ({ service, target, policy }: Ready): UnsafeRequest => ({
   target,
@@ -92,9 +95,10 @@ export const writeNotes = (
     ...targetTags(exchange, written),
   ]
   // It may still be carried out, until the upstream's own time is over.
-  const forMs = service.upstreamTotalMs
+  const forMs = exchange.sensitive === 'cron' ? cronMs : service.upstreamTotalMs
+  const isOver = exchange.sensitive !== 'cron' && !mayStillRun(written)
   const note = (tag: string): Note =>
-    mayStillRun(written) ? { kind: 'hold', tag, forMs } : { kind: 'tag', tag, mode: 'hard' }
+    isOver ? { kind: 'tag', tag, mode: 'hard' } : { kind: 'hold', tag, forMs }
   const refused = tags.length === 0 && written !== undefined && written.status >= 400 && written.status < 500
   return [
     ...tags.map(note),

@@ -12,17 +12,9 @@ const changedArguments = new Set(['media_type', 'mime_type', 'modifiers'])
 
 const isOnlyHere = ({ ours, theirs }: Difference): boolean => ours !== undefined && theirs === undefined
 
-const isContactForm = (text: unknown): boolean =>
-  typeof text === 'string' && /^\/?contact-form-7\/v1/.test(text)
-
-/** The contract is that of WordPress 6.9 with its contact forms, and the site under test is a plain 6.7. */
+/** The contract is that of WordPress 6.9, and the site under test is a 6.7. */
 export const expectedInIndex: readonly ExpectedInIndex[] = [
   { reason: "descriptions are the gateway's own", covers: ({ path }) => path.at(-1) === 'description' },
-  {
-    reason: 'routes of contact forms, which are a plugin',
-    covers: (difference) =>
-      isOnlyHere(difference) && (isContactForm(difference.path[1]) || isContactForm(difference.ours)),
-  },
   {
     reason: 'arguments of 6.9',
     covers: (difference) => isOnlyHere(difference) && newerArguments.has(argumentOf(difference) ?? ''),

@@ -26,7 +26,7 @@ const here = dirname(fileURLToPath(import.meta.url))
 const router = join(here, 'router.php')
 
 /** Plugins of the tests, in the folder `plugins`. */
-type TestPlugin = 'garden-notes'
+type TestPlugin = 'garden-notes' | 'due-posts'
 
 type WordPressOptions = {
   readonly publicUrl?: string

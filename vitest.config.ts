@@ -13,6 +13,7 @@ const beforeWordPress = [
   'differential-*',
   'discovery-*',
   'equivalence-oracle',
+  'hit-ratio',
   'invalidation-matrix',
   'migration',
   'renderings',

@@ -5,7 +5,8 @@ const quote = '(?:\\\\?["\'])'
 /** White space, likewise. */
 const space = '(?:\\s|\\\\[nrt])'
 
-const foreignElement = `<(?!\\\\?/|(?:${staticElements.join('|')})(?![\\w:-])|!--${space}*\\\\?/?wp:(?:${staticBlocks.join('|')})${space}|!--(?:more|nextpage|noteaser)-->)`
+const foreignElement = (more: readonly string[]): string =>
+  `<(?!\\\\?/|(?:${staticElements.join('|')})(?![\\w:-])|!--${space}*\\\\?/?wp:(?:${[...staticBlocks, ...more].join('|')})${space}|!--(?:more|nextpage|noteaser)-->)`
 
 /** A class attribute in which a class stands that no static block has. */
 const foreignClass = (more: readonly string[]): string => {
@@ -22,11 +23,15 @@ const tab = '\\\\t'
 /** HTML that is hidden from all of these. */
 const hidden = '\\\\u00(?:3c|22|27)'
 
-const patternFor = (more: readonly string[]): RegExp =>
-  new RegExp([foreignElement, foreignClass(more), foreignAttribute, tab, hidden].join('|'), 'i')
+/** Classes and blocks that are no reason to think so. */
+type Plain = { readonly classes?: readonly string[]; readonly blocks?: readonly string[] }
 
-/** Makes what tells whether content in an answer may render other things, `more` being classes that do not say so. */
-export const createRendersOthers = (more: readonly string[] = []): ((text: string) => boolean) => {
-  const pattern = patternFor(more)
+/** Makes what tells whether content in an answer may render other things than are made of `plain`. */
+export const createRendersOthers = ({
+  classes = [],
+  blocks = [],
+}: Plain = {}): ((text: string) => boolean) => {
+  const signs = [foreignElement(blocks), foreignClass(classes), foreignAttribute, tab, hidden]
+  const pattern = new RegExp(signs.join('|'), 'i')
   return (text) => pattern.test(text)
 }

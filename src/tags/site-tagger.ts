@@ -1,13 +1,14 @@
 import type { Found } from '../contracts/finding.ts'
 import type { Row } from '../contracts/row.ts'
-import { type CollectionTags, termsShown, type WriteAction } from '../contracts/site/tags.ts'
+import { pageLists } from '../contracts/site/static-content.ts'
+import type { CollectionTags, WriteAction } from '../contracts/site/tags.ts'
 import { type DescribedItem, type Description, describeItems } from './described-items.ts'
 import { isReadable } from './is-readable.ts'
-import { integersOf } from './list-filter.ts'
 import { listTags, mostItemTags } from './list-tags.ts'
+import { namedTags } from './named-items.ts'
 import { createRendersOthers } from './renders-others.ts'
 import { createTagNames, type TagNames } from './tag-names.ts'
-import type { TaggedResponse, Tagger } from './tagger.ts'
+import type { TaggedArguments, TaggedResponse, Tagger } from './tagger.ts'
 import { invalidatedGroups, upstreamTags } from './upstream-tags.ts'
 import { itemInPath, outcomeOf } from './write-facts.ts'
 import { createWrittenTags } from './written-tags.ts'
@@ -29,13 +30,14 @@ const itemTags = (names: TagNames, items: readonly DescribedItem[]): string[] =>
     .filter((tag) => tag !== undefined)
 
 const rendersOthers = createRendersOthers()
+const rendersMoreThanPages = createRendersOthers(pageLists)
 
 /** For a collection in whose content more classes stand for nothing but the item itself. */
 const judges = new WeakMap<readonly string[], (text: string) => boolean>()
 
 const judgeOf = ({ ownClasses }: CollectionTags): ((text: string) => boolean) => {
   if (ownClasses === undefined) return rendersOthers
-  const judge = judges.get(ownClasses) ?? createRendersOthers(ownClasses)
+  const judge = judges.get(ownClasses) ?? createRendersOthers({ classes: ownClasses })
   judges.set(ownClasses, judge)
   return judge
 }
@@ -51,39 +53,19 @@ const renderedTags = (
 ): readonly string[] => {
   switch (entry?.renders) {
     case 'any':
-      return [names.rendered, names.dynamic]
+      return [names.rendered, names.styled, names.dynamic]
     case 'none':
       return []
     case undefined: {
       const text = content.toString('latin1')
       if (!renderedContent.test(text)) return []
+      const styled = /class(?:\s|\\[nrt])*=/i.test(text) ? [names.styled] : []
       const others = entry === undefined ? rendersOthers(text) : judgeOf(entry)(text)
-      return others ? [names.rendered, names.dynamic] : [names.rendered]
+      if (!others) return [names.rendered, ...styled]
+      const reached = rendersMoreThanPages(text) ? names.dynamic : names.dynamicOf('pages')
+      return [names.rendered, ...styled, reached]
     }
   }
-}
-
-/** Beyond this an answer counts as one that may show any term. */
-const mostShown = 64
-
-const someTerms = (names: TagNames): readonly string[] => Object.values(termsShown).map(names.shownBySome)
-
-const termsIn = (names: TagNames, value: unknown, collection: string): readonly string[] => {
-  if (value === undefined || (Array.isArray(value) && value.length === 0)) return []
-  const some = names.shownBySome(collection)
-  return integersOf(value)?.map((id) => names.shownBy(collection, String(id)) ?? some) ?? [some]
-}
-
-/** Terms whose ids stand in an answer. */
-const shownTerms = (names: TagNames, items: Description['items']): readonly string[] => {
-  if (items === undefined) return someTerms(names)
-  const tags = new Set<string>()
-  for (const { properties } of items) {
-    for (const [property, collection] of Object.entries(termsShown)) {
-      for (const tag of termsIn(names, properties[property], collection)) tags.add(tag)
-    }
-  }
-  return tags.size > mostShown ? someTerms(names) : [...tags]
 }
 
 /** What the content depends on beyond its own items; of a part of it nobody knows. */
@@ -100,10 +82,10 @@ const contentTags = (
   if (content.includes('"_embedded"')) {
     tags.push(names.embedded)
     const shown = (description?.items?.length ?? 0) + (description?.embedded.length ?? 0)
-    if (description?.embeddedKnown !== true || shown > mostItemTags) tags.push(names.opaque)
+    const isKnown = description?.items !== undefined && description.embeddedKnown
+    if (!isKnown || shown > mostItemTags) tags.push(names.opaque)
   }
   tags.push(...renderedTags(names, entry, content))
-  if (description !== undefined) tags.push(...shownTerms(names, description.items))
   return tags
 }
 
@@ -117,7 +99,35 @@ const anyItemTags = (names: TagNames, collection: string): readonly string[] => 
   names.list(collection),
   names.text(collection),
   names.inner(collection),
+  names.innerOf(collection, 'any'),
+  names.related(collection),
 ]
+
+type Stored = {
+  readonly found: Found
+  readonly collection: string
+  readonly entry: CollectionTags
+  readonly args: TaggedArguments
+  readonly response: TaggedResponse
+  readonly description: Description
+}
+
+/** What a row of a known collection shows, and which writes to that it would show. */
+const rowTags = (names: TagNames, stored: Stored): readonly string[] => {
+  const { found, collection, entry, args, response, description } = stored
+  const shown = itemTags(names, [...(description.items ?? []), ...description.embedded])
+  const tags = [names.any(collection), ...shown]
+  if (entry.names !== undefined) {
+    const isWhole = found.row.kind === 'collection' || found.row.kind === 'item'
+    tags.push(...namedTags(names, entry.names, isWhole, response.content, description))
+  }
+  const id = itemInPath(found)
+  if (collection === 'search' && args['type'] !== 'post') tags.push(names.any('search/term'))
+  const own = id === undefined ? undefined : names.item(collection, id)
+  if (own !== undefined) return [...tags, own]
+  if (found.row.kind !== 'collection') return [...tags, ...anyItemTags(names, collection)]
+  return [...tags, ...listTags(names, collection, entry, args, response, description)]
+}
 
 /** Tags of a service with the site contract: from the row, the arguments and the content. */
 export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger => {
@@ -136,14 +146,8 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
       if (found === undefined || entry === undefined || description === undefined) {
         return [...general, names.unknown]
       }
-      const shown = itemTags(names, [...(description.items ?? []), ...description.embedded])
-      const id = itemInPath(found)
-      const own = id === undefined ? undefined : names.item(collection, id)
-      const tags = [...general, names.any(collection), ...shown]
-      if (own !== undefined) tags.push(own)
-      else if (found.row.kind !== 'collection') tags.push(...anyItemTags(names, collection))
-      else tags.push(...listTags(names, collection, entry, args, response, description))
-      return [...new Set(tags)]
+      const of = { found, collection, entry, args, response, description }
+      return [...new Set([...general, ...rowTags(names, of)])]
     },
     callers: names.callers,
     isReadable,

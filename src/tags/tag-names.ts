@@ -11,6 +11,10 @@ export type TagNames = {
   readonly opaque: string
   /** On answers with content that may render other things. */
   readonly dynamic: string
+  /** The same, when it renders nothing but items of one collection. */
+  dynamicOf(collection: string): string
+  /** On answers with rendered content that has classes, which styles may depend on. */
+  readonly styled: string
   /** On every answer with rendered content. */
   readonly rendered: string
   /** On every answer of a collection. */
@@ -26,6 +30,10 @@ export type TagNames = {
   text(collection: string): string
   /** A list that may show what only editors see. */
   inner(collection: string): string
+  /** The same, which shows what has that status, or `any`. */
+  innerOf(collection: string, status: string): string
+  /** A list that may depend on more of its items than their texts, dates and statuses. */
+  related(collection: string): string
   /** undefined when the identifier is too long to be kept in an index; `any` then stands for it. */
   item(collection: string, id: string): string | undefined
   /** On answers of items that name that item by its id. */
@@ -52,6 +60,8 @@ export const createTagNames = (service: string): TagNames => ({
   embedded: `${service}/embedded`,
   opaque: `${service}/opaque`,
   dynamic: `${service}/dynamic`,
+  dynamicOf: (collection) => `${service}/dynamic/${collection}`,
+  styled: `${service}/styled`,
   rendered: `${service}/rendered`,
   any: (collection) => `${service}/any/${collection}`,
   list: (collection) => `${service}/list/${collection}`,
@@ -60,6 +70,8 @@ export const createTagNames = (service: string): TagNames => ({
   unsure: (collection) => `${service}/unsure/${collection}`,
   text: (collection) => `${service}/text/${collection}`,
   inner: (collection) => `${service}/inner/${collection}`,
+  innerOf: (collection, status) => `${service}/inner/${collection}/${status}`,
+  related: (collection) => `${service}/related/${collection}`,
   item: (collection, id) => itemName(`${service}/item`, collection, id),
   shownBy: (collection, id) => itemName(`${service}/shown`, collection, id),
   shownBySome: (collection) => `${service}/shown/${collection}`,

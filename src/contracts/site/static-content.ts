@@ -54,3 +54,14 @@ export const staticClasses: readonly string[] = [
   'wp-image-\\d+',
   'wp-smiley',
 ]
+
+/** A list of pages in a content, which nothing but pages changes. */
+export const pageLists = {
+  classes: [
+    'wp-block-pages?-list[\\w-]*',
+    'menu-item-home',
+    'has-child',
+    'wp-block-navigation-item__content',
+  ],
+  blocks: ['page-list'],
+} as const

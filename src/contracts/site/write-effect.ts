@@ -6,9 +6,10 @@ export type WriteEffect = 'everything' | NamedEffect
 
 /**
  * Answers with rendered content that a write reaches: `dynamic` are those whose content may render other things (see
- * static-content.ts), `any` are all of them, for what can be rendered without a trace, or was not rendered at all before.
+ * static-content.ts), `styled` those with any class, `any` are all of them, for what can be rendered without a trace, or was not
+ * rendered at all before.
  */
-type ReachedContents = 'none' | 'dynamic' | 'any'
+type ReachedContents = 'none' | 'dynamic' | 'styled' | 'any'
 
 /** A reach that can be named. */
 export type NamedEffect = {
@@ -20,13 +21,18 @@ export type NamedEffect = {
   readonly embedded: boolean
   /** Answers of items that name the item by its id, such as posts their terms. */
   readonly shownBy: boolean
+  /** Lists of these collections under a filter by that property. */
+  readonly filteredBy: readonly FilteredLists[]
   readonly contents: ReachedContents
 }
+
+type FilteredLists = { readonly collection: string; readonly property: string }
 
 type EffectOptions = {
   readonly siblings?: true
   readonly embedded?: true
   readonly shownBy?: true
+  readonly filteredBy?: readonly FilteredLists[]
   readonly contents?: ReachedContents
 }
 
@@ -36,5 +42,6 @@ export const effect = (collections: readonly string[], options: EffectOptions = 
   collections,
   embedded: options.embedded === true,
   shownBy: options.shownBy === true,
+  filteredBy: options.filteredBy ?? [],
   contents: options.contents ?? 'none',
 })

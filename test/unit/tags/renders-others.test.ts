@@ -61,7 +61,7 @@ test('classes that stand for nothing but the item itself can be named', () => {
     '<p class="attachment"><a href="x"><img class="attachment-medium size-medium"></a></p>',
   )
   expect(rendersOthers(html)).toBe(true)
-  expect(createRendersOthers(['attachment', 'attachment-[\\w-]+'])(html)).toBe(false)
+  expect(createRendersOthers({ classes: ['attachment', 'attachment-[\\w-]+'] })(html)).toBe(false)
 })
 
 test('a long text takes one pass', () => {

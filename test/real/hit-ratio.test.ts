@@ -118,7 +118,7 @@ describeWith('php', 'a mix of reads and writes on a real WordPress', () => {
       ...users.map((id) => `posts?author=${id}`),
       ...[...categories.map((id) => `categories/${id}`), ...tags.map((id) => `tags/${id}`)],
       ...posts.slice(0, 30).map((id) => `posts/${id}?_embed=1`),
-      ...posts.slice(0, 20).map((id) => `comments?post=${id}`),
+      ...posts.slice(5, 25).map((id) => `comments?post=${id}`),
       ...media.map((id) => `media/${id}`),
       ...posts.slice(60).map((id) => `posts/${id}`),
     ].slice(0, targetCount)

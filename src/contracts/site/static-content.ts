@@ -61,7 +61,7 @@ export const pageLists = {
     'wp-block-pages?-list[\\w-]*',
     'menu-item-home',
     'has-child',
-    'wp-block-navigation-item__content',
+    'wp-block-navigation__submenu-container',
   ],
   blocks: ['page-list'],
 } as const

@@ -1,5 +1,5 @@
 import type { Found } from '../contracts/finding.ts'
-import { type CollectionTags, naming, type WriteAction } from '../contracts/site/tags.ts'
+import { type CollectionTags, namedBy, type WriteAction } from '../contracts/site/tags.ts'
 import type { NamedEffect } from '../contracts/site/write-effect.ts'
 import { type DescribedItem, type Description, describeItems } from './described-items.ts'
 import { integersOf } from './list-filter.ts'
@@ -127,7 +127,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
   /** Answers of items that name the written ones by their ids; of any that name others when it is not known which were written. */
   const shownByTags = (collection: string, items: readonly DescribedItem[]): readonly string[] => {
     const known = items.map(({ id }) => names.shownBy(collection, id)).filter((tag) => tag !== undefined)
-    if (known.length === 0 || known.length < items.length) return naming.map((one) => names.any(one))
+    if (known.length === 0 || known.length < items.length) return (namedBy[collection] ?? []).map(names.any)
     return [names.shownBySome(collection), ...known]
   }
 

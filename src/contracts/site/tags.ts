@@ -255,10 +255,16 @@ export const linkedItems: Readonly<Record<string, string>> = {
   post_tag: 'tags',
 }
 
-/** Collections whose items name others. */
-export const naming: readonly string[] = Object.keys(siteTags).filter(
-  (collection) => siteTags[collection]?.names !== undefined,
-)
+/** Collections whose items may name those of a collection. */
+export const namedBy: Readonly<Record<string, readonly string[]>> = {
+  posts: ['menu-items'],
+  pages: ['menu-items'],
+  categories: ['posts', 'pages', 'media', 'menu-items'],
+  tags: ['posts', 'pages', 'media', 'menu-items'],
+  media: ['posts', 'pages'],
+  site_pattern_category: ['blocks'],
+  wp_pattern_category: ['blocks'],
+}
 
 /** Collection of the terms of a `taxonomy`. */
 export const collectionOfTaxonomy: Readonly<Record<string, string>> = {

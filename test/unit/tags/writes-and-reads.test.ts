@@ -25,7 +25,12 @@ const upload = (body: Record<string, unknown>): Write =>
   create('media', { id: 82, type: 'attachment', ...body })
 
 const ofPost = { categories: [], tags: [], featured_media: 0, link: '/six' }
-const listOfPages = { content: { rendered: '<ul class="wp-block-page-list"><li class="wp-block-pages-list__item has-child"><ul class="wp-block-navigation__submenu-container"><li>' } }
+const listOfPages = {
+  content: {
+    rendered:
+      '<ul class="wp-block-page-list"><li class="wp-block-pages-list__item has-child"><ul class="wp-block-navigation__submenu-container"><li>',
+  },
+}
 const linkTo = (object: string, id: number) => ({ type: 'post_type', object, object_id: id })
 
 /** Content in which nothing tells that it renders other things. */

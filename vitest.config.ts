@@ -13,8 +13,10 @@ const beforeWordPress = [
   'differential-*',
   'discovery-*',
   'equivalence-oracle',
+  'hit-ratio',
   'invalidation-matrix',
   'migration',
+  'renderings',
   'wordpress-clients',
 ].map((suite) => `test/real/${suite}.test.ts`)
 

@@ -1,17 +1,21 @@
-import { createsWhenRead } from '../contracts/site/writing-reads.ts'
+import { createsWhenRead, cronParameter, runsCron } from '../contracts/site/writing-reads.ts'
 import { foldPhpName } from '../http/php-names.ts'
 
 /** What in a target makes an answer unfit for sharing, or a GET something else than a read. */
 export type Sensitivity =
   | 'creating-read'
+  | 'cron'
   | 'method-override'
   | 'nonce'
   | 'password'
   | 'context-edit'
   | 'non-public-status'
 
-/** With these a GET may do something: the route creates, WordPress's interface takes it for a write, an admin screen carries it out. */
-const acting: ReadonlySet<Sensitivity> = new Set(['creating-read', 'method-override', 'nonce'])
+/**
+ * With these a GET may do something: the route creates, WordPress carries out its scheduled tasks, its interface takes the GET
+ * for a write, an admin screen carries it out.
+ */
+const acting: ReadonlySet<Sensitivity> = new Set(['creating-read', 'cron', 'method-override', 'nonce'])
 
 /** May a GET do something with it? */
 export const isActing = (sensitivity: Sensitivity): boolean => acting.has(sensitivity)
@@ -33,6 +37,8 @@ const readParameter = (name: string, value: string): Sensitivity | undefined => 
       return isReading(value) ? undefined : 'method-override'
     case 'rest_route':
       return createsWhenRead(value) ? 'creating-read' : undefined
+    case cronParameter:
+      return 'cron'
     case 'password':
       return 'password'
     case 'context':
@@ -57,5 +63,7 @@ const sensitiveParameter = (query: string): Sensitivity | undefined => {
 }
 
 /** What is sensitive in a target (query without `?`). Depends on the target alone: keep it with the memoised canonical form. */
-export const sensitivityOf = (path: string, query: string): Sensitivity | undefined =>
-  createsWhenRead(path) ? 'creating-read' : sensitiveParameter(query)
+export const sensitivityOf = (path: string, query: string): Sensitivity | undefined => {
+  if (createsWhenRead(path)) return 'creating-read'
+  return runsCron(path) ? 'cron' : sensitiveParameter(query)
+}

@@ -40,6 +40,16 @@ const pick = (identity: JsonObject, names: readonly string[]): JsonObject =>
     names.filter((name) => Object.hasOwn(identity, name)).map((name) => [name, identity[name]]),
   )
 
+/**
+ * Rows of the table that the upstream has: those of a plugin go with it. Before its index is known, all of them are announced; so
+ * is the interface itself, without which there is no site.
+ */
+const presentRows = ({ rows, index }: SiteIndexParts): readonly Row[] => {
+  const announced = new Set(index.namespaces)
+  if (announced.size === 0) return rows
+  return rows.filter(({ namespace }) => namespace === '' || announced.has(namespace))
+}
+
 const namespacesOf = ({ rows, index, announcesUpstreamNamespaces }: SiteIndexParts): string[] => {
   const listed = rows.map((row) => row.namespace).filter((namespace) => namespace !== '')
   return [...new Set([...(announcesUpstreamNamespaces ? index.namespaces : []), ...listed])]
@@ -54,7 +64,8 @@ const routesOf = ({ rows, unlisted, index, publicRoot }: SiteIndexParts): Map<st
 }
 
 /** Merges the gateway's table with what the upstream says of itself. */
-export const buildSiteIndex = (parts: SiteIndexParts): SiteIndex => {
+export const buildSiteIndex = (given: SiteIndexParts): SiteIndex => {
+  const parts = { ...given, rows: presentRows(given) }
   const { identity } = parts.index
   const namespaces = namespacesOf(parts)
   const routes = routesOf(parts)

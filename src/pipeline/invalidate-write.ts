@@ -63,6 +63,9 @@ const mayStillRun = (
   return wentUpWhole(content, requestField(request.fields, 'content-length'))
 }
 
+/** WordPress begins with its scheduled tasks after the answer: nothing is kept until they are likely to be done. */
+const cronMs = 5_000
+
 /** What RFC 9111 §4.4 needs to know of a write to an open service. */
 const unsafeRequest = ({ service, target, policy }: Ready): UnsafeRequest => ({
   target,
@@ -119,9 +122,10 @@ export const writeNotes = (
     ...targetTags(exchange, written),
   ]
   // It may still be carried out, until the upstream's own time is over.
-  const forMs = service.upstreamTotalMs
+  const forMs = exchange.sensitive === 'cron' ? cronMs : service.upstreamTotalMs
+  const isOver = exchange.sensitive !== 'cron' && !mayStillRun(exchange, written)
   const note = (tag: string): Note =>
-    mayStillRun(exchange, written) ? { kind: 'hold', tag, forMs } : { kind: 'tag', tag, mode: 'hard' }
+    isOver ? { kind: 'tag', tag, mode: 'hard' } : { kind: 'hold', tag, forMs }
   const refused = tags.length === 0 && written !== undefined && written.status >= 400 && written.status < 500
   return [
     ...tags.map(note),

@@ -3,7 +3,11 @@ import { type FieldLines, fieldValue } from '../http/fields.ts'
 import type { TaggedArguments } from './tagger.ts'
 
 /** The values of a filter that a list stands under. */
-export type AppliedFilter = { readonly property: string; readonly values: readonly number[] }
+export type AppliedFilter = {
+  readonly argument: string
+  readonly property: string
+  readonly values: readonly number[]
+}
 
 /** Nothing attached to anything is attached to 0; yes and no are 1 and 0. */
 const asInteger = (value: unknown): number | undefined => {
@@ -38,7 +42,7 @@ export const appliedFilter = (
   for (const { argument, property } of filters) {
     const given = args[argument]
     const values = given === undefined || given === null ? undefined : integersOf(given)
-    if (values !== undefined) return { property, values }
+    if (values !== undefined) return { argument, property, values }
   }
   return undefined
 }
@@ -59,6 +63,37 @@ const byText: ReadonlySet<unknown> = new Set([
 export const looksAtText = (args: TaggedArguments): boolean =>
   ['search', 'modified_after', 'modified_before'].some((name) => given(args, name)) ||
   byText.has(args['orderby'])
+
+/** Arguments on which no list depends beyond the texts, dates and statuses of its items. */
+const independent: ReadonlySet<string> = new Set([
+  ...['_embed', '_envelope', '_fields', '_jsonp', '_locale', '_pretty', 'context', 'password'],
+  ...['page', 'per_page', 'offset', 'order', 'search', 'search_columns', 'search_semantics'],
+  ...['include', 'exclude', 'slug', 'after', 'before', 'modified_after', 'modified_before', 'status'],
+])
+
+const orders: ReadonlySet<unknown> = new Set([
+  ...['date', 'id', 'include', 'include_slugs', 'modified', 'relevance', 'slug', 'title'],
+])
+
+const isDependent = ([name, value]: [string, unknown]): boolean => {
+  if (value === undefined || value === null || value === '' || independent.has(name)) return false
+  if (Array.isArray(value) && value.length === 0) return false
+  if (name === 'orderby') return !orders.has(value)
+  // The default of each.
+  return !(name === 'ignore_sticky' && value === true) && !(name === 'tax_relation' && value === 'AND')
+}
+
+/** Does the list look at more of its items than their texts, dates and statuses, or than the properties of `filters`? */
+export const looksAtRelations = (args: TaggedArguments, filters: readonly string[]): boolean =>
+  Object.entries(args).some((argument) => !filters.includes(argument[0]) && isDependent(argument))
+
+/** Statuses that a list is asked for. */
+export const statusesOf = (args: TaggedArguments): readonly string[] => {
+  const asked = args['status']
+  const statuses: readonly unknown[] = Array.isArray(asked) ? asked : [asked]
+  const known = statuses.filter((status) => typeof status === 'string')
+  return known.length === statuses.length ? known : ['any']
+}
 
 /** Does the list show nothing but what has that status? */
 export const showsOnly = (args: TaggedArguments, status: string): boolean => {

@@ -1,6 +1,13 @@
 import type { CollectionTags } from '../contracts/site/tags.ts'
 import type { Description } from './described-items.ts'
-import { appliedFilter, isComplete, looksAtText, showsOnly } from './list-filter.ts'
+import {
+  appliedFilter,
+  isComplete,
+  looksAtRelations,
+  looksAtText,
+  showsOnly,
+  statusesOf,
+} from './list-filter.ts'
 import type { TagNames } from './tag-names.ts'
 import type { TaggedArguments, TaggedResponse } from './tagger.ts'
 
@@ -20,16 +27,22 @@ export const listTags = (
   description: Description,
 ): readonly string[] => {
   const text = looksAtText(args) || !itemsKnown(description) ? [names.text(collection)] : []
+  const relatedUnless = (filters: readonly string[]): readonly string[] =>
+    looksAtRelations(args, filters) ? [names.related(collection)] : []
   const listed = entry.refinement?.listed
-  if (listed !== undefined && !showsOnly(args, listed)) return [names.inner(collection), ...text]
+  if (listed !== undefined && !showsOnly(args, listed)) {
+    const statuses = statusesOf(args).map((status) => names.innerOf(collection, status))
+    return [names.inner(collection), ...statuses, ...relatedUnless([]), ...text]
+  }
   const filter = appliedFilter(entry.filters, args)
-  if (filter === undefined) return [names.list(collection), ...text]
-  const { property } = filter
+  if (filter === undefined) return [names.list(collection), ...relatedUnless([]), ...text]
+  const { argument, property } = filter
   const whole = itemsKnown(description) && isComplete(args, response.fields)
   return [
     ...filter.values.map((value) => names.filtered(collection, property, value)),
     names.filteredBy(collection, property),
     ...(whole ? [] : [names.unsure(collection)]),
+    ...relatedUnless([argument]),
     ...text,
   ]
 }

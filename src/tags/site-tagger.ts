@@ -1,11 +1,14 @@
 import type { Found } from '../contracts/finding.ts'
 import type { Row } from '../contracts/row.ts'
-import { type CollectionTags, dynamicMarkers, type WriteAction } from '../contracts/site/tags.ts'
+import { pageLists } from '../contracts/site/static-content.ts'
+import type { CollectionTags, WriteAction } from '../contracts/site/tags.ts'
 import { type DescribedItem, type Description, describeItems } from './described-items.ts'
 import { isReadable } from './is-readable.ts'
 import { listTags, mostItemTags } from './list-tags.ts'
+import { namedTags } from './named-items.ts'
+import { createRendersOthers } from './renders-others.ts'
 import { createTagNames, type TagNames } from './tag-names.ts'
-import type { TaggedResponse, Tagger } from './tagger.ts'
+import type { TaggedArguments, TaggedResponse, Tagger } from './tagger.ts'
 import { invalidatedGroups, upstreamTags } from './upstream-tags.ts'
 import { itemInPath, outcomeOf } from './write-facts.ts'
 import { createWrittenTags } from './written-tags.ts'
@@ -13,8 +16,6 @@ import { createWrittenTags } from './written-tags.ts'
 type TagTable = Readonly<Record<string, CollectionTags>>
 
 export type SiteTaggerOptions = { readonly service: string; readonly table: TagTable }
-
-const rendersOthers = new RegExp(dynamicMarkers.join('|'))
 
 /** The oEmbed rows belong to no collection but answer about posts. */
 const collectionOf = (row: Row): string => {
@@ -28,14 +29,42 @@ const itemTags = (names: TagNames, items: readonly DescribedItem[]): string[] =>
     .map(({ collection, id }) => names.item(collection, id))
     .filter((tag) => tag !== undefined)
 
-const rendersLists = (entry: CollectionTags | undefined, content: Buffer): boolean => {
+const rendersOthers = createRendersOthers()
+const rendersMoreThanPages = createRendersOthers(pageLists)
+
+/** For a collection in whose content more classes stand for nothing but the item itself. */
+const judges = new WeakMap<readonly string[], (text: string) => boolean>()
+
+const judgeOf = ({ ownClasses }: CollectionTags): ((text: string) => boolean) => {
+  if (ownClasses === undefined) return rendersOthers
+  const judge = judges.get(ownClasses) ?? createRendersOthers({ classes: ownClasses })
+  judges.set(ownClasses, judge)
+  return judge
+}
+
+/** Rendered content, or HTML of any kind: titles, and the identifiers that WordPress calls rendered, are neither. */
+const renderedContent = /<|(?<!"(?:title|guid)":\s*\{\s*)"rendered"/
+
+/** By which writes to what may be rendered into it an answer changes. */
+const renderedTags = (
+  names: TagNames,
+  entry: CollectionTags | undefined,
+  content: Buffer,
+): readonly string[] => {
   switch (entry?.renders) {
     case 'any':
-      return true
+      return [names.rendered, names.styled, names.dynamic]
     case 'none':
-      return false
-    case undefined:
-      return rendersOthers.test(content.toString('latin1'))
+      return []
+    case undefined: {
+      const text = content.toString('latin1')
+      if (!renderedContent.test(text)) return []
+      const styled = /class(?:\s|\\[nrt])*=/i.test(text) ? [names.styled] : []
+      const others = entry === undefined ? rendersOthers(text) : judgeOf(entry)(text)
+      if (!others) return [names.rendered, ...styled]
+      const reached = rendersMoreThanPages(text) ? names.dynamic : names.dynamicOf('pages')
+      return [names.rendered, ...styled, reached]
+    }
   }
 }
 
@@ -46,14 +75,17 @@ const contentTags = (
   entry: CollectionTags | undefined,
   description: Description | undefined,
 ): string[] => {
-  if (status === 206) return [names.embedded, names.opaque, names.dynamic, names.unknown]
+  if (status === 206) {
+    return [names.embedded, names.opaque, names.dynamic, names.rendered, names.unknown]
+  }
   const tags: string[] = []
   if (content.includes('"_embedded"')) {
     tags.push(names.embedded)
     const shown = (description?.items?.length ?? 0) + (description?.embedded.length ?? 0)
-    if (description?.embeddedKnown !== true || shown > mostItemTags) tags.push(names.opaque)
+    const isKnown = description?.items !== undefined && description.embeddedKnown
+    if (!isKnown || shown > mostItemTags) tags.push(names.opaque)
   }
-  if (rendersLists(entry, content)) tags.push(names.dynamic)
+  tags.push(...renderedTags(names, entry, content))
   return tags
 }
 
@@ -67,7 +99,35 @@ const anyItemTags = (names: TagNames, collection: string): readonly string[] => 
   names.list(collection),
   names.text(collection),
   names.inner(collection),
+  names.innerOf(collection, 'any'),
+  names.related(collection),
 ]
+
+type Stored = {
+  readonly found: Found
+  readonly collection: string
+  readonly entry: CollectionTags
+  readonly args: TaggedArguments
+  readonly response: TaggedResponse
+  readonly description: Description
+}
+
+/** What a row of a known collection shows, and which writes to that it would show. */
+const rowTags = (names: TagNames, stored: Stored): readonly string[] => {
+  const { found, collection, entry, args, response, description } = stored
+  const shown = itemTags(names, [...(description.items ?? []), ...description.embedded])
+  const tags = [names.any(collection), ...shown]
+  if (entry.names !== undefined) {
+    const isWhole = found.row.kind === 'collection' || found.row.kind === 'item'
+    tags.push(...namedTags(names, entry.names, isWhole, response.content, description))
+  }
+  const id = itemInPath(found)
+  if (collection === 'search' && args['type'] !== 'post') tags.push(names.any('search/term'))
+  const own = id === undefined ? undefined : names.item(collection, id)
+  if (own !== undefined) return [...tags, own]
+  if (found.row.kind !== 'collection') return [...tags, ...anyItemTags(names, collection)]
+  return [...tags, ...listTags(names, collection, entry, args, response, description)]
+}
 
 /** Tags of a service with the site contract: from the row, the arguments and the content. */
 export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger => {
@@ -86,14 +146,8 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
       if (found === undefined || entry === undefined || description === undefined) {
         return [...general, names.unknown]
       }
-      const shown = itemTags(names, [...(description.items ?? []), ...description.embedded])
-      const id = itemInPath(found)
-      const own = id === undefined ? undefined : names.item(collection, id)
-      const tags = [...general, names.any(collection), ...shown]
-      if (own !== undefined) tags.push(own)
-      else if (found.row.kind !== 'collection') tags.push(...anyItemTags(names, collection))
-      else tags.push(...listTags(names, collection, entry, args, response, description))
-      return [...new Set(tags)]
+      const of = { found, collection, entry, args, response, description }
+      return [...new Set([...general, ...rowTags(names, of)])]
     },
     callers: names.callers,
     undeclared: names.unknown,

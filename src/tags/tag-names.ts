@@ -9,7 +9,14 @@ export type TagNames = {
   readonly embedded: string
   /** On answers that embed something of which nobody knows what it is. */
   readonly opaque: string
+  /** On answers with content that may render other things. */
   readonly dynamic: string
+  /** The same, when it renders nothing but items of one collection. */
+  dynamicOf(collection: string): string
+  /** On answers with rendered content that has classes, which styles may depend on. */
+  readonly styled: string
+  /** On every answer with rendered content. */
+  readonly rendered: string
   /** On every answer of a collection. */
   any(collection: string): string
   list(collection: string): string
@@ -23,8 +30,16 @@ export type TagNames = {
   text(collection: string): string
   /** A list that may show what only editors see. */
   inner(collection: string): string
+  /** The same, which shows what has that status, or `any`. */
+  innerOf(collection: string, status: string): string
+  /** A list that may depend on more of its items than their texts, dates and statuses. */
+  related(collection: string): string
   /** undefined when the identifier is too long to be kept in an index; `any` then stands for it. */
   item(collection: string, id: string): string | undefined
+  /** On answers of items that name that item by its id. */
+  shownBy(collection: string, id: string): string | undefined
+  /** On answers of which it is not known which items of that collection theirs name. */
+  shownBySome(collection: string): string
   /** A tag that the upstream itself gave. */
   upstream(name: string): string
 }
@@ -35,6 +50,9 @@ const longestIdentifier = 128
 const canonicalIdentifier = (id: string): string =>
   id.startsWith('0') && /^\d+$/.test(id) ? id.replace(/^0+(?=\d)/, '') : id
 
+const itemName = (prefix: string, collection: string, id: string): string | undefined =>
+  id.length > longestIdentifier ? undefined : `${prefix}/${collection}/${canonicalIdentifier(id)}`
+
 export const createTagNames = (service: string): TagNames => ({
   all: `${service}/all`,
   unknown: `${service}/unknown`,
@@ -42,6 +60,9 @@ export const createTagNames = (service: string): TagNames => ({
   embedded: `${service}/embedded`,
   opaque: `${service}/opaque`,
   dynamic: `${service}/dynamic`,
+  dynamicOf: (collection) => `${service}/dynamic/${collection}`,
+  styled: `${service}/styled`,
+  rendered: `${service}/rendered`,
   any: (collection) => `${service}/any/${collection}`,
   list: (collection) => `${service}/list/${collection}`,
   filtered: (collection, property, value) => `${service}/list/${collection}/${property}=${value}`,
@@ -49,7 +70,10 @@ export const createTagNames = (service: string): TagNames => ({
   unsure: (collection) => `${service}/unsure/${collection}`,
   text: (collection) => `${service}/text/${collection}`,
   inner: (collection) => `${service}/inner/${collection}`,
-  item: (collection, id) =>
-    id.length > longestIdentifier ? undefined : `${service}/item/${collection}/${canonicalIdentifier(id)}`,
+  innerOf: (collection, status) => `${service}/inner/${collection}/${status}`,
+  related: (collection) => `${service}/related/${collection}`,
+  item: (collection, id) => itemName(`${service}/item`, collection, id),
+  shownBy: (collection, id) => itemName(`${service}/shown`, collection, id),
+  shownBySome: (collection) => `${service}/shown/${collection}`,
   upstream: (name) => `${service}/upstream/${name}`,
 })

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Refinement } from '../contracts/site/refinements.ts'
+import type { NamedEffect } from '../contracts/site/write-effect.ts'
 import type { DescribedItem } from './described-items.ts'
 
 type Properties = DescribedItem['properties']
@@ -7,8 +8,18 @@ type Properties = DescribedItem['properties']
 /** An item before or after a write; undefined when nobody knows. */
 export type ItemState = Properties | 'absent' | undefined
 
-/** How far a write can reach. `hidden`: nobody but editors saw it before or sees it now. `minor`: no list changed its members. */
-export type Reach = 'full' | 'minor' | 'hidden'
+/**
+ * How far a write can reach. `hidden`: only editors saw it before and see it now. `minor`: no list changed its members, but for
+ * those that look at one of the `related` properties.
+ */
+export type Reach =
+  | { readonly kind: 'full' }
+  | { readonly kind: 'hidden' }
+  | { readonly kind: 'minor'; readonly related: readonly string[] }
+
+export const minor: Reach = { kind: 'minor', related: [] }
+
+const full: Reach = { kind: 'full' }
 
 const propertyAt = (properties: Properties, path: string): unknown =>
   path
@@ -32,10 +43,17 @@ const same = (before: Properties, after: Properties, path: string): boolean => {
   return known !== undefined && isDeepStrictEqual(known, propertyAt(after, path))
 }
 
-/** Everything that was shown before is as it was, but for what a minor update may change. */
-const isMinor = (before: Properties, after: Properties, { structure, texts }: Refinement): boolean =>
-  structure.every((path) => same(before, after, path)) &&
-  Object.keys(before).every((name) => texts.includes(name) || same(before, after, name))
+const isEmpty = (value: unknown): boolean => typeof value !== 'string' || value.trim() === ''
+
+/** Everything that was shown before is as it was, but for texts and what only some lists look at. */
+const compare = (before: Properties, after: Properties, refinement: Refinement): Reach => {
+  const { structure, texts, related = {}, filled } = refinement
+  if (filled !== undefined && isEmpty(propertyAt(before, filled))) return full
+  const compared = [...structure, ...Object.keys(before).filter((name) => !texts.includes(name))]
+  const changed = compared.filter((path) => !same(before, after, path))
+  if (!changed.every((name) => Object.hasOwn(related, name))) return full
+  return { kind: 'minor', related: [...new Set(changed)] }
+}
 
 /** Does the state say all that has to be compared? A trimmed answer does not. */
 export const saysEnough = (state: Properties, { structure }: Refinement): boolean =>
@@ -43,22 +61,22 @@ export const saysEnough = (state: Properties, { structure }: Refinement): boolea
 
 /** How far a change from one state to another reaches. */
 export const reachOf = (before: ItemState, after: ItemState, refinement: Refinement | undefined): Reach => {
-  if (refinement === undefined || before === undefined || after === undefined) return 'full'
+  if (refinement === undefined || before === undefined || after === undefined) return full
   if (refinement.hidden.length > 0 && isHidden(before, refinement) && isHidden(after, refinement)) {
-    return 'hidden'
+    return { kind: 'hidden' }
   }
-  if (before === 'absent' || after === 'absent') return 'full'
-  return isMinor(before, after, refinement) ? 'minor' : 'full'
+  if (before === 'absent' || after === 'absent') return full
+  return compare(before, after, refinement)
 }
 
-/** Collections that show a copy of something that has changed, or may have. */
+/** What shows a copy of something that has changed, or may have. */
 export const copiesChanged = (
   before: ItemState,
   after: ItemState,
   { copied }: Refinement,
-): readonly string[] =>
-  copied.flatMap(({ property, collections }) => {
+): readonly NamedEffect[] =>
+  copied.flatMap(({ property, effect }) => {
     if (before === 'absent' || after === 'absent') return []
     const kept = before !== undefined && after !== undefined && same(before, after, property)
-    return kept ? [] : collections
+    return kept ? [] : effect
   })

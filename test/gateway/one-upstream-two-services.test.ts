@@ -119,6 +119,34 @@ describe('a site whose pages are an open service', () => {
   })
 })
 
+test.each([
+  ['the request for scheduled tasks', 'GET', '/wp-cron.php'],
+  ['the same by the request that WordPress sends itself', 'POST', '/wp-cron.php?doing_wp_cron=1.5'],
+  ['the same in another spelling', 'GET', '/blog/WP-Cron%2ephp/x'],
+  ['a request during which scheduled tasks run', 'GET', '/about?doing_wp_cron=1.5'],
+])(
+  '%s reaches what is stored, and nothing is kept while the tasks may still run',
+  async (_, method, path) => {
+    const own = await startTestGateway({
+      services: {
+        wordpress: site('/wp-json'),
+        pages: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } },
+      },
+    })
+    try {
+      const url = `${own.publicAddress}/wp-json/wp/v2/posts`
+      await statusOf(url)
+      expect(await statusOf(url)).toContain('hit')
+      await fetch(own.publicAddress + path, { method })
+      // WordPress answers before it begins: the first read may still be too early.
+      expect(await statusOf(url)).not.toContain('hit')
+      expect(await statusOf(url)).not.toContain('hit')
+    } finally {
+      await own.close()
+    }
+  },
+)
+
 test('a route that creates what it shows reaches the lists that may hold it, unless it is refused', async () => {
   const fallback = `${gateway.publicAddress}/wp-json/wp-block-editor/v1/navigation-fallback`
   origin.script = ({ target }, wire) =>

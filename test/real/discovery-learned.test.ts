@@ -18,7 +18,11 @@ describeWith('php', 'routes learned from a real WordPress', () => {
 
   beforeAll(async () => {
     const port = await freePort()
-    wordpress = await startWordPress({ publicUrl: `http://127.0.0.1:${port}` })
+    wordpress = await startWordPress({
+      publicUrl: `http://127.0.0.1:${port}`,
+      plugins: ['due-posts'],
+      inactivePlugins: ['garden-notes'],
+    })
     relay = await startRelay(wordpress.origin, { restoresHost: true })
     gateway = await startTestGateway({
       listen: { host: '127.0.0.1', port },
@@ -103,6 +107,69 @@ describeWith('php', 'routes learned from a real WordPress', () => {
     const body = JSON.stringify({ title: 'Another garden' })
     expect((await ask('/wp/v2/settings', { method: 'POST', asAdmin: true, body })).status).toBe(200)
     expect((await ask('/?_fields=name')).body).toEqual({ name: 'Another garden' })
+  })
+
+  const announced = async (): Promise<readonly string[]> => {
+    const { body } = await ask('/')
+    const { routes, namespaces } = body as { routes: Record<string, unknown>; namespaces: string[] }
+    return [...namespaces, ...Object.keys(routes)].filter((name) => /garden-notes|contact-form/.test(name))
+  }
+  const garden = [
+    'garden-notes/v1',
+    '/garden-notes/v1',
+    '/garden-notes/v1/notes',
+    '/garden-notes/v1/notes/(?P<id>[\\d]+)',
+  ]
+  const switchPlugin = async (status: string): Promise<void> => {
+    const body = JSON.stringify({ status })
+    expect((await ask('/wp/v2/plugins/garden-notes', { method: 'PUT', asAdmin: true, body })).status).toBe(
+      200,
+    )
+  }
+
+  test('the index announces the routes of a plugin as long as it is active, and none of a plugin that is not there', async () => {
+    expect(await announced()).toEqual([])
+    await switchPlugin('active')
+    expect(await announced()).toEqual(garden)
+    await expectStatus('/garden-notes/v1/notes', 200)
+    await switchPlugin('inactive')
+    expect(await announced()).toEqual([])
+    await expectStatus('/garden-notes/v1/notes', 404)
+  })
+
+  test('a plugin that is deactivated by a link of wp-admin is announced no more', async () => {
+    await switchPlugin('active')
+    expect(await announced()).toEqual(garden)
+    const { publicAddress } = gateway
+    const body = new URLSearchParams({ log: 'admin', pwd: 'admin-password' })
+    const login = { method: 'POST', body, redirect: 'manual', headers: { Cookie: 'wordpress_test_cookie=1' } }
+    const entered = await fetch(`${publicAddress}/wp-login.php`, login as RequestInit)
+    const cookie = entered.headers.getSetCookie().map((line) => line.split(';', 1)[0])
+    const headers = { Cookie: cookie.join('; ') }
+    const page = await (await fetch(`${publicAddress}/wp-admin/plugins.php`, { headers })).text()
+    const link = /plugins\.php\?action=deactivate[^"]*garden-notes[^"]*/
+      .exec(page)?.[0]
+      .replaceAll('&amp;', '&')
+    const left = await fetch(`${publicAddress}/wp-admin/${link}`, { headers, redirect: 'manual' })
+    expect(left.status).toBe(302)
+    expect(await announced()).toEqual([])
+  })
+
+  test('a scheduled post shows after the request for scheduled tasks has published it', async () => {
+    const date = new Date(Date.now() + 86_400_000).toISOString().slice(0, 19)
+    const body = JSON.stringify({ title: 'Scheduled', status: 'future', date_gmt: date })
+    const made = await ask('/wp/v2/posts', { method: 'POST', asAdmin: true, body })
+    expect(made.body).toMatchObject({ status: 'future' })
+    const list = '/wp/v2/posts?per_page=1&_fields=title'
+    await ask(list)
+    expect((await ask(list)).cacheStatus).toMatch(/^trellis; ?hit/)
+    // Its time comes, of which the gateway learns nothing.
+    const { id } = made.body as { id: number }
+    const due = await fetch(`${wordpress.restRoot}/due-posts/v1/posts/${id}`, { method: 'POST' })
+    expect(due.status).toBe(200)
+    expect((await ask(list)).cacheStatus).toMatch(/^trellis; ?hit/)
+    await fetch(`${gateway.publicAddress}/wp-cron.php`)
+    expect(await ask(list)).toMatchObject({ body: [{ title: { rendered: 'Scheduled' } }] })
   })
 
   test('with the upstream gone, documents and checks stay', async () => {

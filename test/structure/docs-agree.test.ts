@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { errorTable } from '../../src/errors.ts'
 import { buildPhases, type Rooms } from '../../src/pipeline/phases.ts'
+import { renderings } from '../real/renderings/table.ts'
 
 const text = (name: string): Promise<string> => readFile(new URL(`../../${name}`, import.meta.url), 'utf8')
 
@@ -28,6 +29,11 @@ describe('documents agree with the code', () => {
     expect(names).toHaveLength(13)
     expect(rows(document, '| phase |').map(([first]) => first)).toEqual(names.map((name) => `\`${name}\``))
     expect(document).toContain(names.join(' ─ '))
+  })
+
+  test('caching.md lists everything that is rendered into a content on a real WordPress, and nothing else', async () => {
+    const listed = rows(await text('docs/caching.md'), '| rendered |').map(([first]) => first)
+    expect([...listed].sort()).toEqual([...new Set(renderings.map(({ thing }) => thing))].sort())
   })
 
   test('errors.md has a row for every error, and no other', async () => {

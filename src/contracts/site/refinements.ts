@@ -8,8 +8,15 @@ export type Refinement = {
   readonly texts: readonly string[]
   /** What a minor update reaches besides the item and the lists that look at texts. */
   readonly minor: NamedEffect
-  /** Properties of which others show a copy. */
-  readonly copied: readonly { readonly property: string; readonly collections: readonly string[] }[]
+  /**
+   * Properties on which no list depends that is not under a filter by them, and what a change reaches besides what a minor
+   * update does.
+   */
+  readonly related?: Readonly<Record<string, NamedEffect>>
+  /** A property that must not be empty before: what was empty left no trace in the content where it stands. */
+  readonly filled?: string
+  /** Properties of which others show a copy, and where. */
+  readonly copied: readonly { readonly property: string; readonly effect: NamedEffect }[]
   /** Statuses that only editors see, and the one that lists show unless they are asked for another. */
   readonly hidden: readonly string[]
   readonly listed: string | undefined
@@ -20,7 +27,7 @@ const onlyEditorsSee = ['draft', 'pending', 'future', 'auto-draft', 'trash'] as 
 const shown = ['status', 'type', 'date', 'date_gmt', 'slug', 'link', 'author', 'content.protected'] as const
 
 /** What says when and how an answer was made. */
-const ofAnswers = ['_links', '_embedded', 'guid', 'modified', 'modified_gmt'] as const
+const ofAnswers = ['_links', '_embedded', 'guid', 'modified', 'modified_gmt', 'class_list'] as const
 
 const textsOfPosts = [
   ...ofAnswers,
@@ -32,15 +39,15 @@ const textsOfPosts = [
   'ping_status',
 ] as const
 
-/** Menu items without a label of their own take the title of what they lead to; so do lists of pages in a navigation. */
-const titleInMenus = { property: 'title.rendered', collections: ['menu-items', 'navigation'] } as const
+/** Menu items without a label of their own take the title of what they lead to. */
+const titleInMenus = { property: 'title.rendered', effect: effect([], { shownBy: true }) } as const
 
-/** The slug of a term is in the classes of its posts, and in links. */
+/** The slug of a term is in the classes of its posts, and in links; posts list their terms in the order of the names. */
 const term: Refinement = {
   structure: ['slug', 'link', 'taxonomy', 'parent'],
   texts: [...ofAnswers, 'name', 'description', 'count'],
-  minor: effect(['menu-items', 'search'], { siblings: true, dynamic: true }),
-  copied: [],
+  minor: effect([], { contents: 'dynamic' }),
+  copied: [{ property: 'name', effect: effect(['search/term'], { shownBy: true }) }],
   hidden: [],
   listed: undefined,
 }
@@ -51,7 +58,14 @@ export const refinements = {
     structure: [...shown, 'categories', 'tags', 'sticky', 'format'],
     texts: textsOfPosts,
     // A result of the search and an oEmbed answer show title and text.
-    minor: effect(['search', 'oembed'], { dynamic: true }),
+    minor: effect(['search', 'oembed'], { contents: 'dynamic' }),
+    related: {
+      categories: effect(['categories']),
+      tags: effect(['tags']),
+      sticky: effect([]),
+      // Who has published something is public.
+      author: effect(['users']),
+    },
     copied: [titleInMenus],
     hidden: onlyEditorsSee,
     listed: 'publish',
@@ -59,10 +73,33 @@ export const refinements = {
   pages: {
     structure: [...shown, 'parent', 'menu_order'],
     texts: textsOfPosts,
-    minor: effect(['search', 'oembed'], { dynamic: true }),
+    minor: effect(['search', 'oembed'], { contents: 'dynamic' }),
+    related: { menu_order: effect([]) },
     copied: [titleInMenus],
     hidden: onlyEditorsSee,
     listed: 'publish',
+  },
+  // What was published, in the same menu, was rendered before.
+  'menu-items': {
+    structure: ['status', 'menus', 'type', 'object', 'object_id'],
+    texts: [
+      ...ofAnswers,
+      ...['title', 'attr_title', 'classes', 'description', 'invalid', 'menu_order', 'meta', 'parent'],
+      ...['target', 'type_label', 'url', 'xfn'],
+    ],
+    minor: effect([], { siblings: true, contents: 'dynamic' }),
+    copied: [],
+    hidden: [],
+    listed: undefined,
+  },
+  navigation: {
+    structure: ['status'],
+    texts: [...ofAnswers, 'title', 'content', 'slug', 'link', 'date', 'date_gmt', 'template'],
+    minor: effect([], { contents: 'dynamic' }),
+    filled: 'content.rendered',
+    copied: [],
+    hidden: [],
+    listed: undefined,
   },
   media: {
     structure: [
@@ -80,7 +117,7 @@ export const refinements = {
     ],
     texts: [...ofAnswers, 'title', 'caption', 'description', 'alt_text', 'comment_status', 'ping_status'],
     // Rendered images have their texts from the content; galleries take them from here.
-    minor: effect([], { dynamic: true }),
+    minor: effect([], { contents: 'dynamic' }),
     copied: [],
     hidden: [],
     listed: undefined,
@@ -91,7 +128,7 @@ export const refinements = {
     // What a user may do is in `Allow` of everything it reads.
     structure: ['name', 'slug', 'link', 'url', 'roles', 'capabilities', 'avatar_urls'],
     texts: [...ofAnswers, 'description', 'email', 'first_name', 'last_name', 'nickname'],
-    minor: effect([], { dynamic: true }),
+    minor: effect([], { contents: 'dynamic' }),
     copied: [],
     hidden: [],
     listed: undefined,

@@ -19,10 +19,16 @@ export type CollectionTags = {
   /** A write may give or take a caller's rights, or end a credential: no caller's own answers are left. */
   readonly rights?: true
   /**
-   * What its answers hold of others: by default what the classes in the content tell. `none`: they hold what was written,
-   * and render nothing. `any`: they render lists that have no class, such as the classic widgets and the blocks of plugins.
+   * What its answers render of others: by default what the HTML in the content tells. `none`: they hold what was written,
+   * and render nothing. `any`: they render lists that no class tells, such as the classic widgets and the blocks of plugins.
    */
   readonly renders?: 'none' | 'any'
+  /** Classes in its content that stand for nothing but the item itself, as regular expressions. */
+  readonly ownClasses?: readonly string[]
+  /** Its items may name others by their ids, and always do so in these properties unless the answer is trimmed; see `namedItems`. */
+  readonly names?: readonly string[]
+  /** What its actions change, where that is not what a creation changes. */
+  readonly action?: WriteEffect
 }
 
 const always = (one: WriteEffect): CollectionTags['effects'] => ({ create: one, update: one, delete: one })
@@ -33,42 +39,44 @@ const onlyOwn = always(effect([]))
 const ownAndSiblings = always(effect([], { siblings: true }))
 const everything = always('everything')
 
-// A term's count and its lists by post follow the post's status; an author is public only with a public post;
-// menus and navigation show titles.
-const shown = ['search', 'oembed', 'users', 'comments', 'menu-items', 'navigation'] as const
+// A term's count and its lists by post follow the post's status; an author is public only with a public post.
+const shown = ['search', 'oembed', 'users', 'comments'] as const
 
-/** What is attached to a post or page is public as long as that is: a new one has nothing attached. */
-const withAttachments = (
-  collections: readonly string[],
-  options: Parameters<typeof effect>[1],
-): CollectionTags['effects'] => ({
-  create: effect(collections, options),
-  update: effect(['media', ...collections], options),
-  delete: effect(['media', ...collections], options),
-})
+const ofPosts = ['categories', 'tags', ...shown] as const
 
-const post = withAttachments(['categories', 'tags', ...shown], { embedded: true, dynamic: true })
+/** What is attached to a post or page is public as long as that is: a new one has nothing attached, and is embedded nowhere. */
+const post: CollectionTags['effects'] = {
+  create: effect(['categories', 'tags', 'search', 'oembed', 'users'], { contents: 'dynamic' }),
+  update: effect(['media', ...ofPosts], { shownBy: true, embedded: true, contents: 'dynamic' }),
+  delete: effect(['media', ...ofPosts], { shownBy: true, embedded: true, contents: 'dynamic' }),
+}
 
-const page = withAttachments(shown, { siblings: true, embedded: true, dynamic: true })
+// A list of pages that was empty leaves no trace in the content where it stands.
+const page: CollectionTags['effects'] = {
+  create: effect(['search', 'oembed', 'users'], { siblings: true, contents: 'any' }),
+  update: effect(['media', ...shown], { siblings: true, shownBy: true, embedded: true, contents: 'any' }),
+  delete: effect(['media', ...shown], { siblings: true, shownBy: true, embedded: true, contents: 'dynamic' }),
+}
 
-// A search may be one for terms. `class_list` of a post holds the slugs of its terms, and a deleted term leaves its
-// posts to the default one.
-const term = (others: readonly string[]): CollectionTags['effects'] => ({
-  create: effect(['search'], { dynamic: true }),
-  update: effect(['posts', 'pages', 'search', 'menu-items', 'navigation', ...others], {
+const byTerm = (property: string) =>
+  ['posts', 'pages', 'media', 'blocks'].map((collection) => ({ collection, property }))
+
+// `class_list` of a post holds the slugs of its terms, its link may, and lists may follow the parents of terms. A deleted term
+// leaves its posts to the default one.
+const term = (property: string): CollectionTags['effects'] => {
+  const reached = {
     siblings: true,
+    shownBy: true,
     embedded: true,
-    dynamic: true,
-  }),
-  delete: effect(['posts', 'pages', 'search', 'menu-items', 'navigation', 'categories', ...others], {
-    siblings: true,
-    embedded: true,
-    dynamic: true,
-  }),
-})
-
-/** Rendered content repeats a synced pattern wherever it is used, and does not say so. */
-const rendered = ['posts', 'pages', 'blocks', 'templates', 'template-parts', 'navigation', 'search'] as const
+    filteredBy: byTerm(property),
+    contents: 'dynamic',
+  } as const
+  return {
+    create: effect(['search/term'], { contents: 'dynamic' }),
+    update: effect(['search/term'], reached),
+    delete: effect(['search/term'], reached),
+  }
+}
 
 /**
  * Which write changes which answers, as observed on WordPress 6.9; where the observation could not reach (content that
@@ -79,48 +87,96 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     effects: post,
     filters: [same('author'), same('categories'), same('tags'), same('sticky')],
     refinement: refinements.posts,
+    names: ['categories', 'tags', 'featured_media'],
   },
   pages: {
     effects: page,
     filters: [same('author'), same('parent'), same('menu_order')],
     refinement: refinements.pages,
+    names: ['featured_media'],
   },
   media: {
     effects: {
-      create: effect([], { dynamic: true }),
+      // A gallery of what is attached was empty before, and left no trace.
+      create: effect(['posts', 'pages'], { contents: 'dynamic' }),
       // Rendered images take their sizes from the media item.
-      update: effect(['posts', 'pages', 'search', 'oembed'], { embedded: true, dynamic: true }),
-      delete: effect(['posts', 'pages', 'search', 'oembed'], {
-        siblings: true,
+      update: effect(['oembed'], { shownBy: true, embedded: true, contents: 'dynamic' }),
+      // Its comments go with it, and so does the logo of the site.
+      delete: effect(['oembed', 'comments', 'settings'], {
+        shownBy: true,
         embedded: true,
-        dynamic: true,
+        contents: 'dynamic',
       }),
     },
     filters: [same('author'), { argument: 'parent', property: 'post' }],
     refinement: refinements.media,
+    names: [],
+    // Where it is attached, galleries may show it.
+    owners: [{ property: 'post', collections: ['posts', 'pages'] }],
+    // The link to the file in the description.
+    ownClasses: ['attachment', 'attachment-[\\w-]+'],
   },
+  // A menu that was empty leaves no trace in the content where it stands.
   'menu-items': {
-    effects: always(effect([], { siblings: true, dynamic: true })),
+    effects: {
+      create: effect([], { siblings: true, contents: 'any' }),
+      update: effect([], { siblings: true, contents: 'any' }),
+      delete: effect([], { siblings: true, contents: 'dynamic' }),
+    },
     filters: [],
+    refinement: refinements['menu-items'],
+    names: ['object_id'],
+    renders: 'none',
   },
-  blocks: { effects: always(effect([...rendered], { siblings: true, dynamic: true })), filters: [] },
-  navigation: { effects: always(effect([], { dynamic: true })), filters: [] },
+  // Content repeats a synced pattern wherever it is used, and does not say so.
+  blocks: {
+    effects: always(effect([], { siblings: true, contents: 'any' })),
+    filters: [],
+    names: ['site_pattern_category', 'wp_pattern_category'],
+  },
+  // One that was no more than a draft was not rendered at all.
+  navigation: {
+    effects: always(effect([], { contents: 'any' })),
+    filters: [],
+    refinement: refinements.navigation,
+  },
   templates: { effects: ownAndSiblings, filters: [], renders: 'none' },
-  'template-parts': { effects: ownAndSiblings, filters: [], renders: 'none' },
-  'global-styles': { effects: always(effect(['themes'], { siblings: true })), filters: [] },
-  'contact-forms': { effects: ownAndSiblings, filters: [] },
-  categories: { effects: term([]), filters: [same('parent')], refinement: refinements.categories },
-  tags: { effects: term([]), filters: [], refinement: refinements.tags },
+  'template-parts': {
+    effects: always(effect([], { siblings: true, contents: 'any' })),
+    filters: [],
+    renders: 'none',
+  },
+  // The layout of groups and columns is in their classes.
+  'global-styles': {
+    effects: always(effect(['themes'], { siblings: true, contents: 'styled' })),
+    filters: [],
+    renders: 'none',
+  },
+  // A filter of the theme may take the class away that tells a form.
+  'contact-forms': {
+    effects: always(effect([], { siblings: true, embedded: true, contents: 'any' })),
+    filters: [],
+    // What a visitor sends with a form changes no content.
+    action: effect([], { siblings: true }),
+  },
+  categories: {
+    effects: term('categories'),
+    filters: [same('parent')],
+    refinement: refinements.categories,
+    renders: 'none',
+  },
+  tags: { effects: term('tags'), filters: [], refinement: refinements.tags, renders: 'none' },
   menus: {
     effects: always(
-      effect(['menu-items', 'menu-locations', 'navigation'], { siblings: true, dynamic: true }),
+      effect(['menu-items', 'menu-locations', 'navigation'], { siblings: true, contents: 'any' }),
     ),
     filters: [],
+    renders: 'none',
   },
-  site_pattern_category: { effects: term(['blocks']), filters: [] },
-  wp_pattern_category: { effects: term(['blocks']), filters: [] },
+  site_pattern_category: { effects: term('site_pattern_category'), filters: [], renders: 'none' },
+  wp_pattern_category: { effects: term('wp_pattern_category'), filters: [], renders: 'none' },
   comments: {
-    effects: always(effect(['posts', 'pages'], { siblings: true, embedded: true, dynamic: true })),
+    effects: always(effect(['posts', 'pages'], { siblings: true, embedded: true, contents: 'dynamic' })),
     filters: [same('post'), same('parent'), same('author')],
     owners: [
       { property: 'post', collections: ['posts', 'pages', 'media'] },
@@ -128,9 +184,13 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     ],
   },
   users: {
+    renders: 'none',
     effects: {
-      create: effect([], { dynamic: true }),
-      update: effect(['oembed', 'comments', 'posts', 'pages', 'search'], { embedded: true, dynamic: true }),
+      create: effect([], { contents: 'dynamic' }),
+      update: effect(['oembed', 'comments', 'posts', 'pages', 'search'], {
+        embedded: true,
+        contents: 'dynamic',
+      }),
       // Content goes to another author or goes away.
       delete: 'everything',
     },
@@ -142,23 +202,27 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   // Renders a block for an editor; its POST stores nothing.
   'block-renderer': { effects: onlyOwn, filters: [], renders: 'any' },
   widgets: {
-    effects: always(effect(['sidebars', 'widget-types'], { siblings: true })),
+    effects: always(effect(['sidebars', 'widget-types'], { siblings: true, contents: 'dynamic' })),
     filters: [],
     renders: 'any',
   },
-  sidebars: { effects: always(effect(['widgets'], { siblings: true })), filters: [], renders: 'any' },
-  'font-families': { effects: onlyOwn, filters: [] },
-  'font-faces': { effects: onlyOwn, filters: [] },
-  settings: { effects: everything, filters: [] },
-  themes: { effects: everything, filters: [] },
-  plugins: { effects: everything, filters: [] },
+  sidebars: {
+    effects: always(effect(['widgets'], { siblings: true, contents: 'dynamic' })),
+    filters: [],
+    renders: 'any',
+  },
+  'font-families': { effects: onlyOwn, filters: [], renders: 'none' },
+  'font-faces': { effects: onlyOwn, filters: [], renders: 'none' },
+  settings: { effects: everything, filters: [], renders: 'none' },
+  themes: { effects: everything, filters: [], renders: 'none' },
+  plugins: { effects: everything, filters: [], renders: 'none' },
   // Read only, but what they show is known: no other write reaches them.
-  oembed: { effects: everything, filters: [] },
+  oembed: { effects: everything, filters: [], renders: 'none' },
   search: { effects: everything, filters: [] },
-  types: { effects: everything, filters: [] },
-  statuses: { effects: everything, filters: [] },
-  taxonomies: { effects: everything, filters: [] },
-  'menu-locations': { effects: everything, filters: [] },
+  types: { effects: everything, filters: [], renders: 'none' },
+  statuses: { effects: everything, filters: [], renders: 'none' },
+  taxonomies: { effects: everything, filters: [], renders: 'none' },
+  'menu-locations': { effects: everything, filters: [], renders: 'none' },
 }
 
 /** Collection of the items with a `type`, in both spellings of the names. */
@@ -174,6 +238,34 @@ export const collectionOfType: Readonly<Record<string, string>> = {
   comment: 'comments',
 }
 
+/** Properties in which an item names others by their ids, and the collection of these. Terms are sorted by their names. */
+export const namedItems: Readonly<Record<string, string>> = {
+  categories: 'categories',
+  tags: 'tags',
+  site_pattern_category: 'site_pattern_category',
+  wp_pattern_category: 'wp_pattern_category',
+  featured_media: 'media',
+}
+
+/** Collection of what a menu item leads to, by its `object`. */
+export const linkedItems: Readonly<Record<string, string>> = {
+  post: 'posts',
+  page: 'pages',
+  category: 'categories',
+  post_tag: 'tags',
+}
+
+/** Collections whose items may name those of a collection. */
+export const namedBy: Readonly<Record<string, readonly string[]>> = {
+  posts: ['menu-items'],
+  pages: ['menu-items'],
+  categories: ['posts', 'pages', 'media', 'menu-items'],
+  tags: ['posts', 'pages', 'media', 'menu-items'],
+  media: ['posts', 'pages'],
+  site_pattern_category: ['blocks'],
+  wp_pattern_category: ['blocks'],
+}
+
 /** Collection of the terms of a `taxonomy`. */
 export const collectionOfTaxonomy: Readonly<Record<string, string>> = {
   category: 'categories',
@@ -183,29 +275,3 @@ export const collectionOfTaxonomy: Readonly<Record<string, string>> = {
 
 /** Collection of what is embedded under a relation and says neither type nor taxonomy. */
 export const collectionOfRelation: Readonly<Record<string, string>> = { author: 'users' }
-
-/** Class names and elements in rendered content that stand for a list of other things, made anew with each answer. */
-export const dynamicMarkers: readonly string[] = [
-  'wp-block-archives',
-  'wp-block-calendar',
-  'wp-block-categories',
-  'wp-block-comments',
-  'wp-block-gallery',
-  'wp-block-latest-comments',
-  'wp-block-latest-posts',
-  'wp-block-navigation',
-  'wp-block-page-list',
-  'wp-block-post-',
-  'wp-block-query',
-  'wp-block-rss',
-  'wp-block-search',
-  'wp-block-site-',
-  'wp-block-tag-cloud',
-  'wp-block-term',
-  'wp-block-template-part',
-  'wp-block-avatar',
-  'wp-block-loginout',
-  'wp-block-read-more',
-  'gallery-columns-',
-  'wp-embedded-content',
-]

@@ -14,3 +14,14 @@ const anywhere = /block-editor\/v1\/navigation-fallback/i
 
 /** May a GET of this path, or of this `rest_route`, create something? WordPress matches routes without regard to case. */
 export const createsWhenRead = (path: string): boolean => anywhere.test(path)
+
+const cronScript = /\/wp-cron\.php/i
+
+/**
+ * WordPress carries out its scheduled tasks when this is asked for, among them the publication of posts; by a GET as well. With
+ * php-fpm it answers before it has begun.
+ */
+export const runsCron = (path: string): boolean => cronScript.test(path)
+
+/** WordPress gives it to the request during which its tasks run (`ALTERNATE_WP_CRON` redirects to a URL with it). */
+export const cronParameter = 'doing_wp_cron'

@@ -68,11 +68,12 @@ const readThrough = (room: CacheRoom, exchange: Ready, decision: Read, next: Nex
 
 /**
  * Is a read to be treated as a write? Where a site is stored by its interface, what goes to it through an open service may
- * be a link of an admin screen that does something (trash, activate: a nonce), or WordPress's own override of the method.
+ * be a link of an admin screen that does something (trash, activate: a nonce), WordPress's own override of the method, or its
+ * scheduled tasks.
  */
 const actsAsWrite = ({ service }: Ready, sensitive: Sensitivity): boolean => {
   if (!isActing(sensitive)) return false
-  if (service.contract === 'site') return sensitive === 'creating-read'
+  if (service.contract === 'site') return sensitive === 'creating-read' || sensitive === 'cron'
   return service.contract === 'open' && service.sharing().length > 0
 }
 

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Clock } from '../../clock.ts'
+import type { Row } from '../../contracts/row.ts'
 import { GatewayError } from '../../errors.ts'
 import { addressGroup } from '../../http/address-group.ts'
 import type { ByteBudget } from '../../http/byte-budget.ts'
@@ -12,6 +13,7 @@ import type { Translated } from '../exchange.ts'
 import { type ForwardingFacts, sentFields } from '../forwarding-fields.ts'
 import type { Next, Phase } from '../phase.ts'
 import { readContent } from '../read-content.ts'
+import type { Service } from '../service.ts'
 
 /**
  * Content that nobody reads here, and a write that no row describes: what the phases do to the answer they do to its head
@@ -19,8 +21,13 @@ import { readContent } from '../read-content.ts'
  */
 const handsOver = ({ mayHandOver, service, matching, content, method }: Translated): boolean => {
   if (!mayHandOver || method === 'GET' || method === 'HEAD') return false
-  return content instanceof Readable || service.contract === 'open' || matching.kind === 'unlisted'
+  if (service.contract === 'open' || matching.kind !== 'found') return true
+  return content instanceof Readable && !tellsWhatItMade(service, matching.row)
 }
+
+/** The answer to an upload names the new item and what it belongs to, which bounds what has to be dropped. */
+const tellsWhatItMade = ({ contract }: Service, { kind }: Row): boolean =>
+  contract === 'site' && kind === 'collection'
 
 /** A stream is framed as the client framed it: by its length, which was held against the bound, or by chunks, which are counted. */
 const sentContent = (exchange: Translated, fields: string[]): Buffer | Readable | undefined => {

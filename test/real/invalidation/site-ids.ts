@@ -6,6 +6,8 @@ export type Ids = Map<string, number | string>
 
 type Item = {
   readonly id: number | string
+  readonly object?: string
+  readonly object_id?: number
   readonly categories?: readonly number[]
   readonly tags?: readonly number[]
 }
@@ -23,11 +25,16 @@ export const idsOfSite = async ({ restRoot, credentials }: WordPress): Promise<I
     if (item === undefined) throw new Error(`${path}: nothing there`)
     return item.id
   }
+  const linkedByMenu = async (kind: string): Promise<number> => {
+    const items = await list('menu-items?per_page=100')
+    return items.find(({ object }) => object === kind)?.object_id ?? 0
+  }
   const [p, q] = await list('posts?order=asc&per_page=2')
   const guides = p?.categories?.[0] ?? 0
   const [news, unrelated] = (await list('categories?per_page=20')).filter(
     ({ id }) => id !== guides && id !== 1,
   )
+  const menuPage = await linkedByMenu('page')
   const pages = await list('pages?orderby=menu_order&order=asc')
   const [theme] = (await list('themes?status=active')) as unknown as readonly {
     stylesheet: string
@@ -43,10 +50,11 @@ export const idsOfSite = async ({ restRoot, credentials }: WordPress): Promise<I
     ['tag', p?.tags?.[0] ?? 0],
     ['otherMedia', await first('media')],
     ['otherUser', await first('users?roles=author')],
-    ['menuPage', pages[0]?.id ?? 0],
-    ['page', pages[1]?.id ?? 0],
+    ['menuPage', menuPage],
+    ['page', pages.find(({ id }) => id !== menuPage)?.id ?? 0],
     ['menuItem', await first('menu-items')],
     ['menu', await first('menus')],
+    ['menuCategory', await linkedByMenu('category')],
     ['block', await first('blocks')],
     ['navigation', await first('navigation')],
     ['template', `${theme?.stylesheet ?? ''}//single`],

@@ -58,8 +58,25 @@ const findingOf = (path: string) => {
 const showsParent = ({ path }: Observation, probe: string): boolean =>
   path.endsWith('autosaves') && probe.startsWith('posts?')
 
+const pageList = '<ul class="wp-block-page-list"><li class="wp-block-pages-list__item">About</li></ul>'
+const navigation = { id: 92, type: 'wp_navigation', content: { rendered: pageList } }
+
+/** What the recorded site showed there: a menu that leads to pages and a category, and a navigation that lists pages. */
+const shownAt: Readonly<Record<string, unknown>> = {
+  'menu-items': [
+    { id: 83, type: 'custom' },
+    { id: 89, type: 'post_type', object: 'page', object_id: 2 },
+    { id: 90, type: 'post_type', object: 'page', object_id: 3 },
+    { id: 91, type: 'taxonomy', object: 'category', object_id: 2 },
+  ],
+  'menu-items/90': { id: 90, type: 'post_type', object: 'page', object_id: 3 },
+  navigation: [navigation],
+  'navigation/92': navigation,
+}
+
 const readOf = (probe: string, shows = false): Read => {
   const [path = '', query = ''] = probe.split('?')
+  if (shownAt[path] !== undefined) return { found: findingOf(path), body: shownAt[path] }
   const listed = shows ? [{ id: 44, type: 'post' }] : []
   const body = query.includes('_embed') ? { id: 44, _embedded: { author: [{ id: 1 }] } } : listed
   return { found: findingOf(path), body, fields: ['X-WP-TotalPages', '3'] }

@@ -21,6 +21,21 @@ const remove = (collection: string, id: number, body: Record<string, unknown>): 
   response: json(body),
 })
 
+const upload = (body: Record<string, unknown>): Write =>
+  create('media', { id: 82, type: 'attachment', ...body })
+
+const ofPost = { categories: [], tags: [], featured_media: 0, link: '/six' }
+const listOfPages = {
+  content: {
+    rendered:
+      '<ul class="wp-block-page-list"><li class="wp-block-pages-list__item has-child"><ul class="wp-block-navigation__submenu-container"><li>',
+  },
+}
+const linkTo = (object: string, id: number) => ({ type: 'post_type', object, object_id: id })
+
+/** Content in which nothing tells that it renders other things. */
+const plain = { content: { rendered: '<p>Plain.</p>' } }
+
 const updatePost = update('posts', 5, post)
 const embedding: Read = item('posts', 9, { _embedded: { author: [{ id: 1 }] } })
 
@@ -82,9 +97,93 @@ test.each<[string, Write, Read, boolean]>([
     true,
   ],
   ['a page reaches other pages', update('pages', 2), item('pages', 3), true],
-  ['a page reaches navigation', update('pages', 2), item('navigation', 92), true],
+  [
+    'a page reaches a navigation that lists pages',
+    update('pages', 2),
+    item('navigation', 92, listOfPages),
+    true,
+  ],
+  [
+    'a post leaves a navigation that lists pages alone',
+    updatePost,
+    item('navigation', 92, listOfPages),
+    false,
+  ],
+  ['a post reaches a menu item that leads to it', updatePost, item('menu-items', 9, linkTo('post', 5)), true],
+  [
+    'a post leaves a menu item that leads to another',
+    updatePost,
+    item('menu-items', 9, linkTo('post', 6)),
+    false,
+  ],
+  [
+    'a post leaves a menu item with a link alone',
+    updatePost,
+    item('menu-items', 9, { type: 'custom' }),
+    false,
+  ],
+  [
+    'a post reaches a menu item that does not say what it leads to',
+    updatePost,
+    item('menu-items', 9, { title: { rendered: 'x' } }),
+    true,
+  ],
   ['a term reaches what embeds', update('categories', 2), embedding, true],
-  ['a term reaches posts', update('categories', 2), item('posts', 6), true],
+  [
+    'a term reaches posts that have it',
+    update('categories', 2),
+    item('posts', 6, { categories: [1, 2] }),
+    true,
+  ],
+  [
+    'a term leaves posts that do not have it alone',
+    update('categories', 2),
+    item('posts', 6, { ...ofPost, categories: [1] }),
+    false,
+  ],
+  [
+    'a term reaches posts of which it is left out',
+    update('categories', 2),
+    item('posts', 6, { link: '/six' }),
+    true,
+  ],
+  [
+    'a term reaches posts when it is not known which it was',
+    { ...update('categories', 2), response: json({}) },
+    item('posts', 6, { categories: [1] }),
+    true,
+  ],
+  [
+    'a term reaches lists of posts under it',
+    update('categories', 2),
+    list('posts', { categories: [2] }),
+    true,
+  ],
+  [
+    'a term reaches lists of posts without it',
+    update('categories', 2),
+    list('posts', { categories_exclude: [2] }),
+    true,
+  ],
+  ['a term leaves lists of posts that show none of it alone', update('categories', 2), list('posts'), false],
+  [
+    'media reach a post whose featured image they are',
+    update('media', 81, { post: null }),
+    item('posts', 6, { ...ofPost, featured_media: 81 }),
+    true,
+  ],
+  [
+    'media reach a post with their image in its text',
+    update('media', 81, { post: null }),
+    item('posts', 6, { ...ofPost, content: { rendered: '<img class="wp-image-81">' } }),
+    true,
+  ],
+  [
+    'media leave a post without them alone',
+    update('media', 81, { post: null }),
+    item('posts', 6, ofPost),
+    false,
+  ],
   ['a new tag leaves posts alone', create('tags', { id: 8, taxonomy: 'post_tag' }), item('posts', 6), false],
   [
     'a new tag reaches the search, which may be one for terms',
@@ -92,12 +191,78 @@ test.each<[string, Write, Read, boolean]>([
     { found: found('search', 'lookup'), body: [] },
     true,
   ],
-  ['a synced pattern reaches posts', update('blocks', 97), item('posts', 6), true],
+  ['a synced pattern reaches posts', update('blocks', 97), item('posts', 6, plain), true],
+  ['a synced pattern leaves answers without content alone', update('blocks', 97), item('posts', 6), false],
   ['media reach posts with their images', update('media', 81), item('posts', 6), true],
-  ['new media leave posts alone', create('media', { id: 82, type: 'attachment' }), item('posts', 6), false],
+  ['new media leave posts alone', upload({ post: null }), item('posts', 6, plain), false],
+  ['new media reach the post that they are attached to', upload({ post: 6 }), item('posts', 6, plain), true],
+  [
+    'new media of which it is not known where they are attached reach posts',
+    upload({}),
+    item('posts', 6),
+    true,
+  ],
   ['a menu item reaches its neighbours', update('menu-items', 83), item('menu-items', 84), true],
+  [
+    'a saved form reaches content, whatever renders it there',
+    update('contact-forms', 3),
+    item('pages', 2, plain),
+    true,
+  ],
+  [
+    'a form that a visitor sends leaves content alone',
+    {
+      found: found('contact-forms', 'action', { id: '3' }),
+      method: 'POST',
+      response: json({ status: 'mail_sent' }),
+    },
+    item('pages', 2, { content: { rendered: '<form class="wpcf7-form">' } }),
+    false,
+  ],
+  [
+    'a menu item reaches content with a menu',
+    update('menu-items', 83),
+    item('pages', 2, { content: { rendered: '<ul id="menu-main" class="menu">' } }),
+    true,
+  ],
+  [
+    'a template part reaches content',
+    update('template-parts', 'theme//footer'),
+    item('pages', 2, plain),
+    true,
+  ],
   ['a menu item leaves posts alone', update('menu-items', 83), list('posts'), false],
   ['a comment reaches what embeds', create('comments', { id: 3, post: 5 }), embedding, true],
+  [
+    'a comment reaches its post, which may have been asked to embed replies and had none',
+    create('comments', { id: 3, post: 5, parent: 0 }),
+    item('posts', 5),
+    true,
+  ],
+  [
+    'a comment reaches lists that embed replies and do not say which posts they show',
+    create('comments', { id: 3, post: 5, parent: 0 }),
+    list('posts', {}, [{ title: 'x', _embedded: { replies: [[]] } }]),
+    true,
+  ],
+  [
+    'a comment leaves another post alone where replies are embedded',
+    create('comments', { id: 3, post: 5, parent: 0 }),
+    item('posts', 6, { _embedded: { replies: [[]] } }),
+    false,
+  ],
+  [
+    'a comment that is deleted reaches the comments that may have answered it',
+    remove('comments', 3, { deleted: true, previous: { id: 3, post: 5, parent: 0 } }),
+    item('comments', 4),
+    true,
+  ],
+  [
+    'a comment that is deleted leaves other posts alone',
+    remove('comments', 3, { deleted: true, previous: { id: 3, post: 5, parent: 0 } }),
+    item('posts', 6, { _embedded: { replies: [[]] } }),
+    false,
+  ],
   ['a comment leaves media alone', create('comments', { id: 3, post: 5 }), list('media'), false],
   ['settings reach everything', update('settings', 0), list('media'), true],
   ['an unknown collection reaches everything', update('shop/v1/offers', 1), list('media'), true],

@@ -15,6 +15,7 @@ const cases = rowsOf(allCases, 5, ({ title }) => expectedDifference(title) !== u
 const ways = [
   { title: 'item by item, names: same', split: 'item', names: 'same' },
   { title: 'in chunks, names: same', split: 'chunk', names: 'same' },
+  { title: 'whole, names: same', split: 'whole', names: 'same' },
   { title: 'in chunks, names: wordpress', split: 'chunk', names: 'wordpress' },
 ] as const
 

@@ -340,23 +340,25 @@ test('split: whole sends all items in one upstream batch, in their order, and no
   expect(await gateway.metric('trellis_batch_splits_total', 'split="whole",reason="configured"')).toBe(1)
 })
 
-test('split: whole sends what no upstream batch takes beside it: reads, what refers to another answer', async () => {
-  await start(answersBatches, { split: 'whole' })
-  const extended = [
-    { id: 'a', ...update(1) },
-    { method: 'GET', path: '/site/v2/posts/7' },
-    update(2),
-    { method: 'PUT', path: '/site/v2/pages/3', body: { title: { $ref: 'a#/body/alone' } }, dependsOn: ['a'] },
-    update(4),
-  ]
+const sendExtended = async (requests: readonly unknown[]): Promise<number[]> => {
   const answer = await fetch(`${gateway.publicAddress}${root}/batch/v1`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ extensions: true, requests: extended }),
+    body: JSON.stringify({ extensions: true, requests }),
   })
   const { responses } = (await answer.json()) as { responses: { status: number }[] }
-  expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
-  expect(wholeBatches().map(({ content }) => sentIn(content).length)).toEqual([2])
+  return responses.map(({ status }) => status)
+}
+
+test('split: whole sends reads beside the upstream batch, and items with references one by one', async () => {
+  await start(answersBatches, { split: 'whole' })
+  const read = { method: 'GET', path: '/site/v2/posts/7' }
+  expect(await sendExtended([update(1), read, update(2), update(4)])).toEqual([200, 200, 200, 200])
+  expect(wholeBatches().map(({ content }) => sentIn(content).length)).toEqual([3])
+  expect(targets()).toHaveLength(2)
+  const refers = { ...update(5, { body: { title: { $ref: 'a#/body/alone' } } }), dependsOn: ['a'] }
+  expect(await sendExtended([{ id: 'a', ...update(1) }, refers])).toEqual([200, 200])
+  expect(wholeBatches()).toHaveLength(1)
   expect(targets()).toHaveLength(4)
 })
 

@@ -36,6 +36,8 @@ const worthMoreRequests = Math.log(0.95)
 /** One measure counts at most as twice or half of what was expected: a hiccup decides nothing. */
 const mostSurprise = Math.log(2)
 const levelShare = 0.2
+/** The first batches run code that has not been compiled, here and in PHP. */
+const coldBatches = 3
 const rivalShare = 0.5
 /** Before that it must be so much faster. */
 const enoughTrials = 2
@@ -44,11 +46,20 @@ const clearlyBetter = Math.log(0.8)
 const oldMs = 60_000
 const oldBatches = 30
 
-/** What is far from the best one has to wait: it may cost much. */
-const untried = (isNear: boolean): Rival => ({ ratio: isNear ? 0 : Math.log(1.4), trials: 0, atBatch: 0 })
+/** Whole comes first, then what is near the best one; what is far has to wait, as it may cost much. */
+const untried = (isWhole: boolean, isNear: boolean): Rival => {
+  return {
+    ratio: isWhole || isNear ? 0 : Math.log(1.4),
+    trials: 0,
+    atBatch: isWhole ? coldBatches - 1 : coldBatches,
+  }
+}
 
+/** One trial alone may be wrong: the second comes sooner. */
 const dueAt = ({ ratio, trials, atBatch }: Rival): number =>
-  atBatch + Math.max(trials < enoughTrials ? 2 : 8, Math.expm1(ratio) / trialShare)
+  trials < enoughTrials
+    ? atBatch + Math.max(2, Math.expm1(ratio) / (2 * trialShare))
+    : atBatch + Math.max(8, Math.expm1(ratio) / trialShare)
 
 /**
  * The split of the next batch: the best one, or now and then another to see whether it is better by now. What the upstream
@@ -66,7 +77,7 @@ export const nextSplit = (
   if (tried || parts !== best) return { parts, reason: 'measured' }
   const isNear = (at: number): boolean => at >= splits.indexOf(best) - 1 && at <= splits.indexOf(best) + 2
   const due = splits
-    .map((split, at) => ({ split, at, ...(rivals.get(split) ?? untried(isNear(at))) }))
+    .map((split, at) => ({ split, at, ...(rivals.get(split) ?? untried(at === 0, isNear(at))) }))
     .filter(({ split, at }) => split !== best && (isNear(at) || at === 0 || at === splits.length - 1))
     .filter((rival) => dueAt(rival) <= batches)
     .sort((one, other) => dueAt(one) - dueAt(other) || other.split - one.split)[0]
@@ -81,7 +92,7 @@ export const withBatch = (before: Measured, parts: Parts, msPerItem: number, now
   const batches = before.batches + 1
   const measured = Math.log(Math.max(msPerItem, 1e-3))
   if (level === undefined || parts === best) {
-    const isOld = level === undefined || nowMs - before.atMs > oldMs
+    const isOld = level === undefined || nowMs - before.atMs > oldMs || batches <= coldBatches
     const next = isOld ? measured : level + levelShare * bounded(measured - level)
     return { ...before, best: parts, level: next, atMs: nowMs, batches, tried: false }
   }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { rowsOf } from '../../support/breadth.ts'
 import { meanMs, singly, type Upstream } from './queueing-model.ts'
 
-const batches = 300
+const batches = 400
 const seeds = [1, 2, 3, 4]
 const fixed = [1, 2, 3, 4, 6, 8, singly]
 
@@ -67,4 +67,25 @@ test.each<[what: string, before: Partial<Upstream>, after: Partial<Upstream>]>([
   })
   const best = Math.min(...fixed.map((parts) => meanOf(upstream, 1, parts, 600)))
   expect(meanOf(upstream, 1, 'auto', 600) / best).toBeLessThanOrEqual(1.1)
+})
+
+/** The first batches meet PHP and a gateway that have compiled nothing yet. */
+const afterStart =
+  (upstream: Upstream): Drift =>
+  (answered) => {
+    const slow = 1 + 3 * Math.exp(-answered / 4)
+    return { ...upstream, startUpMs: upstream.startUpMs * slow, itemMs: upstream.itemMs * slow }
+  }
+
+test.each<[what: string, Partial<Upstream>]>([
+  ['two processors', {}],
+  ['one processor', { cores: 1 }],
+  ['a busy machine', { others: 6 }],
+  ['one writer at a time', { locked: 0.9, others: 6 }],
+])('a slow start misleads auto for some batches only: %s', (_, more) => {
+  const upstream = afterStart({ ...usual, ...more })
+  const best = Math.min(...fixed.map((parts) => meanOf(upstream, 1, parts)))
+  expect(meanOf(upstream, 1, 'auto') / best).toBeLessThanOrEqual(1.1)
+  const first = fixed.map((parts) => meanOf(upstream, 1, parts, 40))
+  expect(meanOf(upstream, 1, 'auto', 40) / Math.min(...first)).toBeLessThanOrEqual(1.25)
 })

@@ -74,7 +74,7 @@ const oneAtATime = (parts: number): number => Math.min(parts, 25) * 5 + 25
 test('auto sends whole what takes longer in parts, within some batches', () => {
   const parts = follow(splitterOf('auto'), 100, oneAtATime)
   expect(parts.slice(0, 2)).toEqual([2, 2])
-  expect(parts.slice(8).filter((one) => one !== 1).length).toBeLessThan(12)
+  expect(parts.slice(12).filter((one) => one !== 1).length).toBeLessThan(12)
 })
 
 test('auto stays with items that are faster by themselves than in an upstream batch', () => {

@@ -21,13 +21,11 @@ export const unmeasured = (best: Parts): Measured => {
   return { best, level: undefined, atMs: 0, batches: 0, tried: false, rivals: new Map() }
 }
 
-const steps: readonly Parts[] = [1, 2, 3, 4, 6, 8, 12, 16, 25]
+const steps = [1, 2, 3, 4, 6, 8, 12, 16, 25, Number.POSITIVE_INFINITY]
 
 /** The splits to choose from: of at most so many upstream batches, and into single items if they may be. */
-export const splitsUpTo = (most: number, items: boolean): readonly Parts[] => [
-  ...steps.filter((step) => step <= most),
-  ...(items ? [Number.POSITIVE_INFINITY] : []),
-]
+export const splitsUpTo = (most: number, items: boolean): readonly Parts[] =>
+  steps.filter((step) => step <= most || (items && step === Number.POSITIVE_INFINITY))
 
 /** The trials of one rival may cost this share of the time of all batches. */
 const trialShare = 0.01
@@ -46,14 +44,9 @@ const clearlyBetter = Math.log(0.8)
 const oldMs = 60_000
 const oldBatches = 30
 
-/** Whole comes first, then what is near the best one; what is far has to wait, as it may cost much. */
-const untried = (isWhole: boolean, isNear: boolean): Rival => {
-  return {
-    ratio: isWhole || isNear ? 0 : Math.log(1.4),
-    trials: 0,
-    atBatch: isWhole ? coldBatches - 1 : coldBatches,
-  }
-}
+/** Whole and what is near the best one is tried soon; what is far has to wait, as it may cost much. */
+const nearby: Rival = { ratio: 0, trials: 0, atBatch: coldBatches }
+const farOff: Rival = { ...nearby, ratio: Math.log(1.4) }
 
 /** One trial alone may be wrong: the second comes sooner. */
 const dueAt = ({ ratio, trials, atBatch }: Rival): number =>
@@ -75,12 +68,13 @@ export const nextSplit = (
   if (active > 1) return { parts, reason: 'shared' }
   if (level === undefined) return { parts, reason: 'first-guess' }
   if (tried || parts !== best) return { parts, reason: 'measured' }
-  const isNear = (at: number): boolean => at >= splits.indexOf(best) - 1 && at <= splits.indexOf(best) + 2
+  const bestAt = splits.indexOf(best)
+  const isNear = (at: number): boolean => at === 0 || (at >= bestAt - 1 && at <= bestAt + 2)
   const due = splits
-    .map((split, at) => ({ split, at, ...(rivals.get(split) ?? untried(at === 0, isNear(at))) }))
-    .filter(({ split, at }) => split !== best && (isNear(at) || at === 0 || at === splits.length - 1))
+    .map((split, at) => ({ split, at, ...(rivals.get(split) ?? (isNear(at) ? nearby : farOff)) }))
+    .filter(({ split, at }) => split !== best && (isNear(at) || at === splits.length - 1))
     .filter((rival) => dueAt(rival) <= batches)
-    .sort((one, other) => dueAt(one) - dueAt(other) || other.split - one.split)[0]
+    .sort((one, other) => dueAt(one) - dueAt(other))[0]
   return due === undefined ? { parts, reason: 'measured' } : { parts: due.split, reason: 'explored' }
 }
 

@@ -11,12 +11,12 @@ const nothingToLearn = { source: 'static', identity: { name: 'Bench' } }
 
 const asItComes: Settings = { upstream: {}, batch: {}, discovery: nothingToLearn }
 
-const site = (at: string, origin: string, { upstream, batch, discovery }: Settings) => ({
+const site = (at: string, origin: string, { upstream, batch, discovery }: Settings, basePath = at) => ({
   contract: 'site',
   mount: at,
   names: 'same',
   discovery,
-  upstream: { targets: [origin], basePath: at, ...upstream },
+  upstream: { targets: [origin], basePath, ...upstream },
   batch,
   cache: { rules: [{ match: 'GET /wp/v2/**', ttl: '1h' }] },
 })
@@ -24,17 +24,26 @@ const site = (at: string, origin: string, { upstream, batch, discovery }: Settin
 /** Until the compiler has seen the way of an item often enough: the first batches after a start cost several times as much. */
 const warmUp = Number(process.env['BENCH_WARM'] ?? 400)
 
+/** Other settings of `batch.split`, each of a service of its own in front of the same upstream. */
+const splits = ['whole', 'chunk'] as const
+export type OtherSplit = (typeof splits)[number]
+export const mountOf = (split: OtherSplit): string => `/${split}/wp-json`
+
 /** A gateway in front of a WordPress, as it comes but for an hour of caching, and as it is when it has run for some minutes. */
 export async function batchGateway(
   origin: string,
   settings: Partial<Settings> = {},
 ): Promise<GatewayProcess> {
+  const chosen = { ...asItComes, ...settings }
   const other = await startSlowUpstream({ workers: 16, startUpMs: 0, itemMs: 0, batchRoute: true })
   const gateway = await startGatewayProcess({
     log: { level: 'error' },
     // Another service, so that what `auto` learns of the measured one it learns before everybody's eyes.
     services: {
-      site: site(mount, origin, { ...asItComes, ...settings }),
+      site: site(mount, origin, chosen),
+      ...Object.fromEntries(
+        splits.map((split) => [split, site(mountOf(split), origin, { ...chosen, batch: { split } }, mount)]),
+      ),
       warm: site(warmMount, other.origin, asItComes),
     },
   })
@@ -56,10 +65,16 @@ export async function batchGateway(
 /** The same in front of a real WordPress, when it has learned the routes that the contract does not list: those of terms and users. */
 export async function siteGateway(origin: string): Promise<GatewayProcess> {
   const gateway = await batchGateway(origin, { discovery: {} })
+  for (const at of [mount, ...splits.map(mountOf)])
+    await routesLearned(`${gateway.origin}${at}/wp/v2/tags?_fields=id`)
+  return gateway
+}
+
+async function routesLearned(url: string): Promise<void> {
   for (let time = 0; ; time += 1) {
-    const answer = await fetch(`${gateway.origin}${mount}/wp/v2/tags?_fields=id`)
+    const answer = await fetch(url)
     await answer.arrayBuffer()
-    if (answer.status === 200) return gateway
+    if (answer.status === 200) return
     if (time === 100) throw new Error(`the routes of the site are not known: ${answer.status}`)
     await new Promise((resolve) => setTimeout(resolve, 100))
   }

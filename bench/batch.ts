@@ -1,8 +1,9 @@
 import { availableParallelism, loadavg } from 'node:os'
 import { basic } from '../test/real/site-under-test.ts'
 import type { GatewayProcess } from '../test/support/gateway-process.ts'
+import { type RunningProcess, startProcess } from '../test/support/processes.ts'
 import { batchClient, comparison, interleaved, mount, updatable, type Way } from './batch-client.ts'
-import { batchGateway, siteGateway } from './batch-gateway.ts'
+import { batchGateway, mountOf, siteGateway } from './batch-gateway.ts'
 import { hitsBesideBatches } from './batch-hits.ts'
 import { chosenSites, keepsRevisions, type Site } from './batch-sites.ts'
 import { chosenUpdates, type Update } from './batch-updates.ts'
@@ -11,7 +12,8 @@ import { pin } from './pin.ts'
 
 // npm run bench batch                       batches in front of a real WordPress, and of slow upstreams
 // BENCH_ROUNDS=10 npm run bench batch       a short look
-// BENCH_UPDATES=tag,user                    what is updated: see bench/batch-updates.ts; or all of it; no scripted upstreams
+// BENCH_UPDATES=tag,user                    what is updated: see bench/batch-updates.ts; or all of it; no scripted upstreams, no hits
+// BENCH_LOAD=2                              beside so many programs that always want a processor
 // BENCH_SITE=stack,stack-german             some of bench/batch-sites.ts
 // BENCH_WARM=0                              a gateway that has just been started
 // BENCH_LAYOUT=apart                        the WordPress on the last processor, the gateway and the clients on the others
@@ -32,7 +34,9 @@ async function splits(adminOrigin: string): Promise<string> {
 
 const load = (): string => `load ${loadavg()[0]?.toFixed(1)}`
 const hitPath = `${mount}/wp/v2/pages?_fields=id,slug`
-const trellis = 'batch of 25 through Trellis, auto'
+const throughTrellis = (split: string): string => `batch of 25 through Trellis, ${split}`
+const trellis = throughTrellis('auto')
+const own = "WordPress's own batch of 25"
 
 /** Few enough that what `auto` still has to learn shows, were it much. */
 const warmUp = 12
@@ -53,24 +57,34 @@ async function againstSite(site: Site, update: Update, measuresHits: boolean): P
   const shared = { authorization, ids, update }
   const direct = batchClient(site.origin, { ...shared, connections: 8 })
   const through = batchClient(gateway.origin, { ...shared, connections: 64 })
+  const others = (['whole', 'chunk'] as const).map((split) => ({
+    name: throughTrellis(split),
+    client: batchClient(gateway.origin, { ...shared, connections: 64, root: mountOf(split) }),
+  }))
   const ways: Way[] = [
     { name: trellis, run: (round) => through.batches(1, round) },
+    ...others.map(({ name, client }): Way => ({ name, run: (round) => client.batches(1, round) })),
     { name: 'best by hand: two batches at once', run: (round) => direct.batches(2, round) },
-    { name: "WordPress's own batch of 25", run: (round) => direct.batches(1, round) },
+    { name: own, run: (round) => direct.batches(1, round) },
     { name: '25 requests to WordPress on 8 connections', run: direct.singles },
   ]
-  for (let at = 0; at < warmUp; at += 1) await through.batches(1, -1 - at)
+  for (let at = 0; at < warmUp; at += 1)
+    for (const client of [through, ...others.map((other) => other.client)]) await client.batches(1, -1 - at)
   await direct.batches(1, -1)
   console.log(
     `\n${site.name}, 25 updates (${update}), ${rounds} rounds, ${isApart ? 'each on processors of its own, ' : ''}${load()}`,
   )
-  console.log(comparison(await interleaved(ways, rounds, site.forgetRevisions), trellis))
+  const times = await interleaved(ways, rounds, site.forgetRevisions)
+  console.log(comparison(times, trellis))
+  for (const { name } of others) {
+    console.log(comparison(new Map([name, own].map((one) => [one, times.get(one) ?? []])), name))
+  }
   console.log(`  how they were sent: ${await splits(gateway.adminOrigin)}; ${load()}`)
   let number = 1_000_000
   if (measuresHits) {
     console.log(await hitsBesideBatches(`${gateway.origin}${hitPath}`, () => through.hurriedBatch(number++)))
   }
-  await Promise.all([direct.close(), through.close()])
+  await Promise.all([direct, through, ...others.map(({ client }) => client)].map((client) => client.close()))
   await gateway.stop()
 }
 
@@ -89,7 +103,7 @@ async function againstSlow(title: string, pace: Pace, split: 'auto' | 'chunk'): 
   const eight = batchClient(upstream.origin, { ...shared, connections: 8 })
   const through = batchClient(gateway.origin, { ...shared, connections: 64 })
   for (let at = 0; at < warmUp; at += 1) await through.batches(1, -1 - at)
-  const trellis = `batch of 25 through Trellis, ${split}`
+  const trellis = throughTrellis(split)
   const ways: Way[] = [
     { name: trellis, run: (round) => through.batches(1, round) },
     { name: '25 requests one after the other', run: one.singles },
@@ -118,13 +132,30 @@ const fifty = { workers: 16, startUpMs: 0, itemMs: 50 }
 /** What a WordPress on two cores was once seen to take; and with more cores. */
 const usual = { startUpMs: 15, itemMs: 5, batchRoute: true }
 
+/** Programs that always want a processor, one for each in turn. */
+async function startLoad(programs: number): Promise<readonly RunningProcess[]> {
+  const started = Array.from({ length: programs }, () => startProcess(process.execPath, ['-e', 'for (;;);']))
+  for (const [at, { pid }] of started.entries()) await pin(pid, String(at % availableParallelism()))
+  return started
+}
+
 /** Ratios of one run; the times are this machine's. */
 export async function benchBatches(): Promise<void> {
+  const busy = await startLoad(Number(process.env['BENCH_LOAD'] ?? 0))
+  try {
+    await benchAll()
+  } finally {
+    for (const program of busy) await program.stop(0)
+  }
+}
+
+async function benchAll(): Promise<void> {
   const updates = process.env['BENCH_UPDATES']
   const chosen = chosenUpdates(updates, ['switch', 'category', 'title'])
   for (const start of chosenSites(process.env['BENCH_SITE'])) {
     const site = await start()
-    for (const [at, update] of chosen.entries()) await againstSite(site, update, at === chosen.length - 1)
+    for (const [at, update] of chosen.entries())
+      await againstSite(site, update, updates === undefined && at === chosen.length - 1)
     await site.stop()
   }
   if (updates !== undefined) return

@@ -63,6 +63,13 @@ const madeBy = (item: PlannedItem, end: TaskEnd<Made> | undefined): Made => {
   return itemError(end?.kind === 'unfinished' ? 'outcome_unknown' : 'not_sent')
 }
 
+/** Updates of posts and of tags take different times; a batch of several kinds is compared with others of several kinds. */
+const workOf = (items: readonly PlannedItem[]): string => {
+  const kinds = items.map((one) => one.kind === 'runnable' && `${one.order.method} ${one.order.collection}`)
+  const [first = '', ...others] = new Set(kinds.filter((kind) => kind !== false))
+  return others.length === 0 ? first : 'several'
+}
+
 /** What the run needs to know beyond its items, of a batch that uses extensions. */
 const extendedOptions = (
   options: RunOptions,
@@ -95,6 +102,7 @@ export const createBatch = (options: BatchOptions): Batch => {
     const end = await runItems(extendedOptions({ ...options, dispatch }, planned, options.bodyCharacters), {
       items: items.map((item) => (item.kind === 'runnable' ? item.item : undefined)),
       waits,
+      work: workOf(items),
       stop: watch.signal,
       isSingle: planned.isSingle,
       reader,

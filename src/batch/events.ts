@@ -4,7 +4,7 @@ export type BatchResult = 'ran' | 'validation' | 'deadline' | 'client-gone' | 'm
 /** How one item ended. `refused` never ran; `not-sent` and `outcome-unknown` met the deadline or an absent client. */
 export type BatchItemOutcome = 'answered' | 'refused' | 'not-sent' | 'outcome-unknown'
 
-/** Why a batch was sent the way it was: see decide-split.ts. */
+/** Why a batch was split as it was: see splitter.ts. */
 export type SplitReason =
   | 'configured'
   | 'few-items'
@@ -50,7 +50,7 @@ export type BatchEvent =
   | {
       /** Told for every batch of which items run, before they do. */
       readonly kind: 'batch-split'
-      readonly split: 'items' | 'chunks'
+      readonly split: 'items' | 'chunks' | 'whole'
       readonly reason: SplitReason
       /** Upstream requests that the batch will be. */
       readonly requests: number

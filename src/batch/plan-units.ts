@@ -1,3 +1,4 @@
+import type { Parts } from './measured-split.ts'
 import type { Waits } from './plan-order.ts'
 
 /** What is sent as one upstream request: a single item, or several in one upstream batch. Members are in order. */
@@ -7,10 +8,9 @@ export type Unit = {
   readonly waits: readonly number[]
 }
 
-/** How a batch is cut: into single items, or into about `count` upstream batches of at most `mostItems`. */
-export type Cut = { readonly kind: 'items' } | { readonly kind: 'chunks'; readonly count: number }
-
-type CutLimits = {
+/** How a batch is cut: into about so many upstream batches of at most so many items. */
+export type Cut = {
+  readonly parts: Parts
   /** Most items that one upstream batch may have. */
   readonly mostItems: number
   /** May the item go inside an upstream batch? Its whole group goes item by item otherwise. */
@@ -60,11 +60,10 @@ const packed = (groups: readonly Group[], count: number, mostItems: number): num
 export const planUnits = (
   waits: readonly Waits[],
   groups: readonly Group[],
-  cut: Cut,
-  limits: CutLimits,
+  { parts, mostItems, isChunkable }: Cut,
 ): readonly Unit[] => {
-  const inChunks =
-    cut.kind === 'items' ? [] : groups.filter((group) => group.every((index) => limits.isChunkable(index)))
+  const singly = parts === Number.POSITIVE_INFINITY
+  const inChunks = singly ? [] : groups.filter((group) => group.every((index) => isChunkable(index)))
   const chunked = new Set(inChunks.flat())
   const single = groups.flat().filter((index) => !chunked.has(index))
   const units = singleUnits(
@@ -72,11 +71,11 @@ export const planUnits = (
     waits,
     0,
   )
-  if (cut.kind === 'items') return units
-  for (const long of inChunks.filter(({ length }) => length > limits.mostItems)) {
-    units.push(...chainUnits(long, limits.mostItems, units.length))
+  for (const long of inChunks.filter(({ length }) => length > mostItems)) {
+    units.push(...chainUnits(long, mostItems, units.length))
   }
-  const short = inChunks.filter(({ length }) => length <= limits.mostItems)
-  for (const members of packed(short, cut.count, limits.mostItems)) units.push({ members, waits: [] })
+  const short = inChunks.filter(({ length }) => length <= mostItems)
+  const count = Math.max(Math.min(parts, short.length), Math.ceil(short.flat().length / mostItems))
+  for (const members of packed(short, count, mostItems)) units.push({ members, waits: [] })
   return units
 }

@@ -6,7 +6,7 @@ import type { BatchItem, Dispatch, ItemAnswer } from './item.ts'
 import { type ItemError, thrownItemError } from './item-error.ts'
 import type { Places } from './places.ts'
 import type { Waits } from './plan-order.ts'
-import { planUnits } from './plan-units.ts'
+import { planUnits, type Unit } from './plan-units.ts'
 import { runSchedule, type ScheduleEnd, type TaskEnd } from './schedule.ts'
 import { createSendOrder } from './send-order.ts'
 import type { BatchSplit, Splitter } from './splitter.ts'
@@ -41,6 +41,8 @@ type Made = ItemAnswer | ItemError
 export type ItemsRun = {
   readonly items: readonly (BatchItem | undefined)[]
   readonly waits: readonly Waits[]
+  /** What its items do: the same for batches whose times can be compared. */
+  readonly work: string
   readonly stop: AbortSignal
   /** Never goes into an upstream batch. */
   isSingle(index: number): boolean
@@ -101,22 +103,32 @@ const runChunk = (
   return Promise.all(answers.map((answer, at) => answerOf(items[at] as BatchItem, answer)))
 }
 
+const splitOf = (units: readonly Unit[]): 'items' | 'chunks' | 'whole' => {
+  const chunks = units.filter(({ members }) => members.length > 1).length
+  if (chunks === 0) return 'items'
+  return chunks === 1 ? 'whole' : 'chunks'
+}
+
 const itemEnd = (end: TaskEnd<readonly Made[]>, place: number): TaskEnd<Made> =>
   end.kind === 'finished' ? { ...end, result: end.result[place] as Made } : end
 
 /** Runs the items that are there, cut as the splitter says, so that the outcome is that of one after the other. */
 export const runItems = async (
   options: RunOptions,
-  { items, waits, stop, isSingle, reader }: ItemsRun,
+  { items, waits, work, stop, isSingle, reader }: ItemsRun,
 ): Promise<ItemsEnd> => {
   const { clock, concurrency, places, flow } = options
   const groups = conflictGroups(waits)
-  const split = options.splitter.begin({ runnable: groups.flat().length, groups: groups.length })
-  const { cut, reason, mostItems } = split.decision
+  const split = options.splitter.begin({ runnable: groups.flat().length, groups: groups.length, work })
   const isChunkable = (index: number): boolean => isWrite(items[index]?.method ?? 'GET') && !isSingle(index)
-  const units = planUnits(waits, groups, cut, { mostItems, isChunkable })
+  const units = planUnits(waits, groups, { ...split, isChunkable })
   if (units.length > 0) {
-    options.report({ kind: 'batch-split', split: cut.kind, reason, requests: units.length })
+    options.report({
+      kind: 'batch-split',
+      split: splitOf(units),
+      reason: split.reason,
+      requests: units.length,
+    })
   }
   const startedMs = clock.monotonic()
   const placesFor = (at: number): Places =>

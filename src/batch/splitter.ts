@@ -1,14 +1,12 @@
 import type { Clock } from '../clock.ts'
-import { bestWay, type Experience, noExperience, withBatch, withChoice } from './choose-chunks.ts'
-import { type ChunkLimit, firstChunkLimit, nextChunkLimit } from './chunk-limit.ts'
-import { decideSplit, type SplitDecision, type SplitMode } from './decide-split.ts'
-import type { ChunkResult } from './events.ts'
-import type { Way } from './promised-ms.ts'
-import { type CostSums, noCost, requestCost, withRequest } from './request-cost.ts'
+import { type ChunkOutcomes, fittingItems, noOutcomes, withChunk } from './chunk-outcomes.ts'
+import type { ChunkResult, SplitReason } from './events.ts'
+import { type Measured, nextSplit, type Parts, splitsUpTo, unmeasured, withBatch } from './measured-split.ts'
 
 /** Settings of the split of one service. */
 export type SplitterOptions = {
-  readonly mode: SplitMode
+  /** The setting `batch.split`. */
+  readonly mode: 'item' | 'chunk' | 'whole' | 'auto'
   readonly concurrency: number
   /** Most items that the upstream takes in one batch. */
   readonly mostItems: number
@@ -17,116 +15,82 @@ export type SplitterOptions = {
   readonly clock: Clock
 }
 
-/** The split of one batch, and where its teaching goes. */
-export type BatchSplit = {
-  readonly decision: SplitDecision
-  /** An upstream batch of so many items has ended, after so long. */
-  chunkEnded(result: ChunkResult, items: number, ms: number): void
-  /** All items have been answered, after so long; `undefined` when the batch ended in another way. */
-  ended(wholeMs: number | undefined): void
-}
+/** What a split depends on: items that will run, groups of them that never wait for each other, and what they do. */
+export type SplitInput = { readonly runnable: number; readonly groups: number; readonly work: string }
 
-/** Decides how the batches of one service are sent and learns from how they went. Bounded: a few numbers for each size of batch. */
-export type Splitter = {
-  begin(batch: { readonly runnable: number; readonly groups: number }): BatchSplit
-  /** Upstream batches in flight at once, all batches together, that the upstream seems able to work on. */
-  mostChunksAtOnce(): number
-}
-
-/** What batches have taught about an upstream: outlives the settings that they were sent under. */
+/** What batches have shown of an upstream: outlives the settings that they were sent under. */
 export type SplitMemory = {
-  /** By the class of the size. */
-  readonly experiences: Experience[]
-  sums: CostSums
-  chunkLimit: ChunkLimit
-  noRouteUntilMs: number
-  brokenUntilMs: number
+  /** By kind of batch, the one measured last at the end; of a bounded size. */
+  readonly measured: Map<string, Measured>
+  chunks: ChunkOutcomes
 }
 
 /** Knows nothing. */
-export const createSplitMemory = (): SplitMemory => ({
-  experiences: [noExperience, noExperience, noExperience],
-  sums: noCost,
-  chunkLimit: firstChunkLimit,
-  noRouteUntilMs: Number.NEGATIVE_INFINITY,
-  brokenUntilMs: Number.NEGATIVE_INFINITY,
-})
+export const createSplitMemory = (): SplitMemory => ({ measured: new Map(), chunks: noOutcomes })
 
-/** WordPress since 5.6 has the route, and plugins that take it away are not switched on and off by the minute. */
-const noRouteMs = 5 * 60_000
-/** Long enough that a poisonous item does not cost the answers beside it again and again. */
-const brokenMs = 30_000
-const firstGuess: Way = 2
+const singly: Parts = Number.POSITIVE_INFINITY
+const mostKinds = 100
 
-/** Batches of similar size are compared with each other only. */
-const sizeClassOf = (runnable: number): number => (runnable <= 5 ? 0 : runnable <= 12 ? 1 : 2)
-
-type Run = { alone: boolean }
+/** Decides how the batches of one service are sent, by the times that earlier ones took. */
+export type Splitter = ReturnType<typeof createSplitter>
+/** The split of one batch, and where its times go. */
+export type BatchSplit = ReturnType<Splitter['begin']>
 
 /** Starts with what is known of the upstream, and adds to it. */
-export const createSplitter = (options: SplitterOptions, memory: SplitMemory): Splitter => {
-  const { clock } = options
-  const running = new Set<Run>()
+export const createSplitter = (options: SplitterOptions, memory: SplitMemory) => {
+  const { clock, mode, mostChunkMs } = options
+  const { measured } = memory
+  let [active, begun] = [0, 0]
 
-  /** What batches of other sizes have found, the larger ones first. */
-  const guess = (): Way => {
-    for (const experience of [...memory.experiences].reverse()) {
-      const best = bestWay(experience, options.concurrency)
-      if (best !== undefined && best.way > 0) return best.way
-    }
-    return firstGuess
+  const itemsReason = (runnable: number): SplitReason | undefined => {
+    if (mode === 'item') return 'configured'
+    if (runnable <= (mode === 'chunk' ? 2 : 1)) return 'few-items'
+    if (clock.monotonic() < memory.chunks.noRouteUntilMs) return 'no-batch-route'
+    return mode === 'auto' && clock.monotonic() < memory.chunks.brokenUntilMs ? 'broken-chunks' : undefined
+  }
+
+  const decide = (groups: number, known: Measured): { parts: Parts; reason: SplitReason } => {
+    if (mode === 'whole') return { parts: 1, reason: 'configured' }
+    // Everything waits for something: side by side nothing runs.
+    if (groups === 1) return { parts: 1, reason: 'one-group' }
+    // A chunk of one item would be a request of its own.
+    const most = Math.min(options.concurrency, Math.ceil(groups / 2))
+    return nextSplit(known, splitsUpTo(most, mode === 'auto'), active)
   }
 
   return {
-    mostChunksAtOnce: () => Math.floor(memory.chunkLimit),
-    begin({ runnable, groups }) {
-      const sizeClass = sizeClassOf(runnable)
-      const run: Run = { alone: running.size === 0 }
-      for (const other of running) other.alone = false
-      running.add(run)
-      const experience = (): Experience => memory.experiences[sizeClass] ?? noExperience
-      const learned = {
-        ...memory,
-        experience: experience(),
-        cost: requestCost(memory.sums),
-        firstGuess: guess(),
-      }
-      const decision = decideSplit(
-        { ...options, runnable, groups, active: running.size },
-        learned,
-        clock.monotonic(),
-      )
-      // Counted when it is chosen: what is disturbed has been tried all the same.
-      memory.experiences[sizeClass] = withChoice(learned.experience, decision.reason === 'explored')
-      const way = decision.cut.kind === 'items' ? 0 : decision.cut.count
-      const best = bestWay(learned.experience, options.concurrency)?.way ?? learned.firstGuess
-      let undisturbed = true
-      // More requests at once than the upstream can work on wait for each other: that is no cost of theirs.
-      const runsFreely = (): boolean => run.alone && way > 0 && way <= Math.max(best, 1)
-      const timedOut = (result: ChunkResult, ms: number): boolean =>
-        result === 'broken' && options.mostChunkMs > 0 && ms > options.mostChunkMs
-      const tellsCost = (result: ChunkResult, ms: number): boolean =>
-        result === 'answered' ? runsFreely() : run.alone && timedOut(result, ms)
-      const learnTime = (result: ChunkResult, items: number, ms: number): void => {
-        const chunk = { items, ms, timedOut: timedOut(result, ms) }
-        if (result === 'answered' || chunk.timedOut) {
-          memory.chunkLimit = nextChunkLimit(memory.chunkLimit, chunk, requestCost(memory.sums))
-        }
-        if (tellsCost(result, ms)) memory.sums = withRequest(memory.sums, items, ms)
-      }
+    /** Upstream batches in flight at once, all batches together, that the upstream seems able to work on. */
+    mostChunksAtOnce: () => Math.floor(memory.chunks.limit),
+    begin({ runnable, groups, work }: SplitInput) {
+      active += 1
+      begun += 1
+      const [together, number] = [active, begun]
+      const mostItems = fittingItems(memory.chunks, options.mostItems, mostChunkMs)
+      const kind = [work, [2, 5, 12].find((size) => runnable <= size), groups < runnable].join(' ')
+      const guess = [...measured.values()].findLast(({ best }) => best !== singly)?.best ?? 2
+      const known = (): Measured => measured.get(kind) ?? unmeasured(guess)
+      const byItem = itemsReason(runnable)
+      const { parts, reason } = byItem ? { parts: singly, reason: byItem } : decide(groups, known())
+      const isCompared = reason === 'first-guess' || reason === 'explored' || reason === 'measured'
+      let asDecided = isCompared && (parts === singly || parts >= Math.ceil(runnable / mostItems))
+      // Beside other batches the one with more requests takes their time, which looks like a gain and is none.
+      const isAlone = (): boolean => together === 1 && number === begun
       return {
-        decision,
-        chunkEnded(result, items, ms) {
-          if (result !== 'answered') undisturbed = false
-          if (result === 'not-run') memory.noRouteUntilMs = clock.monotonic() + noRouteMs
-          if (result === 'broken') memory.brokenUntilMs = clock.monotonic() + brokenMs
-          learnTime(result, items, ms)
+        ...{ parts, reason, mostItems },
+        /** An upstream batch of so many items has ended, after so long. */
+        chunkEnded(result: ChunkResult, items: number, ms: number): void {
+          if (result !== 'answered') asDecided = false
+          const ended = { result, items, ms, isAlone: isAlone() && reason !== 'explored' }
+          memory.chunks = withChunk(memory.chunks, ended, mostChunkMs, clock.monotonic())
         },
-        ended(wholeMs) {
-          running.delete(run)
-          // Where items wait for each other, or others' batches are under way, the time says little about the way.
-          if (wholeMs === undefined || !undisturbed || !run.alone || groups < runnable) return
-          memory.experiences[sizeClass] = withBatch(experience(), way, wholeMs / runnable)
+        /** All items have been answered, after so long; `undefined` when the batch ended in another way. */
+        ended(wholeMs: number | undefined): void {
+          active -= 1
+          if (wholeMs === undefined || !asDecided || !isAlone()) return
+          const next = withBatch(known(), parts, wholeMs / runnable, clock.monotonic())
+          measured.delete(kind)
+          measured.set(kind, next)
+          if (measured.size > mostKinds) measured.delete([...measured.keys()][0] ?? kind)
         },
       }
     },

@@ -95,7 +95,7 @@ export type SiteConfig = AnyService & {
   readonly batch: {
     readonly maxItems: number
     readonly concurrency: number
-    readonly split: 'item' | 'chunk' | 'auto'
+    readonly split: 'item' | 'chunk' | 'whole' | 'auto'
     readonly deadlineMs: number
     readonly answerBytes: number
     readonly extensions: 'off' | 'on-request' | 'on'

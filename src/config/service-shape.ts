@@ -103,9 +103,9 @@ const site = z.strictObject({
     .strictObject({
       maxItems: whole(1, 1_000).prefault(25).describe('Items in one batch'),
       concurrency: whole(1, 256).prefault(8).describe('Items of one batch in flight'),
-      split: oneOf(['item', 'chunk', 'auto'])
+      split: oneOf(['item', 'chunk', 'whole', 'auto'])
         .prefault('auto')
-        .describe('One upstream request an item, a few upstream batches, or what measures faster'),
+        .describe('One upstream request an item, a few upstream batches, one, or what measures faster'),
       deadline: wait().prefault('30s').describe('For the whole batch'),
       answerBytes: size().prefault('64MiB').describe('Answers of all items of one batch together'),
       extensions: oneOf(['off', 'on-request', 'on'])

@@ -24,7 +24,7 @@ export const batchMetrics = {
   batchSplits: counter(
     'batch_splits_total',
     ['service', 'split', 'reason'],
-    'Batches, by how their items were sent and why so: see docs/batch.md.',
+    'Batches, by how their items were sent (items, chunks, whole) and why so: see docs/batch.md.',
   ),
   batchRequests: histogram(
     'batch_upstream_requests',

@@ -142,17 +142,23 @@ const refusals: [what: string, status: number, content: string][] = [
   ],
   ['413 of a server in front', 413, '<h1>413</h1>'],
 ]
-test.each(refusals)('a chunk that is refused as a whole runs as items: %s', async (_, status, content) => {
-  await start(
-    (request, wire) =>
-      request.target === batchTarget
-        ? wire.respond({ status, fields: json, content })
-        : answersBatches(request, wire),
-    { split: 'chunk' },
-  )
-  const { responses } = await send(updates(4))
-  expect(responses.map((one: { status: number }) => one.status)).toEqual([200, 200, 200, 200])
-})
+const refusedSplits = refusals.flatMap((refusal) =>
+  (['chunk', 'whole'] as const).map((split) => [split, ...refusal] as const),
+)
+test.each(refusedSplits)(
+  'an upstream batch that is refused runs as items (%s): %s',
+  async (split, _, status, content) => {
+    await start(
+      (request, wire) =>
+        request.target === batchTarget
+          ? wire.respond({ status, fields: json, content })
+          : answersBatches(request, wire),
+      { split },
+    )
+    const { responses } = await send(updates(4))
+    expect(responses.map((one: { status: number }) => one.status)).toEqual([200, 200, 200, 200])
+  },
+)
 
 const unreadable: [what: string, status: number, content: string][] = [
   ['a fatal error', 500, '<p>There has been a critical error on this website.</p>'],
@@ -313,10 +319,62 @@ test('after the deadline a chunk that has begun is unknown, one that has not was
   expect(origin.received).toHaveLength(1)
 })
 
-test('auto sends one or two items by themselves', async () => {
-  await start(answersBatches, { split: 'auto' })
-  await send(updates(2))
-  expect(targets().sort()).toEqual([1, 2].map((id) => `/index.php/wp-json/wp/v2/posts/${id}?_fields=id`))
+test.each(['auto', 'whole'])('%s sends one item by itself', async (split) => {
+  await start(answersBatches, { split })
+  await send(updates(1))
+  expect(targets()).toEqual(['/index.php/wp-json/wp/v2/posts/1?_fields=id'])
+})
+
+test('split: whole sends all items in one upstream batch, in their order, and nothing of what the gateway refuses', async () => {
+  await start(answersBatches, { split: 'whole' })
+  const refused = { path: '/nowhere' }
+  const create = { path: '/site/v2/posts', body: { title: 'a', slug: 'a' } }
+  const requests = [...updates(9), refused, create, ...updates(14)]
+  const { responses } = await send(requests)
+  expect(targets()).toEqual([batchTarget])
+  const kept = requests.filter((one) => one !== refused).map(({ path }) => path.replace('/site/v2', '/wp/v2'))
+  expect(sentIn(wholeBatches()[0]?.content ?? Buffer.alloc(0)).map(({ path }) => path)).toEqual(kept)
+  expect(
+    responses.map(({ body, status }: { body: { path: string }; status: number }) => body.path ?? status),
+  ).toEqual(requests.map((one) => (one === refused ? 404 : one.path.replace('/site/v2', '/wp/v2'))))
+  expect(await gateway.metric('trellis_batch_splits_total', 'split="whole",reason="configured"')).toBe(1)
+})
+
+const sendExtended = async (requests: readonly unknown[]): Promise<number[]> => {
+  const answer = await fetch(`${gateway.publicAddress}${root}/batch/v1`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ extensions: true, requests }),
+  })
+  const { responses } = (await answer.json()) as { responses: { status: number }[] }
+  return responses.map(({ status }) => status)
+}
+
+test('split: whole sends reads beside the upstream batch, and items with references one by one', async () => {
+  await start(answersBatches, { split: 'whole' })
+  const read = { method: 'GET', path: '/site/v2/posts/7' }
+  expect(await sendExtended([update(1), read, update(2), update(4)])).toEqual([200, 200, 200, 200])
+  expect(wholeBatches().map(({ content }) => sentIn(content).length)).toEqual([3])
+  expect(targets()).toHaveLength(2)
+  const refers = { ...update(5, { body: { title: { $ref: 'a#/body/alone' } } }), dependsOn: ['a'] }
+  expect(await sendExtended([{ id: 'a', ...update(1) }, refers])).toEqual([200, 200])
+  expect(wholeBatches()).toHaveLength(1)
+  expect(targets()).toHaveLength(4)
+})
+
+test('an upstream batch that breaks leaves all outcomes unknown with split: whole, and the next goes whole again', async () => {
+  await start(
+    (request, wire) => {
+      if (origin.received.length > 1) answersBatches(request, wire)
+      else wire.reset()
+    },
+    { split: 'whole' },
+  )
+  const broken = await send(updates(6))
+  expect(broken.responses.map(({ status }: { status: number }) => status)).toEqual(Array(6).fill(502))
+  const next = await send(updates(6))
+  expect(next.responses.map(({ status }: { status: number }) => status)).toEqual(Array(6).fill(200))
+  expect(targets()).toEqual([batchTarget, batchTarget])
 })
 
 test('what an upstream is known for outlives a reload, until it is another upstream', async () => {

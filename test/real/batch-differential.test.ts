@@ -16,6 +16,7 @@ const ways = [
   { title: 'item by item, names: same', split: 'item', names: 'same' },
   { title: 'in chunks, names: same', split: 'chunk', names: 'same' },
   { title: 'in chunks, names: wordpress', split: 'chunk', names: 'wordpress' },
+  { title: 'whole, names: same', split: 'whole', names: 'same' },
 ] as const
 
 /** Copies of one site get the same batches in the same order, one directly, the others through a gateway. */

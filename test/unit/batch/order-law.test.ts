@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { conflictGroups } from '../../../src/batch/conflict-groups.ts'
 import { type OrderFacts, planOrder, type Waits } from '../../../src/batch/plan-order.ts'
-import { type Cut, planUnits, type Unit } from '../../../src/batch/plan-units.ts'
+import { planUnits, type Unit } from '../../../src/batch/plan-units.ts'
 
 /**
  * A store with the couplings WordPress has: slugs are unique in a collection, pages form a tree whose links contain the
@@ -193,15 +193,15 @@ const operation: fc.Arbitrary<Operation> = fc
   .filter(({ collection, set }) => collection === 'posts' || set.sticky === undefined)
 
 const unitsCut =
-  (cut: Cut, mostItems: number) =>
+  (parts: number, mostItems: number) =>
   (waits: readonly Waits[]): readonly Unit[] =>
-    planUnits(waits, conflictGroups(waits), cut, { mostItems, isChunkable: (index) => index % 7 !== 6 })
+    planUnits(waits, conflictGroups(waits), { parts, mostItems, isChunkable: (index) => index % 7 !== 6 })
 
 const ways = fc.oneof(
-  fc.constant(unitsCut({ kind: 'items' }, 25)),
+  fc.constant(unitsCut(Number.POSITIVE_INFINITY, 25)),
   fc
     .record({ count: fc.integer({ min: 1, max: 4 }), mostItems: fc.integer({ min: 1, max: 8 }) })
-    .map(({ count, mostItems }) => unitsCut({ kind: 'chunks', count }, mostItems)),
+    .map(({ count, mostItems }) => unitsCut(count, mostItems)),
 )
 
 test('every interleaving that the order allows, in items and in chunks, ends as one after the other would', () => {
@@ -228,7 +228,7 @@ test('a cut leaves out no item, takes none twice, and keeps within its bounds', 
       fc.integer({ min: 1, max: 10 }),
       (operations, count, mostItems) => {
         const waits = planOrder(operations.map(factsOf))
-        const units = unitsCut({ kind: 'chunks', count }, mostItems)(waits)
+        const units = unitsCut(count, mostItems)(waits)
         const all = units.flatMap(({ members }) => members)
         expect([...all].sort((a, b) => a - b)).toEqual(operations.map((_, at) => at))
         for (const [at, { members, waits: earlier }] of units.entries()) {

@@ -1,12 +1,17 @@
 import { expect, test } from 'vitest'
 import { conflictGroups } from '../../../src/batch/conflict-groups.ts'
 import type { Waits } from '../../../src/batch/plan-order.ts'
-import { type Cut, planUnits } from '../../../src/batch/plan-units.ts'
-import { noCost, requestCost, withRequest } from '../../../src/batch/request-cost.ts'
+import { planUnits } from '../../../src/batch/plan-units.ts'
 
 const free = (count: number): Waits[] => Array.from({ length: count }, () => [])
-const cutOf = (waits: readonly Waits[], cut: Cut, mostItems = 25, notChunkable: readonly number[] = []) =>
-  planUnits(waits, conflictGroups(waits), cut, {
+const cutOf = (
+  waits: readonly Waits[],
+  parts: number,
+  mostItems = 25,
+  notChunkable: readonly number[] = [],
+) =>
+  planUnits(waits, conflictGroups(waits), {
+    parts,
     mostItems,
     isChunkable: (index) => !notChunkable.includes(index),
   }).map(({ members, waits: earlier }) => [members, earlier])
@@ -24,7 +29,7 @@ test.each<[what: string, waits: Waits[], groups: number[][]]>([
 test.each<[what: string, units: unknown, expected: unknown]>([
   [
     'items keep their waits',
-    cutOf([[], undefined, [0]], { kind: 'items' }),
+    cutOf([[], undefined, [0]], Number.POSITIVE_INFINITY),
     [
       [[0], []],
       [[2], [0]],
@@ -32,7 +37,7 @@ test.each<[what: string, units: unknown, expected: unknown]>([
   ],
   [
     'five in two chunks',
-    cutOf(free(5), { kind: 'chunks', count: 2 }),
+    cutOf(free(5), 2),
     [
       [[0, 2, 4], []],
       [[1, 3], []],
@@ -40,7 +45,7 @@ test.each<[what: string, units: unknown, expected: unknown]>([
   ],
   [
     'more chunks than items',
-    cutOf(free(2), { kind: 'chunks', count: 4 }),
+    cutOf(free(2), 4),
     [
       [[0], []],
       [[1], []],
@@ -48,7 +53,7 @@ test.each<[what: string, units: unknown, expected: unknown]>([
   ],
   [
     'the longest group first, and even',
-    cutOf([[], [], [0], [2], []], { kind: 'chunks', count: 2 }),
+    cutOf([[], [], [0], [2], []], 2),
     [
       [[0, 2, 3], []],
       [[1, 4], []],
@@ -56,7 +61,7 @@ test.each<[what: string, units: unknown, expected: unknown]>([
   ],
   [
     'a group too long for one chunk goes in pieces, one after the other',
-    cutOf([[], [0], [1], [2], [3], []], { kind: 'chunks', count: 1 }, 2),
+    cutOf([[], [0], [1], [2], [3], []], 1, 2),
     [
       [[0, 1], []],
       [[2, 3], [0]],
@@ -66,16 +71,16 @@ test.each<[what: string, units: unknown, expected: unknown]>([
   ],
   [
     'chunks that are full are not overfilled',
-    cutOf(free(5), { kind: 'chunks', count: 1 }, 2),
+    cutOf(free(5), 1, 2),
     [
-      [[0, 1], []],
-      [[2, 3], []],
-      [[4], []],
+      [[0, 3], []],
+      [[1, 4], []],
+      [[2], []],
     ],
   ],
   [
     'what cannot go in a chunk goes by itself, and with it who waits for it',
-    cutOf([[], [0], [], []], { kind: 'chunks', count: 1 }, 25, [0]),
+    cutOf([[], [0], [], []], 1, 25, [0]),
     [
       [[0], []],
       [[1], [0]],
@@ -84,20 +89,4 @@ test.each<[what: string, units: unknown, expected: unknown]>([
   ],
 ])('units: %s', (_, units, expected) => {
   expect(units).toEqual(expected)
-})
-
-test('the cost of a request and of an item are told apart, and follow the upstream', () => {
-  let sums = noCost
-  expect(requestCost(sums)).toBeUndefined()
-  for (const items of [25, 13, 8, 25, 13]) sums = withRequest(sums, items, 15 + 5 * items)
-  expect(requestCost(sums)?.startUpMs).toBeCloseTo(15)
-  expect(requestCost(sums)?.itemMs).toBeCloseTo(5)
-  for (let n = 0; n < 300; n += 1) sums = withRequest(sums, 8 + (n % 5), 30 + 10 * (8 + (n % 5)))
-  expect(requestCost(sums)?.startUpMs).toBeCloseTo(30, 0)
-  expect(requestCost(sums)?.itemMs).toBeCloseTo(10, 0)
-})
-
-test('requests of one size count wholly as their items', () => {
-  const sums = withRequest(withRequest(noCost, 10, 100), 10, 100)
-  expect(requestCost(sums)).toEqual({ startUpMs: 0, itemMs: 10 })
 })

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { firstChunkLimit, nextChunkLimit } from '../../../src/batch/chunk-limit.ts'
 import { createPlaces } from '../../../src/batch/places.ts'
 
 const never = new AbortController().signal
@@ -61,18 +60,4 @@ test('one flow has no more than its part, and what it cannot have is for the oth
   places.leave('a')
   await settled()
   expect(inside).toEqual(['a', 'a', 'b', 'b', 'c', 'a'])
-})
-
-const cost = { startUpMs: 15, itemMs: 5 }
-const chunk = (ms: number, timedOut = false) => ({ items: 10, ms, timedOut })
-
-test('the limit of chunks falls while they only wait for each other, and rises slowly while they do not', () => {
-  let limit = firstChunkLimit
-  for (let n = 0; n < 100; n += 1) limit = nextChunkLimit(limit, chunk(400), cost)
-  expect(limit).toBe(2)
-  for (let n = 0; n < 100; n += 1) limit = nextChunkLimit(limit, chunk(65), cost)
-  expect(limit).toBeGreaterThan(10)
-  expect(nextChunkLimit(limit, chunk(130.1), cost)).toBe(limit)
-  expect(nextChunkLimit(16, chunk(5_000, true), cost)).toBe(8)
-  expect(nextChunkLimit(16, chunk(5_000), undefined)).toBe(16)
 })

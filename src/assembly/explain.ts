@@ -1,4 +1,5 @@
 import { decideCaching } from '../cache/decide-caching.ts'
+import { identityCookies } from '../cache/identity-cookies.ts'
 import type { CachePolicy } from '../cache/policy.ts'
 import { sensitivityOf } from '../cache/sensitivity.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
@@ -61,6 +62,12 @@ const credentialsIn = (fields: RequestFields, { profile, harmlessFields = [] }: 
   return names.length === 0 ? {} : { 'fields that count as credentials': names }
 }
 
+/** The cookies for which a request goes past the cache, without their values; `harmlessCookies` can name them. */
+const cookiesIn = (fields: RequestFields, { harmlessCookies = [] }: CachePolicy): Explanation => {
+  const cookies = identityCookies(requestField(fields, 'cookie') ?? '', harmlessCookies)
+  return { 'cookies that may change the answer': cookies.map(({ name, meaning }) => `${name} (${meaning})`) }
+}
+
 const cachingOf = (
   service: ServiceConfig,
   contract: ServiceContract,
@@ -96,6 +103,7 @@ const cachingOf = (
       return {
         cache: `bypass: ${decision.reason}`,
         ...credentialsIn(fields, policy),
+        ...(decision.reason === 'cookie' ? cookiesIn(fields, policy) : {}),
         rule,
         profile: policy.profile,
       }

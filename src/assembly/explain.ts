@@ -11,6 +11,7 @@ import { credentialFieldsOf } from '../http/credential-fields.ts'
 import { type RequestFields, requestField } from '../http/fields.ts'
 import { requestMeaning } from '../routing/request-meaning.ts'
 import { type AskedService, publicTarget } from './admin-target.ts'
+import { withAskedServices } from './drift-report.ts'
 import { type ServiceContract, serviceContract } from './service-contract.ts'
 
 /** A request that somebody asks about; nothing is sent anywhere. */
@@ -140,7 +141,12 @@ const known = (
       return { row: finding.row.template, answer: 'schema of the route' }
     case 'unlisted': {
       const passes = service.contract === 'site' && service.unlistedRoutes !== 'refuse'
-      return { row: 'unlisted', answer: passes ? 'passed on, unless the upstream announces it' : '404' }
+      return {
+        row: 'unlisted',
+        answer: passes
+          ? 'passed on; a route that the upstream announces is learned (--upstreams asks it)'
+          : '404',
+      }
     }
     case 'found': {
       const { row, endpoint, pathParameters } = finding
@@ -161,6 +167,7 @@ const known = (
       }
       return {
         row: row.template,
+        ...(contract.rows.includes(row) ? {} : { 'row from': 'learned from the index of the upstream' }),
         'canonical target': targetOf(finding, validation),
         ...(row.handledBy === 'upstream'
           ? cachingOf(service, contract, method, finding, validation, fields)
@@ -199,4 +206,14 @@ export const explain = (config: Config, request: ExplainedRequest): Explanation 
     })),
     config.publicUrl,
     request,
+  )
+
+/** The same with what the upstreams announce beside the contract; they are asked for their indexes, once each. */
+export const explainLearned = (config: Config, request: ExplainedRequest): Promise<Explanation> =>
+  withAskedServices(config.services, config, (asked) =>
+    explainAt(
+      asked.map(({ built }) => built),
+      config.publicUrl,
+      request,
+    ),
   )

@@ -54,9 +54,10 @@ const parts = /^(.*?)((?:\/index\.php)?\/wp-json)?\/?$/
 export const otherRoots = (basePath: string): readonly string[] => {
   const folder = parts.exec(basePath)?.[1] ?? ''
   const folders = [...new Set([folder, ''])]
-  return folders
-    .flatMap((path) => [`${path}/wp-json`, `${path}/index.php/wp-json`, `${path}/?rest_route=`])
-    .filter((root) => root !== basePath)
+  const permalinks = folders.flatMap((path) => [`${path}/wp-json`, `${path}/index.php/wp-json`])
+  // Last: WordPress takes this parameter on every path, also where it has permalinks.
+  const plain = folders.map((path) => `${path}/?rest_route=`)
+  return [...permalinks, ...plain].filter((root) => root !== basePath)
 }
 
 const errorCode = (content: Buffer): string => {

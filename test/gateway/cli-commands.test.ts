@@ -103,7 +103,7 @@ describe('check', () => {
   test.each([
     ['config/gateway.yaml', '2 services'],
     ['config/production.example.yaml', '3 services'],
-    ['config/wordpress.example.yaml', '1 service'],
+    ['config/wordpress.example.yaml', '2 services'],
   ])('finds no fault in %s', async (file, services) => {
     const { end, stdout } = await run(['check', '-c', file])
     expect(stdout.split(': ').at(-1)).toMatch(new RegExp(`^valid, ${services}, hash [0-9a-f]{16}\n$`))

@@ -142,6 +142,17 @@ describe('what is asked of upstreams before they are relied on', () => {
     expect(origin.received.length).toBeLessThanOrEqual(8)
   })
 
+  test('a WordPress that takes ?rest_route= on every path is asked for its permalinks first', async () => {
+    serve({
+      '/api/?rest_route=/': { content: index(publicUrl) },
+      '/?rest_route=/': { content: index(publicUrl) },
+      '/index.php/wp-json/': { content: index(publicUrl) },
+    })
+    expect(await found({ basePath: '/api' })).toEqual([
+      ['wordpress', 'wrong-base-path', expect.stringContaining('to /index.php/wp-json,')],
+    ])
+  })
+
   test.each<[string, Answer, string, string]>([
     ['a page', { content: '<html>' }, 'no-wordpress', 'is no WordPress'],
     ['JSON without namespaces', { content: '{"routes":{}}' }, 'no-wordpress', 'is no WordPress'],

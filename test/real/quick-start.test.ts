@@ -173,6 +173,60 @@ describeWith('php', 'docs/wordpress.md goes as it is written', () => {
       expect((await purge({ authorization: `Bearer ${settings().TRELLIS_ADMIN_TOKEN}` })).status).toBe(200)
     })
 
+    test.each([
+      undefined,
+      'https://app.example',
+      'https://app.example:8443',
+      'null',
+      'chrome-extension://abc',
+      'https://a_b.example',
+    ])('tells a reader from Origin %s what WordPress tells it', async (origin) => {
+      const told = async (root: string, path: string, method: string): Promise<unknown> => {
+        const answer = await fetch(`${root}/index.php/wp-json${path}`, {
+          method,
+          headers: origin === undefined ? {} : { origin },
+        })
+        const { headers } = answer
+        const names = ['origin', 'methods', 'credentials', 'headers'].map(
+          (end) => `access-control-allow-${end}`,
+        )
+        const fields = [...names, 'access-control-expose-headers'].map((name) => headers.get(name))
+        // The gateway adds that it codes contents, and says of HEAD what it says of GET.
+        const vary =
+          method === 'HEAD' && origin === undefined
+            ? ''
+            : (headers.get('vary') ?? '').replace(/,? ?Accept-Encoding/i, '')
+        return [answer.status, fields, vary, await answer.text()]
+      }
+      for (const path of [
+        '/wp/v2/posts?per_page=2',
+        '/wp/v2/posts/1',
+        '/wp/v2/posts/999999',
+        '/wp/v2/types',
+      ]) {
+        for (const method of ['GET', 'HEAD']) {
+          expect(await told(publicUrl, path, method), `${method} ${path}`).toEqual(
+            await told(wordpress.origin, path, method),
+          )
+        }
+      }
+    })
+
+    test('asks WordPress once for a hundred origins', async () => {
+      const statuses = await Promise.all(
+        Array.from({ length: 100 }, async (_, number) => {
+          const origin = `https://app-${number}.example`
+          const answer = await fetch(`${publicUrl}/index.php/wp-json/wp/v2/pages?per_page=1`, {
+            headers: { origin },
+          })
+          await answer.arrayBuffer()
+          expect(answer.headers.get('access-control-allow-origin')).toBe(origin)
+          return answer.headers.get('cache-status') ?? ''
+        }),
+      )
+      expect(statuses.filter((status) => !/hit|collapsed/.test(status))).toHaveLength(1)
+    })
+
     test('takes a post as large and as deep as WordPress takes it', async () => {
       const answer = await fetch(`${publicUrl}/index.php/wp-json/wp/v2/posts/1?_fields=id`, {
         method: 'PUT',

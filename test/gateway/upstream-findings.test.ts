@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { stringify } from 'yaml'
 import { describeLearnedRoutes } from '../../src/assembly/describe-routes.ts'
 import { explainLearned } from '../../src/assembly/explain.ts'
 import { upstreamFindings } from '../../src/assembly/upstream-findings.ts'
 import type { Config } from '../../src/config/config.ts'
 import { checkConfig } from '../../src/config/load.ts'
+import { startGatewayProcess } from '../support/gateway-process.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
 const publicUrl = 'http://shop.example'
@@ -181,6 +182,40 @@ describe('what is asked of upstreams before they are relied on', () => {
     ])
   })
 })
+
+test.each([1, 2])(
+  'the start of %i processes logs each finding once, and is ready all the same',
+  async (workers) => {
+    serve({
+      '/wp-json/': { content: index('http://elsewhere.example') },
+      '/': { status: 301, fields: { Location: '/' } },
+    })
+    const targets = [origin.origin]
+    const gateway = await startGatewayProcess({
+      workers,
+      services: {
+        wordpress: {
+          contract: 'site',
+          names: 'same',
+          mount: '/wp-json',
+          upstream: { targets, basePath: '/wp-json' },
+        },
+        pages: { contract: 'open', mount: '/', upstream: { targets } },
+      },
+    })
+    onTestFinished(async () => {
+      await gateway.stop()
+    })
+    const logged = (): string[] =>
+      gateway.program
+        .output()
+        .split('\n')
+        .filter((line) => line.includes('upstream-finding'))
+        .map((line) => JSON.parse(line).finding)
+        .sort()
+    await expect.poll(logged).toEqual(['home-elsewhere', 'redirect-loop'])
+  },
+)
 
 describe('rows that are learned from an upstream', () => {
   test('are listed as learned, and explained', async () => {

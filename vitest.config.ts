@@ -16,6 +16,8 @@ const beforeWordPress = [
   'hit-ratio',
   'invalidation-matrix',
   'migration',
+  'promise-fuzz',
+  'quick-start',
   'renderings',
   'wordpress-clients',
 ].map((suite) => `test/real/${suite}.test.ts`)

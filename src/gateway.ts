@@ -12,6 +12,7 @@ import { createPublicPort } from './assembly/public-port.ts'
 import { createReload } from './assembly/reload.ts'
 import { logReload } from './assembly/reload-log.ts'
 import { servicesDown } from './assembly/services-down.ts'
+import { type UpstreamFinding, warnOf } from './assembly/upstream-findings.ts'
 import { withUpstreamLog } from './assembly/upstream-log.ts'
 import { startWatches } from './assembly/watches.ts'
 import { answerWorkers, reloadEverywhere, scrapeAll, workerStanding } from './assembly/worker-questions.ts'
@@ -53,6 +54,8 @@ export type Gateway = {
   readonly adminAddress: string
   /** Puts the configuration in force that its file holds now, as a whole or not at all. */
   reload(): Promise<ReloadOutcome>
+  /** Logs, as a warning, what does not fit between a service and its upstream. */
+  warn(finding: UpstreamFinding): void
   /** Writes down and counts an error that nothing caught; to be followed by `close`. */
   faulted(cause: unknown): void
   /** Drains, then closes everything that was opened; `cut`: not everybody who was waiting got an answer. */
@@ -253,6 +256,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     publicAddress: `${config.listen.tls.cert.isSet ? 'https' : 'http'}://${urlHost(config.listen.host)}:${port}`,
     adminAddress: `http://${urlHost(config.admin.host)}:${adminPort}`,
     reload,
+    warn: (finding) => warnOf(logger, finding),
     faulted: (cause) => {
       metrics.observe.lifecycle({ kind: 'process-fault' })
       logger.fatal({ err: cause }, 'process-fault')

@@ -3,10 +3,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { env, stderr, stdout } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { handedConfig, startAsWorker } from './assembly/as-worker.ts'
-import { describeRoutes } from './assembly/describe-routes.ts'
+import { describeLearnedRoutes, describeRoutes } from './assembly/describe-routes.ts'
 import { driftReport } from './assembly/drift-report.ts'
-import { explain } from './assembly/explain.ts'
+import { explain, explainLearned } from './assembly/explain.ts'
 import { startWorkers } from './assembly/start-workers.ts'
+import { upstreamFindings } from './assembly/upstream-findings.ts'
 import { workersOf } from './assembly/workers-of.ts'
 import type { CliPorts } from './cli/cli-ports.ts'
 import { exitCodes } from './cli/exit-codes.ts'
@@ -44,8 +45,11 @@ const common = {
   version,
   defaultFile: existsSync(shipped) ? shipped : undefined,
   describeRoutes,
+  describeLearnedRoutes,
+  upstreamFindings,
   driftReport,
   explain,
+  explainLearned,
 }
 
 const main: CliPorts = {
@@ -72,6 +76,7 @@ const asWorker = (link: WorkerLink): CliPorts => ({
   ...common,
   given: handedConfig(link),
   stderr: { write: () => true },
+  upstreamFindings: async () => [],
   startGateway: (config, options) => startAsWorker(config, { ...options, end: link.end }, link),
   reloadOnChange: () => {},
   stopOnSignal: (gateway) => leaveSignals(gateway),

@@ -2,15 +2,14 @@ import { createSplitMemory, type SplitMemory } from '../batch/splitter.ts'
 import type { Clock } from '../clock.ts'
 import type { Config, ServiceConfig, SiteConfig } from '../config/config.ts'
 import { createDiscovery, type Discovery } from '../discovery/discovery.ts'
-import type { IndexAnswer } from '../discovery/index-source.ts'
-import { type ByteBudget, unlimited } from '../http/byte-budget.ts'
+import type { ByteBudget } from '../http/byte-budget.ts'
 import type { Answer } from '../http/message.ts'
 import type { Metrics } from '../metrics/create-metrics.ts'
 import { createNames, type Names } from '../names/names.ts'
 import type { Received } from '../pipeline/exchange.ts'
-import { completed } from '../pipeline/invalidate-write.ts'
 import type { LocalAnswers, Service } from '../pipeline/service.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
+import { createIndexFetch } from './index-fetch.ts'
 import { serverOf } from './server-of.ts'
 import { limitsOf, type ServiceContract, serviceContract, siteNameTable } from './service-contract.ts'
 import type { SharedStores } from './shared-store.ts'
@@ -75,7 +74,6 @@ export type ServiceParts = {
   sharing(name: string): readonly Service[]
 }
 
-const mostIndexBytes = 8 * 1024 * 1024
 const indexTimeoutMs = 10_000
 const indexRetryMs = 5_000
 
@@ -85,24 +83,12 @@ const storesAnswers = ({ cache, contract }: ServiceConfig): boolean =>
 
 const withoutRoot = (path: string): string => (path === '/' ? '' : path)
 
-const fetchIndex =
-  (upstream: Upstream, basePath: string) =>
-  async (signal: AbortSignal): Promise<IndexAnswer> => {
-    const response = await upstream.forward({
-      method: 'GET',
-      target: `${basePath}/`,
-      fields: ['accept', 'application/json', 'accept-encoding', 'identity', 'user-agent', 'trellis'],
-      content: undefined,
-      signal,
-    })
-    const { content, status } = await completed(response, mostIndexBytes, unlimited)
-    if (content === undefined) return { status, content: Buffer.alloc(0) }
-    if (Buffer.isBuffer(content)) return { status, content }
-    content.destroy()
-    throw new RangeError('the index of the upstream is larger than 8 MiB')
-  }
-
-type SiteRooms = { readonly names: Names; readonly discovery: Discovery; readonly local: LocalAnswers }
+type SiteRooms = {
+  readonly names: Names
+  readonly discovery: Discovery
+  readonly local: LocalAnswers
+  allowsAnyOrigin(): boolean
+}
 
 const siteRooms = (
   config: SiteConfig,
@@ -122,6 +108,7 @@ const siteRooms = (
       return learned === undefined ? ownRoots : [learned, ...ownRoots]
     },
   })
+  const index = createIndexFetch(upstream, basePath)
   const { identity } = config.discovery.source === 'static' ? config.discovery : { identity: undefined }
   const discovery: Discovery = createDiscovery({
     service: config.name,
@@ -150,7 +137,7 @@ const siteRooms = (
             },
           },
     unlistedRoutes: config.unlistedRoutes,
-    fetchIndex: fetchIndex(upstream, basePath),
+    fetchIndex: index.fetchIndex,
     toPublic: (content) => names.fromUpstreamDocument(content),
     rowsLearned: contract.learn,
     report: parts.metrics.observe.discovery,
@@ -169,7 +156,7 @@ const siteRooms = (
     serviceNamed: parts.serviceNamed,
     bodyBytes: config.limits.bodyBytes,
   })
-  return { names, discovery, local }
+  return { names, discovery, local, allowsAnyOrigin: index.allowsAnyOrigin }
 }
 
 const buildWay = async (
@@ -230,6 +217,7 @@ export const buildService = async (
     storesAnswers: storesAnswers(config),
     invalidatesTargets: config.contract === 'open',
     sharing: () => parts.sharing(config.name),
+    allowsAnyOrigin: site?.allowsAnyOrigin ?? (() => false),
     roots: [
       ...[upstream.placeholderOrigin, ...targets].map(
         (origin) => origin + withoutRoot(config.upstream.basePath),

@@ -1,10 +1,10 @@
 import { systemClock } from '../clock.ts'
-import type { Config, SiteConfig } from '../config/config.ts'
+import type { Config, ServiceConfig } from '../config/config.ts'
 import type { Difference } from '../discovery/drift.ts'
 import type { DiscoveryEvent, IndexRefusal } from '../discovery/events.ts'
 import { unlimited } from '../http/byte-budget.ts'
 import { createMetrics } from '../metrics/create-metrics.ts'
-import { buildService, closeServices } from './build-service.ts'
+import { type BuiltService, buildService, closeServices } from './build-service.ts'
 
 /** What asking the upstream of one service came to. */
 export type ServiceDrift = {
@@ -27,53 +27,70 @@ const inWords: Readonly<Record<IndexRefusal, string>> = {
   unusable: 'no use could be made of it',
 }
 
-/** No request is served while drift is looked at. */
+/** No request is served while upstreams are looked at. */
 const neverRun = (): never => {
   throw new Error('nothing is served')
 }
 
-const driftOf = async (service: SiteConfig, config: Config): Promise<ServiceDrift> => {
+/** A service that was built to be looked at, and why the index of its upstream could not be read, if it could not. */
+type Asked = { readonly built: BuiltService; readonly refusal: string | undefined }
+
+const ask = async (service: ServiceConfig, config: Config): Promise<Asked> => {
   let refusal: IndexRefusal | undefined
   const metrics = createMetrics({ version: '', configHash: '', processMetrics: false })
   const discovery = (event: DiscoveryEvent): void => {
     if (event.kind === 'index-failed') refusal = event.reason
   }
   // An identity of its own does not say what the upstream offers: the upstream is asked all the same.
-  const { refreshMs } = service.discovery
-  const built = await buildService(
-    { ...service, discovery: { source: 'upstream', refreshMs } },
-    {
-      config,
-      publicUrl: config.publicUrl,
-      clock: systemClock,
-      metrics: { ...metrics, observe: { ...metrics.observe, discovery } },
-      budget: () => unlimited,
-      run: neverRun,
-      mayRemember: () => true,
-      serviceNamed: () => undefined,
-      sharing: () => [],
-    },
-  )
+  const asked: ServiceConfig =
+    service.contract === 'site'
+      ? { ...service, discovery: { source: 'upstream', refreshMs: service.discovery.refreshMs } }
+      : service
+  const built = await buildService(asked, {
+    config,
+    publicUrl: config.publicUrl,
+    clock: systemClock,
+    metrics: { ...metrics, observe: { ...metrics.observe, discovery } },
+    budget: () => unlimited,
+    run: neverRun,
+    mayRemember: () => true,
+    serviceNamed: () => undefined,
+    sharing: () => [],
+  })
+  // The one request that building has begun.
+  await built.discovery?.refresh()
+  return { built, refusal: refusal === undefined ? undefined : inWords[refusal] }
+}
+
+/** Builds these services one after the other, asks the upstream of each site for its index, once, and ends them after `use`. Listens nowhere public. */
+export const withAskedServices = async <Value>(
+  services: readonly ServiceConfig[],
+  config: Config,
+  use: (asked: readonly Asked[]) => Value,
+): Promise<Value> => {
+  const asked: Asked[] = []
   try {
-    // The one request that building has begun.
-    await built.discovery?.refresh()
-    return {
-      service: service.name,
-      outcome:
-        refusal === undefined
-          ? { kind: 'compared', differences: built.discovery?.drift() ?? [] }
-          : { kind: 'unread', reason: inWords[refusal] },
-    }
+    for (const service of services) asked.push(await ask(service, config))
+    return use(asked)
   } finally {
-    await closeServices([built], [])
+    await closeServices(
+      asked.map(({ built }) => built),
+      [],
+    )
   }
 }
 
-/** Asks the upstream of each site service for its index, once, and compares it with the contract. Listens nowhere public. */
-export const driftReport = async (config: Config): Promise<readonly ServiceDrift[]> => {
-  const reports: ServiceDrift[] = []
-  for (const service of config.services) {
-    if (service.contract === 'site') reports.push(await driftOf(service, config))
-  }
-  return reports
-}
+/** Compares what the upstream of each site service announces with the contract. */
+export const driftReport = (config: Config): Promise<readonly ServiceDrift[]> =>
+  withAskedServices(
+    config.services.filter(({ contract }) => contract === 'site'),
+    config,
+    (asked) =>
+      asked.map(({ built, refusal }) => ({
+        service: built.config.name,
+        outcome:
+          refusal === undefined
+            ? { kind: 'compared', differences: built.discovery?.drift() ?? [] }
+            : { kind: 'unread', reason: refusal },
+      })),
+  )

@@ -1,4 +1,5 @@
 import { decideCaching } from '../cache/decide-caching.ts'
+import { identityCookies } from '../cache/identity-cookies.ts'
 import type { CachePolicy } from '../cache/policy.ts'
 import { sensitivityOf } from '../cache/sensitivity.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
@@ -10,6 +11,7 @@ import { credentialFieldsOf } from '../http/credential-fields.ts'
 import { type RequestFields, requestField } from '../http/fields.ts'
 import { requestMeaning } from '../routing/request-meaning.ts'
 import { type AskedService, publicTarget } from './admin-target.ts'
+import { withAskedServices } from './drift-report.ts'
 import { type ServiceContract, serviceContract } from './service-contract.ts'
 
 /** A request that somebody asks about; nothing is sent anywhere. */
@@ -69,6 +71,12 @@ const credentialsIn = (fields: RequestFields, { profile, harmlessFields = [] }: 
   return names.length === 0 ? {} : { 'fields that count as credentials': names }
 }
 
+/** The cookies for which a request goes past the cache, without their values; `harmlessCookies` can name them. */
+const cookiesIn = (fields: RequestFields, { harmlessCookies = [] }: CachePolicy): Explanation => {
+  const cookies = identityCookies(requestField(fields, 'cookie') ?? '', harmlessCookies)
+  return { 'cookies that may change the answer': cookies.map(({ name, meaning }) => `${name} (${meaning})`) }
+}
+
 const cachingOf = (
   service: ServiceConfig,
   contract: ServiceContract,
@@ -104,6 +112,7 @@ const cachingOf = (
       return {
         cache: `bypass: ${decision.reason}`,
         ...credentialsIn(fields, policy),
+        ...(decision.reason === 'cookie' ? cookiesIn(fields, policy) : {}),
         rule,
         profile: policy.profile,
       }
@@ -140,7 +149,12 @@ const known = (
       return { row: finding.row.template, answer: 'schema of the route' }
     case 'unlisted': {
       const passes = service.contract === 'site' && service.unlistedRoutes !== 'refuse'
-      return { row: 'unlisted', answer: passes ? 'passed on, unless the upstream announces it' : '404' }
+      return {
+        row: 'unlisted',
+        answer: passes
+          ? 'passed on; a route that the upstream announces is learned (--upstreams asks it)'
+          : '404',
+      }
     }
     case 'found': {
       const { row, endpoint, pathParameters } = finding
@@ -161,6 +175,7 @@ const known = (
       }
       return {
         row: row.template,
+        ...(contract.rows.includes(row) ? {} : { 'row from': 'learned from the index of the upstream' }),
         'canonical target': targetOf(finding, validation),
         ...undeclaredOf(validation),
         ...(row.handledBy === 'upstream'
@@ -200,4 +215,14 @@ export const explain = (config: Config, request: ExplainedRequest): Explanation 
     })),
     config.publicUrl,
     request,
+  )
+
+/** The same with what the upstreams announce beside the contract; they are asked for their indexes, once each. */
+export const explainLearned = (config: Config, request: ExplainedRequest): Promise<Explanation> =>
+  withAskedServices(config.services, config, (asked) =>
+    explainAt(
+      asked.map(({ built }) => built),
+      config.publicUrl,
+      request,
+    ),
   )

@@ -9,6 +9,7 @@ import type { WorkerEvent } from '../workers/events.ts'
 import { startSupervisor } from '../workers/supervisor.ts'
 import { createWorkersConfig, type HandedConfig } from './handed-config.ts'
 import { startEmbedded } from './start-embedded.ts'
+import { warnOf } from './upstream-findings.ts'
 import { reloadEverywhere } from './worker-questions.ts'
 import { workersOf } from './workers-of.ts'
 
@@ -83,6 +84,7 @@ export const startWorkers = async (config: Config, options: WorkersOptions): Pro
     return {
       ...(supervisor.addresses as Pick<Gateway, 'publicAddress' | 'adminAddress'>),
       reload: () => reloadEverywhere(supervisor),
+      warn: (finding) => warnOf(logger, finding),
       faulted: (cause) => logger.fatal({ err: cause }, 'process-fault'),
       drain,
       close: async () => {

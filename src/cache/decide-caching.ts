@@ -64,7 +64,7 @@ const decideSafely = (facts: CachingFacts, policy: CachePolicy): CachingDecision
   if (fields['x-wp-nonce'] !== undefined) return bypass('nonce')
   if (sensitive !== undefined && isActing(sensitive)) return bypass(sensitive)
   const cookie = requestField(fields, 'cookie')
-  if (cookie !== undefined && carriesIdentity(cookie)) return bypass('cookie')
+  if (cookie !== undefined && carriesIdentity(cookie, policy.harmlessCookies)) return bypass('cookie')
   const withhold = cookie === undefined ? [] : ['cookie']
   const credential =
     otherCredential(fields, policy.harmlessFields ?? none) ?? requestField(fields, 'authorization')

@@ -18,4 +18,6 @@ export type CachePolicy = {
   readonly rule: CacheRule | undefined
   /** Request fields (lower case) whose names look like credentials and that are none; all others that look so count. */
   readonly harmlessFields?: readonly string[]
+  /** Names of cookies, `*` at the end for any rest, that make no difference to an answer (identity-cookies.ts). */
+  readonly harmlessCookies?: readonly string[]
 }

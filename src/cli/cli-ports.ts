@@ -8,6 +8,8 @@ export type RunningGateway = {
   readonly adminAddress: string
   /** Puts the configuration in force that its file holds now, as a whole or not at all, and tells of it. */
   reload(): Promise<unknown>
+  /** Logs, as a warning, what does not fit between a service and its upstream. */
+  warn(finding: UpstreamFinding): void
   /** Writes down and counts an error that nothing caught. */
   faulted(cause: unknown): void
   /** Drains, then closes everything that was opened; `cut`: not everybody who was waiting got an answer. */
@@ -34,7 +36,17 @@ type RouteLine = {
   /** How answers are cached, in few words; `-` when they are not. */
   readonly cached: string
   readonly batchable: boolean
+  readonly source: 'contract' | 'learned'
 }
+
+/** What `trellis routes` shows, and of which upstreams nothing could be learned. */
+export type RouteReport = {
+  readonly lines: readonly RouteLine[]
+  readonly unread: readonly { readonly service: string; readonly reason: string }[]
+}
+
+/** What does not fit between a service and its upstream. */
+export type UpstreamFinding = { readonly service: string; readonly kind: string; readonly text: string }
 
 /** One thing that an upstream announces otherwise than its contract says. */
 export type DriftLine = {
@@ -82,10 +94,16 @@ export type CliPorts = {
   /** Read when neither `-c` nor TRELLIS_CONFIG names a file; undefined when there is none either. */
   readonly defaultFile: string | undefined
   startGateway(config: Config, options: StartOptions): Promise<RunningGateway>
-  describeRoutes(config: Config): readonly RouteLine[] | Promise<readonly RouteLine[]>
+  describeRoutes(config: Config): RouteReport
+  /** With the routes that upstreams announce beside the contract; asks each site's upstream once. */
+  describeLearnedRoutes(config: Config): Promise<RouteReport>
+  /** Asks the upstreams a few GETs each; never rejects. */
+  upstreamFindings(config: Config): Promise<readonly UpstreamFinding[]>
   /** Asks the upstreams, once each. */
   driftReport(config: Config): Promise<readonly ServiceDriftLines[]>
-  explain(config: Config, request: ExplainedRequest): Explanation | Promise<Explanation>
+  explain(config: Config, request: ExplainedRequest): Explanation
+  /** With the routes that upstreams announce beside the contract; asks each site's upstream once. */
+  explainLearned(config: Config, request: ExplainedRequest): Promise<Explanation>
   /** Called once the gateway runs: a change of these files, which may be others after a reload, reloads. */
   reloadOnChange(gateway: RunningGateway, files: () => readonly string[], pollMs: number): void
   /** Called once the gateway runs: from then on signals stop and reload it, and what an operator asks for by the admin side ends it. */

@@ -17,6 +17,8 @@ export type CommandLine =
       readonly fields: Readonly<Record<string, string>>
       /** Of routes: compare with the upstream instead. */
       readonly drift: boolean
+      /** Of check, routes and explain: ask the upstreams, too. */
+      readonly upstreams: boolean
     }
   | { readonly kind: 'fault'; readonly message: string; readonly command: CommandName | undefined }
 
@@ -27,6 +29,7 @@ const options = {
   config: { type: 'string', short: 'c', multiple: true },
   header: { type: 'string', short: 'H', multiple: true },
   drift: { type: 'boolean' },
+  upstreams: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const
@@ -61,7 +64,14 @@ const fieldsOf = (lines: readonly string[]): Record<string, string> | undefined 
 type Parsed =
   | { readonly values: Values; readonly positionals: readonly string[] }
   | { readonly fault: string }
-type Values = { config?: string[]; header?: string[]; drift?: boolean; help?: boolean; version?: boolean }
+type Values = {
+  config?: string[]
+  header?: string[]
+  drift?: boolean
+  upstreams?: boolean
+  help?: boolean
+  version?: boolean
+}
 
 const parse = (argv: readonly string[]): Parsed => {
   try {
@@ -77,6 +87,13 @@ const fileFault = (command: CommandName, files: readonly string[]): string | und
   return files[0] === '' ? '-c expects a file, and its name is empty' : undefined
 }
 
+const upstreamsFault = (command: CommandName, { upstreams, drift }: Values): string | undefined => {
+  if (upstreams !== true) return undefined
+  if (command === 'start' || command === 'schema')
+    return '--upstreams is an option of check, routes and explain'
+  return drift === true ? '--drift asks the upstreams by itself: leave out --upstreams' : undefined
+}
+
 const readCommand = (command: CommandName, operands: readonly string[], values: Values): CommandLine => {
   const [least, most] = operandCounts[command]
   if (operands.length < least || operands.length > most) {
@@ -89,12 +106,22 @@ const readCommand = (command: CommandName, operands: readonly string[], values: 
   if (values.drift === true && command !== 'routes') {
     return { kind: 'fault', command, message: '--drift is an option of routes only' }
   }
+  const wrongUpstreams = upstreamsFault(command, values)
+  if (wrongUpstreams !== undefined) return { kind: 'fault', command, message: wrongUpstreams }
   const files = values.config ?? []
   const wrongFile = fileFault(command, files)
   if (wrongFile !== undefined) return { kind: 'fault', command, message: wrongFile }
   const fields = fieldsOf(values.header ?? [])
   if (fields === undefined) return { kind: 'fault', command, message: "-H expects 'Name: value'" }
-  return { kind: 'command', command, file: files[0], operands, fields, drift: values.drift === true }
+  return {
+    kind: 'command',
+    command,
+    file: files[0],
+    operands,
+    fields,
+    drift: values.drift === true,
+    upstreams: values.upstreams === true,
+  }
 }
 
 /** Reads the arguments of the process, without the program's own name. */

@@ -6,6 +6,10 @@ export const exitCodes = {
     code: 1,
     meaning: '`routes --drift`: an upstream announces something else than its contract says',
   },
+  findings: {
+    code: 1,
+    meaning: '`check --upstreams`: an upstream and the configuration do not fit',
+  },
   usage: { code: 2, meaning: 'the command line is not understood' },
   notStarted: {
     code: 3,
@@ -16,7 +20,10 @@ export const exitCodes = {
     code: 5,
     meaning: 'stopped before every request in flight was finished: second signal, or drain took too long',
   },
-  driftUnknown: { code: 6, meaning: "`routes --drift`: an upstream's index could not be read" },
+  indexUnread: {
+    code: 6,
+    meaning: "`routes --drift`, `routes --upstreams`: an upstream's index could not be read",
+  },
 } as const satisfies Record<string, { readonly code: number; readonly meaning: string }>
 
 /** The name of a row of the table. */

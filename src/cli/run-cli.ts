@@ -1,12 +1,13 @@
 import type { Config } from '../config/config.ts'
 import { configJsonSchema } from '../config/json-schema.ts'
 import { configWarnings } from '../config/warnings.ts'
-import type { CliPorts, RunningGateway } from './cli-ports.ts'
+import type { CliPorts, RunningGateway, UpstreamFinding } from './cli-ports.ts'
 import { type CommandLine, readCommandLine } from './command-line.ts'
 import { driftText } from './drift-text.ts'
 import { type ExitReason, exitCodes } from './exit-codes.ts'
 import { explanationText } from './explanation-text.ts'
 import { helpText } from './help.ts'
+import { printable } from './printable.ts'
 import { configName, faultLines, readConfig } from './read-config.ts'
 import { startFailure } from './start-failure.ts'
 import { textTable } from './text-table.ts'
@@ -29,31 +30,56 @@ const warningLines = (config: Config, file: string | undefined): string =>
     .map(({ path, message }) => `${configName(file)}: warning: ${path}: ${message}\n`)
     .join('')
 
-const check = (ports: CliPorts, { config, hash, file }: Loaded): ExitReason => {
+const findingLine = (file: string | undefined, { service, text }: UpstreamFinding): string =>
+  `${configName(file)}: upstream of ${service}: ${text}\n`
+
+const check = async (
+  ports: CliPorts,
+  { config, hash, file }: Loaded,
+  { upstreams }: Command,
+): Promise<ExitReason> => {
   ports.stdout.write(warningLines(config, file))
   const { length } = config.services
   const services = length === 1 ? '1 service' : `${length} services`
   ports.stdout.write(`${configName(file)}: valid, ${services}, hash ${hash}\n`)
+  if (!upstreams) return 'ok'
+  const findings = await ports.upstreamFindings(config)
+  for (const finding of findings) ports.stdout.write(printable(findingLine(file, finding)))
+  if (findings.length > 0) return 'findings'
+  ports.stdout.write(`${configName(file)}: the upstreams fit\n`)
   return 'ok'
 }
 
-const routes = async (ports: CliPorts, { config }: Loaded): Promise<ExitReason> => {
-  const lines = await ports.describeRoutes(config)
-  const cells = lines.map(({ method, path, service, cached, batchable }) => [
+const routes = async (
+  ports: CliPorts,
+  { config, file }: Loaded,
+  { upstreams }: Command,
+): Promise<ExitReason> => {
+  const { lines, unread } = upstreams
+    ? await ports.describeLearnedRoutes(config)
+    : ports.describeRoutes(config)
+  const cells = lines.map(({ method, path, service, cached, batchable, source }) => [
     method,
     path,
     service,
     cached,
     batchable ? 'yes' : '-',
+    ...(upstreams ? [source] : []),
   ])
-  ports.stdout.write(textTable([['METHOD', 'PATH', 'SERVICE', 'CACHED', 'BATCHABLE'], ...cells]))
-  return 'ok'
+  const header = ['METHOD', 'PATH', 'SERVICE', 'CACHED', 'BATCHABLE', ...(upstreams ? ['SOURCE'] : [])]
+  ports.stdout.write(printable(textTable([header, ...cells])))
+  for (const { service, reason } of unread) {
+    ports.stderr.write(
+      `${configName(file)}: upstream of ${service}: nothing was learned, the index could not be read: ${reason}\n`,
+    )
+  }
+  return unread.length === 0 ? 'ok' : 'indexUnread'
 }
 
 const drift = async (ports: CliPorts, { config }: Loaded): Promise<ExitReason> => {
   const reports = await ports.driftReport(config)
   ports.stdout.write(driftText(reports))
-  if (reports.some(({ outcome }) => outcome.kind === 'unread')) return 'driftUnknown'
+  if (reports.some(({ outcome }) => outcome.kind === 'unread')) return 'indexUnread'
   const differs = reports.some(({ outcome }) => outcome.kind === 'compared' && outcome.differences.length > 0)
   return differs ? 'drift' : 'ok'
 }
@@ -67,7 +93,10 @@ const explain = async (ports: CliPorts, { config }: Loaded, command: Command): P
   // The target as it is written, not as URL would spell it: the spelling is what is asked about.
   const target = url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/#.*$/s, '')
   const request = { method, target: target.startsWith('/') ? target : `/${target}`, fields: command.fields }
-  ports.stdout.write(explanationText(await ports.explain(config, request)))
+  const explanation = command.upstreams
+    ? await ports.explainLearned(config, request)
+    : ports.explain(config, request)
+  ports.stdout.write(explanationText(explanation))
   return 'ok'
 }
 
@@ -100,6 +129,11 @@ const start = async (
   ports.stopOnSignal(gateway, config.drain.delayMs + config.drain.timeoutMs + closeMarginMs)
   // Not on stdout, which carries log lines for machines.
   ports.stderr.write(welcomeText(config, gateway))
+  // Not waited for: an upstream may be slow, or start later than its gateway.
+  const publicUrl = config.publicUrl.endsWith(':0') ? gateway.publicAddress : config.publicUrl
+  void ports.upstreamFindings({ ...config, publicUrl }).then((findings) => {
+    for (const finding of findings) gateway.warn(finding)
+  })
   return 'running'
 }
 
@@ -117,9 +151,9 @@ const runCommand = async (ports: CliPorts, command: Command): Promise<ExitReason
   const loaded = { ...result, file }
   switch (command.command) {
     case 'check':
-      return check(ports, loaded)
+      return check(ports, loaded, command)
     case 'routes':
-      return command.drift ? drift(ports, loaded) : routes(ports, loaded)
+      return command.drift ? drift(ports, loaded) : routes(ports, loaded, command)
     case 'explain':
       return explain(ports, loaded, command)
     case 'start':

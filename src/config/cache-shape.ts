@@ -33,6 +33,20 @@ export const serviceCacheShape = (defaults: string) =>
       .max(100)
       .prefault([])
       .describe('Request fields whose names look like credentials and that say nothing of who asks'),
+    harmlessCookies: z
+      .array(
+        z
+          .string({ error: 'expected the name of a cookie' })
+          .regex(
+            /^[!#$%&'+.^_`|~0-9A-Za-z-]{1,128}\*?$/,
+            'expected the name of a cookie, e.g. PHPSESSID; "*" may stand at its end',
+          ),
+      )
+      .max(100)
+      .prefault([])
+      .describe(
+        'Cookies that make no difference to an answer and are not sent on with a read that is stored',
+      ),
     rules: rules.describe(`First match wins; without any: ${defaults}`),
   })
 

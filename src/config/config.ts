@@ -168,6 +168,8 @@ export type ServiceCacheConfig = {
   readonly profile: 'safe' | 'rfc-shared-cache'
   /** In lower case. */
   readonly harmlessFields: readonly string[]
+  /** Names of cookies; `*` at the end stands for any rest. */
+  readonly harmlessCookies: readonly string[]
   /** First match wins. */
   readonly rules: readonly CacheRuleConfig[]
 }

@@ -39,6 +39,7 @@ const resolveCache = (
 ): ServiceCacheConfig => ({
   profile: cache.profile,
   harmlessFields: cache.harmlessFields.map((name) => name.toLowerCase()),
+  harmlessCookies: cache.harmlessCookies,
   rules: cache.rules === undefined ? defaultRules : cache.rules.map(resolveRule),
 })
 

@@ -44,6 +44,8 @@ export type Service = {
   readonly invalidatesTargets: boolean
   /** Services that hold answers of the same upstream, by the configuration in force: whatever is written here may change them. */
   sharing(): readonly Service[]
+  /** Does the upstream let pages of every origin read, as WordPress does (any-origin.ts)? */
+  allowsAnyOrigin(): boolean
   /** Absolute URLs in front of all targets, by which clients and the upstream know the service. */
   readonly roots: readonly string[]
   /** Where clients find the service: absolute, no slash at the end. */

@@ -5,7 +5,7 @@ const besides = (...names: readonly string[]): ReadonlySet<string> =>
 
 /**
  * Fields of a client that a read through the cache does not send on: its preconditions, the cookies that no server reads, and
- * Origin where the gateway itself says which origins may read.
+ * Origin where the gateway itself says which origins may read, or where all may.
  */
 export const withholding = {
   asAsked: { nothing: besides(), cookie: besides('cookie') },

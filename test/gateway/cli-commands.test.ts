@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { CliPorts, DriftLine, ExplainedRequest } from '../../src/cli/cli-ports.ts'
+import type { CliPorts, DriftLine, ExplainedRequest, RouteReport } from '../../src/cli/cli-ports.ts'
 import { runCli } from '../../src/cli/run-cli.ts'
 
 let folder = ''
@@ -21,6 +21,33 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
+const listed: RouteReport['lines'] = [
+  {
+    method: 'GET',
+    path: '/plants',
+    service: 'plants',
+    cached: '5s per credential',
+    batchable: false,
+    source: 'contract',
+  },
+  {
+    method: 'POST',
+    path: '/index.php/site-json/site/v2/posts',
+    service: 'site',
+    cached: '-',
+    batchable: true,
+    source: 'contract',
+  },
+]
+const learned: RouteReport['lines'][number] = {
+  method: 'GET',
+  path: '/index.php/site-json/shop/v1/carts',
+  service: 'site',
+  cached: '60s',
+  batchable: false,
+  source: 'learned',
+}
+
 const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => {
   let stdout = ''
   let stderr = ''
@@ -38,24 +65,19 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
       publicAddress: `http://127.0.0.1:${listen.port}`,
       adminAddress: 'http://127.0.0.1:9090',
       reload: async () => undefined,
+      warn: () => {},
       faulted: () => {},
       drain: async () => 'finished',
     }),
-    describeRoutes: () => [
-      { method: 'GET', path: '/plants', service: 'plants', cached: '5s per credential', batchable: false },
-      {
-        method: 'POST',
-        path: '/index.php/site-json/site/v2/posts',
-        service: 'site',
-        cached: '-',
-        batchable: true,
-      },
-    ],
+    describeRoutes: () => ({ lines: listed, unread: [] }),
+    describeLearnedRoutes: async () => ({ lines: [...listed, learned], unread: [] }),
+    upstreamFindings: async () => [],
     driftReport: async () => [],
     explain: (_config, request) => {
       asked.push(request)
       return { row: '/plants', tags: ['plants'], reason: 'no \u001b[31mrule', rule: undefined }
     },
+    explainLearned: async (_config, { target }) => ({ row: target, 'row from': 'learned' }),
     reloadOnChange: () => {},
     stopOnSignal: (_gateway, graceMs) => stops.push(graceMs),
     ...changes,
@@ -81,7 +103,7 @@ describe('check', () => {
   test.each([
     ['config/gateway.yaml', '2 services'],
     ['config/production.example.yaml', '3 services'],
-    ['config/wordpress.example.yaml', '1 service'],
+    ['config/wordpress.example.yaml', '2 services'],
   ])('finds no fault in %s', async (file, services) => {
     const { end, stdout } = await run(['check', '-c', file])
     expect(stdout.split(': ').at(-1)).toMatch(new RegExp(`^valid, ${services}, hash [0-9a-f]{16}\n$`))
@@ -201,6 +223,46 @@ describe('explain', () => {
   })
 })
 
+describe('--upstreams', () => {
+  const finding = { service: 'site', kind: 'redirect-loop', text: 'It redirects \u001b to itself: set host.' }
+
+  test('check prints what does not fit, one line each without control characters, and ends with 1', async () => {
+    const { end, stdout } = await run(['check', '--upstreams'], { upstreamFindings: async () => [finding] })
+    expect(stdout).toContain('upstream of site: It redirects ? to itself: set host.\n')
+    expect(end).toBe(1)
+    expect((await run(['check', '--upstreams'])).stdout).toContain('the upstreams fit\n')
+  })
+
+  test('without it check asks no upstream', async () => {
+    const upstreamFindings = async (): Promise<never> => {
+      throw new Error('asked')
+    }
+    expect(await run(['check'], { upstreamFindings })).toMatchObject({ end: 0 })
+  })
+
+  test('routes adds learned rows, and says which is which', async () => {
+    const { stdout } = await run(['routes', '--upstreams'])
+    expect(stdout).toMatch(/^METHOD +PATH +SERVICE +CACHED +BATCHABLE +SOURCE\n/)
+    expect(stdout).toMatch(/shop\/v1\/carts .* learned\n/)
+    expect(stdout).toMatch(/\/plants .* contract\n/)
+  })
+
+  test('routes says of which upstream nothing could be learned, and ends with 6', async () => {
+    const describeLearnedRoutes: CliPorts['describeLearnedRoutes'] = async () => ({
+      lines: listed,
+      unread: [{ service: 'site', reason: 'no connection' }],
+    })
+    const { end, stderr } = await run(['routes', '--upstreams'], { describeLearnedRoutes })
+    expect(stderr).toContain('upstream of site: nothing was learned')
+    expect(end).toBe(6)
+  })
+
+  test('explain knows learned rows', async () => {
+    const { stdout } = await run(['explain', '--upstreams', 'GET', '/x/v1/y'])
+    expect(stdout).toBe('row       /x/v1/y\nrow from  learned\n')
+  })
+})
+
 describe('the command line', () => {
   test.each([
     ['no command', [], 'a command is missing'],
@@ -211,6 +273,12 @@ describe('the command line', () => {
     ['an operand too few', ['explain', 'GET'], 'explain takes METHOD and URL'],
     ['an option of another command', ['check', '-H', 'a: b'], '-H is an option of explain only'],
     ['--drift of another command', ['check', '--drift'], '--drift is an option of routes only'],
+    ['--upstreams of another command', ['start', '--upstreams'], '--upstreams is an option of check, routes'],
+    [
+      '--upstreams with --drift',
+      ['routes', '--drift', '--upstreams'],
+      '--drift asks the upstreams by itself',
+    ],
     ['two files', ['check', '-c', 'a', '--config=b'], '-c is given more than once: name one file'],
     ['a file without a name', ['check', '-c', ''], '-c expects a file, and its name is empty'],
     ['a file for schema', ['schema', '-c', 'x'], 'schema is the same for every file: it takes no -c'],
@@ -259,6 +327,7 @@ describe('start', () => {
         publicAddress: `http://${host}:8080`,
         adminAddress: `http://${host}:9090`,
         reload: async () => undefined,
+        warn: () => {},
         faulted: () => {},
         drain: async () => 'finished',
       }),

@@ -12,7 +12,11 @@ beforeAll(async () => {
   gateway = await startTestGateway({
     services: {
       site: siteService(origin.origin, {
-        cache: { rules: [{ match: 'GET /site/v2/**', ttl: '60s' }], harmlessFields: ['X-User-Agent-Class'] },
+        cache: {
+          rules: [{ match: 'GET /site/v2/**', ttl: '60s' }],
+          harmlessFields: ['X-User-Agent-Class'],
+          harmlessCookies: ['PHPSESSID'],
+        },
       }),
     },
   })
@@ -174,4 +178,31 @@ test('what an operator is told of a request names the fields that keep it from t
     names: ['x-token', 'x-user-class'],
   })
   expect(await explained('X-User-Agent-Class: c')).toEqual({ cache: 'read, public', names: undefined })
+})
+
+test('cookies that make no difference do not reach the upstream; those that may are named to the operator', async () => {
+  const url = `${gateway.publicAddress}/index.php/site-json/site/v2/pages`
+  const seen: (string | undefined)[] = []
+  origin.script = ({ fields }, wire) => {
+    seen.push(fields['cookie'])
+    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '[]' })
+  }
+  const status = async (cookie: string): Promise<string> => {
+    const answer = await fetch(url, { headers: { cookie } })
+    await answer.arrayBuffer()
+    return answer.headers.get('cache-status') ?? ''
+  }
+  expect(await status('PHPSESSID=a; woocommerce_cart_hash=b; _ga=c')).toContain('stored')
+  expect(await status('PHPSESSID=other; cmplz_marketing=allow')).toContain('trellis; hit')
+  expect(await status('PHPSESSID=a; wordpress_logged_in_x=secret')).toContain('detail=cookie')
+  expect(seen).toEqual([undefined, 'PHPSESSID=a; wordpress_logged_in_x=secret'])
+  const asked = new URL(`${gateway.adminAddress}/explain`)
+  asked.searchParams.set('url', new URL(url).pathname)
+  asked.searchParams.set('header', 'Cookie: PHPSESSID=a; wordpress_logged_in_x=secret; theme=dark')
+  const explanation = await (await fetch(asked)).text()
+  expect(JSON.parse(explanation)['cookies that may change the answer']).toEqual([
+    'wordpress_logged_in_x (login)',
+    'theme (unknown)',
+  ])
+  expect(explanation).not.toContain('secret')
 })

@@ -30,6 +30,7 @@ export const siteService = (more: Partial<Service> = {}): Service =>
     invalidatesTargets: false,
     storesAnswers: true,
     sharing: () => [],
+    allowsAnyOrigin: () => false,
     basePath: '/wp-json',
     upstreamTotalMs: 1000,
     local: undefined,

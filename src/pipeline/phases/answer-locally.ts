@@ -1,6 +1,22 @@
+import type { GatewayResponse } from '../../http/message.ts'
+import { permitted, plainOrigin } from '../any-origin.ts'
 import type { Ready } from '../exchange.ts'
 import type { Phase } from '../phase.ts'
 import { overloaded, type ShedOptions } from './shed.ts'
+
+/** As the upstream would: where it lets every origin read, pages may read its index here too. */
+const indexFor = (
+  { service, request: { fields }, method }: Ready,
+  answer: GatewayResponse | Promise<GatewayResponse>,
+): GatewayResponse | Promise<GatewayResponse> => {
+  if (!service.allowsAnyOrigin()) return answer
+  const origin = plainOrigin(fields)
+  const told = (response: GatewayResponse): GatewayResponse => {
+    const varying = { ...response, fields: [...response.fields, 'Vary', 'Origin'] }
+    return origin === undefined ? varying : permitted(varying, origin, method)
+  }
+  return answer instanceof Promise ? answer.then(told) : told(answer)
+}
 
 /** Rows that the gateway answers itself: discovery document, namespace indexes, OPTIONS, and the batch, whose items re-enter the list. */
 export const answerLocally = (overload: ShedOptions | undefined): Phase<Ready> => ({
@@ -12,7 +28,7 @@ export const answerLocally = (overload: ShedOptions | undefined): Phase<Ready> =
     if (matching.kind === 'options') return local.options(matching.row, () => next(exchange))
     switch (matching.row.handledBy) {
       case 'discovery':
-        return local.index(exchange, matching.row)
+        return indexFor(exchange, local.index(exchange, matching.row))
       case 'batch':
         if (overload?.admits('batch') === false) throw overloaded(overload)
         return local.batch(exchange)

@@ -4,6 +4,7 @@ import type { CacheAnswer } from '../../cache/reader-answer.ts'
 import { isActing, type Sensitivity } from '../../cache/sensitivity.ts'
 import type { Answer } from '../../http/message.ts'
 import { reshaped, whenAnswered } from '../answering.ts'
+import { permitted, plainOrigin } from '../any-origin.ts'
 import { asOutgoing, type Outgoing, type Ready } from '../exchange.ts'
 import { ExchangeRead, publicPart, type ReadPartition } from '../exchange-read.ts'
 import type { Next, Phase } from '../phase.ts'
@@ -46,8 +47,22 @@ const noted = (exchange: Ready, answer: CacheAnswer): CacheAnswer => {
   return answer
 }
 
+/** The Origin of an anonymous reader for whom the answer is the same as for those of all other origins. */
+const sharedOrigin = ({ request: { fields }, service }: Ready, { partition }: Read): string | undefined =>
+  fields['origin'] !== undefined &&
+  partition === 'public' &&
+  fields['authorization'] === undefined &&
+  service.allowsAnyOrigin()
+    ? plainOrigin(fields)
+    : undefined
+
+const forOrigin = ({ method }: Ready, origin: string | undefined, answer: CacheAnswer): CacheAnswer =>
+  origin === undefined ? answer : permitted(answer, origin, method)
+
 const readThrough = (room: CacheRoom, exchange: Ready, decision: Read, next: Next<Outgoing>): Answer => {
-  const lists = room.withholdsOrigin === true ? withholding.withoutOrigin : withholding.asAsked
+  const origin = room.withholdsOrigin === true ? undefined : sharedOrigin(exchange, decision)
+  const lists =
+    room.withholdsOrigin === true || origin !== undefined ? withholding.withoutOrigin : withholding.asAsked
   const withheld = decision.withhold.length === 0 ? lists.nothing : lists.cookie
   const read = new ExchangeRead(exchange, partitionFor(room, decision), withheld, room.forwarding)
   const answer = room.cache.answer(read, (extra) =>
@@ -61,9 +76,10 @@ const readThrough = (room: CacheRoom, exchange: Ready, decision: Read, next: Nex
       }),
     ),
   )
-  return answer instanceof Promise
-    ? answer.then((answered) => noted(exchange, answered))
-    : noted(exchange, answer)
+  if (answer instanceof Promise) {
+    return answer.then((answered) => forOrigin(exchange, origin, noted(exchange, answered)))
+  }
+  return forOrigin(exchange, origin, noted(exchange, answer))
 }
 
 /**

@@ -72,6 +72,57 @@ test('harmless cookies do not hinder, but are not sent on', () => {
   expect(decide(publicRule, { cookie })).toEqual({ kind: 'read', partition: 'public', withhold: ['cookie'] })
 })
 
+test.each([
+  'woocommerce_cart_hash=8d1f',
+  'woocommerce_items_in_cart=0',
+  'woocommerce_items_in_cart=',
+  'cookielawinfo-checkbox-analytics=yes; viewed_cookie_policy=yes',
+  'cmplz_statistics=allow',
+  'borlabs-cookie=%7B%7D',
+  '_gid=1; _fbp=1',
+  'sbjs_current=typ%3Dtypein; tk_ai=x; _ttp=1',
+])('a read with the cookies %s is public, and none of them is sent on', (cookie) => {
+  expect(decide(publicRule, { cookie })).toEqual({ kind: 'read', partition: 'public', withhold: ['cookie'] })
+})
+
+test.each([
+  'wp_woocommerce_session_abc=1',
+  'woocommerce_items_in_cart=1',
+  'woocommerce_items_in_cart=0; woocommerce_items_in_cart=1',
+  'woocommerce_recently_viewed=5',
+  'wordpress_logged_in_abc=1',
+  'comment_author_abc=Ann',
+  'PHPSESSID=x',
+  'pll_language=de',
+  'wp-wpml_current_language=de',
+])('a read with the cookie %s goes past the cache', (cookie) => {
+  expect(decide(publicRule, { cookie })).toEqual({ kind: 'bypass', reason: 'cookie' })
+})
+
+test('a cookie that the configuration names harmless does not hinder; case counts, others still do', () => {
+  const policy = { ...publicRule, harmlessCookies: ['PHPSESSID', 'theme_*'] }
+  expect(decide(policy, { cookie: 'PHPSESSID=x; theme_colour=dark; _ga=1' })).toEqual({
+    kind: 'read',
+    partition: 'public',
+    withhold: ['cookie'],
+  })
+  expect(decide(policy, { cookie: 'phpsessid=x' }).kind).toBe('bypass')
+  expect(decide(policy, { cookie: 'PHPSESSID2=x' }).kind).toBe('bypass')
+  expect(decide(policy, { cookie: 'theme_colour=dark; x=1' }).kind).toBe('bypass')
+})
+
+test.each([
+  'wordpress_logged_in_abc=1',
+  'Wordpress_sec_abc=1',
+  'wordpress_abc=1',
+  'wp-postpass_abc=1',
+  'wp_woocommerce_session_abc=1',
+  'comment_author_email_abc=1',
+])('%s says who asks, whatever the configuration names harmless', (cookie) => {
+  const policy = { ...publicRule, harmlessCookies: ['wordpress_*', 'W*', 'wp*', 'c*'] }
+  expect(decide(policy, { cookie })).toEqual({ kind: 'bypass', reason: 'cookie' })
+})
+
 test('under credential scope each credential reads in its own part, even drafts', () => {
   expect(decide(credentialRule, { authorization: 'Bearer a' }, 'context=edit&status=any')).toEqual({
     kind: 'read',

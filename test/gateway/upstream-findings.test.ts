@@ -1,0 +1,248 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { stringify } from 'yaml'
+import { describeLearnedRoutes } from '../../src/assembly/describe-routes.ts'
+import { explainLearned } from '../../src/assembly/explain.ts'
+import { upstreamFindings } from '../../src/assembly/upstream-findings.ts'
+import type { Config } from '../../src/config/config.ts'
+import { checkConfig } from '../../src/config/load.ts'
+import { startGatewayProcess } from '../support/gateway-process.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
+
+const publicUrl = 'http://shop.example'
+const json = { 'Content-Type': 'application/json; charset=UTF-8' }
+
+let origin: Origin
+beforeAll(async () => {
+  origin = await startOrigin()
+})
+afterAll(() => origin.close())
+beforeEach(() => {
+  origin.received.length = 0
+})
+
+const index = (home: string): string =>
+  JSON.stringify({
+    name: 'Shop',
+    home,
+    url: home,
+    namespaces: ['wp/v2', 'shop/v1'],
+    routes: {
+      '/shop/v1/carts': {
+        namespace: 'shop/v1',
+        methods: ['GET'],
+        endpoints: [{ methods: ['GET'], args: {} }],
+      },
+    },
+  })
+
+type Answer = { status?: number; fields?: Record<string, string>; content?: string }
+
+/** Answers each path from the table, and 404 elsewhere. */
+const serve = (answers: Readonly<Record<string, Answer>>): void => {
+  origin.script = ({ target }, wire) =>
+    wire.respond({ fields: json, status: 404, content: '{}', ...asFound(answers[target]) })
+}
+const asFound = (answer: Answer | undefined): Answer =>
+  answer === undefined ? {} : { status: 200, ...answer }
+
+const configOf = async (changes: {
+  basePath?: string
+  mount?: string
+  host?: string
+  pages?: boolean
+  targets?: readonly string[]
+}): Promise<Config> => {
+  const { basePath = '/wp-json', mount = '/wp-json', host = 'preserve' } = changes
+  const targets = changes.targets ?? [origin.origin]
+  const checked = await checkConfig(
+    stringify({
+      publicUrl,
+      services: {
+        wordpress: { contract: 'site', names: 'same', mount, upstream: { targets, basePath, host } },
+        ...(changes.pages === false
+          ? {}
+          : { pages: { contract: 'open', mount: '/', upstream: { targets, host } } }),
+      },
+    }),
+    {},
+  )
+  if (checked.kind === 'faults') throw new Error(JSON.stringify(checked.faults))
+  return checked.config
+}
+
+const found = async (changes: Parameters<typeof configOf>[0] = {}) =>
+  (await upstreamFindings(await configOf(changes))).map(({ service, kind, text }) => [service, kind, text])
+
+describe('what is asked of upstreams before they are relied on', () => {
+  test('a WordPress that fits gives no finding, and is asked two things', async () => {
+    serve({ '/wp-json/': { content: index(publicUrl) }, '/': { content: 'welcome' } })
+    expect(await found()).toEqual([])
+    expect(origin.received.map(({ method, target }) => `${method} ${target}`).sort()).toEqual([
+      'GET /',
+      'GET /wp-json/',
+    ])
+    for (const { fields } of origin.received) {
+      expect(fields['host']).toBe('shop.example')
+      expect(fields['x-forwarded-proto']).toBe('http')
+    }
+  })
+
+  test('a front page that redirects to itself because of host: target', async () => {
+    serve({
+      '/wp-json/': { content: index(publicUrl) },
+      '/': { status: 301, fields: { Location: `${publicUrl}/` } },
+    })
+    expect(await found({ host: 'target' })).toEqual([
+      ['pages', 'redirect-loop', expect.stringContaining('Set upstream.host: preserve')],
+    ])
+    expect(await found({ host: 'preserve' })).toEqual([
+      ['pages', 'redirect-loop', expect.stringContaining('X-Forwarded-Proto')],
+    ])
+    expect(await found({ host: 'target', pages: false })).toEqual([])
+  })
+
+  test('a front page that redirects elsewhere is no loop', async () => {
+    serve({
+      '/wp-json/': { content: index(publicUrl) },
+      '/': { status: 302, fields: { Location: '/de/' } },
+    })
+    expect(await found()).toEqual([])
+  })
+
+  test('a home that leads past the gateway', async () => {
+    serve({ '/wp-json/': { content: index('http://10.0.0.9:8000') }, '/': {} })
+    expect(await found()).toEqual([
+      [
+        'wordpress',
+        'home-elsewhere',
+        expect.stringContaining(`Set WP_HOME and WP_SITEURL to ${publicUrl} in wp-config.php`),
+      ],
+    ])
+  })
+
+  test.each([
+    [publicUrl, '/wp-json'],
+    [`${publicUrl}/`, '/index.php/wp-json'],
+    [`${publicUrl}/blog`, '/blog/wp-json'],
+    ['HTTP://SHOP.example:80', '/api'],
+  ])('a home of %s fits a mount of %s', async (home, mount) => {
+    serve({ '/wp-json/': { content: index(home) }, '/': {} })
+    expect(await found({ mount })).toEqual([])
+  })
+
+  test.each([
+    ['/wp-json', '/index.php/wp-json/', 'wrong-base-path', 'set upstream.basePath to /index.php/wp-json,'],
+    ['/api', '/wp-json/', 'wrong-base-path', 'set upstream.basePath to /wp-json,'],
+    ['/blog/wp-json', '/blog/index.php/wp-json/', 'wrong-base-path', 'to /blog/index.php/wp-json,'],
+    ['/wp-json', '/?rest_route=/', 'plain-permalinks', 'Choose any other structure in Settings, Permalinks'],
+    ['/', '/wp-json/', 'wrong-base-path', 'set upstream.basePath to /wp-json,'],
+  ])('basePath %s where the index is at %s', async (basePath, where, kind, text) => {
+    serve({ [where]: { content: index(publicUrl) }, '/': { content: '<html>' } })
+    const findings = await found({ basePath })
+    expect(findings).toEqual([['wordpress', kind, expect.stringContaining(text)]])
+    expect(origin.received.length).toBeLessThanOrEqual(8)
+  })
+
+  test('a WordPress that takes ?rest_route= on every path is asked for its permalinks first', async () => {
+    serve({
+      '/api/?rest_route=/': { content: index(publicUrl) },
+      '/?rest_route=/': { content: index(publicUrl) },
+      '/index.php/wp-json/': { content: index(publicUrl) },
+    })
+    expect(await found({ basePath: '/api' })).toEqual([
+      ['wordpress', 'wrong-base-path', expect.stringContaining('to /index.php/wp-json,')],
+    ])
+  })
+
+  test.each<[string, Answer, string, string]>([
+    ['a page', { content: '<html>' }, 'no-wordpress', 'is no WordPress'],
+    ['JSON without namespaces', { content: '{"routes":{}}' }, 'no-wordpress', 'is no WordPress'],
+    ['maintenance', { status: 503, content: '<p>Briefly unavailable' }, 'maintenance', '.maintenance'],
+    [
+      'a security plugin',
+      { status: 401, content: '{"code":"rest_cannot_access"}' },
+      'index-refused',
+      '401 rest_cannot_access',
+    ],
+    ['a login in front', { status: 403, content: 'no' }, 'index-refused', '(GET /wp-json/: 403)'],
+    [
+      'a redirect',
+      { status: 301, fields: { Location: 'https://shop.example/wp-json/' } },
+      'index-redirected',
+      'to https://shop.example/wp-json/, and Trellis follows no redirects',
+    ],
+  ])('%s at the root of the interface', async (_, answer, kind, text) => {
+    serve({ '/wp-json/': answer, '/': {} })
+    expect(await found()).toEqual([['wordpress', kind, expect.stringContaining(text)]])
+  })
+
+  test('an upstream that does not answer', async () => {
+    expect(await found({ targets: ['http://127.0.0.1:9'] })).toEqual([
+      ['wordpress', 'no-answer', expect.stringContaining('does not answer')],
+    ])
+  })
+})
+
+test.each([1, 2])(
+  'the start of %i processes logs each finding once, and is ready all the same',
+  async (workers) => {
+    serve({
+      '/wp-json/': { content: index('http://elsewhere.example') },
+      '/': { status: 301, fields: { Location: '/' } },
+    })
+    const targets = [origin.origin]
+    const gateway = await startGatewayProcess({
+      workers,
+      services: {
+        wordpress: {
+          contract: 'site',
+          names: 'same',
+          mount: '/wp-json',
+          upstream: { targets, basePath: '/wp-json' },
+        },
+        pages: { contract: 'open', mount: '/', upstream: { targets } },
+      },
+    })
+    onTestFinished(async () => {
+      await gateway.stop()
+    })
+    const logged = (): string[] =>
+      gateway.program
+        .output()
+        .split('\n')
+        .filter((line) => line.includes('upstream-finding'))
+        .map((line) => JSON.parse(line).finding)
+        .sort()
+    await expect.poll(logged).toEqual(['home-elsewhere', 'redirect-loop'])
+  },
+)
+
+describe('rows that are learned from an upstream', () => {
+  test('are listed as learned, and explained', async () => {
+    serve({ '/wp-json/': { content: index(publicUrl) } })
+    const config = await configOf({})
+    const { lines, unread } = await describeLearnedRoutes(config)
+    expect(unread).toEqual([])
+    expect(lines.filter(({ source }) => source === 'learned')).toEqual([
+      {
+        method: 'GET',
+        path: '/wp-json/shop/v1/carts',
+        service: 'wordpress',
+        cached: '-',
+        batchable: false,
+        source: 'learned',
+      },
+    ])
+    const asked = { method: 'GET', target: '/wp-json/shop/v1/carts', fields: {} }
+    expect(await explainLearned(config, asked)).toMatchObject({
+      row: '/shop/v1/carts',
+      'row from': 'learned from the index of the upstream',
+    })
+  })
+
+  test('are none where the index cannot be read, which is said', async () => {
+    serve({})
+    const { unread } = await describeLearnedRoutes(await configOf({}))
+    expect(unread).toEqual([{ service: 'wordpress', reason: expect.stringContaining('basePath') }])
+  })
+})

@@ -1,0 +1,282 @@
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { upstreamFindings } from '../../src/assembly/upstream-findings.ts'
+import { checkConfig } from '../../src/config/load.ts'
+import { builtGateway } from '../support/built-gateway.ts'
+import { startOrigin } from '../support/origin.ts'
+import { freePort } from '../support/ports.ts'
+import { type RunningProcess, startProcess, untilReady } from '../support/processes.ts'
+import { describeWith } from '../support/requirements.ts'
+import { basic } from './site-under-test.ts'
+import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const document = await readFile(`${root}docs/wordpress.md`, 'utf8')
+const example = `${root}config/wordpress.example.yaml`
+
+/** Commands and what they print, in the order of the document. */
+const shown = [...document.matchAll(/^```console\n([\s\S]*?)^```$/gm)].flatMap(([, session = '']) =>
+  session
+    .split(/^\$ /m)
+    .slice(1)
+    .map((step) => ({
+      command: step.slice(0, step.indexOf('\n')),
+      output: step.slice(step.indexOf('\n') + 1),
+    })),
+)
+
+let wordpress: WordPress
+let trellis: RunningProcess
+let main: string
+/** The port that is written in the document, and the one that stands for it here. */
+const ports = new Map<string, number>()
+let publicUrl: string
+
+/** The WordPress of the tests has permalinks that go through index.php. */
+const here = (text: string): string =>
+  text
+    .replaceAll('/wp-json', '/index.php/wp-json')
+    .replaceAll('npx trellis', `${process.execPath} ${main}`)
+    .replaceAll(/127\.0\.0\.1:(\d+)/g, (_, port: string) => `127.0.0.1:${ports.get(port)}`)
+
+const settings = () => ({
+  TRELLIS_PORT: String(ports.get('8080')),
+  TRELLIS_ADMIN_PORT: String(ports.get('9090')),
+  TRELLIS_PUBLIC_URL: publicUrl,
+  TRELLIS_ADMIN_TOKEN: 'a-token-of-this-test-alone',
+  WORDPRESS_ORIGIN: wordpress.origin,
+  WORDPRESS_REST: '/index.php/wp-json',
+})
+
+const printed = async (command: string): Promise<string> => {
+  const { username, password } = wordpress.credentials.admin
+  const env = { ...process.env, ...settings(), WP_USER: username, WP_PASSWORD: password }
+  const { stdout } = await promisify(execFile)('bash', ['-c', `${here(command)}; true`], { env, cwd: root })
+  return stdout
+}
+
+/** A second may pass between an answer and its arrival; tables are as wide as their longest cell. */
+const comparable = (text: string): string =>
+  text
+    .replaceAll('\r', '')
+    .replace(/ttl=\d+/g, 'ttl=N')
+    .replace(/ {2,}/g, '  ')
+
+/** A browser in which somebody has logged in, with nothing but a jar of cookies. */
+const logIn = async (): Promise<(path: string, form?: Record<string, string>) => Promise<Response>> => {
+  const jar = new Map<string, string>([['wordpress_test_cookie', 'WP%20Cookie%20check']])
+  const visit = async (path: string, form?: Record<string, string>): Promise<Response> => {
+    const answer = await fetch(`${publicUrl}${path}`, {
+      redirect: 'manual',
+      headers: { cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; ') },
+      ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }),
+    })
+    for (const line of answer.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+      jar.set(name, value)
+    }
+    return answer
+  }
+  // As test/real/wordpress/seed.php has made it: the credentials of the site are application passwords, with which there is no login.
+  const answer = await visit('/wp-login.php', { log: 'admin', pwd: 'admin-password', testcookie: '1' })
+  expect(answer.status, await answer.text()).toBe(302)
+  expect(answer.headers.get('location')).toContain(`${publicUrl}/wp-admin/`)
+  return visit
+}
+
+const configWith = async (change: (text: string) => string, env: Record<string, string>) => {
+  const checked = await checkConfig(change(await readFile(example, 'utf8')), { ...settings(), ...env })
+  if (checked.kind === 'faults') throw new Error(JSON.stringify(checked.faults))
+  return checked.config
+}
+
+describeWith('php', 'docs/wordpress.md goes as it is written', () => {
+  beforeAll(async () => {
+    for (const port of ['8080', '9090']) ports.set(port, await freePort())
+    publicUrl = `http://127.0.0.1:${ports.get('8080')}`
+    main = await builtGateway()
+    wordpress = await startWordPress({ publicUrl })
+    trellis = startProcess(process.execPath, [main, 'start', '-c', example], { env: settings() })
+    await untilReady(trellis, async () => {
+      const answer = await fetch(here('http://127.0.0.1:9090/readyz'))
+      if (!answer.ok) throw new Error(`/readyz: ${answer.status}`)
+      await answer.arrayBuffer()
+    })
+  }, 300_000)
+  afterAll(async () => {
+    await trellis?.stop(0)
+    await wordpress?.stop()
+  })
+
+  test('it has commands', () => {
+    expect(shown).toHaveLength(9)
+  })
+
+  test.each(shown)('$command', async ({ command, output }) => {
+    expect(comparable(await printed(command))).toBe(comparable(here(output)))
+  })
+
+  test('the start has warned of nothing', () => {
+    expect(trellis.output()).not.toContain('upstream-finding')
+  })
+
+  describe('config/wordpress.example.yaml', () => {
+    test('passes the front page on, which names the interface by the address of the gateway', async () => {
+      const answer = await fetch(`${publicUrl}/`, { redirect: 'manual' })
+      await answer.arrayBuffer()
+      expect(answer.status).toBe(200)
+      expect(answer.headers.get('link')).toContain(
+        `<${publicUrl}/index.php/wp-json/>; rel="https://api.w.org/"`,
+      )
+    })
+
+    test('lets people log in to wp-admin, and a reader sees at once what they save there', async () => {
+      const title = async (): Promise<unknown> => {
+        const answer = await fetch(`${publicUrl}/index.php/wp-json/wp/v2/posts/1?_fields=title`)
+        return [
+          ((await answer.json()) as { title: { rendered: string } }).title.rendered,
+          answer.headers.get('cache-status'),
+        ]
+      }
+      await title()
+      expect(await title()).toEqual([expect.any(String), expect.stringContaining('hit')])
+      const visit = await logIn()
+      const screen = await (await visit('/wp-admin/edit.php')).text()
+      const nonce = /name="_inline_edit" value="([^"]+)"/.exec(screen)?.[1] ?? ''
+      expect(nonce).not.toBe('')
+      const saved = await visit('/wp-admin/admin-ajax.php', {
+        action: 'inline-save',
+        post_type: 'post',
+        post_ID: '1',
+        _inline_edit: nonce,
+        post_view: 'list',
+        screen: 'edit-post',
+        post_title: 'Saved in wp-admin',
+        post_name: 'hello-world',
+        _status: 'publish',
+      })
+      expect(saved.status, await saved.text()).toBe(200)
+      expect(await title()).toEqual(['Saved in wp-admin', expect.stringContaining('fwd=uri-miss')])
+    })
+
+    test('asks for the token before it purges', async () => {
+      const purge = (fields: Record<string, string>): Promise<Response> =>
+        fetch(here('http://127.0.0.1:9090/cache/purge'), {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', ...fields },
+          body: '{"all":true,"dryRun":true}',
+        })
+      expect((await purge({})).status).toBe(401)
+      expect((await purge({ authorization: `Bearer ${settings().TRELLIS_ADMIN_TOKEN}` })).status).toBe(200)
+    })
+
+    test.each([
+      undefined,
+      'https://app.example',
+      'https://app.example:8443',
+      'null',
+      'chrome-extension://abc',
+      'https://a_b.example',
+    ])('tells a reader from Origin %s what WordPress tells it', async (origin) => {
+      const told = async (root: string, path: string, method: string): Promise<unknown> => {
+        const answer = await fetch(`${root}/index.php/wp-json${path}`, {
+          method,
+          headers: origin === undefined ? {} : { origin },
+        })
+        const { headers } = answer
+        const names = ['origin', 'methods', 'credentials', 'headers'].map(
+          (end) => `access-control-allow-${end}`,
+        )
+        const fields = [...names, 'access-control-expose-headers'].map((name) => headers.get(name))
+        // The gateway adds that it codes contents, and says of HEAD what it says of GET.
+        const vary =
+          method === 'HEAD' && origin === undefined
+            ? ''
+            : (headers.get('vary') ?? '').replace(/,? ?Accept-Encoding/i, '')
+        return [answer.status, fields, vary, await answer.text()]
+      }
+      for (const path of [
+        '/wp/v2/posts?per_page=2',
+        '/wp/v2/posts/1',
+        '/wp/v2/posts/999999',
+        '/wp/v2/types',
+      ]) {
+        for (const method of ['GET', 'HEAD']) {
+          expect(await told(publicUrl, path, method), `${method} ${path}`).toEqual(
+            await told(wordpress.origin, path, method),
+          )
+        }
+      }
+    })
+
+    test('asks WordPress once for a hundred origins', async () => {
+      const statuses = await Promise.all(
+        Array.from({ length: 100 }, async (_, number) => {
+          const origin = `https://app-${number}.example`
+          const answer = await fetch(`${publicUrl}/index.php/wp-json/wp/v2/pages?per_page=1`, {
+            headers: { origin },
+          })
+          await answer.arrayBuffer()
+          expect(answer.headers.get('access-control-allow-origin')).toBe(origin)
+          return answer.headers.get('cache-status') ?? ''
+        }),
+      )
+      expect(statuses.filter((status) => !/hit|collapsed/.test(status))).toHaveLength(1)
+    })
+
+    test('takes a post as large and as deep as WordPress takes it', async () => {
+      const answer = await fetch(`${publicUrl}/index.php/wp-json/wp/v2/posts/1?_fields=id`, {
+        method: 'PUT',
+        headers: { authorization: basic(wordpress.credentials.admin), 'content-type': 'application/json' },
+        body: JSON.stringify({
+          content: 'x'.repeat(1_800_000),
+          meta: JSON.parse(`${'[['.repeat(60)}${']]'.repeat(60)}`),
+        }),
+      })
+      // A meta of that form is WordPress's to refuse, or to leave out.
+      expect([200, 400]).toContain(answer.status)
+      expect(await answer.text()).not.toContain('trellis')
+    })
+  })
+
+  describe('what check and the start find', () => {
+    const kinds = async (
+      change: (text: string) => string,
+      env: Record<string, string> = {},
+    ): Promise<string[]> =>
+      (await upstreamFindings(await configWith(change, env))).map(
+        ({ service, kind }) => `${service}: ${kind}`,
+      )
+    const asIs = (text: string): string => text
+
+    test('nothing where all fits', async () => {
+      expect(await kinds(asIs)).toEqual([])
+    })
+
+    test('a front page that redirects to itself under host: target', async () => {
+      expect(await kinds((text) => text.replaceAll('host: preserve', 'host: target'))).toEqual([
+        'pages: redirect-loop',
+      ])
+    })
+
+    test('a home that is not the public URL', async () => {
+      expect(await kinds(asIs, { TRELLIS_PUBLIC_URL: 'http://shop.example' })).toEqual([
+        'wordpress: home-elsewhere',
+      ])
+    })
+
+    test('an interface that is below another path', async () => {
+      expect(await kinds(asIs, { WORDPRESS_REST: '/api' })).toEqual(['wordpress: wrong-base-path'])
+    })
+
+    test('an upstream that is no WordPress', async () => {
+      const other = await startOrigin()
+      other.script = (_, wire) => wire.respond({ content: 'hello' })
+      onTestFinished(() => other.close())
+      expect(await kinds(asIs, { WORDPRESS_ORIGIN: other.origin })).toEqual(['wordpress: no-wordpress'])
+    })
+  })
+})

@@ -22,22 +22,41 @@ export type WordPress = {
   stop(): Promise<void>
 }
 
-const router = join(dirname(fileURLToPath(import.meta.url)), 'router.php')
+const here = dirname(fileURLToPath(import.meta.url))
+const router = join(here, 'router.php')
+
+/** Plugins of the tests, in the folder `plugins`. */
+type TestPlugin = 'garden-notes'
+
+type WordPressOptions = {
+  readonly publicUrl?: string
+  readonly opcache?: boolean
+  /** Active from the start and for ever: must-use plugins. */
+  readonly plugins?: readonly TestPlugin[]
+  /** Installed and inactive, so that a test can activate them. */
+  readonly inactivePlugins?: readonly TestPlugin[]
+}
+
+async function copyPlugins(names: readonly TestPlugin[], into: string): Promise<void> {
+  await mkdir(into, { recursive: true })
+  for (const name of names) await cp(join(here, 'plugins', `${name}.php`), join(into, `${name}.php`))
+}
 let copies = 0
 
 /**
  * Starts a fresh copy of the seeded site on a free port.
  * Each caller gets its own: a write that does not pass the gateway under test would rightly look like a stale read.
  */
-export async function startWordPress(
-  options: { publicUrl?: string; opcache?: boolean } = {},
-): Promise<WordPress> {
+export async function startWordPress(options: WordPressOptions = {}): Promise<WordPress> {
   const built = await buildSite()
   await removeLeftOvers()
   copies += 1
   const folder = join(sitesFolder, `run-${process.pid}-${copies}`)
   await mkdir(folder)
   await cp(built, folder, { recursive: true })
+  const contents = join(folder, 'site/wp-content')
+  await copyPlugins(options.plugins ?? [], join(contents, 'mu-plugins'))
+  await copyPlugins(options.inactivePlugins ?? [], join(contents, 'plugins'))
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
   const php = startProcess(

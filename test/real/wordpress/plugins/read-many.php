@@ -1,0 +1,46 @@
+<?php
+/**
+ * Plugin Name: Read many
+ *
+ * Answers many reads of the REST interface in one request, so that a test can compare many answers for the cost of one start
+ * of WordPress. `POST /?read_many` with a JSON list of `{path, query, user}`; a list of `{status, total, pages, body}` comes back.
+ */
+
+add_action( 'wp_loaded', function () {
+	if ( ! isset( $_GET['read_many'] ) ) {
+		return;
+	}
+	$asked = json_decode( file_get_contents( 'php://input' ), true );
+	define( 'REST_REQUEST', true );
+	// The list itself must not be taken for the parameters of a read.
+	$GLOBALS['HTTP_RAW_POST_DATA'] = '';
+	$_SERVER['REQUEST_METHOD']     = 'GET';
+	unset( $_SERVER['CONTENT_TYPE'], $_SERVER['HTTP_CONTENT_TYPE'] );
+	$_POST   = array();
+	$answers = array();
+	foreach ( $asked as $one ) {
+		header_remove();
+		parse_str( $one['query'], $query );
+		$_GET     = wp_slash( $query );
+		$_REQUEST = $_GET;
+		unset( $GLOBALS['post'] );
+		wp_set_current_user( $one['user'] );
+		ob_start();
+		rest_get_server()->serve_request( $one['path'] );
+		$answer = array( 'status' => http_response_code(), 'body' => ob_get_clean(), 'total' => null, 'pages' => null );
+		foreach ( headers_list() as $line ) {
+			if ( 0 === stripos( $line, 'x-wp-total:' ) ) {
+				$answer['total'] = trim( substr( $line, 11 ) );
+			}
+			if ( 0 === stripos( $line, 'x-wp-totalpages:' ) ) {
+				$answer['pages'] = trim( substr( $line, 16 ) );
+			}
+		}
+		$answers[] = $answer;
+	}
+	header_remove();
+	status_header( 200 );
+	header( 'Content-Type: application/json' );
+	echo json_encode( $answers );
+	exit;
+}, 999 );

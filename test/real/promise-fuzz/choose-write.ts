@@ -4,36 +4,42 @@ import type { Pools } from './pools.ts'
 import type { Random } from './random.ts'
 import { type Operation, type RestStyle, restStyles, type Sending, type Write } from './write.ts'
 
-/** How often, for each collection; the others 2. */
+/** How often, for each collection; the others 4. */
 const weights: Readonly<Record<string, number>> = {
-  'posts.create': 4,
-  'posts.update': 12,
-  'pages.create': 3,
-  'pages.update': 8,
-  'blocks.update': 4,
-  'menu-items.update': 3,
-  'categories.update': 4,
-  'tags.update': 4,
-  'template-parts.update': 3,
-  'notes.update': 3,
-  'media.update': 3,
-  'settings.update': 1,
+  'posts.create': 8,
+  'posts.update': 30,
+  'posts.delete': 6,
+  'pages.create': 6,
+  'pages.update': 24,
+  'blocks.update': 12,
+  'navigation.update': 10,
+  'menu-items.create': 6,
+  'menu-items.update': 12,
+  'categories.update': 12,
+  'tags.update': 12,
+  'comments.create': 8,
+  'comments.update': 8,
+  'template-parts.update': 10,
+  'media.update': 10,
+  'users.update': 8,
+  // After these nothing is stored any more, so that few writes after them could be seen to leave too much.
+  'notes.create': 2,
+  'notes.update': 2,
+  'notes.delete': 1,
+  'settings.update': 2,
   'users.delete': 1,
-  'menus.delete': 1,
-  'posts.autosave': 1,
-  'templates.delete': 1,
 }
 
 const special = ['upload', 'schedule', 'cron'] as const
 
 const kinds = [...Object.keys(operations), ...Object.keys(forms), ...special]
 const ofInterface = Object.keys(operations).flatMap((kind) =>
-  Array.from({ length: weights[kind] ?? 2 }, () => kind),
+  Array.from({ length: weights[kind] ?? 4 }, () => kind),
 )
 
 /** What goes through the pages' service leaves little stored, so that few later writes could be seen to leave too much. */
 const anyKind = (random: Random): string => {
-  if (random.chance(0.06)) return random.pick(Object.keys(forms))
+  if (random.chance(0.04)) return random.pick(Object.keys(forms))
   return random.chance(0.04) ? random.pick(special) : random.pick(ofInterface)
 }
 
@@ -41,7 +47,7 @@ const anyKind = (random: Random): string => {
 const unbatchable = /^\/(?:garden-notes|wp\/v2\/(?:media|templates|template-parts|comments|settings|.*\/autosaves))/
 
 const styleOf = (operation: Operation, random: Random): RestStyle => {
-  if (random.chance(0.8)) return 'json'
+  if (random.chance(0.9)) return 'json'
   const style = random.pick(restStyles)
   // Nested values have no spelling in a query that all agree on.
   const nested = Object.values(operation.body ?? {}).some((value) => typeof value === 'object')
@@ -80,8 +86,31 @@ const sendingOf = (kind: string, pools: Pools, random: Random): Sending => {
   }
 }
 
+/** What a site begins with, so that there are things to write to that render others. */
+const building = [
+  'notes.create',
+  'wp_pattern_category.create',
+  'posts.create',
+  'pages.create',
+  'posts.create',
+  'pages.create',
+  'blocks.create',
+  'pages.create',
+  'posts.create',
+  'menu-items.create',
+] as const
+
 /** A random write; with `focus` most of them are of kinds that begin so. */
-export const chooseWrite = (name: string, pools: Pools, random: Random, focus?: string): Write => {
+export const chooseWrite = (
+  count: number,
+  previous: Write | undefined,
+  pools: Pools,
+  random: Random,
+  focus?: string,
+): Write => {
+  const name = `w${count}`
+  const first = previous?.kind === 'schedule' && random.chance(0.6) ? 'cron' : building[count - 1]
+  if (first !== undefined) return { name, kind: first, ...sendingOf(first, pools, random) }
   const focused = focus === undefined ? [] : kinds.filter((kind) => kind.startsWith(focus))
   const kind = random.pick(focused.length > 0 && random.chance(0.5) ? focused : [anyKind(random)])
   return { name, kind, ...sendingOf(kind, pools, random) }

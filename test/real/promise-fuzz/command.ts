@@ -1,4 +1,5 @@
 // npm run fuzz:promise: random writes through every door, and what is stored compared with WordPress itself.
+import { plantFault, plants } from './plants.ts'
 import { runFuzz } from './run.ts'
 import { startFuzzedSites } from './site-under-fuzz.ts'
 
@@ -9,6 +10,8 @@ const tell = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
 
+const planted = process.env['PROMISE_PLANT']
+for (const plant of plants.filter(({ name }) => planted?.split(',').includes(name))) plantFault(plant)
 const began = performance.now()
 const sites = await startFuzzedSites()
 try {

@@ -13,7 +13,7 @@ export const oneOf = (pools: Pools, pool: Pool, random: Random): string =>
 type Piece = (pools: Pools, random: Random) => string
 
 const theme = 'twentytwentyfour'
-export const templateParts = ['header', 'footer', 'sidebar', 'post-meta'] as const
+export const templateParts = ['header', 'footer'] as const
 
 const paragraph = (inner: string): string => `<!-- wp:paragraph -->\n<p>${inner}</p>\n<!-- /wp:paragraph -->`
 
@@ -71,7 +71,7 @@ const pieces: readonly Piece[] = [
 ]
 
 export const content = (pools: Pools, random: Random): string =>
-  Array.from({ length: 1 + random.int(3) }, () => random.pick(pieces)(pools, random)).join('\n\n')
+  Array.from({ length: 1 + random.int(2) }, () => random.pick(pieces)(pools, random)).join('\n\n')
 
 export const navigationContent = (pools: Pools, random: Random): string =>
   random.pick([

@@ -90,7 +90,7 @@ const creating: Readonly<Record<string, Pool>> = {
 }
 
 /** More than these are forgotten, so that writes and reads go on to meet. */
-const mostInPool = 8
+const mostInPool = 5
 
 const remember = (pools: Pools, write: Write, outcome: Outcome, random: Random): void => {
   const pool = creating[write.kind]
@@ -121,11 +121,12 @@ export const fuzzSite = async (options: FuzzOptions): Promise<void> => {
   const confirm = async (read: Read): Promise<{ shown: string; direct: string } | undefined> => {
     const { hit, shown } = await site.throughGateway(known(read))
     const direct = await site.direct(known(read))
-    if (!hit || shown === direct) return undefined
-    await site.purge()
+    const shape = read.route.replaceAll(/\{w\d+\}|\d+/g, 'N')
+    if (!hit || shown === direct || seen.otherwise.has(shape)) return undefined
+    await site.purge(known(read))
     const again = await site.throughGateway(known(read))
     if (again.shown === (await site.direct(known(read)))) return { shown, direct }
-    seen.otherwise.add(read.route.replaceAll(/\{w\d+\}|\d+/g, 'N'))
+    seen.otherwise.add(shape)
     return undefined
   }
 
@@ -140,7 +141,7 @@ export const fuzzSite = async (options: FuzzOptions): Promise<void> => {
   }
 
   for (let count = 1; count <= options.writes; count += 1) {
-    const write = chooseWrite(`w${count}`, pools, random, options.focus)
+    const write = chooseWrite(count, writes.at(-1), pools, random, options.focus)
     const outcome = await sendWrite(site, write, created)
     if (outcome === undefined) continue
     writes.push(write)

@@ -35,14 +35,14 @@ export const seededIds = async (wordpress: WordPress, authorization: string): Pr
   return { ...found, ...Object.fromEntries(madeOnly.map((pool) => [pool, []])) } as unknown as Seeded
 }
 
-const most: Partial<Record<Pool, number>> = { posts: 5, pages: 4, categories: 4, tags: 4, media: 3 }
+const most: Partial<Record<Pool, number>> = { posts: 2, pages: 1, categories: 3, tags: 3, media: 2, 'menu-items': 3 }
 
 /** Some of what is there. */
 export const choosePools = (seeded: Seeded, random: Random): Pools =>
   Object.fromEntries(
     Object.entries(seeded).map(([pool, ids]) => {
       const left = [...ids]
-      const count = Math.min(left.length, most[pool as Pool] ?? 4)
+      const count = Math.min(left.length, most[pool as Pool] ?? 3)
       return [pool, Array.from({ length: count }, () => left.splice(random.int(left.length), 1)[0])]
     }),
   ) as unknown as Pools

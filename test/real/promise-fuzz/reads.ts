@@ -68,7 +68,7 @@ const everybodys: readonly Route[] = [
   () => '/wp/v2/types',
   () => '/wp/v2/taxonomies',
   () => '/wp/v2/statuses',
-  () => '/?_fields=name,description,home,gmt_offset,site_logo',
+  () => '/?_fields=name,description',
   () => '/wp/v2',
   () => '/garden-notes/v1/notes',
   (one) => `/garden-notes/v1/notes/${one('notes')}`,

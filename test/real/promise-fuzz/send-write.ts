@@ -11,7 +11,8 @@ const image = Buffer.from(
   'base64',
 )
 
-const dueMs = 1_000
+/** Until a scheduled post is due. */
+const dueMs = 2_000
 
 const soon = (): string => new Date(Date.now() + dueMs).toISOString().slice(0, 19)
 
@@ -154,7 +155,7 @@ const dated = (write: Write): Write =>
 export const sendWrite = async (site: FuzzedSite, write: Write, created: Created): Promise<Outcome | undefined> => {
   const ready = resolved(dated(write), created)
   if (ready === undefined) return undefined
-  if (ready.door === 'cron') await new Promise((resolve) => setTimeout(resolve, dueMs + 1_000))
+  if (ready.door === 'cron') await new Promise((resolve) => setTimeout(resolve, dueMs + 500))
   const { url, init } = requestOf(site, ready)
   const response = await fetch(url, { ...init, redirect: 'manual' })
   const text = await response.text()

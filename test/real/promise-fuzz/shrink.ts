@@ -95,7 +95,9 @@ export const shrink = async (site: FuzzedSite, stale: StaleAnswer): Promise<Shru
     return undefined
   }
 
+  const began = performance.now()
   let best = await begin()
+  if (process.env['TRELLIS_VERBOSE'] !== undefined) process.stderr.write(`${replays} replays, ${Math.round(performance.now() - began)} ms to begin\n`)
   if (best === undefined) return undefined
   const keep = async (writes: readonly Write[], before: readonly Read[]): Promise<boolean> => {
     const found = await replay(writes, before)
@@ -134,5 +136,6 @@ export const shrink = async (site: FuzzedSite, stale: StaleAnswer): Promise<Shru
     }
   }
   await without(best.writes.slice(0, -1), (rest) => keep([...rest, best?.writes.at(-1) as Write], best?.before ?? []))
+  if (process.env['TRELLIS_VERBOSE'] !== undefined) process.stderr.write(`${replays} replays, ${Math.round(performance.now() - began)} ms\n`)
   return best
 }

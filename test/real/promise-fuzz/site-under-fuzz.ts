@@ -26,7 +26,8 @@ export type FuzzedSite = {
   spelled(text: string): string
   /** Puts the database back to what it was when everything began, and empties the cache. */
   reset(): Promise<void>
-  purge(): Promise<void>
+  /** Empties the cache, or drops one answer. */
+  purge(read?: Read): Promise<void>
   throughGateway(read: Read): Promise<Answer>
   direct(read: Read): Promise<string>
   /** Many direct answers in one request. */
@@ -138,7 +139,7 @@ const untilLearned = async (restRoot: string, prefix: string): Promise<void> => 
 const neutralNames = /\bwp_(pattern_category|pattern_sync_status)\b/g
 
 export const startFuzzedSites = async (): Promise<FuzzedSites> => {
-  const wordpress = await startWordPress({ plugins: ['garden-notes', 'read-many'] })
+  const wordpress = await startWordPress({ plugins: ['garden-notes', 'promise-fuzz'] })
   const authorization = basic(wordpress.credentials.admin)
   const fresh = `${wordpress.database}.fresh`
   const gateways = new Map<string, TestGateway>()
@@ -174,11 +175,11 @@ export const startFuzzedSites = async (): Promise<FuzzedSites> => {
     const countsOf = (response: Response): (string | null)[] =>
       ['x-wp-total', 'x-wp-totalpages'].map((name) => response.headers.get(name))
 
-    const purge = async (): Promise<void> => {
+    const purge = async (read?: Read): Promise<void> => {
       const response = await fetch(`${gateway.adminAddress}/cache/purge`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
-        body: '{"all":true}',
+        body: JSON.stringify(read === undefined ? { all: true } : { url: restRoot + spelled(read.route) }),
       })
       const text = await response.text()
       if (!response.ok) throw new Error(`the purge was answered with ${response.status}: ${text}`)

@@ -28,7 +28,7 @@ const here = dirname(fileURLToPath(import.meta.url))
 const router = join(here, 'router.php')
 
 /** Plugins of the tests, in the folder `plugins`. */
-type TestPlugin = 'garden-notes' | 'read-many'
+type TestPlugin = 'garden-notes' | 'promise-fuzz'
 
 type WordPressOptions = {
   readonly publicUrl?: string

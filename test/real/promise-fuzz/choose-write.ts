@@ -44,7 +44,8 @@ const anyKind = (random: Random): string => {
 }
 
 /** Batches are refused for these. */
-const unbatchable = /^\/(?:garden-notes|wp\/v2\/(?:media|templates|template-parts|comments|settings|.*\/autosaves))/
+const unbatchable =
+  /^\/(?:garden-notes|wp\/v2\/(?:media|templates|template-parts|comments|settings|.*\/autosaves))/
 
 const styleOf = (operation: Operation, random: Random): RestStyle => {
   if (random.chance(0.9)) return 'json'

@@ -1,20 +1,28 @@
 // npm run fuzz:promise: random writes through every door, and what is stored compared with WordPress itself.
+import { plantAll } from './plant-all.ts'
 import { plantFault, plants } from './plants.ts'
 import { runFuzz } from './run.ts'
-import { startFuzzedSites } from './site-under-fuzz.ts'
+import { type FuzzedSites, startFuzzedSites } from './site-under-fuzz.ts'
 
 const seed = Number(process.env['PROMISE_SEED'] ?? Date.now() % 1_000_000)
-const writes = Number(process.env['PROMISE_WRITES'] ?? 10_000)
+const writes = Number(
+  process.env['PROMISE_WRITES'] ?? (process.argv.includes('--plant-all') ? 1_000 : 10_000),
+)
 const answersPerWrite = Number(process.env['PROMISE_ANSWERS'] ?? 18)
 const tell = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
 
 const planted = process.env['PROMISE_PLANT']
-for (const plant of plants.filter(({ name }) => planted?.split(',').includes(name))) plantFault(plant)
-const began = performance.now()
-const sites = await startFuzzedSites()
-try {
+const plantsAll = process.argv.includes('--plant-all')
+if (planted !== undefined && !plantsAll) {
+  const named = plants.filter(({ name }) => planted.split(',').includes(name))
+  if (named.length === 0) throw new Error(`no row of the table has an effect ${planted}`)
+  named.forEach(plantFault)
+}
+
+const fuzz = async (sites: FuzzedSites): Promise<boolean> => {
+  const began = performance.now()
   const focus = process.env['PROMISE_FOCUS']
   const { seen, stale } = await runFuzz(sites, {
     writes,
@@ -22,6 +30,7 @@ try {
     answersPerWrite,
     tell,
     ...(focus === undefined ? {} : { focus }),
+    firstOnly: planted !== undefined,
   })
   if (process.env['TRELLIS_VERBOSE'] !== undefined) {
     for (const [kind, statuses] of seen.statuses) {
@@ -33,7 +42,23 @@ try {
   tell(
     `seed ${seed}: ${seen.writes} writes (${seen.refused} refused), ${seen.reads} answers read, ${seen.hits} of them stored ones, ${stale.length} stale; ${seconds} s`,
   )
-  process.exitCode = stale.length === 0 ? 0 : 1
+  return stale.length === 0
+}
+
+const sites = await startFuzzedSites()
+try {
+  const isRight = plantsAll
+    ? (
+        await plantAll(sites, {
+          writes,
+          seed,
+          answersPerWrite,
+          only: process.env['PROMISE_PLANT'] ?? '',
+          tell,
+        })
+      ).length === 0
+    : await fuzz(sites)
+  process.exitCode = isRight ? 0 : 1
 } finally {
   await sites.close()
 }

@@ -28,8 +28,10 @@ const query = (inner: string, more = ''): string =>
 /** What a content may be made of: texts, blocks that keep what they show, and those that render other things anew. */
 const pieces: readonly Piece[] = [
   (_, random) => paragraph(text(random)),
-  (_, random) => `<!-- wp:latest-posts {"postsToShow":${2 + random.int(3)},"displayAuthor":true,"displayFeaturedImage":true,"displayPostContent":true} /-->`,
-  (pools, random) => `<!-- wp:latest-posts {"categories":[{"id":${oneOf(pools, 'categories', random)}}]} /-->`,
+  (_, random) =>
+    `<!-- wp:latest-posts {"postsToShow":${2 + random.int(3)},"displayAuthor":true,"displayFeaturedImage":true,"displayPostContent":true} /-->`,
+  (pools, random) =>
+    `<!-- wp:latest-posts {"categories":[{"id":${oneOf(pools, 'categories', random)}}]} /-->`,
   () => '<!-- wp:latest-comments {"commentsToShow":5} /-->',
   () => '<!-- wp:archives {"showPostCounts":true} /-->',
   () => '<!-- wp:calendar /-->',
@@ -38,10 +40,14 @@ const pieces: readonly Piece[] = [
   () => '<!-- wp:page-list /-->',
   (pools, random) => `<!-- wp:page-list {"parentPageID":${oneOf(pools, 'pages', random)}} /-->`,
   () => '<!-- wp:site-title /-->\n<!-- wp:site-tagline /-->\n<!-- wp:site-logo /-->',
-  () => query('<!-- wp:post-title {"isLink":true} /--><!-- wp:post-terms {"term":"category"} /--><!-- wp:post-date /-->'),
+  () =>
+    query(
+      '<!-- wp:post-title {"isLink":true} /--><!-- wp:post-terms {"term":"category"} /--><!-- wp:post-date /-->',
+    ),
   () => query('<!-- wp:post-author-name /--><!-- wp:post-excerpt /--><!-- wp:post-featured-image /-->'),
   () => query('<!-- wp:post-content /-->'),
-  () => query('<!-- wp:post-comments-count /--><!-- wp:post-terms {"term":"post_tag"} /-->', ',"sticky":"only"'),
+  () =>
+    query('<!-- wp:post-comments-count /--><!-- wp:post-terms {"term":"post_tag"} /-->', ',"sticky":"only"'),
   (pools, random) => query('<!-- wp:post-title /-->', `,"author":"${oneOf(pools, 'users', random)}"`),
   (pools, random) => `<!-- wp:navigation {"ref":${oneOf(pools, 'navigation', random)}} /-->`,
   (pools, random) => `<!-- wp:block {"ref":${oneOf(pools, 'blocks', random)}} /-->`,
@@ -50,22 +56,30 @@ const pieces: readonly Piece[] = [
   (pools, random) => shortcode(`[garden-plain id="${oneOf(pools, 'notes', random)}"]`),
   (pools, random) => `<!-- wp:garden/note {"id":${oneOf(pools, 'notes', random)}} /-->`,
   () => shortcode('[garden-menu]'),
-  (pools, random) => shortcode(`[gallery ids="${oneOf(pools, 'media', random)},${oneOf(pools, 'media', random)}"]`),
+  (pools, random) =>
+    shortcode(`[gallery ids="${oneOf(pools, 'media', random)},${oneOf(pools, 'media', random)}"]`),
   () => shortcode('[gallery]'),
   (pools, random) => {
     const id = oneOf(pools, 'media', random)
     return `<!-- wp:image {"id":${id},"sizeSlug":"full"} -->\n<figure class="wp-block-image size-full"><img src="/leaf.png" alt="" class="wp-image-${id}"/></figure>\n<!-- /wp:image -->`
   },
-  (pools, random) => `<!-- wp:cover {"useFeaturedImage":true} --><div class="wp-block-cover"><div class="wp-block-cover__inner-container">${paragraph(text(random))}</div></div><!-- /wp:cover --><!-- wp:avatar {"userId":${oneOf(pools, 'users', random)}} /-->`,
+  (pools, random) =>
+    `<!-- wp:cover {"useFeaturedImage":true} --><div class="wp-block-cover"><div class="wp-block-cover__inner-container">${paragraph(text(random))}</div></div><!-- /wp:cover --><!-- wp:avatar {"userId":${oneOf(pools, 'users', random)}} /-->`,
   () => '<!-- wp:post-featured-image /-->',
-  () => '<!-- wp:post-title /--><!-- wp:post-terms {"term":"post_tag"} /--><!-- wp:post-terms {"term":"category"} /-->',
+  () =>
+    '<!-- wp:post-title /--><!-- wp:post-terms {"term":"post_tag"} /--><!-- wp:post-terms {"term":"category"} /-->',
   () => '<!-- wp:post-author {"showBio":true} /--><!-- wp:post-author-biography /-->',
-  () => '<!-- wp:post-navigation-link {"type":"next","showTitle":true} /--><!-- wp:post-navigation-link {"type":"previous","showTitle":true} /-->',
-  () => '<!-- wp:comments --><div class="wp-block-comments"><!-- wp:comments-title /--><!-- wp:comment-template --><!-- wp:comment-author-name /--><!-- wp:comment-content /--><!-- /wp:comment-template --></div><!-- /wp:comments -->',
+  () =>
+    '<!-- wp:post-navigation-link {"type":"next","showTitle":true} /--><!-- wp:post-navigation-link {"type":"previous","showTitle":true} /-->',
+  () =>
+    '<!-- wp:comments --><div class="wp-block-comments"><!-- wp:comments-title /--><!-- wp:comment-template --><!-- wp:comment-author-name /--><!-- wp:comment-content /--><!-- /wp:comment-template --></div><!-- /wp:comments -->',
   () => '<!-- wp:home-link {"label":"Home"} /--><!-- wp:loginout /--><!-- wp:search {"label":"Search"} /-->',
-  (pools, random) => `<!-- wp:navigation --><!-- wp:navigation-link {"label":"x","type":"page","id":${oneOf(pools, 'pages', random)},"kind":"post-type","url":"/x"} /--><!-- wp:page-list /--><!-- /wp:navigation -->`,
-  (_, random) => `<!-- wp:pattern {"slug":"twentytwentyfour/${random.pick(['posts-list', 'hidden-posts-heading', 'footer'])}"} /-->`,
-  (_, random) => `<!-- wp:legacy-widget {"idBase":"${random.pick(['recent-posts', 'recent-comments', 'categories', 'pages', 'nav_menu', 'tag_cloud'])}","instance":{"encoded":"YTowOnt9","hash":"x","raw":{}}} /-->`,
+  (pools, random) =>
+    `<!-- wp:navigation --><!-- wp:navigation-link {"label":"x","type":"page","id":${oneOf(pools, 'pages', random)},"kind":"post-type","url":"/x"} /--><!-- wp:page-list /--><!-- /wp:navigation -->`,
+  (_, random) =>
+    `<!-- wp:pattern {"slug":"twentytwentyfour/${random.pick(['posts-list', 'hidden-posts-heading', 'footer'])}"} /-->`,
+  (_, random) =>
+    `<!-- wp:legacy-widget {"idBase":"${random.pick(['recent-posts', 'recent-comments', 'categories', 'pages', 'nav_menu', 'tag_cloud'])}","instance":{"encoded":"YTowOnt9","hash":"x","raw":{}}} /-->`,
   () => '<!-- wp:read-more /--><!-- wp:post-excerpt /-->',
   () => '<!-- wp:freeform --><p>plain</p><!--more--><p>more</p><!-- /wp:freeform -->',
 ]

@@ -65,7 +65,14 @@ export const forms: Readonly<Record<string, Make>> = {
     const { id, taxonomy } = term(pools, random)
     return post(
       '/wp-admin/edit-tags.php',
-      { action: 'editedtag', tag_ID: id, taxonomy, name: numbered(random), slug: '', description: text(random) },
+      {
+        action: 'editedtag',
+        tag_ID: id,
+        taxonomy,
+        name: numbered(random),
+        slug: '',
+        description: text(random),
+      },
       { _wpnonce: `update-tag_${id}` },
     )
   },
@@ -160,7 +167,14 @@ export const forms: Readonly<Record<string, Make>> = {
     const taxonomy = random.pick(['category', 'post_tag'])
     return ajax(
       'add-tag',
-      { taxonomy, screen: `edit-${taxonomy}`, post_type: 'post', 'tag-name': numbered(random), slug: '', parent: '-1' },
+      {
+        taxonomy,
+        screen: `edit-${taxonomy}`,
+        post_type: 'post',
+        'tag-name': numbered(random),
+        slug: '',
+        parent: '-1',
+      },
       { '_wpnonce_add-tag': 'add-tag' },
     )
   },
@@ -182,7 +196,11 @@ export const forms: Readonly<Record<string, Make>> = {
     call: 'wp.editPost',
     values: [
       oneOf(pools, 'posts', random),
-      { post_title: text(random), post_content: content(pools, random), post_status: random.pick(['publish', 'draft']) },
+      {
+        post_title: text(random),
+        post_content: content(pools, random),
+        post_status: random.pick(['publish', 'draft']),
+      },
     ],
   }),
   'xmlrpc.new-post': (pools, random) => ({

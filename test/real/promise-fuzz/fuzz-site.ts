@@ -47,6 +47,7 @@ export type FuzzOptions = {
   /** Answers read after each write, of which about a third are asked for anew. */
   readonly answersPerWrite: number
   readonly focus?: string
+  readonly readFocus?: RegExp
   readonly seen: Seen
   /** Goes on unless it says no. */
   stale(answer: StaleAnswer): Promise<boolean>
@@ -132,9 +133,12 @@ export const fuzzSite = async (options: FuzzOptions): Promise<void> => {
 
   /** A third are looked at anew, so that something is stored; most of the others are. */
   const readsNow = (): Read[] => {
-    const fresh = Array.from({ length: watched.size < mostWatched ? 3 : 1 }, () => chooseRead(pools, random))
+    const fresh = Array.from({ length: watched.size < mostWatched ? 3 : 1 }, () =>
+      chooseRead(pools, random, options.readFocus),
+    )
     for (const read of fresh) watched.set(JSON.stringify(read), read)
-    for (const key of [...watched.keys()].slice(0, Math.max(0, watched.size - mostWatched))) watched.delete(key)
+    for (const key of [...watched.keys()].slice(0, Math.max(0, watched.size - mostWatched)))
+      watched.delete(key)
     const left = [...watched.values()]
     const count = Math.min(left.length, options.answersPerWrite)
     return Array.from({ length: count }, () => left.splice(random.int(left.length), 1)[0] as Read)

@@ -57,16 +57,18 @@ const pageBody: MakeBody = (pools, random) =>
     random,
   )
 
-const termBody = (parents: boolean): MakeBody => (pools, random) =>
-  someOf(
-    [
-      () => ({ name: `${text(random)} ${random.int(1000)}` }),
-      () => ({ slug: `${text(random)} ${random.int(1000)}` }),
-      () => ({ description: text(random) }),
-      ...(parents ? [() => ({ parent: random.pick(['0', oneOf(pools, 'categories', random)]) })] : []),
-    ],
-    random,
-  )
+const termBody =
+  (parents: boolean): MakeBody =>
+  (pools, random) =>
+    someOf(
+      [
+        () => ({ name: `${text(random)} ${random.int(1000)}` }),
+        () => ({ slug: `${text(random)} ${random.int(1000)}` }),
+        () => ({ description: text(random) }),
+        ...(parents ? [() => ({ parent: random.pick(['0', oneOf(pools, 'categories', random)]) })] : []),
+      ],
+      random,
+    )
 
 const named: MakeBody = (_, random) => ({ name: `${text(random)} ${random.int(100_000)}` })
 
@@ -79,7 +81,12 @@ const menuItem: MakeBody = (pools, random) =>
       () => ({ parent: random.pick(['0', oneOf(pools, 'menu-items', random)]) }),
       () => ({ type: 'post_type', object: 'page', object_id: oneOf(pools, 'pages', random), title: '' }),
       () => ({ type: 'post_type', object: 'post', object_id: oneOf(pools, 'posts', random), title: '' }),
-      () => ({ type: 'taxonomy', object: 'category', object_id: oneOf(pools, 'categories', random), title: '' }),
+      () => ({
+        type: 'taxonomy',
+        object: 'category',
+        object_id: oneOf(pools, 'categories', random),
+        title: '',
+      }),
     ],
     random,
   )
@@ -258,7 +265,11 @@ const others: Readonly<Record<string, MakeOperation>> = {
     body: { title: text(random), content: content(pools, random) },
   }),
   'templates.update': (pools, random) =>
-    update(`/wp/v2/templates/${theme}//${random.pick(['single', 'page'])}`, { content: content(pools, random) }, random),
+    update(
+      `/wp/v2/templates/${theme}//${random.pick(['single', 'page'])}`,
+      { content: content(pools, random) },
+      random,
+    ),
   'templates.delete': (_, random) => ({
     method: 'DELETE',
     route: `/wp/v2/templates/${theme}//${random.pick(['single', 'page'])}?force=true`,
@@ -309,16 +320,23 @@ const others: Readonly<Record<string, MakeOperation>> = {
   }),
 }
 
-const ofCollection = ([pool, { create, update: change, remove }]: [string, Changes]): [string, MakeOperation][] => {
+const ofCollection = ([pool, { create, update: change, remove }]: [string, Changes]): [
+  string,
+  MakeOperation,
+][] => {
   const root = rootOf(pool as Pool)
   const made: [string, MakeOperation][] = []
   if (create !== undefined) {
-    made.push([`${pool}.create`, (pools, random) => ({ method: 'POST', route: root, body: create(pools, random) })])
+    made.push([
+      `${pool}.create`,
+      (pools, random) => ({ method: 'POST', route: root, body: create(pools, random) }),
+    ])
   }
   if (change !== undefined) {
     made.push([
       `${pool}.update`,
-      (pools, random) => update(`${root}/${oneOf(pools, pool as Pool, random)}`, change(pools, random), random),
+      (pools, random) =>
+        update(`${root}/${oneOf(pools, pool as Pool, random)}`, change(pools, random), random),
     ])
   }
   if (remove !== undefined) {

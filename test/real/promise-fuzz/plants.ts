@@ -17,10 +17,9 @@ const weakened = (whole: WriteEffect): readonly Weakened[] => {
   if (whole === 'everything') return [['everything', effect([])]]
   const flags = (['siblings', 'embedded', 'dynamic'] as const).filter((flag) => whole[flag])
   return [
-    ...whole.collections.map((one): Weakened => [
-      one,
-      { ...whole, collections: whole.collections.filter((other) => other !== one) },
-    ]),
+    ...whole.collections.map(
+      (one): Weakened => [one, { ...whole, collections: whole.collections.filter((other) => other !== one) }],
+    ),
     ...flags.map((flag): Weakened => [flag, { ...whole, [flag]: false }]),
   ]
 }

@@ -35,7 +35,14 @@ export const seededIds = async (wordpress: WordPress, authorization: string): Pr
   return { ...found, ...Object.fromEntries(madeOnly.map((pool) => [pool, []])) } as unknown as Seeded
 }
 
-const most: Partial<Record<Pool, number>> = { posts: 2, pages: 1, categories: 3, tags: 3, media: 2, 'menu-items': 3 }
+const most: Partial<Record<Pool, number>> = {
+  posts: 2,
+  pages: 1,
+  categories: 3,
+  tags: 3,
+  media: 2,
+  'menu-items': 3,
+}
 
 /** Some of what is there. */
 export const choosePools = (seeded: Seeded, random: Random): Pools =>

@@ -112,14 +112,25 @@ const editors: readonly Route[] = [
   () => '/wp/v2/widgets',
   () => '/wp/v2/widget-types?_fields=id,name',
   () => `/wp/v2/global-styles/themes/${theme}`,
-  (_, random) => `/wp/v2/block-renderer/core/${random.pick(['latest-posts', 'archives', 'categories', 'latest-comments', 'tag-cloud', 'page-list'])}?context=edit`,
+  (_, random) =>
+    `/wp/v2/block-renderer/core/${random.pick(['latest-posts', 'archives', 'categories', 'latest-comments', 'tag-cloud', 'page-list'])}?context=edit`,
   (one) => `/wp/v2/media/${one('media')}?context=edit`,
   (one) => `/wp/v2/media?include=${one('media')}&_embed=true`,
   () => '/wp/v2/search?search=oak&subtype=page',
 ]
 
-export const chooseRead = (pools: Pools, random: Random): Read => {
+const anyRead = (pools: Pools, random: Random): Read => {
   const caller = random.chance(0.65) ? 'nobody' : 'admin'
   const routes = caller === 'nobody' ? everybodys : [...editors, ...(random.chance(0.3) ? everybodys : [])]
   return { caller, route: random.pick(routes)((pool) => oneOf(pools, pool, random), random) }
+}
+
+/** A random read; with `focus` more of those whose route matches. */
+export const chooseRead = (pools: Pools, random: Random, focus?: RegExp): Read => {
+  const wanted = focus === undefined || random.chance(0.3) ? /./ : focus
+  for (let tries = 0; tries < 40; tries += 1) {
+    const read = anyRead(pools, random)
+    if (wanted.test(read.route)) return read
+  }
+  return anyRead(pools, random)
 }

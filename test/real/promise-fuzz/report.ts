@@ -35,7 +35,9 @@ export const difference = (stored: string, direct: string): string => {
         if (found !== undefined) return found
       }
     }
-    const [left, right] = [a, b].map((one) => (typeof one === 'string' ? one : (JSON.stringify(one) ?? 'nothing')))
+    const [left, right] = [a, b].map((one) =>
+      typeof one === 'string' ? one : (JSON.stringify(one) ?? 'nothing'),
+    )
     const [was = '', is = ''] = [left, right]
     let same = 0
     while (same < was.length && was[same] === is[same]) same += 1

@@ -27,16 +27,17 @@ const xmlOf = (value: XmlValue): string => {
   if (typeof value === 'number') return `<value><int>${value}</int></value>`
   if (typeof value === 'boolean') return `<value><boolean>${value ? 1 : 0}</boolean></value>`
   if (Array.isArray(value)) return `<value><array><data>${value.map(xmlOf).join('')}</data></array></value>`
-  const members = Object.entries(value).map(([name, one]) => `<member><name>${name}</name>${xmlOf(one)}</member>`)
+  const members = Object.entries(value).map(
+    ([name, one]) => `<member><name>${name}</name>${xmlOf(one)}</member>`,
+  )
   return `<value><struct>${members.join('')}</struct></value>`
 }
 
 const formOf = (body: Readonly<Record<string, unknown>>): URLSearchParams =>
-  new URLSearchParams(
-    Object.entries(body).map(([name, value]): [string, string] => [name, String(value)]),
-  )
+  new URLSearchParams(Object.entries(body).map(([name, value]): [string, string] => [name, String(value)]))
 
-const withQuery = (route: string, query: string): string => `${route}${route.includes('?') ? '&' : '?'}${query}`
+const withQuery = (route: string, query: string): string =>
+  `${route}${route.includes('?') ? '&' : '?'}${query}`
 
 type Request = { readonly url: string; readonly init: RequestInit }
 
@@ -126,7 +127,10 @@ const requestOf = (site: FuzzedSite, write: Write): Request => {
       const { username, password } = site.wordpress.credentials.admin
       const values = [1, username, password, ...write.values].map((value) => `<param>${xmlOf(value)}</param>`)
       const body = `<?xml version="1.0"?><methodCall><methodName>${write.call}</methodName><params>${values.join('')}</params></methodCall>`
-      return { url: `${origin}/xmlrpc.php`, init: { method: 'POST', headers: { 'content-type': 'text/xml' }, body } }
+      return {
+        url: `${origin}/xmlrpc.php`,
+        init: { method: 'POST', headers: { 'content-type': 'text/xml' }, body },
+      }
     }
     case 'cron':
       return { url: `${origin}/wp-cron.php`, init: {} }
@@ -136,7 +140,8 @@ const requestOf = (site: FuzzedSite, write: Write): Request => {
 const numberIn = (text: string): string | undefined => /\d+/.exec(text)?.[0]
 
 const createdBy = (write: Write, text: string): string | undefined => {
-  if (write.door === 'xmlrpc') return write.call === 'wp.newPost' ? numberIn(text.slice(text.indexOf('<string>'))) : undefined
+  if (write.door === 'xmlrpc')
+    return write.call === 'wp.newPost' ? numberIn(text.slice(text.indexOf('<string>'))) : undefined
   if (write.door === 'form') return /<term_id>(?:<!\[CDATA\[)?(\d+)/.exec(text)?.[1]
   try {
     const answer = JSON.parse(text)
@@ -149,10 +154,16 @@ const createdBy = (write: Write, text: string): string | undefined => {
 
 /** `soon` when it is sent. */
 const dated = (write: Write): Write =>
-  write.kind === 'schedule' ? (JSON.parse(JSON.stringify(write).replaceAll('"soon"', `"${soon()}"`)) as Write) : write
+  write.kind === 'schedule'
+    ? (JSON.parse(JSON.stringify(write).replaceAll('"soon"', `"${soon()}"`)) as Write)
+    : write
 
 /** Sends a write through the gateway; undefined when it is about something that was never created. */
-export const sendWrite = async (site: FuzzedSite, write: Write, created: Created): Promise<Outcome | undefined> => {
+export const sendWrite = async (
+  site: FuzzedSite,
+  write: Write,
+  created: Created,
+): Promise<Outcome | undefined> => {
   const ready = resolved(dated(write), created)
   if (ready === undefined) return undefined
   if (ready.door === 'cron') await new Promise((resolve) => setTimeout(resolve, dueMs + 500))

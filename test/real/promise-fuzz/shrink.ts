@@ -14,7 +14,9 @@ export type Shrunk = {
   readonly ids: Created
 }
 
+/** A long sequence is better than none, and a wait for scheduled posts is in each. */
 const mostReplays = 160
+const mostMs = 60_000
 
 /** Without what they were made of, one thing at a time. */
 const smaller = (write: Write): Write[] => {
@@ -58,10 +60,11 @@ const needed = (writes: readonly Write[], ...values: readonly unknown[]): Write[
 /** The shortest sequence found that leaves the same answer stale; undefined when none did so again. */
 export const shrink = async (site: FuzzedSite, stale: StaleAnswer): Promise<Shrunk | undefined> => {
   const { read } = stale
+  const began = performance.now()
   let replays = 0
 
   const replay = async (writes: readonly Write[], before: readonly Read[]): Promise<Shrunk | undefined> => {
-    if (replays >= mostReplays) return undefined
+    if (replays >= mostReplays || performance.now() - began > mostMs) return undefined
     replays += 1
     await site.reset()
     const ids: Created = new Map()
@@ -95,9 +98,7 @@ export const shrink = async (site: FuzzedSite, stale: StaleAnswer): Promise<Shru
     return undefined
   }
 
-  const began = performance.now()
   let best = await begin()
-  if (process.env['TRELLIS_VERBOSE'] !== undefined) process.stderr.write(`${replays} replays, ${Math.round(performance.now() - began)} ms to begin\n`)
   if (best === undefined) return undefined
   const keep = async (writes: readonly Write[], before: readonly Read[]): Promise<boolean> => {
     const found = await replay(writes, before)
@@ -106,7 +107,10 @@ export const shrink = async (site: FuzzedSite, stale: StaleAnswer): Promise<Shru
   }
 
   /** Leaves out halves, quarters and so on, as long as the answer is stale without them. */
-  const without = async <T>(list: readonly T[], attempt: (rest: readonly T[]) => Promise<boolean>): Promise<void> => {
+  const without = async <T>(
+    list: readonly T[],
+    attempt: (rest: readonly T[]) => Promise<boolean>,
+  ): Promise<void> => {
     let left = list
     for (let size = Math.ceil(left.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
       for (let from = 0; from < left.length; ) {
@@ -135,7 +139,8 @@ export const shrink = async (site: FuzzedSite, stale: StaleAnswer): Promise<Shru
       }
     }
   }
-  await without(best.writes.slice(0, -1), (rest) => keep([...rest, best?.writes.at(-1) as Write], best?.before ?? []))
-  if (process.env['TRELLIS_VERBOSE'] !== undefined) process.stderr.write(`${replays} replays, ${Math.round(performance.now() - began)} ms\n`)
+  await without(best.writes.slice(0, -1), (rest) =>
+    keep([...rest, best?.writes.at(-1) as Write], best?.before ?? []),
+  )
   return best
 }

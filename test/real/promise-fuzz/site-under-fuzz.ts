@@ -1,9 +1,9 @@
 import { createHash, createHmac } from 'node:crypto'
 import { copyFile, rm } from 'node:fs/promises'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { steadyContent } from '../differential/steady-content.ts'
 import { inWordPressNames } from '../in-wordpress-names.ts'
 import { basic, type SiteUnderTest } from '../site-under-test.ts'
-import { steadyContent } from '../differential/steady-content.ts'
 import { startWordPress, type WordPress } from '../wordpress/start-wordpress.ts'
 
 /** How a gateway in front of the site is configured. */
@@ -52,12 +52,14 @@ const nonceOf = (action: string, token: string): string => {
   return createHmac('md5', key).update(`${tick}|${action}|1|${token}`).digest('hex').slice(-12, -2)
 }
 
-
 /** What differs between two answers although nothing was written: numbers of what a page has rendered so far. */
 const steady = (text: string): string =>
   text
     .replaceAll(/(data-secret=\\"|#\?secret=)\w+/g, '$1…')
-    .replaceAll(/((?:gallery|modal|wp-container-[\w-]*?|wp-block-gallery|wp-elements|wp-block-search__input|wp-block-[\w-]*?|is-layout|calendar|[\w-]*?__responsive-[\w-]*?)-)\d+/g, '$1N')
+    .replaceAll(
+      /((?:gallery|modal|wp-container-[\w-]*?|wp-block-gallery|wp-elements|wp-block-search__input|wp-block-[\w-]*?|is-layout|calendar|[\w-]*?__responsive-[\w-]*?)-)\d+/g,
+      '$1N',
+    )
 
 const shownBy = (
   status: number,
@@ -113,7 +115,12 @@ const logIn = async (origin: string): Promise<string> => {
     method: 'POST',
     redirect: 'manual',
     headers: { cookie: 'wordpress_test_cookie=WP%20Cookie%20check' },
-    body: new URLSearchParams({ log: 'admin', pwd: 'admin-password', rememberme: 'forever', testcookie: '1' }),
+    body: new URLSearchParams({
+      log: 'admin',
+      pwd: 'admin-password',
+      rememberme: 'forever',
+      testcookie: '1',
+    }),
   })
   await response.arrayBuffer()
   const cookies = response.headers.getSetCookie().map((line) => line.split(';')[0] ?? '')
@@ -168,10 +175,12 @@ export const startFuzzedSites = async (): Promise<FuzzedSites> => {
     const names = setting.names === 'same' ? 'wordpress' : 'neutral'
     const namespace = names === 'wordpress' ? 'wp/v2' : 'site/v2'
     const site = { restRoot, names, namespace } as const
-    const token = decodeURIComponent(/wordpress_logged_in_\w+=([^;]+)/.exec(cookies)?.[1] ?? '').split('|')[2] ?? ''
+    const token =
+      decodeURIComponent(/wordpress_logged_in_\w+=([^;]+)/.exec(cookies)?.[1] ?? '').split('|')[2] ?? ''
     const spelled = (text: string): string =>
       names === 'wordpress' ? text : text.replace(/^\/wp\/v2/, '/site/v2').replace(neutralNames, 'site_$1')
-    const fieldsOf = ({ caller }: Read): Record<string, string> => (caller === 'admin' ? { authorization } : {})
+    const fieldsOf = ({ caller }: Read): Record<string, string> =>
+      caller === 'admin' ? { authorization } : {}
     const countsOf = (response: Response): (string | null)[] =>
       ['x-wp-total', 'x-wp-totalpages'].map((name) => response.headers.get(name))
 

@@ -15,6 +15,7 @@ const beforeWordPress = [
   'equivalence-oracle',
   'invalidation-matrix',
   'migration',
+  'promise-fuzz',
   'wordpress-clients',
 ].map((suite) => `test/real/${suite}.test.ts`)
 

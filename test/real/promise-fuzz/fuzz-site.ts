@@ -106,6 +106,14 @@ const mostWatched = 60
 
 type Kept = { readonly read: Read; rightAfter: number }
 
+const count = (seen: Seen, { kind }: Write, { status }: Outcome): void => {
+  seen.writes += 1
+  if (status >= 400) seen.refused += 1
+  const statuses = seen.statuses.get(kind) ?? new Map<number, number>()
+  seen.statuses.set(kind, statuses.set(status, (statuses.get(status) ?? 0) + 1))
+}
+
+/** Random writes to one site, each followed by a look at what is stored. */
 export const fuzzSite = async (options: FuzzOptions): Promise<void> => {
   const { site, seen } = options
   const random = createRandom(options.seed)
@@ -144,18 +152,8 @@ export const fuzzSite = async (options: FuzzOptions): Promise<void> => {
     return Array.from({ length: count }, () => left.splice(random.int(left.length), 1)[0] as Read)
   }
 
-  for (let count = 1; count <= options.writes; count += 1) {
-    const write = chooseWrite(count, writes.at(-1), pools, random, options.focus)
-    const outcome = await sendWrite(site, write, created)
-    if (outcome === undefined) continue
-    writes.push(write)
-    seen.writes += 1
-    const statuses = seen.statuses.get(write.kind) ?? new Map<number, number>()
-    seen.statuses.set(write.kind, statuses.set(outcome.status, (statuses.get(outcome.status) ?? 0) + 1))
-    if (outcome.status >= 400) seen.refused += 1
-    remember(pools, write, outcome, random)
-
-    const reads = readsNow()
+  /** Stored ones that differ from what WordPress seems to say. */
+  const differing = async (reads: readonly Read[]): Promise<Read[]> => {
     const replies = await forAll(reads, (read) => site.throughGateway(known(read)))
     const hits = reads.flatMap((read, at) => {
       const reply = replies[at]
@@ -164,22 +162,37 @@ export const fuzzSite = async (options: FuzzOptions): Promise<void> => {
     seen.reads += reads.length
     seen.hits += hits.length
     const direct = await site.directMany(hits.map(({ read }) => known(read)))
-    const doubtful = new Set(hits.filter(({ shown }, at) => shown !== direct[at]).map(({ read }) => read))
-    const before = new Map(kept)
+    return hits.filter(({ shown }, at) => shown !== direct[at]).map(({ read }) => read)
+  }
+
+  const firstStale = async (
+    reads: readonly Read[],
+  ): Promise<Pick<StaleAnswer, 'read' | 'shown' | 'direct'> | undefined> => {
     for (const read of reads) {
-      if (!doubtful.has(read)) kept.set(JSON.stringify(read), { read, rightAfter: writes.length })
-    }
-    for (const read of doubtful) {
       const confirmed = await confirm(read)
-      const key = JSON.stringify(read)
-      const rightAfter = before.get(key)?.rightAfter ?? 0
-      kept.delete(key)
-      if (confirmed === undefined) continue
-      const stored = [...before.values()].map((one) => one.read)
-      if (!(await options.stale({ read, writes: [...writes], rightAfter, stored, ...confirmed }))) return
-      // The cache was emptied.
-      kept.clear()
-      break
+      if (confirmed !== undefined) return { read, ...confirmed }
     }
+    return undefined
+  }
+
+  for (let number = 1; number <= options.writes; number += 1) {
+    const write = chooseWrite(number, writes.at(-1), pools, random, options.focus)
+    const outcome = await sendWrite(site, write, created)
+    if (outcome === undefined) continue
+    writes.push(write)
+    count(seen, write, outcome)
+    remember(pools, write, outcome, random)
+
+    const reads = readsNow()
+    const doubtful = await differing(reads)
+    const before = new Map(kept)
+    for (const read of reads) kept.set(JSON.stringify(read), { read, rightAfter: writes.length })
+    const found = await firstStale(doubtful)
+    if (found === undefined) continue
+    const rightAfter = before.get(JSON.stringify(found.read))?.rightAfter ?? 0
+    const stored = [...before.values()].map(({ read }) => read)
+    if (!(await options.stale({ ...found, writes: [...writes], rightAfter, stored }))) return
+    // The cache was emptied.
+    kept.clear()
   }
 }

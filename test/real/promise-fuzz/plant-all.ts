@@ -21,7 +21,11 @@ const wantedReads = ({ name, collection }: Plant): RegExp => {
   const part = name.split('.').at(-1) ?? ''
   switch (part) {
     case 'dynamic':
+    case 'contents':
+    case 'any':
       return /^\/wp\/v2\/(?:posts|pages|blocks)/
+    case 'shownBy':
+      return /^\/wp\/v2\/(?:posts|pages)/
     case 'embedded':
       return /_embed/
     case 'siblings':

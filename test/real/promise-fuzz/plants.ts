@@ -13,16 +13,24 @@ const actions: readonly WriteAction[] = ['create', 'update', 'delete']
 
 type Weakened = readonly [part: string, left: NamedEffect]
 
-const weakened = (whole: WriteEffect): readonly Weakened[] => {
-  if (whole === 'everything') return [['everything', effect([])]]
-  const flags = (['siblings', 'embedded', 'dynamic'] as const).filter((flag) => whole[flag])
-  return [
-    ...whole.collections.map(
-      (one): Weakened => [one, { ...whole, collections: whole.collections.filter((other) => other !== one) }],
-    ),
-    ...flags.map((flag): Weakened => [flag, { ...whole, [flag]: false }]),
-  ]
+/** The weaker values of one member, each with the name of what is missing then. */
+const weaker = (name: string, value: unknown): readonly (readonly [part: string, value: unknown])[] => {
+  if (Array.isArray(value)) return value.map((one) => [String(one), value.filter((other) => other !== one)])
+  if (value === true) return [[name, false]]
+  if (value === 'any')
+    return [
+      [`${name}.any`, 'dynamic'],
+      [name, 'none'],
+    ]
+  return value === 'dynamic' ? [[name, 'none']] : []
 }
+
+const weakened = (whole: WriteEffect): readonly Weakened[] =>
+  whole === 'everything'
+    ? [['everything', effect([])]]
+    : Object.entries(whole).flatMap(([name, value]) =>
+        weaker(name, value).map(([part, left]): Weakened => [part, { ...whole, [name]: left }]),
+      )
 
 const ofCollection = ([collection, entry]: readonly [string, CollectionTags]): Plant[] => {
   const plant = (name: string, planted: CollectionTags): Plant => ({

@@ -1,10 +1,10 @@
 import { copyFile, rm } from 'node:fs/promises'
 import { basic } from '../site-under-test.ts'
-import { fuzzSite, nothingSeen, type Seen } from './fuzz-site.ts'
+import { fuzzSite, nothingSeen, type Seen, type StaleAnswer } from './fuzz-site.ts'
 import { seededIds } from './pools.ts'
 import { difference, shrunkText } from './report.ts'
-import { shrink } from './shrink.ts'
-import type { FuzzedSites, Setting } from './site-under-fuzz.ts'
+import { type Shrunk, shrink } from './shrink.ts'
+import type { FuzzedSite, FuzzedSites, Setting } from './site-under-fuzz.ts'
 
 export type RunOptions = {
   readonly writes: number
@@ -40,52 +40,63 @@ const sameCase = (kind: string, route: string): string => (kind === 'cron' ? kin
 const shape = (route: string): string =>
   route.replaceAll(/\{w\d+\}|\d+/g, 'N').replaceAll(/search=\w+/g, 'search=x')
 
+/** Shrinks on copies of the database, and puts back the one of before. */
+const shrunkAside = async (
+  sites: FuzzedSites,
+  site: FuzzedSite,
+  answer: StaleAnswer,
+): Promise<Shrunk | undefined> => {
+  const { database } = sites.wordpress
+  const paused = `${database}.paused`
+  await copyFile(database, paused)
+  const shrunk = await shrink(site, answer)
+  for (const end of ['-wal', '-shm']) await rm(database + end, { force: true })
+  await copyFile(paused, database)
+  await site.purge()
+  return shrunk
+}
+
+/** Tells of each case once: of what it is, and by which steps. */
+const createTeller = (sites: FuzzedSites, options: RunOptions) => {
+  const told = new Set<string>()
+  return async (site: FuzzedSite, seed: number, answer: StaleAnswer): Promise<string> => {
+    const { read, writes, rightAfter } = answer
+    const suspects = writes.slice(rightAfter).map(({ kind }) => kind)
+    if (suspects.some((kind) => told.has(sameCase(kind, read.route)))) {
+      await site.purge()
+      return `again: ${suspects.join(', ')}: ${read.route}`
+    }
+    const shrunk = options.shrinks === false ? undefined : await shrunkAside(sites, site, answer)
+    const guilty = shrunk?.writes.at(-1)?.kind
+    for (const kind of guilty === undefined ? suspects : [guilty]) told.add(sameCase(kind, read.route))
+    const unshrunk = `  one of ${suspects.join(', ')}\n  stale: GET ${read.route} (${read.caller}): ${difference(answer.shown, answer.direct)}`
+    const text = `stale answer, seed ${seed}, names ${site.setting.names}, after ${writes.length} writes\n${shrunk === undefined ? unshrunk : shrunkText(shrunk)}`
+    options.tell(text)
+    return text
+  }
+}
+
 /** Random sites, one after the other, until so many writes were sent; tells of each stale answer once for its kind. */
 export const runFuzz = async (sites: FuzzedSites, options: RunOptions): Promise<RunResult> => {
   const { wordpress } = sites
   const seeded = await seededIds(wordpress, basic(wordpress.credentials.admin))
   const seen = nothingSeen()
   const stale: string[] = []
-  const told = new Set<string>()
+  const tellOf = createTeller(sites, options)
   let foundAfter: number | undefined
   for (let number = 0; seen.writes < options.writes; number += 1) {
     const seed = options.seed + number
     const site = await sites.withSetting(settingOf(seed))
-    const before = seen.writes
     await fuzzSite({
+      ...options,
       site,
       seeded,
       seed,
       writes: Math.min(writesPerSite, options.writes - seen.writes),
-      answersPerWrite: options.answersPerWrite,
-      ...(options.focus === undefined ? {} : { focus: options.focus }),
-      ...(options.readFocus === undefined ? {} : { readFocus: options.readFocus }),
       seen,
       stale: async (answer) => {
         foundAfter ??= seen.writes
-        const suspects = answer.writes.slice(answer.rightAfter).map(({ kind }) => kind)
-        const isTold = suspects.some((kind) => told.has(sameCase(kind, answer.read.route)))
-        if (isTold) {
-          stale.push(`again: ${suspects.join(', ')}: ${answer.read.route}`)
-          return options.firstOnly !== true
-        }
-        const paused = `${wordpress.database}.paused`
-        await copyFile(wordpress.database, paused)
-        const shrunk = options.shrinks === false ? undefined : await shrink(site, answer)
-        for (const end of ['-wal', '-shm']) await rm(wordpress.database + end, { force: true })
-        await copyFile(paused, wordpress.database)
-        await site.purge()
-        const guilty = shrunk?.writes.at(-1)?.kind
-        for (const kind of guilty === undefined ? suspects : [guilty]) {
-          told.add(sameCase(kind, answer.read.route))
-        }
-        const steps =
-          shrunk === undefined
-            ? `  not seen again on a fresh copy; one of ${suspects.join(', ')}\n  stale: GET ${answer.read.route} (${answer.read.caller}): ${difference(answer.shown, answer.direct)}`
-            : shrunkText(shrunk)
-        const text = `stale answer, seed ${seed}, names ${site.setting.names}, after ${seen.writes - before} writes\n${steps}`
-        stale.push(text)
-        options.tell(text)
+        stale.push(await tellOf(site, seed, answer))
         return options.firstOnly !== true
       },
     })

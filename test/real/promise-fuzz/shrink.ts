@@ -1,7 +1,7 @@
 import { forAll, type StaleAnswer } from './fuzz-site.ts'
 import { sendWrite } from './send-write.ts'
 import type { FuzzedSite, Read } from './site-under-fuzz.ts'
-import { type Created, referencesIn, resolved, type Write } from './write.ts'
+import { type Created, type Operation, referencesIn, resolved, type Write } from './write.ts'
 
 /** Writes on a fresh copy of the site, the answers read before the last of them, and the one of these that is stale after it. */
 export type Shrunk = {
@@ -18,31 +18,31 @@ export type Shrunk = {
 const mostReplays = 160
 const mostMs = 60_000
 
-/** Without what they were made of, one thing at a time. */
+/** A body without one of its members, or with one piece of its content alone. */
+const smallerBodies = (body: NonNullable<Operation['body']>): Operation['body'][] =>
+  Object.entries(body).flatMap(([member, value]) => {
+    const { [member]: _, ...rest } = body
+    const pieces = typeof value === 'string' && member === 'content' ? value.split('\n\n') : []
+    const alone = pieces.length > 1 ? pieces.map((piece) => ({ ...body, content: piece })) : []
+    return Object.keys(rest).length > 0 ? [rest, ...alone] : alone
+  })
+
+/** Without what it was made of, one thing at a time. */
 const smaller = (write: Write): Write[] => {
   const { name, kind } = write
   if (write.door === 'batch') {
-    const first = write.operations[0]
-    const alone = write.operations.map(
-      (operation): Write => ({ name, kind, door: 'rest', style: 'json', operation }),
-    )
-    return first === undefined ? [] : alone
+    return write.operations.map((operation) => ({ name, kind, door: 'rest', style: 'json', operation }))
   }
   if (write.door !== 'rest') return []
   const { operation, style } = write
-  const variants: Write[] = style === 'json' ? [] : [{ ...write, style: 'json' }]
-  const body = operation.body ?? {}
-  for (const member of Object.keys(body)) {
-    const { [member]: value, ...rest } = body
-    if (Object.keys(rest).length > 0) variants.push({ ...write, operation: { ...operation, body: rest } })
-    const pieces = typeof value === 'string' && member === 'content' ? value.split('\n\n') : []
-    if (pieces.length > 1) {
-      for (const piece of pieces) {
-        variants.push({ ...write, operation: { ...operation, body: { ...body, content: piece } } })
-      }
-    }
-  }
-  return variants
+  const plain: Write[] = style === 'json' ? [] : [{ ...write, style: 'json' }]
+  const bodies = smallerBodies(operation.body ?? {})
+  return [
+    ...plain,
+    ...bodies.map(
+      (body): Write => ({ ...write, operation: { ...operation, ...(body === undefined ? {} : { body }) } }),
+    ),
+  ]
 }
 
 /** The writes on which others and a read depend, by what they create. */
@@ -81,19 +81,23 @@ export const shrink = async (site: FuzzedSite, stale: StaleAnswer): Promise<Shru
   }
 
   const suspects = stale.writes.slice(stale.rightAfter).reverse()
-  const begin = async (): Promise<Shrunk | undefined> => {
+  /** What came before a suspect as far as it needs it, then all of it; with nothing stored but the answer, then with all that was. */
+  const attempts = function* (): Generator<readonly [readonly Write[], readonly Read[]]> {
     for (const before of [[], stale.stored]) {
       for (const suspect of suspects.slice(0, 12)) {
-        const found = await replay([...needed(stale.writes, suspect, read), suspect], before)
-        if (found !== undefined) return found
+        yield [[...needed(stale.writes, suspect, read), suspect], before]
       }
     }
     for (const before of [[], stale.stored]) {
       for (const suspect of suspects.slice(0, 6)) {
-        const at = stale.writes.indexOf(suspect)
-        const found = await replay(stale.writes.slice(0, at + 1), before)
-        if (found !== undefined) return found
+        yield [stale.writes.slice(0, stale.writes.indexOf(suspect) + 1), before]
       }
+    }
+  }
+  const begin = async (): Promise<Shrunk | undefined> => {
+    for (const [writes, before] of attempts()) {
+      const found = await replay(writes, before)
+      if (found !== undefined) return found
     }
     return undefined
   }

@@ -34,7 +34,7 @@ export type FuzzedSite = {
   directMany(reads: readonly Read[]): Promise<string[]>
 }
 
-/** Both kinds of names have a gateway each, started when needed: a site keeps its WordPress, and gets one after the other. */
+/** One WordPress, and a gateway for each setting, started when it is needed. */
 export type FuzzedSites = {
   readonly wordpress: WordPress
   withSetting(setting: Setting): Promise<FuzzedSite>

@@ -31,6 +31,9 @@ const fuzz = async (sites: FuzzedSites): Promise<boolean> => {
     tell,
     ...(focus === undefined ? {} : { focus }),
     firstOnly: planted !== undefined,
+    progress: ({ writes: sent, hits }) => {
+      process.stderr.write(`${sent} writes, ${hits} stored answers compared\n`)
+    },
   })
   if (process.env['TRELLIS_VERBOSE'] !== undefined) {
     for (const [kind, statuses] of seen.statuses) {

@@ -18,6 +18,8 @@ export type RunOptions = {
   readonly firstOnly?: boolean
   readonly shrinks?: boolean
   tell(line: string): void
+  /** After each site. */
+  progress?(seen: Seen): void
 }
 
 /** Each site gets so many writes, then another begins with a seed of its own. */
@@ -100,6 +102,7 @@ export const runFuzz = async (sites: FuzzedSites, options: RunOptions): Promise<
         return options.firstOnly !== true
       },
     })
+    options.progress?.(seen)
     if (stale.length > 0 && options.firstOnly === true) break
   }
   return { seen, stale, ...(foundAfter === undefined ? {} : { foundAfter }) }

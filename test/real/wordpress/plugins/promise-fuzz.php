@@ -2,8 +2,8 @@
 /**
  * Plugin Name: Promise fuzz
  *
- * For the test that compares answers after random writes. Answers many reads of the REST interface in one request, so that a test can compare many answers for the cost of one start
- * of WordPress. `POST /?read_many` with a JSON list of `{path, query, user}`; a list of `{status, total, pages, body}` comes back.
+ * For the test that compares answers after random writes: `POST /?read_many` with a JSON list of `{path, query, user}` is answered with
+ * a list of `{status, total, pages, body}`, so that many answers of the REST interface cost one start of WordPress.
  */
 
 add_action( 'wp_loaded', function () {

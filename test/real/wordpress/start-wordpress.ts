@@ -17,6 +17,8 @@ export type WordPress = {
   readonly restRoot: string
   readonly credentials: Readonly<Record<Role, Credential>>
   readonly pid: number
+  /** Its database, one file: a copy of it is a copy of the site but for uploaded files. */
+  readonly database: string
   /** What PHP has logged. */
   log(): string
   stop(): Promise<void>
@@ -26,7 +28,7 @@ const here = dirname(fileURLToPath(import.meta.url))
 const router = join(here, 'router.php')
 
 /** Plugins of the tests, in the folder `plugins`. */
-type TestPlugin = 'garden-notes' | 'due-posts'
+type TestPlugin = 'due-posts' | 'garden-notes' | 'promise-fuzz'
 
 type WordPressOptions = {
   readonly publicUrl?: string
@@ -88,7 +90,8 @@ export async function startWordPress(options: WordPressOptions = {}): Promise<Wo
   const credentials: WordPress['credentials'] = JSON.parse(
     await readFile(join(folder, 'credentials.json'), 'utf8'),
   )
-  return { origin, restRoot, credentials, pid: php.pid, log: php.output, stop }
+  const database = join(folder, 'database/site.sqlite')
+  return { origin, restRoot, credentials, pid: php.pid, database, log: php.output, stop }
 }
 
 /** Copies of runs whose process is gone. */

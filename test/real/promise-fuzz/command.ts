@@ -1,0 +1,67 @@
+// npm run fuzz:promise: random writes through every door, and what is stored compared with WordPress itself.
+import { plantAll } from './plant-all.ts'
+import { plantFault, plants } from './plants.ts'
+import { runFuzz } from './run.ts'
+import { type FuzzedSites, startFuzzedSites } from './site-under-fuzz.ts'
+
+const seed = Number(process.env['PROMISE_SEED'] ?? Date.now() % 1_000_000)
+const writes = Number(
+  process.env['PROMISE_WRITES'] ?? (process.argv.includes('--plant-all') ? 1_000 : 10_000),
+)
+const answersPerWrite = Number(process.env['PROMISE_ANSWERS'] ?? 18)
+const tell = (line: string): void => {
+  process.stdout.write(`${line}\n`)
+}
+
+const planted = process.env['PROMISE_PLANT']
+const plantsAll = process.argv.includes('--plant-all')
+if (planted !== undefined && !plantsAll) {
+  const named = plants.filter(({ name }) => planted.split(',').includes(name))
+  if (named.length === 0) throw new Error(`no row of the table has an effect ${planted}`)
+  named.forEach(plantFault)
+}
+
+const fuzz = async (sites: FuzzedSites): Promise<boolean> => {
+  const began = performance.now()
+  const focus = process.env['PROMISE_FOCUS']
+  const { seen, stale } = await runFuzz(sites, {
+    writes,
+    seed,
+    answersPerWrite,
+    tell,
+    ...(focus === undefined ? {} : { focus }),
+    firstOnly: planted !== undefined,
+    progress: ({ writes: sent, hits }) => {
+      process.stderr.write(`${sent} writes, ${hits} stored answers compared\n`)
+    },
+  })
+  if (process.env['TRELLIS_VERBOSE'] !== undefined) {
+    for (const [kind, statuses] of seen.statuses) {
+      tell(`${kind}: ${[...statuses].map(([status, times]) => `${status} ×${times}`).join(', ')}`)
+    }
+    tell(`differ when new, too: ${[...seen.otherwise].join(' ')}`)
+  }
+  const seconds = Math.round((performance.now() - began) / 1000)
+  tell(
+    `seed ${seed}: ${seen.writes} writes (${seen.refused} refused), ${seen.reads} answers read, ${seen.hits} of them stored ones, ${stale.length} stale; ${seconds} s`,
+  )
+  return stale.length === 0
+}
+
+const sites = await startFuzzedSites()
+try {
+  const isRight = plantsAll
+    ? (
+        await plantAll(sites, {
+          writes,
+          seed,
+          answersPerWrite,
+          only: process.env['PROMISE_PLANT'] ?? '',
+          tell,
+        })
+      ).length === 0
+    : await fuzz(sites)
+  process.exitCode = isRight ? 0 : 1
+} finally {
+  await sites.close()
+}

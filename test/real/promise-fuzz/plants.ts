@@ -1,0 +1,90 @@
+import { type CollectionTags, siteTags, type WriteAction } from '../../../src/contracts/site/tags.ts'
+import { effect, type NamedEffect, type WriteEffect } from '../../../src/contracts/site/write-effect.ts'
+
+/** A fault to put into the table of effects: one thing that a write no longer reaches. */
+export type Plant = {
+  /** `posts.update.categories` */
+  readonly name: string
+  readonly collection: string
+  readonly planted: CollectionTags
+}
+
+const actions: readonly WriteAction[] = ['create', 'update', 'delete']
+
+type Weakened = readonly [part: string, left: NamedEffect]
+
+/** The weaker values of one member, each with the name of what is missing then. */
+const weaker = (name: string, value: unknown): readonly (readonly [part: string, value: unknown])[] => {
+  if (Array.isArray(value)) return value.map((one) => [String(one), value.filter((other) => other !== one)])
+  if (value === true) return [[name, false]]
+  if (value === 'any')
+    return [
+      [`${name}.any`, 'dynamic'],
+      [name, 'none'],
+    ]
+  return value === 'dynamic' ? [[name, 'none']] : []
+}
+
+const weakened = (whole: WriteEffect): readonly Weakened[] =>
+  whole === 'everything'
+    ? [['everything', effect([])]]
+    : Object.entries(whole).flatMap(([name, value]) =>
+        weaker(name, value).map(([part, left]): Weakened => [part, { ...whole, [name]: left }]),
+      )
+
+const ofCollection = ([collection, entry]: readonly [string, CollectionTags]): Plant[] => {
+  const plant = (name: string, planted: CollectionTags): Plant => ({
+    name: `${collection}.${name}`,
+    collection,
+    planted,
+  })
+  const { refinement, owners } = entry
+  const effects = actions.flatMap((action) =>
+    weakened(entry.effects[action]).map(([part, left]) =>
+      plant(`${action}.${part}`, { ...entry, effects: { ...entry.effects, [action]: left } }),
+    ),
+  )
+  const filters = entry.filters.map(({ argument }) =>
+    // The lists count as bounded by the argument, and no write reaches them by its value.
+    plant(`filters.${argument}`, {
+      ...entry,
+      filters: entry.filters.map((one) => (one.argument === argument ? { ...one, property: 'id' } : one)),
+    }),
+  )
+  const minor =
+    refinement === undefined
+      ? []
+      : [
+          ...weakened(refinement.minor).map(([part, left]) =>
+            plant(`minor.${part}`, { ...entry, refinement: { ...refinement, minor: left as NamedEffect } }),
+          ),
+          ...refinement.copied.map(({ property }, at) =>
+            plant(`copied.${property}`, {
+              ...entry,
+              refinement: { ...refinement, copied: refinement.copied.filter((_, other) => other !== at) },
+            }),
+          ),
+        ]
+  const owned = (owners ?? []).map(({ property }) =>
+    plant(`owners.${property}`, {
+      ...entry,
+      owners: (owners ?? []).map((one) => (one.property === property ? { ...one, collections: [] } : one)),
+    }),
+  )
+  const { rights: _, ...withoutRights } = entry
+  const rights = entry.rights === true ? [plant('rights', withoutRights)] : []
+  return [...effects, ...minor, ...filters, ...owned, ...rights]
+}
+
+/** Every row of the table without one of its effects. */
+export const plants: readonly Plant[] = Object.entries(siteTags).flatMap(ofCollection)
+
+/** Puts a fault into the table of this process; what it returns takes it out again. */
+export const plantFault = ({ collection, planted }: Plant): (() => void) => {
+  const table = siteTags as Record<string, CollectionTags>
+  const right = table[collection]
+  table[collection] = planted
+  return () => {
+    if (right !== undefined) table[collection] = right
+  }
+}

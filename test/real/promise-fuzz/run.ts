@@ -1,0 +1,109 @@
+import { copyFile, rm } from 'node:fs/promises'
+import { basic } from '../site-under-test.ts'
+import { fuzzSite, nothingSeen, type Seen, type StaleAnswer } from './fuzz-site.ts'
+import { seededIds } from './pools.ts'
+import { difference, shrunkText } from './report.ts'
+import { type Shrunk, shrink } from './shrink.ts'
+import type { FuzzedSite, FuzzedSites, Setting } from './site-under-fuzz.ts'
+
+export type RunOptions = {
+  readonly writes: number
+  readonly seed: number
+  readonly answersPerWrite: number
+  /** Kinds of writes that are to be sent more often, by how their names begin. */
+  readonly focus?: string
+  /** Reads that are to be repeated more often. */
+  readonly readFocus?: RegExp
+  /** Ends with the first stale answer, and says nothing of others. */
+  readonly firstOnly?: boolean
+  readonly shrinks?: boolean
+  tell(line: string): void
+  /** After each site. */
+  progress?(seen: Seen): void
+}
+
+/** Each site gets so many writes, then another begins with a seed of its own. */
+const writesPerSite = 100
+
+const settingOf = (seed: number): Setting => ({
+  names: seed % 2 === 0 ? 'same' : 'wordpress',
+  pages: seed % 4 < 2,
+})
+
+export type RunResult = {
+  readonly seen: Seen
+  readonly stale: readonly string[]
+  readonly foundAfter?: number
+}
+
+/** Under which a stale answer is told of once; a scheduled post that nobody saw coming is in too many answers to tell of each. */
+const sameCase = (kind: string, route: string): string => (kind === 'cron' ? kind : `${kind} ${shape(route)}`)
+
+const shape = (route: string): string =>
+  route.replaceAll(/\{w\d+\}|\d+/g, 'N').replaceAll(/search=\w+/g, 'search=x')
+
+/** Shrinks on copies of the database, and puts back the one of before. */
+const shrunkAside = async (
+  sites: FuzzedSites,
+  site: FuzzedSite,
+  answer: StaleAnswer,
+): Promise<Shrunk | undefined> => {
+  const { database } = sites.wordpress
+  const paused = `${database}.paused`
+  await copyFile(database, paused)
+  const shrunk = await shrink(site, answer)
+  for (const end of ['-wal', '-shm']) await rm(database + end, { force: true })
+  await copyFile(paused, database)
+  await site.purge()
+  return shrunk
+}
+
+/** Tells of each case once: of what it is, and by which steps. */
+const createTeller = (sites: FuzzedSites, options: RunOptions) => {
+  const told = new Set<string>()
+  return async (site: FuzzedSite, seed: number, answer: StaleAnswer): Promise<string> => {
+    const { read, writes, rightAfter } = answer
+    const suspects = writes.slice(rightAfter).map(({ kind }) => kind)
+    if (suspects.some((kind) => told.has(sameCase(kind, read.route)))) {
+      await site.purge()
+      return `again: ${suspects.join(', ')}: ${read.route}`
+    }
+    const shrunk = options.shrinks === false ? undefined : await shrunkAside(sites, site, answer)
+    const guilty = shrunk?.writes.at(-1)?.kind
+    for (const kind of guilty === undefined ? suspects : [guilty]) told.add(sameCase(kind, read.route))
+    const unshrunk = `  one of ${suspects.join(', ')}\n  stale: GET ${read.route} (${read.caller}): ${difference(answer.shown, answer.direct)}`
+    const text = `stale answer, seed ${seed}, names ${site.setting.names}, after ${writes.length} writes\n${shrunk === undefined ? unshrunk : shrunkText(shrunk)}`
+    options.tell(text)
+    return text
+  }
+}
+
+/** Random sites, one after the other, until so many writes were sent; tells of each stale answer once for its kind. */
+export const runFuzz = async (sites: FuzzedSites, options: RunOptions): Promise<RunResult> => {
+  const { wordpress } = sites
+  const seeded = await seededIds(wordpress, basic(wordpress.credentials.admin))
+  const seen = nothingSeen()
+  const stale: string[] = []
+  const tellOf = createTeller(sites, options)
+  let foundAfter: number | undefined
+  for (let number = 0; seen.writes < options.writes; number += 1) {
+    const seed = options.seed + number
+    const site = await sites.withSetting(settingOf(seed))
+    await fuzzSite({
+      ...options,
+      site,
+      seeded,
+      seed,
+      writes: Math.min(writesPerSite, options.writes - seen.writes),
+      seen,
+      stale: async (answer) => {
+        foundAfter ??= seen.writes
+        stale.push(await tellOf(site, seed, answer))
+        return options.firstOnly !== true
+      },
+    })
+    options.progress?.(seen)
+    if (stale.length > 0 && options.firstOnly === true) break
+  }
+  return { seen, stale, ...(foundAfter === undefined ? {} : { foundAfter }) }
+}

@@ -1,0 +1,255 @@
+import { createHash, createHmac } from 'node:crypto'
+import { copyFile, rm } from 'node:fs/promises'
+import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { steadyContent } from '../differential/steady-content.ts'
+import { inWordPressNames } from '../in-wordpress-names.ts'
+import { basic, type SiteUnderTest } from '../site-under-test.ts'
+import { startWordPress, type WordPress } from '../wordpress/start-wordpress.ts'
+
+/** How a gateway in front of the site is configured. */
+export type Setting = { readonly names: 'same' | 'wordpress'; readonly pages: boolean }
+
+/** A read of the interface: path and query in WordPress's names, with references. */
+export type Read = { readonly route: string; readonly caller: 'nobody' | 'admin' }
+
+export type Answer = { readonly hit: boolean; readonly shown: string }
+
+export type FuzzedSite = {
+  readonly wordpress: WordPress
+  readonly gateway: TestGateway
+  readonly restRoot: string
+  readonly setting: Setting
+  /** Cookies of the administrator, who has logged in through the gateway. */
+  readonly cookies: string
+  nonce(action: string): string
+  /** The namespaces and keys as clients of the gateway spell them. */
+  spelled(text: string): string
+  /** Puts the database back to what it was when everything began, and empties the cache. */
+  reset(): Promise<void>
+  /** Empties the cache, or drops one answer. */
+  purge(read?: Read): Promise<void>
+  throughGateway(read: Read): Promise<Answer>
+  direct(read: Read): Promise<string>
+  /** Many direct answers in one request. */
+  directMany(reads: readonly Read[]): Promise<string[]>
+}
+
+/** One WordPress, and a gateway for each setting, started when it is needed. */
+export type FuzzedSites = {
+  readonly wordpress: WordPress
+  withSetting(setting: Setting): Promise<FuzzedSite>
+  close(): Promise<void>
+}
+
+const day = 86_400
+
+const md5 = (text: string): string => createHash('md5').update(text).digest('hex')
+
+/** As `wp_create_nonce` makes them, with the secrets of wp-config.php: a form need not be read before it is sent. */
+const nonceOf = (action: string, token: string): string => {
+  const tick = Math.ceil(Date.now() / 1000 / (day / 2))
+  const key = md5('NONCE key') + md5('NONCE salt')
+  return createHmac('md5', key).update(`${tick}|${action}|1|${token}`).digest('hex').slice(-12, -2)
+}
+
+/** What differs between two answers although nothing was written: numbers of what a page has rendered so far. */
+const steady = (text: string): string =>
+  text
+    .replaceAll(/(data-secret=\\"|#\?secret=)\w+/g, '$1…')
+    .replaceAll(
+      /((?:gallery|modal|wp-container-[\w-]*?|wp-block-gallery|wp-elements|wp-block-search__input|wp-block-[\w-]*?|is-layout|calendar|[\w-]*?__responsive-[\w-]*?)-)\d+/g,
+      '$1N',
+    )
+
+const shownBy = (
+  status: number,
+  counts: readonly (string | null)[],
+  body: string,
+  site: Pick<SiteUnderTest, 'restRoot' | 'names' | 'namespace'> | undefined,
+  restRoot: string,
+): string => {
+  let content: unknown = body
+  try {
+    content = JSON.parse(body)
+  } catch {
+    // Shown as it is.
+  }
+  const mapped = site === undefined ? content : inWordPressNames(content, site as SiteUnderTest, restRoot)
+  return steady(JSON.stringify({ status, counts, body: steadyContent(mapped) }))
+}
+
+const everythingOneHour = [
+  {
+    match: 'GET /**',
+    // WordPress says no-store to everybody who is logged in.
+    override: true,
+    ttl: '1h',
+    negativeTtl: '1h',
+    scope: 'credential',
+  },
+]
+
+const mounts = { same: '/index.php/wp-json', wordpress: '/index.php/site-json' } as const
+
+const startGatewayFor = (wordpress: WordPress, { names, pages }: Setting): Promise<TestGateway> =>
+  startTestGateway({
+    services: {
+      site: {
+        contract: 'site',
+        mount: mounts[names],
+        names,
+        upstream: { targets: [wordpress.origin], basePath: '/index.php/wp-json' },
+        cache: { rules: everythingOneHour },
+      },
+      pages: {
+        contract: 'open',
+        mount: '/',
+        upstream: { targets: [wordpress.origin] },
+        ...(pages ? { cache: { rules: [{ match: 'GET /index.php/**', ttl: '1h' }] } } : {}),
+      },
+    },
+  })
+
+const logIn = async (origin: string): Promise<string> => {
+  const response = await fetch(`${origin}/wp-login.php`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { cookie: 'wordpress_test_cookie=WP%20Cookie%20check' },
+    body: new URLSearchParams({
+      log: 'admin',
+      pwd: 'admin-password',
+      rememberme: 'forever',
+      testcookie: '1',
+    }),
+  })
+  await response.arrayBuffer()
+  const cookies = response.headers.getSetCookie().map((line) => line.split(';')[0] ?? '')
+  if (!cookies.some((one) => one.startsWith('wordpress_logged_in_'))) {
+    throw new Error(`the login was answered with ${response.status} and ${cookies.length} cookies`)
+  }
+  return cookies.join('; ')
+}
+
+/** The rows of routes that no table lists are made when the index of the upstream has come. */
+const untilLearned = async (restRoot: string, prefix: string): Promise<void> => {
+  for (let tries = 0; tries < 400; tries += 1) {
+    const answer = await fetch(`${restRoot}/${prefix}/v2/categories?per_page=0`)
+    await answer.arrayBuffer()
+    const index = await fetch(`${restRoot}/`)
+    await index.arrayBuffer()
+    if (answer.headers.get('allow') === null && answer.status === 400 && index.ok) return
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error('the gateway has not learned the routes of the upstream')
+}
+
+const neutralNames = /\bwp_(pattern_category|pattern_sync_status)\b/g
+
+export const startFuzzedSites = async (): Promise<FuzzedSites> => {
+  const wordpress = await startWordPress({ plugins: ['garden-notes', 'promise-fuzz'] })
+  const authorization = basic(wordpress.credentials.admin)
+  const fresh = `${wordpress.database}.fresh`
+  const gateways = new Map<string, TestGateway>()
+  let cookies = ''
+
+  const gatewayFor = async (setting: Setting): Promise<TestGateway> => {
+    const key = JSON.stringify(setting)
+    const known = gateways.get(key)
+    if (known !== undefined) return known
+    const gateway = await startGatewayFor(wordpress, setting)
+    gateways.set(key, gateway)
+    await untilLearned(
+      gateway.publicAddress + mounts[setting.names],
+      setting.names === 'same' ? 'wp' : 'site',
+    )
+    if (cookies === '') {
+      cookies = await logIn(gateway.publicAddress)
+      await copyFile(wordpress.database, fresh)
+    }
+    return gateway
+  }
+
+  const withSetting = async (setting: Setting): Promise<FuzzedSite> => {
+    const gateway = await gatewayFor(setting)
+    const restRoot = gateway.publicAddress + mounts[setting.names]
+    const names = setting.names === 'same' ? 'wordpress' : 'neutral'
+    const namespace = names === 'wordpress' ? 'wp/v2' : 'site/v2'
+    const site = { restRoot, names, namespace } as const
+    const token =
+      decodeURIComponent(/wordpress_logged_in_\w+=([^;]+)/.exec(cookies)?.[1] ?? '').split('|')[2] ?? ''
+    const spelled = (text: string): string =>
+      names === 'wordpress' ? text : text.replace(/^\/wp\/v2/, '/site/v2').replace(neutralNames, 'site_$1')
+    const fieldsOf = ({ caller }: Read): Record<string, string> =>
+      caller === 'admin' ? { authorization } : {}
+    const countsOf = (response: Response): (string | null)[] =>
+      ['x-wp-total', 'x-wp-totalpages'].map((name) => response.headers.get(name))
+
+    const purge = async (read?: Read): Promise<void> => {
+      const response = await fetch(`${gateway.adminAddress}/cache/purge`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(read === undefined ? { all: true } : { url: restRoot + spelled(read.route) }),
+      })
+      const text = await response.text()
+      if (!response.ok) throw new Error(`the purge was answered with ${response.status}: ${text}`)
+    }
+
+    return {
+      wordpress,
+      gateway,
+      restRoot,
+      setting,
+      cookies,
+      nonce: (action) => nonceOf(action, token),
+      spelled,
+      purge,
+      reset: async () => {
+        for (const end of ['-wal', '-shm']) await rm(wordpress.database + end, { force: true })
+        await copyFile(fresh, wordpress.database)
+        await purge()
+      },
+      throughGateway: async (read) => {
+        const response = await fetch(restRoot + spelled(read.route), { headers: fieldsOf(read) })
+        const body = await response.text()
+        const hit = response.headers.get('cache-status')?.startsWith('trellis; hit') === true
+        return { hit, shown: shownBy(response.status, countsOf(response), body, site, wordpress.restRoot) }
+      },
+      direct: async (read) => {
+        const response = await fetch(wordpress.restRoot + read.route, { headers: fieldsOf(read) })
+        const body = await response.text()
+        return shownBy(response.status, countsOf(response), body, undefined, wordpress.restRoot)
+      },
+      directMany: async (reads) => {
+        if (reads.length === 0) return []
+        const asked = reads.map(({ route, caller }) => {
+          const [path = '', query = ''] = route.split('?')
+          return { path, query, user: caller === 'admin' ? 1 : 0 }
+        })
+        const response = await fetch(`${wordpress.origin}/?read_many`, {
+          method: 'POST',
+          headers: { 'content-type': 'text/plain' },
+          body: JSON.stringify(asked),
+        })
+        const text = await response.text()
+        const answers = JSON.parse(text) as {
+          status: number
+          total: string | null
+          pages: string | null
+          body: string
+        }[]
+        return answers.map(({ status, total, pages, body }) =>
+          shownBy(status, [total, pages], body, undefined, wordpress.restRoot),
+        )
+      },
+    }
+  }
+
+  return {
+    wordpress,
+    withSetting,
+    close: async () => {
+      for (const gateway of gateways.values()) await gateway.close()
+      await wordpress.stop()
+    },
+  }
+}

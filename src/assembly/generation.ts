@@ -174,6 +174,7 @@ export const buildGeneration = async (
   const limits = await buildLimits(
     config,
     {
+      clock,
       partitionOf: rooms.stores?.partitionOf ?? rooms.cacheRoom.partitionOf,
       store: rooms.stores?.limits,
     },

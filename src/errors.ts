@@ -7,11 +7,6 @@ export type ErrorFacts = {
   readonly fault: Fault
   /** May the same request succeed when sent again later? */
   readonly retryable: boolean
-  /**
-   * Decided here without an upstream, so as fast as clients ask: the log has one line in ten seconds for each service, as it has for
-   * all that is the fault of a client.
-   */
-  readonly comesInFloods?: true
   /** Fixed text; details of the single case go into `GatewayError.detail`. */
   readonly message: string
   /** Code in the site contract where WordPress has one of its own; otherwise `trellis_` plus the row's name. */
@@ -134,28 +129,24 @@ export const errorTable = {
     status: 503,
     fault: 'gateway',
     retryable: true,
-    comesInFloods: true,
     message: 'The gateway has too much to do.',
   },
   upstream_busy: {
     status: 503,
     fault: 'gateway',
     retryable: true,
-    comesInFloods: true,
     message: 'The queue in front of the upstream is full.',
   },
   shared_store_unreachable: {
     status: 503,
     fault: 'gateway',
     retryable: true,
-    comesInFloods: true,
     message: 'What several instances share cannot be reached; nothing was carried out.',
   },
   upstream_suspended: {
     status: 503,
     fault: 'upstream',
     retryable: true,
-    comesInFloods: true,
     message: 'The upstream has failed too often and is left alone for a while.',
   },
   shutting_down: {

@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { RateLimitConfig } from '../config/edge-config.ts'
 import { matchesRule } from '../config/rule-match.ts'
@@ -12,6 +13,7 @@ export type Limits = {
 }
 
 export type LimitsRooms = {
+  readonly clock: Clock
   readonly partitionOf: (credential: string) => string
   /** Undefined: counted in this process. */
   readonly store: RateLimitStore | undefined

@@ -150,6 +150,9 @@ export const buildGeneration = async (
 ): Promise<Generation> => {
   const { clock, logger, metrics, publicUrl, version } = rooms
   const lines = factsLogger(logger)
+  /** Requests come, and fail, as fast as clients send them: one line for each service and code in ten seconds. */
+  const linePermitted = (service: string, code: string): number | undefined =>
+    rooms.sampled.pass(`${service} ${code}`)
   const report = (event: PipelineEvent): void => {
     metrics.observe.pipeline(event)
     if (event.kind === 'undeclared-parameters' && event.handling === 'stripped') {
@@ -161,14 +164,12 @@ export const buildGeneration = async (
     // What failed here or at an upstream is told by `failed`, with its cause.
     if (faultOf(event.code) !== 'client') return
     const { kind, ...facts } = event
-    // Clients are refused, and go away, as fast as they like.
-    const held = rooms.sampled.pass(`${event.service} ${event.code}`)
+    const held = linePermitted(event.service, event.code)
     if (held !== undefined) lines.info({ ...facts, held }, kind)
   }
   const failed = (error: GatewayError, { id, service, record }: Received): void => {
-    const { fault, comesInFloods } = error.facts
-    if (fault === 'client') return
-    const held = comesInFloods === true ? rooms.sampled.pass(`${service.name} ${error.code}`) : 0
+    if (error.facts.fault === 'client') return
+    const held = linePermitted(service.name, error.code)
     if (held === undefined) return
     logger.warn(
       { held, id, service: service.name, route: record.route, code: error.code, err: error.cause },
@@ -178,6 +179,7 @@ export const buildGeneration = async (
   const limits = await buildLimits(
     config,
     {
+      clock,
       partitionOf: rooms.stores?.partitionOf ?? rooms.cacheRoom.partitionOf,
       store: rooms.stores?.limits,
     },

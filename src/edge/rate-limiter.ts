@@ -1,5 +1,6 @@
 import fastifyRateLimit from '@fastify/rate-limit'
 import { type FastifyRequest, fastify } from 'fastify'
+import type { Clock } from '../clock.ts'
 import { addressGroup } from '../http/address-group.ts'
 import type { RateLimitVerdict } from '../pipeline/phases/rate-limit.ts'
 
@@ -25,6 +26,7 @@ export type RateLimiterOptions = {
   readonly mostKeys: number
   /** Undefined: in this process. */
   readonly store: RateLimitStore | undefined
+  readonly clock: Pick<Clock, 'monotonic'>
   /** Salted hash of a credential. */
   readonly partitionOf: (credential: string) => string
 }
@@ -34,6 +36,27 @@ export type RateLimitCaller = { readonly address: string; readonly credential: s
 
 /** One limit with its count of callers. */
 export type RateLimiter = { count(caller: RateLimitCaller): Promise<RateLimitVerdict> }
+
+/**
+ * Counts in this process. The library's own store ends a window by the wall clock: a clock that is set back by an hour would refuse
+ * a caller for an hour longer.
+ */
+const countedHere = (mostKeys: number, clock: Pick<Clock, 'monotonic'>): RateLimitStore => {
+  const windows = new Map<string, { count: number; readonly endsMs: number }>()
+  return {
+    async increment(_limit, key, windowMs) {
+      const nowMs = clock.monotonic()
+      const last = windows.get(key)
+      const window = last !== undefined && last.endsMs > nowMs ? last : { count: 0, endsMs: nowMs + windowMs }
+      window.count += 1
+      // The caller that has sent nothing for longest is the first key, and is forgotten first.
+      windows.delete(key)
+      windows.set(key, window)
+      if (windows.size > mostKeys) windows.delete(windows.keys().next().value ?? key)
+      return { count: window.count, leftMs: window.endsMs - nowMs }
+    },
+  }
+}
 
 type Counted = (error: Error | null, result?: { current: number; ttl: number }) => void
 
@@ -57,18 +80,14 @@ const adapted = (store: RateLimitStore, limit: string) =>
  */
 export const createRateLimiter = async (
   limit: RateLimit,
-  { mostKeys, store, partitionOf }: RateLimiterOptions,
+  { mostKeys, clock, store = countedHere(mostKeys, clock), partitionOf }: RateLimiterOptions,
 ): Promise<RateLimiter> => {
   const server = fastify({ logger: false })
-  await server.register(fastifyRateLimit, {
-    global: false,
-    ...(store === undefined ? {} : { store: adapted(store, limit.name) }),
-  })
+  await server.register(fastifyRateLimit, { global: false, store: adapted(store, limit.name) })
   await server.ready()
   const options = {
     max: limit.max,
     timeWindow: limit.windowMs,
-    cache: mostKeys,
     skipOnError: true,
     keyGenerator: (request: FastifyRequest) => request.id,
   }

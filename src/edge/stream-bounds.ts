@@ -1,9 +1,12 @@
+import type { IncomingMessage } from 'node:http'
 import {
   constants,
   type Http2SecureServer,
+  type Http2ServerRequest,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2'
+import { GatewayError } from '../errors.ts'
 import { addressGroup } from '../http/address-group.ts'
 import type { EdgeEvent } from './events.ts'
 
@@ -61,12 +64,35 @@ const watchReaders = (server: Http2SecureServer, { readerTimeoutMs, report }: St
   server.once('close', () => clearInterval(timer))
 }
 
+/** For an answer to be made and taken after the request's time is over. */
+const lastAnswerMs = 2_000
+
+/**
+ * Ends the body of a request with an error, which the phases answer 408 in the shape of the service. The reset behind the answer
+ * says that the rest of the body is not wanted (RFC 9113 §8.1).
+ */
+const answerTimeout = (request: Http2ServerRequest): void => {
+  const { stream } = request
+  stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR))
+  const timer = setTimeout(() => end(stream, 'the answer was not taken'), lastAnswerMs).unref()
+  stream.once('close', () => clearTimeout(timer))
+  request.on('error', () => {})
+  request.destroy(new GatewayError('request_timeout'))
+}
+
 const watchRequests = (server: Http2SecureServer, { requestTimeoutMs, report }: StreamBounds): void => {
+  const requests = new WeakMap<ServerHttp2Stream, Http2ServerRequest>()
+  const note = (request: Http2ServerRequest | IncomingMessage): void => {
+    if ('stream' in request && !request.stream.endAfterHeaders) requests.set(request.stream, request)
+  }
+  for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, note)
   server.on('stream', (stream) => {
     if (stream.endAfterHeaders) return
     const timer = setTimeout(() => {
       report({ kind: 'no-request', reason: 'timeout' })
-      end(stream, 'the request did not arrive in time')
+      const request = requests.get(stream)
+      if (request === undefined || stream.headersSent) end(stream, 'the request did not arrive in time')
+      else answerTimeout(request)
     }, requestTimeoutMs).unref()
     const arrived = (): void => clearTimeout(timer)
     stream.once('end', arrived)

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import { createRateLimiter } from '../../src/edge/rate-limiter.ts'
 import { addressGroup } from '../../src/http/address-group.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
@@ -183,7 +184,7 @@ describe('a store that several processes share', () => {
   test('counts for all of them', async () => {
     const store = shared()
     const limiters = await Promise.all(
-      [0, 1].map(() => createRateLimiter(settings, { mostKeys: 10, store, partitionOf })),
+      [0, 1].map(() => createRateLimiter(settings, { mostKeys: 10, clock: systemClock, store, partitionOf })),
     )
     expect(await limiters[0]?.count(caller)).toMatchObject({ exceeded: false, remaining: 0, resetSeconds: 2 })
     expect(await limiters[1]?.count(caller)).toMatchObject({ exceeded: true })
@@ -192,7 +193,12 @@ describe('a store that several processes share', () => {
 
   test('lets requests through while it cannot be reached', async () => {
     const store = { increment: () => Promise.reject(new Error('gone')) }
-    const limiter = await createRateLimiter(settings, { mostKeys: 10, store, partitionOf })
+    const limiter = await createRateLimiter(settings, {
+      mostKeys: 10,
+      clock: systemClock,
+      store,
+      partitionOf,
+    })
     for (let i = 0; i < 3; i += 1) expect(await limiter.count(caller)).toMatchObject({ exceeded: false })
   })
 })

@@ -71,6 +71,20 @@ test('a field whose name CGI reads as another one does not reach the upstream', 
 })
 
 describe('a window that stays shut', () => {
+  test('does not keep a stream open whose request did not arrive in time', async () => {
+    await start({ headersTimeout: '300ms', requestTimeout: '300ms', readerTimeout: '60s' })
+    const client = await dial(0)
+    keepBusy(client)
+    const stream = client.request({ ':method': 'POST', ':path': '/a/small' })
+    const drip = setInterval(() => stream.destroyed || stream.write(' '), 50)
+    try {
+      expect(await Promise.race([closed(stream), pause(15_000)])).toBe(constants.NGHTTP2_INTERNAL_ERROR)
+    } finally {
+      clearInterval(drip)
+    }
+    await expect.poll(inFlight).toBe(0)
+  })
+
   test.each(['/a/hit/large', '/a/hit/small', '/a/large'])('%s: the stream ends', async (path) => {
     await start({ readerTimeout: '300ms' })
     const client = await dial(0)
@@ -101,15 +115,21 @@ describe('a window that stays shut', () => {
   })
 })
 
-test('a content that never ends ends with its time, and the upstream is left alone', async () => {
+test('a content that never ends is answered 408 and reset when its time is over, and the upstream is left alone', async () => {
   await start({ headersTimeout: '300ms', requestTimeout: '600ms' })
   const client = await dial(65_535)
   keepBusy(client)
   const head = { ':method': 'POST', authorization: 'Basic YTpi', 'content-type': 'application/json' }
   const stream = client.request({ ...head, ':path': '/index.php/site-json/site/v2/posts' })
   const drip = setInterval(() => stream.destroyed || stream.write(' '), 50)
+  let status: number | undefined
+  stream.on('response', (fields) => {
+    status = fields[':status']
+  })
+  stream.resume()
   try {
-    expect(await Promise.race([closed(stream), pause(15_000)])).toBe(2)
+    expect(await Promise.race([closed(stream), pause(15_000)])).toBe(constants.NGHTTP2_NO_ERROR)
+    expect(status).toBe(408)
   } finally {
     clearInterval(drip)
   }

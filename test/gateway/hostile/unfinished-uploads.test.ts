@@ -1,6 +1,11 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from 'node:http2'
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect as connectHttp2,
+  constants,
+} from 'node:http2'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
@@ -253,6 +258,56 @@ describe('over HTTP/2', () => {
     expect(head[':status']).toBe(408)
     await nothingHappened()
   })
+
+  test.each<[string, Record<string, string>, string]>([
+    ['/wp-json/unlisted', declared, 'trellis_request_timeout'],
+    ['/wp-json/unlisted', {}, 'trellis_request_timeout'],
+    ['/wp-json/unlisted', { expect: '100-continue' }, 'trellis_request_timeout'],
+    ['/wp-json/wp/v2/media', { 'content-type': 'image/png' }, 'trellis_request_timeout'],
+    ['/wp-json/wp/v2/posts', { 'content-type': 'application/json' }, 'trellis_request_timeout'],
+    ['/wp-json/batch/v1', { 'content-type': 'application/json' }, 'trellis_request_timeout'],
+    ['/wp-admin/any', {}, 'request_timeout'],
+  ])(
+    'a body for %s (%j) whose own time is over is answered 408 and then reset',
+    async (path, fields, code) => {
+      await gateway.close()
+      await start(
+        {},
+        {
+          listen: { port: 0, http2: true, tls: { cert: pem('good.pem'), key: pem('good.key') } },
+          limits: { headersTimeout: '100ms', requestTimeout: '300ms' },
+        },
+      )
+      const client = connectHttp2(gateway.publicAddress, { ca })
+      clients.push(client)
+      const authorization = 'Basic YTpi'
+      const stream = client.request({ ':method': 'POST', ':path': path, authorization, ...fields })
+      const errors: Error[] = []
+      stream.on('error', (error) => errors.push(error))
+      let body = ''
+      stream.on('data', (chunk: Buffer) => {
+        body += chunk
+      })
+      const ended = new Promise((resolve) => stream.once('close', resolve))
+      stream.write(' ')
+      void drip(stream, ' ')
+      const [head] = (await once(stream, 'response')) as [{ ':status': number }]
+      expect(head[':status']).toBe(408)
+      await ended
+      expect(JSON.parse(body)).toMatchObject({ code })
+      expect(errors).toEqual([])
+      expect(stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR)
+      await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
+      await expect.poll(() => gateway.metric('trellis_upstream_in_flight_requests', 'site')).toBe(0)
+      expect(await gateway.metric('trellis_refusals_total', '"request_timeout"')).toBe(1)
+      // The connection goes on.
+      const next = client.request({ ':path': read })
+      const [answered] = (await once(next, 'response')) as [{ ':status': number }]
+      expect(answered[':status']).toBe(200)
+      next.close()
+      await nothingHappened()
+    },
+  )
 
   test.each([declared, {}])('a body that is broken off (%j) is not taken for a whole one', async (fields) => {
     const stream = await post(fields, 'x')

@@ -1,3 +1,4 @@
+import { parseHttpDate } from '../http/dates.ts'
 import { type FieldLines, fieldValue, withoutFields } from '../http/fields.ts'
 import { endToEndFields } from '../http/hop-by-hop.ts'
 
@@ -18,6 +19,6 @@ export const retryAfterMs = (lines: FieldLines, nowMs: number): number | undefin
   const value = fieldValue(lines, 'retry-after')?.trim()
   if (value === undefined || value.length > 40) return undefined
   if (/^\d{1,9}$/.test(value)) return Number(value) * 1000
-  const date = Date.parse(value)
-  return Number.isNaN(date) ? undefined : Math.max(0, date - nowMs)
+  const date = parseHttpDate(value, nowMs)
+  return date === undefined ? undefined : Math.max(0, date - nowMs)
 }

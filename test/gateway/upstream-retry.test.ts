@@ -49,15 +49,19 @@ test('a connection that died while idle costs a GET nothing', async () => {
   expect((await upstream.forward(request())).status).toBe(200)
 })
 
-test('a 503 is handed on, asked for once', async () => {
-  const origin = await originOf((_, wire) =>
-    wire.respond({ status: 503, fields: { 'Retry-After': '600' }, content: 'no' }),
-  )
-  const { upstream } = upstreamOf([origin.origin])
-  const response = await upstream.forward(request())
-  expect([response.status, String(response.content)]).toEqual([503, 'no'])
-  expect(origin.received).toHaveLength(1)
-})
+// Only the first two are valid (RFC 9110 §10.2.3); the others must not be read as a date that has passed, which allows a retry at once.
+test.each(['600', 'Fri, 01 Jan 2100 00:00:00 GMT', '-1', '1.5', 'a 1', 'Mon, 01 Jan 2001 00:00:00 +0100'])(
+  'a 503 with Retry-After: %s is handed on, asked for once',
+  async (value) => {
+    const origin = await originOf((_, wire) =>
+      wire.respond({ status: 503, fields: { 'Retry-After': value }, content: 'no' }),
+    )
+    const { upstream } = upstreamOf([origin.origin])
+    const response = await upstream.forward(request())
+    expect([response.status, String(response.content)]).toEqual([503, 'no'])
+    expect(origin.received).toHaveLength(1)
+  },
+)
 
 test('a 503 of one target is answered by the other one', async () => {
   const busy = await originOf((_, wire) => wire.respond({ status: 503 }))

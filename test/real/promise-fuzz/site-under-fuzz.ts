@@ -137,7 +137,8 @@ const untilLearned = async (restRoot: string, prefix: string): Promise<void> => 
     await answer.arrayBuffer()
     const index = await fetch(`${restRoot}/`)
     await index.arrayBuffer()
-    if (answer.headers.get('allow') === null && answer.status === 400 && index.ok) return
+    const isRefusedHere = answer.status === 400 && !answer.headers.get('cache-status')?.includes('fwd')
+    if (isRefusedHere && index.ok) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   throw new Error('the gateway has not learned the routes of the upstream')

@@ -14,7 +14,9 @@ beforeEach(async () => {
     number += 1
     wire.respond({ fields: { 'Content-Type': 'application/json' }, content: `{"number":${number}}` })
   })
-  gateway = await startTestGateway({ services: { site: siteService(origin.origin) } })
+  gateway = await startTestGateway({
+    services: { site: siteService(origin.origin, { batch: { split: 'item' } }) },
+  })
 })
 afterEach(async () => {
   await gateway.close()

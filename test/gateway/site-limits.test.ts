@@ -13,11 +13,13 @@ beforeAll(async () => {
     const isPost = request.method === 'POST'
     wire.respond({ status: isPost ? 201 : 200, fields: json, content: '{"id":9,"type":"post"}' })
   })
-  stock = await startTestGateway({ services: { site: siteService(origin.origin) } })
+  stock = await startTestGateway({
+    services: { site: siteService(origin.origin, { batch: { split: 'item' } }) },
+  })
   set = await startTestGateway({
     limits: { bodyBytes: '64KiB', jsonDepth: 100 },
     services: {
-      site: siteService(origin.origin),
+      site: siteService(origin.origin, { batch: { split: 'item' } }),
       wide: siteService(origin.origin, {
         mount: '/wide/site-json',
         limits: { bodyBytes: '128KiB', jsonDepth: 200 },

@@ -21,8 +21,9 @@ import type { Service } from '../service.ts'
  */
 const handsOver = ({ mayHandOver, service, matching, content, method }: Translated): boolean => {
   if (!mayHandOver || method === 'GET' || method === 'HEAD') return false
-  if (service.contract === 'open' || matching.kind !== 'found') return true
-  return content instanceof Readable && !tellsWhatItMade(service, matching.row)
+  if (service.contract === 'open' || matching.kind === 'unlisted') return true
+  if (!(content instanceof Readable)) return false
+  return matching.kind !== 'found' || !tellsWhatItMade(service, matching.row)
 }
 
 /** The answer to an upload names the new item and what it belongs to, which bounds what has to be dropped. */

@@ -18,6 +18,7 @@ beforeAll(async () => {
   upstream = await startRecorder()
   const target = { upstream: { targets: [upstream.origin] } }
   gateway = await startTestGateway({
+    limits: { bodyBytes: '1MiB' },
     services: {
       plants: { contract: 'plants', mount: '/', ...target },
       site: siteService(upstream.origin, { unlistedRoutes: 'refuse' }),

@@ -32,8 +32,15 @@ const waiting = [
   'redis-shared-tier',
 ].map((suite) => `test/real/${suite}.test.ts`)
 
-/** With every row of the long tables only (test/support/breadth.ts): minutes of downloads, and of collecting garbage. Without it they are not found even by their names. */
-const onlyAmongAll = ['test/real/container.test.ts', 'test/gateway/what-grows-old.test.ts']
+/**
+ * With every row of the long tables only (test/support/breadth.ts): minutes of downloads, of collecting garbage, and resident memory, which other programs
+ * beside it raise. Without it they are not found even by their names.
+ */
+const onlyAmongAll = [
+  'test/real/container.test.ts',
+  'test/gateway/what-grows-old.test.ts',
+  'test/long/memory-attacks.test.ts',
+]
 const exclude = isAll ? [] : onlyAmongAll
 
 /** A test says what comes about, not how fast the machine is: what is asked for again and again may take its time. */

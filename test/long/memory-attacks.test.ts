@@ -11,11 +11,11 @@ import {
 } from './attacks/memory.ts'
 import { scrape, sumOf } from './soak/readings.ts'
 
-// A gateway that may store 64 MiB stays under 264 MiB, whatever clients do to make it hold more.
+// A gateway that may store 64 MiB stays under 264 MiB where clients try to make it hold more, and under 400 MiB where large contents come and go as fast as they can.
 
 const seconds = Number(process.env['SECONDS'] ?? times(3, 15))
 const mebibyte = 1024 * 1024
-const mostResident = 264 * mebibyte
+const usualMebibytes = 264
 
 let upstream: AttackedUpstream
 let gateway: GatewayProcess
@@ -44,28 +44,34 @@ const mostResidentOf = async (pid: number): Promise<number> => {
 }
 
 // What V8 has not collected yet is resident too: beside other programs it comes to that late.
-test.each(memoryAttacks)('$name', { timeout: (seconds + 60) * 1000, retry: 2 }, async ({ name, run }) => {
-  const before = await mostResidentOf(gateway.program.pid)
-  let most = 0
-  let under = true
-  const ends = performance.now() + seconds * 1000
-  const goesOn = (): boolean => under && performance.now() < ends
-  const watch = async (): Promise<void> => {
-    while (goesOn()) {
-      most = await mostResidentOf(gateway.program.pid)
-      under = most < 3_000 * mebibyte
-      await sleep(20)
+test.each(memoryAttacks)(
+  '$name',
+  { timeout: (seconds + 60) * 1000, retry: 2 },
+  async ({ name, run, mostMebibytes = usualMebibytes }) => {
+    const before = await mostResidentOf(gateway.program.pid)
+    let most = 0
+    let under = true
+    const ends = performance.now() + seconds * 1000
+    const goesOn = (): boolean => under && performance.now() < ends
+    const watch = async (): Promise<void> => {
+      while (goesOn()) {
+        most = await mostResidentOf(gateway.program.pid)
+        under = most < 3_000 * mebibyte
+        await sleep(20)
+      }
     }
-  }
-  await Promise.all([run({ origin: gateway.origin, goesOn }), watch()])
-  const samples = await scrape(gateway.adminOrigin)
-  const inMebibytes = (bytes: number): number => Math.round(bytes / mebibyte)
-  // biome-ignore lint/suspicious/noConsole: the figures are what a longer run is made for.
-  console.info(
-    `${name}: resident ${inMebibytes(before)} to ${inMebibytes(most)} MiB, stored ${inMebibytes(sumOf(samples, 'trellis_cache_bytes'))} MiB`,
-  )
-  expect(most).toBeLessThan(mostResident)
-  await expect
-    .poll(async () => sumOf(await scrape(gateway.adminOrigin), 'trellis_buffered_bytes'), { timeout: 20_000 })
-    .toBe(0)
-})
+    await Promise.all([run({ origin: gateway.origin, goesOn }), watch()])
+    const samples = await scrape(gateway.adminOrigin)
+    const inMebibytes = (bytes: number): number => Math.round(bytes / mebibyte)
+    // biome-ignore lint/suspicious/noConsole: the figures are what a longer run is made for.
+    console.info(
+      `${name}: resident ${inMebibytes(before)} to ${inMebibytes(most)} MiB, stored ${inMebibytes(sumOf(samples, 'trellis_cache_bytes'))} MiB`,
+    )
+    expect(most).toBeLessThan(mostMebibytes * mebibyte)
+    await expect
+      .poll(async () => sumOf(await scrape(gateway.adminOrigin), 'trellis_buffered_bytes'), {
+        timeout: 20_000,
+      })
+      .toBe(0)
+  },
+)

@@ -44,6 +44,8 @@ const quiet: Readonly<Record<string, string>> = {
   'Trellis overview: Given up because of overload': 'there is no overload',
   'Trellis overview: Pressure': 'there is no overload',
   'Trellis overview: Limited and cut': 'there are no limits',
+  'Trellis cache: Undeclared parameters': 'no request has any',
+  'Trellis upstreams: How the wait ended': 'no client is slow',
   'Trellis runtime: Workers': 'there is one process',
   'Trellis runtime: Workers ended': 'there is one process',
   'Trellis runtime: Spans and log lines': 'there is no collector',

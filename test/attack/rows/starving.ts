@@ -90,7 +90,6 @@ export const starvingRows: readonly AttackRow[] = [
   }),
   starving({
     name: 'unread-64',
-    isShort: true,
     description: '64 answers of 80 MB that are not stored are not read.',
     settings: plain,
     attack: (scene, signal) =>

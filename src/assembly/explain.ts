@@ -71,7 +71,7 @@ const credentialsIn = (fields: RequestFields, { profile, harmlessFields = [] }: 
   return names.length === 0 ? {} : { 'fields that count as credentials': names }
 }
 
-/** The cookies for which a request goes past the cache, without their values; `harmlessCookies` can name them. */
+/** The cookies for which a request bypasses the cache, without their values; `harmlessCookies` can name them. */
 const cookiesIn = (fields: RequestFields, { harmlessCookies = [] }: CachePolicy): Explanation => {
   const cookies = identityCookies(requestField(fields, 'cookie') ?? '', harmlessCookies)
   return { 'cookies that may change the answer': cookies.map(({ name, meaning }) => `${name} (${meaning})`) }

@@ -5,7 +5,7 @@ import { carriesIdentity } from './identity-cookies.ts'
 import type { CachePolicy } from './policy.ts'
 import { isActing, type Sensitivity } from './sensitivity.ts'
 
-/** Why a request goes past the cache. */
+/** Why a request bypasses the cache. */
 export type BypassReason =
   | 'method'
   | 'no-rule'

@@ -153,7 +153,7 @@ test.each([
   expect(origin.received.at(-1)?.fields['origin']).toBe(value)
 })
 
-test('so is one of a request that goes past the cache', async () => {
+test('so is one of a request that bypasses the cache', async () => {
   await start()
   expect(await from(app, { headers: { authorization: 'Basic eDp5' } })).toMatchObject(permission(app))
   expect(origin.received.at(-1)?.fields['origin']).toBe(app)

@@ -87,7 +87,7 @@ describe('callers stay apart', () => {
     ['a credential', { Authorization: 'Basic YWRtaW46eA==' }, 'authorization'],
     ['a login cookie', { Cookie: 'wordpress_logged_in_abc=1' }, 'cookie'],
     ['a nonce', { 'X-WP-Nonce': 'abc' }, 'nonce'],
-  ])('%s goes past the cache and is sent on', async (_, headers, reason) => {
+  ])('%s bypasses the cache and is sent on', async (_, headers, reason) => {
     const target = `${root()}/site/v2/posts/77?_fields=${reason}`
     await fetch(target)
     const own = await fetch(target, { headers: headers as Record<string, string> })

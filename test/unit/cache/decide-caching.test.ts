@@ -51,7 +51,7 @@ test.each<[string, CachePolicy, RequestFields, string, BypassReason]>([
   ['context edit, anonymous, under credential scope', credentialRule, {}, 'context=edit', 'context-edit'],
   ['no-store', publicRule, { 'cache-control': 'max-age=0, No-Store' }, '', 'request-no-store'],
   ['no-store in the wide profile', rfcPolicy, { 'cache-control': 'no-store' }, '', 'request-no-store'],
-])('a read with %s goes past the cache', (_, policy, fields, query, reason) => {
+])('a read with %s bypasses the cache', (_, policy, fields, query, reason) => {
   expect(decide(policy, fields, query)).toEqual({ kind: 'bypass', reason })
 })
 
@@ -95,7 +95,7 @@ test.each([
   'PHPSESSID=x',
   'pll_language=de',
   'wp-wpml_current_language=de',
-])('a read with the cookie %s goes past the cache', (cookie) => {
+])('a read with the cookie %s bypasses the cache', (cookie) => {
   expect(decide(publicRule, { cookie })).toEqual({ kind: 'bypass', reason: 'cookie' })
 })
 
@@ -132,7 +132,7 @@ test('under credential scope each credential reads in its own part, even drafts'
   })
 })
 
-test('a read with content goes past the cache', () => {
+test('a read with content bypasses the cache', () => {
   expect(decide(publicRule, {}, '', 'GET', true)).toEqual({ kind: 'bypass', reason: 'request-content' })
 })
 

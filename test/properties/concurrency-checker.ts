@@ -95,9 +95,18 @@ export const createChecker = (options: CheckerOptions) => {
     refusals.set(name, (refusals.get(name) ?? 0) + 1)
   }
 
+  /** Disturbed writes are spread evenly and take all fates in turn, so that a short run meets each of them. */
+  const nextFate = (): WriteFate => {
+    const disturbed = (count: number): number => Math.ceil(count * (1 - options.answeredShare))
+    const before = disturbed(writes)
+    return disturbed(writes + 1) === before
+      ? 'answered'
+      : (writeFates[(before + 1) % writeFates.length] ?? 'answered')
+  }
+
   const write = async (): Promise<void> => {
     const id = anyOf(postIds)
-    const fate: WriteFate = Math.random() < options.answeredShare ? 'answered' : anyOf(writeFates)
+    const fate = nextFate()
     writes += 1
     const name = `write-${writes}`
     const fields = {

@@ -4,7 +4,7 @@ import type { GatewayResponse } from '../http/message.ts'
 import { isConditional } from '../http/preconditions.ts'
 import { currentAgeMs, type Moment } from './age.ts'
 import type { CacheRead } from './cache-read.ts'
-import { type ForwardReason, forwardedStatus, hitStatus } from './cache-status.ts'
+import { type ForwardReason, forwardedStatus, hitStatus, unavailableStatus } from './cache-status.ts'
 import { asksForTag, currentTag } from './current-tag.ts'
 import type { Encodings } from './encodings.ts'
 import type { ReadOutcome } from './events.ts'
@@ -238,11 +238,10 @@ export const createAnswers = (encodings: Encodings): Answers => {
       })
       return given(read, whole(stored, ['Cache-Status', status]), collapsed ? 'collapsed' : 'miss', at)
     },
-    // RFC 9111 §5.2.1.7
     unavailable: () => ({
       kind: 'response',
       status: 504,
-      fields: ['Content-Length', '0', 'Cache-Status', 'trellis; detail=only-if-cached'],
+      fields: ['Content-Length', '0', 'Cache-Status', unavailableStatus],
       content: undefined,
       outcome: 'miss',
     }),

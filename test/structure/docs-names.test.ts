@@ -52,9 +52,12 @@ test('docs/README.md leads to every page', () => {
   )
 })
 
-test.each(files)('%s: every link leads to a file that is there, and to a heading in it', async (file) => {
+const evidence = (await readdir('docs/evidence')).filter((file) => file.endsWith('.md'))
+const linking = [...files, 'CONTRIBUTING.md', ...evidence.map((file) => `docs/evidence/${file}`)]
+
+test.each(linking)('%s: every link leads to a file that is there, and to a heading in it', async (file) => {
   const wrong: string[] = []
-  for (const [, target = ''] of textOf(file).matchAll(/\]\(([^)\s]+)\)/g)) {
+  for (const [, target = ''] of (await readFile(file, 'utf8')).matchAll(/\]\(([^)\s]+)\)/g)) {
     if (/^[a-z]+:/.test(target)) continue
     const [path = '', anchor] = target.split('#')
     const resolved = path === '' ? file : join(dirname(file), path)
@@ -70,8 +73,11 @@ test.each(files)('%s: every metric and error that it names exists', (file) => {
   expect(named.filter((name) => !known.has(name))).toEqual([])
 })
 
-test.each(files)('%s: every key of the configuration that it names exists', (file) => {
-  const named = found(textOf(file), /`([a-zA-Z]+(?:\[\])?(?:\.[a-zA-Z]+(?:\[\])?)+)`/g)
+/** A reference for people who have other names for the same. */
+const settings = 'docs/evidence/migration-settings.md'
+
+test.each([...files, settings])('%s: every key of the configuration that it names exists', async (file) => {
+  const named = found(await readFile(file, 'utf8'), /`([a-zA-Z]+(?:\[\])?(?:\.[a-zA-Z]+(?:\[\])?)+)`/g)
   const meant = named.filter(
     (name) => sections.has(name.split('.')[0] ?? '') && !/\.(md|ts|json|yaml)$/.test(name),
   )

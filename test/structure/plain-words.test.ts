@@ -108,13 +108,32 @@ const proseOf = (markdown: string): string =>
     .replaceAll(/\]\([^)]*\)/g, ']')
     .replaceAll(/\s+/g, ' ')
 
+/** Comments of a source file, and the texts of more than one word that it writes into logs, errors and documents. */
+const wordsOfSource = (source: string): string => {
+  const comments = source.match(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/ .*$/gm) ?? []
+  const texts = source.match(/(?<=[\s(:[])'[^'\n]* [^'\n]*'/g) ?? []
+  return proseOf([...comments.map((comment) => comment.replaceAll(/^\s*\*\s/gm, '')), ...texts].join('\n. '))
+}
+
+/** Titles of tests and suites. */
+const titlesOf = (source: string): string =>
+  [...source.matchAll(/\b(?:test|describe)(?:\.\w+|With)?\([^\n]*?(?:'([^'\n]+)'|`([^`\n]+)`|"([^"\n]+)")/g)]
+    .map(([, single, template, double]) => single ?? template ?? double ?? '')
+    .join('. ')
+
+const sourcesIn = async (folder: string, end: string): Promise<string[]> =>
+  (await readdir(folder, { recursive: true }))
+    .filter((file) => file.endsWith(end))
+    .map((file) => `${folder}/${file}`)
+
 type Scope = {
   readonly title: string
   readonly files: () => Promise<readonly string[]>
   readonly textOf: (content: string) => string
+  /** How many phrases are left, where not all are gone yet. To be lowered to 0 as files are rewritten; 0 shows them all. */
+  readonly most: number
 }
 
-/** What is searched. Comments and texts of src, and titles of tests, are to follow. */
 const scopes: readonly Scope[] = [
   {
     title: 'documents',
@@ -124,7 +143,15 @@ const scopes: readonly Scope[] = [
       ...(await readdir('docs')).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`),
     ],
     textOf: proseOf,
+    most: 0,
   },
+  {
+    title: 'comments and texts of src',
+    files: () => sourcesIn('src', '.ts'),
+    textOf: wordsOfSource,
+    most: 536,
+  },
+  { title: 'titles of tests', files: () => sourcesIn('test', '.test.ts'), textOf: titlesOf, most: 187 },
 ]
 
 const findingsIn = (text: string): string[] =>
@@ -139,7 +166,7 @@ test.each(banned)('a text with "$example" is found', ({ pattern, example }) => {
   expect(proseOf(`Some words.\n${example}`)).toMatch(pattern)
 })
 
-test.each(scopes)('no phrase of the list occurs in the $title', async ({ files, textOf }) => {
+test.each(scopes)('no phrase of the list occurs in the $title', async ({ files, textOf, most }) => {
   const searched = (await files()).filter((file) => !pagesNotRewritten.includes(file))
   expect(searched.length).toBeGreaterThan(0)
   const findings = await Promise.all(
@@ -147,7 +174,9 @@ test.each(scopes)('no phrase of the list occurs in the $title', async ({ files, 
       findingsIn(textOf(await readFile(file, 'utf8'))).map((finding) => `${file}: ${finding}`),
     ),
   )
-  expect(findings.flat()).toEqual([])
+  const found = findings.flat()
+  expect(most === 0 ? found : []).toEqual([])
+  expect(found.length).toBeLessThanOrEqual(most)
 })
 
 test('a page that has no phrase of the list is taken off the list of pages that are not rewritten', async () => {

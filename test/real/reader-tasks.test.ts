@@ -30,6 +30,12 @@ const untilAnswered = (program: RunningProcess, url: string): Promise<void> =>
 
 const api = await pageOf('quick-start-api.md')
 const reasons = await pageOf('why-not-cached.md')
+const canonical = await pageOf('canonical-requests.md')
+
+/** The table of canonical-requests.md: a query, and what it becomes. */
+const merged = [...canonical.matchAll(/^\| [^|]+ \| `([^`]+)` \| `([^`]+)` \|$/gm)].map(
+  ([, example = '', becomes = '']) => ({ example, becomes }),
+)
 
 describe('quick-start-api.md: a reader fronts an API', () => {
   const programs: RunningProcess[] = []
@@ -70,7 +76,7 @@ describe('quick-start-api.md: a reader fronts an API', () => {
   })
 })
 
-describe('why-not-cached.md: a reader finds out why a response is not cached', () => {
+describe('why-not-cached.md and canonical-requests.md: a reader finds out why a response is not cached', () => {
   let here: (text: string) => string
   let gateway: RunningProcess
   let trellis: string
@@ -88,12 +94,27 @@ describe('why-not-cached.md: a reader finds out why a response is not cached', (
     await gateway?.stop(0)
   })
 
-  test('the page has commands', () => {
-    expect(shownCommands(reasons)).toHaveLength(3)
+  test('the pages have commands', () => {
+    expect([shownCommands(reasons).length, shownCommands(canonical).length, merged.length]).toEqual([
+      3, 1, 10,
+    ])
   })
 
-  test.each(shownCommands(reasons))('$command', async ({ command, output }) => {
-    const printed = await printedBy(here(command).replace('npx trellis', trellis), { cwd: root })
-    expect(comparable(printed)).toBe(comparable(output))
+  test.each([...shownCommands(reasons), ...shownCommands(canonical)])(
+    '$command',
+    async ({ command, output }) => {
+      const printed = await printedBy(here(command).replace('npx trellis', trellis), { cwd: root })
+      expect(comparable(printed)).toBe(comparable(output))
+    },
+  )
+
+  test.each(merged)('$example is the same request as $becomes', async ({ example, becomes }) => {
+    const explained = async (query: string): Promise<unknown> => {
+      const url = encodeURIComponent(`/index.php/site-json/site/v2/posts?${query}`)
+      const response = await fetch(here(`http://127.0.0.1:9090/explain?method=GET&url=${url}`))
+      return ((await response.json()) as Record<string, unknown>)['canonical target']
+    }
+    expect(await explained(example)).toBe(`/site/v2/posts?${becomes}`)
+    expect(await explained(becomes)).toBe(`/site/v2/posts?${becomes}`)
   })
 })

@@ -55,6 +55,16 @@ test('docs/README.md leads to every page', () => {
 const evidence = (await readdir('docs/evidence')).filter((file) => file.endsWith('.md'))
 const linking = [...files, ...evidence.map((file) => `docs/evidence/${file}`)]
 
+test('every page of docs/evidence is linked from a page', async () => {
+  const linked = await Promise.all(
+    linking.map(async (file) =>
+      found(await readFile(file, 'utf8'), /\]\(([^)#\s]+\.md)/g).map((target) => join(dirname(file), target)),
+    ),
+  )
+  const known = new Set(linked.flat())
+  expect(evidence.filter((file) => !known.has(`docs/evidence/${file}`))).toEqual([])
+})
+
 test.each(linking)('%s: every link leads to a file that is there, and to a heading in it', async (file) => {
   const wrong: string[] = []
   for (const [, target = ''] of (await readFile(file, 'utf8')).matchAll(/\]\(([^)\s]+)\)/g)) {

@@ -1,5 +1,21 @@
 import type { PurgeRequest } from './purge-request.ts'
 
+/** May requests be sent here: `reasons` say why not, `degraded` what a client may notice although they may. */
+export type Readiness = {
+  readonly ready: boolean
+  readonly reasons: readonly string[]
+  readonly degraded: readonly { readonly reason: string; readonly service?: string }[]
+}
+
+/** What came of a reload. In all cases but `applied` everything is as it was. */
+export type ReloadOutcome =
+  | { readonly kind: 'applied'; readonly hash: string }
+  | { readonly kind: 'unchanged'; readonly hash: string }
+  /** One line for each fault: place, key and what is wrong. */
+  | { readonly kind: 'invalid'; readonly faults: readonly string[] }
+  | { readonly kind: 'restart-needed'; readonly keys: readonly string[] }
+  | { readonly kind: 'failed'; readonly cause: unknown }
+
 /** What came of a purge: how many stored responses it concerned, or why nothing was looked for. */
 export type PurgeOutcome =
   | { readonly kind: 'purged'; readonly entries: number }
@@ -10,7 +26,7 @@ export type PurgeOutcome =
 export type EntriesQuery = { readonly sort: 'size' | 'hits' | 'age'; readonly limit: number }
 
 /** A request that an operator asks about. */
-export type AskedRequest = {
+type AskedRequest = {
   readonly method: string
   readonly url: string
   /** Lower-case names. */

@@ -1,6 +1,79 @@
-import { readExposition, type Sample } from './exposition.ts'
-import type { Readiness } from './readiness.ts'
-import { type StatusMetric, statusMetrics } from './status-metrics.ts'
+import type { Readiness } from './operator.ts'
+
+/** One line of a scrape. */
+type Sample = { readonly labels: Readonly<Record<string, string>>; readonly value: number }
+
+/** Braces may stand inside a quoted value; what follows the value (a time, an exemplar) is not read. */
+const sampleLine = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\})? (\S+)/
+const label = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g
+const escapes: Readonly<Record<string, string>> = { n: '\n' }
+
+const labelsOf = (text: string): Record<string, string> =>
+  Object.fromEntries(
+    [...text.matchAll(label)].map(([, name = '', value = '']) => [
+      name,
+      value.replace(/\\(.)/g, (_, character: string) => escapes[character] ?? character),
+    ]),
+  )
+
+/** Reads what `wanted` names out of the gateway's own scrape; a name that is not there has no samples. */
+export const readExposition = (
+  text: string,
+  wanted: ReadonlySet<string>,
+): ReadonlyMap<string, readonly Sample[]> => {
+  const found = new Map<string, Sample[]>([...wanted].map((name) => [name, []]))
+  for (const line of text.split('\n')) {
+    const [, name = '', labels = '', value = ''] = sampleLine.exec(line) ?? []
+    found.get(name)?.push({ labels: labelsOf(labels), value: Number(value) })
+  }
+  return found
+}
+
+/** What the status report reads from the scrape; a test holds these names against the metric table. */
+export const statusMetrics = {
+  requests: 'trellis_requests_total',
+  durations: 'trellis_request_duration_seconds_bucket',
+  durationSum: 'trellis_request_duration_seconds_sum',
+  durationCount: 'trellis_request_duration_seconds_count',
+  routeSum: 'trellis_route_duration_seconds_sum',
+  refusals: 'trellis_refusals_total',
+  protocolRefusals: 'trellis_protocol_refusals_total',
+  shed: 'trellis_shed_total',
+  rateLimited: 'trellis_rate_limited_total',
+  inFlight: 'trellis_in_flight_requests',
+  connections: 'trellis_connections',
+  receivedBytes: 'trellis_received_bytes_total',
+  sentBytes: 'trellis_sent_bytes_total',
+  entries: 'trellis_cache_entries',
+  bytes: 'trellis_cache_bytes',
+  maxBytes: 'trellis_cache_max_bytes',
+  evictions: 'trellis_cache_evictions_total',
+  invalidated: 'trellis_cache_invalidated_entries_total',
+  servedStale: 'trellis_cache_served_stale_total',
+  collapsed: 'trellis_cache_collapsed_total',
+  targetUp: 'trellis_upstream_target_up',
+  targetLeftOut: 'trellis_upstream_target_left_out',
+  outstanding: 'trellis_upstream_target_outstanding_requests',
+  attempts: 'trellis_upstream_attempts_total',
+  breaker: 'trellis_upstream_breaker_state',
+  upstreamInFlight: 'trellis_upstream_in_flight_requests',
+  upstreamWaiting: 'trellis_upstream_waiting_requests',
+  retriesLeft: 'trellis_upstream_retries_left',
+  batches: 'trellis_batches_total',
+  batchItems: 'trellis_batch_items_total',
+  batchSplits: 'trellis_batch_splits_total',
+  buildInfo: 'trellis_build_info',
+  configInfo: 'trellis_config_info',
+  memoryTrusted: 'trellis_memory_trusted',
+  workersReady: 'trellis_workers_ready',
+  workersWanted: 'trellis_workers_wanted',
+  heapBytes: 'nodejs_heap_size_used_bytes',
+  residentBytes: 'process_resident_memory_bytes',
+  loopDelay: 'nodejs_eventloop_lag_p99_seconds',
+  startedAt: 'process_start_time_seconds',
+} as const
+
+type StatusMetric = keyof typeof statusMetrics
 
 /** Rows of one list at most: a page, not a scrape. */
 const mostRows = 20

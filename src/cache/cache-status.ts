@@ -1,5 +1,5 @@
 import type { BypassReason } from './decide-caching.ts'
-import type { NoStoreReason } from './storability.ts'
+import type { NoStoreReason } from './policy/storability.ts'
 
 /** Why a request was forwarded (RFC 9211 §2.2). */
 export type ForwardReason = 'bypass' | 'method' | 'uri-miss' | 'vary-miss' | 'request' | 'stale' | 'partial'

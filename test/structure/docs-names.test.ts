@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { readCommandLine } from '../../src/cli/command-line.ts'
 import { checkConfig } from '../../src/config/load.ts'
 import { errorTable } from '../../src/errors.ts'
-import { metricTable } from '../../src/metrics/metric-table.ts'
+import { metricTable } from '../../src/observability/metrics/metric-table.ts'
 
 const pages = (await readdir('docs')).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`)
 const files = ['README.md', 'CONTRIBUTING.md', ...pages]
@@ -106,7 +106,7 @@ test.each(files)('%s: every command of trellis and npm that it shows is understo
   const { scripts } = JSON.parse(await readFile('package.json', 'utf8')) as {
     scripts: Record<string, string>
   }
-  const named = found(textOf(file), /npm run ([a-z:]+)/g)
+  const named = found(textOf(file), /npm run ([a-z:-]+)/g)
   expect(named.filter((name) => scripts[name] === undefined)).toEqual([])
 })
 

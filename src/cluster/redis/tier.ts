@@ -1,0 +1,269 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Clock } from '../../clock.ts'
+import type { SharedTierEvent, TierLookup, TierRefusal, TierStep } from '../redis-events.ts'
+import { type Connection, type RunScript, scriptOn } from './connections.ts'
+import { decodeEntry, type Entry, type EntryHead, encodeEntry, encodeSelected } from './entry-format.ts'
+import type { NotedTags } from './noted-tags.ts'
+import type { Troubled } from './redis-errors.ts'
+import type { Signatures } from './signatures.ts'
+
+type Place = { readonly epoch: string; readonly applied: number }
+
+/** As in cache/shared-tier.ts; what `facts` holds is the cache's business. */
+type Record = {
+  readonly key: string
+  readonly tags: readonly string[]
+  readonly varyNames: readonly string[]
+  readonly varyKey: string
+  readonly ageMs: number
+  readonly lifetimeMs: number
+  readonly facts: unknown
+  readonly content: Buffer
+}
+
+type Found = Pick<Record, 'tags' | 'varyKey' | 'ageMs' | 'facts' | 'content'>
+
+type Tagged = { readonly tags: readonly string[] }
+
+type Query<Taken> = {
+  readonly key: string
+  readonly secondary: (names: readonly string[]) => string
+  readonly take: (found: Found) => Taken | TierRefusal
+}
+
+type Claim<Taken> =
+  | { readonly kind: 'mine'; release(): void }
+  | { readonly kind: 'theirs'; awaited(): Promise<Taken | undefined> }
+
+export type TierOptions = {
+  readonly connection: Connection
+  readonly prefix: string
+  readonly noted: Pick<NotedTags, 'touchedSince'>
+  /** The tag that stands for the target of a key. */
+  readonly targetTag: (key: string) => string
+  readonly signatures: Signatures
+  /** Longest entry that is read. */
+  readonly mostBytes: number
+  readonly place: () => Place
+  /** Can this process hear whoever else writes? */
+  readonly mayTrust: () => boolean
+  readonly clock: Clock
+  readonly report: (event: SharedTierEvent) => void
+  readonly troubled: Troubled
+}
+
+/** Responses that several instances keep together, in a store that bounds its own memory. */
+export type Tier = {
+  readonly place: Place
+  load<Taken extends Tagged>(query: Query<Taken>): Promise<Taken | undefined>
+  store(record: Record, since: Place): void
+  claim<Taken extends Tagged>(query: Query<Taken>): Promise<Claim<Taken>>
+}
+
+/** After a failure the store is left alone for so long: a slow one must not slow every miss. */
+const restMs = 1_000
+/** Shorter lives are not worth the way. */
+const leastKeptMs = 1_000
+const mostKeptMs = 86_400_000
+/** Clocks of two machines differ by less; what was stored later than that is from no instance. */
+const mostAheadMs = 60_000
+/** Longest that another instance is waited for, and that a claim lasts when its owner dies. */
+const waitMs = 2_000
+const firstPauseMs = 10
+const longestPauseMs = 160
+
+/** Whatever an instance is configured to keep. */
+const isWrongForAll: ReadonlySet<TierRefusal> = new Set(['malformed', 'signature', 'key', 'age', 'fields'])
+
+const releaseScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('base64url')
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+export const createTier = (options: TierOptions): Tier => {
+  const { clock, mayTrust, noted, prefix, report } = options
+  const store = options.connection
+  const release: RunScript = scriptOn(store, releaseScript)
+  let restsUntil = Number.NEGATIVE_INFINITY
+
+  // The digest is the hash tag: what belongs to one key lies in one slot of a cluster.
+  const entryKey = (key: string): string => `${prefix}:e:{${digest(key)}}`
+  const claimKey = (key: string): string => `${prefix}:c:{${digest(key)}}`
+  const variantKey = (key: string, secondary: string): string => `${entryKey(key)}:${digest(secondary)}`
+
+  const isResting = (): boolean => clock.monotonic() < restsUntil
+  const failed = (step: TierStep, cause: unknown): void => {
+    options.troubled(cause)
+    restsUntil = clock.monotonic() + restMs
+    report({ kind: 'tier-failed', step })
+  }
+
+  type Read = { readonly at: string; readonly entry: Entry; readonly leftMs: number }
+
+  /** What nobody can take is in the way of what belongs there; what only this instance does not take may be of use to others. */
+  const refuse = (reason: TierRefusal, at: string): 'refused' => {
+    report({ kind: 'tier-refused', reason })
+    if (reason === 'signature') options.troubled(new Error('UNSIGNED entry'))
+    if (isWrongForAll.has(reason)) store.del(at).catch(() => undefined)
+    return 'refused'
+  }
+
+  const bytesAt = async (at: string): Promise<Buffer | 'wrong type'> => {
+    try {
+      const bytes = await store.getrangeBuffer(at, 0, options.mostBytes)
+      if (!Buffer.isBuffer(bytes)) throw new Error('MALFORMED entry')
+      return bytes
+    } catch (error) {
+      if (error instanceof Error && error.message.startsWith('WRONGTYPE')) return 'wrong type'
+      throw error
+    }
+  }
+
+  const get = async (at: string): Promise<Read | 'absent' | 'refused'> => {
+    // What is left is asked first: one that is stored between the two then looks older than it is, not younger.
+    const [leftMs, bytes] = await Promise.all([store.pttl(at), bytesAt(at)])
+    if (!Number.isSafeInteger(leftMs)) throw new Error('MALFORMED entry')
+    if (bytes === 'wrong type') return refuse('malformed', at)
+    if (bytes.length === 0) return 'absent'
+    if (bytes.length > options.mostBytes) return refuse('size', at)
+    const content = options.signatures.verified(at, bytes)
+    if (content === undefined) return refuse('signature', at)
+    const entry = decodeEntry(content)
+    return entry === undefined ? refuse('malformed', at) : { at, entry, leftMs }
+  }
+
+  const select = async <Taken>({ key, secondary }: Query<Taken>): Promise<Read | 'absent' | 'refused'> => {
+    const first = await get(entryKey(key))
+    if (typeof first === 'string' || first.entry.kind === 'entry') return first
+    return get(variantKey(key, secondary(first.entry.varyNames)))
+  }
+
+  /** How old it is by both clocks, whichever says more. */
+  const ageOf = ({ ageMs, keptMs, storedAt }: EntryHead, leftMs: number): number | undefined => {
+    const aheadMs = storedAt - clock.now()
+    const isPossible = leftMs > 0 && leftMs <= keptMs && keptMs <= mostKeptMs && aheadMs <= mostAheadMs
+    return isPossible ? ageMs + Math.max(keptMs - leftMs, -aheadMs) : undefined
+  }
+
+  const taken = <Taken extends Tagged>(
+    { at, entry, leftMs }: Read,
+    { key, take }: Query<Taken>,
+  ): Taken | 'absent' | 'outdated' | 'refused' => {
+    // Two lists of selecting fields behind each other.
+    if (entry.kind !== 'entry') return 'absent'
+    const { head, content } = entry
+    if (head.key !== key) return refuse('key', at)
+    // Gone by now.
+    if (leftMs === -2) return 'absent'
+    const ageMs = ageOf(head, leftMs)
+    if (ageMs === undefined) return refuse('age', at)
+    const { facts, tags, varyKey } = head
+    const made = take({ ageMs, content, facts, tags, varyKey })
+    if (typeof made === 'string') return refuse(made, at)
+    // Looked at last, with what has been heard by now.
+    const isOutdated = noted.touchedSince([options.targetTag(key), ...made.tags], head.epoch, head.applied)
+    return isOutdated ? 'outdated' : made
+  }
+
+  const lookUp = async <Taken extends Tagged>(query: Query<Taken>): Promise<Taken | undefined> => {
+    const tell = (outcome: TierLookup): undefined => {
+      report({ kind: 'tier-lookup', outcome })
+      return undefined
+    }
+    if (!mayTrust()) return undefined
+    if (isResting()) return tell('resting')
+    try {
+      const read = await select(query)
+      const made = typeof read === 'string' ? read : taken(read, query)
+      if (typeof made === 'string') return tell(made)
+      // The lease may have run out on the way.
+      if (!mayTrust()) return undefined
+      tell('found')
+      return made
+    } catch (cause) {
+      failed('load', cause)
+      return tell('failed')
+    }
+  }
+
+  /** Waits until it is there, or until whoever asked for it has given up. */
+  const whenOver = async <Taken extends Tagged>(query: Query<Taken>): Promise<Taken | undefined> => {
+    const until = clock.monotonic() + waitMs
+    for (let ms = firstPauseMs; clock.monotonic() < until; ms = Math.min(ms * 2, longestPauseMs)) {
+      await pause(ms)
+      if (!mayTrust() || isResting()) return undefined
+      let isOver: boolean
+      try {
+        isOver = (await store.exists(claimKey(query.key))) === 0
+      } catch (cause) {
+        failed('claim', cause)
+        return undefined
+      }
+      if (isOver) return lookUp(query)
+    }
+    return undefined
+  }
+
+  const unclaimed = { kind: 'mine', release: () => undefined } as const
+
+  return {
+    get place() {
+      return options.place()
+    },
+    load: lookUp,
+    store: (record, since) => {
+      const keptMs = Math.floor(Math.min(record.lifetimeMs - record.ageMs, mostKeptMs))
+      if (keptMs < leastKeptMs || since.epoch === '' || isResting() || !mayTrust()) return
+      const { ageMs, content, facts, key, tags, varyKey, varyNames } = record
+      const storedAt = Math.floor(clock.now())
+      const parts = encodeEntry(
+        { version: 2, key, tags, varyKey, ageMs, facts, ...since, keptMs, storedAt },
+        content,
+      )
+      if (parts === undefined) return
+      let bytes = 0
+      const put = (at: string, signed: readonly Buffer[]): Promise<unknown> => {
+        const whole = options.signatures.sign(at, signed)
+        bytes += whole.length
+        return store.set(at, whole, 'PX', keptMs)
+      }
+      const writes =
+        varyNames.length === 0
+          ? [put(entryKey(key), parts)]
+          : [put(entryKey(key), encodeSelected(varyNames)), put(variantKey(key, varyKey), parts)]
+      Promise.all(writes).then(
+        () => report({ kind: 'tier-stored', bytes }),
+        (cause: unknown) => failed('store', cause),
+      )
+    },
+    claim: async (query) => {
+      const { key } = query
+      if (!mayTrust() || isResting()) return unclaimed
+      const token = randomBytes(9).toString('base64url')
+      try {
+        const taken = await store.set(claimKey(key), token, 'PX', waitMs, 'NX')
+        if (taken === null) {
+          return {
+            kind: 'theirs',
+            awaited: async () => {
+              const record = await whenOver(query)
+              report({ kind: 'tier-waited', outcome: record === undefined ? 'not-found' : 'found' })
+              return record
+            },
+          }
+        }
+      } catch (cause) {
+        failed('claim', cause)
+        return unclaimed
+      }
+      return {
+        kind: 'mine',
+        release: () => {
+          // After what was stored: both go down one connection, in this order.
+          release([claimKey(key)], [token]).catch(() => undefined)
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,175 @@
+import cluster from 'node:cluster'
+import type { Appended, Ledger, Push, Synced } from './ledger.ts'
+import type {
+  Assignment,
+  FailureFacts,
+  LedgerAnswer,
+  LedgerCall,
+  Question,
+  Standing,
+  ToParent,
+  ToWorker,
+} from './worker-messages.ts'
+
+/** The worker's end of the line to its parent. */
+export type WorkerLink = {
+  readonly assignment: Assignment
+  /** The parent's ledger, where no other one is shared with other instances. */
+  readonly ledger: Ledger
+  /** Asks all workers, this one included; gives the answers of those who answered in time. */
+  ask(question: Question): Promise<readonly unknown[]>
+  /** Who answers what other workers ask; once. */
+  onQuestion(answer: (question: Question) => unknown): void
+  standing(): Standing
+  /** The parent wants this worker to finish and go. */
+  onDrain(drain: () => void): void
+  /** Called when the parent has seen another worker end. */
+  onEnded(take: (member: string) => void): void
+  ready(addresses: unknown): void
+  failed(cause: unknown): void
+  /** Asks the parent to let all workers finish, and to end. */
+  end(): void
+}
+
+/** The channel of `node:child_process`: messages in order, none lost while both ends live. */
+type Line = {
+  send(message: ToParent): void
+  listen(take: (message: ToWorker) => void): void
+}
+
+/** A parent takes a worker that says nothing for many of these for stuck. */
+const aliveEveryMs = 1_000
+
+const nobody: Standing = {
+  wanted: 0,
+  ready: 0,
+  complete: false,
+  ended: { exit: 0, signal: 0, stuck: 0 },
+}
+
+/** Calls and their answers, told apart by a number. */
+const createCalls = <Value>() => {
+  const open = new Map<number, (value: Value) => void>()
+  let last = 0
+  return {
+    begin: (send: (id: number) => void): Promise<Value> =>
+      new Promise((resolve) => {
+        last += 1
+        open.set(last, resolve)
+        send(last)
+      }),
+    end: (id: number, value: Value): void => {
+      open.get(id)?.(value)
+      open.delete(id)
+    },
+  }
+}
+
+const failureOf = (cause: unknown): Extract<ToParent, { kind: 'failed' }> => {
+  if (!(cause instanceof Error)) return { kind: 'failed', message: String(cause), facts: {} }
+  const { code, syscall, address, port } = cause as Error & FailureFacts
+  return { kind: 'failed', message: cause.message, facts: { code, syscall, address, port } }
+}
+
+/** Waits for what the parent has to say first. A worker whose parent is gone ends, so that no call waits for ever. */
+export const linkToParent = async (line: Line): Promise<WorkerLink> => {
+  const calls = createCalls<LedgerAnswer>()
+  const questions = createCalls<readonly unknown[]>()
+  let standing = nobody
+  let push: (push: Push) => void = () => undefined
+  let answer: (question: Question) => unknown = () => undefined
+  // Nothing has begun yet.
+  let drain: () => void = () => process.exit(0)
+  let ended: (member: string) => void = () => undefined
+
+  const reply = async (id: number, question: Question): Promise<void> => {
+    let content: unknown = null
+    try {
+      content = await answer(question)
+    } catch {
+      // Whoever asked gets the answers of the others.
+    }
+    line.send({ kind: 'answer', id, content })
+  }
+  const assignment = await new Promise<Assignment>((assigned) => {
+    line.listen((message) => {
+      switch (message.kind) {
+        case 'assigned':
+          assigned(message.assignment)
+          break
+        case 'called':
+          calls.end(message.id, message.answer)
+          break
+        case 'pushed':
+          push(message.push)
+          break
+        case 'asked':
+          void reply(message.id, message.question)
+          break
+        case 'answered':
+          questions.end(message.id, message.answers)
+          break
+        case 'standing':
+          standing = message.standing
+          break
+        case 'ended':
+          ended(message.member)
+          break
+        case 'drain':
+          drain()
+          break
+      }
+    })
+    line.send({ kind: 'hello' })
+  })
+  setInterval(() => line.send({ kind: 'alive' }), aliveEveryMs).unref()
+  const call = (one: LedgerCall): Promise<LedgerAnswer> =>
+    calls.begin((id) => line.send({ kind: 'call', id, call: one }))
+
+  return {
+    assignment,
+    ledger: {
+      sync: async (position) => (await call({ name: 'sync', position })) as Synced,
+      begin: async (write, notes) => {
+        await call({ name: 'begin', write, notes })
+      },
+      append: async (notes, settled) => (await call({ name: 'append', notes, settled })) as Appended,
+      acknowledge: (applied, entries, writer) => line.send({ kind: 'acknowledge', applied, entries, writer }),
+      // The parent sees it end.
+      forget: () => Promise.resolve(),
+      listen: (take) => {
+        push = take
+      },
+      leave: () => Promise.resolve(),
+    },
+    ask: (question) => questions.begin((id) => line.send({ kind: 'ask', id, question })),
+    onQuestion: (given) => {
+      answer = given
+    },
+    standing: () => standing,
+    onDrain: (given) => {
+      drain = given
+    },
+    onEnded: (given) => {
+      ended = given
+    },
+    ready: (addresses) => line.send({ kind: 'ready', addresses }),
+    failed: (cause) => line.send(failureOf(cause)),
+    end: () => line.send({ kind: 'end' }),
+  }
+}
+
+/** Was this process started by a parent, to be one of its workers? */
+export const isWorker = (): boolean => cluster.isWorker
+
+/** The line of this process to its parent. */
+export const parentLine = (): Line => ({
+  send: (message) => {
+    // After the parent is gone this process ends by itself; until it has heard of that, what it sends is an error, which is thrown
+    // where nobody hears it.
+    if (process.connected) process.send?.(message, undefined, undefined, () => undefined)
+  },
+  listen: (take) => {
+    process.on('message', (message) => take(message as ToWorker))
+  },
+})

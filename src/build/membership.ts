@@ -106,7 +106,7 @@ export const prepareMembership = async (parts: MembershipParts): Promise<Members
     coherence?.mayTrust(at) === true
   const shared = isShared
     ? await sharedStore({ ...parts, report: parts.metrics.observe.sharedTier }, member, {
-        place: () => coherence?.place ?? { epoch: '', applied: 0 },
+        position: () => coherence?.position ?? { epoch: '', applied: 0 },
         mayTrust: () => mayTrust({ now: clock.now(), monotonic: clock.monotonic() }),
         targetTag: targetKeyOf,
       })

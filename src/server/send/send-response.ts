@@ -5,7 +5,7 @@ import { type FieldLines, withoutFields } from '../../http/fields.ts'
 import { type ContentText, type GatewayResponse, longestText } from '../../http/message.ts'
 import { isHttp2 } from '../listener/http2-request.ts'
 
-/** HTTP/1.0 knows no chunks: there the end of the connection may be the end of the content (RFC 9112 §6.3), a reset is not. */
+/** HTTP/1.0 has no chunks: the end of the connection may end the content (RFC 9112 §6.3), a reset does not. */
 const cut = (raw: ServerResponse): void => {
   if (raw.req.httpVersion === '1.0') raw.socket?.resetAndDestroy()
   raw.destroy()

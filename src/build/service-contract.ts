@@ -24,7 +24,7 @@ import { createRouter } from '../request/router.ts'
 import { mapRows } from '../request/row-names.ts'
 import { createSiteValidator } from '../request/site-validator.ts'
 
-/** Reads the content once more only when the word is in it. */
+/** Parses the content again only when it contains the word. */
 const asks = (mode: ExtensionsMode, content: Buffer | undefined): boolean => {
   if (mode !== 'on-request') return mode === 'on'
   if (content === undefined || !content.includes('"extensions"')) return false
@@ -35,7 +35,7 @@ const asks = (mode: ExtensionsMode, content: Buffer | undefined): boolean => {
   }
 }
 
-/** Checks a batch that asks for extensions against what such a batch may say, and all others as WordPress does. */
+/** Checks a batch with extensions by their rules, and every other batch as WordPress does. */
 const withBatchExtensions = (validator: Validator, mode: ExtensionsMode): Validator => {
   const extended = new WeakMap<Endpoint, Endpoint>()
   const extendedOf = (endpoint: Endpoint): Endpoint => {
@@ -74,7 +74,7 @@ const boundedItem = (item: ArgumentSchema, pathCharacters: number): ArgumentSche
   }
 }
 
-/** The batch route says what it takes, to whoever asks the discovery document, and refuses more before anything is made of it. */
+/** The discovery document announces the bounds of the batch route; larger batches are refused before they are parsed. */
 const withBatchBounds = (
   rows: readonly Row[],
   { items: maxItems, pathCharacters }: BatchBounds,
@@ -100,7 +100,7 @@ const withBatchBounds = (
   )
 }
 
-/** What can be said of requests to a service without asking its upstream. */
+/** Everything about requests to a service that needs no upstream. */
 export type ServiceContract = {
   readonly rows: readonly Row[]
   /** The rows as the upstream should announce them: without the gateway's own bounds. */
@@ -112,7 +112,7 @@ export type ServiceContract = {
   readonly tagger: Tagger
   policyFor(method: string, path: string): CachePolicy
   readonly memo: TargetMemo
-  /** Rows that the upstream announced join those of the table. */
+  /** Adds the rows that the upstream announced. */
   learn(rows: readonly Row[]): void
   /** The same with other cache rules: what has been learned, and what will be, holds for both. */
   withRules(cache: ServiceCacheConfig): ServiceContract
@@ -225,10 +225,10 @@ export const serviceContract = (service: ServiceConfig, general: LimitsConfig): 
   return ruledBy(service.cache)
 }
 
-/** What the embedded servers leave out or let through, as WordPress does; not what the gateway in front is set to. */
+/** Options of the embedded servers, as in WordPress; independent of the gateway's settings. */
 const lenient = { unknownParameters: 'strip', trackingParameters: [] } as const
 
-/** Starts the server that plays the upstream of a service with `targets: [embedded]`; undefined where none is wanted. */
+/** Starts the demo backend of a service with `targets: [embedded]`; undefined for other services. */
 export const startEmbedded = async (
   service: ServiceConfig,
   limits: LimitsConfig,

@@ -6,10 +6,10 @@ import { describeRow } from './discovery/route-entry.ts'
 import { shapeOf } from './discovery/route-pattern.ts'
 import type { DifferenceKind } from './events.ts'
 
-/** Beyond this the list says that the two are different services, and more of it says nothing new. */
+/** Longest list of differences. */
 const maxDifferences = 2000
 
-/** One thing that the upstream announces otherwise than the contract's table. */
+/** One difference between the upstream's index and the contract's table. */
 export type Difference = {
   readonly kind: DifferenceKind
   /** Template of the row. */

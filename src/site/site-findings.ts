@@ -1,6 +1,6 @@
 import { isObject, member } from './discovery/json.ts'
 
-/** What an upstream said to one GET. */
+/** An upstream's response to one GET. */
 export type Seen =
   | {
       readonly kind: 'answer'
@@ -11,7 +11,7 @@ export type Seen =
   /** The reason in words. */
   | { readonly kind: 'none'; readonly reason: string }
 
-/** How a service and its upstream do not fit; logs name it by `kind`. */
+/** A mismatch between a service and its upstream; logs name it by `kind`. */
 export type SiteFinding = {
   readonly kind:
     | 'no-answer'
@@ -23,7 +23,7 @@ export type SiteFinding = {
     | 'no-wordpress'
     | 'home-elsewhere'
     | 'redirect-loop'
-  /** What is wrong and what to do, for a person. */
+  /** The fault and its remedy, for a person. */
   readonly text: string
 }
 
@@ -96,7 +96,7 @@ const plainFinding = (root: string, seen: Seen): SiteFinding | undefined => {
   return undefined
 }
 
-/** What the answer at the root of the interface says; `found` are those of `otherRoots` at which there is an index. */
+/** Judges the response at the root of the interface; `found`: those of `otherRoots` that have an index. */
 export const indexFinding = (
   basePath: string,
   seen: Seen,
@@ -125,7 +125,7 @@ export const indexFinding = (
       }
 }
 
-/** How clients reach the site, and how the upstream is asked. */
+/** How clients reach the site, and how the gateway reaches the upstream. */
 export type Reached = {
   /** Origin and, where it has one, path; no slash at the end. */
   readonly publicUrl: string

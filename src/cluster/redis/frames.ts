@@ -1,21 +1,21 @@
-/** One reply or command of RESP, versions 2 and 3, as far as it can be told from its lengths. */
+/** One reply or command of RESP, versions 2 and 3, as far as its lengths describe it. */
 export type Frame = {
   readonly kind: 'text' | 'error' | 'number' | 'null' | 'list' | 'push'
   /** Bytes of a text. */
   readonly length: number
   /** How many elements of a list, counted from its first one, are texts. */
   readonly leadingTexts: number
-  /** What an error says. */
+  /** Text of an error. */
   readonly said: string
 }
 
 export type FrameLimits = {
   readonly bytes: number
-  /** All that lists announce, in lists of lists too: room is made for them before they come. */
+  /** Elements that lists announce, nested ones included: they are allocated before they arrive. */
   readonly elements: number
 }
 
-/** Takes what comes; says what is wrong with it. Nothing can be said of what comes after that. */
+/** Reads chunks; returns the first fault. After a fault it is not used again. */
 export type FrameReader = { read(chunk: Buffer): string | undefined }
 
 const longestLine = 65_536
@@ -24,13 +24,13 @@ const lineFeed = 10
 
 type Type = {
   readonly kind: Frame['kind']
-  /** What stands in its line. */
+  /** Content of its line. */
   readonly rest: RegExp
-  /** What the line is the number of. */
+  /** What the number in the line counts. */
   readonly of: 'nothing' | 'bytes' | 'elements' | 'pairs'
 }
 
-/** By the first octet of a line. Doubles, large numbers, attributes and errors with a length are sent by nothing that is asked. */
+/** By the first octet of a line. The commands in use never return doubles, large numbers, attributes or errors with a length. */
 const types = new Map<string, Type>([
   ['+', { kind: 'text', rest: /^/, of: 'nothing' }],
   ['-', { kind: 'error', rest: /^/, of: 'nothing' }],
@@ -46,7 +46,7 @@ const types = new Map<string, Type>([
   ['>', { kind: 'push', rest: /^\d{1,10}$/, of: 'elements' }],
 ])
 
-/** Reads lines, and leaves out the texts whose lengths they give; `take` says what is wrong with a whole frame. */
+/** Reads lines, and skips the texts whose lengths they give; `take` returns the fault of a whole frame. */
 export const createFrameReader = (
   limits: FrameLimits,
   take: (frame: Frame) => string | undefined,
@@ -56,7 +56,7 @@ export const createFrameReader = (
   let bytes = 0
   let elements = 0
   let root: Frame | undefined
-  /** What is still to come of the lists that are open, outermost first. */
+  /** Elements still to come of each open list, outermost first. */
   const open: number[] = []
 
   const ended = (): string | undefined => {
@@ -115,7 +115,7 @@ export const createFrameReader = (
 
   type Read = { readonly at: number; readonly fault: string | undefined }
 
-  /** Up to the end of a line, or of what there is of it. */
+  /** Reads to the end of the line, or of the chunk. */
   const readLine = (chunk: Buffer, at: number): Read => {
     const feed = chunk.indexOf(lineFeed, at)
     const end = feed < 0 ? chunk.length : feed + 1
@@ -125,7 +125,7 @@ export const createFrameReader = (
     if (feed < 0) return { at: end, fault: undefined }
     const whole = line
     line = ''
-    // ioredis takes a line for ended by the first of the two.
+    // ioredis ends a line at the first of the two octets.
     if (whole.indexOf('\r') !== whole.length - 2) return { at: end, fault: 'a line that ends wrongly' }
     return { at: end, fault: header(whole.charAt(0), whole.slice(1, -2)) }
   }

@@ -1,9 +1,9 @@
 import { ageSeconds, counter, gauge, histogram, type MetricRow } from './metric-row.ts'
 
-/** A write waits for other processes: mostly a millisecond, at worst a few leases. */
+/** Waits of a write for other processes: mostly a millisecond, at worst a few leases. */
 const spreadSeconds = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5] as const
 
-/** Metrics of several processes that keep one promise, and of what they share. */
+/** Metrics of coherence between processes, and of their shared store. */
 export const coherenceMetrics = {
   memoryTrusted: gauge(
     'memory_trusted',

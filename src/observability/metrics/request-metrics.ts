@@ -44,7 +44,7 @@ export const edgeMetrics = {
   ),
 } as const satisfies Record<string, MetricRow>
 
-/** Metrics of the process's own life. */
+/** Metrics of the process. */
 export const lifecycleMetrics = {
   configReloads: counter(
     'config_reloads_total',
@@ -76,7 +76,7 @@ export const lifecycleMetrics = {
   ),
 } as const satisfies Record<string, MetricRow>
 
-/** Metrics of the gateway as a whole: what runs, and how its metrics are. */
+/** Metrics of the gateway as a whole. */
 export const gatewayMetrics = {
   seriesOverflow: counter(
     'metrics_overflow_total',
@@ -179,7 +179,7 @@ export const batchMetrics = {
   ),
 } as const satisfies Record<string, MetricRow>
 
-/** Metrics of requests and of batch items that went the way of one. */
+/** Metrics of requests and of batch items. */
 export const requestMetrics = {
   requests: counter(
     'requests_total',

@@ -72,12 +72,13 @@ const http2Server = async (): Promise<{ origin: string; versions: string[] }> =>
     { ...serverOf('good'), allowHTTP1: true },
     (incoming, response) => {
       versions.push(incoming.httpVersion)
-      incoming.resume()
+      const chunks: Buffer[] = []
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
       incoming.on('end', () => {
+        const { method, url, headers } = incoming
+        const content = chunks.length === 0 ? '' : ` ${Buffer.concat(chunks).subarray(0, 100)}`
         response.writeHead(200, { 'content-type': 'text/plain', 'cache-control': 'max-age=60' })
-        response.end(
-          `${incoming.method} ${incoming.url} ${incoming.headers.host ?? incoming.headers[':authority']}`,
-        )
+        response.end(`${method} ${url} ${headers.host ?? headers[':authority']}${content}`)
       })
     },
   )
@@ -103,6 +104,34 @@ test.each([
   for (const { content } of answers) if (content instanceof Readable) await buffer(content)
   expect(new Set(versions)).toEqual(new Set([version]))
   expect(upstream.snapshot()).toMatchObject({ inFlight: 0, targets: [{ outstanding: 0 }] })
+  await upstream.close()
+})
+
+test.each(
+  ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'QUERY'].flatMap((method) =>
+    (['read before', 'streamed'] as const).map((kind) => [method, kind] as const),
+  ),
+)('over HTTP/2 the content of %s, %s, reaches the upstream whole', async (method, kind) => {
+  const { origin } = await http2Server()
+  const { upstream } = upstreamOf([origin], {
+    http2: true,
+    retry: { attempts: 1, budget: 0 },
+    tls: { ...noTls, ca: pem('ca.pem') },
+  })
+  const octets = Buffer.from('ten octets')
+  for (const target of ['/first', '/next']) {
+    const answer = await upstream.forward(
+      request({
+        method,
+        target,
+        fields: ['content-type', 'text/plain', 'content-length', String(octets.length)],
+        content: kind === 'streamed' ? Readable.from([octets]) : octets,
+      }),
+    )
+    const { content } = answer
+    const text = content instanceof Readable ? await buffer(content) : content
+    expect(String(text)).toMatch(/ten octets$/)
+  }
   await upstream.close()
 })
 

@@ -11,7 +11,7 @@ import { configWarnings } from '../../src/config/warnings.ts'
 import type { UpstreamOptions } from '../../src/upstream/options.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { startOrigin } from '../support/origin.ts'
-import { noTls, request, upstreamOf } from '../unit/upstream/upstream-of.ts'
+import { noTls, request, shortTimes, upstreamOf } from '../unit/upstream/upstream-of.ts'
 
 const fixture = (name: string): string =>
   fileURLToPath(new URL(`fixtures/upstream-tls/${name}`, import.meta.url))
@@ -66,10 +66,10 @@ test('any certificate is taken only when the configuration says so in as many wo
   expect(await outcome(origin.origin, { acceptAnyCertificate: true })).toBe(200)
 })
 
-const http2Server = async (): Promise<{ origin: string; versions: string[] }> => {
+const http2Server = async (settings = {}): Promise<{ origin: string; versions: string[] }> => {
   const versions: string[] = []
   const server: Http2SecureServer = createSecureServer(
-    { ...serverOf('good'), allowHTTP1: true },
+    { ...serverOf('good'), allowHTTP1: true, settings },
     (incoming, response) => {
       versions.push(incoming.httpVersion)
       const chunks: Buffer[] = []
@@ -133,6 +133,28 @@ test.each(
     expect(String(text)).toMatch(/ten octets$/)
   }
   await upstream.close()
+})
+
+test.each([
+  ['for longer than content may pause', { idleMs: 300, totalMs: 5_000 }],
+  ['until the time for the whole is over', { idleMs: 5_000, totalMs: 300 }],
+])('over HTTP/2 an upstream that takes nothing of a content %s is late, not the client', async (_, times) => {
+  const { origin } = await http2Server({ initialWindowSize: 0 })
+  const { upstream } = upstreamOf([origin], {
+    http2: true,
+    tls: { ...noTls, ca: pem('ca.pem') },
+    timeouts: { ...shortTimes, ...times },
+  })
+  const length = 1024 * 1024
+  const sent = upstream.forward(
+    request({
+      method: 'POST',
+      fields: ['content-length', String(length)],
+      content: Readable.from(Array.from({ length: 16 }, () => Buffer.alloc(length / 16))),
+    }),
+  )
+  await expect(sent).rejects.toMatchObject({ code: 'upstream_timeout', incomplete: true })
+  await upstream.destroy()
 })
 
 test('over HTTP/2 a caller that goes ends its stream, and others on the connection go on', async () => {

@@ -9,7 +9,7 @@ import { createServer as createHttpsServer, type Server as HttpsServer } from 'n
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { type Traffic, watchConnections } from './connections.ts'
 import type { EdgeEvent } from './events.ts'
-import { boundStreams } from './stream-bounds.ts'
+import { boundStreams, requestsInTurn } from './stream-bounds.ts'
 
 /** PEM texts of the public side's certificate and what it is spoken with. */
 export type Certificate = {
@@ -140,24 +140,28 @@ export const createListener = (options: ListenerOptions): Listener => {
     server.close(() => {})
   }
 
+  const takeCurrent = (incoming: IncomingMessage, outgoing: ServerResponse): void =>
+    current?.request(incoming, outgoing)
+  // Requests over HTTP/2 may wait for a turn, and then belong to those who take requests by then.
+  const takeInTurn = options.http2 ? requestsInTurn(takeCurrent) : undefined
   // RFC 9110 §10.1.1. Who is current may be looked up here: such requests are rare.
   server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
     tellToContinue(outgoing)
-    current?.request(incoming, outgoing)
+    const take = takeInTurn ?? takeCurrent
+    take(incoming, outgoing)
   })
 
   return {
     use: (handlers) => {
-      // Registered themselves, not behind a function that looks up who is current: a hit pays for nothing.
-      if (current !== undefined) {
-        server.removeListener('request', current.request)
-        server.removeListener('clientError', current.clientError)
-        server.removeListener('checkExpectation', current.request)
+      // Over HTTP/1.1 registered themselves, not behind a function that looks up who is current: a hit pays for nothing.
+      const request = (takeInTurn ?? handlers.request) as (...given: unknown[]) => void
+      for (const event of ['request', 'checkExpectation']) {
+        if (current !== undefined) server.removeListener(event, takeInTurn ?? current.request)
+        // An expectation that nobody knows may be passed over (RFC 9110 §10.1.1); node:http would answer without any check.
+        server.on(event, request)
       }
-      server.on('request', handlers.request as (...given: unknown[]) => void)
+      if (current !== undefined) server.removeListener('clientError', current.clientError)
       server.on('clientError', handlers.clientError)
-      // An expectation that nobody knows may be passed over (RFC 9110 §10.1.1); node:http would answer without any check.
-      server.on('checkExpectation', handlers.request as (...given: unknown[]) => void)
       current = handlers
     },
     listen: (host, port) =>

@@ -1,7 +1,7 @@
 import type { Server, Socket } from 'node:net'
 import { addressGroup } from '../http/address-group.ts'
+import { createFairTurns } from '../http/fair-turns.ts'
 import type { EdgeEvent } from './events.ts'
-import { createFairTurns } from './fair-turns.ts'
 import { arrivalsRead, isQuiet } from './under-way.ts'
 
 export type ConnectionOptions = {

@@ -194,7 +194,9 @@ export class Relay implements Abortable, AttemptListener, PacedRequest {
     this.#attempts += 1
     this.#triedMs = clock.monotonic()
     this.#account = new AttemptAccount(this.#room, choice, this.#attempts, this.#request.attempted)
-    this.#attempt = new Attempt(this.#request, options.timeouts, this)
+    this.#attempt = new Attempt(this.#request, options.timeouts, this, (goOn) =>
+      this.#room.longResponses.begin(this.#request.clientAddress, goOn),
+    )
     choice.target.pool.dispatch(this.#request, this.#attempt)
   }
 

@@ -12,7 +12,6 @@ import { addressGroup } from '../http/address-group.ts'
 import { createFairTurns } from '../http/fair-turns.ts'
 import type { EdgeEvent } from './events.ts'
 import { isHttp2, isReset } from './http2-request.ts'
-import type { EdgeHandlers } from './listener.ts'
 
 export type StreamBounds = {
   /** As for connections: the longest time in which nothing is taken of an answer that waits; 0 = no bound. */
@@ -138,6 +137,8 @@ const watchResets = (server: Http2SecureServer, bounds: StreamBounds): void => {
   server.on('session', bound)
 }
 
+type TakeRequest = (incoming: IncomingMessage, outgoing: ServerResponse) => void
+
 /** Of requests over HTTP/2, of which one read of a socket may bring a hundred for each connection. */
 const turnsOfRequests = { perTurn: 8, gatherTurns: 0 }
 
@@ -145,7 +146,7 @@ const turnsOfRequests = { perTurn: 8, gatherTurns: 0 }
  * Hands on only so many requests in one turn of the event loop, those of different clients in turn. One that is reset while it waits, as
  * those of a client are that resets what it has just begun, costs nothing more.
  */
-export const requestsInTurn = (take: EdgeHandlers['request']): EdgeHandlers['request'] => {
+export const requestsInTurn = (take: TakeRequest): TakeRequest => {
   const turns = createFairTurns(turnsOfRequests)
   const groups = new WeakMap<Http2Session, string>()
   const groupOf = (session: Http2Session): string => {
@@ -155,7 +156,7 @@ export const requestsInTurn = (take: EdgeHandlers['request']): EdgeHandlers['req
     groups.set(session, group)
     return group
   }
-  return (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+  return (incoming, outgoing) => {
     if (!isHttp2(incoming)) {
       take(incoming, outgoing)
       return

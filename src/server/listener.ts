@@ -9,7 +9,7 @@ import { createServer as createHttpsServer, type Server as HttpsServer } from 'n
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { EdgeEvent } from './events.ts'
 import { type Traffic, watchConnections } from './listener/connections.ts'
-import { boundStreams } from './listener/stream-bounds.ts'
+import { boundStreams, requestsInTurn } from './listener/stream-bounds.ts'
 
 /** TLS settings of the public side; certificate and key as PEM texts. */
 export type Certificate = {
@@ -140,24 +140,28 @@ export const createListener = (options: ListenerOptions): Listener => {
     server.close(() => {})
   }
 
+  const takeCurrent = (incoming: IncomingMessage, outgoing: ServerResponse): void =>
+    current?.request(incoming, outgoing)
+  // A request over HTTP/2 may wait for its turn; the handlers that are current then take it.
+  const takeInTurn = options.http2 ? requestsInTurn(takeCurrent) : undefined
   // RFC 9110 §10.1.1. Such requests are rare, so the current handlers may be looked up here.
   server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
     tellToContinue(outgoing)
-    current?.request(incoming, outgoing)
+    const take = takeInTurn ?? takeCurrent
+    take(incoming, outgoing)
   })
 
   return {
     use: (handlers) => {
-      // Registered directly, not behind a lookup of the current handlers: hits do not pay for the lookup.
-      if (current !== undefined) {
-        server.removeListener('request', current.request)
-        server.removeListener('clientError', current.clientError)
-        server.removeListener('checkExpectation', current.request)
+      // Over HTTP/1.1 registered directly, not behind a lookup of the current handlers: hits do not pay for the lookup.
+      const request = (takeInTurn ?? handlers.request) as (...given: unknown[]) => void
+      for (const event of ['request', 'checkExpectation']) {
+        if (current !== undefined) server.removeListener(event, takeInTurn ?? current.request)
+        // An unknown expectation may be ignored (RFC 9110 §10.1.1); node:http would answer without any check.
+        server.on(event, request)
       }
-      server.on('request', handlers.request as (...given: unknown[]) => void)
+      if (current !== undefined) server.removeListener('clientError', current.clientError)
       server.on('clientError', handlers.clientError)
-      // An unknown expectation may be ignored (RFC 9110 §10.1.1); node:http would answer without any check.
-      server.on('checkExpectation', handlers.request as (...given: unknown[]) => void)
       current = handlers
     },
     listen: (host, port) =>

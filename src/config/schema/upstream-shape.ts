@@ -23,7 +23,7 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
     clientShare: share()
       .prefault(0.5)
       .describe(
-        'Part of these, and of the queue, that one client may have: an IPv4 address, or an IPv6 /64; 1 = no bound',
+        'Part of those that others do not hold, and of the queue, that one client may have: an IPv4 address, or an IPv6 /64; 1 = no bound',
       ),
     queue: z
       .strictObject({

@@ -3,6 +3,7 @@ import type { Interim } from '../../http/message.ts'
 import type { AttemptEvent } from '../events.ts'
 import type { UpstreamOptions } from '../options.ts'
 import type { Breaker } from '../targets/breaker.ts'
+import type { FairTurns } from '../../http/fair-turns.ts'
 import type { AccountRoom } from './attempt-account.ts'
 import type { PacedRequest } from './client-pace.ts'
 import type { Abortable, UnderWay } from './in-flight.ts'
@@ -17,6 +18,8 @@ export type RelayRoom = AccountRoom & {
   readonly budget: RetryBudget
   readonly breaker: Breaker
   readonly relays: UnderWay<Abortable & PacedRequest>
+  /** In which responses of many megabytes go on. */
+  readonly longResponses: FairTurns
   /** Called after a relay has left `relays`. */
   readonly ended: () => void
 }

@@ -279,7 +279,9 @@ export class Relay implements Abortable, AttemptListener, PacedRequest {
     this.#attempts += 1
     this.#triedMs = clock.monotonic()
     this.#account = new AttemptAccount(this.#room, choice, this.#attempts, this.#request.attempted)
-    this.#attempt = new Attempt(this.#request, options.timeouts, this)
+    this.#attempt = new Attempt(this.#request, options.timeouts, this, (goOn) =>
+      this.#room.longResponses.begin(this.#request.clientAddress, goOn),
+    )
     choice.target.pool.dispatch(this.#request, this.#attempt)
   }
 
@@ -328,12 +330,10 @@ export class Relay implements Abortable, AttemptListener, PacedRequest {
   }
 
   #expire(): void {
-    // How long the content took is up to the client; an upstream that takes nothing of it is found by `timeouts.idle`.
-    if (this.#attempt?.isUploading === true) {
-      this.#fail(new GatewayError('request_timeout'), 'aborted')
-      return
-    }
-    this.#fail(new GatewayError('upstream_timeout', { detail: 'total time used up' }), 'timeout')
+    const timeout = new GatewayError('upstream_timeout', { detail: 'total time used up' })
+    // How long the content took may be up to the client; an upstream that takes nothing of it is found by `timeouts.idle`.
+    if (this.#attempt?.isUploading !== true) this.#fail(timeout, 'timeout')
+    else this.#fail(this.#attempt.awaitsBody ? new GatewayError('request_timeout') : timeout, 'aborted')
   }
 
   #fail(error: Error, outcome: AttemptOutcome): void {

@@ -9,8 +9,8 @@ import {
 } from 'node:http2'
 import { GatewayError } from '../../errors.ts'
 import { addressGroup } from '../../http/address-group.ts'
-import type { EdgeEvent } from '../events.ts'
 import { createFairTurns } from '../../http/fair-turns.ts'
+import type { EdgeEvent } from '../events.ts'
 import { isHttp2, isReset } from './http2-request.ts'
 
 export type StreamBounds = {

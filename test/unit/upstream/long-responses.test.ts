@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { Attempt } from '../../../src/upstream/send/attempt.ts'
 import { createFairTurns } from '../../../src/http/fair-turns.ts'
+import { Attempt } from '../../../src/upstream/send/attempt.ts'
 
 const timeouts = { connectMs: 0, headersMs: 0, idleMs: 0, totalMs: 0 }
 

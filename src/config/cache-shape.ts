@@ -3,18 +3,20 @@ import { duration, flag, oneOf, ruleMatch } from './leaves.ts'
 
 const rule = z.strictObject({
   match: ruleMatch().describe(
-    'Methods and path under the mount; `*` within a segment, `**` for any number of segments',
+    'Method and path under the mount; `*` = any text in one segment, `**` = any number of segments',
   ),
-  ttl: duration().describe('Freshness lifetime where the upstream states none'),
+  ttl: duration().describe('How long a response is fresh when the upstream does not say'),
   staleWhileRevalidate: duration()
     .prefault('0s')
-    .describe('RFC 5861: serve stale so long while fetching anew'),
-  staleIfError: duration().prefault('0s').describe('RFC 5861: serve stale so long when the upstream fails'),
-  negativeTtl: duration().prefault('0s').describe('Lifetime of 404 and 410 answers'),
+    .describe('How long an expired response may be served while a new one is fetched (RFC 5861)'),
+  staleIfError: duration()
+    .prefault('0s')
+    .describe('How long an expired response may be served when the upstream fails (RFC 5861)'),
+  negativeTtl: duration().prefault('0s').describe('How long 404 and 410 are stored'),
   scope: oneOf(['public', 'credential'])
     .prefault('public')
-    .describe('`credential`: one stored answer per credential'),
-  override: flag().prefault(false).describe('The rule wins over what the upstream states'),
+    .describe('`credential` = a separate stored response for each credential'),
+  override: flag().prefault(false).describe('The rule overrides the `Cache-Control` of the upstream'),
 })
 
 /** Cache rules of a service, first match wins. Without any, what the contract's defaults say. */
@@ -23,7 +25,7 @@ const rules = z.array(rule).max(1_000).optional()
 /** What the file may say about caching the answers of one service. `defaults` tells a reader what holds without rules. */
 export const serviceCacheShape = (defaults: string) =>
   z.strictObject({
-    profile: oneOf(['safe', 'rfc-shared-cache']).prefault('safe').describe('What may be stored at all'),
+    profile: oneOf(['safe', 'rfc-shared-cache']).prefault('safe').describe('Which responses may be stored'),
     harmlessFields: z
       .array(
         z
@@ -32,7 +34,7 @@ export const serviceCacheShape = (defaults: string) =>
       )
       .max(100)
       .prefault([])
-      .describe('Request fields whose names look like credentials and that say nothing of who asks'),
+      .describe('Request headers that look like credentials but are none'),
     harmlessCookies: z
       .array(
         z
@@ -44,10 +46,8 @@ export const serviceCacheShape = (defaults: string) =>
       )
       .max(100)
       .prefault([])
-      .describe(
-        'Cookies that make no difference to an answer and are not sent on with a read that is stored',
-      ),
-    rules: rules.describe(`First match wins; without any: ${defaults}`),
+      .describe('Cookies that do not affect responses; removed from cacheable requests'),
+    rules: rules.describe(`The first matching rule applies; without rules: ${defaults}`),
   })
 
 export type RuleShape = z.output<typeof rule>

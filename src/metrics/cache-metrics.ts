@@ -5,7 +5,7 @@ export const cacheMetrics = {
   cacheForwards: counter(
     'cache_forwards_total',
     ['service', 'reason'],
-    'Requests that the cache sent on, by reason (RFC 9211 fwd).',
+    'Requests that the cache forwarded, by reason (RFC 9211 `fwd`).',
   ),
   cacheStored: counter('cache_stored_total', ['service'], 'Responses stored.'),
   cacheStoredBytes: counter('cache_stored_bytes_total', ['service'], 'Bytes of responses stored.'),
@@ -17,13 +17,13 @@ export const cacheMetrics = {
   cacheCollapsed: counter(
     'cache_collapsed_total',
     ['service'],
-    "Readers answered by another reader's upstream request.",
+    'Requests answered by the upstream request of another client.',
   ),
   cacheServedAge: histogram(
     'cache_served_age_seconds',
     ['service'],
     ageSeconds,
-    'Age of the stored responses that readers got, in seconds.',
+    'Age of the stored responses that were served.',
   ),
   cacheServedStale: counter(
     'cache_served_stale_total',
@@ -33,37 +33,33 @@ export const cacheMetrics = {
   cacheBackgroundFailures: counter(
     'cache_background_failures_total',
     ['service'],
-    'Background validations that failed.',
+    'Failed revalidations in the background.',
   ),
-  cacheInvalidations: counter('cache_invalidations_total', ['by'], 'Invalidations, by writes and by purges.'),
+  cacheInvalidations: counter('cache_invalidations_total', ['by'], 'Invalidations by writes and by purges.'),
   cacheInvalidatedEntries: counter(
     'cache_invalidated_entries_total',
     ['by'],
-    'Stored responses that an invalidation touched.',
+    'Stored responses that were invalidated.',
   ),
   cacheCutForwards: counter(
     'cache_cut_forwards_total',
     ['by'],
-    'Upstream requests in flight whose answer may no longer be stored because of an invalidation.',
+    'Upstream requests in flight whose response must not be stored because of an invalidation.',
   ),
   cacheCompressions: counter(
     'cache_compressions_total',
     ['coding'],
-    'Stored responses compressed, once for each coding.',
+    'Stored responses that were compressed, by coding.',
   ),
-  cacheCompressedBytes: counter(
-    'cache_compressed_bytes_total',
-    ['coding'],
-    'Bytes of stored responses before compression.',
-  ),
+  cacheCompressedBytes: counter('cache_compressed_bytes_total', ['coding'], 'Bytes before compression.'),
   cacheSavedBytes: counter(
     'cache_compression_saved_bytes_total',
     ['coding'],
-    'Bytes by which the coded forms are shorter; each answer that takes one saves as much again.',
+    'Bytes saved by compression, counted once per stored response.',
   ),
-  cacheEvictions: counter('cache_evictions_total', [], 'Stored responses dropped to make room.'),
-  cacheEvictedBytes: counter('cache_evicted_bytes_total', [], 'Bytes dropped to make room.'),
+  cacheEvictions: counter('cache_evictions_total', [], 'Stored responses evicted to free memory.'),
+  cacheEvictedBytes: counter('cache_evicted_bytes_total', [], 'Bytes evicted to free memory.'),
   cacheEntries: gauge('cache_entries', [], 'Stored responses.'),
-  cacheBytes: gauge('cache_bytes', [], 'Bytes of stored responses with keys, fields and tags.'),
-  cacheMaxBytes: gauge('cache_max_bytes', [], 'Bytes that the cache may hold (cache.maxBytes).'),
+  cacheBytes: gauge('cache_bytes', [], 'Memory used by stored responses, keys and tags.'),
+  cacheMaxBytes: gauge('cache_max_bytes', [], 'Memory limit of the cache (`cache.maxBytes`).'),
 } as const satisfies Record<string, MetricRow>

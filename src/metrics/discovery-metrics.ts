@@ -5,25 +5,25 @@ export const discoveryMetrics = {
   discoveryRefreshes: counter(
     'discovery_refreshes_total',
     ['service', 'result'],
-    "Readings of the upstream's index, `ok` or why it could not be used.",
+    'Reads of the upstream index: `ok`, or the reason of the failure.',
   ),
   discoveryUnlistedRoutes: gauge(
     'discovery_unlisted_routes',
     ['service'],
-    'Routes that the upstream announces and the contract does not list.',
+    'Upstream routes outside the contract.',
     'max',
   ),
-  discoveryLearnedRows: gauge('discovery_learned_rows', ['service'], 'Rows made of unlisted routes.', 'max'),
+  discoveryLearnedRows: gauge('discovery_learned_rows', ['service'], 'Learned routes.', 'max'),
   discoveryRefusedRoutes: gauge(
     'discovery_refused_routes',
     ['service', 'reason'],
-    'Unlisted routes of which no row was made, by reason.',
+    'Upstream routes that were not learned, by reason.',
     'max',
   ),
   discoveryDifferences: gauge(
     'discovery_differences',
     ['service', 'kind'],
-    "Differences between the upstream's index and the contract's table.",
+    'Differences between the upstream index and the contract.',
     'max',
   ),
 } as const satisfies Record<string, MetricRow>

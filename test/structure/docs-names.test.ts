@@ -7,7 +7,10 @@ import { errorTable } from '../../src/errors.ts'
 import { metricTable } from '../../src/metrics/metric-table.ts'
 
 const pages = (await readdir('docs')).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`)
-const files = ['README.md', ...pages]
+const evidence = (await readdir('docs/evidence'))
+  .filter((file) => file.endsWith('.md'))
+  .map((file) => `docs/evidence/${file}`)
+const files = ['README.md', ...pages, ...evidence]
 const texts = new Map(
   await Promise.all(files.map(async (file) => [file, await readFile(file, 'utf8')] as const)),
 )

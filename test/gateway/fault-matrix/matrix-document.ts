@@ -11,7 +11,7 @@ const head = [
   '|---|---|---|---|---|---|---|---|',
 ]
 
-/** docs/fault-matrix.md, made of the rows that are played. */
+/** docs/evidence/fault-matrix.md, made of the rows that are played. */
 export const matrixDocument = (): string =>
   [
     '# What clients see when an upstream fails',

@@ -24,7 +24,7 @@ test('every row names tests, and they are there', () => {
 const boundsSection = text.slice(text.indexOf('\n## Bounds\n'))
 const bounds = boundsSection
   .split('\n')
-  .filter((line) => line.startsWith('| ') && !/^\| (?:structure|-+) /.test(line))
+  .filter((line) => line.startsWith('|') && !/^\|(?:structure|---)\|/.test(line))
   .map((line) =>
     line
       .split('|')

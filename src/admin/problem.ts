@@ -2,11 +2,14 @@ import type { FastifyReply } from 'fastify'
 import type { AccessRefusal } from './events.ts'
 
 const refusals: Readonly<Record<AccessRefusal, readonly [status: number, detail: string]>> = {
-  'credential-missing': [401, 'Send Authorization: Bearer with the token of the configuration.'],
-  'credential-wrong': [401, 'The token is not the one of the configuration.'],
-  'cross-site': [403, 'A page of another origin must not read or change anything here.'],
-  'host-by-name': [403, 'Without a configured token, address this side as localhost or by IP address.'],
-  'not-loopback': [403, 'Without a configured token, changes are accepted from this host only.'],
+  'credential-missing': [401, 'Send Authorization: Bearer with the value of admin.token.'],
+  'credential-wrong': [401, 'The token differs from admin.token.'],
+  'cross-site': [403, 'Requests from pages of other origins are refused.'],
+  'host-by-name': [
+    403,
+    'Without admin.token, the admin side must be addressed as localhost or by IP address.',
+  ],
+  'not-loopback': [403, 'Without admin.token, writes are accepted from this host only.'],
   'not-json': [415, 'Send Content-Type: application/json.'],
 }
 

@@ -51,7 +51,12 @@ const addPurge = (server: FastifyInstance, { operator, report }: AdminOptions): 
     if (outcome.kind === 'refused') return sendProblem(reply, 400, 'invalid-purge', outcome.detail)
     if (outcome.kind === 'unheard') {
       reply.header('retry-after', '1')
-      return sendProblem(reply, 503, 'not-heard', 'Dropped here; other instances cannot be told now.')
+      return sendProblem(
+        reply,
+        503,
+        'not-heard',
+        'Purged in this instance only: the other instances cannot be reached.',
+      )
     }
     const { entries } = outcome
     const address = request.socket.remoteAddress ?? ''
@@ -74,7 +79,7 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     reply.header('x-content-type-options', 'nosniff')
   })
   server.setNotFoundHandler((_request, reply) =>
-    sendProblem(reply, 404, 'not-found', 'GET / lists what is here.'),
+    sendProblem(reply, 404, 'not-found', 'No such page. GET / is the status page.'),
   )
   server.setErrorHandler((error, _request, reply) => {
     const status = (error as { statusCode?: number }).statusCode ?? 500

@@ -63,7 +63,7 @@ export const addViews = (server: FastifyInstance, operator: Operator): void => {
     const { method = 'GET', url, header } = request.query as Query
     const fields = readFields(header)
     if (!isMethod(method) || typeof url !== 'string' || url === '' || fields === undefined) {
-      const detail = 'url: a public URL or path; method: GET unless given; header: "Name: value", repeatable'
+      const detail = 'url: a public URL or path; method: default GET; header: "Name: value", repeatable'
       return sendProblem(reply, 400, 'invalid-query', detail)
     }
     return reply.send(await operator.explain({ method, url, fields }))

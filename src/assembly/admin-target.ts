@@ -61,7 +61,7 @@ const joined = (path: string, query: string): string => (query === '' ? path : `
 export const canonicalTarget = ({ service, path, query }: PublicTarget): CanonicalTarget => {
   const { config, contract } = service
   if (config.contract === 'site' && requestMeaning('GET', query, {}).kind === 'refused') {
-    return refused('GET of this URL is refused, so nothing is stored for it: it means another request')
+    return refused('GET of this URL is refused, so nothing is stored for it: it overrides its method or path')
   }
   const finding = contract.find('GET', path)
   switch (finding.kind) {

@@ -151,9 +151,7 @@ const known = (
       const passes = service.contract === 'site' && service.unlistedRoutes !== 'refuse'
       return {
         row: 'unlisted',
-        answer: passes
-          ? 'passed on; a route that the upstream announces is learned (--upstreams asks it)'
-          : '404',
+        answer: passes ? 'passed on; routes announced by the upstream are learned (see --upstreams)' : '404',
       }
     }
     case 'found': {

@@ -29,7 +29,7 @@ const serviceMs = 15_000
 const withoutRoot = (path: string): string => (path === '/' ? '' : path)
 
 const reasonOf = (error: unknown): string => {
-  if (!(error instanceof GatewayError)) return 'no answer in time'
+  if (!(error instanceof GatewayError)) return 'no response in time'
   const { cause } = error
   return cause instanceof Error && 'code' in cause ? String(cause.code) : error.message
 }

@@ -74,7 +74,7 @@ const readStream = async (
   }
   room.release()
   if (declared !== undefined && declared !== length) {
-    throw new GatewayError('upstream_broken', { detail: 'content is shorter than its length' })
+    throw new GatewayError('upstream_broken', { detail: 'the body is shorter than its Content-Length' })
   }
   return { kind: 'complete', content: joined(chunks, length) }
 }

@@ -82,16 +82,16 @@ const parse = (argv: readonly string[]): Parsed => {
 }
 
 const fileFault = (command: CommandName, files: readonly string[]): string | undefined => {
-  if (files.length > 0 && command === 'schema') return 'schema is the same for every file: it takes no -c'
-  if (files.length > 1) return '-c is given more than once: name one file'
-  return files[0] === '' ? '-c expects a file, and its name is empty' : undefined
+  if (files.length > 0 && command === 'schema') return 'schema takes no -c: it is the same for every file'
+  if (files.length > 1) return '-c is given more than once'
+  return files[0] === '' ? '-c expects a file name, but it is empty' : undefined
 }
 
 const upstreamsFault = (command: CommandName, { upstreams, drift }: Values): string | undefined => {
   if (upstreams !== true) return undefined
   if (command === 'start' || command === 'schema')
     return '--upstreams is an option of check, routes and explain'
-  return drift === true ? '--drift asks the upstreams by itself: leave out --upstreams' : undefined
+  return drift === true ? '--drift includes --upstreams; leave out --upstreams' : undefined
 }
 
 const readCommand = (command: CommandName, operands: readonly string[], values: Values): CommandLine => {

@@ -70,7 +70,7 @@ const routes = async (
   ports.stdout.write(printable(textTable([header, ...cells])))
   for (const { service, reason } of unread) {
     ports.stderr.write(
-      `${configName(file)}: upstream of ${service}: nothing was learned, the index could not be read: ${reason}\n`,
+      `${configName(file)}: upstream of ${service}: no routes learned, the index could not be read: ${reason}\n`,
     )
   }
   return unread.length === 0 ? 'ok' : 'indexUnread'

@@ -21,11 +21,11 @@ export const startFailure = (error: unknown, config: Config): string => {
   const { code, message, address = config[side].host, port = config[side].port } = error
   switch (code) {
     case 'EADDRINUSE':
-      return `${side}.port: another program listens on ${address}:${port}; end it, or choose another port (${code})`
+      return `${side}.port: another program listens on ${address}:${port}; stop it, or choose another port (${code})`
     case 'EACCES':
       return `${side}.port: this user may not open port ${port}; choose one from 1024 on, or grant CAP_NET_BIND_SERVICE (${code})`
     case 'EADDRNOTAVAIL':
-      return `${side}.host: ${address} is no address of this machine; 0.0.0.0 stands for all it has (${code})`
+      return `${side}.host: ${address} is not an address of this machine; 0.0.0.0 means all addresses (${code})`
     case 'ENOTFOUND':
       return `${side}.host: the name cannot be resolved (${code})`
     default:

@@ -12,16 +12,16 @@ const rootOf = (address: string, { mount }: ServiceConfig): string =>
 
 const siteLines = (root: string): string[] => [
   `  curl -i '${root}/site/v2/posts?per_page=2'`,
-  '      # twice: the second is a hit, see Cache-Status',
+  '      # run it twice: the second response is a hit, see Cache-Status',
   `  curl -i '${root}/site/v2/posts?per_page=1000'`,
-  '      # refused before it costs the upstream anything',
+  '      # refused without an upstream request',
   `  curl -s -u admin:trellis-demo -H 'Content-Type: application/json' -d '${batchBody}' ${root}/batch/v1`,
-  '      # a batch: two updates, one answer',
+  '      # a batch: two updates, one response',
 ]
 
 const plantsLines = (root: string): string[] => [
   `  curl -i -H 'Authorization: Bearer anything' '${root}/plants?limit=3'`,
-  '      # a plant store that wants a bearer token',
+  '      # a plant store that requires a bearer token',
 ]
 
 const linesOf = (address: string, service: ServiceConfig): string[] => {
@@ -37,5 +37,5 @@ export const welcomeText = (config: Config, gateway: RunningGateway): string => 
   const tries = config.services.flatMap((service) => linesOf(askedAt(gateway.publicAddress), service))
   const where = `Trellis listens on ${gateway.publicAddress} (public) and ${gateway.adminAddress} (admin).\n`
   if (tries.length === 0) return where
-  return `${where}\nTry:\n${tries.join('\n')}\n  curl -s ${askedAt(gateway.adminAddress)}/metrics | grep ^trellis_\n      # what it counted\n\n`
+  return `${where}\nTry:\n${tries.join('\n')}\n  curl -s ${askedAt(gateway.adminAddress)}/metrics | grep ^trellis_\n      # the metrics\n\n`
 }

@@ -38,7 +38,7 @@ export const readOrigin = (text: string): OriginReading => {
     return { kind: 'fault', message: 'the scheme must be http or https' }
   }
   if (url.username !== '' || url.password !== '') {
-    return { kind: 'fault', message: 'an origin carries no credentials' }
+    return { kind: 'fault', message: 'an origin has no credentials' }
   }
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || /[?#]$/.test(text)) {
     return {

@@ -41,7 +41,7 @@ export const serviceCacheShape = (defaults: string) =>
           .string({ error: 'expected the name of a cookie' })
           .regex(
             /^[!#$%&'+.^_`|~0-9A-Za-z-]{1,128}\*?$/,
-            'expected the name of a cookie, e.g. PHPSESSID; "*" may stand at its end',
+            'expected the name of a cookie, e.g. PHPSESSID; "*" is allowed at the end',
           ),
       )
       .max(100)

@@ -33,7 +33,7 @@ const sharedFaults = (config: Config): UnplacedFault[] => {
     ...faultWhen(
       isTlsSet && message === undefined && !url.reveal().startsWith('rediss:'),
       ['cache', 'shared', 'tls'],
-      'is of use only with a cache.shared.url that starts with rediss://',
+      'only works with a cache.shared.url that starts with rediss://',
     ),
     ...faultWhen(
       key.some((one) => one.reveal().length < leastKeyLength),
@@ -43,12 +43,12 @@ const sharedFaults = (config: Config): UnplacedFault[] => {
     ...faultWhen(
       leaseMs < 100 || leaseMs > 60_000,
       ['cache', 'shared', 'lease'],
-      'expected 100ms to 1m: shorter ones are lost in pauses of a process, longer ones make writes wait',
+      'expected 100ms to 1m: a shorter lease ends during pauses of the process, a longer one delays writes',
     ),
     ...faultWhen(
       forgetAfterMs < 3 * leaseMs,
       ['cache', 'shared', 'forgetAfter'],
-      'must be at least three times cache.shared.lease: an instance that was cut off must have noticed by then',
+      'must be at least three times cache.shared.lease, so that an instance notices that it is cut off',
     ),
   ]
 }
@@ -79,13 +79,13 @@ const targetFaults = (shape: ServiceSources, services: readonly ServiceConfig[])
     const path = ['services', name, 'upstream', 'targets']
     const embedded = targets.includes('embedded')
     return [
+      ...faultWhen(embedded && contract === 'open', path, 'only plants and site have an embedded upstream'),
       ...faultWhen(
-        embedded && contract === 'open',
+        embedded && contract !== 'open' && targets.length > 1,
         path,
-        'embedded upstreams exist for plants and site only',
+        'embedded cannot be combined with other targets',
       ),
-      ...faultWhen(embedded && contract !== 'open' && targets.length > 1, path, 'embedded stands alone'),
-      ...faultWhen(new Set(targets).size < targets.length, path, 'each target is listed once'),
+      ...faultWhen(new Set(targets).size < targets.length, path, 'a target is listed twice'),
     ]
   })
 
@@ -94,12 +94,12 @@ const ejectFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
     ...faultWhen(
       timeouts.totalMs < timeouts.headersMs,
       ['services', name, 'upstream', 'timeouts', 'total'],
-      'must be at least timeouts.headers: the whole cannot be shorter than its part',
+      'must be at least timeouts.headers, which is a part of it',
     ),
     ...faultWhen(
       timeouts.totalMs < timeouts.connectMs,
       ['services', name, 'upstream', 'timeouts', 'connect'],
-      'must be at most timeouts.total: the part cannot be longer than the whole',
+      'must be at most timeouts.total, which includes it',
     ),
   ])
 
@@ -111,17 +111,17 @@ const healthFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
       ...faultWhen(
         health.intervalMs === 0,
         [...path, 'interval'],
-        'must be more than 0s: checks would never pause',
+        'must be more than 0s: otherwise checks never pause',
       ),
       ...faultWhen(
         health.timeoutMs === 0 && health.intervalMs > 0,
         [...path, 'timeout'],
-        'must be more than 0s: no check could pass',
+        'must be more than 0s: otherwise no check can pass',
       ),
       ...faultWhen(
         health.timeoutMs > health.intervalMs,
         [...path, 'timeout'],
-        'must be at most health.interval: the next check of a target begins when the last one has ended',
+        'must be at most health.interval, because checks of a target do not overlap',
       ),
     ]
   })
@@ -146,17 +146,17 @@ export const crossChecks = (config: Config, services: ServiceSources): UnplacedF
   ...faultWhen(
     config.admin.port !== 0 && config.admin.port === config.listen.port,
     ['admin', 'port'],
-    `must differ from listen.port (${config.listen.port}): the admin side is never public`,
+    `must differ from listen.port (${config.listen.port}): the admin side must not be public`,
   ),
   ...faultWhen(
     config.cache.maxEntryBytes > config.cache.maxBytes,
     ['cache', 'maxEntryBytes'],
-    'must be at most cache.maxBytes: a larger response would never fit',
+    'must be at most cache.maxBytes, because a larger response cannot be stored',
   ),
   ...faultWhen(
     config.limits.urlBytes > config.limits.headerBytes,
     ['limits', 'urlBytes'],
-    'must be at most limits.headerBytes: the request line is counted with the fields',
+    'must be at most limits.headerBytes, which includes the URL',
   ),
   ...sharedFaults(config),
   ...mountFaults(config.services),

@@ -11,7 +11,7 @@ const rateLimitFaults = ({ rateLimits, services }: Config): UnplacedFault[] =>
     ...faultWhen(
       rateLimits.findIndex((one) => one.name === name) !== index,
       ['rateLimits', index, 'name'],
-      'is the name of another limit already',
+      'another limit has the same name',
     ),
   ])
 
@@ -20,17 +20,17 @@ export const edgeFaults = (config: Config): UnplacedFault[] => [
   ...faultWhen(
     config.cors.credentials && config.cors.origins.includes('*'),
     ['cors', 'credentials'],
-    'goes with named origins only: browsers refuse credentials for "*" (Fetch standard, CORS check)',
+    'requires origins by name: browsers refuse credentials for "*" (Fetch standard, CORS check)',
   ),
   ...faultWhen(
     config.limits.requestTimeoutMs > 0 && config.limits.headersTimeoutMs > config.limits.requestTimeoutMs,
     ['limits', 'headersTimeout'],
-    'must be at most limits.requestTimeout: the part cannot be longer than the whole',
+    'must be at most limits.requestTimeout, which includes it',
   ),
   ...faultWhen(
     config.limits.bufferedBytes < 2 * config.limits.bodyBytes,
     ['limits', 'bufferedBytes'],
-    'must be at least twice limits.bodyBytes: one client may hold half of it, and a body is read whole',
+    'must be at least twice limits.bodyBytes, because one client gets half of it and a body is read completely',
   ),
   ...config.services.flatMap((service) =>
     faultWhen(
@@ -38,13 +38,13 @@ export const edgeFaults = (config: Config): UnplacedFault[] => [
         service.limits.bodyBytes !== config.limits.bodyBytes &&
         config.limits.bufferedBytes < 2 * service.limits.bodyBytes,
       ['services', service.name, 'limits', 'bodyBytes'],
-      'must be at most half of limits.bufferedBytes: one client may hold that much, and a body is read whole',
+      'must be at most half of limits.bufferedBytes, because one client gets half of it and a body is read completely',
     ),
   ),
   ...faultWhen(
     config.overload.intervalMs > 0 && config.overload.intervalMs < 100,
     ['overload', 'interval'],
-    'must be 0s or at least 100ms: in a shorter time too little is measured',
+    'must be 0s or at least 100ms, because a shorter interval measures too little',
   ),
   ...rateLimitFaults(config),
 ]

@@ -16,8 +16,7 @@ type SecretReading = {
 }
 
 const readSecret = async (file: string): Promise<{ text: string } | { fault: string }> => {
-  if (!file.startsWith('/'))
-    return { fault: 'a secret file is named by its absolute path: file:/run/secrets/x' }
+  if (!file.startsWith('/')) return { fault: 'expected an absolute path: file:/run/secrets/x' }
   try {
     const text = await readFile(file, 'utf8')
     if (text.length > largestSecret) return { fault: `the secret file is larger than ${largestSecret} bytes` }

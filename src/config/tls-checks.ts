@@ -22,12 +22,19 @@ const faultsAt = (path: Path, tls: Shown): UnplacedFault[] => {
   const faults: UnplacedFault[] = []
   // Without a certificate in it OpenSSL takes any text, and believes nobody.
   const badCa = ca === '' ? undefined : isCertificate(ca) ? refusal({ ca }) : 'no PEM'
-  if (badCa !== undefined) faults.push(faultAt(at('ca'), `is not a certificate in PEM form (${badCa})`))
+  if (badCa !== undefined)
+    faults.push(faultAt(at('ca'), `is not a PEM certificate; write file:/path/to/file for a file (${badCa})`))
   if ((cert === '') !== (key === '')) {
     faults.push(faultAt(at(cert === '' ? 'key' : 'cert'), 'a client certificate needs both cert and key'))
   } else if (cert !== '') {
     const bad = refusal({ cert, key })
-    if (bad !== undefined) faults.push(faultAt(at('cert'), `cert and key do not fit or are not PEM (${bad})`))
+    if (bad !== undefined)
+      faults.push(
+        faultAt(
+          at('cert'),
+          `cert and key do not match or are not PEM; write file:/path/to/file for a file (${bad})`,
+        ),
+      )
   }
   return faults
 }
@@ -36,7 +43,7 @@ const listenFaults = ({ listen: { tls, http2 } }: Config): UnplacedFault[] => {
   const [cert, key] = [tls.cert.reveal(), tls.key.reveal()]
   if (cert === '' && key === '') {
     return http2
-      ? [faultAt(['listen', 'http2'], 'needs listen.tls: HTTP/2 is chosen during the handshake')]
+      ? [faultAt(['listen', 'http2'], 'requires listen.tls: HTTP/2 is negotiated in the TLS handshake')]
       : []
   }
   if (cert === '' || key === '') {
@@ -45,7 +52,12 @@ const listenFaults = ({ listen: { tls, http2 } }: Config): UnplacedFault[] => {
   const bad = isCertificate(cert) ? refusal({ cert, key }) : 'no PEM'
   return bad === undefined
     ? []
-    : [faultAt(['listen', 'tls', 'cert'], `cert and key do not fit or are not PEM (${bad})`)]
+    : [
+        faultAt(
+          ['listen', 'tls', 'cert'],
+          `cert and key do not match or are not PEM; write file:/path/to/file for a file (${bad})`,
+        ),
+      ]
 }
 
 /** Faults in the certificates for clients, for upstreams and for the shared store. */

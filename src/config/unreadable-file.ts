@@ -1,8 +1,8 @@
 const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'there is none of that name',
-  EACCES: 'the user that Trellis runs as may not read it',
-  EISDIR: 'it is a folder: name a file',
-  ENOTDIR: 'a part of its path is no folder',
+  ENOENT: 'it does not exist',
+  EACCES: 'the user of the process may not read it',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of its path is not a folder',
 }
 
 /** Why a file cannot be read, for who can do something about it; behind it the code of the system. */

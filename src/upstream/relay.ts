@@ -25,8 +25,8 @@ import { unfitAnswer } from './unfit-answer.ts'
 const slowUploadMs = 1_000
 
 const busyDetails: Partial<Record<QueueOutcome, string>> = {
-  'client-share': 'Too many requests of this client are under way or waiting.',
-  'arriving-share': 'Too many requests wait whose bodies have not arrived.',
+  'client-share': 'This client has too many requests in flight or waiting.',
+  'arriving-share': 'Too many requests with incomplete bodies are waiting.',
 }
 
 const busy = (why: QueueOutcome): GatewayError =>
@@ -213,7 +213,7 @@ export class Relay implements Abortable, AttemptListener, PacedRequest {
     })
     if (decision.kind === 'give-up') return false
     this.#attempt?.stop(
-      new GatewayError('upstream_broken', { detail: 'answer discarded for a retry' }),
+      new GatewayError('upstream_broken', { detail: 'response discarded for a retry' }),
       () => {},
     )
     this.#account?.close('discarded')
@@ -248,7 +248,7 @@ export class Relay implements Abortable, AttemptListener, PacedRequest {
       this.#fail(new GatewayError('request_timeout'), 'aborted')
       return
     }
-    this.#fail(new GatewayError('upstream_timeout', { detail: 'total time used up' }), 'timeout')
+    this.#fail(new GatewayError('upstream_timeout', { detail: 'The total timeout is over.' }), 'timeout')
   }
 
   #fail(error: Error, outcome: AttemptOutcome): void {

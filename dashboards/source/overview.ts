@@ -143,7 +143,7 @@ export const overview: DashboardFacts = {
           unit: 'reqps',
           queries: [
             [rate(series('shed'), ['class', 'signal']), '{{class}}: {{signal}}'],
-            [rate(series('bufferedRefusals'), ['work']), 'no room: {{work}}'],
+            [rate(series('bufferedRefusals'), ['work']), 'buffer full: {{work}}'],
           ],
         }),
         lines({

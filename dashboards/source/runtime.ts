@@ -152,7 +152,7 @@ export const runtime: DashboardFacts = {
             [ofProcess('process_resident_memory_bytes'), '{{instance}} resident'],
             [ofProcess('nodejs_heap_size_used_bytes'), '{{instance}} heap'],
             [ofProcess('nodejs_external_memory_bytes'), '{{instance}} outside'],
-            [total(series('bufferedBytes'), ['instance']), '{{instance}} under way'],
+            [total(series('bufferedBytes'), ['instance']), '{{instance}} bodies in flight'],
           ],
         }),
         lines({

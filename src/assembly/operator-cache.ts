@@ -34,7 +34,7 @@ const noteOf = ({ selector, mode }: Purge): Note => {
     case 'all':
       return { kind: 'all', mode }
     case 'matching':
-      throw new TypeError('what only this process can tell cannot be told to others')
+      throw new TypeError('a purge by predicate cannot be sent to other processes')
   }
 }
 

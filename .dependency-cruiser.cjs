@@ -1,44 +1,64 @@
-/** Who may import whom. The picture is in CONTRIBUTING.md; test/structure/layers.test.ts checks that every rule sees modules. */
-const rooms = [
-  'routing',
-  'validation',
-  'names',
-  'discovery',
-  'cache',
-  'tags',
-  'upstream',
-  'batch',
-  'openapi',
-  'lifecycle',
-  'overload',
-  'coherence',
-  'demo',
-]
-const base = '^src/(http|contracts)/|^src/(errors|clock)\\.ts$'
+/** Who may import whom. The picture is in CONTRIBUTING.md; test/structure/layers.test.ts checks that every rule fires. */
 
-/** A room imports itself and the base; what it needs of another is a function handed to its factory. */
-const roomRules = rooms.map((room) => ({
-  name: `${room}-stays-in-its-room`,
-  severity: 'error',
-  from: { path: `^src/${room}/` },
-  to: { path: '^src/', pathNot: [`^src/${room}/`, base] },
-}))
+/** Each folder imports only from the levels below its own, and from itself. */
+const levels = [
+  ['http', 'contracts'],
+  ['config', 'request', 'cache', 'upstream'],
+  ['pipeline'],
+  ['batch', 'site', 'server', 'cluster'],
+  ['observability'],
+  ['admin'],
+  ['build'],
+]
+/** Files at the top of src that every folder may import. */
+const shared = '^src/(errors|clock)\\.ts$'
+/** The embedded upstreams stand beside the levels: build starts them. */
+const beside = { build: ['^src/demo/'] }
+
+const levelRules = levels.flatMap((folders, level) =>
+  folders.map((folder) => ({
+    name: `${folder}-imports-downward`,
+    severity: 'error',
+    from: { path: `^src/${folder}/` },
+    to: {
+      path: '^src/',
+      pathNot: [
+        `^src/${folder}/`,
+        `^src/(${['no-folder', ...levels.slice(0, level).flat()].join('|')})/`,
+        shared,
+        ...(beside[folder] ?? []),
+      ],
+    },
+  })),
+)
+
+/** Subfolders are private to their folder; http and contracts are open. */
+const open = ['http', 'contracts', 'demo']
+const privacyRules = levels
+  .flat()
+  .filter((folder) => !open.includes(folder))
+  .map((folder) => ({
+    name: `subfolders-of-${folder}-are-private`,
+    severity: 'error',
+    from: { path: '^src/', pathNot: `^src/${folder}/` },
+    to: { path: `^src/${folder}/[^/]+/` },
+  }))
 
 /** Each package lives where its subject lives. */
 const packageHomes = {
-  fastify: '^src/(edge|admin)/|^src/gateway\\.ts$',
-  '@fastify/http-proxy': '^src/edge/',
-  '@fastify/cors': '^src/edge/',
-  '@fastify/rate-limit': '^src/edge/',
+  fastify: '^src/(server|admin)/|^src/gateway\\.ts$',
+  '@fastify/http-proxy': '^src/server/',
+  '@fastify/cors': '^src/server/',
+  '@fastify/rate-limit': '^src/server/',
   undici: '^src/upstream/',
   'lru-cache': '^src/cache/',
   'p-limit': '^src/batch/',
-  zod: '^src/(config|validation)/',
+  zod: '^src/(config|request)/',
   yaml: '^src/config/',
-  'prom-client': '^src/metrics/',
-  pino: '^src/(logging|edge|admin)/',
-  ioredis: '^src/shared-tier/',
-  '@opentelemetry': '^src/tracing/',
+  'prom-client': '^src/observability/',
+  pino: '^src/(observability|server|admin)/',
+  ioredis: '^src/cluster/',
+  '@opentelemetry': '^src/observability/',
   'close-with-grace': '^src/cli/',
   'swagger-ui-dist': '^src/admin/',
 }
@@ -63,74 +83,22 @@ module.exports = {
       name: 'http-imports-itself',
       severity: 'error',
       from: { path: '^src/http/' },
-      to: { path: '^src/', pathNot: ['^src/http/'] },
-    },
-    {
-      name: 'pipeline-imports-fronts-and-base',
-      severity: 'error',
-      from: { path: '^src/pipeline/' },
-      to: {
-        path: '^src/(edge|admin|assembly|config|cli|metrics|logging|demo|discovery|batch)/|^src/(main|gateway)\\.ts$',
-      },
-    },
-    {
-      name: 'edge-imports-pipeline-and-base',
-      severity: 'error',
-      from: { path: '^src/edge/' },
-      to: { path: '^src/', pathNot: ['^src/(edge|pipeline)/', base] },
-    },
-    {
-      name: 'admin-imports-base',
-      severity: 'error',
-      from: { path: '^src/admin/' },
-      to: { path: '^src/', pathNot: ['^src/admin/', base] },
-    },
-    {
-      name: 'config-imports-base',
-      severity: 'error',
-      from: { path: '^src/config/' },
-      to: { path: '^src/', pathNot: ['^src/config/', '^src/errors\\.ts$'] },
-    },
-    {
-      name: 'tracing-and-logging-see-exchanges',
-      severity: 'error',
-      from: { path: '^src/(tracing|logging)/' },
-      to: {
-        path: '^src/',
-        pathNot: [
-          '^src/(tracing|logging)/',
-          '^src/pipeline/(exchange|exchange-watch)\\.ts$',
-          '^src/upstream/events\\.ts$',
-          base,
-        ],
-      },
-    },
-    {
-      name: 'metrics-imports-events',
-      severity: 'error',
-      from: { path: '^src/metrics/' },
-      to: { path: '^src/', pathNot: ['^src/metrics/', '^src/[^/]+/events\\.ts$', '^src/errors\\.ts$'] },
+      to: { path: '^src/', pathNot: '^src/http/' },
     },
     {
       name: 'cli-imports-config',
       severity: 'error',
       from: { path: '^src/cli/' },
-      to: { path: '^src/', pathNot: ['^src/(cli|config)/'] },
+      to: { path: '^src/', pathNot: '^src/(cli|config)/' },
     },
     {
-      name: 'only-gateway-and-assembly-know-all',
+      name: 'only-the-top-imports-the-top',
       severity: 'error',
-      from: { path: '^src/', pathNot: ['^src/assembly/', '^src/(main|gateway)\\.ts$'] },
-      to: { path: '^src/assembly/|^src/(main|gateway)\\.ts$' },
+      from: { path: '^src/[^/]+/' },
+      to: { path: '^src/(main|gateway|workers)\\.ts$' },
     },
-    // Both keep a ledger by the port that coherence defines.
-    ...['workers', 'shared-tier'].map((room) => ({
-      name: `${room}-stays-in-its-room`,
-      severity: 'error',
-      from: { path: `^src/${room}/` },
-      to: { path: '^src/', pathNot: [`^src/${room}/`, '^src/coherence/ledger\\.ts$', base] },
-    })),
-    ...roomRules,
+    ...levelRules,
+    ...privacyRules,
     ...packageRules,
   ],
   options: {

@@ -1,7 +1,7 @@
 import { siteRows } from '../src/contracts/site/route-table.ts'
 import { createTargetMemo, type RecalledTarget } from '../src/pipeline/target-memo.ts'
-import { createRouter } from '../src/routing/router.ts'
-import { createSiteValidator } from '../src/validation/site-validator.ts'
+import { createRouter } from '../src/request/router.ts'
+import { createSiteValidator } from '../src/request/site-validator.ts'
 
 // What it costs to know what a list query means: the first time, and when its target was seen before.
 

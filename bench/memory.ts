@@ -1,14 +1,14 @@
 import { createCache } from '../src/cache/cache.ts'
 import { cacheKey } from '../src/cache/cache-key.ts'
-import type { CachePolicy } from '../src/cache/policy.ts'
+import type { CachePolicy } from '../src/cache/decide-caching.ts'
+import { createSiteTagger } from '../src/cache/site-tagger.ts'
 import { systemClock } from '../src/clock.ts'
 import type { Found } from '../src/contracts/finding.ts'
 import { siteRows } from '../src/contracts/site/route-table.ts'
 import { siteTags } from '../src/contracts/site/tags.ts'
 import { unlimited } from '../src/http/byte-budget.ts'
 import type { GatewayResponse } from '../src/http/message.ts'
-import { createRouter } from '../src/routing/router.ts'
-import { createSiteTagger } from '../src/tags/site-tagger.ts'
+import { createRouter } from '../src/request/router.ts'
 
 // npm run bench:memory                 100,000 stored lists of 2 kB
 // npm run bench:memory -- 10000        a short look

@@ -1,4 +1,4 @@
-import { createMetrics } from '../src/metrics/create-metrics.ts'
+import { createMetrics } from '../src/observability/metrics.ts'
 import type { ExchangeEvent } from '../src/pipeline/events.ts'
 import { median } from './statistics.ts'
 

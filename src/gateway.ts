@@ -1,47 +1,39 @@
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
+import { decideReadiness, type Readiness } from './admin/decide-readiness.ts'
 import type { AdminEvent } from './admin/events.ts'
+import type { ReloadOutcome } from './admin/operator.ts'
 import { createAdmin } from './admin/server.ts'
-import { currentOperator } from './assembly/current-operator.ts'
-import { withDriftLog } from './assembly/drift-log.ts'
-import { buildGeneration, type Generation, type LastingRooms } from './assembly/generation.ts'
-import { prepareMembership, refusesUnheard } from './assembly/membership.ts'
-import { operatorCache } from './assembly/operator-cache.ts'
-import { outdateDocuments } from './assembly/outdate-documents.ts'
-import { createPublicPort } from './assembly/public-port.ts'
-import { createReload } from './assembly/reload.ts'
-import { logReload } from './assembly/reload-log.ts'
-import { servicesDown } from './assembly/services-down.ts'
-import { type UpstreamFinding, warnOf } from './assembly/upstream-findings.ts'
-import { withUpstreamLog } from './assembly/upstream-log.ts'
-import { startWatches } from './assembly/watches.ts'
-import { answerWorkers, reloadEverywhere, scrapeAll, workerStanding } from './assembly/worker-questions.ts'
-import { workersOf } from './assembly/workers-of.ts'
+import { buildGeneration, type Generation, type LastingRooms } from './build/generation.ts'
+import { prepareMembership, refusesUnheard } from './build/membership.ts'
+import { currentOperator, operatorCache } from './build/operator.ts'
+import { createPublicPort, startWatches } from './build/public-port.ts'
+import { createReload, logReload } from './build/reload.ts'
+import { outdateDocuments, servicesDown } from './build/service.ts'
+import { type UpstreamFinding, warnOf } from './build/upstream-findings.ts'
+import { answerWorkers, reloadEverywhere, scrapeAll, workerStanding, workersOf } from './build/workers.ts'
 import { createCache } from './cache/cache.ts'
 import { createPartitions } from './cache/cache-key.ts'
 import { systemClock } from './clock.ts'
+import type { WorkerLink } from './cluster/worker-link.ts'
 import type { Config } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
-import { freePort } from './edge/free-port.ts'
-import { createUnreadAnswers } from './edge/unread-answers.ts'
 import { addressGroup } from './http/address-group.ts'
-import { decideReadiness, type Readiness } from './lifecycle/decide-readiness.ts'
-import { createInFlight } from './lifecycle/in-flight.ts'
-import type { ReloadOutcome } from './lifecycle/reload-outcome.ts'
-import { factsLogger } from './logging/facts-logger.ts'
-import { createLogger } from './logging/logger.ts'
-import { createSampled } from './logging/sampled.ts'
-import { createMetrics } from './metrics/create-metrics.ts'
-import { createBufferedBytes } from './overload/buffered-bytes.ts'
-import type { WorkerLink } from './workers/worker-link.ts'
+import { createLogger, createSampled, factsLogger } from './observability/logger.ts'
+import { createMetrics } from './observability/metrics.ts'
+import { withDriftLog, withUpstreamLog } from './observability/upstream-log.ts'
+import { createBufferedBytes } from './server/buffered-bytes.ts'
+import { freePort } from './server/free-port.ts'
+import { createInFlight } from './server/in-flight.ts'
+import { createUnreadAnswers } from './server/unread-answers.ts'
 
 export type GatewayOptions = {
   /** Tells configurations apart in metrics. */
   readonly configHash: string
   readonly version: string
-  /** Reads the configuration anew; without it there is nothing to reload. */
+  /** Reads the configuration; without it a reload is impossible. */
   readonly readConfig?: () => Promise<ConfigResult>
-  /** Ends the program as SIGTERM does, for an operator who asks for it; called once or more. Without it the gateway alone is drained. */
+  /** Ends the program as SIGTERM does, for POST /drain; called once or more. Without it only the gateway is drained. */
   readonly end?: () => void
   /** Where this process is one of several that share the port. */
   readonly worker?: WorkerLink
@@ -49,18 +41,18 @@ export type GatewayOptions = {
 
 /** A gateway that accepts requests. */
 export type Gateway = {
-  /** Origin of the public side, with the port that was really taken. */
+  /** Origin of the public side, with the port in use. */
   readonly publicAddress: string
   readonly adminAddress: string
-  /** Puts the configuration in force that its file holds now, as a whole or not at all. */
+  /** Reads the configuration file and applies it completely or not at all. */
   reload(): Promise<ReloadOutcome>
-  /** Logs, as a warning, what does not fit between a service and its upstream. */
+  /** Logs a mismatch between a service and its upstream as a warning. */
   warn(finding: UpstreamFinding): void
-  /** Writes down and counts an error that nothing caught; to be followed by `close`. */
+  /** Logs and counts an uncaught error; call `close` afterwards. */
   faulted(cause: unknown): void
-  /** Drains, then closes everything that was opened; `cut`: not everybody who was waiting got an answer. */
+  /** Drains, then closes everything; `cut`: some requests got no response. */
   drain(): Promise<'finished' | 'cut'>
-  /** As `drain`, for those who do not ask what came of it. */
+  /** As `drain`, without the result. */
   close(): Promise<void>
 }
 
@@ -83,10 +75,10 @@ const within = async (work: Promise<unknown>, timeoutMs: number): Promise<void> 
   clearTimeout(timer)
 }
 
-/** What rooms and the admin side need to end after the last answer. */
+/** Longest time to close the parts and the admin side after the last response. */
 const closingMs = 2_000
 
-/** Builds every room, joins them and listens: the only place that knows all. */
+/** Builds all parts of the gateway, connects them and listens. */
 export const startGateway = async (config: Config, options: GatewayOptions): Promise<Gateway> => {
   const clock = systemClock
   const logger = createLogger({ ...config.log, dropped: () => metrics.observe.log() })
@@ -227,7 +219,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     membership?.close()
     cache.close()
   }
-  /** A client that has sent half a request, or takes nothing of an answer, would keep the process. */
+  /** A client with half a request, or one that reads nothing, would keep the process alive. */
   const closeAdmin = async (): Promise<void> => {
     const closed = admin.close()
     await within(closed, closingMs)
@@ -239,7 +231,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     await publicPort.listen(config.listen.host, port)
     await admin.listen({ host: config.admin.host, port: config.admin.port })
   } catch (error) {
-    // What was opened is closed by whoever opened it, also when a port is taken.
+    // Close everything that was opened, for example when a port is in use.
     await Promise.all([publicPort.close(0), closeAdmin(), closeRooms()])
     throw error
   }

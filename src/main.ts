@@ -2,23 +2,33 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { env, stderr, stdout } from 'node:process'
 import { fileURLToPath } from 'node:url'
-import { handedConfig, startAsWorker } from './assembly/as-worker.ts'
-import { describeLearnedRoutes, describeRoutes } from './assembly/describe-routes.ts'
-import { driftReport } from './assembly/drift-report.ts'
-import { explain, explainLearned } from './assembly/explain.ts'
-import { startWorkers } from './assembly/start-workers.ts'
-import { upstreamFindings } from './assembly/upstream-findings.ts'
-import { workersOf } from './assembly/workers-of.ts'
+import { setFlagsFromString } from 'node:v8'
+import { explain, explainLearned } from './build/explain.ts'
+import {
+  describeLearnedRoutes,
+  describeRoutes,
+  driftReport,
+  upstreamFindings,
+} from './build/upstream-findings.ts'
+import { workersOf } from './build/workers.ts'
 import type { CliPorts } from './cli/cli-ports.ts'
-import { exitCodes } from './cli/exit-codes.ts'
-import { hearOutputFaults } from './cli/output-faults.ts'
+import { exitCodes, hearOutputFaults } from './cli/exit-codes.ts'
 import { runCli } from './cli/run-cli.ts'
 import { hearWhileStarting, leaveSignals, stopOnSignal } from './cli/stop-on-signal.ts'
 import { watchFiles } from './cli/watch-files.ts'
-import { keepObjectsYoung } from './cli/young-objects.ts'
+import { isWorker, linkToParent, parentLine, type WorkerLink } from './cluster/worker-link.ts'
 import { startGateway } from './gateway.ts'
-import { isWorker, parentLine } from './workers/parent-line.ts'
-import { linkToParent, type WorkerLink } from './workers/worker-link.ts'
+import { handedConfig, startAsWorker, startWorkers } from './workers.ts'
+
+/**
+ * Keeps V8 from deciding, by what lived long while it looked, that objects made in some place are made old. What a gateway makes for a
+ * request lives as long as the request: under slow ones, such as uploads, V8 takes them for lasting, and from then on each
+ * request leaves old garbage that holds young garbage. Collections of the young then take six times as long, for as long as the
+ * process runs (docs/decisions/0015). To be called before anything is served.
+ */
+const keepObjectsYoung = (): void => {
+  setFlagsFromString('--no-allocation-site-pretenuring')
+}
 
 keepObjectsYoung()
 

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 
-/** Nothing from elsewhere, nothing inline, nothing to be framed; `data:` for the icons inside Swagger UI's style sheet. */
+/** No foreign content, nothing inline, no frames; `data:` for the icons inside Swagger UI's style sheet. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -30,7 +30,7 @@ const documentationPage = `<!doctype html>
 <script src="docs/start.js"></script>
 `
 
-// No trying out, and so nothing to log in for: requests would go to the public side, which is another origin. No validator: it would be asked on the Internet.
+// No "try it out": requests would go to the public side, which is another origin. No validator: it is a service on the Internet.
 const startScript = `SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#swagger-ui',
@@ -46,11 +46,11 @@ const startScript = `SwaggerUIBundle({
 
 const scriptType = 'text/javascript; charset=utf-8'
 
-/** Beside src/ and dist/ alike: what a browser gets is what is in the repository. */
+/** Beside src/ and dist/: browsers get the files of the repository. */
 const statusFile = (name: string) => (): string =>
   new URL(`../../public/status/${name}`, import.meta.url).href
 
-/** Resolved when asked for: whoever never opens the page does not need its files. */
+/** Resolved on first use: the page is optional. */
 const assets: readonly (readonly [path: string, type: string, address: () => string])[] = [
   [
     '/docs/swagger-ui.css',
@@ -68,7 +68,7 @@ const assets: readonly (readonly [path: string, type: string, address: () => str
   ),
 ]
 
-/** The pages for people: how the gateway is doing, and the documentation of all operations. */
+/** The pages for people: the status page and the documentation of all operations. */
 export const addPages = (server: FastifyInstance): void => {
   server.get('/', async (_request, reply) => {
     const page = await readFile(new URL('../../public/status/index.html', import.meta.url))

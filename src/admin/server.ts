@@ -1,29 +1,161 @@
-import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify'
+import {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+  LogController,
+} from 'fastify'
 import type { Logger } from 'pino'
+import { contentEntityTag } from '../http/conditional/entity-tags.ts'
+import { evaluatePreconditions } from '../http/conditional/preconditions.ts'
 import { type AdminRequest, createAccess } from './access.ts'
-import { addDrain } from './drain.ts'
-import type { AdminEvent } from './events.ts'
-import type { Operator } from './operator.ts'
+import type { AccessRefusal, AdminEvent } from './events.ts'
+import type { EntriesQuery, Operator, Readiness, ReloadAnswer } from './operator.ts'
 import { addPages } from './pages.ts'
-import { sendProblem, sendRefusal } from './problem.ts'
 import { readPurgeRequest } from './purge-request.ts'
-import type { Readiness } from './readiness.ts'
-import { addReload } from './reload.ts'
 import { statusReport } from './status-report.ts'
-import { addViews } from './views.ts'
 
-export type AdminOptions = {
+const refusals: Readonly<Record<AccessRefusal, readonly [status: number, detail: string]>> = {
+  'credential-missing': [401, 'Send Authorization: Bearer with the value of admin.token.'],
+  'credential-wrong': [401, 'The token differs from admin.token.'],
+  'cross-site': [403, 'Requests from pages of other origins are refused.'],
+  'host-by-name': [
+    403,
+    'Without admin.token, the admin side must be addressed as localhost or by IP address.',
+  ],
+  'not-loopback': [403, 'Without admin.token, writes are accepted from this host only.'],
+  'not-json': [415, 'Send Content-Type: application/json.'],
+}
+
+/** Sends an error of the admin side (RFC 9457). */
+const sendProblem = (reply: FastifyReply, status: number, code: string, detail: string): FastifyReply =>
+  reply
+    .code(status)
+    .type('application/problem+json')
+    .send(JSON.stringify({ type: 'about:blank', status, code, detail }))
+
+/** Answers a refused request with the reason. */
+const sendRefusal = (reply: FastifyReply, reason: AccessRefusal): FastifyReply => {
+  const [status, detail] = refusals[reason]
+  // RFC 9110 §11.6.1; Basic makes a browser ask for the token when the documentation is opened.
+  if (status === 401) reply.header('www-authenticate', ['Bearer realm="trellis"', 'Basic realm="trellis"'])
+  return sendProblem(reply, status, reason, detail)
+}
+
+const statuses = { invalid: 422, 'restart-needed': 409, failed: 500 } as const
+
+const sendAnswer = (reply: FastifyReply, answer: ReloadAnswer): FastifyReply => {
+  if (answer.kind === 'done') return reply.send({ outcome: answer.outcome, hash: answer.hash })
+  const { outcome, details } = answer
+  const detail = details.length === 0 ? 'See the log.' : details.join('\n')
+  return sendProblem(reply, statuses[outcome], outcome, detail)
+}
+
+/** POST /reload: applies the configuration file, or returns why it was refused. */
+const addReload = (
+  server: FastifyInstance,
+  { operator, report }: { readonly operator: Operator; report(event: AdminEvent): void },
+): void => {
+  server.post('/reload', async (request, reply) => {
+    report({ kind: 'admin-reload', address: request.socket.remoteAddress ?? '' })
+    return sendAnswer(reply, await operator.reload())
+  })
+}
+
+/** POST /drain: does what SIGTERM does. Answers before the process ends. */
+const addDrain = (
+  server: FastifyInstance,
+  { operator, report }: { readonly operator: Operator; report(event: AdminEvent): void },
+): void => {
+  server.post('/drain', async (request, reply) => {
+    report({ kind: 'admin-drain', address: request.socket.remoteAddress ?? '' })
+    operator.drain()
+    return reply.code(202).send({ outcome: 'draining' })
+  })
+}
+
+type Query = Readonly<Record<string, unknown>>
+
+const mostEntries = 1000
+
+/** Undefined when a value is not documented. */
+const readEntriesQuery = ({ sort = 'size', limit = '50' }: Query): EntriesQuery | undefined => {
+  if (sort !== 'size' && sort !== 'hits' && sort !== 'age') return undefined
+  if (typeof limit !== 'string' || !/^[1-9]\d{0,3}$/.test(limit) || Number(limit) > mostEntries) {
+    return undefined
+  }
+  return { sort, limit: Number(limit) }
+}
+
+const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}):[ \t]*([^\0\r\n]{0,8192})$/
+
+/** Joins the lines of one field as on the public side (RFC 9110 §5.3, RFC 9113 §8.2.3). */
+const joined = (name: string, before: string | undefined, value: string): string =>
+  before === undefined ? value : `${before}${name === 'cookie' ? '; ' : ', '}${value}`
+
+/** `header=Name: value`, once or several times; undefined when one is no field line (RFC 9110 §5.6.2). */
+const readFields = (header: unknown): Record<string, string> | undefined => {
+  const lines = header === undefined ? [] : Array.isArray(header) ? header : [header]
+  const fields = new Map<string, string>()
+  for (const line of lines) {
+    const [, name, value] = fieldLine.exec(String(line)) ?? []
+    if (name === undefined || value === undefined) return undefined
+    const key = name.toLowerCase()
+    fields.set(key, joined(key, fields.get(key), value.trim()))
+  }
+  return Object.fromEntries(fields)
+}
+
+const isMethod = (text: unknown): text is string =>
+  typeof text === 'string' && /^[A-Z][A-Z-]{0,31}$/.test(text)
+
+/** Sends a document that changes seldom: clients ask each time, and mostly get a 304. */
+const sendDocument = (request: FastifyRequest, reply: FastifyReply, content: Buffer): FastifyReply => {
+  const etag = contentEntityTag(content)
+  reply.header('cache-control', 'no-cache').header('etag', etag)
+  const head = { status: 200, fields: ['ETag', etag] }
+  const outcome = evaluatePreconditions(request.headers, request.method, head, 0)
+  return outcome === 'not-modified'
+    ? reply.code(304).send()
+    : reply.type('application/json; charset=utf-8').send(content)
+}
+
+/** The read-only views for an operator. */
+const addViews = (server: FastifyInstance, operator: Operator): void => {
+  server.get('/cache/entries', async (request, reply) => {
+    const query = readEntriesQuery(request.query as Query)
+    if (query === undefined) {
+      return sendProblem(reply, 400, 'invalid-query', `sort: size, hits or age; limit: 1 to ${mostEntries}`)
+    }
+    return reply.send({ sort: query.sort, entries: await operator.entries(query) })
+  })
+  server.get('/explain', async (request, reply) => {
+    const { method = 'GET', url, header } = request.query as Query
+    const fields = readFields(header)
+    if (!isMethod(method) || typeof url !== 'string' || url === '' || fields === undefined) {
+      const detail = 'url: a public URL or path; method: default GET; header: "Name: value", repeatable'
+      return sendProblem(reply, 400, 'invalid-query', detail)
+    }
+    return reply.send(await operator.explain({ method, url, fields }))
+  })
+  server.get('/drift', (_request, reply) => reply.send(operator.drift()))
+  server.get('/config', (_request, reply) => reply.send(operator.config()))
+  server.get('/openapi.json', (request, reply) => sendDocument(request, reply, operator.openApi()))
+}
+
+type AdminOptions = {
   readonly logger: Logger
   /** '' when none is configured. */
   readonly token: string
   readonly operator: Operator
-  /** What Prometheus gets, in the format that its Accept field asks for. */
+  /** The metrics in the format that the Accept field selects. */
   scrape(accept: string | undefined): Promise<{ readonly contentType: string; readonly text: string }>
   readiness(): Readiness
   report(event: AdminEvent): void
 }
 
-/** Asked by orchestrators and balancers under any name, with any fields; they tell no more than whether the process is well. */
+/** Open to orchestrators and balancers under any name, with any fields; they reveal only whether the process is healthy. */
 const probePaths: ReadonlySet<string | undefined> = new Set(['/livez', '/readyz'])
 
 const guard = (server: FastifyInstance, { token, report }: AdminOptions): void => {
@@ -65,7 +197,7 @@ const addPurge = (server: FastifyInstance, { operator, report }: AdminOptions): 
   })
 }
 
-/** The operator's side, on a port of its own. */
+/** The admin side, on its own port. */
 export const createAdmin = (options: AdminOptions): FastifyInstance => {
   const server = fastify({
     loggerInstance: options.logger as FastifyBaseLogger,

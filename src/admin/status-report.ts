@@ -1,14 +1,87 @@
-import { readExposition, type Sample } from './exposition.ts'
-import type { Readiness } from './readiness.ts'
-import { type StatusMetric, statusMetrics } from './status-metrics.ts'
+import type { Readiness } from './operator.ts'
 
-/** Rows of one list at most: a page, not a scrape. */
+/** One line of a scrape. */
+type Sample = { readonly labels: Readonly<Record<string, string>>; readonly value: number }
+
+/** A quoted value may contain braces. What follows the value (a time, an exemplar) is ignored. */
+const sampleLine = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\})? (\S+)/
+const label = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g
+const escapes: Readonly<Record<string, string>> = { n: '\n' }
+
+const labelsOf = (text: string): Record<string, string> =>
+  Object.fromEntries(
+    [...text.matchAll(label)].map(([, name = '', value = '']) => [
+      name,
+      value.replace(/\\(.)/g, (_, character: string) => escapes[character] ?? character),
+    ]),
+  )
+
+/** Reads the samples of the `wanted` names from the gateway's own scrape. */
+export const readExposition = (
+  text: string,
+  wanted: ReadonlySet<string>,
+): ReadonlyMap<string, readonly Sample[]> => {
+  const found = new Map<string, Sample[]>([...wanted].map((name) => [name, []]))
+  for (const line of text.split('\n')) {
+    const [, name = '', labels = '', value = ''] = sampleLine.exec(line) ?? []
+    found.get(name)?.push({ labels: labelsOf(labels), value: Number(value) })
+  }
+  return found
+}
+
+/** The metrics that the status report reads; a test compares the names with the metric table. */
+export const statusMetrics = {
+  requests: 'trellis_requests_total',
+  durations: 'trellis_request_duration_seconds_bucket',
+  durationSum: 'trellis_request_duration_seconds_sum',
+  durationCount: 'trellis_request_duration_seconds_count',
+  routeSum: 'trellis_route_duration_seconds_sum',
+  refusals: 'trellis_refusals_total',
+  protocolRefusals: 'trellis_protocol_refusals_total',
+  shed: 'trellis_shed_total',
+  rateLimited: 'trellis_rate_limited_total',
+  inFlight: 'trellis_in_flight_requests',
+  connections: 'trellis_connections',
+  receivedBytes: 'trellis_received_bytes_total',
+  sentBytes: 'trellis_sent_bytes_total',
+  entries: 'trellis_cache_entries',
+  bytes: 'trellis_cache_bytes',
+  maxBytes: 'trellis_cache_max_bytes',
+  evictions: 'trellis_cache_evictions_total',
+  invalidated: 'trellis_cache_invalidated_entries_total',
+  servedStale: 'trellis_cache_served_stale_total',
+  collapsed: 'trellis_cache_collapsed_total',
+  targetUp: 'trellis_upstream_target_up',
+  targetLeftOut: 'trellis_upstream_target_left_out',
+  outstanding: 'trellis_upstream_target_outstanding_requests',
+  attempts: 'trellis_upstream_attempts_total',
+  breaker: 'trellis_upstream_breaker_state',
+  upstreamInFlight: 'trellis_upstream_in_flight_requests',
+  upstreamWaiting: 'trellis_upstream_waiting_requests',
+  retriesLeft: 'trellis_upstream_retries_left',
+  batches: 'trellis_batches_total',
+  batchItems: 'trellis_batch_items_total',
+  batchSplits: 'trellis_batch_splits_total',
+  buildInfo: 'trellis_build_info',
+  configInfo: 'trellis_config_info',
+  memoryTrusted: 'trellis_memory_trusted',
+  workersReady: 'trellis_workers_ready',
+  workersWanted: 'trellis_workers_wanted',
+  heapBytes: 'nodejs_heap_size_used_bytes',
+  residentBytes: 'process_resident_memory_bytes',
+  loopDelay: 'nodejs_eventloop_lag_p99_seconds',
+  startedAt: 'process_start_time_seconds',
+} as const
+
+type StatusMetric = keyof typeof statusMetrics
+
+/** Longest list on the page. */
 const mostRows = 20
 
 type Labels = Readonly<Record<string, string>>
 type Count = { readonly count: number }
 
-/** Samples with the same values of `names` added up, the largest first. */
+/** Sums of the samples with the same values of `names`, the largest first. */
 const addedUp = <Name extends string>(
   samples: readonly Sample[],
   names: readonly Name[],
@@ -35,7 +108,7 @@ type Read = (metric: StatusMetric) => readonly Sample[]
 
 const isHit: ReadonlySet<string | undefined> = new Set(['hit', 'revalidated', 'collapsed', 'stale'])
 
-/** The routes that were asked most, with what was asked of the cache and how long their answers took in all. */
+/** The routes with most requests, with their cache results and total duration. */
 const routes = (read: Read) => {
   const requests = read('requests')
   return addedUp(requests, ['service', 'route'])
@@ -62,7 +135,7 @@ const upstreams = (read: Read) =>
       inFlight: total(of('upstreamInFlight')),
       waiting: total(of('upstreamWaiting')),
       retriesLeft: total(of('retriesLeft')),
-      // Of several workers a scrape shows the worst: a target is up when all of them hold it to be.
+      // With several workers a scrape shows the worst: a target is up when it is up for all of them.
       targets: of('targetUp').map(({ labels: { target = '' }, value }) => ({
         target,
         up: value > 0,
@@ -76,7 +149,7 @@ const upstreams = (read: Read) =>
     }
   })
 
-/** Buckets of all services together, cumulative as Prometheus has them; bounds in seconds, the last without one. */
+/** Buckets of all services together, cumulative as in Prometheus; bounds in seconds, the last one unbounded. */
 const durations = (read: Read) => ({
   sum: total(read('durationSum')),
   count: total(read('durationCount')),
@@ -86,8 +159,8 @@ const durations = (read: Read) => ({
 })
 
 /**
- * What the status page shows, from one scrape (of all workers) and the readiness. Counts are since the start, so that
- * whoever asks twice has rates; times are seconds, sizes bytes. Nothing in it was written by a client.
+ * The data of the status page, from one scrape (of all workers) and the readiness. Counts are since the start: two reports give
+ * rates. Times are seconds, sizes bytes. It contains no text of clients.
  */
 export const statusReport = (scrape: string, readiness: Readiness) => {
   const found = readExposition(scrape, new Set(Object.values(statusMetrics)))

@@ -1,7 +1,6 @@
 import type { FieldLines } from '../http/fields.ts'
-import { wordpressJson } from '../http/wordpress-json.ts'
-import type { ItemAnswer } from './item.ts'
-import { itemError } from './item-error.ts'
+import { wordpressJson } from '../http/message.ts'
+import { type ItemAnswer, itemError } from './item.ts'
 
 /** Fields that WordPress shows with an item, in its order; Retry-After only comes with the gateway's own errors. */
 const shownFields = ['X-WP-Total', 'X-WP-TotalPages', 'Link', 'Location', 'Allow', 'Retry-After'] as const

@@ -1,17 +1,148 @@
 import { answeredPart, envelopeOf, madePart, nullPart, type Part } from './answer.ts'
-import { itemLine, lastLine } from './answer-lines.ts'
-import { collapseReads } from './collapse-reads.ts'
-import { withDependencies } from './dependencies.ts'
-import type { BatchResult } from './events.ts'
-import type { ItemAnswer } from './item.ts'
-import { type ItemError, itemError } from './item-error.ts'
-import { planAnswer } from './plan-answer.ts'
-import { type PlannedBatch, type PlannedItem, type PlanOptions, planBatch } from './plan-batch.ts'
-import { batchEvent, itemEvent } from './report-batch.ts'
-import { honouringRetryAfter } from './retry-after.ts'
-import { type ItemsRun, type RunOptions, runItems } from './run-items.ts'
-import type { TaskEnd } from './schedule.ts'
-import { stopWatch, unlessStopped } from './stop-watch.ts'
+import type { BatchEvent, BatchItemOutcome, BatchResult } from './events.ts'
+import { withDependencies } from './extensions/dependencies.ts'
+import { type BatchItem, type Dispatch, type ItemAnswer, type ItemError, itemError } from './item.ts'
+import {
+  type PlannedBatch,
+  type PlannedItem,
+  type PlanOptions,
+  planAnswer,
+  planBatch,
+} from './order/plan-batch.ts'
+import type { Waits } from './order/plan-order.ts'
+import type { ScheduleEnd, TaskEnd } from './order/schedule.ts'
+import { honouringRetryAfter } from './send/retry-after.ts'
+import { type ItemsRun, type RunOptions, runItems } from './send/run-items.ts'
+
+/** In JSON a line end stands between tokens only (RFC 8259 §7), so a space may stand in its place. */
+const onOneLine = (json: Buffer): Buffer => {
+  if (!json.includes(10) && !json.includes(13)) return json
+  const copy = Buffer.from(json)
+  for (const [at, octet] of copy.entries()) if (octet === 10 || octet === 13) copy[at] = 32
+  return copy
+}
+
+/** The line of one item; `part` is what stands in `responses` otherwise. */
+const itemLine = (index: number, part: Part): Buffer =>
+  Buffer.concat([Buffer.from(`{"index":${index},"response":`), ...part.map(onOneLine), Buffer.from('}\n')])
+
+/** The last line. An answer without it has been cut off. */
+const lastLine = (result: BatchResult, items: number): Buffer =>
+  Buffer.from(`{"end":{"result":${JSON.stringify(result)},"items":${items}}}\n`)
+
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+
+const methodLabel = (method: string | undefined): (typeof methods)[number] | '_OTHER' =>
+  methods.find((known) => known === method) ?? '_OTHER'
+
+const outcomeTable: Readonly<Record<TaskEnd<unknown>['kind'], BatchItemOutcome>> = {
+  finished: 'answered',
+  'not-begun': 'not-sent',
+  unfinished: 'outcome-unknown',
+}
+
+/** The event of one item; `end` is undefined for one that was refused. */
+const itemEvent = (
+  item: { readonly method: string | undefined; readonly status: number },
+  end: TaskEnd<unknown> | undefined,
+  times: { readonly batchStartedMs: number; readonly nowMs: number },
+): BatchEvent => {
+  const startedMs = end === undefined || end.kind === 'not-begun' ? undefined : end.startedMs
+  const endedMs = end?.kind === 'finished' ? end.endedMs : times.nowMs
+  return {
+    kind: 'batch-item-finished',
+    method: methodLabel(item.method),
+    outcome: end === undefined ? 'refused' : outcomeTable[end.kind],
+    status: item.status,
+    queuedSeconds: startedMs === undefined ? 0 : (startedMs - times.batchStartedMs) / 1000,
+    durationSeconds: startedMs === undefined ? 0 : (endedMs - startedMs) / 1000,
+  }
+}
+
+/** The event of a whole batch; without a schedule nothing ran. */
+const batchEvent = (
+  batch: { readonly result: BatchResult; readonly items: number; readonly durationMs: number },
+  schedule?: {
+    readonly end: ScheduleEnd<unknown>
+    readonly waits: readonly (readonly number[] | undefined)[]
+  },
+): BatchEvent => {
+  const spent = (schedule?.end.ends ?? []).map((end) =>
+    end.kind === 'finished' ? end.endedMs - end.startedMs : 0,
+  )
+  return {
+    kind: 'batch-finished',
+    result: batch.result,
+    items: batch.items,
+    durationSeconds: batch.durationMs / 1000,
+    itemSeconds: spent.reduce((sum, ms) => sum + ms, 0) / 1000,
+    parallelism: schedule?.end.parallelism ?? 0,
+    ordered: (schedule?.waits ?? []).filter((waits) => waits !== undefined && waits.length > 0).length,
+  }
+}
+
+/** What stops a batch before its end. */
+type StopReason = 'client-gone' | 'deadline'
+
+/** One signal for both reasons to stop. */
+type StopWatch = {
+  readonly signal: AbortSignal
+  reason(): StopReason | undefined
+  /** To be called when the batch is over. */
+  release(): void
+}
+
+/** Watches for the client that goes, and for the deadline (0 = none). */
+const stopWatch = (client: AbortSignal, deadlineMs: number): StopWatch => {
+  const stop = new AbortController()
+  let reason: StopReason | undefined
+  const stopFor = (why: StopReason) => {
+    reason ??= why
+    stop.abort()
+  }
+  const gone = () => stopFor('client-gone')
+  const timer = deadlineMs > 0 ? setTimeout(() => stopFor('deadline'), deadlineMs) : undefined
+  client.addEventListener('abort', gone, { once: true })
+  if (client.aborted) gone()
+  return {
+    signal: stop.signal,
+    reason: () => reason,
+    release() {
+      clearTimeout(timer)
+      client.removeEventListener('abort', gone)
+    },
+  }
+}
+
+/** Resolves with the promise, or with the stop. */
+const unlessStopped = (promise: Promise<void>, stop: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const over = (): void => {
+      stop.removeEventListener('abort', over)
+      resolve()
+    }
+    stop.addEventListener('abort', over, { once: true })
+    void promise.then(over)
+    if (stop.aborted) over()
+  })
+
+/** Two reads are one when they ask the same and come after the same writes. */
+const readKey = (item: BatchItem, waits: Waits): string =>
+  JSON.stringify([item.service ?? '', item.path, item.query, item.fields, item.credential ?? '', waits])
+
+/** Identical reads of a batch are one request: the first that begins is sent, and its answer is everybody's. */
+const collapseReads = (dispatch: Dispatch, waits: readonly Waits[]): Dispatch => {
+  const begun = new Map<string, Promise<ItemAnswer>>()
+  return (item, signal, stop) => {
+    if (item.method !== 'GET' || item.content !== undefined) return dispatch(item, signal, stop)
+    const key = readKey(item, waits[item.index])
+    const known = begun.get(key)
+    if (known !== undefined) return known
+    const answer = dispatch(item, signal, stop)
+    begun.set(key, answer)
+    return answer
+  }
+}
 
 /** Resolved settings of a service's batch route, and what it needs from others. */
 export type BatchOptions = RunOptions &

@@ -1,6 +1,15 @@
-import { isRecord } from './is-record.ts'
-import { itemIdPattern, mostTemplateDepth, type Reference, referencesIn } from './json-references.ts'
-import { type PathTemplate, pathTemplate } from './path-references.ts'
+import {
+  itemIdPattern,
+  mostTemplateDepth,
+  type PathTemplate,
+  pathTemplate,
+  type Reference,
+  referencesIn,
+} from './extensions/json-references.ts'
+
+/** An object of JSON with its members, which a list is not. */
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Who may use what goes beyond WordPress's batch. */
 export type ExtensionsMode = 'off' | 'on-request' | 'on'
@@ -23,7 +32,7 @@ export type ItemExtension = {
 }
 
 /** All that a batch says beyond WordPress's, or what is wrong with it. */
-export type ReadExtensions =
+type ReadExtensions =
   | { readonly kind: 'extensions'; readonly dryRun: boolean; readonly items: readonly ItemExtension[] }
   | { readonly kind: 'faulty'; readonly message: string }
 

@@ -1,8 +1,36 @@
+import { createHash } from 'node:crypto'
+import type { Clock } from '../clock.ts'
+
+/** What an Idempotency-Key field says. */
+type IdempotencyKey =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'key'; readonly key: string }
+  | { readonly kind: 'malformed' }
+
+/** RFC 9651 §3.3.3: a String; many clients send it without its quotes, which is understood as well. */
+const quotedPattern = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"$/
+const barePattern = /^[A-Za-z0-9._~:+/=-]{1,255}$/
+
+/** Reads the field (draft-ietf-httpapi-idempotency-key-header §2.1). */
+export const readIdempotencyKey = (value: string | undefined): IdempotencyKey => {
+  if (value === undefined) return { kind: 'none' }
+  const quoted = quotedPattern.exec(value)?.[1]
+  if (quoted !== undefined) return { kind: 'key', key: quoted.replaceAll(/\\(["\\])/g, '$1') }
+  return barePattern.test(value) ? { kind: 'key', key: value } : { kind: 'malformed' }
+}
+
+/** One hash of several texts; their lengths keep the borders. */
+export const hashOf = (parts: readonly (string | Buffer)[]): string => {
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(`${part.length}:`).update(part)
+  return hash.digest('base64url')
+}
+
 /** An answer that is kept to be given again. */
 export type KeptAnswer = { readonly status: number; readonly contentType: string; readonly content: Buffer }
 
 /** What is known of a key when a request with it arrives. */
-export type KeyState =
+type KeyState =
   /** Nobody has used it: now it is this request's, which must end it with `finish` or `abandon`. */
   | { readonly kind: 'begun' }
   | { readonly kind: 'in-flight' }
@@ -22,4 +50,87 @@ export type IdempotencyStore = {
   finish(key: string, fingerprint: string, answer: KeptAnswer): Promise<void>
   /** Nothing was carried out: the key may be used again. */
   abandon(key: string): Promise<void>
+}
+
+type Entry = {
+  readonly fingerprint: string
+  readonly untilMs: number
+  readonly bytes: number
+  readonly answer: KeptAnswer | 'in-flight' | 'not-kept'
+}
+
+/** Two hashes, the map's own share and the entry. */
+const entryBytes = 400
+
+/** A short content is often a slice of a pool, all of which it would keep. */
+const withOwnContent = (answer: KeptAnswer): KeptAnswer => {
+  const { content } = answer
+  if (content.buffer.byteLength === content.length) return answer
+  const own = Buffer.allocUnsafeSlow(content.length)
+  content.copy(own)
+  return { ...answer, content: own }
+}
+
+const stateOf = (entry: Entry, fingerprint: string): KeyState => {
+  if (entry.fingerprint !== fingerprint) return { kind: 'mismatch' }
+  if (entry.answer === 'in-flight') return { kind: 'in-flight' }
+  return entry.answer === 'not-kept' ? { kind: 'not-kept' } : { kind: 'finished', answer: entry.answer }
+}
+
+/**
+ * Keys of one process, bounded in time and bytes: the oldest that are finished go first. An answer that takes more than
+ * an eighth of the room is not kept, so that one caller cannot drive out all others with one request.
+ */
+export const createMemoryIdempotencyStore = (options: {
+  readonly clock: Clock
+  readonly maxBytes: number
+  readonly ttlMs: number
+}): IdempotencyStore => {
+  // Insertion order is the order of age: a finished entry is put at the end again.
+  const entries = new Map<string, Entry>()
+  let bytes = 0
+
+  const remove = (key: string): void => {
+    bytes -= entries.get(key)?.bytes ?? 0
+    entries.delete(key)
+  }
+  const put = (key: string, entry: Entry): void => {
+    remove(key)
+    entries.set(key, entry)
+    bytes += entry.bytes
+  }
+  const tidy = (nowMs: number): void => {
+    for (const [key, entry] of entries) {
+      const isOver = bytes > options.maxBytes
+      if (entry.untilMs > nowMs && !isOver) return
+      // Those in flight are as many as there are requests, and are bounded like them.
+      if (entry.untilMs <= nowMs || entry.answer !== 'in-flight') remove(key)
+    }
+  }
+
+  return {
+    async begin(key, fingerprint) {
+      const nowMs = options.clock.monotonic()
+      tidy(nowMs)
+      const known = entries.get(key)
+      if (known !== undefined && known.untilMs > nowMs) return stateOf(known, fingerprint)
+      put(key, { fingerprint, untilMs: nowMs + options.ttlMs, bytes: entryBytes, answer: 'in-flight' })
+      return { kind: 'begun' }
+    },
+    async finish(key, fingerprint, answer) {
+      if (entries.get(key)?.fingerprint !== fingerprint) return
+      const nowMs = options.clock.monotonic()
+      const isKept = answer.content.length <= options.maxBytes / 8
+      put(key, {
+        fingerprint,
+        untilMs: nowMs + options.ttlMs,
+        bytes: entryBytes + (isKept ? answer.content.length : 0),
+        answer: isKept ? withOwnContent(answer) : 'not-kept',
+      })
+      tidy(nowMs)
+    },
+    async abandon(key) {
+      remove(key)
+    },
+  }
 }

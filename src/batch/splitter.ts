@@ -1,10 +1,189 @@
 import type { Clock } from '../clock.ts'
-import { type ChunkOutcomes, fittingItems, noOutcomes, withChunk } from './chunk-outcomes.ts'
 import type { ChunkResult, SplitReason } from './events.ts'
-import { type Measured, nextSplit, type Parts, splitsUpTo, unmeasured, withBatch } from './measured-split.ts'
+
+/** How many upstream requests a batch becomes: 1 = it is sent whole; infinitely many = each item is a request of its own. */
+export type Parts = number
+
+/** A split other than the best: the logarithm of its time against the best one's, and when it was measured. */
+type Rival = { readonly ratio: number; readonly trials: number; readonly atBatch: number }
+
+/** What has been measured of one kind of batch. */
+type Measured = {
+  readonly best: Parts
+  /** Logarithm of the best one's milliseconds per item, a moving mean; undefined before the first. */
+  readonly level: number | undefined
+  readonly atMs: number
+  readonly batches: number
+  /** The batch before was a trial. The best one comes next, so that both are measured at about the same time. */
+  readonly tried: boolean
+  readonly rivals: ReadonlyMap<Parts, Rival>
+}
+
+/** Nothing measured yet. */
+const unmeasured = (best: Parts): Measured => {
+  return { best, level: undefined, atMs: 0, batches: 0, tried: false, rivals: new Map() }
+}
+
+const steps = [1, 2, 3, 4, 6, 8, 12, 16, 25, Number.POSITIVE_INFINITY]
+
+/** The splits to choose from: of at most so many upstream batches, and into single items if they may be. */
+const splitsUpTo = (most: number, items: boolean): readonly Parts[] =>
+  steps.filter((step) => step <= most || (items && step === Number.POSITIVE_INFINITY))
+
+/** The trials of one rival may cost this share of the time of all batches. */
+const trialShare = 0.01
+/** A rival with more requests must be so much faster; one with fewer need not be slower. */
+const worthMoreRequests = Math.log(0.95)
+/** One measure counts at most as twice or half of what was expected: a hiccup decides nothing. */
+const mostSurprise = Math.log(2)
+const levelShare = 0.2
+/** The first batches run code that has not been compiled, here and in PHP. */
+const coldBatches = 3
+const rivalShare = 0.5
+/** Before that it must be so much faster. */
+const enoughTrials = 2
+const clearlyBetter = Math.log(0.8)
+/** What was measured longer ago says nothing about now. */
+const oldMs = 60_000
+const oldBatches = 30
+
+/** Whole and what is near the best one is tried soon; what is far has to wait, as it may cost much. */
+const nearby: Rival = { ratio: 0, trials: 0, atBatch: coldBatches }
+const farOff: Rival = { ...nearby, ratio: Math.log(1.4) }
+
+/** One trial alone may be wrong: the second comes sooner. */
+const dueAt = ({ ratio, trials, atBatch }: Rival): number =>
+  trials < enoughTrials
+    ? atBatch + Math.max(2, Math.expm1(ratio) / (2 * trialShare))
+    : atBatch + Math.max(8, Math.expm1(ratio) / trialShare)
+
+/**
+ * The split of the next batch: the best one, or now and then another to see whether it is better by now. What the upstream
+ * can work on at once is for all batches that are `active` together. Pure.
+ */
+const nextSplit = (
+  { best, level, tried, rivals, batches }: Measured,
+  splits: readonly Parts[],
+  active: number,
+): { readonly parts: Parts; readonly reason: 'shared' | 'first-guess' | 'explored' | 'measured' } => {
+  const share = Math.max(1, Math.round(best / active))
+  const parts = splits.findLast((split) => split <= share) ?? 1
+  if (active > 1) return { parts, reason: 'shared' }
+  if (level === undefined) return { parts, reason: 'first-guess' }
+  if (tried || parts !== best) return { parts, reason: 'measured' }
+  const bestAt = splits.indexOf(best)
+  const isNear = (at: number): boolean => at === 0 || (at >= bestAt - 1 && at <= bestAt + 2)
+  const due = splits
+    .map((split, at) => ({ split, at, ...(rivals.get(split) ?? (isNear(at) ? nearby : farOff)) }))
+    .filter(({ split, at }) => split !== best && (isNear(at) || at === splits.length - 1))
+    .filter((rival) => dueAt(rival) <= batches)
+    .sort((one, other) => dueAt(one) - dueAt(other))[0]
+  return due === undefined ? { parts, reason: 'measured' } : { parts: due.split, reason: 'explored' }
+}
+
+const bounded = (surprise: number): number => Math.max(-mostSurprise, Math.min(mostSurprise, surprise))
+
+/** With one more batch, that took so many milliseconds per item. Pure. */
+const withBatch = (before: Measured, parts: Parts, msPerItem: number, nowMs: number): Measured => {
+  const { best, level, rivals } = before
+  const batches = before.batches + 1
+  const measured = Math.log(Math.max(msPerItem, 1e-3))
+  if (level === undefined || parts === best) {
+    const isOld = level === undefined || nowMs - before.atMs > oldMs || batches <= coldBatches
+    const next = isOld ? measured : level + levelShare * bounded(measured - level)
+    return { ...before, best: parts, level: next, atMs: nowMs, batches, tried: false }
+  }
+  const earlier = rivals.get(parts)
+  const known = earlier !== undefined && batches - earlier.atBatch <= oldBatches ? earlier : undefined
+  const now = measured - level
+  const ratio = known === undefined ? now : known.ratio + rivalShare * bounded(now - known.ratio)
+  const trials = (known?.trials ?? 0) + 1
+  const tried = new Map(rivals).set(parts, { ratio, trials, atBatch: batches })
+  const worth = (parts < best ? 0 : worthMoreRequests) + (trials < enoughTrials ? clearlyBetter : 0)
+  if (ratio > worth) {
+    return { ...before, batches, tried: true, rivals: tried }
+  }
+  // It is the best one from now on, and all others are compared with it.
+  const others = [...tried].map(([one, rival]) => [one, { ...rival, ratio: rival.ratio - ratio }] as const)
+  const next = new Map(others).set(best, { ratio: -ratio, trials: 1, atBatch: batches })
+  return { ...before, best: parts, level: level + ratio, batches, tried: false, rivals: next }
+}
+
+/** What upstream batches have shown of an upstream. */
+export type ChunkOutcomes = {
+  /** Milliseconds of an item in an upstream batch while no other batch is under way, a moving mean; undefined before the first. */
+  readonly itemMs: number | undefined
+  /** Upstream batches in flight, all batches together, that it seems able to work on: not whole between two steps. */
+  readonly limit: number
+  /** Until then it is taken to have no batch route. */
+  readonly noRouteUntilMs: number
+  /** Until then its batches are taken to break: one broken item costs the answers of all beside it. */
+  readonly brokenUntilMs: number
+}
+
+/** Nothing seen yet. */
+export const noOutcomes: ChunkOutcomes = {
+  itemMs: undefined,
+  limit: 8,
+  noRouteUntilMs: Number.NEGATIVE_INFINITY,
+  brokenUntilMs: Number.NEGATIVE_INFINITY,
+}
+
+/** WordPress since 5.6 has the route, and plugins that take it away are not switched on and off by the minute. */
+const noRouteMs = 5 * 60_000
+/** Long enough that a poisonous item does not cost the answers beside it again and again. */
+const brokenMs = 30_000
+
+const leastLimit = 2
+/** So many times the cost of a chunk by itself is too long, and so many times is little. */
+const tooLong = 4
+const little = 2
+const newestShare = 0.3
+
+/**
+ * Down by a third of a place when a chunk took far longer than by itself, for then chunks only wait for each other inside the
+ * upstream, where the timeout runs; slowly up while they do not.
+ */
+const nextLimit = ({ limit, itemMs }: ChunkOutcomes, items: number, ms: number): number => {
+  if (itemMs === undefined) return limit
+  if (ms > tooLong * itemMs * items) return Math.max(leastLimit, limit - 1 / 3)
+  return ms < little * itemMs * items ? limit + 1 / limit : limit
+}
+
+/** An upstream batch that has ended. */
+export type EndedChunk = {
+  readonly result: ChunkResult
+  readonly items: number
+  readonly ms: number
+  /** Its time says what its items cost: nothing else of the gateway was there to wait for. */
+  readonly isAlone: boolean
+}
+
+/** With one more upstream batch, which may take so long (0 = no bound). Pure. */
+export const withChunk = (
+  before: ChunkOutcomes,
+  { result, items, ms, isAlone }: EndedChunk,
+  mostMs: number,
+  nowMs: number,
+): ChunkOutcomes => {
+  if (result === 'not-run') return { ...before, noRouteUntilMs: nowMs + noRouteMs }
+  const after = result === 'broken' ? { ...before, brokenUntilMs: nowMs + brokenMs } : before
+  const timedOut = result === 'broken' && mostMs > 0 && ms > mostMs
+  if (result !== 'answered' && !timedOut) return after
+  const { itemMs = ms / items } = before
+  return {
+    ...after,
+    limit: timedOut ? Math.max(leastLimit, before.limit / 2) : nextLimit(before, items, ms),
+    itemMs: isAlone ? itemMs + newestShare * (ms / items - itemMs) : before.itemMs,
+  }
+}
+
+/** Items that one upstream batch may have, of `most`: the upstream's timeout runs while all of them are worked on. Pure. */
+export const fittingItems = ({ itemMs }: ChunkOutcomes, most: number, mostMs: number): number =>
+  itemMs === undefined || mostMs === 0 ? most : Math.max(1, Math.min(most, Math.floor(mostMs / itemMs)))
 
 /** Settings of the split of one service. */
-export type SplitterOptions = {
+type SplitterOptions = {
   /** The setting `batch.split`. */
   readonly mode: 'item' | 'chunk' | 'whole' | 'auto'
   readonly concurrency: number
@@ -16,7 +195,7 @@ export type SplitterOptions = {
 }
 
 /** What a split depends on: items that will run, groups of them that never wait for each other, and what they do. */
-export type SplitInput = { readonly runnable: number; readonly groups: number; readonly work: string }
+type SplitInput = { readonly runnable: number; readonly groups: number; readonly work: string }
 
 /** What batches have shown of an upstream: outlives the settings that they were sent under. */
 export type SplitMemory = {

@@ -1,7 +1,7 @@
 import { type RequestFields, requestField } from '../http/fields.ts'
 import type { Answer, GatewayResponse } from '../http/message.ts'
 import { targetKeyOf } from './cache-key.ts'
-import type { CachePolicy } from './policy.ts'
+import type { CachePolicy } from './decide-caching.ts'
 
 /** A GET or HEAD that is to be answered through the cache. */
 export type CacheRead = {

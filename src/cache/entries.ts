@@ -1,8 +1,8 @@
 import { redactTarget } from '../http/redact-target.ts'
-import { currentAgeMs, type Moment } from './age.ts'
 import { partsOfKey } from './cache-key.ts'
-import type { MemoryStore } from './memory-store.ts'
-import type { StoredResponse } from './stored-response.ts'
+import { currentAgeMs, type Moment } from './policy/freshness.ts'
+import type { MemoryStore } from './store/memory-store.ts'
+import type { StoredResponse } from './store/stored-response.ts'
 
 /** What an operator is told of a stored response; never its content, nor whose it is, nor a secret of its target. */
 export type CacheEntry = {

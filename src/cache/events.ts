@@ -1,6 +1,6 @@
 import type { ForwardReason } from './cache-status.ts'
-import type { Coding } from './compress.ts'
-import type { NoStoreReason } from './storability.ts'
+import type { NoStoreReason } from './policy/storability.ts'
+import type { Coding } from './respond/compress.ts'
 
 /** How a read was answered, from the reader's side. */
 export type ReadOutcome = 'hit' | 'miss' | 'stale' | 'revalidated' | 'collapsed'

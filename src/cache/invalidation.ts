@@ -1,13 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
-import { currentAgeMs } from './age.ts'
 import { isUnder, partsOfKey, targetKey } from './cache-key.ts'
 import type { CacheEvent, Invalidator } from './events.ts'
-import type { Flights } from './flights.ts'
-import type { HeldTags } from './held-tags.ts'
-import type { Held, MemoryStore } from './memory-store.ts'
-import { agedOut } from './stored-response.ts'
-import type { TagLog } from './tag-log.ts'
+import type { Flights } from './fetch/collapse.ts'
+import { currentAgeMs } from './policy/freshness.ts'
+import type { Held, MemoryStore } from './store/memory-store.ts'
+import { agedOut } from './store/stored-response.ts'
+import type { HeldTags, TagLog } from './store/tag-log.ts'
 
 /** What an operator wants gone. */
 type PurgeSelector =

@@ -1,13 +1,13 @@
 import { fieldValue, withoutFields } from '../http/fields.ts'
 import { hasNoContent } from '../http/message.ts'
-import type { Moment } from './age.ts'
-import type { Errand } from './errand.ts'
-import type { Flight } from './flights.ts'
-import { storableFields } from './kept-fields.ts'
-import { responseControl } from './response-control.ts'
-import { storageOf } from './storage-of.ts'
-import { type StoredResponse, tagged } from './stored-response.ts'
-import type { Storing } from './storing.ts'
+import type { Flight } from './fetch/collapse.ts'
+import type { Errand } from './fetch/fetch-outcome.ts'
+import type { Storing } from './fetch/storing.ts'
+import type { Moment } from './policy/freshness.ts'
+import { storableFields } from './policy/kept-fields.ts'
+import { responseControl } from './policy/response-control.ts'
+import { storageOf } from './policy/storage-of.ts'
+import { type StoredResponse, tagged } from './store/stored-response.ts'
 
 /** Up to where its owner had heard of changes: opaque here. */
 type Place = { readonly epoch: string; readonly applied: number }

@@ -1,17 +1,110 @@
-import type { Config } from '../config/config.ts'
+import type { Config, ServiceConfig } from '../config/config.ts'
+import type { ConfigFault } from '../config/fault.ts'
 import { configJsonSchema } from '../config/json-schema.ts'
+import { type ConfigResult, loadConfig } from '../config/load.ts'
 import { configWarnings } from '../config/warnings.ts'
 import type { CliPorts, RunningGateway, UpstreamFinding } from './cli-ports.ts'
-import { type CommandLine, readCommandLine } from './command-line.ts'
-import { driftText } from './drift-text.ts'
+import { type CommandLine, helpText, readCommandLine } from './command-line.ts'
 import { type ExitReason, exitCodes } from './exit-codes.ts'
-import { explanationText } from './explanation-text.ts'
-import { helpText } from './help.ts'
-import { printable } from './printable.ts'
-import { configName, faultLines, readConfig } from './read-config.ts'
-import { startFailure } from './start-failure.ts'
-import { textTable } from './text-table.ts'
-import { welcomeText } from './welcome.ts'
+import { driftText, explanationText, printable, textTable } from './texts.ts'
+
+type NamedConfig = { readonly file: string | undefined; readonly result: ConfigResult }
+
+/** Takes the configuration that was handed over, or reads the one that the command line, the environment or the default file names, in this order. */
+const readConfig = async (
+  named: string | undefined,
+  { env, defaultFile, given }: Pick<CliPorts, 'env' | 'defaultFile' | 'given'>,
+): Promise<NamedConfig> => {
+  // An empty TRELLIS_CONFIG is what a container passes on when nothing is set.
+  const fromEnvironment = env['TRELLIS_CONFIG'] === '' ? undefined : env['TRELLIS_CONFIG']
+  const file = named ?? fromEnvironment ?? defaultFile
+  return { file, result: given ?? (await loadConfig({ file, env })) }
+}
+
+/** How a configuration is called in messages. */
+const configName = (file: string | undefined): string => file ?? '(defaults)'
+
+/** One line a fault, and how many there are. */
+const faultLines = (file: string | undefined, faults: readonly ConfigFault[]): string => {
+  const lines = faults.map(({ line, column, path, message, suggestion }) => {
+    const hint = suggestion === undefined ? '' : ` (did you mean "${suggestion}"?)`
+    const key = path === '' ? '' : `${path}: `
+    return `${configName(file)}:${line}:${column} ${key}${message}${hint}\n`
+  })
+  return `${lines.join('')}${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}\n`
+}
+
+/** What Node says of a socket that could not be opened. */
+type ListenError = Error & { readonly code: string; readonly address?: string; readonly port?: number }
+
+/** The parent of workers opens their ports for them, and there it is called `bind`. */
+const isListenError = (error: unknown): error is ListenError =>
+  error instanceof Error &&
+  'syscall' in error &&
+  (error.syscall === 'listen' || error.syscall === 'bind') &&
+  'code' in error
+
+/** Whose port it was; the public side is opened first. */
+const sideOf = ({ listen }: Config, { address, port }: ListenError): 'listen' | 'admin' =>
+  port === listen.port && (address === undefined || address === listen.host) ? 'listen' : 'admin'
+
+/** Why the gateway could not start: which key it is about, and what can be done. */
+const startFailure = (error: unknown, config: Config): string => {
+  if (!isListenError(error)) return error instanceof Error ? error.message : String(error)
+  const side = sideOf(config, error)
+  const { code, message, address = config[side].host, port = config[side].port } = error
+  switch (code) {
+    case 'EADDRINUSE':
+      return `${side}.port: another program listens on ${address}:${port}; stop it, or choose another port (${code})`
+    case 'EACCES':
+      return `${side}.port: this user may not open port ${port}; choose one from 1024 on, or grant CAP_NET_BIND_SERVICE (${code})`
+    case 'EADDRNOTAVAIL':
+      return `${side}.host: ${address} is not an address of this machine; 0.0.0.0 means all addresses (${code})`
+    case 'ENOTFOUND':
+      return `${side}.host: the name cannot be resolved (${code})`
+    default:
+      return message
+  }
+}
+
+const batchBody = `{"requests":[{"path":"/site/v2/posts/1","body":{"title":"One"}},{"path":"/site/v2/posts/2","body":{"title":"Two"}}]}`
+
+/** Who listens at every address is asked at loopback: the address that stands for all is none to connect to. */
+const askedAt = (address: string): string =>
+  address.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+
+const rootOf = (address: string, { mount }: ServiceConfig): string =>
+  mount === '/' ? address : `${address}${mount}`
+
+const siteLines = (root: string): string[] => [
+  `  curl -i '${root}/site/v2/posts?per_page=2'`,
+  '      # run it twice: the second response is a hit, see Cache-Status',
+  `  curl -i '${root}/site/v2/posts?per_page=1000'`,
+  '      # refused without an upstream request',
+  `  curl -s -u admin:trellis-demo -H 'Content-Type: application/json' -d '${batchBody}' ${root}/batch/v1`,
+  '      # a batch: two updates, one response',
+]
+
+const plantsLines = (root: string): string[] => [
+  `  curl -i -H 'Authorization: Bearer anything' '${root}/plants?limit=3'`,
+  '      # a plant store that requires a bearer token',
+]
+
+const linesOf = (address: string, service: ServiceConfig): string[] => {
+  if (service.upstream.targets !== 'embedded') return []
+  if (service.contract === 'plants') return plantsLines(rootOf(address, service))
+  return service.contract === 'site' && service.names === 'wordpress'
+    ? siteLines(rootOf(address, service))
+    : []
+}
+
+/** What to try first; nothing when no upstream is embedded, because then people know what they are after. */
+const welcomeText = (config: Config, gateway: RunningGateway): string => {
+  const tries = config.services.flatMap((service) => linesOf(askedAt(gateway.publicAddress), service))
+  const where = `Trellis listens on ${gateway.publicAddress} (public) and ${gateway.adminAddress} (admin).\n`
+  if (tries.length === 0) return where
+  return `${where}\nTry:\n${tries.join('\n')}\n  curl -s ${askedAt(gateway.adminAddress)}/metrics | grep ^trellis_\n      # the metrics\n\n`
+}
 
 type Command = Extract<CommandLine, { kind: 'command' }>
 type Loaded = {
@@ -46,7 +139,7 @@ const check = async (
   const findings = await ports.upstreamFindings(config)
   for (const finding of findings) ports.stdout.write(printable(findingLine(file, finding)))
   if (findings.length > 0) return 'findings'
-  ports.stdout.write(`${configName(file)}: the upstreams fit\n`)
+  ports.stdout.write(`${configName(file)}: the upstreams match the configuration\n`)
   return 'ok'
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { configShape } from './shape.ts'
+import { configShape } from './schema/shape.ts'
 
 /** JSON Schema (2020-12) as plain data. */
 export type JsonSchema = { readonly [keyword: string]: unknown }

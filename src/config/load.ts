@@ -1,17 +1,37 @@
+import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { Config } from './config.ts'
-import { configHash } from './config-hash.ts'
-import { crossChecks } from './cross-checks.ts'
-import { deepFreeze } from './deep-freeze.ts'
-import type { ConfigFault, UnplacedFault } from './fault.ts'
-import { pathText } from './fault.ts'
-import { resolveConfig } from './resolve.ts'
-import { readSecretFiles } from './secret-files.ts'
-import { type ConfigShape, configShape } from './shape.ts'
-import { shapeFaults } from './shape-faults.ts'
-import { readSource, type Source } from './source.ts'
-import { unreadableFile } from './unreadable-file.ts'
-import { valueAt, withoutValueAt } from './value-at.ts'
+import { type ConfigFault, pathText, type UnplacedFault } from './fault.ts'
+import { crossChecks } from './load/cross-checks.ts'
+import { resolveConfig } from './load/resolve.ts'
+import { readSecretFiles, unreadableFile } from './load/secret-files.ts'
+import { shapeFaults } from './load/shape-faults.ts'
+import { readSource, type Source } from './load/source.ts'
+import { valueAt, withoutValueAt } from './load/value-at.ts'
+import { redactedConfig } from './redacted-config.ts'
+import { type ConfigShape, configShape } from './schema/shape.ts'
+
+/** Freezes a value and everything in it. */
+const deepFreeze = <Value>(value: Value): Value => {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  for (const inner of Object.values(value)) deepFreeze(inner)
+  return Object.freeze(value)
+}
+
+const sorted = (_key: string, value: unknown): unknown =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+    : value
+
+/**
+ * Sixteen hexadecimal digits that tell configurations apart, the same for the same meaning however it is written.
+ * Secrets have no part in it: a short one could be guessed from a hash that everyone who scrapes can read.
+ */
+const configHash = (config: Config): string =>
+  createHash('sha256')
+    .update(JSON.stringify(redactedConfig(config), sorted))
+    .digest('hex')
+    .slice(0, 16)
 
 export type ConfigResult =
   | {

@@ -12,7 +12,7 @@ export type RuleMatch = {
 const cacheableMethods: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 const segmentPattern = /^[A-Za-z0-9._~!$&'()*+,;=:@%{}-]+$/
 
-export type RuleMatchReading =
+type RuleMatchReading =
   | { readonly kind: 'match'; readonly match: RuleMatch }
   | { readonly kind: 'fault'; readonly message: string }
 

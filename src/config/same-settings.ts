@@ -1,3 +1,4 @@
+import type { Config } from './config.ts'
 import { Secret } from './secret.ts'
 
 /** `this` holds the value as it was before a secret hid itself. */
@@ -9,3 +10,37 @@ function revealed(this: Readonly<Record<string, unknown>>, key: string, value: u
 /** Do two settings mean the same, secrets included? Nothing of them is kept. */
 export const sameSettings = (a: unknown, b: unknown): boolean =>
   JSON.stringify(a, revealed) === JSON.stringify(b, revealed)
+
+/** Values that are used up when the process starts. What does not stand here is taken over by a reload. */
+const fixed: readonly (readonly [path: string, read: (config: Config) => unknown])[] = [
+  ['listen.host', ({ listen }) => listen.host],
+  ['listen.port', ({ listen }) => listen.port],
+  ['admin.host', ({ admin }) => admin.host],
+  ['admin.port', ({ admin }) => admin.port],
+  ['admin.token', ({ admin }) => admin.token],
+  ['publicUrl', ({ publicUrl }) => publicUrl],
+  ['workers', ({ workers }) => workers],
+  ['listen.http2', ({ listen }) => listen.http2],
+  ['listen.tls', ({ listen }) => [listen.tls.cert.isSet, listen.tls.minVersion]],
+  ['limits.headerBytes', ({ limits }) => limits.headerBytes],
+  ['limits.headersTimeout', ({ limits }) => limits.headersTimeoutMs],
+  ['limits.requestTimeout', ({ limits }) => limits.requestTimeoutMs],
+  ['limits.readerTimeout', ({ limits }) => limits.readerTimeoutMs],
+  ['limits.minBytesPerSecond', ({ limits }) => limits.minBytesPerSecond],
+  ['limits.keepAliveTimeout', ({ limits }) => limits.keepAliveTimeoutMs],
+  ['limits.connections', ({ limits }) => limits.connections],
+  ['limits.connectionsPerAddress', ({ limits }) => limits.connectionsPerAddress],
+  ['overload.interval', ({ overload }) => overload.intervalMs],
+  ['reload', ({ reload }) => reload],
+  ['log', ({ log }) => log],
+  ['tracing', ({ tracing }) => tracing],
+  ['cache.maxBytes', ({ cache }) => cache.maxBytes],
+  ['cache.maxEntryBytes', ({ cache }) => cache.maxEntryBytes],
+  ['cache.admission', ({ cache }) => cache.admission],
+  ['cache.compression', ({ cache }) => cache.compression],
+  ['cache.shared', ({ cache }) => cache.shared],
+]
+
+/** Keys whose change takes a restart, of those that differ. */
+export const restartKeys = (from: Config, to: Config): readonly string[] =>
+  fixed.filter(([, read]) => !sameSettings(read(from), read(to))).map(([path]) => path)

@@ -1,4 +1,4 @@
-import { remembered } from './remembered.ts'
+import { remembered } from './memo.ts'
 
 /** Directives of a Cache-Control field (RFC 9111 §5.2): lower-case name to argument, undefined without one. */
 export type Directives = ReadonlyMap<string, string | undefined>

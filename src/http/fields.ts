@@ -1,3 +1,23 @@
+import { createHash } from 'node:crypto'
+
+/** Most keys and tags are shorter, and are kept as they are: to make a digest takes longer than all else that is done with one. */
+const longestKept = 128
+
+/** Begins every digest; no key or tag that is kept as it is begins with it. */
+const mark = '#'
+
+/**
+ * The text, or SHA-256 of one that is long: a client that sends 14 KB in a field that a response varies by must not decide how much
+ * memory a key takes. Different texts stay different.
+ */
+export const shortText = (text: string): string =>
+  text.length <= longestKept && !text.startsWith(mark)
+    ? text
+    : mark + createHash('sha256').update(text).digest('base64url')
+
+/** V8 keeps all of a text for the sake of a part that was cut out of it, and all pieces of one that was put together and never compared. */
+export const ownText = (text: string): string => Buffer.from(text).toString()
+
 /**
  * Header fields (RFC 9110 §5). Responses keep theirs as one flat array of name, value, name, value …:
  * order and repeated lines survive, and a stored response is ready for `writeHead` without a rebuild.

@@ -1,6 +1,29 @@
 import type { Readable, Transform } from 'node:stream'
 import type { FieldLines, RequestFields } from './fields.ts'
 
+/** Methods that metrics, logs and traces name; whatever else a client writes is `other` there. */
+export const knownMethods: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+])
+
+const unicodeEscape = (character: string): string =>
+  `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/** JSON as WordPress writes it: slashes escaped and nothing outside ASCII, so that text comparisons find no difference. */
+export const wordpressJson = (value: unknown): string =>
+  (JSON.stringify(value) ?? 'null').replaceAll('/', '\\/').replace(/[\u0080-\uffff]/g, unicodeEscape)
+
+/** Releases a content that nobody will read, and with it the connection it comes from. */
+export const discard = (content: Buffer | Readable | undefined): void => {
+  if (content !== undefined && !Buffer.isBuffer(content)) content.on('error', () => undefined).destroy()
+}
+
 /** A request as a room sees it, whether it came from a client, from a batch item or from a background validation. */
 export type GatewayRequest = {
   /** The method that the request means, after an override was understood. */

@@ -1,6 +1,5 @@
-import { type FieldLines, fieldValue } from './fields.ts'
-import { remembered } from './remembered.ts'
-import { shortText } from './short-text.ts'
+import { type FieldLines, fieldValue, shortText } from './fields.ts'
+import { remembered } from './memo.ts'
 
 /** What a response says its selection depends on (RFC 9110 §12.5.5): lower-case field names in order, or `any`: nothing that a later request could match. */
 export type Vary = { readonly kind: 'fields'; readonly names: readonly string[] } | { readonly kind: 'any' }

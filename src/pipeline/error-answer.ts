@@ -3,8 +3,7 @@ import type { Validation } from '../contracts/validation.ts'
 import { GatewayError } from '../errors.ts'
 import { otherCredential } from '../http/credential-fields.ts'
 import type { RequestFields } from '../http/fields.ts'
-import type { GatewayResponse } from '../http/message.ts'
-import { wordpressJson } from '../http/wordpress-json.ts'
+import { type GatewayResponse, wordpressJson } from '../http/message.ts'
 import type { Service } from './service.ts'
 
 type Contract = Service['contract']

@@ -1,17 +1,28 @@
 import type { Readable } from 'node:stream'
-import type { CachePolicy } from '../cache/policy.ts'
+import type { CachePolicy } from '../cache/decide-caching.ts'
 import type { Sensitivity } from '../cache/sensitivity.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
-import type { GatewayRequest } from '../http/message.ts'
+import type { Answer, GatewayRequest } from '../http/message.ts'
 import type { TraceContext } from '../http/trace-context.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
-import type { Client } from './client.ts'
 import type { CacheOutcome } from './events.ts'
-import type { Service } from './service.ts'
+import type { Client, Service } from './service.ts'
 import type { RecalledTarget } from './target-memo.ts'
 
+/** The rest of the way. A phase calls it zero times (it answers), once, again (retry) or detached (background validation). */
+export type Next<Exchange> = (exchange: Exchange) => Answer
+
+/**
+ * One step of a request's way: answers, or lets the rest of the way answer and may change what comes back.
+ * `In` is what must be known when it is reached, `Out` what is known after it: the compiler keeps the order.
+ */
+export type Phase<In, Out = In> = {
+  readonly name: string
+  run(exchange: In, next: Next<Out>): Answer
+}
+
 /** What happened to an exchange on its way; filled in by the phases, read when it is finished. */
-export type ExchangeRecord = {
+type ExchangeRecord = {
   /** Template of the row, `unlisted` or `unmatched`. */
   route: string
   cache: CacheOutcome
@@ -66,7 +77,7 @@ export const arrived = (known: Omit<Received, 'record'>): Received => {
 type Growing<Stage> = { -readonly [Name in keyof Stage]: Stage[Name] }
 
 /** The findings with which a request goes on; the others have been answered. */
-export type Matching = Exclude<RouteFinding, { kind: 'refused' | 'wrong-method' }>
+type Matching = Exclude<RouteFinding, { kind: 'refused' | 'wrong-method' }>
 
 /** A request of which the method that it means and the row it concerns are known. */
 export type Matched = Received & {

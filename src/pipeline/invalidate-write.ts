@@ -1,17 +1,33 @@
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { Cache } from '../cache/cache.ts'
 import { targetKey } from '../cache/cache-key.ts'
-import type { Note } from '../coherence/note.ts'
+import type { Note } from '../cache/invalidation-note.ts'
+import {
+  namedTarget,
+  type Shown,
+  type UnsafeRequest,
+  unsafeTargets,
+  type WriteResponse,
+} from '../cache/tagger.ts'
 import { overheadOfChunk, type Reservation } from '../http/byte-budget.ts'
 import { fieldValue, requestField, withField } from '../http/fields.ts'
 import type { GatewayResponse, ResponseHead } from '../http/message.ts'
-import type { Shown, WriteResponse } from '../tags/tagger.ts'
-import { namedTarget, type UnsafeRequest, unsafeTargets } from '../tags/unsafe-targets.ts'
 import { wentUpWhole } from '../upstream/request-content.ts'
-import { carryOut } from './carry-out.ts'
-import { chained } from './chained-stream.ts'
+import { carryOut } from './apply-invalidations.ts'
 import type { Ready } from './exchange.ts'
 import type { Service } from './service.ts'
+
+/** A stream of what has been read already and of what is still to come; destroying it destroys its source. */
+const chained = (read: readonly Buffer[], rest: AsyncIterator<Buffer>, source: Readable): Readable =>
+  Readable.from(
+    (async function* () {
+      yield* read
+      yield* { [Symbol.asyncIterator]: () => rest }
+    })(),
+    { objectMode: false },
+  )
+    // A generator that was never begun has no end of its own.
+    .on('close', () => source.destroy())
 
 /**
  * The response with its content read, as far as `mostBytes` and `room` go; one for which they do not suffice streams on, with what was

@@ -1,9 +1,11 @@
 import type { Clock } from '../clock.ts'
 import type { GatewayError } from '../errors.ts'
+import type { Answer, GatewayResponse, Outcome } from '../http/message.ts'
+import { reshaped } from './answering.ts'
 import type { PipelineEvent } from './events.ts'
-import type { Matched, Outgoing, Ready, Received, Translated } from './exchange.ts'
-import type { ExchangeWatch, OpenSpans } from './exchange-watch.ts'
-import type { Phase } from './phase.ts'
+import type { Matched, Outgoing, Phase, Ready, Received, Translated } from './exchange.ts'
+import type { ExchangeWatch, OpenSpan, OpenSpans, SpanName } from './exchange-watch.ts'
+import type { CacheRoom, ShedOptions } from './phase-options.ts'
 import { answerLocally } from './phases/answer-locally.ts'
 import { authorize } from './phases/authorize.ts'
 import { cache } from './phases/cache.ts'
@@ -13,12 +15,71 @@ import { observe } from './phases/observe.ts'
 import { preconditions } from './phases/preconditions.ts'
 import { type RateLimitOptions, rateLimit } from './phases/rate-limit.ts'
 import { recover } from './phases/recover.ts'
-import { type ShedOptions, shed } from './phases/shed.ts'
+import { shed } from './phases/shed.ts'
 import { stamp } from './phases/stamp.ts'
 import { translate } from './phases/translate.ts'
 import { validate } from './phases/validate.ts'
-import { withSpan } from './with-span.ts'
-import type { CacheRoom } from './write-through.ts'
+
+const ended = (span: OpenSpan, outcome: Outcome): Outcome => {
+  if (outcome.kind === 'response') {
+    span.end(outcome)
+    return outcome
+  }
+  const told = <Head extends GatewayResponse>(head: Head): Head => {
+    span.end(head)
+    return head
+  }
+  return reshaped(
+    outcome,
+    (head) => {
+      span.end(head)
+      return head
+    },
+    told,
+  )
+}
+
+const watched = (span: OpenSpan, run: () => Answer): Answer => {
+  const failed = (error: unknown): never => {
+    span.failed(error)
+    throw error
+  }
+  try {
+    const answer = run()
+    return answer instanceof Promise
+      ? answer.then((outcome) => ended(span, outcome), failed)
+      : ended(span, answer)
+  } catch (error) {
+    return failed(error)
+  }
+}
+
+/**
+ * The phase with a span around it. `own`: the span is the phase's own work and ends where the rest of the way begins;
+ * otherwise the rest of the way is part of it.
+ */
+const withSpan = <In extends Received, Out>(
+  phase: Phase<In, Out>,
+  name: SpanName,
+  extent: 'own' | 'whole',
+  open: OpenSpans | undefined,
+): Phase<In, Out> =>
+  open === undefined
+    ? phase
+    : {
+        name: phase.name,
+        run: (exchange, next) => {
+          const span = open(exchange, name)
+          if (span === undefined) return phase.run(exchange, next)
+          if (extent === 'whole') return watched(span, () => phase.run(exchange, next))
+          return watched(span, () =>
+            phase.run(exchange, (known) => {
+              span.end(undefined)
+              return next(known)
+            }),
+          )
+        },
+      }
 
 /** What the phases are built from. The rooms of a single service come with each exchange (service.ts). */
 export type Rooms = {

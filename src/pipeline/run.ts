@@ -1,6 +1,5 @@
 import type { Answer } from '../http/message.ts'
-import type { Received } from './exchange.ts'
-import type { Next, Phase } from './phase.ts'
+import type { Next, Phase, Received } from './exchange.ts'
 import type { Way } from './phases.ts'
 
 /** The way as one function. Built once: an exchange allocates nothing for it. */

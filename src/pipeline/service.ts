@@ -1,14 +1,13 @@
 import type { Readable } from 'node:stream'
-import type { CachePolicy } from '../cache/policy.ts'
+import type { CachePolicy } from '../cache/decide-caching.ts'
+import type { Tagger } from '../cache/tagger.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
 import type { Row } from '../contracts/row.ts'
 import type { Validator } from '../contracts/validation.ts'
 import type { FieldLines } from '../http/fields.ts'
 import type { Answer, GatewayRequest, GatewayResponse } from '../http/message.ts'
-import type { ContentMapper } from '../names/content-mapper.ts'
-import type { Tagger } from '../tags/tagger.ts'
+import type { ContentMapper } from '../request/content-mapper.ts'
 import type { Upstream } from '../upstream/upstream.ts'
-import type { Client } from './client.ts'
 import type { TargetMemo } from './target-memo.ts'
 
 /** Translates between public names and the upstream's; see names/. */
@@ -78,4 +77,13 @@ export type LocalAnswers = {
   batch(request: LocalRequest): Promise<GatewayResponse>
   /** A write may have changed what the documents say; '' when no row tells which collection it was. */
   written(collection: string): void
+}
+
+/** Who is at the other end of the connection, or what a trusted proxy says of it. */
+export type Client = {
+  /** IP address, or `unknown` when the connection has gone already. */
+  readonly address: string
+  readonly protocol: 'http' | 'https'
+  /** The connection is one of a trusted proxy. */
+  readonly viaTrustedProxy: boolean
 }

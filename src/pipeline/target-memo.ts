@@ -1,4 +1,4 @@
-import type { CachePolicy } from '../cache/policy.ts'
+import type { CachePolicy } from '../cache/decide-caching.ts'
 import type { Sensitivity } from '../cache/sensitivity.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
 

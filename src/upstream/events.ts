@@ -1,4 +1,4 @@
-import type { TargetState } from './target-health.ts'
+import type { TargetState } from './targets/target-health.ts'
 
 /** How one attempt at one target ended. `discarded` is an answer that was dropped in favour of a retry. */
 export type AttemptOutcome = 'answered' | 'unreachable' | 'timeout' | 'broken' | 'discarded' | 'aborted'

@@ -1,4 +1,4 @@
-import type { BreakerOptions } from './breaker-state.ts'
+import type { BreakerOptions } from './targets/breaker.ts'
 
 /** Resolved settings of one service's upstream. Durations in milliseconds; 0 switches a timeout off. */
 export type UpstreamOptions = {

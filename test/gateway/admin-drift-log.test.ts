@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { withDriftLog } from '../../src/assembly/drift-log.ts'
-import { createMetrics } from '../../src/metrics/create-metrics.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import { withDriftLog } from '../../src/observability/upstream-log.ts'
 
 test('an index that cannot be read and drift are counted and written down', async () => {
   const lines: unknown[] = []

@@ -272,11 +272,7 @@ describe('the command line', () => {
     ['an option of another command', ['check', '-H', 'a: b'], '-H is an option of explain only'],
     ['--drift of another command', ['check', '--drift'], '--drift is an option of routes only'],
     ['--upstreams of another command', ['start', '--upstreams'], '--upstreams is an option of check, routes'],
-    [
-      '--upstreams with --drift',
-      ['routes', '--drift', '--upstreams'],
-      '--drift includes --upstreams',
-    ],
+    ['--upstreams with --drift', ['routes', '--drift', '--upstreams'], '--drift includes --upstreams'],
     ['two files', ['check', '-c', 'a', '--config=b'], '-c is given more than once'],
     ['a file without a name', ['check', '-c', ''], '-c expects a file name, but it is empty'],
     ['a file for schema', ['schema', '-c', 'x'], 'schema takes no -c: it is the same for every file'],

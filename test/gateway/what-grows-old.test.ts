@@ -88,13 +88,13 @@ test('what is passed through after uploads dies young', { timeout: mostMs }, asy
   await askTimes(800, () => ask('PUT', '/up', large))
   // What the uploads have left comes to an end with the first collections.
   await askTimes(1500, () => ask('GET', '/small'))
-  // 50 to 65 bytes; 3,200 to 3,900 where V8 may take for lasting what lived through uploads (src/cli/young-objects.ts).
+  // 50 to 65 bytes; 3,200 to 3,900 where V8 may take for lasting what lived through uploads (src/main.ts).
   expect(await promotedEach(3000, () => ask('GET', '/small'))).toBeLessThan(1200)
 })
 
 test('a miss leaves what is stored, and little else that grows old', { timeout: mostMs }, async () => {
   gateway = await start({ cache: { rules: [{ match: 'GET /**', ttl: '1h' }] } })
   await askTimes(1000, (at) => ask('GET', `/first/${at}`))
-  // 1,080 to 1,220 bytes; 2,015 to 2,125 where what is under way stands in Maps (src/cache/joinable.ts).
+  // 1,080 to 1,220 bytes; 2,015 to 2,125 where what is under way stands in Maps (src/cache/fetch/collapse.ts).
   expect(await promotedEach(6000, (at) => ask('GET', `/then/${at}`))).toBeLessThan(1600)
 })

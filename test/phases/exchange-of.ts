@@ -1,3 +1,4 @@
+import { createSiteTagger } from '../../src/cache/site-tagger.ts'
 import type { Found } from '../../src/contracts/finding.ts'
 import { siteRows } from '../../src/contracts/site/route-table.ts'
 import { siteTags } from '../../src/contracts/site/tags.ts'
@@ -5,9 +6,8 @@ import type { GatewayRequest, GatewayResponse, HandOver, Outcome } from '../../s
 import type { Matched, Outgoing, Ready, Received } from '../../src/pipeline/exchange.ts'
 import type { Service } from '../../src/pipeline/service.ts'
 import { createTargetMemo } from '../../src/pipeline/target-memo.ts'
-import { createRouter } from '../../src/routing/router.ts'
-import { createSiteTagger } from '../../src/tags/site-tagger.ts'
-import { createSiteValidator } from '../../src/validation/site-validator.ts'
+import { createRouter } from '../../src/request/router.ts'
+import { createSiteValidator } from '../../src/request/site-validator.ts'
 
 const limits = { queryParameters: 64, jsonDepth: 16 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { found, json, tagger } from '../unit/tags/site-fixture.ts'
+import { found, json, tagger } from '../unit/cache/site-fixture.ts'
 
 type Post = {
   readonly id: number

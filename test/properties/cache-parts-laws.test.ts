@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { combined, extentOf, type HeldParts, isWhole, missingRange, sliceOf } from '../../src/cache/extent.ts'
+import {
+  combined,
+  extentOf,
+  type HeldParts,
+  isWhole,
+  missingRange,
+  sliceOf,
+} from '../../src/cache/fetch/stored-ranges.ts'
 
 const whole = Buffer.from('abcdefghijklmnopqrstuvwxyz0123456789ABCD')
 const total = whole.length

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { correctedInitialAgeMs, currentAgeMs } from '../../src/cache/age.ts'
+import { correctedInitialAgeMs, currentAgeMs } from '../../src/cache/policy/freshness.ts'
 import { fieldValue } from '../../src/http/fields.ts'
 import { harness, readOf, response, safePolicy, settle, textOf } from '../unit/cache/cache-fixture.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { siteTags } from '../../src/contracts/site/tags.ts'
-import { found, reaches, tagger } from '../unit/tags/site-fixture.ts'
+import { found, reaches, tagger } from '../unit/cache/site-fixture.ts'
 
 const collections = fc.oneof(
   fc.constantFrom(...Object.keys(siteTags)),

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Endpoint, Row } from '../../src/contracts/row.ts'
 import { siteRows } from '../../src/contracts/site/route-table.ts'
-import { createSiteValidator } from '../../src/validation/site-validator.ts'
+import { createSiteValidator } from '../../src/request/site-validator.ts'
 import { times } from '../support/breadth.ts'
 
 const runs = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? times(3_000, 10_000)) / 2)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { siteRows } from '../../src/contracts/site/route-table.ts'
-import { createSiteValidator } from '../../src/validation/site-validator.ts'
+import { createSiteValidator } from '../../src/request/site-validator.ts'
 import { type Meaning, meanings } from '../properties/list-meanings.ts'
 import { chooserOf, spellQuery } from '../properties/list-spellings.ts'
 import { times } from '../support/breadth.ts'

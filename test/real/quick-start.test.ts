@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { upstreamFindings } from '../../src/assembly/upstream-findings.ts'
+import { upstreamFindings } from '../../src/build/upstream-findings.ts'
 import { checkConfig } from '../../src/config/load.ts'
 import { builtGateway } from '../support/built-gateway.ts'
 import { startOrigin } from '../support/origin.ts'
@@ -13,7 +13,7 @@ import { describeWith } from '../support/requirements.ts'
 import { basic } from './site-under-test.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
+const root = fileURLToPath(new URL('../../', import.meta.url))
 const document = await readFile(`${root}docs/wordpress.md`, 'utf8')
 const example = `${root}config/wordpress.example.yaml`
 

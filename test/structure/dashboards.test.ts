@@ -3,8 +3,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { dashboardFiles } from '../../dashboards/source/dashboards.ts'
-import { createMetrics } from '../../src/metrics/create-metrics.ts'
-import { metricTable } from '../../src/metrics/metric-table.ts'
+import { metricTable } from '../../src/observability/metrics/metric-table.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
 import { describeWith } from '../support/requirements.ts'
 
 type Panel = {

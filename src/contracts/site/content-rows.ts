@@ -1,6 +1,6 @@
 import type { Arguments, Row } from '../row.ts'
 import { mediaEditBody, mediaPostProcessBody } from './action-bodies.ts'
-import { menuItemFields, newMenuItemFields } from './appearance-fields.ts'
+import { menuItemFields, newMenuItemFields } from './appearance-rows.ts'
 import {
   blocksQuery,
   mediaQuery,

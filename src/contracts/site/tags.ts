@@ -1,5 +1,4 @@
-import { type Refinement, refinements } from './refinements.ts'
-import { effect, type WriteEffect } from './write-effect.ts'
+import { effect, type Refinement, refinements, type WriteEffect } from './refinements.ts'
 
 /** What was done to an item. */
 export type WriteAction = 'create' | 'update' | 'delete'

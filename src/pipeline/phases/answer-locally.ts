@@ -1,8 +1,7 @@
 import type { GatewayResponse } from '../../http/message.ts'
 import { permitted, plainOrigin } from '../any-origin.ts'
-import type { Ready } from '../exchange.ts'
-import type { Phase } from '../phase.ts'
-import { overloaded, type ShedOptions } from './shed.ts'
+import type { Phase, Ready } from '../exchange.ts'
+import { overloaded, type ShedOptions } from '../phase-options.ts'
 
 /** As the upstream would: where it lets every origin read, pages may read its index here too. */
 const indexFor = (

@@ -1,7 +1,6 @@
 import { GatewayError } from '../../errors.ts'
-import { hasBearer } from '../../http/bearer.ts'
-import type { Matched } from '../exchange.ts'
-import type { Phase } from '../phase.ts'
+import { hasBearer } from '../../http/credential-fields.ts'
+import type { Matched, Phase } from '../exchange.ts'
 
 /** A credential must be there where the contract demands one. */
 export const authorize = (): Phase<Matched> => ({

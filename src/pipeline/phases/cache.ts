@@ -1,15 +1,27 @@
 import { bypassStatus, writeStatus } from '../../cache/cache-status.ts'
+import type { CacheAnswer } from '../../cache/conditional-response.ts'
 import { type CachingDecision, decideCaching } from '../../cache/decide-caching.ts'
-import type { CacheAnswer } from '../../cache/reader-answer.ts'
 import { isActing, type Sensitivity } from '../../cache/sensitivity.ts'
+import { conditionalFields } from '../../http/conditional/preconditions.ts'
 import type { Answer } from '../../http/message.ts'
 import { reshaped, whenAnswered } from '../answering.ts'
 import { permitted, plainOrigin } from '../any-origin.ts'
-import { asOutgoing, type Outgoing, type Ready } from '../exchange.ts'
-import { ExchangeRead, publicPart, type ReadPartition } from '../exchange-read.ts'
-import type { Next, Phase } from '../phase.ts'
-import { withholding } from '../withheld-fields.ts'
-import { type CacheRoom, writeThrough } from '../write-through.ts'
+import { asOutgoing, type Next, type Outgoing, type Phase, type Ready } from '../exchange.ts'
+import type { CacheRoom } from '../phase-options.ts'
+import { ExchangeRead, publicPart, type ReadPartition } from '../reads/exchange-read.ts'
+import { writeThrough } from '../writes/forward-write.ts'
+
+const besides = (...names: readonly string[]): ReadonlySet<string> =>
+  new Set([...conditionalFields, ...names])
+
+/**
+ * Fields of a client that a read through the cache does not send on: its preconditions, the cookies that no server reads, and
+ * Origin where the gateway itself says which origins may read, or where all may.
+ */
+const withholding = {
+  asAsked: { nothing: besides(), cookie: besides('cookie') },
+  withoutOrigin: { nothing: besides('origin'), cookie: besides('cookie', 'origin') },
+} as const
 
 const withStatus = (answer: Answer, status: string): Answer =>
   whenAnswered(answer, (outcome) => {

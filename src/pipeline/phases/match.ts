@@ -1,8 +1,7 @@
 import type { Row } from '../../contracts/row.ts'
 import { GatewayError } from '../../errors.ts'
-import { requestMeaning } from '../../routing/request-meaning.ts'
-import { asMatched, type Matched, type Received } from '../exchange.ts'
-import type { Phase } from '../phase.ts'
+import { requestMeaning } from '../../request/request-meaning.ts'
+import { asMatched, type Matched, type Phase, type Received } from '../exchange.ts'
 import type { Service } from '../service.ts'
 import type { RecalledTarget } from '../target-memo.ts'
 

@@ -2,9 +2,8 @@ import type { Readable } from 'node:stream'
 import type { Clock } from '../../clock.ts'
 import type { Outcome, ResponseHead, ShapedHead } from '../../http/message.ts'
 import { reshaped, whenAnswered } from '../answering.ts'
-import type { Received } from '../exchange.ts'
+import type { Phase, Received } from '../exchange.ts'
 import type { ExchangeWatch } from '../exchange-watch.ts'
-import type { Phase } from '../phase.ts'
 
 /** Outermost, and only in the list when somebody watches: the access log, traces. */
 export const observe = (options: {

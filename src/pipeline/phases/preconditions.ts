@@ -4,10 +4,9 @@ import {
   isConditional,
   notModified,
   preconditionFailed,
-} from '../../http/preconditions.ts'
+} from '../../http/conditional/preconditions.ts'
 import { whenAnswered } from '../answering.ts'
-import type { Ready } from '../exchange.ts'
-import type { Phase } from '../phase.ts'
+import type { Phase, Ready } from '../exchange.ts'
 
 /**
  * The client's If-None-Match and friends (RFC 9110 §13), on complete answers to reads. Answers that stream, and those of an

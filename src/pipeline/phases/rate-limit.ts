@@ -2,32 +2,8 @@ import { GatewayError } from '../../errors.ts'
 import { requestField } from '../../http/fields.ts'
 import type { Answer, Outcome, ResponseHead } from '../../http/message.ts'
 import { reshaped } from '../answering.ts'
-import type { Matched } from '../exchange.ts'
-import type { Phase } from '../phase.ts'
-
-/** What one limit says of one request. */
-export type RateLimitVerdict = {
-  readonly name: string
-  readonly max: number
-  readonly windowMs: number
-  readonly remaining: number
-  /** Until the window ends. */
-  readonly resetSeconds: number
-  readonly exceeded: boolean
-}
-
-/** What is counted of a request. */
-export type CountedRequest = {
-  readonly service: string
-  readonly method: string
-  /** The one spelling of its path under the mount. */
-  readonly path: string
-  readonly address: string
-  readonly credential: string | undefined
-}
-
-/** Counts a request in every limit that is for it; undefined when none is. */
-export type CountRequest = (request: CountedRequest) => Promise<readonly RateLimitVerdict[]> | undefined
+import type { Matched, Phase } from '../exchange.ts'
+import type { CountRequest, RateLimitVerdict } from '../phase-options.ts'
 
 export type RateLimitOptions = {
   readonly count: CountRequest

@@ -2,8 +2,7 @@ import type { GatewayError } from '../../errors.ts'
 import type { Answer, GatewayResponse, Outcome } from '../../http/message.ts'
 import { asGatewayError, errorAnswer } from '../error-answer.ts'
 import type { PipelineEvent } from '../events.ts'
-import type { Received } from '../exchange.ts'
-import type { Phase } from '../phase.ts'
+import type { Phase, Received } from '../exchange.ts'
 
 /** Turns whatever was thrown behind it into an answer in the service's shape, and tells of it once. */
 export const recover = (options: {

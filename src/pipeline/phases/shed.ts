@@ -1,21 +1,5 @@
-import { GatewayError } from '../../errors.ts'
-import type { Outgoing } from '../exchange.ts'
-import type { Phase } from '../phase.ts'
-
-/** Work that needs an upstream: items of a batch, reads that would be stored, and everything else. */
-export type ForwardedWork = 'batch' | 'miss' | 'pass'
-
-export type ShedOptions = {
-  /** Is there room for one more piece of this work? */
-  readonly admits: (work: ForwardedWork) => boolean
-  readonly retryAfterSeconds: number
-}
-
-/** What is said to whom is turned away. */
-export const overloaded = (
-  { retryAfterSeconds }: Pick<ShedOptions, 'retryAfterSeconds'>,
-  fields: readonly string[] = [],
-): GatewayError => new GatewayError('overloaded', { retryAfterSeconds, fields, unsent: true })
+import type { Outgoing, Phase } from '../exchange.ts'
+import { type ForwardedWork, overloaded, type ShedOptions } from '../phase-options.ts'
 
 const workOf = ({ origin, record }: Outgoing): ForwardedWork => {
   if (origin === 'batch') return 'batch'

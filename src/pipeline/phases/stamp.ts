@@ -1,10 +1,14 @@
 import type { Clock } from '../../clock.ts'
-import { knownMethods } from '../../http/known-methods.ts'
-import type { GatewayResponse, Outcome, ResponseHead, ShapedHead } from '../../http/message.ts'
+import {
+  type GatewayResponse,
+  knownMethods,
+  type Outcome,
+  type ResponseHead,
+  type ShapedHead,
+} from '../../http/message.ts'
 import { reshaped } from '../answering.ts'
 import type { ExchangeEvent } from '../events.ts'
-import type { Received } from '../exchange.ts'
-import type { Phase } from '../phase.ts'
+import type { Phase, Received } from '../exchange.ts'
 
 /** Outermost: every answer is counted once and leaves with its request id and Via (RFC 9110 §7.6.3). */
 export const stamp = (options: {

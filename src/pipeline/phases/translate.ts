@@ -1,10 +1,9 @@
 import { pipeline, type Readable } from 'node:stream'
 import { requestField } from '../../http/fields.ts'
 import type { GatewayResponse, Outcome, ShapedHead } from '../../http/message.ts'
-import { type ContentMapper, createContentTransform, mapWhole } from '../../names/content-mapper.ts'
+import { type ContentMapper, createContentTransform, mapWhole } from '../../request/content-mapper.ts'
 import { whenAnswered } from '../answering.ts'
-import { asTranslated, type Outgoing, type Translated } from '../exchange.ts'
-import type { Phase } from '../phase.ts'
+import { asTranslated, type Outgoing, type Phase, type Translated } from '../exchange.ts'
 import type { Translation } from '../service.ts'
 
 const mappedContent = (content: Buffer | Readable, mapper: ContentMapper): Buffer | Readable => {

@@ -8,9 +8,8 @@ import { type RequestFields, requestField } from '../../http/fields.ts'
 import type { Answer, Outcome } from '../../http/message.ts'
 import { refusalAnswer } from '../error-answer.ts'
 import type { PipelineEvent } from '../events.ts'
-import { asReady, asRecalled, type Matched, type Ready } from '../exchange.ts'
-import type { Next, Phase } from '../phase.ts'
-import { readContent } from '../read-content.ts'
+import { asReady, asRecalled, type Matched, type Next, type Phase, type Ready } from '../exchange.ts'
+import { readContent } from '../reads/read-content.ts'
 
 /** What is done with a request's content before its row is asked. */
 type ContentPlan = 'none' | 'read' | 'stream'

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createMemoryIdempotencyStore } from '../../../src/batch/memory-idempotency-store.ts'
+import { createMemoryIdempotencyStore } from '../../../src/batch/idempotency-store.ts'
 import { systemClock } from '../../../src/clock.ts'
-import type { Connection } from '../../../src/shared-tier/connections.ts'
-import { createSignatures } from '../../../src/shared-tier/signatures.ts'
-import { createTier } from '../../../src/shared-tier/tier.ts'
+import type { Connection } from '../../../src/cluster/redis/connections.ts'
+import { createSignatures } from '../../../src/cluster/redis/signatures.ts'
+import { createTier } from '../../../src/cluster/redis/tier.ts'
 import { isAll } from '../../support/breadth.ts'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, pause, type Script, startOrigin } from '../../support/origin.ts'
-import { testLedger } from '../../unit/coherence/members.ts'
+import { testLedger } from '../../unit/cluster/members.ts'
 
 // The wall clock of the machine is set back or forward while the gateway runs. The monotonic clock goes on as it does.
 
@@ -326,7 +326,7 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
       targetTag: (key) => key,
       signatures: createSignatures([], 'entry'),
       mostBytes: 1024 * 1024,
-      place: () => ({ epoch: 'e', applied: 3 }),
+      position: () => ({ epoch: 'e', applied: 3 }),
       mayTrust: () => true,
       clock: systemClock,
       report: () => undefined,

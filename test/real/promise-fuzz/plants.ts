@@ -1,5 +1,5 @@
+import { effect, type NamedEffect, type WriteEffect } from '../../../src/contracts/site/refinements.ts'
 import { type CollectionTags, siteTags, type WriteAction } from '../../../src/contracts/site/tags.ts'
-import { effect, type NamedEffect, type WriteEffect } from '../../../src/contracts/site/write-effect.ts'
 
 /** A fault to put into the table of effects: one thing that a write no longer reaches. */
 export type Plant = {

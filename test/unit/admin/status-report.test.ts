@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest'
-import { readExposition } from '../../../src/admin/exposition.ts'
-import { statusMetrics } from '../../../src/admin/status-metrics.ts'
-import { statusReport } from '../../../src/admin/status-report.ts'
-import { metricTable } from '../../../src/metrics/metric-table.ts'
+import { readExposition, statusMetrics, statusReport } from '../../../src/admin/status-report.ts'
+import { metricTable } from '../../../src/observability/metrics/metric-table.ts'
 
 const ready = { ready: true, reasons: [], degraded: [] }
 

@@ -1,7 +1,6 @@
 import { type Batch, type BatchOptions, createBatch } from '../../../src/batch/batch.ts'
-import { createPlaces } from '../../../src/batch/places.ts'
+import { createPlaces, createTurns } from '../../../src/batch/send/semaphore.ts'
 import { createSplitMemory, createSplitter } from '../../../src/batch/splitter.ts'
-import { createTurns } from '../../../src/batch/turns.ts'
 import { systemClock } from '../../../src/clock.ts'
 
 /** A batch route with defaults for what a test does not care about: all items run, and answer with their own path. */

@@ -5,7 +5,7 @@ import {
   fittingItems,
   noOutcomes,
   withChunk,
-} from '../../../src/batch/chunk-outcomes.ts'
+} from '../../../src/batch/splitter.ts'
 
 const mostMs = 1_000
 const after = (before: ChunkOutcomes, chunk: Partial<EndedChunk>, times = 1): ChunkOutcomes => {

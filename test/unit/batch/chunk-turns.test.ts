@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createChunk } from '../../../src/batch/chunk.ts'
-import { createTurns } from '../../../src/batch/turns.ts'
+import { createChunk } from '../../../src/batch/send/chunk.ts'
+import { createTurns } from '../../../src/batch/send/semaphore.ts'
 
 const size = 25
 

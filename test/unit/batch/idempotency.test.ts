@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
-import { hashOf, readIdempotencyKey } from '../../../src/batch/idempotency-key.ts'
-import { createMemoryIdempotencyStore } from '../../../src/batch/memory-idempotency-store.ts'
+import {
+  createMemoryIdempotencyStore,
+  hashOf,
+  readIdempotencyKey,
+} from '../../../src/batch/idempotency-store.ts'
 
 test.each([
   [undefined, { kind: 'none' }],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { placeOf } from '../../../src/batch/envelope.ts'
+import { placeOf } from '../../../src/batch/parse/envelope.ts'
 
 test.each([
   ['an object', { title: 'One' }, '{"title":"One"}', ['title']],

@@ -1,8 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { conflictGroups } from '../../../src/batch/conflict-groups.ts'
-import { type OrderFacts, planOrder, type Waits } from '../../../src/batch/plan-order.ts'
-import { planUnits, type Unit } from '../../../src/batch/plan-units.ts'
+import {
+  conflictGroups,
+  type OrderFacts,
+  planOrder,
+  type Waits,
+} from '../../../src/batch/order/plan-order.ts'
+import { planUnits, type Unit } from '../../../src/batch/order/plan-units.ts'
 
 /**
  * A store with the couplings WordPress has: slugs are unique in a collection, pages form a tree whose links contain the

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type OrderFacts, planOrder } from '../../../src/batch/plan-order.ts'
+import { type OrderFacts, planOrder } from '../../../src/batch/order/plan-order.ts'
 
 const on = (method: string, place: string, ...parameters: string[]): OrderFacts => {
   const [collection = '', itemId, part] = place.split('/')

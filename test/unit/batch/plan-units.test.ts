@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { conflictGroups } from '../../../src/batch/conflict-groups.ts'
-import type { Waits } from '../../../src/batch/plan-order.ts'
-import { planUnits } from '../../../src/batch/plan-units.ts'
+import { conflictGroups, type Waits } from '../../../src/batch/order/plan-order.ts'
+import { planUnits } from '../../../src/batch/order/plan-units.ts'
 
 const free = (count: number): Waits[] => Array.from({ length: count }, () => [])
 const cutOf = (

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { BatchItem } from '../../../src/batch/item.ts'
-import { rawBodies } from '../../../src/batch/raw-bodies.ts'
+import { rawBodies } from '../../../src/batch/parse/envelope.ts'
 import { cost } from '../../support/cost.ts'
 import { batchOf, wholeAnswer } from './batch-of.ts'
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Admission, ItemAnswer } from '../../../src/batch/item.ts'
-import { wordpressJson } from '../../../src/http/wordpress-json.ts'
+import { wordpressJson } from '../../../src/http/message.ts'
 import { batchOf, wholeAnswer } from './batch-of.ts'
 
 type Recorded = {

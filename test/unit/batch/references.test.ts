@@ -1,8 +1,14 @@
 import { expect, test } from 'vitest'
-import { depthOf } from '../../../src/batch/json-parts.ts'
-import { parseReference, referencesIn, valuesAt, withValues } from '../../../src/batch/json-references.ts'
-import { pathSegment, pathTemplate } from '../../../src/batch/path-references.ts'
-import { resolveItem } from '../../../src/batch/resolve-item.ts'
+import { resolveItem } from '../../../src/batch/extensions/dependencies.ts'
+import {
+  parseReference,
+  pathSegment,
+  pathTemplate,
+  referencesIn,
+  valuesAt,
+  withValues,
+} from '../../../src/batch/extensions/json-references.ts'
+import { depthOf } from '../../../src/batch/parse/json-parts.ts'
 import { cost } from '../../support/cost.ts'
 
 const valueAt = (text: string, pointer: readonly string[]): string | undefined =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createPlaces } from '../../../src/batch/places.ts'
+import { createPlaces } from '../../../src/batch/send/semaphore.ts'
 
 const never = new AbortController().signal
 const settled = () => new Promise((resolve) => setImmediate(resolve))

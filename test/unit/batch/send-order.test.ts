@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createSendOrder } from '../../../src/batch/send-order.ts'
+import { createSendOrder } from '../../../src/batch/order/plan-order.ts'
 
 const settled = () => new Promise(setImmediate)
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createMemoryStore } from '../../../src/cache/memory-store.ts'
+import { createMemoryStore } from '../../../src/cache/store/memory-store.ts'
 import { keyOf, storedAt } from './stored-at.ts'
 
 type Step = { readonly step: string; readonly target: number; readonly tags: readonly string[] }

@@ -1,12 +1,11 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { createAdmission } from '../../../src/cache/admission.ts'
-import { createHeldTags } from '../../../src/cache/held-tags.ts'
-import { createIntern } from '../../../src/cache/interned.ts'
-import { createPassMemo } from '../../../src/cache/pass-memo.ts'
-import { createTagLog } from '../../../src/cache/tag-log.ts'
-import { remembered } from '../../../src/http/remembered.ts'
+import { createPassMemo } from '../../../src/cache/fetch/hit-for-pass.ts'
+import { createAdmission } from '../../../src/cache/store/admission.ts'
+import { createIntern } from '../../../src/cache/store/memory-store.ts'
+import { createHeldTags, createTagLog } from '../../../src/cache/store/tag-log.ts'
+import { remembered } from '../../../src/http/memo.ts'
 import { createTargetMemo, type RecalledTarget } from '../../../src/pipeline/target-memo.ts'
 
 // What is remembered of texts that clients and upstreams choose, pushed against its bound.

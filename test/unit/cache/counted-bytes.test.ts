@@ -2,14 +2,13 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { cacheKey } from '../../../src/cache/cache-key.ts'
-import { createHeldTags } from '../../../src/cache/held-tags.ts'
 import {
   makeStored,
   type StoredParts,
   type StoredResponse,
   tagged,
-} from '../../../src/cache/stored-response.ts'
-import { createTagLog } from '../../../src/cache/tag-log.ts'
+} from '../../../src/cache/store/stored-response.ts'
+import { createHeldTags, createTagLog } from '../../../src/cache/store/tag-log.ts'
 import { varyKey } from '../../../src/http/vary.ts'
 import { safePolicy } from './cache-fixture.ts'
 

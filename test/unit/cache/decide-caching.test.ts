@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { type BypassReason, decideCaching } from '../../../src/cache/decide-caching.ts'
-import type { CachePolicy } from '../../../src/cache/policy.ts'
+import { type BypassReason, type CachePolicy, decideCaching } from '../../../src/cache/decide-caching.ts'
 import { sensitivityOf } from '../../../src/cache/sensitivity.ts'
 import type { RequestFields } from '../../../src/http/fields.ts'
 import { rfcPolicy, safePolicy } from './cache-fixture.ts'

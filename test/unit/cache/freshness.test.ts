@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { freshnessLifetime } from '../../../src/cache/freshness.ts'
-import type { CachePolicy } from '../../../src/cache/policy.ts'
-import { responseControl } from '../../../src/cache/response-control.ts'
-import { type AskedWith, decideStorage } from '../../../src/cache/storability.ts'
-import { formatHttpDate } from '../../../src/http/dates.ts'
+import type { CachePolicy } from '../../../src/cache/decide-caching.ts'
+import { freshnessLifetime } from '../../../src/cache/policy/freshness.ts'
+import { responseControl } from '../../../src/cache/policy/response-control.ts'
+import { type AskedWith, decideStorage } from '../../../src/cache/policy/storability.ts'
+import { formatHttpDate } from '../../../src/http/conditional/dates.ts'
 import { rfcPolicy, safePolicy, startOfTest } from './cache-fixture.ts'
 
 const at = (seconds: number): string => formatHttpDate(startOfTest + seconds * 1000)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { CacheRead } from '../../../src/cache/cache-read.ts'
-import { createHeldTags } from '../../../src/cache/held-tags.ts'
 import type { Purge } from '../../../src/cache/invalidation.ts'
+import { createHeldTags } from '../../../src/cache/store/tag-log.ts'
 import {
   harness,
   readOf,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Joinable, type Joining } from '../../../src/cache/joinable.ts'
+import { Joinable, type Joining } from '../../../src/cache/fetch/collapse.ts'
 
 class One implements Joining<One> {
   next: One | undefined

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ownBytes } from '../../../src/cache/stored-response.ts'
+import { ownBytes } from '../../../src/cache/store/stored-response.ts'
 
 /** A content of that length behind so many bytes of something else, as one read of a socket brings it. */
 const behind = (besides: number, length: number): Buffer =>

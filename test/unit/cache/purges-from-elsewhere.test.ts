@@ -1,8 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { contentsTagged } from '../../../src/cache/contents-tagged.ts'
 import type { Purge } from '../../../src/cache/invalidation.ts'
-import { createMemoryStore } from '../../../src/cache/memory-store.ts'
+import { contentsTagged, createMemoryStore } from '../../../src/cache/store/memory-store.ts'
 import { harness, readOf, response, safePolicy, textOf } from './cache-fixture.ts'
 import { storedAt } from './stored-at.ts'
 

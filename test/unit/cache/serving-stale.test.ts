@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CachePolicy } from '../../../src/cache/policy.ts'
+import type { CachePolicy } from '../../../src/cache/decide-caching.ts'
 import { fieldValue } from '../../../src/http/fields.ts'
 import {
   cacheStatusOf,

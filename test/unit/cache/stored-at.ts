@@ -1,5 +1,5 @@
 import { cacheKey } from '../../../src/cache/cache-key.ts'
-import { makeStored, type StoredResponse, tagged } from '../../../src/cache/stored-response.ts'
+import { makeStored, type StoredResponse, tagged } from '../../../src/cache/store/stored-response.ts'
 import { safePolicy } from './cache-fixture.ts'
 
 /** The public key of `/5`, say. */

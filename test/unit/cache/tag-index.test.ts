@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createTagIndex, type TagHolder } from '../../../src/cache/tag-index.ts'
+import { createTagIndex, type TagHolder } from '../../../src/cache/store/tag-index.ts'
 
 const names = ['a', 'b', 'c', 'd', 'e']
 

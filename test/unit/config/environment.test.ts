@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { interpolate } from '../../../src/config/interpolate.ts'
+import { interpolate } from '../../../src/config/load/source.ts'
 import { checkConfig } from '../../../src/config/load.ts'
 import { redactedConfig } from '../../../src/config/redacted-config.ts'
 

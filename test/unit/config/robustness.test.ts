@@ -5,7 +5,7 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { configJsonSchema } from '../../../src/config/json-schema.ts'
 import { checkConfig } from '../../../src/config/load.ts'
-import { secretPaths } from '../../../src/config/shape.ts'
+import { secretPaths } from '../../../src/config/schema/shape.ts'
 
 const files = ['config/gateway.yaml', 'config/production.example.yaml', 'config/wordpress.example.yaml']
 

@@ -4,11 +4,11 @@ import { siteRows } from '../../../src/contracts/site/route-table.ts'
 import type { EmbeddedSettings, EmbeddedUpstream } from '../../../src/demo/embedded-server.ts'
 import { startEmbeddedPlants } from '../../../src/demo/plants.ts'
 import { startEmbeddedSite } from '../../../src/demo/site.ts'
-import { createNameSwap } from '../../../src/names/name-swap.ts'
-import { mapRows } from '../../../src/names/row-names.ts'
-import { createRouter } from '../../../src/routing/router.ts'
-import { createPlantsValidator } from '../../../src/validation/plants-validator.ts'
-import { createSiteValidator } from '../../../src/validation/site-validator.ts'
+import { createNameSwap } from '../../../src/request/name-swap.ts'
+import { createPlantsValidator } from '../../../src/request/plants-validator.ts'
+import { createRouter } from '../../../src/request/router.ts'
+import { mapRows } from '../../../src/request/row-names.ts'
+import { createSiteValidator } from '../../../src/request/site-validator.ts'
 
 const limits = { queryParameters: 256, jsonDepth: 64 }
 const reading = { limits, unknownParameters: 'strip', trackingParameters: [] } as const

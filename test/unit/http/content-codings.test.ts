@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseAcceptEncoding } from '../../../src/http/accept-encoding.ts'
-import { tagOfCoded, withUncodedTags } from '../../../src/http/coded-tags.ts'
-import { parseEntityTag } from '../../../src/http/entity-tags.ts'
+import { parseEntityTag, tagOfCoded, withUncodedTags } from '../../../src/http/conditional/entity-tags.ts'
 
 describe('Accept-Encoding', () => {
   test.each<[string, string, string, number | undefined]>([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatHttpDate, parseHttpDate } from '../../../src/http/dates.ts'
+import { formatHttpDate, parseHttpDate } from '../../../src/http/conditional/dates.ts'
 
 const now = Date.UTC(2026, 5, 1)
 const example = Date.UTC(1994, 10, 6, 8, 49, 37)

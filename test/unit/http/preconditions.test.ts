@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { contentEntityTag } from '../../../src/http/entity-tags.ts'
+import { contentEntityTag } from '../../../src/http/conditional/entity-tags.ts'
 import {
   evaluatePreconditions,
   notModified,
   type PreconditionOutcome,
-} from '../../../src/http/preconditions.ts'
+} from '../../../src/http/conditional/preconditions.ts'
 
 const now = Date.UTC(2026, 0, 1)
 const before = 'Wed, 01 Jan 2025 00:00:00 GMT'

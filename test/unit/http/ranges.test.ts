@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { fieldValue } from '../../../src/http/fields.ts'
 import {
   partialContent,
   type RangeSelection,
   rangeNotSatisfiable,
   rangeOf,
   selectRanges,
-} from '../../../src/http/ranges.ts'
+} from '../../../src/http/conditional/ranges.ts'
+import { fieldValue } from '../../../src/http/fields.ts'
 
 const parts = (...ranges: [number, number][]): RangeSelection => ({
   kind: 'parts',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { remembered } from '../../../src/http/remembered.ts'
+import { remembered } from '../../../src/http/memo.ts'
 
 const counting = (perGeneration?: number) => {
   const readings: string[] = []

@@ -1,7 +1,7 @@
 import { PassThrough, type Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { createBufferedBytes } from '../../../src/overload/buffered-bytes.ts'
 import { completed } from '../../../src/pipeline/invalidate-write.ts'
+import { createBufferedBytes } from '../../../src/server/buffered-bytes.ts'
 
 const buffered = () =>
   createBufferedBytes({ mostBytes: () => 20_000, groupOf: (address) => address, report: () => undefined })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createWriteWatch } from '../../../src/pipeline/write-watch.ts'
+import { createWriteWatch } from '../../../src/pipeline/writes/concurrent-writes.ts'
 
 test('a write is alone as long as no other of its services has been under way beside it', () => {
   const watch = createWriteWatch()

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createPaceLook, lookEveryMs } from '../../../src/upstream/client-pace.ts'
 import type { ClientWait } from '../../../src/upstream/events.ts'
+import { createPaceLook, lookEveryMs } from '../../../src/upstream/send/client-pace.ts'
 
 /** Requests that move so many octets a second, looked at for so long; what was ended, with the second in which it was. */
 const watched = (

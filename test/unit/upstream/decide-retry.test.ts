@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decideRetry, type RetryFacts } from '../../../src/upstream/decide-retry.ts'
+import { decideRetry, type RetryFacts } from '../../../src/upstream/send/retry.ts'
 
 const facts = (changes: Partial<RetryFacts>): RetryFacts => ({
   failure: { kind: 'broken' },

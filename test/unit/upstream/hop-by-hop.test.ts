@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { endToEndFields } from '../../../src/http/hop-by-hop.ts'
+import { endToEndFields } from '../../../src/http/forwardable-fields.ts'
 
 test('end-to-end fields pass, in their order and spelling', () => {
   const lines = ['Content-Type', 'text/plain', 'Set-Cookie', 'a=1', 'Set-Cookie', 'b=2', 'X-Own', '']

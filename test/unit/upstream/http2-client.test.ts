@@ -3,7 +3,7 @@ import { type ClientHttp2Session, createSecureServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
-import { Http2Client } from '../../../src/upstream/http2-client.ts'
+import { Http2Client } from '../../../src/upstream/targets/connector.ts'
 
 const pem = (name: string): string =>
   readFileSync(new URL(`../../gateway/fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Attempt } from '../../../src/upstream/attempt.ts'
+import { Attempt } from '../../../src/upstream/send/attempt.ts'
 
 const timeouts = { connectMs: 0, headersMs: 0, idleMs: 0, totalMs: 0 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createSlots, type SlotRequest, type Slots } from '../../../src/upstream/slots.ts'
+import { createSlots, type SlotRequest, type Slots } from '../../../src/upstream/send/slots.ts'
 
 const requestOf = (client: string, arriving = false): SlotRequest => ({ client, line: '', arriving })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createSlots } from '../../../src/upstream/slots.ts'
+import { createSlots } from '../../../src/upstream/send/slots.ts'
 
 const one = { client: '', line: '', arriving: false }
 

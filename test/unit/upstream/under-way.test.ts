@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Abortable, UnderWay } from '../../../src/upstream/under-way.ts'
+import { type Abortable, UnderWay } from '../../../src/upstream/send/in-flight.ts'
 
 const entered = (all: UnderWay<Abortable>, aborted: string[], ...names: string[]): Abortable[] =>
   names.map((name) => {

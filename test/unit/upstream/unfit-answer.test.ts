@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { unfitAnswer } from '../../../src/upstream/unfit-answer.ts'
+import { unfitAnswer } from '../../../src/upstream/send/receive.ts'
 
 test.each<[string, string[], number, readonly string[], boolean]>([
   ['an answer', [], 200, [], false],

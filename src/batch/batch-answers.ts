@@ -1,0 +1,264 @@
+import { PassThrough } from 'node:stream'
+import type { Clock } from '../clock.ts'
+import type { SiteConfig } from '../config/config.ts'
+import { GatewayError } from '../errors.ts'
+import { addressGroup } from '../http/address-group.ts'
+import type { ByteBudget, Reservation } from '../http/byte-budget.ts'
+import { requestField } from '../http/fields.ts'
+import type { Answer, GatewayResponse } from '../http/message.ts'
+import { callerFields, wordpressFields } from '../pipeline/error-answer.ts'
+import type { Received } from '../pipeline/exchange.ts'
+import type { LocalRequest, Service } from '../pipeline/service.ts'
+import { type Batch, createBatch, type WriteLine } from './batch.ts'
+import type { BatchEvent } from './events.ts'
+import {
+  createMemoryIdempotencyStore,
+  hashOf,
+  type IdempotencyStore,
+  type KeptAnswer,
+  readIdempotencyKey,
+} from './idempotency-store.ts'
+import { admitItem } from './parse/batch-admission.ts'
+import { createPlaces, createTurns } from './send/semaphore.ts'
+import { runChunk } from './send/send-chunk.ts'
+import { runItem, sendAlone } from './send/send-item.ts'
+import { createSplitter, type SplitMemory } from './splitter.ts'
+
+/** Who asks: nobody gets another caller's answer by its key. Callers without a credential are told apart by address. */
+const callerOf = ({ request, client }: LocalRequest): readonly string[] => {
+  const authorization = requestField(request.fields, 'authorization') ?? ''
+  const cookie = requestField(request.fields, 'cookie') ?? ''
+  const address = authorization === '' && cookie === '' ? client.address : ''
+  return [authorization, cookie, requestField(request.fields, 'x-wp-nonce') ?? '', address]
+}
+
+const contentOf = ({ content }: LocalRequest): Buffer =>
+  Buffer.isBuffer(content) ? content : Buffer.alloc(0)
+
+/** 400 and the like: nothing was carried out, so the key is free for the request that was meant. */
+const ranNothing = ({ status }: KeptAnswer): boolean => status !== 207
+
+/**
+ * Carries a batch out once for each Idempotency-Key (draft-ietf-httpapi-idempotency-key-header §2.6): repeated, it gets
+ * the same answer again. With a key the batch goes on when its client goes, which will ask again.
+ */
+const answeredOnce = async (
+  store: IdempotencyStore,
+  exchange: LocalRequest,
+  field: string | undefined,
+  run: (signal: AbortSignal) => Promise<KeptAnswer>,
+): Promise<KeptAnswer> => {
+  const read = readIdempotencyKey(field)
+  if (read.kind === 'none') return run(exchange.request.signal)
+  if (read.kind === 'malformed') throw new GatewayError('idempotency_key_malformed')
+  const { service } = exchange
+  const key = hashOf([service.name, ...callerOf(exchange), read.key])
+  const type = requestField(exchange.request.fields, 'content-type') ?? ''
+  const fingerprint = hashOf([type, exchange.query, contentOf(exchange)])
+  const state = await store.begin(key, fingerprint)
+  switch (state.kind) {
+    case 'finished':
+      return state.answer
+    case 'in-flight':
+      throw new GatewayError('idempotency_key_in_flight', { retryAfterSeconds: 1 })
+    case 'mismatch':
+      throw new GatewayError('idempotency_key_reused')
+    case 'not-kept':
+      throw new GatewayError('idempotency_answer_not_kept')
+    case 'begun':
+      break
+  }
+  // When this throws nobody knows what has been carried out, and the key stays taken until its time is over.
+  const answer = await run(new AbortController().signal)
+  if (ranNothing(answer)) await store.abandon(key)
+  else await store.finish(key, fingerprint, answer)
+  return answer
+}
+
+export type BatchAnswersOptions = {
+  /** Where instances remember keys together; undefined: in this process. */
+  readonly idempotencyKeys: IdempotencyStore | undefined
+  /** What is known of the upstream, by batches under this configuration and under those before it. */
+  readonly splitMemory: SplitMemory
+  readonly config: SiteConfig
+  readonly publicRoot: string
+  readonly clock: Clock
+  /** Largest content of one request. */
+  readonly bodyBytes: number
+  readonly report: (event: BatchEvent) => void
+  readonly budget: ByteBudget
+  /** The whole way, for the items of a batch. */
+  run(exchange: Received): Answer
+  /** Another service of this gateway, by the configuration in force. */
+  serviceNamed(name: string): Service | undefined
+}
+
+const isJson = (exchange: LocalRequest): exchange is LocalRequest & { readonly content: Buffer } =>
+  Buffer.isBuffer(exchange.content) &&
+  !(requestField(exchange.request.fields, 'content-type') ?? '').toLowerCase().includes('urlencoded')
+
+/** As WordPress has it; an upstream with a lower one refuses, and the items go one by one. */
+const upstreamMaxItems = 25
+
+/** Batches take at most this share of the upstream's concurrency, so that a single request finds room. */
+const batchShare = 0.75
+
+const json = 'application/json; charset=UTF-8'
+const jsonLines = 'application/x-ndjson'
+
+/** What all batches of a service share: how they are sent, how much room they have together, and which keys are known. */
+const sharedByBatches = (
+  { batch, upstream }: SiteConfig,
+  clock: Clock,
+  { idempotencyKeys: keys, splitMemory }: Pick<BatchAnswersOptions, 'idempotencyKeys' | 'splitMemory'>,
+) => {
+  const splitting = {
+    mode: batch.split,
+    concurrency: batch.concurrency,
+    mostItems: upstreamMaxItems,
+    // The head of its answer comes when all its items have run.
+    mostChunkMs: upstream.timeouts.headersMs / 2,
+    clock,
+  }
+  const splitter = createSplitter(splitting, splitMemory)
+  const room = Math.floor(upstream.maxConcurrent * batchShare)
+  const roomOfClient = Math.floor(upstream.maxConcurrent * upstream.clientShare * batchShare)
+  const store = keys ?? createMemoryIdempotencyStore({ ...batch.idempotency, clock })
+  return {
+    splitter,
+    turn: createTurns(),
+    store,
+    places: {
+      items: createPlaces(() => room, roomOfClient),
+      chunks: createPlaces(() => Math.min(room, splitter.mostChunksAtOnce()), roomOfClient),
+    },
+  }
+}
+
+const wantsLines = ({ request }: LocalRequest): boolean =>
+  (requestField(request.fields, 'accept') ?? '')
+    .split(',')
+    .some((one) => one.split(';')[0]?.trim().toLowerCase() === jsonLines)
+
+/** While the client does not read, all lines wait for the same moment: one listener, however many are written. */
+const writesTo = (content: PassThrough): WriteLine => {
+  let drained: Promise<void> | undefined
+  return (line) => {
+    if (content.write(line)) return undefined
+    drained ??= new Promise((resolve) => {
+      content.once('drain', () => {
+        drained = undefined
+        resolve()
+      })
+    })
+    return drained
+  }
+}
+
+/** Answers the batch route of a site. */
+export const batchAnswers = (
+  options: BatchAnswersOptions,
+): ((exchange: LocalRequest) => Promise<GatewayResponse>) => {
+  const { config, clock } = options
+  const shared = sharedByBatches(config, clock, options)
+  const { batch: settings } = config
+
+  const response = (
+    exchange: LocalRequest,
+    { status, contentType }: Pick<KeptAnswer, 'status' | 'contentType'>,
+    content: GatewayResponse['content'],
+  ): GatewayResponse => ({
+    kind: 'response',
+    status,
+    fields: [
+      ...['Content-Type', contentType, ...wordpressFields(options.publicRoot)],
+      ...['X-Content-Type-Options', 'nosniff', 'Allow', 'POST', ...callerFields(exchange.request.fields)],
+      ...(Buffer.isBuffer(content) ? ['Content-Length', String(content.length)] : []),
+    ],
+    content,
+  })
+
+  const batchOf = (exchange: LocalRequest, room: Reservation): Batch => {
+    const deadlineMs = clock.monotonic() + settings.deadlineMs
+    const outgoing = {
+      run: options.run,
+      batch: exchange,
+      serviceNamed: options.serviceNamed,
+      turn: shared.turn,
+      held: { bytes: 0, mostBytes: settings.answerBytes },
+      room,
+      leftMs: () =>
+        settings.deadlineMs === 0 ? undefined : Math.max(1, Math.ceil(deadlineMs - clock.monotonic())),
+    }
+    return createBatch({
+      ...shared,
+      maxItems: settings.maxItems,
+      extensions: settings.extensions,
+      services: settings.services,
+      bodyCharacters: options.bodyBytes,
+      concurrency: settings.concurrency,
+      deadlineMs: settings.deadlineMs,
+      clock,
+      report: options.report,
+      admit: (item, mayRead) =>
+        admitItem(exchange, item, {
+          mayRead,
+          service: item.service === undefined ? exchange.service : options.serviceNamed(item.service),
+        }),
+      flow: addressGroup(exchange.client.address),
+      dispatch: (item, signal, stop) =>
+        runItem(outgoing, item, signal, sendAlone(outgoing, stop, item.service)),
+      dispatchChunk: (items, stop, watch) => runChunk(outgoing, items, stop, watch),
+    })
+  }
+
+  const roomFor = (exchange: LocalRequest): Reservation =>
+    options.budget('batch-item', exchange.client.address)
+
+  const begin = (exchange: LocalRequest, signal: AbortSignal, room: Reservation) =>
+    // Integers beyond 2^53 survive in the text that the items are cut out of; a form has none.
+    batchOf(exchange, room).begin(
+      exchange.arguments,
+      signal,
+      isJson(exchange) ? exchange.content.toString() : undefined,
+    )
+
+  const inOne = async (exchange: LocalRequest, signal: AbortSignal): Promise<KeptAnswer> => {
+    const room = roomFor(exchange)
+    try {
+      const begun = await begin(exchange, signal, room)
+      const { status, content } = begun.kind === 'answered' ? begun : await begun.whole()
+      return { status, content, contentType: json }
+    } finally {
+      room.release()
+    }
+  }
+
+  const inLines = async (exchange: LocalRequest): Promise<GatewayResponse> => {
+    const room = roomFor(exchange)
+    const begun = await begin(exchange, exchange.request.signal, room)
+    if (begun.kind === 'answered')
+      return response(exchange, { status: begun.status, contentType: json }, begun.content)
+    const content = new PassThrough()
+    void begun
+      .lines(writesTo(content))
+      .finally(room.release)
+      .then(
+        () => content.end(),
+        (thrown: Error) => content.destroy(thrown),
+      )
+    return response(exchange, { status: 207, contentType: jsonLines }, content)
+  }
+
+  return async (exchange) => {
+    const { signal } = exchange.request
+    if (settings.extensions === 'off') {
+      const answer = await inOne(exchange, signal)
+      return response(exchange, answer, answer.content)
+    }
+    const key = requestField(exchange.request.fields, 'idempotency-key')
+    if (key === undefined && wantsLines(exchange)) return inLines(exchange)
+    const answer = await answeredOnce(shared.store, exchange, key, (watched) => inOne(exchange, watched))
+    return response(exchange, answer, answer.content)
+  }
+}

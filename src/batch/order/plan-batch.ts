@@ -1,0 +1,183 @@
+import {
+  type ExtensionsMode,
+  type ItemExtension,
+  isExtended,
+  isRecord,
+  readExtensions,
+} from '../extensions.ts'
+import { type Admission, type BatchItem, type ItemError, itemError } from '../item.ts'
+import {
+  invalidRequests,
+  type Place,
+  placeOf,
+  type ReadEnvelope,
+  rawBodies,
+  readEnvelope,
+} from '../parse/envelope.ts'
+import { type OrderFacts, planOrder, type Waits } from './plan-order.ts'
+
+/** Names of the parameters an item sets, in query and body, down to the first bracket. */
+const parametersOf = (item: BatchItem, bodyNames: readonly string[]): readonly string[] => {
+  if (item.query === '') return bodyNames
+  const inQuery = [...new URLSearchParams(item.query).keys()].map((name) => name.split('[', 1)[0] ?? '')
+  return inQuery.concat(bodyNames)
+}
+
+/** What planning a batch needs from others. */
+export type PlanOptions = {
+  readonly maxItems: number
+  readonly extensions: ExtensionsMode
+  /** Other services that items may address. */
+  readonly services: readonly string[]
+  /** Most characters that a body may have once its references have become values. */
+  readonly bodyCharacters: number
+  /** Route match, `allow_batch` and validation, without running the item. `mayRead`: GET is allowed. */
+  admit(item: BatchItem, mayRead: boolean): Admission
+}
+
+/** A place once it has been admitted. */
+export type PlannedItem =
+  | { readonly kind: 'runnable'; readonly item: BatchItem; readonly order: OrderFacts }
+  | { readonly kind: 'refused'; readonly error: ItemError; readonly method: string | undefined }
+
+/** A batch whose items are known, with the order they keep. */
+export type PlannedBatch = {
+  readonly kind: 'planned'
+  readonly allMustValidate: boolean
+  readonly items: readonly PlannedItem[]
+  readonly waits: readonly Waits[]
+  /** Undefined for a batch as WordPress knows it. */
+  readonly extensions: { readonly dryRun: boolean; readonly items: readonly ItemExtension[] } | undefined
+  isSingle(index: number): boolean
+  /** An item whose references have become values. */
+  admitted(index: number, path: string, body: string | undefined): BatchItem | ItemError
+}
+
+type Malformed = Extract<ReadEnvelope, { kind: 'malformed' }>
+
+const credentialOf = (entry: unknown): string | undefined => {
+  const headers = isRecord(entry) ? entry['headers'] : undefined
+  if (!isRecord(headers)) return undefined
+  const [, value] = Object.entries(headers).find(([name]) => name.toLowerCase() === 'authorization') ?? []
+  return typeof value === 'string' && /^[\x20-\x7e]{1,4096}$/.test(value) ? value : undefined
+}
+
+/** The place of an item that means another service: it has that service's name, and a credential for it. */
+const addressed = (place: Place, entry: unknown, service: string | undefined): Place => {
+  if (service === undefined || place.kind === 'faulty') return place
+  return { ...place, item: { ...place.item, service, credential: credentialOf(entry) } }
+}
+
+/** Until its references have values, nobody can tell what such an item touches. */
+const unknownReach = (
+  entry: unknown,
+  index: number,
+  service: string | undefined,
+): Extract<PlannedItem, { kind: 'runnable' }> => {
+  const method = isRecord(entry) && typeof entry['method'] === 'string' ? entry['method'] : 'POST'
+  return {
+    kind: 'runnable',
+    item: { index, method, path: '', query: '', fields: {}, content: undefined, service },
+    order: { collection: '', kind: '', itemId: undefined, method, parameters: [], service },
+  }
+}
+
+const withNeeds = (waits: Waits, needs: readonly number[], items: readonly PlannedItem[]): Waits => {
+  if (waits === undefined) return undefined
+  const runnable = needs.filter((index) => items[index]?.kind === 'runnable')
+  return [...new Set([...waits, ...runnable])].sort((a, b) => a - b)
+}
+
+/** Reads a batch, says of each item whether it may run, and in which order they keep. */
+export const planBatch = (
+  options: PlanOptions,
+  envelope: unknown,
+  text: string | undefined,
+): PlannedBatch | Malformed => {
+  const read = readEnvelope(envelope, options.maxItems, text)
+  if (read.kind === 'malformed') return read
+  const extended = isRecord(envelope) && isExtended(options.extensions, envelope) ? envelope : undefined
+  const entries: readonly unknown[] = Array.isArray(extended?.['requests']) ? extended['requests'] : []
+
+  const planPlace = (place: Place): PlannedItem => {
+    if (place.kind === 'faulty') return { kind: 'refused', error: place.error, method: undefined }
+    const { item, bodyNames } = place
+    const admission = options.admit(item, extended !== undefined)
+    if (admission.kind === 'runnable') {
+      const parameters = parametersOf(item, bodyNames)
+      return { kind: 'runnable', item, order: { ...admission.conflict, parameters } }
+    }
+    const { status, body, fields = [] } = admission
+    return { kind: 'refused', error: { status, body, fields }, method: item.method }
+  }
+  const planned = (items: readonly PlannedItem[], more: Partial<PlannedBatch>): PlannedBatch => ({
+    kind: 'planned',
+    allMustValidate: read.allMustValidate,
+    items,
+    waits: planOrder(items.map((item) => (item.kind === 'runnable' ? item.order : undefined))),
+    extensions: undefined,
+    isSingle: () => false,
+    admitted: () => itemError('no_route'),
+    ...more,
+  })
+  if (extended === undefined) return planned(read.places.map(planPlace), {})
+
+  const texts = text === undefined ? undefined : rawBodies(text)
+  const bodyText = (index: number): string | undefined => {
+    const entry = entries[index]
+    const body = isRecord(entry) ? entry['body'] : undefined
+    return isRecord(body) ? (texts?.[index] ?? JSON.stringify(body)) : undefined
+  }
+  const extensions = readExtensions(extended, options.services, bodyText)
+  if (extensions.kind === 'faulty') {
+    return invalidRequests('rest_invalid_param', extensions.message) as Malformed
+  }
+  const items = read.places.map((place, index) => {
+    const { template, service } = extensions.items[index] as ItemExtension
+    const entry = entries[index]
+    return template === undefined
+      ? planPlace(addressed(place, entry, service))
+      : unknownReach(entry, index, service)
+  })
+  const { waits } = planned(items, {})
+  return planned(items, {
+    extensions,
+    waits: waits.map((one, index) => withNeeds(one, extensions.items[index]?.needs ?? [], items)),
+    isSingle: (index) => {
+      const { needs, service } = extensions.items[index] as ItemExtension
+      return needs.length > 0 || service !== undefined
+    },
+    admitted: (index, path, body) => {
+      const entry = { ...(entries[index] as Record<string, unknown>), path }
+      const whole = body === undefined ? entry : { ...entry, body: JSON.parse(body) as unknown }
+      const place = addressed(placeOf(whole, index, body), entry, extensions.items[index]?.service)
+      const item = planPlace(place)
+      return item.kind === 'runnable' ? item.item : item.error
+    },
+  })
+}
+
+/** What a dry run says of one item: what would be sent, or what would be answered. */
+const outlook = (item: PlannedItem, extension: ItemExtension | undefined): object => {
+  if (item.kind === 'refused') return { runs: false, status: item.error.status, body: item.error.body }
+  const { method, path, query } = item.item
+  // Path and body are known, and checked, when the items that they refer to have been answered.
+  if (extension?.template !== undefined) return { runs: true, method, refersTo: extension.needs }
+  return { runs: true, method, path: query === '' ? path : `${path}?${query}` }
+}
+
+/** The plan of a batch of which nothing runs: for each item whether it would run, and after which others. */
+export const planAnswer = (
+  items: readonly PlannedItem[],
+  waits: readonly Waits[],
+  extensions: readonly ItemExtension[],
+): Buffer => {
+  const plan = items.map((item, index) => ({
+    index,
+    id: extensions[index]?.id,
+    service: extensions[index]?.service,
+    ...outlook(item, extensions[index]),
+    after: waits[index],
+  }))
+  return Buffer.from(JSON.stringify({ plan }))
+}

@@ -1,0 +1,170 @@
+import type { ConflictFacts } from '../item.ts'
+
+/** What is known of one item for the order: where it points and which parameters it sets, in query and body. */
+export type OrderFacts = ConflictFacts & { readonly parameters: readonly string[] }
+
+/**
+ * How far an item reaches:
+ * `read` changes nothing, `update` only its own item, `claim` something that the items of a collection share
+ * (slugs, order, counts, the next number), `everything` cannot be told.
+ */
+type Reach = 'read' | 'update' | 'claim' | 'everything'
+
+/** Parameters that change nothing but the item itself. Anything else may be unique, counted or ordered in its collection. */
+const ownParameters: ReadonlySet<string> = new Set([
+  'id',
+  'context',
+  '_fields',
+  'title',
+  'content',
+  'excerpt',
+  'meta',
+  'featured_media',
+  'comment_status',
+  'ping_status',
+  'format',
+  'template',
+  'author',
+  'description',
+  'alt_text',
+  'caption',
+  'first_name',
+  'last_name',
+  'nickname',
+])
+
+/** Items of these do not form a tree, so that a claim of one is not seen in the others. */
+const flatCollections: ReadonlySet<string> = new Set([
+  'posts',
+  'blocks',
+  'navigation',
+  'tags',
+  'media',
+  'users',
+])
+
+/** Collections that do not show each other's contents. Any other two are kept in order. */
+const independentPairs: readonly (readonly [string, string])[] = [
+  ['posts', 'pages'],
+  ['posts', 'users'],
+  ['pages', 'users'],
+  ['pages', 'categories'],
+  ['pages', 'tags'],
+  ['categories', 'tags'],
+  ['categories', 'users'],
+  ['tags', 'users'],
+]
+
+const independent: ReadonlySet<string> = new Set(
+  independentPairs.flatMap(([one, other]) => [`${one} ${other}`, `${other} ${one}`]),
+)
+
+/** `me`, a slug or an odd spelling could be any item. */
+const isPlainId = (itemId: string | undefined): boolean =>
+  itemId !== undefined && /^[1-9]\d{0,18}$/.test(itemId)
+
+const reachOfWrite = (facts: OrderFacts): Reach => {
+  if (facts.kind === 'collection') return facts.method === 'POST' ? 'claim' : 'everything'
+  // Deleting a user hands the contents over to another one.
+  if (facts.method === 'DELETE') return facts.collection === 'users' ? 'everything' : 'claim'
+  return facts.parameters.every((name) => ownParameters.has(name)) ? 'update' : 'claim'
+}
+
+const reachOf = (facts: OrderFacts): Reach => {
+  const known = facts.kind === 'item' || facts.kind === 'collection'
+  if (facts.collection === '' || !known) return 'everything'
+  if (facts.kind === 'item' && !isPlainId(facts.itemId)) return 'everything'
+  return facts.method === 'GET' || facts.method === 'HEAD' ? 'read' : reachOfWrite(facts)
+}
+
+type Reaching = { readonly facts: OrderFacts; readonly reach: Reach }
+
+/** A list, or a create: the new item may get the number that another one names, before or after. */
+const isOnWholeCollection = ({ facts }: Reaching): boolean => facts.kind === 'collection'
+
+/** Both in one collection and not the same item: does one see what the other does? */
+const meetInCollection = (earlier: Reaching, later: Reaching): boolean => {
+  if (isOnWholeCollection(earlier) || isOnWholeCollection(later)) return true
+  const claims = [earlier, later].filter(({ reach }) => reach === 'claim').length
+  return flatCollections.has(earlier.facts.collection) ? claims === 2 : claims > 0
+}
+
+const mustKeepOrder = (earlier: Reaching, later: Reaching): boolean => {
+  if (earlier.facts.service !== later.facts.service) return false
+  if (earlier.reach === 'everything' || later.reach === 'everything') return true
+  if (earlier.reach === 'read' && later.reach === 'read') return false
+  const one = earlier.facts
+  const other = later.facts
+  if (one.collection !== other.collection) return !independent.has(`${one.collection} ${other.collection}`)
+  if (one.itemId !== undefined && one.itemId === other.itemId) return true
+  return meetInCollection(earlier, later)
+}
+
+/** Earlier places that one waits for; undefined for a place that does not run. */
+export type Waits = readonly number[] | undefined
+
+/**
+ * For each item the positions of earlier ones that it waits for, so that the outcome is that of one after the other;
+ * undefined marks a place that does not run. Identifiers that the upstream makes up may differ, as they do between clients.
+ */
+export const planOrder = (items: readonly (OrderFacts | undefined)[]): readonly Waits[] => {
+  const reaching = items.map((facts) => (facts === undefined ? undefined : { facts, reach: reachOf(facts) }))
+  return reaching.map((later, at) => {
+    if (later === undefined) return undefined
+    const waits: number[] = []
+    for (const [index, earlier] of reaching.slice(0, at).entries()) {
+      if (earlier !== undefined && mustKeepOrder(earlier, later)) waits.push(index)
+    }
+    return waits
+  })
+}
+
+/**
+ * Positions of the items that run, in groups: who waits for whom, directly or through others, is in one group, in order.
+ * Items of different groups never wait for each other.
+ */
+export const conflictGroups = (waits: readonly Waits[]): readonly (readonly number[])[] => {
+  // Each item names its group by the first item of it that is known so far.
+  const first: number[] = []
+  const firstOf = (index: number): number => {
+    let at = index
+    for (let next = first[at] ?? at; next !== at; next = first[at] ?? at) at = next
+    return at
+  }
+  for (const [index, earlier] of waits.entries()) {
+    first[index] = index
+    for (const one of earlier ?? []) {
+      const [low, high] = [firstOf(one), firstOf(index)].sort((a, b) => a - b) as [number, number]
+      first[high] = low
+    }
+  }
+  const groups = new Map<number, number[]>()
+  for (const [index, earlier] of waits.entries()) {
+    if (earlier === undefined) continue
+    const group = groups.get(firstOf(index))
+    if (group === undefined) groups.set(firstOf(index), [index])
+    else group.push(index)
+  }
+  return [...groups.values()]
+}
+
+/** Runs work whose beginning is to come one after the other, and whose rest runs side by side. */
+type SendOrder = <Result>(work: (sent: () => void) => Promise<Result>) => Promise<Result>
+
+/** The next one begins when the one before it has called `sent`, or has ended without. */
+export const createSendOrder = (): SendOrder => {
+  let before: Promise<void> | undefined
+  return async (work) => {
+    const mine = before
+    let sent = (): void => {}
+    before = new Promise((resolve) => {
+      sent = resolve
+    })
+    try {
+      await mine
+      return await work(sent)
+    } finally {
+      sent()
+    }
+  }
+}

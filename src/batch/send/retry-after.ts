@@ -1,0 +1,53 @@
+import { fieldValue } from '../../http/fields.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import type { Dispatch } from '../item.ts'
+
+/** A longer wait is the client's to decide about: it gets the 429 with its Retry-After. */
+const longestMs = 10_000
+
+/** Milliseconds that the upstream asks to wait after having run nothing; undefined where it does not, or for too long. */
+const waitMs = (
+  { status, fields }: Pick<ResponseHead, 'status' | 'fields'>,
+  leftMs: number,
+): number | undefined => {
+  // RFC 6585 §4: what is answered so has not been carried out, whatever its method.
+  if (status !== 429) return undefined
+  const value = fieldValue(fields, 'Retry-After') ?? ''
+  const ms = /^\d{1,3}$/.test(value) ? Number(value) * 1000 : Number.POSITIVE_INFINITY
+  return ms <= longestMs && ms < leftMs ? ms : undefined
+}
+
+const pause = (ms: number, stop: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const over = (): void => {
+      clearTimeout(timer)
+      stop.removeEventListener('abort', over)
+      resolve()
+    }
+    const timer = setTimeout(over, ms)
+    stop.addEventListener('abort', over, { once: true })
+  })
+
+/**
+ * Waits for the time that the upstream asked for, when it has run nothing and `leftMs` allows: `again` = it may be asked once
+ * more; `over` = the stop came first; `none` = there is nothing to wait for, the answer stands.
+ */
+export const waitedFor = async (
+  head: Pick<ResponseHead, 'status' | 'fields'>,
+  leftMs: number,
+  stop: AbortSignal,
+): Promise<'again' | 'over' | 'none'> => {
+  const ms = waitMs(head, leftMs)
+  if (ms === undefined) return 'none'
+  await pause(ms, stop)
+  return stop.aborted ? 'over' : 'again'
+}
+
+/** Sends an item once more after the time that the upstream asked for, when the batch has that much time left. */
+export const honouringRetryAfter =
+  (dispatch: Dispatch, leftMs: () => number): Dispatch =>
+  async (item, signal, stop) => {
+    const answer = await dispatch(item, signal, stop)
+    const waited = await waitedFor(answer, leftMs(), stop)
+    return waited === 'again' ? dispatch(item, signal, stop) : answer
+  }

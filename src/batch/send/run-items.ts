@@ -1,0 +1,172 @@
+import type { Clock } from '../../clock.ts'
+import type { BatchEvent, ChunkResult } from '../events.ts'
+import { type BatchItem, type Dispatch, type ItemAnswer, type ItemError, thrownItemError } from '../item.ts'
+import { conflictGroups, createSendOrder, type Waits } from '../order/plan-order.ts'
+import { planUnits, type Unit } from '../order/plan-units.ts'
+import { runSchedule, type ScheduleEnd, type TaskEnd } from '../order/schedule.ts'
+import type { BatchSplit, Splitter } from '../splitter.ts'
+import type { ChunkWatch } from './chunk.ts'
+import type { Places, Turns } from './semaphore.ts'
+
+/** What running the items of a batch needs from others. */
+export type RunOptions = {
+  /** Upstream requests of one batch in flight. */
+  readonly concurrency: number
+  readonly clock: Clock
+  readonly report: (event: BatchEvent) => void
+  readonly splitter: Splitter
+  /** Room for items that go by themselves, and for chunks, of all batches together. */
+  readonly places: { readonly items: Places; readonly chunks: Places }
+  /** Whose line the batch's requests wait in. */
+  readonly flow: string
+  /** Makes batches that are there at the same moment take turns. */
+  readonly turn: Turns
+  /** Runs the item like a request of its own, with the credentials of the batch. */
+  readonly dispatch: Dispatch
+  /** Runs items in one upstream batch, in their order. An answer that rejects becomes its item's. */
+  dispatchChunk(
+    items: readonly BatchItem[],
+    stop: AbortSignal,
+    watch: ChunkWatch,
+  ): readonly Promise<ItemAnswer>[]
+}
+
+type Made = ItemAnswer | ItemError
+
+/** One batch on its way. */
+export type ItemsRun = {
+  readonly items: readonly (BatchItem | undefined)[]
+  readonly waits: readonly Waits[]
+  /** What its items do: the same for batches whose times can be compared. */
+  readonly work: string
+  readonly stop: AbortSignal
+  /** Never goes into an upstream batch. */
+  isSingle(index: number): boolean
+  /** Who gets each item's answer at once; undefined: nobody does. */
+  readonly reader: ItemsReader | undefined
+}
+
+/** Somebody who reads the answers as they come. */
+export type ItemsReader = {
+  answered(index: number, made: ItemAnswer | ItemError): void
+  /** Has been read what was written so far? False = the stop came first. Nothing more begins until then. */
+  caughtUp(stop: AbortSignal): Promise<boolean>
+}
+
+/** How each item ended, and the run as a whole told by its upstream requests. */
+export type ItemsEnd = {
+  readonly items: readonly (TaskEnd<Made> | undefined)[]
+  readonly requests: ScheduleEnd<unknown>
+}
+
+const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
+
+const answerOf = async (item: BatchItem, answer: Promise<ItemAnswer>): Promise<Made> => {
+  try {
+    return await answer
+  } catch (thrown) {
+    return thrownItemError(thrown, isWrite(item.method))
+  }
+}
+
+/** A write that has begun is left to finish, so that its outcome is known to the cache; a read that nobody waits for is not. */
+const signalFor = (item: BatchItem, stop: AbortSignal): AbortSignal =>
+  isWrite(item.method) ? new AbortController().signal : stop
+
+const runChunk = (
+  options: RunOptions,
+  split: BatchSplit,
+  items: readonly BatchItem[],
+  stop: AbortSignal,
+  sent: () => void,
+): Promise<readonly Made[]> => {
+  let startedMs = options.clock.monotonic()
+  const begun = (): void => {
+    startedMs = options.clock.monotonic()
+    sent()
+  }
+  const ended = (result: ChunkResult): void => {
+    const ms = options.clock.monotonic() - startedMs
+    split.chunkEnded(result, items.length, ms)
+    options.report({
+      kind: 'batch-chunk-finished',
+      result,
+      items: items.length,
+      durationSeconds: ms / 1000,
+    })
+  }
+  const answers = options.dispatchChunk(items, stop, { begun, ended })
+  return Promise.all(answers.map((answer, at) => answerOf(items[at] as BatchItem, answer)))
+}
+
+const splitOf = (units: readonly Unit[]): 'items' | 'chunks' | 'whole' => {
+  const chunks = units.filter(({ members }) => members.length > 1).length
+  if (chunks === 0) return 'items'
+  return chunks === 1 ? 'whole' : 'chunks'
+}
+
+const itemEnd = (end: TaskEnd<readonly Made[]>, place: number): TaskEnd<Made> =>
+  end.kind === 'finished' ? { ...end, result: end.result[place] as Made } : end
+
+/** Runs the items that are there, cut as the splitter says, so that the outcome is that of one after the other. */
+export const runItems = async (
+  options: RunOptions,
+  { items, waits, work, stop, isSingle, reader }: ItemsRun,
+): Promise<ItemsEnd> => {
+  const { clock, concurrency, places, flow } = options
+  const groups = conflictGroups(waits)
+  const split = options.splitter.begin({ runnable: groups.flat().length, groups: groups.length, work })
+  const isChunkable = (index: number): boolean => isWrite(items[index]?.method ?? 'GET') && !isSingle(index)
+  const units = planUnits(waits, groups, { ...split, isChunkable })
+  if (units.length > 0) {
+    options.report({
+      kind: 'batch-split',
+      split: splitOf(units),
+      reason: split.reason,
+      requests: units.length,
+    })
+  }
+  const startedMs = clock.monotonic()
+  const placesFor = (at: number): Places =>
+    (units[at]?.members.length ?? 1) > 1 ? places.chunks : places.items
+
+  // The way down is the processor's: side by side all chunks would be ready when the last one is.
+  const inOrder = createSendOrder()
+  const run = async (at: number): Promise<readonly Made[]> => {
+    const members = (units[at]?.members ?? []).map((index) => items[index] as BatchItem)
+    const [first] = members
+    if (first === undefined) return []
+    if (at > 0) await options.turn()
+    if (members.length > 1) {
+      return inOrder((sent) => runChunk(options, split, members, stop, sent))
+    }
+    return [await answerOf(first, options.dispatch(first, signalFor(first, stop), stop))]
+  }
+  const runAndTell = async (at: number): Promise<readonly Made[]> => {
+    const made = await run(at)
+    for (const [place, index] of (units[at]?.members ?? []).entries())
+      reader?.answered(index, made[place] as Made)
+    return made
+  }
+  const enter = (at: number): Promise<boolean> => placesFor(at).enter(flow, stop)
+  const enterWhenRead = async (at: number): Promise<boolean> =>
+    (await reader?.caughtUp(stop)) === true && enter(at)
+  const requests = await runSchedule<readonly Made[]>({
+    waits: units.map((unit) => unit.waits),
+    concurrency,
+    enter: reader === undefined ? enter : enterWhenRead,
+    leave: (at) => placesFor(at).leave(flow),
+    run: reader === undefined ? run : runAndTell,
+    stop,
+    now: () => clock.monotonic(),
+  })
+  split.ended(stop.aborted ? undefined : clock.monotonic() - startedMs)
+
+  const ends: (TaskEnd<Made> | undefined)[] = items.map(() => undefined)
+  for (const [at, unit] of units.entries()) {
+    for (const [place, index] of unit.members.entries()) {
+      ends[index] = itemEnd(requests.ends[at] ?? { kind: 'not-begun' }, place)
+    }
+  }
+  return { items: ends, requests }
+}

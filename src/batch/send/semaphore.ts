@@ -1,0 +1,96 @@
+/** Lets work that occupies the process come one piece at a time; who waits is served in the order of arrival. */
+export type Turns = () => Promise<void>
+
+/**
+ * Reading and answering a batch takes some milliseconds of the one process that also answers everything else. Many batches
+ * that arrive together take turns: what else has become ready is served between two of them.
+ */
+export const createTurns = (): Turns => {
+  const waiting: (() => void)[] = []
+  const next = (): void => {
+    waiting.shift()?.()
+    if (waiting.length > 0) setImmediate(next)
+  }
+  return () =>
+    new Promise((resolve) => {
+      waiting.push(resolve)
+      if (waiting.length === 1) setImmediate(next)
+    })
+}
+
+/** So many items of a chunk go down their way, or back up, in one turn: well under a millisecond, and some where caches are cold. */
+export const itemsPerTurn = 3
+
+type Waiter = { readonly granted: () => void }
+
+/**
+ * Room for upstream requests of all batches of a service together. Who waits is served in turn by flow, and first come
+ * first served within a flow, so that the batches of one caller do not keep those of another waiting.
+ */
+export type Places = {
+  /** Waits for a place; false when the stop comes first. Who got true gives the place back with `leave`. */
+  enter(flow: string, stop: AbortSignal): Promise<boolean>
+  leave(flow: string): void
+}
+
+/** Places for as many as `most` says at the moment, and `mostOfFlow` for one flow; at least one. Who waits is bounded by the batches that are open. */
+export const createPlaces = (most: () => number, mostOfFlow: number): Places => {
+  let taken = 0
+  const takenBy = new Map<string, number>()
+  // A Map keeps insertion order: the first flow is the next one to be served, and goes to the end afterwards.
+  const flows = new Map<string, Set<Waiter>>()
+
+  const leaveLine = (flow: string, waiter: Waiter): void => {
+    const line = flows.get(flow)
+    line?.delete(waiter)
+    if (line?.size === 0) flows.delete(flow)
+  }
+
+  /** The first flow in line that has not all it may have. */
+  const next = (): [string, Set<Waiter>] | undefined => {
+    for (const entry of flows) if ((takenBy.get(entry[0]) ?? 0) < Math.max(1, mostOfFlow)) return entry
+    return undefined
+  }
+
+  const serve = (): void => {
+    while (taken < Math.max(1, most())) {
+      const [flow, line] = next() ?? []
+      const waiter = line?.values().next().value
+      if (flow === undefined || line === undefined || waiter === undefined) return
+      line.delete(waiter)
+      flows.delete(flow)
+      if (line.size > 0) flows.set(flow, line)
+      taken += 1
+      takenBy.set(flow, (takenBy.get(flow) ?? 0) + 1)
+      waiter.granted()
+    }
+  }
+
+  return {
+    enter: (flow, stop) =>
+      new Promise((resolve) => {
+        const stopped = (): void => {
+          leaveLine(flow, waiter)
+          resolve(false)
+        }
+        const waiter: Waiter = {
+          granted: () => {
+            stop.removeEventListener('abort', stopped)
+            resolve(true)
+          },
+        }
+        stop.addEventListener('abort', stopped, { once: true })
+        const line = flows.get(flow)
+        if (line === undefined) flows.set(flow, new Set([waiter]))
+        else line.add(waiter)
+        serve()
+      }),
+    leave: (flow) => {
+      taken -= 1
+      const left = (takenBy.get(flow) ?? 1) - 1
+      if (left === 0) takenBy.delete(flow)
+      else takenBy.set(flow, left)
+      serve()
+    },
+  }
+}

@@ -1,0 +1,158 @@
+import { GatewayError } from '../../errors.ts'
+import type { Reservation } from '../../http/byte-budget.ts'
+import { withField } from '../../http/fields.ts'
+import type { Answer, GatewayResponse, Outcome } from '../../http/message.ts'
+import { arrived, type Received } from '../../pipeline/exchange.ts'
+import { completed } from '../../pipeline/invalidate-write.ts'
+import type { LocalRequest, Service } from '../../pipeline/service.ts'
+import type { ForwardRequest } from '../../upstream/upstream.ts'
+import { AnswerTooLarge, type BatchItem, type ItemAnswer } from '../item.ts'
+import type { Turns } from './semaphore.ts'
+
+/** Fields of the batch request that hold for each of its items: who asks, and from where. */
+const inherited: readonly string[] = ['authorization', 'cookie', 'x-wp-nonce', 'origin', 'user-agent', 'via']
+
+const credentials: ReadonlySet<string> = new Set(['authorization', 'cookie', 'x-wp-nonce'])
+
+/** An item's answer is held until the batch is complete, and all of them together are bounded by `batch.answerBytes`. */
+const mostItemBytes = 8 * 1024 * 1024
+
+/** A batch on its way to upstreams, as far as its items need to know. */
+export type OutgoingBatch = {
+  readonly run: (exchange: Received) => Answer
+  readonly batch: LocalRequest
+  serviceNamed(name: string): Service | undefined
+  /** Contents of answers that are held together until the batch is complete; counted as they come. */
+  readonly held: { bytes: number; readonly mostBytes: number }
+  /** For the same contents, out of what the process may hold of all requests. */
+  readonly room: Reservation
+  /** Lets others have their turn between some items and the next ones. */
+  readonly turn: Turns
+  /** Milliseconds until the deadline; undefined when there is none. */
+  leftMs(): number | undefined
+}
+
+/** The fields of an item that are its own: not those that say who asks, nor what describes its content. */
+export const ownFields = (item: BatchItem): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(item.fields).filter(([name]) => name !== 'content-type' && !inherited.includes(name)),
+  )
+
+/** Takes the item's request to the upstream; by itself, or in company. */
+export type SendItem = (request: ForwardRequest) => Promise<GatewayResponse>
+
+/**
+ * How long somebody waits for the answer, for an upstream that wants to know: beyond that its work is in vain.
+ * There is no registered field for it; milliseconds, like Envoy's X-Envoy-Expected-Rq-Timeout-Ms.
+ */
+const deadlineField = 'x-request-deadline-ms'
+
+/** Sends the item as a request of its own, in another line than single requests, which are not to wait behind it; when `stop` comes before it has been sent, it is not. */
+export const sendAlone =
+  ({ batch, leftMs, serviceNamed }: OutgoingBatch, stop: AbortSignal, service?: string): SendItem =>
+  (request) => {
+    const named = service === undefined ? batch.service : serviceNamed(service)
+    if (named === undefined) throw new GatewayError('no_route')
+    const ms = leftMs()
+    const fields = ms === undefined ? request.fields : withField(request.fields, deadlineField, String(ms))
+    return named.upstream.forward({ ...request, fields, line: 'batch', withdraw: stop })
+  }
+
+/** The item as a request of its own, with the credentials of the batch and nothing that the item could set in their place. */
+const itemExchange = (
+  { batch, serviceNamed }: OutgoingBatch,
+  item: BatchItem,
+  signal: AbortSignal,
+  send: SendItem,
+): Received => {
+  const fields: Record<string, string | string[] | undefined> = { ...item.fields }
+  for (const name of inherited) {
+    // Who the caller is for this service is no other service's business.
+    const isForeign = item.service !== undefined && credentials.has(name)
+    const value = isForeign ? undefined : batch.request.fields[name]
+    if (value === undefined) delete fields[name]
+    else fields[name] = value
+  }
+  if (item.service !== undefined && item.credential !== undefined) fields['authorization'] = item.credential
+  if (item.content === undefined) delete fields['content-type']
+  else fields['content-type'] = 'application/json'
+  const service = item.service === undefined ? batch.service : serviceNamed(item.service)
+  if (service === undefined) throw new GatewayError('no_route')
+  return arrived({
+    id: `${batch.id}.${item.index}`,
+    origin: 'batch',
+    client: batch.client,
+    // Everything of the service's way but its last step.
+    service: { ...service, upstream: { ...service.upstream, forward: send } },
+    request: {
+      method: item.method,
+      target: item.query === '' ? item.path : `${item.path}?${item.query}`,
+      fields,
+      content: item.content,
+      signal,
+    },
+    path: item.path,
+    query: item.query,
+  })
+}
+
+const responseOnly = (outcome: Outcome): GatewayResponse => {
+  if (outcome.kind === 'response') return outcome
+  throw new TypeError('an item of a batch was handed over')
+}
+
+const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
+
+/** A read may be asked again; a write was carried out, and says so. */
+const notHeld = (item: BatchItem, isCrowded: boolean): Error =>
+  isCrowded && !isWrite(item.method)
+    ? new GatewayError('overloaded', { retryAfterSeconds: 1 })
+    : new AnswerTooLarge()
+
+/**
+ * Lets an item go down the whole way, like a request of a client; `send` is its last step. Rejects where a write got no
+ * answer from the upstream: the way makes an error page of that, which does not say whether the write may have happened.
+ */
+export const runItem = async (
+  outgoing: OutgoingBatch,
+  item: BatchItem,
+  signal: AbortSignal,
+  send: SendItem,
+): Promise<ItemAnswer> => {
+  const { held, room } = outgoing
+  let failure: unknown
+  let isCrowded = false
+  const itemRoom: Reservation = {
+    ...room,
+    reserve: (bytes) => {
+      const hasRoom = room.reserve(bytes)
+      isCrowded ||= !hasRoom
+      return hasRoom
+    },
+  }
+  const watched: SendItem = async (request) => {
+    try {
+      // Read here, so that an answer that breaks off counts as none for all who are on the way back.
+      const mostBytes = Math.min(mostItemBytes, held.mostBytes - held.bytes)
+      return await completed(await send(request), mostBytes, itemRoom)
+    } catch (thrown) {
+      failure =
+        thrown instanceof GatewayError ? thrown : new GatewayError('upstream_broken', { cause: thrown })
+      throw failure
+    }
+  }
+  const outcome = responseOnly(await outgoing.run(itemExchange(outgoing, item, signal, watched)))
+  // What another reader's request brings may still be on its way.
+  const response = await completed(outcome, Math.min(mostItemBytes, held.mostBytes - held.bytes), itemRoom)
+  if (failure !== undefined && isWrite(item.method)) throw failure
+  const { content, status, fields } = response
+  if (content !== undefined && !Buffer.isBuffer(content)) {
+    content.destroy()
+    throw notHeld(item, isCrowded)
+  }
+  const bytes = content?.length ?? 0
+  held.bytes += bytes
+  if (held.bytes > held.mostBytes) throw new AnswerTooLarge()
+  if (!room.reserve(bytes)) throw notHeld(item, true)
+  return { status, fields, content: content ?? Buffer.alloc(0) }
+}

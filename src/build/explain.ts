@@ -1,0 +1,307 @@
+import { type CachePolicy, decideCaching } from '../cache/decide-caching.ts'
+import { identityCookies, sensitivityOf } from '../cache/sensitivity.ts'
+import type { Config, ServiceConfig } from '../config/config.ts'
+import type { Found } from '../contracts/finding.ts'
+import type { Row } from '../contracts/row.ts'
+import type { Validation } from '../contracts/validation.ts'
+import { credentialFieldsOf, hasBearer } from '../http/credential-fields.ts'
+import { type RequestFields, requestField } from '../http/fields.ts'
+import { requestMeaning } from '../request/request-meaning.ts'
+import { type ServiceContract, serviceContract } from './service-contract.ts'
+import { withAskedServices } from './upstream-findings.ts'
+
+/** The facts of a service that explanations need. */
+export type AskedService = { readonly config: ServiceConfig; readonly contract: ServiceContract }
+
+/** Where a public URL leads. */
+type PublicTarget = {
+  readonly service: AskedService
+  /** Relative to the mount, as written. */
+  readonly path: string
+  readonly query: string
+}
+
+const under = (mount: string, path: string): string | undefined => {
+  if (mount === '/') return path
+  if (path === mount) return '/'
+  return path.startsWith(`${mount}/`) ? path.slice(mount.length) : undefined
+}
+
+/** Path and query of a URL, as written. The host is ignored, as the gateway ignores it. */
+const targetOfUrl = (publicUrl: string, url: string): string => {
+  const bare = url.split('#', 1)[0] ?? ''
+  const rest = bare.startsWith(publicUrl) ? bare.slice(publicUrl.length) : undefined
+  const target =
+    rest !== undefined && /^(?:[/?]|$)/.test(rest) ? rest : bare.replace(/^https?:\/\/[^/?]*/i, '')
+  return target.startsWith('/') ? target : `/${target}`
+}
+
+/** The service whose mount a public URL or path lies under: the longest one that fits. */
+export const publicTarget = (
+  services: readonly AskedService[],
+  publicUrl: string,
+  url: string,
+): PublicTarget | undefined => {
+  const target = targetOfUrl(publicUrl, url)
+  const at = target.indexOf('?')
+  const path = at === -1 ? target : target.slice(0, at)
+  const [service] = services
+    .filter(({ config }) => under(config.mount, path) !== undefined)
+    .sort((a, b) => b.config.mount.length - a.config.mount.length)
+  if (service === undefined) return undefined
+  return {
+    service,
+    path: under(service.config.mount, path) ?? path,
+    query: at === -1 ? '' : target.slice(at + 1),
+  }
+}
+
+/** The one spelling under which answers to a GET are stored, or why there is none. */
+type CanonicalTarget =
+  | { readonly kind: 'target'; readonly target: string }
+  | { readonly kind: 'refused'; readonly detail: string }
+
+const refused = (detail: string): CanonicalTarget => ({ kind: 'refused', detail })
+
+const joined = (path: string, query: string): string => (query === '' ? path : `${path}?${query}`)
+
+/** Brings a target to its canonical form by the functions that do it for requests. */
+export const canonicalTarget = ({ service, path, query }: PublicTarget): CanonicalTarget => {
+  const { config, contract } = service
+  if (config.contract === 'site' && requestMeaning('GET', query, {}).kind === 'refused') {
+    return refused('GET of this URL is refused, so nothing is stored for it: it overrides its method or path')
+  }
+  const finding = contract.find('GET', path)
+  switch (finding.kind) {
+    case 'refused':
+      return refused(`this path is refused, so nothing is stored for it: ${finding.reason}`)
+    case 'wrong-method':
+    case 'options':
+      return refused('this path has no GET, so nothing is stored for it')
+    case 'unlisted':
+      return { kind: 'target', target: joined(finding.path, query) }
+    case 'found': {
+      const { row, endpoint, pathParameters } = finding
+      const request = { method: 'GET', row, endpoint, pathParameters, query }
+      const validation = contract.validator.validate({
+        ...request,
+        contentType: undefined,
+        content: undefined,
+      })
+      return validation.kind === 'valid'
+        ? { kind: 'target', target: joined(finding.path, validation.query) }
+        : refused(`GET of this URL is refused, so nothing is stored for it: ${validation.code}`)
+    }
+  }
+}
+
+/** The request to explain; it is not sent. */
+type ExplainedRequest = {
+  readonly method: string
+  /** Path and query on the public side. */
+  readonly target: string
+  /** Lower-case names. */
+  readonly fields: RequestFields
+}
+
+/** What would happen, aspect by aspect, in the order in which it is decided. */
+type Explanation = Readonly<Record<string, unknown>>
+
+type Valid = Extract<Validation, { kind: 'valid' }>
+
+const nothingYet = { status: 200, fields: [], content: Buffer.alloc(0) } as const
+
+/** Key and tags of the stored response, as far as the request determines them. */
+const storedAs = (
+  service: ServiceConfig,
+  contract: ServiceContract,
+  found: Found,
+  valid: Valid,
+  partition: string,
+): Explanation => ({
+  'cache key': `${service.name}, ${targetOf(found, valid)}, ${partition}`,
+  tags: [
+    ...contract.tagger.storedTags(found, valid.arguments, nothingYet),
+    ...[
+      partition === 'public' ? undefined : contract.tagger.callers,
+      valid.undeclared?.handling === 'sent' ? contract.tagger.undeclared : undefined,
+    ].filter((tag) => tag !== undefined),
+  ],
+})
+
+const targetOf = ({ path }: Found, { query }: Valid): string => (query === '' ? path : `${path}?${query}`)
+
+const undeclaredOf = ({ undeclared }: Valid): Explanation =>
+  undeclared === undefined
+    ? {}
+    : { [`undeclared parameters, ${undeclared.handling}`]: undeclared.names.join(', ') }
+
+/** Tags that the write invalidates, as far as the request determines them: its response may narrow or extend them. */
+const mayInvalidate = (
+  { contract: kind }: ServiceConfig,
+  { tagger }: ServiceContract,
+  method: string,
+  found: Found,
+  valid: Valid,
+): readonly string[] =>
+  kind === 'open' ? [targetOf(found, valid)] : tagger.writtenTags(found, valid.arguments, method, undefined)
+
+/** The fields that make a request credentialed, beside Authorization; `harmlessFields` can name them. */
+const credentialsIn = (fields: RequestFields, { profile, harmlessFields = [] }: CachePolicy): Explanation => {
+  const names = profile === 'safe' ? credentialFieldsOf(fields, harmlessFields) : []
+  return names.length === 0 ? {} : { 'fields that count as credentials': names }
+}
+
+/** The cookies for which a request bypasses the cache, without their values; `harmlessCookies` can name them. */
+const cookiesIn = (fields: RequestFields, { harmlessCookies = [] }: CachePolicy): Explanation => {
+  const cookies = identityCookies(requestField(fields, 'cookie') ?? '', harmlessCookies)
+  return { 'cookies that may change the answer': cookies.map(({ name, meaning }) => `${name} (${meaning})`) }
+}
+
+const cachingOf = (
+  service: ServiceConfig,
+  contract: ServiceContract,
+  method: string,
+  found: Found,
+  valid: Valid,
+  fields: RequestFields,
+): Explanation => {
+  const { query } = valid
+  const policy = contract.policyFor(method, found.path)
+  const sensitive = sensitivityOf(found.path, query)
+  const decision = decideCaching({ method, fields, hasContent: false, sensitive }, policy)
+  const rule =
+    policy.rule === undefined
+      ? 'none'
+      : `ttl ${policy.rule.ttlMs} ms, stale-while-revalidate ${policy.rule.staleWhileRevalidateMs} ms, stale-if-error ${policy.rule.staleIfErrorMs} ms`
+  switch (decision.kind) {
+    case 'read':
+      return {
+        cache: `read, ${decision.partition}`,
+        ...(decision.partition === 'credential' ? credentialsIn(fields, policy) : {}),
+        rule,
+        profile: policy.profile,
+        ...storedAs(service, contract, found, valid, decision.partition),
+      }
+    case 'write':
+      return {
+        cache: 'write: invalidates',
+        profile: policy.profile,
+        'may invalidate': mayInvalidate(service, contract, method, found, valid),
+      }
+    case 'bypass':
+      return {
+        cache: `bypass: ${decision.reason}`,
+        ...credentialsIn(fields, policy),
+        ...(decision.reason === 'cookie' ? cookiesIn(fields, policy) : {}),
+        rule,
+        profile: policy.profile,
+      }
+  }
+}
+
+/** WordPress hides behind 404 that there is something under the path. */
+const wrongMethod = ({ contract }: ServiceConfig, { endpoints }: Row): string => {
+  const methods = new Set(endpoints.flatMap((endpoint) => endpoint.methods))
+  return `${contract === 'site' ? 404 : 405}: the path takes ${[...methods].join(', ')}`
+}
+
+/** The message names the arguments; both contracts have one in their errors. */
+const invalidity = ({ status, code, body }: Extract<Validation, { kind: 'invalid' }>): string => {
+  const message = typeof body === 'object' && body !== null && 'message' in body ? `: ${body.message}` : ''
+  return `${status} ${code}${message}`
+}
+
+const known = (
+  service: ServiceConfig,
+  contract: ServiceContract,
+  method: string,
+  path: string,
+  query: string,
+  fields: RequestFields,
+): Explanation => {
+  const finding = contract.find(method, path)
+  switch (finding.kind) {
+    case 'refused':
+      return { refused: `path: ${finding.reason}` }
+    case 'wrong-method':
+      return { row: finding.row.template, refused: wrongMethod(service, finding.row) }
+    case 'options':
+      return { row: finding.row.template, answer: 'schema of the route' }
+    case 'unlisted': {
+      const passes = service.contract === 'site' && service.unlistedRoutes !== 'refuse'
+      return {
+        row: 'unlisted',
+        answer: passes ? 'passed on; routes announced by the upstream are learned (see --upstreams)' : '404',
+      }
+    }
+    case 'found': {
+      const { row, endpoint, pathParameters } = finding
+      if (contract.requiresBearer && !hasBearer(fields)) {
+        return { row: row.template, refused: '401: no bearer token' }
+      }
+      const validation = contract.validator.validate({
+        method,
+        row,
+        endpoint,
+        pathParameters,
+        query,
+        contentType: requestField(fields, 'content-type'),
+        content: undefined,
+      })
+      if (validation.kind === 'invalid') {
+        return { row: row.template, refused: invalidity(validation) }
+      }
+      return {
+        row: row.template,
+        ...(contract.rows.includes(row) ? {} : { 'row from': 'learned from the index of the upstream' }),
+        'canonical target': targetOf(finding, validation),
+        ...undeclaredOf(validation),
+        ...(row.handledBy === 'upstream'
+          ? cachingOf(service, contract, method, finding, validation, fields)
+          : { answer: 'by the gateway' }),
+      }
+    }
+  }
+}
+
+/** Explains a request to one of these services with the functions that decide about requests. */
+export const explainAt = (
+  services: readonly AskedService[],
+  publicUrl: string,
+  { method, target, fields }: ExplainedRequest,
+): Explanation => {
+  const found = publicTarget(services, publicUrl, target)
+  if (found === undefined) return { refused: '404: no service is mounted there' }
+  const { query, path } = found
+  const { config, contract } = found.service
+  const meaning =
+    config.contract === 'site' ? requestMeaning(method, query, fields) : { kind: 'method' as const, method }
+  if (meaning.kind === 'refused') return { service: config.name, refused: meaning.reason }
+  return {
+    service: config.name,
+    method: meaning.method,
+    ...known(config, contract, meaning.method, path, query, fields),
+  }
+}
+
+/** Explains a request from the configuration alone, without an upstream. */
+export const explain = (config: Config, request: ExplainedRequest): Explanation =>
+  explainAt(
+    config.services.map((service) => ({
+      config: service,
+      contract: serviceContract(service, config.limits),
+    })),
+    config.publicUrl,
+    request,
+  )
+
+/** The same with the routes that upstreams announce; fetches the index of each once. */
+export const explainLearned = (config: Config, request: ExplainedRequest): Promise<Explanation> =>
+  withAskedServices(config.services, config, (asked) =>
+    explainAt(
+      asked.map(({ built }) => built),
+      config.publicUrl,
+      request,
+    ),
+  )

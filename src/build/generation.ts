@@ -1,0 +1,331 @@
+import type { Socket } from 'node:net'
+import type { Cache } from '../cache/cache.ts'
+import type { Clock } from '../clock.ts'
+import type { SharedStores } from '../cluster/shared-store.ts'
+import type { Config, LimitsConfig, RateLimitConfig, ServiceConfig } from '../config/config.ts'
+import { matchesRule } from '../config/rule-match.ts'
+import { sameSettings } from '../config/same-settings.ts'
+import { type ErrorCode, type ErrorFacts, errorTable, type GatewayError } from '../errors.ts'
+import type { Answer } from '../http/message.ts'
+import { type createLogger, factsLogger, type Sampled } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { PipelineEvent } from '../pipeline/events.ts'
+import type { Received } from '../pipeline/exchange.ts'
+import type { ExchangeWatch, OpenSpans } from '../pipeline/exchange-watch.ts'
+import { type CacheRoom, type CountRequest, overloaded, type ShedOptions } from '../pipeline/phase-options.ts'
+import { buildPhases } from '../pipeline/phases.ts'
+import { createPipeline } from '../pipeline/run.ts'
+import type { Service } from '../pipeline/service.ts'
+import type { BufferedBytes } from '../server/buffered-bytes.ts'
+import { createInFlight, type InFlight } from '../server/in-flight.ts'
+import type { Overload } from '../server/overload.ts'
+import { createRateLimiter, type RateLimiter, type RateLimitStore } from '../server/rate-limiter.ts'
+import { createEdge, type Edge } from '../server/server.ts'
+import type { UnreadAnswers } from '../server/unread-answers.ts'
+import { createOperator, type GenerationOperator, type OperatorCache } from './operator.ts'
+import {
+  type BuiltService,
+  buildService,
+  closeServices,
+  type ServiceParts,
+  sharingUpstream,
+  withRules,
+} from './service.ts'
+
+/**
+ * What a service of a new configuration takes over from the previous one of the same name: `service` everything; `rules`
+ * everything but its cache rules; `upstream` its upstream with breakers, ejections and connections; `nothing`.
+ */
+type Adoption = 'service' | 'rules' | 'upstream' | 'nothing'
+
+type Configured = { readonly service: ServiceConfig; readonly limits: LimitsConfig }
+
+/** The limits that a service is built with. */
+const ofService = ({ bodyBytes, uploadBytes, queryParameters, jsonDepth }: LimitsConfig): unknown => ({
+  bodyBytes,
+  uploadBytes,
+  queryParameters,
+  jsonDepth,
+})
+
+const withoutCache = ({ cache: _cache, ...rest }: ServiceConfig): unknown => rest
+
+/** The settings that make an upstream; those of an embedded server include more. */
+const ofWay = (service: ServiceConfig): unknown => {
+  const { contract, upstream } = service
+  if (upstream.targets !== 'embedded') return { contract, upstream }
+  if (contract === 'site') return { contract, upstream, names: service.names }
+  return { contract, upstream, limitParameter: contract === 'plants' ? service.limitParameter : '' }
+}
+
+/** Decides what a service takes over; a changed mount is a new service for its clients. */
+export const decideAdoption = (from: Configured, to: Configured): Adoption => {
+  const sameLimits = sameSettings(ofService(from.limits), ofService(to.limits))
+  if (sameLimits && sameSettings(withoutCache(from.service), withoutCache(to.service))) {
+    return sameSettings(from.service.cache, to.service.cache) ? 'service' : 'rules'
+  }
+  return sameSettings(ofWay(from.service), ofWay(to.service)) ? 'upstream' : 'nothing'
+}
+
+const ofUpstream = ({ contract, upstream: { targets, basePath } }: ServiceConfig): unknown => ({
+  contract,
+  targets,
+  basePath,
+})
+
+/** Does the service still use the same upstream program? */
+const sameUpstream = (from: ServiceConfig, to: ServiceConfig): boolean =>
+  sameSettings(ofUpstream(from), ofUpstream(to))
+
+/** The limits of one configuration, each with its counts. */
+type Limits = {
+  readonly counted: readonly { readonly config: RateLimitConfig; readonly limiter: RateLimiter }[]
+  readonly count: CountRequest
+}
+
+type LimitsRooms = {
+  readonly clock: Clock
+  readonly partitionOf: (credential: string) => string
+  /** Undefined: counted in this process. */
+  readonly store: RateLimitStore | undefined
+}
+
+/** Builds the rate limits of a configuration; unchanged ones keep their counts. Undefined when there is none. */
+const buildLimits = async (
+  { rateLimits, rateLimitKeys }: Config,
+  rooms: LimitsRooms,
+  last: Limits | undefined,
+): Promise<Limits | undefined> => {
+  if (rateLimits.length === 0) return undefined
+  const counted = await Promise.all(
+    rateLimits.map(async (config) => {
+      const known = last?.counted.find((one) => sameSettings(one.config, config))
+      return (
+        known ?? { config, limiter: await createRateLimiter(config, { ...rooms, mostKeys: rateLimitKeys }) }
+      )
+    }),
+  )
+  return {
+    counted,
+    count: ({ service, method, path, ...caller }) => {
+      const matching = counted.filter(
+        ({ config }) => config.service === service && matchesRule(config.match, method, path),
+      )
+      return matching.length === 0
+        ? undefined
+        : Promise.all(matching.map(({ limiter }) => limiter.count(caller)))
+    },
+  }
+}
+
+/** Parts of the gateway that outlive a configuration. */
+export type LastingRooms = {
+  readonly clock: Clock
+  readonly logger: ReturnType<typeof createLogger>
+  readonly metrics: Metrics
+  readonly cache: Cache
+  readonly cacheRoom: Omit<CacheRoom, 'forwarding'>
+  readonly operatorCache: OperatorCache
+  /** Undefined without a shared store. */
+  readonly stores: SharedStores | undefined
+  /** Is knowledge that was read from an upstream earlier still valid? */
+  mayRemember(): boolean
+  /** A service of the configuration in use. */
+  serviceNamed(name: string): Service | undefined
+  /** See sharing-upstream.ts. */
+  sharing(name: string): readonly Service[]
+  readonly overload: Overload
+  readonly buffered: BufferedBytes
+  /** See edge/unread-answers.ts. */
+  readonly unread: UnreadAnswers
+  /** Requests of all generations. */
+  readonly inFlight: InFlight
+  /** Samples log lines of frequent refusals. */
+  readonly sampled: Sampled
+  readonly publicUrl: string
+  readonly version: string
+  /** Pseudonym in Via. */
+  readonly via: string
+  /** See edge/guard.ts. */
+  readonly distrusted: Set<Socket>
+  /** Observers of every exchange. */
+  readonly watches: readonly ExchangeWatch[] | undefined
+  readonly spans: OpenSpans | undefined
+  isDraining(): boolean
+  /** The pipeline of the configuration in use: for items of a batch that began under an earlier one. */
+  run(exchange: Received): Answer
+}
+
+/** Everything built from one configuration; replaced as a whole. */
+export type Generation = {
+  readonly config: Config
+  readonly hash: string
+  /** In the order of the configuration. */
+  readonly built: readonly BuiltService[]
+  readonly handlers: Omit<Edge, 'close'>
+  readonly operator: GenerationOperator
+  readonly inFlight: InFlight
+  readonly limits: Limits | undefined
+  /** See sharing-upstream.ts. */
+  sharing(name: string): readonly Service[]
+  run(exchange: Received): Answer
+  /** Closes what `next` does not use; call it when no request is in flight. */
+  close(next: readonly BuiltService[]): Promise<void>
+}
+
+/** Codes outside the error table come from validators: the client's fault. */
+const faultOf = (code: string): ErrorFacts['fault'] =>
+  code in errorTable ? errorTable[code as ErrorCode].fault : 'client'
+
+/** Builds a service, and takes over what it can from the previous one of the same name. */
+const builtFor = async (
+  service: ServiceConfig,
+  parts: ServiceParts,
+  last: Generation | undefined,
+): Promise<BuiltService> => {
+  const known = last?.built.find((one) => one.config.name === service.name)
+  if (known === undefined || last === undefined) return buildService(service, parts)
+  const adoption = decideAdoption(
+    { service: known.config, limits: last.config.limits },
+    { service, limits: parts.config.limits },
+  )
+  switch (adoption) {
+    case 'service':
+      return known
+    case 'rules':
+      return withRules(known, service)
+    case 'upstream':
+      return buildService(service, parts, { way: known.way })
+    case 'nothing':
+      return sameUpstream(known.config, service)
+        ? buildService(service, parts, { splitMemory: known.way.splitMemory })
+        : buildService(service, parts)
+  }
+}
+
+const buildServices = async (
+  config: Config,
+  rooms: LastingRooms,
+  last: Generation | undefined,
+): Promise<readonly BuiltService[]> => {
+  const { clock, metrics, publicUrl, run, mayRemember, stores, serviceNamed, sharing } = rooms
+  const { budget } = rooms.buffered
+  const parts = { config, publicUrl, clock, metrics, budget, run, mayRemember, stores, serviceNamed, sharing }
+  const built: BuiltService[] = []
+  try {
+    for (const service of config.services) built.push(await builtFor(service, parts, last))
+    // A new discovery reads the index of its site before the first request for it.
+    const described = built.filter((one) => !last?.built.some(({ discovery }) => discovery === one.discovery))
+    if (last !== undefined) await Promise.all(described.map(({ discovery }) => discovery?.refresh()))
+    return built
+  } catch (error) {
+    await closeServices(built, last?.built ?? [])
+    throw error
+  }
+}
+
+/** Builds a generation from a configuration, and takes over what has not changed. */
+export const buildGeneration = async (
+  { config, hash }: { readonly config: Config; readonly hash: string },
+  rooms: LastingRooms,
+  last: Generation | undefined,
+): Promise<Generation> => {
+  const { clock, logger, metrics, publicUrl, version } = rooms
+  const lines = factsLogger(logger)
+  /** Clients decide how many requests fail: one log line for each service and code in ten seconds. */
+  const linePermitted = (service: string, code: string): number | undefined =>
+    rooms.sampled.pass(`${service} ${code}`)
+  const report = (event: PipelineEvent): void => {
+    metrics.observe.pipeline(event)
+    if (event.kind === 'undeclared-parameters' && event.handling === 'stripped') {
+      const held = rooms.sampled.pass(`${event.service} ${event.kind}`)
+      if (held !== undefined)
+        lines.info({ service: event.service, count: event.count, held }, 'parameters-stripped')
+    }
+    if (event.kind !== 'request-refused') return
+    // `failed` logs faults of the gateway or an upstream, with their cause.
+    if (faultOf(event.code) !== 'client') return
+    const { kind, ...facts } = event
+    const held = linePermitted(event.service, event.code)
+    if (held !== undefined) lines.info({ ...facts, held }, kind)
+  }
+  const failed = (error: GatewayError, { id, service, record }: Received): void => {
+    if (error.facts.fault === 'client') return
+    const held = linePermitted(service.name, error.code)
+    if (held === undefined) return
+    logger.warn(
+      { held, id, service: service.name, route: record.route, code: error.code, err: error.cause },
+      'request-failed',
+    )
+  }
+  const limits = await buildLimits(
+    config,
+    {
+      clock,
+      partitionOf: rooms.stores?.partitionOf ?? rooms.cacheRoom.partitionOf,
+      store: rooms.stores?.limits,
+    },
+    last?.limits,
+  )
+  const shedding: ShedOptions = {
+    admits: rooms.overload.admits,
+    retryAfterSeconds: Math.ceil(config.overload.retryAfterMs / 1000),
+  }
+  const run: (exchange: Received) => Answer = createPipeline(
+    buildPhases({
+      clock,
+      report,
+      failed,
+      cacheRoom: {
+        ...rooms.cacheRoom,
+        forwarding: { via: rooms.via, publicHost: new URL(publicUrl).host },
+        withholdsOrigin: config.cors.origins.length > 0,
+      },
+      limits: limits && { count: limits.count, report: metrics.observe.edge },
+      watches: rooms.watches,
+      spans: rooms.spans,
+      overload: config.overload.intervalMs === 0 && config.overload.inFlight === 0 ? undefined : shedding,
+    }),
+  )
+  const built = await buildServices(config, rooms, last)
+  const inFlight = createInFlight(rooms.inFlight)
+  const edge = await createEdge({
+    limits: config.limits,
+    trustedProxies: config.trustedProxies,
+    http2: config.listen.http2,
+    cors: config.cors.origins.length === 0 ? undefined : config.cors,
+    distrusted: rooms.distrusted,
+    services: built.map(({ service }) => service),
+    logger,
+    run,
+    refusedEarly: (error, service) =>
+      report({
+        kind: 'request-refused',
+        id: '',
+        service: service?.name ?? 'none',
+        route: 'unmatched',
+        code: error.code,
+      }),
+    report: metrics.observe.edge,
+    unread: rooms.unread,
+    isDraining: rooms.isDraining,
+    turnedAway: () =>
+      rooms.overload.admits('hit') ? undefined : overloaded(shedding, ['Connection', 'close']),
+    inFlight,
+  })
+  return {
+    config,
+    hash,
+    built,
+    handlers: edge,
+    operator: createOperator({ config, publicUrl, version, cache: rooms.operatorCache, built }),
+    inFlight,
+    limits,
+    sharing: sharingUpstream(built),
+    run,
+    close: async (next) => {
+      await edge.close()
+      await closeServices(built, next)
+    },
+  }
+}

@@ -1,0 +1,257 @@
+import { type ExtensionsMode, isExtended } from '../batch/extensions.ts'
+import type { CachePolicy } from '../cache/decide-caching.ts'
+import { createOpenTagger, createPlantsTagger, createSiteTagger } from '../cache/site-tagger.ts'
+import type { Tagger } from '../cache/tagger.ts'
+import type { LimitsConfig, ServiceCacheConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
+import { matchesRule } from '../config/rule-match.ts'
+import type { RouteFinding } from '../contracts/finding.ts'
+import { openRows } from '../contracts/open/route-table.ts'
+import { plantRows } from '../contracts/plants/route-table.ts'
+import type { ArgumentSchema, Endpoint, Row } from '../contracts/row.ts'
+import { extendedBatch } from '../contracts/site/batch-extensions.ts'
+import { keyNames, namespaceNames, segmentNames } from '../contracts/site/names.ts'
+import { siteRows } from '../contracts/site/route-table.ts'
+import { siteTags } from '../contracts/site/tags.ts'
+import type { Validator } from '../contracts/validation.ts'
+import type { EmbeddedUpstream } from '../demo/embedded-server.ts'
+import { startEmbeddedPlants } from '../demo/plants.ts'
+import { startEmbeddedSite } from '../demo/site.ts'
+import { createTargetMemo, type TargetMemo } from '../pipeline/target-memo.ts'
+import { createNameSwap, type NameTable } from '../request/name-swap.ts'
+import { createOpenValidator } from '../request/open-validator.ts'
+import { createPlantsValidator } from '../request/plants-validator.ts'
+import { createRouter } from '../request/router.ts'
+import { mapRows } from '../request/row-names.ts'
+import { createSiteValidator } from '../request/site-validator.ts'
+
+/** Parses the content again only when it contains the word. */
+const asks = (mode: ExtensionsMode, content: Buffer | undefined): boolean => {
+  if (mode !== 'on-request') return mode === 'on'
+  if (content === undefined || !content.includes('"extensions"')) return false
+  try {
+    return isExtended(mode, JSON.parse(content.toString()))
+  } catch {
+    return false
+  }
+}
+
+/** Checks a batch with extensions by their rules, and every other batch as WordPress does. */
+const withBatchExtensions = (validator: Validator, mode: ExtensionsMode): Validator => {
+  const extended = new WeakMap<Endpoint, Endpoint>()
+  const extendedOf = (endpoint: Endpoint): Endpoint => {
+    const known = extended.get(endpoint) ?? extendedBatch(endpoint)
+    extended.set(endpoint, known)
+    return known
+  }
+  return {
+    validate: (input) =>
+      input.row.kind === 'batch' && asks(mode, input.content)
+        ? validator.validate({ ...input, endpoint: extendedOf(input.endpoint) })
+        : validator.validate(input),
+  }
+}
+
+/** What one batch may hold, beyond what holds for all content. */
+type BatchBounds = {
+  readonly items: number
+  /** Of an item's path with its query, as of the target of a request of its own. */
+  readonly pathCharacters: number
+}
+
+/** Of an item, and of its headers: more than servers take in one request (Apache has 100). */
+const mostMembers = 100
+
+const boundedItem = (item: ArgumentSchema, pathCharacters: number): ArgumentSchema => {
+  const { properties = {} } = item
+  return {
+    ...item,
+    maxProperties: mostMembers,
+    properties: {
+      ...properties,
+      path: { ...properties['path'], maxLength: pathCharacters },
+      headers: { ...properties['headers'], maxProperties: mostMembers },
+    },
+  }
+}
+
+/** The discovery document announces the bounds of the batch route; larger batches are refused before they are parsed. */
+const withBatchBounds = (
+  rows: readonly Row[],
+  { items: maxItems, pathCharacters }: BatchBounds,
+): readonly Row[] => {
+  const bounded = (requests: ArgumentSchema): ArgumentSchema => ({
+    ...requests,
+    maxItems,
+    items: boundedItem(requests.items ?? {}, pathCharacters),
+  })
+  return rows.map((row) =>
+    row.kind !== 'batch'
+      ? row
+      : {
+          ...row,
+          endpoints: row.endpoints.map((endpoint) => ({
+            ...endpoint,
+            arguments: {
+              ...endpoint.arguments,
+              requests: bounded(endpoint.arguments['requests'] ?? {}),
+            },
+          })),
+        },
+  )
+}
+
+/** Everything about requests to a service that needs no upstream. */
+export type ServiceContract = {
+  readonly rows: readonly Row[]
+  /** The rows as the upstream should announce them: without the gateway's own bounds. */
+  readonly announced: readonly Row[]
+  /** Is a request without a bearer token refused? */
+  readonly requiresBearer: boolean
+  find(method: string, path: string): RouteFinding
+  readonly validator: Validator
+  readonly tagger: Tagger
+  policyFor(method: string, path: string): CachePolicy
+  readonly memo: TargetMemo
+  /** Adds the rows that the upstream announced. */
+  learn(rows: readonly Row[]): void
+  /** The same with other cache rules: what has been learned, and what will be, holds for both. */
+  withRules(cache: ServiceCacheConfig): ServiceContract
+}
+
+export const siteNameTable: NameTable = {
+  namespaces: namespaceNames,
+  keys: keyNames,
+  segments: segmentNames,
+}
+
+/** The contract's rows as WordPress spells them. */
+const wordpressRows = (): readonly Row[] => mapRows(siteRows, createNameSwap(siteNameTable))
+
+/**
+ * With `names: same` clients use the upstream's own spelling: the neutral one where its root ends in the neutral
+ * segment, WordPress's everywhere else.
+ */
+const publicSiteRows = ({ names, upstream }: SiteConfig): readonly Row[] =>
+  names === 'wordpress' || upstream.basePath.endsWith('/site-json') ? siteRows : wordpressRows()
+
+const policies = ({ rules, ...settings }: ServiceCacheConfig): ServiceContract['policyFor'] => {
+  const none: CachePolicy = { ...settings, rule: undefined }
+  const byRule = rules.map((rule) => ({ match: rule.match, policy: { ...settings, rule } }))
+  return (method, path) => byRule.find(({ match }) => matchesRule(match, method, path))?.policy ?? none
+}
+
+const validatorOf = (service: ServiceConfig, limits: LimitsConfig): Validator => {
+  switch (service.contract) {
+    case 'plants':
+      return createPlantsValidator({
+        limits,
+        limitParameter: service.limitParameter,
+        unknownParameters: service.parameters.unknown,
+        trackingParameters: service.parameters.tracking,
+      })
+    case 'site':
+      return withBatchExtensions(
+        createSiteValidator({
+          limits,
+          unknownParameters: service.parameters.unknown,
+          trackingParameters: service.parameters.tracking,
+        }),
+        service.batch.extensions,
+      )
+    case 'open':
+      return createOpenValidator({ limits })
+  }
+}
+
+const announcedRows = (service: ServiceConfig): readonly Row[] => {
+  switch (service.contract) {
+    case 'plants':
+      return plantRows({ limitParameter: service.limitParameter })
+    case 'site':
+      return publicSiteRows(service)
+    case 'open':
+      return openRows
+  }
+}
+
+const taggerOf = ({ contract, name }: ServiceConfig): Tagger => {
+  switch (contract) {
+    case 'plants':
+      return createPlantsTagger({ service: name })
+    case 'site':
+      return createSiteTagger({ service: name, table: siteTags })
+    case 'open':
+      return createOpenTagger({ service: name })
+  }
+}
+
+/** At some 2 kB each, arguments included, at most 16 MB a service. */
+const rememberedTargets = 8192
+
+/** The limits of all services, or the service's own in their place. */
+export const limitsOf = (service: ServiceConfig, limits: LimitsConfig): LimitsConfig =>
+  service.contract === 'open' ? limits : { ...limits, ...service.limits }
+
+/** Rows, validation, tags and cache rules of one service, from its configuration. */
+export const serviceContract = (service: ServiceConfig, general: LimitsConfig): ServiceContract => {
+  const limits = limitsOf(service, general)
+  const announced = announcedRows(service)
+  const rows =
+    service.contract === 'site'
+      ? withBatchBounds(announced, { items: service.batch.maxItems, pathCharacters: limits.urlBytes })
+      : announced
+  let router = createRouter(rows)
+  /** Of the rules in force and of those before them, by which some requests may still be under way. */
+  let memos: readonly TargetMemo[] = []
+
+  const ruledBy = (cache: ServiceCacheConfig): ServiceContract => {
+    const memo = createTargetMemo(rememberedTargets)
+    memos = [...memos.slice(-1), memo]
+    return { ...shared, policyFor: policies(cache), memo }
+  }
+  const shared = {
+    rows,
+    announced,
+    requiresBearer: service.contract === 'plants',
+    find: (method: string, path: string) => router.find(method, path),
+    validator: validatorOf(service, limits),
+    tagger: taggerOf(service),
+    learn: (learned: readonly Row[]) => {
+      router = createRouter([...rows, ...learned])
+      for (const memo of memos) memo.clear()
+    },
+    withRules: ruledBy,
+  }
+  return ruledBy(service.cache)
+}
+
+/** Options of the embedded servers, as in WordPress; independent of the gateway's settings. */
+const lenient = { unknownParameters: 'strip', trackingParameters: [] } as const
+
+/** Starts the demo backend of a service with `targets: [embedded]`; undefined for other services. */
+export const startEmbedded = async (
+  service: ServiceConfig,
+  limits: LimitsConfig,
+  publicUrl: string,
+): Promise<EmbeddedUpstream | undefined> => {
+  if (service.contract === 'open' || service.upstream.targets !== 'embedded') return undefined
+  const { basePath } = service.upstream
+  if (service.contract === 'plants') {
+    const { limitParameter } = service
+    const { find } = createRouter(plantRows({ limitParameter }))
+    const { validate } = createPlantsValidator({ limits, limitParameter, ...lenient })
+    return startEmbeddedPlants({ basePath, find, validate })
+  }
+  const isNeutral = service.names === 'same' && basePath.endsWith('/site-json')
+  const rows = isNeutral ? siteRows : wordpressRows()
+  const { find } = createRouter(rows)
+  const { validate } = createSiteValidator({ limits, ...lenient })
+  return startEmbeddedSite({
+    basePath,
+    home: new URL(publicUrl).origin,
+    dialect: isNeutral ? 'neutral' : 'wordpress',
+    rows,
+    find,
+    validate,
+  })
+}

@@ -1,0 +1,303 @@
+import { systemClock } from '../clock.ts'
+import type { Config, ServiceConfig } from '../config/config.ts'
+import type { Endpoint, Row } from '../contracts/row.ts'
+import { GatewayError } from '../errors.ts'
+import { unlimited } from '../http/byte-budget.ts'
+import { fieldValue } from '../http/fields.ts'
+import { createMetrics } from '../observability/metrics.ts'
+import { completed } from '../pipeline/invalidate-write.ts'
+import type { Difference } from '../site/drift.ts'
+import type { DiscoveryEvent, IndexRefusal } from '../site/events.ts'
+import {
+  homeFinding,
+  indexFinding,
+  isIndex,
+  loopFinding,
+  otherRoots,
+  type Reached,
+  type Seen,
+  type SiteFinding,
+} from '../site/site-findings.ts'
+import { createUpstream } from '../upstream/upstream.ts'
+import { type BuiltService, buildService, closeServices, serverOf, upstreamOptions } from './service.ts'
+import { type ServiceContract, serviceContract } from './service-contract.ts'
+
+/** Result of comparing one service with its upstream. */
+type ServiceDrift = {
+  readonly service: string
+  readonly outcome:
+    | { readonly kind: 'compared'; readonly differences: readonly Difference[] }
+    /** The reason in words, for a person. */
+    | { readonly kind: 'unread'; readonly reason: string }
+}
+
+const inWords: Readonly<Record<IndexRefusal, string>> = {
+  unreachable: 'no connection, or the connection broke',
+  timeout: 'no response in time',
+  status: 'the status was not 200; check upstream.basePath',
+  'too-large': 'the response is too large',
+  'too-deep': 'the response is nested too deep',
+  'too-many-routes': 'it has too many routes',
+  'not-json': 'the response is not JSON; check upstream.basePath',
+  'not-an-index': 'the response has no routes; check upstream.basePath',
+  unusable: 'it could not be used',
+}
+
+/** Upstreams are checked without serving requests. */
+const neverRun = (): never => {
+  throw new Error('nothing is served')
+}
+
+/** A service built for a check; `refusal`: why the index of its upstream could not be read. */
+type Asked = { readonly built: BuiltService; readonly refusal: string | undefined }
+
+const ask = async (service: ServiceConfig, config: Config): Promise<Asked> => {
+  let refusal: IndexRefusal | undefined
+  const metrics = createMetrics({ version: '', configHash: '', processMetrics: false })
+  const discovery = (event: DiscoveryEvent): void => {
+    if (event.kind === 'index-failed') refusal = event.reason
+  }
+  // A configured identity does not describe the routes of the upstream: fetch the index anyway.
+  const asked: ServiceConfig =
+    service.contract === 'site'
+      ? { ...service, discovery: { source: 'upstream', refreshMs: service.discovery.refreshMs } }
+      : service
+  const built = await buildService(asked, {
+    config,
+    publicUrl: config.publicUrl,
+    clock: systemClock,
+    metrics: { ...metrics, observe: { ...metrics.observe, discovery } },
+    budget: () => unlimited,
+    run: neverRun,
+    mayRemember: () => true,
+    serviceNamed: () => undefined,
+    sharing: () => [],
+  })
+  // Wait for the request that building has started.
+  await built.discovery?.refresh()
+  return { built, refusal: refusal === undefined ? undefined : inWords[refusal] }
+}
+
+/** Builds these services one after the other, fetches the index of each site once, and closes them after `use`. Opens no public port. */
+export const withAskedServices = async <Value>(
+  services: readonly ServiceConfig[],
+  config: Config,
+  use: (asked: readonly Asked[]) => Value,
+): Promise<Value> => {
+  const asked: Asked[] = []
+  try {
+    for (const service of services) asked.push(await ask(service, config))
+    return use(asked)
+  } finally {
+    await closeServices(
+      asked.map(({ built }) => built),
+      [],
+    )
+  }
+}
+
+/** Compares what the upstream of each site service announces with the contract. */
+export const driftReport = (config: Config): Promise<readonly ServiceDrift[]> =>
+  withAskedServices(
+    config.services.filter(({ contract }) => contract === 'site'),
+    config,
+    (asked) =>
+      asked.map(({ built, refusal }) => ({
+        service: built.config.name,
+        outcome:
+          refusal === undefined
+            ? { kind: 'compared', differences: built.discovery?.drift() ?? [] }
+            : { kind: 'unread', reason: refusal },
+      })),
+  )
+
+/** One line of `trellis routes`: an endpoint of a row, under its public path. */
+type RouteLine = {
+  readonly method: string
+  readonly path: string
+  readonly service: string
+  /** How answers are cached, in few words; `-` when they are not. */
+  readonly cached: string
+  readonly batchable: boolean
+  /** `learned`: the contract does not list it, the index of the upstream does. */
+  readonly source: 'contract' | 'learned'
+}
+
+/** The output of `trellis routes`, and the upstreams whose routes could not be read. */
+type RouteReport = {
+  readonly lines: readonly RouteLine[]
+  readonly unread: readonly { readonly service: string; readonly reason: string }[]
+}
+
+const seconds = (ms: number): string => `${ms / 1000}s`
+
+const cachedHow = (contract: ServiceContract, row: Row, endpoint: Endpoint): string => {
+  if (!endpoint.methods.includes('GET')) return '-'
+  if (row.handledBy === 'discovery') return 'by the gateway'
+  const { rule, profile } = contract.policyFor('GET', row.template)
+  if (rule === undefined) return profile === 'rfc-shared-cache' ? 'as RFC 9111 allows' : '-'
+  return rule.scope === 'public' ? seconds(rule.ttlMs) : `${seconds(rule.ttlMs)} per credential`
+}
+
+const linesOf = (
+  config: ServiceConfig,
+  contract: ServiceContract,
+  rows: readonly Row[],
+  source: RouteLine['source'],
+): RouteLine[] => {
+  const mount = config.mount === '/' ? '' : config.mount
+  return rows.flatMap((row) =>
+    row.endpoints.map((endpoint) => ({
+      method: row.template === '/**' ? '*' : endpoint.methods.join(','),
+      path: `${mount}${row.template}`,
+      service: config.name,
+      cached: cachedHow(contract, row, endpoint),
+      batchable: endpoint.allowBatch === true,
+      source,
+    })),
+  )
+}
+
+/** Every route of the configuration's contracts; further routes of an upstream are learned at run time. */
+export const describeRoutes = (config: Config): RouteReport => ({
+  lines: config.services.flatMap((service) => {
+    const contract = serviceContract(service, config.limits)
+    return linesOf(service, contract, contract.rows, 'contract')
+  }),
+  unread: [],
+})
+
+/** The same with routes learned from the upstreams; fetches the index of each once. */
+export const describeLearnedRoutes = (config: Config): Promise<RouteReport> =>
+  withAskedServices(config.services, config, (asked) => ({
+    lines: asked.flatMap(({ built: { config: service, contract, discovery } }) => [
+      ...linesOf(service, contract, contract.rows, 'contract'),
+      ...linesOf(service, contract, discovery?.learned().rows ?? [], 'learned'),
+    ]),
+    unread: asked.flatMap(({ built, refusal }) =>
+      refusal === undefined ? [] : [{ service: built.config.name, reason: refusal }],
+    ),
+  }))
+
+/** A mismatch between one service and its upstream. */
+export type UpstreamFinding = SiteFinding & { readonly service: string }
+
+const mostBytes = 8 * 1024 * 1024
+const askMs = 5_000
+/** Timeout for all requests to one service. */
+const serviceMs = 15_000
+
+const withoutRoot = (path: string): string => (path === '/' ? '' : path)
+
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof GatewayError)) return 'no response in time'
+  const { cause } = error
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : error.message
+}
+
+type Ask = (target: string) => Promise<Seen>
+
+/** Sends GETs to a service's upstream as a client's GETs are sent, without following redirects. */
+const asking = async <Value>(
+  service: ServiceConfig,
+  targets: readonly string[],
+  config: Config,
+  use: (ask: Ask) => Promise<Value>,
+): Promise<Value> => {
+  const { publicUrl, limits } = config
+  const options = upstreamOptions(service, targets, publicUrl, limits)
+  const upstream = createUpstream(
+    { ...options, health: { ...options.health, path: '' } },
+    { clock: systemClock, random: Math.random, report: () => {} },
+  )
+  const { host, protocol } = new URL(publicUrl)
+  const whole = AbortSignal.timeout(serviceMs)
+  const forwarded = ['x-forwarded-host', host, 'x-forwarded-proto', protocol.slice(0, -1)]
+  const ask: Ask = async (target) => {
+    try {
+      const response = await upstream.forward({
+        method: 'GET',
+        target,
+        fields: ['accept-encoding', 'identity', 'user-agent', 'trellis', ...forwarded],
+        content: undefined,
+        signal: AbortSignal.any([whole, AbortSignal.timeout(askMs)]),
+      })
+      const { status, fields, content } = await completed(response, mostBytes, unlimited)
+      if (content !== undefined && !Buffer.isBuffer(content)) content.destroy()
+      return {
+        kind: 'answer',
+        status,
+        location: fieldValue(fields, 'location'),
+        content: Buffer.isBuffer(content) ? content : Buffer.alloc(0),
+      }
+    } catch (error) {
+      return { kind: 'none', reason: reasonOf(error) }
+    }
+  }
+  try {
+    return await use(ask)
+  } finally {
+    await upstream.close()
+  }
+}
+
+const reachedBy = ({ publicUrl }: Config, { mount, upstream }: ServiceConfig): Reached => ({
+  publicUrl: publicUrl.replace(/\/$/, ''),
+  mount,
+  host: upstream.host,
+})
+
+const ofSite = async (ask: Ask, service: ServiceConfig, config: Config): Promise<SiteFinding[]> => {
+  const basePath = withoutRoot(service.upstream.basePath)
+  const seen = await ask(`${basePath}/`)
+  const found: string[] = []
+  // Search for the index only when the response is not one.
+  if (indexFinding(basePath, seen, [])?.kind === 'no-wordpress') {
+    for (const root of otherRoots(basePath)) {
+      if (found.length === 0 && isIndex(await ask(`${root}/`))) found.push(root)
+    }
+  }
+  return [indexFinding(basePath, seen, found), homeFinding(reachedBy(config, service), seen)].filter(
+    (finding) => finding !== undefined,
+  )
+}
+
+const ofPages = async (ask: Ask, service: ServiceConfig, config: Config): Promise<SiteFinding[]> => {
+  const finding = loopFinding(
+    reachedBy(config, service),
+    await ask(`${withoutRoot(service.upstream.basePath)}/`),
+  )
+  return finding === undefined ? [] : [finding]
+}
+
+const targetsOf = ({ upstream: { targets } }: ServiceConfig): readonly string[] =>
+  targets === 'embedded' ? [] : targets
+
+/**
+ * Sends a few GETs to the upstream of each site service, and to the front pages of open services on the same servers, and
+ * returns the mismatches with the configuration. Never throws; ends in bounded time.
+ */
+export const upstreamFindings = async (config: Config): Promise<readonly UpstreamFinding[]> => {
+  const sites = config.services.filter(({ contract }) => contract === 'site')
+  const servers = new Set(sites.flatMap(targetsOf).map(serverOf))
+  const concerned = config.services.filter(
+    (service) =>
+      targetsOf(service).length > 0 &&
+      (service.contract === 'site' ||
+        (service.contract === 'open' && targetsOf(service).some((origin) => servers.has(serverOf(origin))))),
+  )
+  const findings = await Promise.all(
+    concerned.map(async (service) => {
+      const look = service.contract === 'site' ? ofSite : ofPages
+      const found = await asking(service, targetsOf(service), config, (ask) => look(ask, service, config))
+      return found.map((finding) => ({ service: service.name, ...finding }))
+    }),
+  )
+  return findings.flat()
+}
+
+/** Logs one line for a finding. */
+export const warnOf = (
+  log: { warn(facts: object, message: string): void },
+  { service, kind, text }: UpstreamFinding,
+): void => log.warn({ service, finding: kind, detail: text }, 'upstream-finding')

@@ -1,0 +1,160 @@
+import { nonNegativeInteger } from '../../http/cache-control.ts'
+import { parseHttpDate } from '../../http/conditional/dates.ts'
+import { fieldValue, fieldValues } from '../../http/fields.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import type { CachePolicy, CacheRule } from '../decide-caching.ts'
+import type { ResponseControl } from './response-control.ts'
+
+/** One reading of both clocks. */
+export type Moment = { readonly now: number; readonly monotonic: number }
+
+/** The first member counts, and an Age that is no integer is ignored (RFC 9111 §5.1). Milliseconds. */
+const ageValueMs = (head: ResponseHead): number => {
+  const first = fieldValues(head.fields, 'age')[0]?.split(',', 1)[0]?.trim()
+  return (nonNegativeInteger(first) ?? 0) * 1000
+}
+
+/** When a forward began and when its head had arrived. */
+export type ExchangeTimes = { readonly requested: Moment; readonly received: Moment }
+
+/**
+ * corrected_initial_age (RFC 9111 §4.2.3). `trustDate` false leaves the upstream's Date out of it: under an operator's
+ * ttl an upstream whose clock is slow would otherwise never be cached.
+ */
+export const correctedInitialAgeMs = (
+  head: ResponseHead,
+  times: ExchangeTimes,
+  trustDate: boolean,
+): number => {
+  const delay = Math.max(0, times.received.monotonic - times.requested.monotonic)
+  const corrected = ageValueMs(head) + delay
+  if (!trustDate) return corrected
+  const date = parseHttpDate(fieldValue(head.fields, 'date') ?? '', times.received.now)
+  const apparent = date === undefined ? 0 : Math.max(0, times.received.now - date)
+  return Math.max(apparent, corrected)
+}
+
+/**
+ * current_age (RFC 9111 §4.2.3). The larger of both clocks' resident times: the wall clock may be set back,
+ * the monotonic one stands still while a machine is suspended, and neither may make a response younger.
+ */
+export const currentAgeMs = (initialAgeMs: number, received: Moment, at: Moment): number =>
+  initialAgeMs + Math.max(0, at.now - received.now, at.monotonic - received.monotonic)
+
+/** Where a freshness lifetime comes from. */
+type FreshnessSource = 'override' | 'upstream' | 'rule' | 'heuristic' | 'none'
+
+export type Freshness = { readonly lifetimeMs: number; readonly source: FreshnessSource }
+
+/** RFC 9111 §4.2.2 leaves the fraction open and names a tenth; a day keeps a mistake short. */
+const heuristicShare = 0.1
+const longestHeuristicMs = 86_400_000
+
+/** Seconds of a directive as a lifetime; invalid freshness information makes a response stale (RFC 9111 §4.2.1). */
+const stated = (seconds: number | 'invalid'): Freshness => ({
+  lifetimeMs: seconds === 'invalid' ? 0 : seconds * 1000,
+  source: 'upstream',
+})
+
+const fromExpires = (head: ResponseHead, responseTime: number): Freshness | undefined => {
+  const lines = fieldValues(head.fields, 'expires')
+  if (lines.length === 0) return undefined
+  // Two lines, or anything that is no date such as `0`, mean already expired (RFC 9111 §5.3).
+  const expires = lines.length === 1 ? parseHttpDate(lines[0] ?? '', responseTime) : undefined
+  if (expires === undefined) return { lifetimeMs: 0, source: 'upstream' }
+  const date = parseHttpDate(fieldValue(head.fields, 'date') ?? '', responseTime) ?? responseTime
+  return { lifetimeMs: Math.max(0, expires - date), source: 'upstream' }
+}
+
+/** In the order of RFC 9111 §4.2.1; a targeted field leaves no say to Expires (RFC 9213 §2.2). */
+const fromUpstream = (
+  head: ResponseHead,
+  control: ResponseControl,
+  responseTime: number,
+): Freshness | undefined => {
+  if (control.sMaxAge !== undefined) return stated(control.sMaxAge)
+  if (control.maxAge !== undefined) return stated(control.maxAge)
+  return control.source === 'targeted' ? undefined : fromExpires(head, responseTime)
+}
+
+const fromRule = (status: number, rule: CacheRule, source: FreshnessSource): Freshness | undefined => {
+  if (status === 200 || status === 206) return { lifetimeMs: rule.ttlMs, source }
+  return (status === 404 || status === 410) && rule.negativeTtlMs > 0
+    ? { lifetimeMs: rule.negativeTtlMs, source }
+    : undefined
+}
+
+const heuristic = (
+  head: ResponseHead,
+  control: ResponseControl,
+  responseTime: number,
+): Freshness | undefined => {
+  if (!isHeuristicallyCacheable(head.status) && !control.isPublic) return undefined
+  const modified = parseHttpDate(fieldValue(head.fields, 'last-modified') ?? '', responseTime)
+  if (modified === undefined) return undefined
+  const date = parseHttpDate(fieldValue(head.fields, 'date') ?? '', responseTime) ?? responseTime
+  const lifetimeMs = Math.min(Math.max(0, date - modified) * heuristicShare, longestHeuristicMs)
+  return { lifetimeMs, source: 'heuristic' }
+}
+
+const none: Freshness = { lifetimeMs: 0, source: 'none' }
+
+/** Freshness lifetime (RFC 9111 §4.2.1): what the upstream states, else what the rule says, else, where allowed, a heuristic. */
+export const freshnessLifetime = (
+  head: ResponseHead,
+  control: ResponseControl,
+  policy: CachePolicy,
+  responseTime: number,
+): Freshness => {
+  const { rule, profile } = policy
+  if (rule?.override === true) {
+    const overridden = fromRule(head.status, rule, 'override')
+    if (overridden !== undefined) return overridden
+  }
+  const upstream = fromUpstream(head, control, responseTime)
+  if (upstream !== undefined) return upstream
+  const ruled = rule === undefined ? undefined : fromRule(head.status, rule, 'rule')
+  if (ruled !== undefined && ruled.lifetimeMs > 0) return ruled
+  return (
+    (profile === 'rfc-shared-cache' ? heuristic(head, control, responseTime) : undefined) ?? ruled ?? none
+  )
+}
+
+const windowMs = (stated: number | 'invalid' | undefined, ruled: number | undefined): number => {
+  if (stated === 'invalid') return 0
+  return stated === undefined ? (ruled ?? 0) : stated * 1000
+}
+
+/** How long and under what conditions a response may be reused: RFC 9111 §4.2, RFC 5861, and the rule where it says more. */
+export const reuseTerms = (
+  head: ResponseHead,
+  control: ResponseControl,
+  policy: CachePolicy,
+  times: ExchangeTimes,
+) => {
+  const { rule } = policy
+  const freshness = freshnessLifetime(head, control, policy, times.received.now)
+  const ruled = freshness.source === 'override' || freshness.source === 'rule'
+  const override = freshness.source === 'override'
+  const must = control.mustRevalidate && !override
+  // s-maxage means proxy-revalidate (RFC 9111 §5.2.2.10), unless the same field grants a window of staleness (RFC 5861).
+  const strict = must || (control.sMaxAge !== undefined && !override)
+  const swr = override ? undefined : control.staleWhileRevalidate
+  const sie = override ? undefined : control.staleIfError
+  return {
+    lifetimeMs: freshness.lifetimeMs,
+    initialAgeMs: correctedInitialAgeMs(head, times, !ruled),
+    staleWhileRevalidateMs: must ? 0 : windowMs(swr, strict ? 0 : rule?.staleWhileRevalidateMs),
+    staleIfErrorMs: must ? 0 : windowMs(sie, strict ? 0 : rule?.staleIfErrorMs),
+    validateAlways: control.noCache && !override,
+    neverStale: strict,
+  }
+}
+
+/** RFC 9110 §15.1 */
+const heuristicallyCacheable: ReadonlySet<number> = new Set([
+  200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501,
+])
+
+/** May be cached without explicit freshness (RFC 9110 §15.1). */
+export const isHeuristicallyCacheable = (status: number): boolean => heuristicallyCacheable.has(status)

@@ -1,0 +1,151 @@
+import { fieldValue } from '../../http/fields.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import { parseVary } from '../../http/vary.ts'
+import type { CachePolicy } from '../decide-caching.ts'
+import { type Freshness, isHeuristicallyCacheable } from './freshness.ts'
+import type { ResponseControl } from './response-control.ts'
+
+/** Final statuses whose caching the gateway understands (RFC 9110 §15, RFC 9111 §3): 304 is handled apart. */
+const understood: ReadonlySet<number> = new Set([
+  200, 201, 202, 203, 204, 205, 206, 300, 301, 302, 303, 307, 308, 400, 401, 402, 403, 404, 405, 406, 407,
+  408, 409, 410, 411, 412, 413, 414, 415, 416, 417, 421, 422, 426, 428, 429, 431, 451, 500, 501, 502, 503,
+  504, 505,
+])
+
+/** Does the gateway know what this status asks of a cache (must-understand, RFC 9111 §5.2.2.3)? */
+const isUnderstood = (status: number): boolean => understood.has(status)
+
+/** Why a response is not kept. */
+export type NoStoreReason =
+  | 'status'
+  /** A 206 that does not say plainly which part it is of what. */
+  | 'part'
+  | 'no-store'
+  | 'private'
+  | 'set-cookie'
+  | 'nonce'
+  | 'authorization'
+  | 'vary-any'
+  | 'must-understand'
+  | 'no-freshness'
+  | 'too-large'
+  /** Too much is buffered already (limits.bufferedBytes). */
+  | 'no-room'
+  /** Something it holds was written while it was on its way. */
+  | 'overtaken'
+  /** A write to something it holds may still be carried out. */
+  | 'unsettled'
+  /** Asked for the first time while the cache is nearly full. */
+  | 'not-admitted'
+  /** An error page with status 200, JSON that breaks off: no answer that its row can give. */
+  | 'unreadable'
+  | 'method'
+
+/** May it be kept for later readers? */
+export type StorageDecision =
+  | { readonly kind: 'store' }
+  | { readonly kind: 'no-store'; readonly reason: NoStoreReason }
+
+/** What the answer was asked with. */
+export type AskedWith = {
+  /** `credential` when the key holds the hash of the credential. */
+  readonly partition: 'public' | 'credential'
+  readonly authorized: boolean
+}
+
+const no = (reason: NoStoreReason): StorageDecision => ({ kind: 'no-store', reason })
+const store: StorageDecision = { kind: 'store' }
+
+const statusReason = (
+  status: number,
+  policy: CachePolicy,
+  control: ResponseControl,
+): NoStoreReason | undefined => {
+  // A 304 belongs to another response; 1xx are not final.
+  if (status < 200 || status === 304) return 'status'
+  if (policy.profile === 'rfc-shared-cache') {
+    return control.mustUnderstand && !isUnderstood(status) ? 'must-understand' : undefined
+  }
+  const negative = (status === 404 || status === 410) && (policy.rule?.negativeTtlMs ?? 0) > 0
+  return status === 200 || negative ? undefined : 'status'
+}
+
+const directiveReason = (
+  asked: AskedWith,
+  policy: CachePolicy,
+  control: ResponseControl,
+): NoStoreReason | undefined => {
+  const override = policy.rule?.override === true
+  const wide = policy.profile === 'rfc-shared-cache'
+  // An override speaks for what is everybody's, or for one caller's own part; never for sharing what is private.
+  if (control.isPrivate && !(override && asked.partition === 'credential')) return 'private'
+  if (control.hasQualifiedPrivate && !wide) return 'private'
+  // must-understand makes no-store void for a status that is understood (RFC 9111 §5.2.2.3).
+  if (control.noStore && !override && !(wide && control.mustUnderstand)) return 'no-store'
+  const credentialsForbid = asked.authorized && asked.partition === 'public' && !control.permitsCredentials
+  return credentialsForbid ? 'authorization' : undefined
+}
+
+const fieldReason = (head: ResponseHead, policy: CachePolicy): NoStoreReason | undefined => {
+  if (parseVary(head.fields).kind === 'any') return 'vary-any'
+  if (policy.profile === 'rfc-shared-cache') return undefined
+  if (fieldValue(head.fields, 'set-cookie') !== undefined) return 'set-cookie'
+  return fieldValue(head.fields, 'x-wp-nonce') !== undefined ? 'nonce' : undefined
+}
+
+/** Stored without being fresh only for the sake of its validators. */
+const freshnessReason = (
+  head: ResponseHead,
+  policy: CachePolicy,
+  control: ResponseControl,
+  freshness: Freshness,
+): NoStoreReason | undefined => {
+  const validator =
+    fieldValue(head.fields, 'etag') !== undefined || fieldValue(head.fields, 'last-modified') !== undefined
+  // no-cache asks for a validation before each reuse: without a validator nothing could ever be reused.
+  const reusable = validator || !control.noCache || freshness.source === 'override'
+  if (freshness.lifetimeMs > 0 && reusable) return undefined
+  // Storing at all needs explicit freshness, public, or a heuristically cacheable status (RFC 9111 §3).
+  const allowed =
+    freshness.source === 'upstream' ||
+    control.isPublic ||
+    isHeuristicallyCacheable(head.status) ||
+    policy.rule !== undefined
+  return validator && allowed ? undefined : 'no-freshness'
+}
+
+/** Storing responses in caches (RFC 9111 §3), narrowed by the profile. */
+export const decideStorage = (
+  head: ResponseHead,
+  asked: AskedWith,
+  policy: CachePolicy,
+  control: ResponseControl,
+  freshness: Freshness,
+): StorageDecision => {
+  const reason =
+    statusReason(head.status, policy, control) ??
+    directiveReason(asked, policy, control) ??
+    fieldReason(head, policy) ??
+    freshnessReason(head, policy, control, freshness)
+  return reason === undefined ? store : no(reason)
+}
+
+const serverErrors: ReadonlySet<number> = new Set([500, 502, 503, 504])
+
+/** Is this an upstream that failed, rather than an answer? */
+export const isServerError = (head: ResponseHead): boolean => serverErrors.has(head.status)
+
+const refusals: ReadonlySet<number> = new Set([
+  400, 406, 408, 411, 412, 413, 414, 415, 416, 417, 421, 426, 428, 429, 431,
+])
+
+/** Does it say more about the request that was sent than about its target? The next reader's request may be answered otherwise. */
+export const isOfRequest = (head: ResponseHead): boolean => isServerError(head) || refusals.has(head.status)
+
+const harmless: ReadonlySet<NoStoreReason> = new Set(['status', 'no-freshness'])
+/** `safe` asks without credentials and cookies, so that an error says nothing of the one who asked, whatever its directives say. */
+const harmlessWhenAnonymous: ReadonlySet<NoStoreReason> = new Set([...harmless, 'private', 'no-store'])
+
+/** May readers who wait at this moment share an error that is not kept? A failing upstream is not asked again by each of them. */
+export const mayShareError = (head: ResponseHead, reason: NoStoreReason, policy: CachePolicy): boolean =>
+  isServerError(head) && (policy.profile === 'safe' ? harmlessWhenAnonymous : harmless).has(reason)

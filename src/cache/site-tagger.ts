@@ -1,0 +1,237 @@
+import type { Found } from '../contracts/finding.ts'
+import type { Row } from '../contracts/row.ts'
+import { pageLists, staticBlocks, staticClasses, staticElements } from '../contracts/site/static-content.ts'
+import type { CollectionTags, WriteAction } from '../contracts/site/tags.ts'
+import type { TaggedArguments, TaggedResponse, Tagger, WriteResponse } from './tagger.ts'
+import { type DescribedItem, type Description, describeItems } from './tags/described-items.ts'
+import { listTags, mostItemTags } from './tags/list-filter.ts'
+import { namedTags } from './tags/named-items.ts'
+import { isReadable } from './tags/parsed-content.ts'
+import { createTagNames, type TagNames } from './tags/tag-names.ts'
+import { invalidatedGroups, upstreamTags } from './tags/upstream-tags.ts'
+import { itemInPath, outcomeOf } from './tags/written-change.ts'
+import { createWrittenTags } from './tags/written-tags.ts'
+
+/** A quotation mark, as it stands in HTML inside JSON. */
+const quote = '(?:\\\\?["\'])'
+/** White space, likewise. */
+const space = '(?:\\s|\\\\[nrt])'
+
+const foreignElement = (more: readonly string[]): string =>
+  `<(?!\\\\?/|(?:${staticElements.join('|')})(?![\\w:-])|!--${space}*\\\\?/?wp:(?:${[...staticBlocks, ...more].join('|')})${space}|!--(?:more|nextpage|noteaser)-->)`
+
+/** A class attribute in which a class stands that no static block has. */
+const foreignClass = (more: readonly string[]): string => {
+  const known = `(?:${[...staticClasses, ...more].join('|')})`
+  return `class${space}*=(?!${quote}${space}*(?:${known}(?:${space}+|(?=${quote})))*${quote})`
+}
+
+/** Scripts find elements by these. */
+const foreignAttribute = `(?:[\\s"']|\\\\[nrt])(?:id|on\\w+|data-[\\w-]+)${space}*=${space}*${quote}`
+
+/** The templates of PHP indent with tabs, among them classic widgets that have no class; editors write none. */
+const tab = '\\\\t'
+
+/** HTML that is hidden from all of these. */
+const hidden = '\\\\u00(?:3c|22|27)'
+
+/** Classes and blocks that are no reason to think so. */
+type Plain = { readonly classes?: readonly string[]; readonly blocks?: readonly string[] }
+
+/** Makes what tells whether content in an answer may render other things than are made of `plain`. */
+export const createRendersOthers = ({
+  classes = [],
+  blocks = [],
+}: Plain = {}): ((text: string) => boolean) => {
+  const signs = [foreignElement(blocks), foreignClass(classes), foreignAttribute, tab, hidden]
+  const pattern = new RegExp(signs.join('|'), 'i')
+  return (text) => pattern.test(text)
+}
+
+/** A refusal changes nothing; of an answer that is no success nobody knows. */
+const changedNothing = (response: WriteResponse | undefined): boolean =>
+  response !== undefined && response.status >= 400 && response.status < 500
+
+/** A plant store has one list, and every write changes it. */
+export const createPlantsTagger = ({ service }: { readonly service: string }): Tagger => {
+  const names = createTagNames(service)
+  return {
+    storedTags: (_found, _args, response) => [
+      names.all,
+      ...upstreamTags(response.fields).map((name) => names.upstream(name)),
+    ],
+    callers: undefined,
+    undeclared: undefined,
+    isReadable,
+    writtenTags: (_found, _args, _method, response) => (changedNothing(response) ? [] : [names.all]),
+  }
+}
+
+/** Of an open service only what its upstream says is known: its own tags; targets are invalidated by `unsafeTargets`. */
+export const createOpenTagger = ({ service }: { readonly service: string }): Tagger => {
+  const names = createTagNames(service)
+  return {
+    storedTags: (_found, _args, response) =>
+      upstreamTags(response.fields).map((name) => names.upstream(name)),
+    callers: undefined,
+    undeclared: undefined,
+    isReadable: () => true,
+    writtenTags: (_found, _args, _method, response) =>
+      response === undefined ? [] : invalidatedGroups(response.fields).map((name) => names.upstream(name)),
+  }
+}
+
+type TagTable = Readonly<Record<string, CollectionTags>>
+
+export type SiteTaggerOptions = { readonly service: string; readonly table: TagTable }
+
+/** The oEmbed rows belong to no collection but answer about posts. */
+const collectionOf = (row: Row): string => {
+  if (row.collection !== '') return row.collection
+  return row.namespace.startsWith('oembed/') ? 'oembed' : ''
+}
+
+const itemTags = (names: TagNames, items: readonly DescribedItem[]): string[] =>
+  items
+    .slice(0, mostItemTags)
+    .map(({ collection, id }) => names.item(collection, id))
+    .filter((tag) => tag !== undefined)
+
+const rendersOthers = createRendersOthers()
+const rendersMoreThanPages = createRendersOthers(pageLists)
+
+/** For a collection in whose content more classes stand for nothing but the item itself. */
+const judges = new WeakMap<readonly string[], (text: string) => boolean>()
+
+const judgeOf = ({ ownClasses }: CollectionTags): ((text: string) => boolean) => {
+  if (ownClasses === undefined) return rendersOthers
+  const judge = judges.get(ownClasses) ?? createRendersOthers({ classes: ownClasses })
+  judges.set(ownClasses, judge)
+  return judge
+}
+
+/** Rendered content, or HTML of any kind: titles, and the identifiers that WordPress calls rendered, are neither. */
+const renderedContent = /<|(?<!"(?:title|guid)":\s*\{\s*)"rendered"/
+
+/** By which writes to what may be rendered into it an answer changes. */
+const renderedTags = (
+  names: TagNames,
+  entry: CollectionTags | undefined,
+  content: Buffer,
+): readonly string[] => {
+  switch (entry?.renders) {
+    case 'any':
+      return [names.rendered, names.styled, names.dynamic]
+    case 'none':
+      return []
+    case undefined: {
+      const text = content.toString('latin1')
+      if (!renderedContent.test(text)) return []
+      const styled = /class(?:\s|\\[nrt])*=/i.test(text) ? [names.styled] : []
+      const others = entry === undefined ? rendersOthers(text) : judgeOf(entry)(text)
+      if (!others) return [names.rendered, ...styled]
+      const reached = rendersMoreThanPages(text) ? names.dynamic : names.dynamicOf('pages')
+      return [names.rendered, ...styled, reached]
+    }
+  }
+}
+
+/** What the content depends on beyond its own items; of a part of it nobody knows. */
+const contentTags = (
+  names: TagNames,
+  { status, content }: TaggedResponse,
+  entry: CollectionTags | undefined,
+  description: Description | undefined,
+): string[] => {
+  if (status === 206) {
+    return [names.embedded, names.opaque, names.dynamic, names.rendered, names.unknown]
+  }
+  const tags: string[] = []
+  if (content.includes('"_embedded"')) {
+    tags.push(names.embedded)
+    const shown = (description?.items?.length ?? 0) + (description?.embedded.length ?? 0)
+    const isKnown = description?.items !== undefined && description.embeddedKnown
+    if (!isKnown || shown > mostItemTags) tags.push(names.opaque)
+  }
+  tags.push(...renderedTags(names, entry, content))
+  return tags
+}
+
+const actionOf = (found: Found, method: string): WriteAction => {
+  if (found.row.kind === 'collection' || found.row.kind === 'action') return 'create'
+  return found.row.kind === 'item' && method === 'DELETE' ? 'delete' : 'update'
+}
+
+/** An answer about no item in particular: nobody knows which it shows. */
+const anyItemTags = (names: TagNames, collection: string): readonly string[] => [
+  names.list(collection),
+  names.text(collection),
+  names.inner(collection),
+  names.innerOf(collection, 'any'),
+  names.related(collection),
+]
+
+type Stored = {
+  readonly found: Found
+  readonly collection: string
+  readonly entry: CollectionTags
+  readonly args: TaggedArguments
+  readonly response: TaggedResponse
+  readonly description: Description
+}
+
+/** What a row of a known collection shows, and which writes to that it would show. */
+const rowTags = (names: TagNames, stored: Stored): readonly string[] => {
+  const { found, collection, entry, args, response, description } = stored
+  const shown = itemTags(names, [...(description.items ?? []), ...description.embedded])
+  const tags = [names.any(collection), ...shown]
+  if (entry.names !== undefined) {
+    const isWhole = found.row.kind === 'collection' || found.row.kind === 'item'
+    tags.push(...namedTags(names, entry.names, isWhole, response.content, description))
+  }
+  const id = itemInPath(found)
+  if (collection === 'search' && args['type'] !== 'post') tags.push(names.any('search/term'))
+  const own = id === undefined ? undefined : names.item(collection, id)
+  if (own !== undefined) return [...tags, own]
+  if (found.row.kind !== 'collection') return [...tags, ...anyItemTags(names, collection)]
+  return [...tags, ...listTags(names, collection, entry, args, response, description)]
+}
+
+/** Tags of a service with the site contract: from the row, the arguments and the content. */
+export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger => {
+  const names = createTagNames(service)
+  const writtenTags = createWrittenTags(names)
+  const entryOf = (collection: string): CollectionTags | undefined =>
+    Object.hasOwn(table, collection) ? table[collection] : undefined
+
+  return {
+    storedTags: (found, args, response) => {
+      const collection = found === undefined ? '' : collectionOf(found.row)
+      const entry = entryOf(collection)
+      const description = entry === undefined ? undefined : describeItems(response.content, collection)
+      const upstream = upstreamTags(response.fields).map((name) => names.upstream(name))
+      const general = [names.all, ...upstream, ...contentTags(names, response, entry, description)]
+      if (found === undefined || entry === undefined || description === undefined) {
+        return [...general, names.unknown]
+      }
+      const of = { found, collection, entry, args, response, description }
+      return [...new Set([...general, ...rowTags(names, of)])]
+    },
+    callers: names.callers,
+    undeclared: names.unknown,
+    isReadable,
+    writtenTags: (found, _args, method, response, shown) => {
+      const groups = response === undefined ? [] : invalidatedGroups(response.fields)
+      const asked = groups.map((name) => names.upstream(name))
+      if (outcomeOf(response) === 'nothing') return asked
+      const collection = found === undefined ? '' : collectionOf(found.row)
+      const entry = entryOf(collection)
+      if (found === undefined || entry === undefined) return [...asked, names.all]
+      const action = actionOf(found, method)
+      const done = outcomeOf(response) === 'done' ? response : undefined
+      const write = { found, collection, entry, action, response: done, shown: shown ?? (() => []) }
+      const rights = entry.rights === true ? [names.callers] : []
+      return [...new Set([...asked, ...rights, ...writtenTags(write)])]
+    },
+  }
+}

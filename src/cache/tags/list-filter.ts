@@ -1,0 +1,138 @@
+import type { CollectionTags, ListFilter } from '../../contracts/site/tags.ts'
+import { type FieldLines, fieldValue } from '../../http/fields.ts'
+import type { TaggedArguments, TaggedResponse } from '../tagger.ts'
+import type { Description } from './described-items.ts'
+import type { TagNames } from './tag-names.ts'
+
+/** The values of a filter that a list stands under. */
+type AppliedFilter = {
+  readonly argument: string
+  readonly property: string
+  readonly values: readonly number[]
+}
+
+/** Nothing attached to anything is attached to 0; yes and no are 1 and 0. */
+const asInteger = (value: unknown): number | undefined => {
+  if (typeof value === 'boolean' || value === null) return Number(value)
+  return typeof value === 'number' && Number.isSafeInteger(value) ? value : undefined
+}
+
+/** One value, or a list of values of which an item has to have one. */
+export const integersOf = (value: unknown): readonly number[] | undefined => {
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value]
+  const integers = values.map(asInteger).filter((one) => one !== undefined)
+  return integers.length === values.length && integers.length > 0 ? integers : undefined
+}
+
+/** The whole list is in this one answer, so that its content tells what is in it. */
+const isComplete = (args: TaggedArguments, fields: FieldLines): boolean => {
+  const pages = fieldValue(fields, 'x-wp-totalpages')
+  const first = args['page'] === undefined || args['page'] === 1
+  return (pages === '0' || pages === '1') && first && args['offset'] === undefined
+}
+
+/** Arguments under which a list holds items that do not meet one of its filters. */
+const loosens = (args: TaggedArguments): boolean =>
+  args['tax_relation'] === 'OR' || args['ignore_sticky'] === false
+
+/** The filter that proves a list untouched by a write to what does not meet it, or undefined when nothing proves it. */
+const appliedFilter = (filters: readonly ListFilter[], args: TaggedArguments): AppliedFilter | undefined => {
+  if (loosens(args)) return undefined
+  for (const { argument, property } of filters) {
+    const given = args[argument]
+    const values = given === undefined || given === null ? undefined : integersOf(given)
+    if (values !== undefined) return { argument, property, values }
+  }
+  return undefined
+}
+
+const given = (args: TaggedArguments, name: string): boolean =>
+  args[name] !== undefined && args[name] !== null && args[name] !== ''
+
+const byText: ReadonlySet<unknown> = new Set([
+  'title',
+  'relevance',
+  'modified',
+  'name',
+  'description',
+  'email',
+])
+
+/** Does the list look at properties that any update may change: texts, and the time of the last change? */
+const looksAtText = (args: TaggedArguments): boolean =>
+  ['search', 'modified_after', 'modified_before'].some((name) => given(args, name)) ||
+  byText.has(args['orderby'])
+
+/** Arguments on which no list depends beyond the texts, dates and statuses of its items. */
+const independent: ReadonlySet<string> = new Set([
+  ...['_embed', '_envelope', '_fields', '_jsonp', '_locale', '_pretty', 'context', 'password'],
+  ...['page', 'per_page', 'offset', 'order', 'search', 'search_columns', 'search_semantics'],
+  ...['include', 'exclude', 'slug', 'after', 'before', 'modified_after', 'modified_before', 'status'],
+])
+
+const orders: ReadonlySet<unknown> = new Set([
+  ...['date', 'id', 'include', 'include_slugs', 'modified', 'relevance', 'slug', 'title'],
+])
+
+const isDependent = ([name, value]: [string, unknown]): boolean => {
+  if (value === undefined || value === null || value === '' || independent.has(name)) return false
+  if (Array.isArray(value) && value.length === 0) return false
+  if (name === 'orderby') return !orders.has(value)
+  // The default of each.
+  return !(name === 'ignore_sticky' && value === true) && !(name === 'tax_relation' && value === 'AND')
+}
+
+/** Does the list look at more of its items than their texts, dates and statuses, or than the properties of `filters`? */
+const looksAtRelations = (args: TaggedArguments, filters: readonly string[]): boolean =>
+  Object.entries(args).some((argument) => !filters.includes(argument[0]) && isDependent(argument))
+
+/** Statuses that a list is asked for. */
+const statusesOf = (args: TaggedArguments): readonly string[] => {
+  const asked = args['status']
+  const statuses: readonly unknown[] = Array.isArray(asked) ? asked : [asked]
+  const known = statuses.filter((status) => typeof status === 'string')
+  return known.length === statuses.length ? known : ['any']
+}
+
+/** Does the list show nothing but what has that status? */
+const showsOnly = (args: TaggedArguments, status: string): boolean => {
+  const asked = args['status']
+  if (asked === undefined) return true
+  return Array.isArray(asked) ? asked.length === 1 && asked[0] === status : asked === status
+}
+
+/** Item tags beyond this are left out: other tags must then do. */
+export const mostItemTags = 256
+
+/** Are all items known by their own tags? */
+const itemsKnown = ({ items }: Description): boolean => items !== undefined && items.length <= mostItemTags
+
+/** Tags of a list besides those of the items that it shows: by which of the items that it does not show it may change. */
+export const listTags = (
+  names: TagNames,
+  collection: string,
+  entry: CollectionTags,
+  args: TaggedArguments,
+  response: TaggedResponse,
+  description: Description,
+): readonly string[] => {
+  const text = looksAtText(args) || !itemsKnown(description) ? [names.text(collection)] : []
+  const relatedUnless = (filters: readonly string[]): readonly string[] =>
+    looksAtRelations(args, filters) ? [names.related(collection)] : []
+  const listed = entry.refinement?.listed
+  if (listed !== undefined && !showsOnly(args, listed)) {
+    const statuses = statusesOf(args).map((status) => names.innerOf(collection, status))
+    return [names.inner(collection), ...statuses, ...relatedUnless([]), ...text]
+  }
+  const filter = appliedFilter(entry.filters, args)
+  if (filter === undefined) return [names.list(collection), ...relatedUnless([]), ...text]
+  const { argument, property } = filter
+  const whole = itemsKnown(description) && isComplete(args, response.fields)
+  return [
+    ...filter.values.map((value) => names.filtered(collection, property, value)),
+    names.filteredBy(collection, property),
+    ...(whole ? [] : [names.unsure(collection)]),
+    ...relatedUnless([argument]),
+    ...text,
+  ]
+}

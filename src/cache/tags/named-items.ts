@@ -1,0 +1,63 @@
+import { linkedItems, namedItems } from '../../contracts/site/tags.ts'
+import type { DescribedItem, Description } from './described-items.ts'
+import { integersOf } from './list-filter.ts'
+import type { TagNames } from './tag-names.ts'
+
+/** Beyond this an answer counts as one that may name any item. */
+const mostNamed = 64
+
+const someOf = (names: TagNames): readonly string[] => {
+  const named = new Set([...Object.values(namedItems), ...Object.values(linkedItems)])
+  return [...named].map(names.shownBySome)
+}
+
+const idsOf = (names: TagNames, ids: readonly number[], collection: string): readonly string[] =>
+  ids.map((id) => names.shownBy(collection, String(id)) ?? names.shownBySome(collection))
+
+type Properties = DescribedItem['properties']
+
+/** What is left out of an answer may still show in its links and classes. */
+const tellsOtherwise = (properties: Properties): boolean =>
+  ['class_list', 'link', '_links'].some((name) => properties[name] !== undefined)
+
+const namedIn = (names: TagNames, properties: Properties, expected: readonly string[]): readonly string[] =>
+  Object.entries(namedItems).flatMap(([property, collection]) => {
+    const value = properties[property]
+    if (value === undefined) {
+      const isTold = expected.includes(property) && tellsOtherwise(properties)
+      return isTold ? [names.shownBySome(collection)] : []
+    }
+    if (value === 0 || (Array.isArray(value) && value.length === 0)) return []
+    const ids = integersOf(value)
+    return ids === undefined ? [names.shownBySome(collection)] : idsOf(names, ids, collection)
+  })
+
+/** What a menu item leads to. */
+const linkedBy = (names: TagNames, { type, object, object_id: id }: Properties): readonly string[] => {
+  if (type === 'custom') return []
+  if (typeof object !== 'string') return someOf(names)
+  const collection = Object.hasOwn(linkedItems, object) ? linkedItems[object] : undefined
+  if (collection === undefined) return []
+  const ids = integersOf(id)
+  return ids === undefined ? [names.shownBySome(collection)] : idsOf(names, ids, collection)
+}
+
+/** Items that an answer names by their ids, and the images in its texts. */
+export const namedTags = (
+  names: TagNames,
+  expected: readonly string[],
+  /** Revisions leave out what the item has. */
+  isWhole: boolean,
+  content: Buffer,
+  { items }: Description,
+): readonly string[] => {
+  if (items === undefined) return someOf(names)
+  const linksItems = expected.includes('object_id')
+  const named = items.flatMap(({ properties }) =>
+    linksItems ? linkedBy(names, properties) : namedIn(names, properties, isWhole ? expected : []),
+  )
+  const images = [...content.toString('latin1').matchAll(/wp-image-(\d{1,10})/g)]
+  const pictured = images.map(([, id = '']) => names.shownBy('media', id) ?? names.shownBySome('media'))
+  const tags = new Set([...named, ...pictured])
+  return tags.size > mostNamed ? someOf(names) : [...tags]
+}

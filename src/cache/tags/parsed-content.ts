@@ -1,0 +1,58 @@
+import { isUtf8 } from 'node:buffer'
+import { fieldValue } from '../../http/fields.ts'
+import type { TaggedResponse } from '../tagger.ts'
+
+/** Text of JSON that was parsed; `nothing` is no JSON. */
+type ParsedContent = { readonly kind: 'json'; readonly value: unknown } | { readonly kind: 'nothing' }
+
+const nothing: ParsedContent = { kind: 'nothing' }
+
+const parse = (content: Buffer): ParsedContent => {
+  try {
+    return { kind: 'json', value: JSON.parse(content.toString('utf8')) }
+  } catch {
+    return nothing
+  }
+}
+
+let last: { readonly content: Buffer; readonly parsed: ParsedContent } | undefined
+
+/**
+ * What a content says. Of one that is about to be stored both its tags and whether it is readable are asked in one turn, and
+ * parsing is most of what either costs: the second one to ask gets what the first one read, which is then let go.
+ */
+export const parsedContent = (content: Buffer): ParsedContent => {
+  if (last?.content === content) {
+    const { parsed } = last
+    last = undefined
+    return parsed
+  }
+  const parsed = parse(content)
+  last = { content, parsed }
+  return parsed
+}
+
+/** Longer contents are believed: reading them would hold everybody up. */
+const longestRead = 2 * 1024 * 1024
+
+const mediaType = (response: TaggedResponse): string =>
+  (fieldValue(response.fields, 'content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+
+const parses = (content: Buffer): boolean => {
+  if (content.length > longestRead) return true
+  return isUtf8(content) && parsedContent(content).kind === 'json'
+}
+
+/**
+ * Is this an answer that a row of JSON can give? An error page with status 200, JSON that breaks off or has a warning in
+ * front, and codings that were not asked for are passed on to the one who asked, but are nothing to keep for others.
+ */
+export const isReadable = (response: TaggedResponse): boolean => {
+  const { status, fields, content } = response
+  if (status === 204 || status === 206) return true
+  const coding = fieldValue(fields, 'content-encoding')
+  if (coding !== undefined && coding.trim().toLowerCase() !== 'identity') return false
+  const type = mediaType(response)
+  if (type === 'text/html') return false
+  return type === 'application/json' || type.endsWith('+json') ? parses(content) : true
+}

@@ -1,0 +1,127 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Found } from '../../contracts/finding.ts'
+import type { NamedEffect, Refinement } from '../../contracts/site/refinements.ts'
+import { earlyRefusals } from '../../contracts/site/refusals.ts'
+import type { WriteResponse } from '../tagger.ts'
+import type { DescribedItem } from './described-items.ts'
+
+/** The item that a path is about: revisions and autosaves are parts of their parent. */
+export const itemInPath = (found: Found): string | undefined => {
+  const { id, parent } = found.pathParameters
+  return parent ?? id
+}
+
+/** WordPress says with 501 that what it was asked to put into the trash has none: the one 5xx of which it is known that nothing was done. */
+const hasNoTrash = ({ status, content }: WriteResponse): boolean =>
+  status === 501 && content !== undefined && content.includes('"rest_trash_not_supported"')
+
+/** Statuses of WordPress under which something may have been written before the refusal. */
+const doubtful: ReadonlySet<number> = new Set([400, 401, 403, 409, 422])
+
+type ErrorSaid = { readonly code?: unknown; readonly data?: { readonly key?: unknown } | null } | null
+
+const errorIn = (content: Buffer): ErrorSaid => {
+  try {
+    return JSON.parse(content.toString('utf8')) as ErrorSaid
+  } catch {
+    return null
+  }
+}
+
+/** Was it refused before anything was done? What is no error of WordPress comes from a server in front of it. */
+const refusedEarly = ({ status, content }: WriteResponse): boolean => {
+  if (!doubtful.has(status)) return true
+  const error = content === undefined ? undefined : errorIn(content)
+  // A meta key that may not be changed is named, and comes to light when all else is written.
+  if (error?.data?.key !== undefined) return false
+  // Who is nobody has changed nothing.
+  if (status === 401) return true
+  if (error === undefined) return false
+  return typeof error?.code !== 'string' || earlyRefusals.has(error.code)
+}
+
+/** A refusal changed nothing when it came before anything was done; a success did; of anything else nobody knows. */
+export const outcomeOf = (response: WriteResponse | undefined): 'done' | 'nothing' | 'unknown' => {
+  if (response === undefined) return 'unknown'
+  if (response.status >= 200 && response.status < 300) return 'done'
+  if (response.status >= 400 && response.status < 500) return refusedEarly(response) ? 'nothing' : 'unknown'
+  return hasNoTrash(response) ? 'nothing' : 'unknown'
+}
+
+type Properties = DescribedItem['properties']
+
+/** An item before or after a write; undefined when nobody knows. */
+export type ItemState = Properties | 'absent' | undefined
+
+/**
+ * How far a write can reach. `hidden`: only editors saw it before and see it now. `minor`: no list changed its members, but for
+ * those that look at one of the `related` properties.
+ */
+export type Reach =
+  | { readonly kind: 'full' }
+  | { readonly kind: 'hidden' }
+  | { readonly kind: 'minor'; readonly related: readonly string[] }
+
+export const minor: Reach = { kind: 'minor', related: [] }
+
+const full: Reach = { kind: 'full' }
+
+const propertyAt = (properties: Properties, path: string): unknown =>
+  path
+    .split('.')
+    .reduce<unknown>(
+      (value, name) =>
+        typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+          ? (value as Properties)[name]
+          : undefined,
+      properties,
+    )
+
+const isHidden = (state: ItemState, { hidden }: Refinement): boolean => {
+  if (state === 'absent') return true
+  const status = state?.['status']
+  return typeof status === 'string' && hidden.includes(status)
+}
+
+const same = (before: Properties, after: Properties, path: string): boolean => {
+  const known = propertyAt(before, path)
+  return known !== undefined && isDeepStrictEqual(known, propertyAt(after, path))
+}
+
+const isEmpty = (value: unknown): boolean => typeof value !== 'string' || value.trim() === ''
+
+/** Everything that was shown before is as it was, but for texts and what only some lists look at. */
+const compare = (before: Properties, after: Properties, refinement: Refinement): Reach => {
+  const { structure, texts, related = {}, filled } = refinement
+  if (filled !== undefined && isEmpty(propertyAt(before, filled))) return full
+  const compared = [...structure, ...Object.keys(before).filter((name) => !texts.includes(name))]
+  const changed = compared.filter((path) => !same(before, after, path))
+  if (!changed.every((name) => Object.hasOwn(related, name))) return full
+  return { kind: 'minor', related: [...new Set(changed)] }
+}
+
+/** Does the state say all that has to be compared? A trimmed answer does not. */
+export const saysEnough = (state: Properties, { structure }: Refinement): boolean =>
+  structure.every((path) => propertyAt(state, path) !== undefined)
+
+/** How far a change from one state to another reaches. */
+export const reachOf = (before: ItemState, after: ItemState, refinement: Refinement | undefined): Reach => {
+  if (refinement === undefined || before === undefined || after === undefined) return full
+  if (refinement.hidden.length > 0 && isHidden(before, refinement) && isHidden(after, refinement)) {
+    return { kind: 'hidden' }
+  }
+  if (before === 'absent' || after === 'absent') return full
+  return compare(before, after, refinement)
+}
+
+/** What shows a copy of something that has changed, or may have. */
+export const copiesChanged = (
+  before: ItemState,
+  after: ItemState,
+  { copied }: Refinement,
+): readonly NamedEffect[] =>
+  copied.flatMap(({ property, effect }) => {
+    if (before === 'absent' || after === 'absent') return []
+    const kept = before !== undefined && after !== undefined && same(before, after, property)
+    return kept ? [] : effect
+  })

@@ -1,0 +1,70 @@
+import type { DriftLine, Explanation, ServiceDriftLines } from './cli-ports.ts'
+
+/** Text with what would drive a terminal replaced: some of what is printed comes from URLs and upstreams. */
+export const printable = (text: string): string =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not get through
+  text.replaceAll(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, '?')
+
+/** Lines of cells as text in columns of equal width; the last column is left as it is. */
+export const textTable = (lines: readonly (readonly string[])[]): string => {
+  const widths: number[] = []
+  for (const line of lines) {
+    line.forEach((cell, column) => {
+      widths[column] = Math.max(widths[column] ?? 0, cell.length)
+    })
+  }
+  const text = lines.map((line) =>
+    line
+      .map((cell, column) => (column === line.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  )
+  return text.map((line) => `${line}\n`).join('')
+}
+
+const longest = 60
+
+const cellText = (value: unknown): string => {
+  if (value === undefined) return '-'
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return text.length > longest ? `${text.slice(0, longest - 1)}…` : text
+}
+
+const cells = (service: string, line: DriftLine): string[] => [
+  line.kind,
+  service,
+  line.method ?? '-',
+  line.route,
+  line.argument ?? '-',
+  line.keyword ?? '-',
+  cellText(line.ours),
+  cellText(line.theirs),
+]
+
+const header = ['KIND', 'SERVICE', 'METHOD', 'ROUTE', 'ARGUMENT', 'KEYWORD', 'CONTRACT', 'UPSTREAM']
+
+/** One line a difference, what could not be asked, and how many differences there are, if anything was compared. */
+export const driftText = (reports: readonly ServiceDriftLines[]): string => {
+  const lines = reports.flatMap(({ service, outcome }) =>
+    outcome.kind === 'compared' ? outcome.differences.map((line) => cells(service, line)) : [],
+  )
+  const unread = reports.flatMap(({ service, outcome }) =>
+    outcome.kind === 'unread'
+      ? [`${service}: the index of its upstream could not be read: ${outcome.reason}\n`]
+      : [],
+  )
+  const table = lines.length === 0 ? '' : textTable([header, ...lines])
+  const isCompared = reports.some(({ outcome }) => outcome.kind === 'compared')
+  const count = isCompared ? `${lines.length} ${lines.length === 1 ? 'difference' : 'differences'}\n` : ''
+  return printable(`${table}${unread.join('')}${count}`)
+}
+
+const valueText = (value: unknown): string => {
+  if (typeof value === 'string') return value
+  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(valueText).join(', ')
+  return value === undefined || value === null ? '-' : JSON.stringify(value)
+}
+
+/** One line an aspect. Control characters of the asked URL do not reach the terminal. */
+export const explanationText = (explanation: Explanation): string =>
+  printable(textTable(Object.entries(explanation).map(([aspect, value]) => [aspect, valueText(value)])))

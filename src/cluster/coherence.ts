@@ -1,0 +1,334 @@
+import { decodeNote, encodeNote, type Note } from '../cache/invalidation-note.ts'
+import type { DistrustReason, LedgerStep } from './events.ts'
+import type { Appended, CoherenceOptions, Noted, Position, Push, Synced } from './ledger.ts'
+import { createAcknowledgements } from './protocol/acknowledgements.ts'
+import { type Begun, createContact, createWriteAnnouncer } from './protocol/announce-write.ts'
+import { type Batch, createBacklog } from './protocol/backlog.ts'
+
+type Hold = Extract<Note, { kind: 'hold' }>
+
+/** Writes of this process with unknown outcome that the upstream may still carry out: they are announced again to a new ledger. */
+type Holds = {
+  note(notes: readonly Note[], now: number): void
+  /** Holds that have not expired. Times are readings of the monotonic clock. */
+  current(now: number): readonly Hold[]
+}
+
+/** A ledger remembers the same number. */
+const mostHolds = 16_384
+
+const createHolds = (): Holds => {
+  const until = new Map<string, { readonly hold: Hold; readonly at: number }>()
+  const tidy = (now: number): void => {
+    for (const [tag, { at }] of until) if (at <= now) until.delete(tag)
+  }
+  return {
+    note: (notes, now) => {
+      for (const note of notes) {
+        if (note.kind !== 'hold') continue
+        if (until.size >= mostHolds) tidy(now)
+        // Above this number the cache holds everything anyway.
+        if (until.size < mostHolds) until.set(note.tag, { hold: note, at: now + note.forMs })
+      }
+    },
+    current: (now) => {
+      tidy(now)
+      return [...until.values()].map(({ hold }) => hold)
+    },
+  }
+}
+
+/** One reading of both clocks of this machine. */
+type Moment = { readonly now: number; readonly monotonic: number }
+
+/** How long this process may answer from its own memory. */
+type Lease = {
+  isCurrent(at: Moment): boolean
+  /** `sent`: when the request for the lease was sent; the lease counts from there. */
+  granted(sent: Moment): void
+  refused(reason: DistrustReason): void
+  /** Ends the lease: the ledger that granted it is gone. */
+  end(): void
+  /** Why the last request was refused. */
+  readonly refusal: DistrustReason
+}
+
+const never: Moment = { now: Number.NEGATIVE_INFINITY, monotonic: Number.NEGATIVE_INFINITY }
+
+/** Clocks of two machines may run at slightly different speeds. */
+const usedShare = 0.95
+
+/** Checks two clocks: the monotonic clock stops while a machine is suspended, the wall clock may be set back. */
+const createLease = (leaseMs: number): Lease => {
+  let until = never
+  let refusal: DistrustReason = 'unreachable'
+  return {
+    isCurrent: (at) => at.monotonic < until.monotonic && at.now < until.now,
+    granted: (sent) => {
+      const forMs = leaseMs * usedShare
+      until = { now: sent.now + forMs, monotonic: sent.monotonic + forMs }
+    },
+    refused: (reason) => {
+      refusal = reason
+    },
+    end: () => {
+      until = never
+    },
+    get refusal() {
+      return refusal
+    },
+  }
+}
+
+/** Result of announcing a change to the other members. */
+type Spread = {
+  /** Stored responses that other members dropped. */
+  readonly entries: number
+  /** This process cannot reach the ledger; the others learn of the change when it can again. */
+  readonly unheard: boolean
+}
+
+const nothingSpread: Spread = { entries: 0, unheard: false }
+
+/** Keeps the memory of one process consistent with the other processes (docs/decisions/0007). */
+export type Coherence = {
+  /** May a read that has been received be answered from memory at this moment? */
+  mayTrust(at: Moment): boolean
+  /** Responses fetched from now on are newer than every note up to this position. */
+  readonly position: Position
+  /** Await before a write is sent. `mayMatter`: a response that the write changes may be stored somewhere. */
+  begin(notes: readonly Note[], mayMatter: boolean): Promise<Begun>
+  /**
+   * Await before a write is acknowledged: afterwards no member answers from memory with responses that the notes invalidate.
+   * Apply the notes in this process first.
+   */
+  spread(notes: readonly Note[], write?: string): Promise<Spread>
+  /** Another member is known to have ended. */
+  forget(member: string): void
+  /** Why this process does not trust its memory; undefined when it does. */
+  distrust(): DistrustReason | undefined
+  start(): Promise<void>
+  close(): Promise<void>
+}
+
+const syncsPerLease = 4
+/** A connection takes a moment to open. Without a ledger the process still starts, and forwards every read. */
+const mostFirstTries = 20
+const firstPauseMs = 50
+
+export const createCoherence = (options: CoherenceOptions): Coherence => {
+  const { clock, leaseMs, ledger, member, report } = options
+  const acknowledgements = createAcknowledgements(leaseMs)
+  const backlog = createBacklog()
+  const contact = createContact(leaseMs, options.canBeCutOff)
+  const lease = createLease(leaseMs)
+  const holds = createHolds()
+  let position: Position = { epoch: '', applied: 0 }
+  let wasTrusting = false
+  let closed = false
+  let syncing: Promise<void> | undefined
+  let isHinted = false
+  let delivering: Promise<boolean> | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
+
+  const applyAll = (notes: readonly Noted[]): number =>
+    notes.length === 0 ? 0 : options.apply(notes.map(({ seq, text }) => ({ seq, note: decodeNote(text) })))
+
+  const advance = (seq: number): void => {
+    if (seq > position.applied) position = { ...position, applied: seq }
+  }
+
+  const failed = (step: LedgerStep): void => {
+    contact.failed(clock.monotonic())
+    if (!closed) report({ kind: 'ledger-failed', step })
+  }
+
+  /** No member can still trust its memory, so writes stop waiting for acknowledgements. */
+  const releaseIsolated = (): void => {
+    if (contact.isIsolated(clock.monotonic())) backlog.release()
+  }
+
+  const reportTrust = (): void => {
+    const trusting = lease.isCurrent(moment())
+    if (trusting === wasTrusting) return
+    wasTrusting = trusting
+    report(trusting ? { kind: 'trust-regained' } : { kind: 'trust-lost', reason: lease.refusal })
+  }
+
+  const catchUp = (reply: Synced, received: number): void => {
+    const { epoch, floor, notes, seq } = reply
+    // A new ledger, or one that has forgotten notes since this position: every stored response may be stale.
+    const isLost = epoch !== position.epoch || position.applied < floor
+    if (isLost) {
+      if (reply.lease === 'young-ledger') acknowledgements.quiet(received + leaseMs)
+      if (position.epoch !== '') report({ kind: 'memory-dropped' })
+      lease.end()
+      position = { epoch, applied: floor }
+      options.dropAll(position)
+      // A new ledger lacks the writes that the upstream may still carry out.
+      backlog.add(holds.current(clock.monotonic()).map(encodeNote), undefined)
+    }
+    // A push may have arrived before the reply.
+    const news = notes.filter((one) => one.seq > position.applied)
+    const entries = applyAll(news)
+    advance(seq)
+    if (isLost || news.length === 0) return
+    report({ kind: 'notes-applied', notes: news.length })
+    ledger.acknowledge(position, entries, undefined)
+  }
+
+  const syncOnce = async (): Promise<void> => {
+    // Undelivered notes go first: a beat would make other members trust their memory again.
+    if (!(await deliver())) return
+    const sent = moment()
+    try {
+      const reply = await ledger.sync(position)
+      const received = clock.monotonic()
+      contact.succeeded()
+      catchUp(reply, received)
+      acknowledgements.seen(reply, received)
+      if (reply.lease === 'granted') lease.granted(sent)
+      else lease.refused(reply.lease)
+    } catch {
+      lease.refused('unreachable')
+      failed('sync')
+    }
+  }
+  const sync = (): Promise<void> => {
+    syncing ??= syncOnce().finally(() => {
+      syncing = undefined
+      reportTrust()
+    })
+    return syncing
+  }
+
+  /** The reply to a running sync may predate the hint. Any number of calls cause one more sync. */
+  const syncOnceMore = (): void => {
+    if (syncing === undefined) void sync()
+    else if (!isHinted) {
+      isHinted = true
+      void syncing.then(() => {
+        isHinted = false
+        return sync()
+      })
+    }
+  }
+
+  /** Syncs twice: the first reply is the proof for which the second lease is granted. */
+  const isJoined = async (): Promise<boolean> => {
+    await sync()
+    if (lease.refusal === 'unproven') await sync()
+    return lease.refusal !== 'unreachable' || lease.isCurrent(moment())
+  }
+
+  const appendedNow = (appended: Appended, batch: Batch, received: number): void => {
+    contact.succeeded()
+    const { epoch, seq } = appended
+    // Apply again: the shared store may have returned an older response in between.
+    if (batch.notes.length > 0) applyAll(batch.notes.map((text) => ({ seq, text })))
+    if (epoch === position.epoch && seq === position.applied + 1) advance(seq)
+    if (epoch !== position.epoch) acknowledgements.quiet(received + leaseMs)
+    void acknowledgements.wait(appended, received).then((heard) => {
+      for (const { done } of batch.waiting) done(heard)
+    })
+    if (epoch !== position.epoch || seq > position.applied) void sync()
+  }
+
+  const deliverOnce = async (): Promise<boolean> => {
+    while (!backlog.isEmpty()) {
+      const batch = backlog.take()
+      try {
+        const appended = await ledger.append(batch.notes, batch.settled)
+        appendedNow(appended, batch, clock.monotonic())
+      } catch {
+        backlog.putBack(batch)
+        failed('append')
+        releaseIsolated()
+        return false
+      }
+    }
+    return true
+  }
+  /** Appends all waiting notes; false when an append failed. */
+  const deliver = (): Promise<boolean> => {
+    delivering ??= deliverOnce().finally(() => {
+      delivering = undefined
+    })
+    return delivering
+  }
+
+  const take = (push: Push): void => {
+    const { epoch, seq } = push
+    if (push.kind === 'applied') {
+      acknowledgements.acknowledged(epoch, push.member, seq, push.entries)
+      return
+    }
+    if (epoch === position.epoch && seq <= position.applied) return
+    if (push.kind === 'hint') {
+      // This process gets its own notes with the reply to its append.
+      if (push.writer !== member) syncOnceMore()
+      return
+    }
+    if (epoch !== position.epoch || seq !== position.applied + 1) {
+      void sync()
+      return
+    }
+    const entries = applyAll(push.notes.map((text) => ({ seq, text })))
+    advance(seq)
+    if (push.writer === member) return
+    report({ kind: 'notes-applied', notes: push.notes.length })
+    ledger.acknowledge(position, entries, push.writer)
+  }
+
+  const tick = (): void => {
+    contact.tick(clock.monotonic())
+    reportTrust()
+    releaseIsolated()
+    void sync()
+  }
+
+  return {
+    mayTrust: (at) => lease.isCurrent(at),
+    get position() {
+      return position
+    },
+    begin: createWriteAnnouncer({ ...options, backlog, contact, failed: () => failed('begin') }),
+    spread: async (notes, write) => {
+      const began = clock.monotonic()
+      holds.note(notes, began)
+      const { heard, nothing } = backlog.add(notes.map(encodeNote), write)
+      releaseIsolated()
+      void deliver()
+      // A write that changes nothing waits for no member.
+      if (nothing) return nothingSpread
+      const end = await heard
+      const waitedSeconds = (clock.monotonic() - began) / 1000
+      const outcome = end === 'isolated' ? 'isolated' : end.all ? 'acknowledged' : 'lapsed'
+      report({ kind: 'write-spread', outcome, waitedSeconds })
+      if (end !== 'isolated') return { entries: end.entries, unheard: false }
+      if (contact.isNews()) report({ kind: 'cut-off', writes: 'unheard' })
+      return { entries: 0, unheard: true }
+    },
+    forget: (other) => {
+      ledger.forget(other).catch(() => undefined)
+    },
+    distrust: () => (lease.isCurrent(moment()) ? undefined : lease.refusal),
+    start: async () => {
+      ledger.listen(take)
+      timer = setInterval(tick, leaseMs / syncsPerLease)
+      for (let tries = 0; tries < mostFirstTries && !(await isJoined()); tries += 1) {
+        await new Promise((resolve) => setTimeout(resolve, firstPauseMs))
+      }
+    },
+    close: async () => {
+      closed = true
+      clearInterval(timer)
+      const delivered = await deliver()
+      backlog.release()
+      acknowledgements.close()
+      await ledger.leave(delivered)
+    },
+  }
+}

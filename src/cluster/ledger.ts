@@ -1,0 +1,99 @@
+import type { Note } from '../cache/invalidation-note.ts'
+import type { Clock } from '../clock.ts'
+import type { CoherenceEvent } from './events.ts'
+
+/** The position of one member in the ledger. */
+export type Standing = {
+  readonly member: string
+  readonly applied: number
+  /** Grows with each lease granted to the member. */
+  readonly beat: number
+}
+
+/** Why a member got no lease. */
+export type LeaseRefusal =
+  /** The member has not yet proved that it receives messages of the ledger. */
+  | 'unproven'
+  /** Another member is silent; it may acknowledge writes that it cannot announce. */
+  | 'member-silent'
+  /** The ledger is new: members that have not found it yet may acknowledge writes. */
+  | 'young-ledger'
+
+/** An encoded note, and the number under which it was last appended. */
+export type Noted = { readonly seq: number; readonly text: string }
+
+export type Synced = {
+  /** Changes whenever the ledger may have forgotten something. */
+  readonly epoch: string
+  readonly seq: number
+  /** Notes up to this number may have been forgotten. */
+  readonly floor: number
+  /** Oldest first: the notes after the given position, or all remembered ones when the position is of another epoch. */
+  readonly notes: readonly Noted[]
+  /** The other members. */
+  readonly members: readonly Standing[]
+  readonly lease: 'granted' | LeaseRefusal
+}
+
+export type Appended = Pick<Synced, 'epoch' | 'seq' | 'members'>
+
+/** Messages that a ledger sends on its own. They only save time: the next `sync` finds what a lost message said. */
+export type Push =
+  | {
+      readonly kind: 'noted'
+      readonly epoch: string
+      readonly seq: number
+      readonly writer: string
+      readonly notes: readonly string[]
+    }
+  /** An unverified message that something was noted: sync to learn what. */
+  | { readonly kind: 'hint'; readonly epoch: string; readonly seq: number; readonly writer: string }
+  | {
+      readonly kind: 'applied'
+      readonly epoch: string
+      readonly seq: number
+      readonly member: string
+      readonly entries: number
+    }
+
+export type Position = { readonly epoch: string; readonly applied: number }
+
+/**
+ * The shared log through which members agree (docs/decisions/0007). Each call rejects when no reply arrives in time; the
+ * ledger may still carry it out later.
+ */
+export type Ledger = {
+  /** Returns the notes after the position, and requests a lease. */
+  sync(position: Position): Promise<Synced>
+  /** Records what a write may change, in case this process ends before it appends the notes. */
+  begin(write: string, notes: readonly string[]): Promise<void>
+  append(notes: readonly string[], settled: readonly string[]): Promise<Appended>
+  /** Sends the position of this member to one writer, or to all. Best effort. */
+  acknowledge(applied: Position, entries: number, writer: string | undefined): void
+  /** A member is known to have ended. */
+  forget(member: string): Promise<void>
+  /** Sets the receiver of pushes; call it once, before anything else. */
+  listen(take: (push: Push) => void): void
+  /** Ends the connection. `cleanly`: all notes are delivered, so the others can forget this member at once. */
+  leave(cleanly: boolean): Promise<void>
+}
+
+/** A note and its number in the ledger. */
+type NotedNote = { readonly seq: number; readonly note: Note }
+
+export type CoherenceOptions = {
+  /** Name of this process among the members. */
+  readonly member: string
+  readonly ledger: Ledger
+  /** False where a process that cannot reach the ledger exits. */
+  readonly canBeCutOff: boolean
+  /** A write that cannot be announced is not forwarded. */
+  readonly refusesUnheard: boolean
+  readonly leaseMs: number
+  readonly clock: Clock
+  /** Applies notes to this process's memory; returns the number of stored responses dropped. */
+  readonly apply: (notes: readonly NotedNote[]) => number
+  /** Drops every stored response: the notes up to this position are unknown. */
+  readonly dropAll: (at: Position) => void
+  readonly report: (event: CoherenceEvent) => void
+}

@@ -1,0 +1,194 @@
+import { createHash } from 'node:crypto'
+import { isIP } from 'node:net'
+import { Cluster, Command, Redis } from 'ioredis'
+import { connectorWith } from './connector.ts'
+import type { Troubled } from './redis-errors.ts'
+import type { Purpose } from './reply-guard.ts'
+
+const slots = 16_384
+
+const isSlot = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < slots
+
+/** A name and a port; no name where the node does not know it. */
+const isNode = (value: unknown): boolean =>
+  Array.isArray(value) && Number.isInteger(value[1]) && value[1] > 0 && value[1] < 65_536
+
+/** How many slots a row of CLUSTER SLOTS names; undefined when it is none. */
+const slotsIn = (row: unknown): number | undefined => {
+  if (!Array.isArray(row)) return undefined
+  const [first, last, ...nodes] = row as readonly unknown[]
+  return isSlot(first) && isSlot(last) && first <= last && nodes.every(isNode) ? last - first + 1 : undefined
+}
+
+/**
+ * Checks a node's reply to CLUSTER SLOTS. ioredis walks from the first slot of each row to the last one, whatever they are, and
+ * its errors there end the process. No slot may be named twice.
+ */
+const checkedSlots = (reply: unknown): unknown => {
+  if (typeof reply === 'string') return reply
+  let named = 0
+  if (Array.isArray(reply)) for (const row of reply) named += slotsIn(row) ?? Number.NaN
+  if (Array.isArray(reply) && named <= slots) return reply
+  throw new Error('MALFORMED slots')
+}
+
+export type ConnectionOptions = {
+  /** redis:// or rediss://, of one server or of any node of a cluster. */
+  readonly url: string
+  readonly cluster: boolean
+  /** For rediss://; PEM texts, '' where the usual ones hold. */
+  readonly tls: {
+    readonly ca: string
+    readonly cert: string
+    readonly key: string
+    readonly serverName: string
+  }
+  readonly troubled: Troubled
+  /** Longest wait for one command. */
+  readonly timeoutMs: number
+  /** Longest reply. */
+  readonly mostReplyBytes: number
+}
+
+/** A silent connection, or one whose replies are late, is closed after these many timeouts, before the kernel gives it up. */
+const silentTimeouts = 3
+const lateTimeouts = 4
+
+type Limits = Pick<ConnectionOptions, 'timeoutMs' | 'mostReplyBytes'>
+
+/** Opens the sockets of a connection. */
+export const connectorFor = (purpose: Purpose, { timeoutMs, mostReplyBytes }: Limits) =>
+  connectorWith({ purpose, mostBytes: mostReplyBytes, lateMs: timeoutMs * lateTimeouts })
+
+Command.setReplyTransformer('cluster', checkedSlots)
+
+/** A connection for one purpose, so that a large value never stands before a short command. */
+export type Connection = Redis | Cluster
+
+/** Runs a script by its digest, and sends its text only where the server does not have it. */
+export type RunScript = (
+  keys: readonly string[],
+  argv: readonly (string | number | Buffer)[],
+) => Promise<unknown>
+
+/** What ioredis takes from the URL for the first node only: a cluster's others want it too. */
+const credentialsOf = (url: URL) => ({
+  ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
+  ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
+})
+
+const given = (name: 'ca' | 'cert' | 'key', text: string) => (text === '' ? {} : { [name]: text })
+
+/** Undefined: in the clear. The name is sent as well as checked; none is sent for an address (RFC 6066 §3). */
+const tlsOf = (url: URL, { ca, cert, key, serverName }: ConnectionOptions['tls']) => {
+  if (url.protocol !== 'rediss:') return {}
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const name = serverName === '' && isIP(host) === 0 ? host : serverName
+  return {
+    tls: {
+      ...given('ca', ca),
+      ...given('cert', cert),
+      ...given('key', key),
+      ...(name === '' ? {} : { servername: name }),
+    },
+  }
+}
+
+/** No command is kept for later or sent again: what is late is of no use, and must not happen twice. */
+const nodeOptions = ({ timeoutMs, mostReplyBytes, tls, url }: ConnectionOptions) => ({
+  Connector: connectorFor('calls', { timeoutMs, mostReplyBytes }),
+  autoResendUnfulfilledCommands: false,
+  autoResubscribe: false,
+  maxRetriesPerRequest: 0,
+  connectTimeout: timeoutMs * 2,
+  commandTimeout: timeoutMs,
+  socketTimeout: timeoutMs * silentTimeouts,
+  connectionName: 'trellis',
+  // CLIENT SETINFO would need another permission (docs/scale.md).
+  disableClientInfo: true,
+  // A master that became a replica keeps its connections; its address leads to the new master.
+  reconnectOnError: ({ message }: Error) => message.includes('READONLY'),
+  ...credentialsOf(new URL(url)),
+  ...tlsOf(new URL(url), tls),
+})
+
+/** Before the server is looked for again. */
+export const pauseMs = (attempts: number): number => Math.min(50 * attempts, 500)
+
+const common = { lazyConnect: true, enableOfflineQueue: false } as const
+
+/**
+ * No pipelines: those of a cluster are sent again as a whole, each time for as long as a command may take, hold up what comes
+ * after them, and end the process when they are redirected (ASK) once too often.
+ */
+const clusterOptions = (options: ConnectionOptions) => ({
+  ...common,
+  redisOptions: nodeOptions(options),
+  clusterRetryStrategy: pauseMs,
+  slotsRefreshTimeout: options.timeoutMs * 2,
+  // A node that is gone is not waited for, nor is a command that it may have carried out sent again.
+  retryDelayOnFailover: 0,
+  retryDelayOnClusterDown: 0,
+  // What asks for keys of which some are on their way to another node is sent again, for as long as a command may take.
+  maxRedirections: 4,
+  retryDelayOnTryAgain: options.timeoutMs / 4,
+})
+
+const openCluster = (options: ConnectionOptions): Cluster => {
+  const cluster = new Cluster([options.url], clusterOptions(options))
+  // Whatever comes while a node is connected to is refused, except the first: that waits for it. Until the cluster is
+  // ready this is the question whether it is.
+  const connectMasters = (): void => {
+    if (cluster.status !== 'ready') return
+    for (const node of cluster.nodes('master')) {
+      if (node.status === 'wait') node.connect().catch(() => undefined)
+    }
+  }
+  cluster.on('ready', connectMasters)
+  cluster.on('+node', (node: Redis) => {
+    const { asking } = node
+    // ioredis ignores its failure, which would end the process; the command that follows fails as well.
+    node.asking = () => asking.call(node).catch(() => 'OK')
+    // It is found for a command, which goes first.
+    setImmediate(connectMasters)
+  })
+  return cluster
+}
+
+/** Opens a connection that looks for its server until it is closed. `changed` is called when the server is found or lost. */
+export const connect = (options: ConnectionOptions, changed: (state: 'up' | 'down') => void): Connection => {
+  const connection: Connection = options.cluster
+    ? openCluster(options)
+    : new Redis(options.url, {
+        ...common,
+        ...nodeOptions(options),
+        enableAutoPipelining: true,
+        retryStrategy: pauseMs,
+      })
+  let known: 'up' | 'down' | undefined
+  // One that is looked for is lost again with each attempt.
+  const found = (state: 'up' | 'down') => (): void => {
+    if (state === known) return
+    known = state
+    changed(state)
+  }
+  connection.on('ready', found('up'))
+  connection.on('close', found('down'))
+  connection.on('error', options.troubled)
+  connection.connect().catch(() => undefined)
+  return connection
+}
+
+/** Makes the function that runs one script on a connection. */
+export const scriptOn = (connection: Connection, text: string): RunScript => {
+  const digest = createHash('sha1').update(text).digest('hex')
+  return async (keys, argv) => {
+    try {
+      return await connection.evalsha(digest, keys.length, ...keys, ...argv)
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error
+      return connection.eval(text, keys.length, ...keys, ...argv)
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import { GatewayError } from '../../errors.ts'
+import { type Connection, scriptOn } from './connections.ts'
+import type { Signatures } from './signatures.ts'
+
+/** As in batch/idempotency-store.ts. */
+type KeptAnswer = { readonly status: number; readonly contentType: string; readonly content: Buffer }
+
+type KeyState =
+  | { readonly kind: 'begun' }
+  | { readonly kind: 'in-flight' }
+  | { readonly kind: 'mismatch' }
+  | { readonly kind: 'finished'; readonly answer: KeptAnswer }
+  | { readonly kind: 'not-kept' }
+
+export type IdempotencyKeys = {
+  begin(key: string, fingerprint: string): Promise<KeyState>
+  finish(key: string, fingerprint: string, answer: KeptAnswer): Promise<void>
+  abandon(key: string): Promise<void>
+}
+
+export type IdempotencyOptions = {
+  readonly prefix: string
+  readonly ttlMs: number
+  /** A longer answer is not stored. */
+  readonly mostBytes: number
+  readonly signatures: Signatures
+}
+
+/** One atomic step for all instances: the caller that finds nothing owns the key. */
+const beginScript = `
+if redis.call('EXISTS', KEYS[1]) == 0 then
+  redis.call('HSET', KEYS[1], 'fingerprint', ARGV[1], 'state', 'in-flight')
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  return 'begun'
+end
+local known = redis.call('HGET', KEYS[1], 'fingerprint')
+if not known then return 'no fingerprint' end
+if known ~= ARGV[1] then return 'mismatch' end
+return redis.call('HGET', KEYS[1], 'state')
+`
+
+/** Only for a key in flight: an expired key may belong to another request. */
+const finishScript = `
+if redis.call('HGET', KEYS[1], 'state') ~= 'in-flight' then return 0 end
+redis.call('HSET', KEYS[1], 'state', ARGV[2], 'status', ARGV[3], 'type', ARGV[4], 'content', ARGV[5])
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return 1
+`
+
+const answerIn = (
+  status: Buffer | null | undefined,
+  type: Buffer | null | undefined,
+  content: Buffer | null | undefined,
+): KeptAnswer => {
+  const [code, contentType] = [String(status), String(type)]
+  if (content == null || !/^[1-5]\d\d$/.test(code) || !/^[\x20-\x7e]+$/.test(contentType)) {
+    throw new Error('an idempotency key whose answer is not whole')
+  }
+  return { status: Number(code), contentType, content }
+}
+
+/** Keys of requests that no two instances may carry out. */
+export const createIdempotencyKeys = (
+  connection: Connection,
+  { prefix, ttlMs, mostBytes, signatures }: IdempotencyOptions,
+): IdempotencyKeys => {
+  const begin = scriptOn(connection, beginScript)
+  const finish = scriptOn(connection, finishScript)
+  const keyOf = (key: string): string => `${prefix}:i:{${key}}`
+
+  /** The name that an answer is signed with: it answers this request and no other one with the same key. */
+  const nameOf = (key: string, fingerprint: string, status: number, contentType: string): string =>
+    JSON.stringify([keyOf(key), fingerprint, status, contentType])
+
+  const kept = async (key: string, fingerprint: string): Promise<KeyState> => {
+    const [status, contentType, content] = await connection.hmgetBuffer(
+      keyOf(key),
+      'status',
+      'type',
+      'content',
+    )
+    // It expired in between.
+    if (status == null && contentType == null && content == null) return { kind: 'in-flight' }
+    const answer = answerIn(status, contentType, content)
+    const name = nameOf(key, fingerprint, answer.status, answer.contentType)
+    const verified = signatures.verified(name, answer.content)
+    if (verified === undefined) throw new Error('UNSIGNED answer to an idempotency key')
+    return { kind: 'finished', answer: { ...answer, content: verified } }
+  }
+  const stateOf = async (key: string, fingerprint: string, said: unknown): Promise<KeyState> => {
+    switch (said) {
+      case 'begun':
+      case 'in-flight':
+      case 'mismatch':
+      case 'not-kept':
+        return { kind: said }
+      case 'finished':
+        return kept(key, fingerprint)
+      default:
+        // Of another version, or damaged: the batch may have been carried out.
+        throw new Error(`an idempotency key in a state that is not known: ${said}`)
+    }
+  }
+
+  return {
+    begin: async (key, fingerprint) => {
+      try {
+        return await stateOf(key, fingerprint, await begin([keyOf(key)], [fingerprint, ttlMs]))
+      } catch (cause) {
+        // Not carried out here; whether another instance has carried it out is unknown.
+        throw new GatewayError('shared_store_unreachable', { cause, retryAfterSeconds: 1 })
+      }
+    },
+    finish: async (key, fingerprint, { status, contentType, content }) => {
+      const isKept = content.length <= mostBytes
+      const state = isKept ? 'finished' : 'not-kept'
+      // An answer that cannot be stored leaves the key in flight until it expires; the client still gets the answer.
+      const signed = isKept ? signatures.sign(nameOf(key, fingerprint, status, contentType), [content]) : ''
+      await finish([keyOf(key)], [ttlMs, state, status, contentType, signed]).catch(() => undefined)
+    },
+    abandon: async (key) => {
+      await connection.del(keyOf(key)).catch(() => undefined)
+    },
+  }
+}

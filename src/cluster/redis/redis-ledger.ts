@@ -1,0 +1,229 @@
+import { randomBytes } from 'node:crypto'
+import type { Appended, LeaseRefusal, Ledger, Noted, Push, Standing, Synced } from '../ledger.ts'
+import { type ConnectionOptions, connect, connectorFor, type RunScript, scriptOn } from './connections.ts'
+import { ledgerScripts } from './ledger-scripts.ts'
+import { type Listener, listen } from './listener.ts'
+import type { Signatures } from './signatures.ts'
+
+/** A reply that no script sends. Taking it for an answer would make a member trust its memory without a lease. */
+const malformed = (what: string): Error => new Error(`MALFORMED ${what}`)
+
+/** Scripts write numbers as texts: Lua keeps 64 bits of an integer only in a text. */
+const numberIn = (value: unknown, what: string): number => {
+  const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN
+  if (!Number.isSafeInteger(number)) throw malformed(what)
+  return number
+}
+
+const isTexts = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((one) => typeof one === 'string')
+
+/** An epoch or the name of a member; the empty text stands for none. */
+const nameIn = (value: unknown, what: string): string => {
+  if (typeof value !== 'string' || value === '') throw malformed(what)
+  return value
+}
+
+const listIn = (value: unknown, length: number, what: string): readonly unknown[] => {
+  if (!Array.isArray(value) || value.length !== length) throw malformed(what)
+  return value
+}
+
+const rowsIn = (value: unknown, width: number, what: string): readonly (readonly string[])[] => {
+  if (!isTexts(value) || value.length % width !== 0) throw malformed(what)
+  return Array.from({ length: value.length / width }, (_, row) => value.slice(row * width, (row + 1) * width))
+}
+
+const standingsIn = (value: unknown): readonly Standing[] =>
+  rowsIn(value, 3, 'members').map(([member, applied, beat]) => ({
+    member: nameIn(member, 'member'),
+    applied: numberIn(applied, 'position of a member'),
+    beat: numberIn(beat, 'beat'),
+  }))
+
+const notesIn = (value: unknown): readonly Noted[] =>
+  rowsIn(value, 2, 'notes').map(([text = '', seq]) => ({ text, seq: numberIn(seq, 'number of a note') }))
+
+const isLease = (value: unknown): value is 'granted' | LeaseRefusal =>
+  value === 'granted' || value === 'unproven' || value === 'member-silent' || value === 'young-ledger'
+
+/** `now`: the server's time. */
+const readSynced = (reply: unknown): Synced & { readonly now: string } => {
+  const [epoch, seq, floor, notes, members, lease, now] = listIn(reply, 7, 'answer to sync')
+  if (!isLease(lease)) throw malformed('lease')
+  const synced = {
+    epoch: nameIn(epoch, 'epoch'),
+    seq: numberIn(seq, 'number'),
+    floor: numberIn(floor, 'floor'),
+    notes: notesIn(notes),
+    members: standingsIn(members),
+    lease,
+    now: String(numberIn(now, 'time')),
+  }
+  if (synced.floor > synced.seq || synced.notes.some((note) => note.seq > synced.seq)) {
+    throw malformed('number')
+  }
+  return synced
+}
+
+const readAppended = (reply: unknown): Appended => {
+  const [epoch, seq, members] = listIn(reply, 3, 'answer to append')
+  return { epoch: nameIn(epoch, 'epoch'), seq: numberIn(seq, 'number'), members: standingsIn(members) }
+}
+
+/** The reply of a script without a result. */
+const readDone = (reply: unknown): void => {
+  if (reply !== 1) throw malformed('answer')
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const isNumber = (text: unknown): boolean => typeof text === 'string' && /^\d{1,15}$/.test(text)
+
+/** A message of a channel; undefined unless the scripts could have sent it. Any client that may publish can send anything. */
+const readPush = (channel: string, message: string): Push | undefined => {
+  const content = parsed(message)
+  if (!Array.isArray(content) || content.length !== 4 || !isTexts(content.slice(0, 3))) return undefined
+  const [epoch, seq, name, last] = content as unknown as readonly [string, string, string, unknown]
+  if (!isNumber(seq)) return undefined
+  if (channel.endsWith('noted')) {
+    return isTexts(last) ? { kind: 'noted', epoch, seq: Number(seq), writer: name, notes: last } : undefined
+  }
+  return isNumber(last)
+    ? { kind: 'applied', epoch, seq: Number(seq), member: name, entries: Number(last) }
+    : undefined
+}
+
+export type RedisLedgerOptions = ConnectionOptions & {
+  /** Prefix of every key and channel: gateways with other content use another prefix. */
+  readonly prefix: string
+  readonly member: string
+  readonly leaseMs: number
+  readonly forgetAfterMs: number
+  readonly changed: (state: 'up' | 'down') => void
+  readonly signatures: { readonly notes: Signatures; readonly acknowledgements: Signatures }
+}
+
+/** The cache of a member remembers the same number. */
+const rememberedNotes = 16_384
+
+/** The message that a member sends to itself to prove that it receives messages. */
+const signOfLife = '[]'
+/** The form that the scripts write; they sign nothing. */
+const everything = 'a:'
+
+/** The ledger that several instances share. */
+export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
+  const { member, prefix } = options
+  const calls = connect(options, options.changed)
+  const base = `{${prefix}}:`
+  const keys = ['ledger', 'log', 'members', 'pending'].map((name) => base + name)
+  const scripts = Object.fromEntries(
+    Object.entries(ledgerScripts).map(([name, text]) => [name, scriptOn(calls, text)]),
+  ) as Record<keyof typeof ledgerScripts, RunScript>
+  const run = async <Reply>(
+    name: keyof typeof ledgerScripts,
+    read: (reply: unknown) => Reply,
+    ...argv: (string | number)[]
+  ): Promise<Reply> => {
+    try {
+      return read(await scripts[name](keys, [randomBytes(9).toString('base64url'), base, member, ...argv]))
+    } catch (error) {
+      options.troubled(error)
+      throw error
+    }
+  }
+  const { acknowledgements, notes: ofNotes } = options.signatures
+  const signed = (notes: readonly string[]): string =>
+    JSON.stringify(notes.map((text) => ofNotes.signText(prefix, text)))
+  /** A note without a valid signature may stand for any note, so it means everything. Notes of the scripts mean everything as well. */
+  const believed = (text: string): string => {
+    const verified = text === everything ? text : ofNotes.verifiedText(prefix, text)
+    if (verified === undefined) options.troubled(new Error('UNSIGNED note'))
+    return verified ?? everything
+  }
+  /** Where notes are signed, a message is only a hint: its number is not signed, and it may be a replay. */
+  const pushOf = (channel: string, message: string): Push | undefined => {
+    if (message === signOfLife) return undefined
+    if (channel === notedChannel) {
+      const push = readPush(channel, message)
+      if (push?.kind !== 'noted') return undefined
+      const { epoch, notes, seq, writer } = push
+      return ofNotes.isSigning
+        ? { kind: 'hint', epoch, seq, writer }
+        : { ...push, notes: notes.map(believed) }
+    }
+    const verified = acknowledgements.verifiedText(prefix, message)
+    if (verified === undefined) options.troubled(new Error('UNSIGNED acknowledgement'))
+    return verified === undefined ? undefined : readPush(channel, verified)
+  }
+  /** The server's time in the last reply: proves that this member receives replies. */
+  let proof = { epoch: '', time: '0' }
+  const notedChannel = `${base}noted`
+  const channels = [notedChannel, `${base}applied:${member}`, `${base}applied:all`]
+  let listener: Listener | undefined
+
+  return {
+    sync: async ({ epoch, applied }): Promise<Synced> => {
+      const { now, ...synced } = await run(
+        'sync',
+        readSynced,
+        epoch,
+        applied,
+        proof.time,
+        options.leaseMs,
+        options.forgetAfterMs,
+        rememberedNotes,
+        proof.epoch,
+      )
+      proof = { epoch: synced.epoch, time: now }
+      return { ...synced, notes: synced.notes.map(({ seq, text }) => ({ seq, text: believed(text) })) }
+    },
+    begin: async (write, notes) => {
+      await run('begin', readDone, write, signed(notes))
+    },
+    append: (notes, settled): Promise<Appended> =>
+      run('append', readAppended, signed(notes), JSON.stringify(settled), rememberedNotes),
+    acknowledge: ({ epoch, applied }, entries, writer) => {
+      // Not a script: the ledger learns the position with the next sync, and scripts cost more.
+      const message = JSON.stringify([epoch, String(applied), member, String(entries)])
+      const text = acknowledgements.signText(prefix, message)
+      calls.publish(`${base}applied:${writer ?? 'all'}`, text).catch(() => undefined)
+    },
+    forget: async (ended) => {
+      await run('forget', readDone, ended, options.leaseMs, rememberedNotes)
+    },
+    listen: (take) => {
+      listener = listen(
+        calls,
+        {
+          channels,
+          everyMs: options.leaseMs,
+          // The message to itself, not a push.
+          speak: () => calls.publish(`${base}applied:${member}`, signOfLife),
+          troubled: options.troubled,
+          connector: connectorFor('listens', options),
+        },
+        (...pushed) => {
+          const push = pushOf(...pushed)
+          if (push !== undefined) take(push)
+        },
+      )
+    },
+    leave: async (cleanly) => {
+      try {
+        if (cleanly) await run('leave', readDone, rememberedNotes)
+      } catch {
+        // The other members find out when the lease runs out.
+      }
+      calls.disconnect()
+      listener?.close()
+    },
+  }
+}

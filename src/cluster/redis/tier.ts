@@ -1,0 +1,269 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Clock } from '../../clock.ts'
+import type { SharedTierEvent, TierLookup, TierRefusal, TierStep } from '../redis-events.ts'
+import { type Connection, type RunScript, scriptOn } from './connections.ts'
+import { decodeEntry, type Entry, type EntryHead, encodeEntry, encodeSelected } from './entry-format.ts'
+import type { NotedTags } from './noted-tags.ts'
+import type { Troubled } from './redis-errors.ts'
+import type { Signatures } from './signatures.ts'
+
+type Position = { readonly epoch: string; readonly applied: number }
+
+/** As in cache/shared-tier.ts; only the cache reads `facts`. */
+type Record = {
+  readonly key: string
+  readonly tags: readonly string[]
+  readonly varyNames: readonly string[]
+  readonly varyKey: string
+  readonly ageMs: number
+  readonly lifetimeMs: number
+  readonly facts: unknown
+  readonly content: Buffer
+}
+
+type Found = Pick<Record, 'tags' | 'varyKey' | 'ageMs' | 'facts' | 'content'>
+
+type Tagged = { readonly tags: readonly string[] }
+
+type Query<Taken> = {
+  readonly key: string
+  readonly secondary: (names: readonly string[]) => string
+  readonly take: (found: Found) => Taken | TierRefusal
+}
+
+type Claim<Taken> =
+  | { readonly kind: 'mine'; release(): void }
+  | { readonly kind: 'theirs'; awaited(): Promise<Taken | undefined> }
+
+export type TierOptions = {
+  readonly connection: Connection
+  readonly prefix: string
+  readonly noted: Pick<NotedTags, 'touchedSince'>
+  /** The tag of the target of a key. */
+  readonly targetTag: (key: string) => string
+  readonly signatures: Signatures
+  /** Largest entry that is read. */
+  readonly mostBytes: number
+  readonly position: () => Position
+  /** Does this process receive the notes of other writers? */
+  readonly mayTrust: () => boolean
+  readonly clock: Clock
+  readonly report: (event: SharedTierEvent) => void
+  readonly troubled: Troubled
+}
+
+/** Responses that several instances share in a store that bounds its own memory. */
+export type Tier = {
+  readonly place: Position
+  load<Taken extends Tagged>(query: Query<Taken>): Promise<Taken | undefined>
+  store(record: Record, since: Position): void
+  claim<Taken extends Tagged>(query: Query<Taken>): Promise<Claim<Taken>>
+}
+
+/** Pause after a failure: a slow store must not slow every miss. */
+const restMs = 1_000
+/** A response that is fresh for less time is not stored. */
+const leastKeptMs = 1_000
+const mostKeptMs = 86_400_000
+/** Clocks of two machines differ by less; an entry from further in the future is not from an instance. */
+const mostAheadMs = 60_000
+/** Longest wait for another instance, and lifetime of a claim whose owner died. */
+const waitMs = 2_000
+const firstPauseMs = 10
+const longestPauseMs = 160
+
+/** Upper bound, whatever an instance is configured to store. */
+const isWrongForAll: ReadonlySet<TierRefusal> = new Set(['malformed', 'signature', 'key', 'age', 'fields'])
+
+const releaseScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('base64url')
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+export const createTier = (options: TierOptions): Tier => {
+  const { clock, mayTrust, noted, prefix, report } = options
+  const store = options.connection
+  const release: RunScript = scriptOn(store, releaseScript)
+  let restsUntil = Number.NEGATIVE_INFINITY
+
+  // The digest is the hash tag: all entries of one key are in one slot of a cluster.
+  const entryKey = (key: string): string => `${prefix}:e:{${digest(key)}}`
+  const claimKey = (key: string): string => `${prefix}:c:{${digest(key)}}`
+  const variantKey = (key: string, secondary: string): string => `${entryKey(key)}:${digest(secondary)}`
+
+  const isResting = (): boolean => clock.monotonic() < restsUntil
+  const failed = (step: TierStep, cause: unknown): void => {
+    options.troubled(cause)
+    restsUntil = clock.monotonic() + restMs
+    report({ kind: 'tier-failed', step })
+  }
+
+  type Read = { readonly at: string; readonly entry: Entry; readonly leftMs: number }
+
+  /** An entry that no instance can use is deleted; an entry that only this instance refuses may serve others. */
+  const refuse = (reason: TierRefusal, at: string): 'refused' => {
+    report({ kind: 'tier-refused', reason })
+    if (reason === 'signature') options.troubled(new Error('UNSIGNED entry'))
+    if (isWrongForAll.has(reason)) store.del(at).catch(() => undefined)
+    return 'refused'
+  }
+
+  const bytesAt = async (at: string): Promise<Buffer | 'wrong type'> => {
+    try {
+      const bytes = await store.getrangeBuffer(at, 0, options.mostBytes)
+      if (!Buffer.isBuffer(bytes)) throw new Error('MALFORMED entry')
+      return bytes
+    } catch (error) {
+      if (error instanceof Error && error.message.startsWith('WRONGTYPE')) return 'wrong type'
+      throw error
+    }
+  }
+
+  const get = async (at: string): Promise<Read | 'absent' | 'refused'> => {
+    // The remaining lifetime is read first: an entry stored between the two reads then looks older than it is, not younger.
+    const [leftMs, bytes] = await Promise.all([store.pttl(at), bytesAt(at)])
+    if (!Number.isSafeInteger(leftMs)) throw new Error('MALFORMED entry')
+    if (bytes === 'wrong type') return refuse('malformed', at)
+    if (bytes.length === 0) return 'absent'
+    if (bytes.length > options.mostBytes) return refuse('size', at)
+    const content = options.signatures.verified(at, bytes)
+    if (content === undefined) return refuse('signature', at)
+    const entry = decodeEntry(content)
+    return entry === undefined ? refuse('malformed', at) : { at, entry, leftMs }
+  }
+
+  const select = async <Taken>({ key, secondary }: Query<Taken>): Promise<Read | 'absent' | 'refused'> => {
+    const first = await get(entryKey(key))
+    if (typeof first === 'string' || first.entry.kind === 'entry') return first
+    return get(variantKey(key, secondary(first.entry.varyNames)))
+  }
+
+  /** Its age by both clocks; the larger one counts. */
+  const ageOf = ({ ageMs, keptMs, storedAt }: EntryHead, leftMs: number): number | undefined => {
+    const aheadMs = storedAt - clock.now()
+    const isPossible = leftMs > 0 && leftMs <= keptMs && keptMs <= mostKeptMs && aheadMs <= mostAheadMs
+    return isPossible ? ageMs + Math.max(keptMs - leftMs, -aheadMs) : undefined
+  }
+
+  const taken = <Taken extends Tagged>(
+    { at, entry, leftMs }: Read,
+    { key, take }: Query<Taken>,
+  ): Taken | 'absent' | 'outdated' | 'refused' => {
+    // A second list of selecting fields behind the first.
+    if (entry.kind !== 'entry') return 'absent'
+    const { head, content } = entry
+    if (head.key !== key) return refuse('key', at)
+    // It has been deleted meanwhile.
+    if (leftMs === -2) return 'absent'
+    const ageMs = ageOf(head, leftMs)
+    if (ageMs === undefined) return refuse('age', at)
+    const { facts, tags, varyKey } = head
+    const made = take({ ageMs, content, facts, tags, varyKey })
+    if (typeof made === 'string') return refuse(made, at)
+    // Checked last, with all notes received so far.
+    const isOutdated = noted.touchedSince([options.targetTag(key), ...made.tags], head.epoch, head.applied)
+    return isOutdated ? 'outdated' : made
+  }
+
+  const lookUp = async <Taken extends Tagged>(query: Query<Taken>): Promise<Taken | undefined> => {
+    const tell = (outcome: TierLookup): undefined => {
+      report({ kind: 'tier-lookup', outcome })
+      return undefined
+    }
+    if (!mayTrust()) return undefined
+    if (isResting()) return tell('resting')
+    try {
+      const read = await select(query)
+      const made = typeof read === 'string' ? read : taken(read, query)
+      if (typeof made === 'string') return tell(made)
+      // The lease may have run out during the lookup.
+      if (!mayTrust()) return undefined
+      tell('found')
+      return made
+    } catch (cause) {
+      failed('load', cause)
+      return tell('failed')
+    }
+  }
+
+  /** Waits until the entry exists, or until its fetcher has given up. */
+  const whenOver = async <Taken extends Tagged>(query: Query<Taken>): Promise<Taken | undefined> => {
+    const until = clock.monotonic() + waitMs
+    for (let ms = firstPauseMs; clock.monotonic() < until; ms = Math.min(ms * 2, longestPauseMs)) {
+      await pause(ms)
+      if (!mayTrust() || isResting()) return undefined
+      let isOver: boolean
+      try {
+        isOver = (await store.exists(claimKey(query.key))) === 0
+      } catch (cause) {
+        failed('claim', cause)
+        return undefined
+      }
+      if (isOver) return lookUp(query)
+    }
+    return undefined
+  }
+
+  const unclaimed = { kind: 'mine', release: () => undefined } as const
+
+  return {
+    get place() {
+      return options.position()
+    },
+    load: lookUp,
+    store: (record, since) => {
+      const keptMs = Math.floor(Math.min(record.lifetimeMs - record.ageMs, mostKeptMs))
+      if (keptMs < leastKeptMs || since.epoch === '' || isResting() || !mayTrust()) return
+      const { ageMs, content, facts, key, tags, varyKey, varyNames } = record
+      const storedAt = Math.floor(clock.now())
+      const parts = encodeEntry(
+        { version: 2, key, tags, varyKey, ageMs, facts, ...since, keptMs, storedAt },
+        content,
+      )
+      if (parts === undefined) return
+      let bytes = 0
+      const put = (at: string, signed: readonly Buffer[]): Promise<unknown> => {
+        const whole = options.signatures.sign(at, signed)
+        bytes += whole.length
+        return store.set(at, whole, 'PX', keptMs)
+      }
+      const writes =
+        varyNames.length === 0
+          ? [put(entryKey(key), parts)]
+          : [put(entryKey(key), encodeSelected(varyNames)), put(variantKey(key, varyKey), parts)]
+      Promise.all(writes).then(
+        () => report({ kind: 'tier-stored', bytes }),
+        (cause: unknown) => failed('store', cause),
+      )
+    },
+    claim: async (query) => {
+      const { key } = query
+      if (!mayTrust() || isResting()) return unclaimed
+      const token = randomBytes(9).toString('base64url')
+      try {
+        const taken = await store.set(claimKey(key), token, 'PX', waitMs, 'NX')
+        if (taken === null) {
+          return {
+            kind: 'theirs',
+            awaited: async () => {
+              const record = await whenOver(query)
+              report({ kind: 'tier-waited', outcome: record === undefined ? 'not-found' : 'found' })
+              return record
+            },
+          }
+        }
+      } catch (cause) {
+        failed('claim', cause)
+        return unclaimed
+      }
+      return {
+        kind: 'mine',
+        release: () => {
+          // Sent after the entry: one connection keeps the order.
+          release([claimKey(key)], [token]).catch(() => undefined)
+        },
+      }
+    },
+  }
+}

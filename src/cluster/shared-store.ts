@@ -1,0 +1,161 @@
+import { createHash, createHmac } from 'node:crypto'
+import type { SharedTier } from '../cache/shared-tier.ts'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/config.ts'
+import type { CoherenceOptions, Ledger, Position } from './ledger.ts'
+import type { IdempotencyKeys } from './redis/idempotency-keys.ts'
+import type { SharedTierEvent } from './redis-events.ts'
+
+/** Counts requests of one client in one limit for all instances together. */
+type RequestCounter = {
+  increment(
+    limit: string,
+    key: string,
+    windowMs: number,
+  ): Promise<{ readonly count: number; readonly leftMs: number }>
+}
+
+type SharedStoreParts = {
+  readonly config: Config
+  readonly clock: Clock
+  readonly logger: { info(facts: object, message: string): void; warn(facts: object, message: string): void }
+  readonly report: (event: SharedTierEvent) => void
+}
+
+/** Stores that several instances share. */
+export type SharedStores = {
+  readonly limits: RequestCounter
+  /** The same hash of a credential on all instances. */
+  readonly partitionOf: (credential: string) => string
+  idempotencyKeys(options: { readonly ttlMs: number; readonly maxBytes: number }): IdempotencyKeys
+}
+
+/** The ledger and the second tier of stored responses in Redis. */
+export type SharedStore = {
+  readonly stores: SharedStores
+  close(): void
+  readonly ledger: Ledger
+  readonly tier: SharedTier
+  /** Invalidates entries of the second tier by notes. */
+  noted(notes: Parameters<CoherenceOptions['apply']>[0]): void
+  restarted(at: Position): void
+}
+
+/** The state of this process. */
+type StoreStanding = {
+  position(): Position
+  mayTrust(): boolean
+  readonly targetTag: (key: string) => string
+}
+
+/** The ledger remembers the same number. */
+const rememberedTags = 16_384
+/** Longest wait of a miss for the store. */
+const tierTimeoutMs = 250
+/** Replies of the ledger and answers stored for idempotency keys stay far below. */
+const otherReplyBytes = 64 * 1024 * 1024
+/** Head and signature of an entry, beside its content. */
+const besidesBytes = 512 * 1024
+const mostKeptAnswerBytes = otherReplyBytes / 2
+
+/** Loads the Redis client only when a store is configured. */
+export const sharedStore = async (
+  { clock, config, logger, report }: SharedStoreParts,
+  member: string,
+  standing: StoreStanding,
+): Promise<SharedStore> => {
+  const [
+    { createRedisLedger },
+    { createTier },
+    { createNotedTags },
+    { createErrorReporter },
+    { connect },
+    counted,
+    keys,
+    { createSignatures, subkey },
+  ] = await Promise.all([
+    import('./redis/redis-ledger.ts'),
+    import('./redis/tier.ts'),
+    import('./redis/noted-tags.ts'),
+    import('./redis/redis-errors.ts'),
+    import('./redis/connections.ts'),
+    import('./redis/counted-requests.ts'),
+    import('./redis/idempotency-keys.ts'),
+    import('./redis/signatures.ts'),
+  ])
+  const { cluster, prefix, leaseMs, forgetAfterMs, tls: pem } = config.cache.shared
+  const url = config.cache.shared.url.reveal()
+  const tls = { ...pem, ca: pem.ca.reveal(), cert: pem.cert.reveal(), key: pem.key.reveal() }
+  const secrets = config.cache.shared.key.map((key) => key.reveal())
+  const troubled = createErrorReporter(clock.monotonic, (trouble, isNews) => {
+    report({ kind: 'store-trouble', trouble })
+    if (isNews) logger.warn({ trouble }, 'shared-trouble')
+  })
+  const tags = createNotedTags(rememberedTags)
+  const mostReplyBytes = otherReplyBytes + config.cache.maxEntryBytes
+  const ledger = createRedisLedger({
+    url,
+    cluster,
+    tls,
+    prefix,
+    member,
+    leaseMs,
+    forgetAfterMs,
+    timeoutMs: leaseMs / 2,
+    mostReplyBytes,
+    troubled,
+    signatures: {
+      notes: createSignatures(secrets, 'note'),
+      acknowledgements: createSignatures(secrets, 'acknowledgement'),
+    },
+    changed: (state) => {
+      report({ kind: 'connection', state })
+      logger.info({ state }, 'shared-connection')
+    },
+  })
+  const connection = connect(
+    { url, cluster, tls, troubled, mostReplyBytes, timeoutMs: tierTimeoutMs },
+    () => undefined,
+  )
+  // All instances use the same salt, so that they count one client as one. Without a key it is derived from the URL.
+  const [signing] = secrets
+  const salt =
+    signing === undefined
+      ? createHash('sha256').update(`trellis ${prefix} ${url}`).digest()
+      : subkey(signing, 'caller')
+  const tier = createTier({
+    connection,
+    prefix,
+    noted: tags,
+    ...standing,
+    signatures: createSignatures(secrets, 'entry'),
+    mostBytes: config.cache.maxEntryBytes + besidesBytes,
+    clock,
+    report,
+    troubled,
+  })
+  return {
+    ledger,
+    tier,
+    stores: {
+      limits: counted.createCountedRequests(connection, prefix),
+      partitionOf: (credential) => createHmac('sha256', salt).update(credential).digest('base64url'),
+      idempotencyKeys: ({ ttlMs, maxBytes }) =>
+        keys.createIdempotencyKeys(connection, {
+          prefix,
+          signatures: createSignatures(secrets, 'answer'),
+          ttlMs,
+          mostBytes: Math.min(maxBytes / 8, mostKeptAnswerBytes),
+        }),
+    },
+    close: () => connection.disconnect(),
+    noted: (notes) => {
+      for (const { seq, note } of notes) {
+        if (note.kind === 'tag' || note.kind === 'hold') tags.note(note.tag, seq)
+        // Entries cannot be found by prefix: doubt every entry stored before.
+        else if (note.kind !== 'documents') tags.noteAll(seq)
+      }
+    },
+    restarted: ({ epoch, applied }) => tags.restart(epoch, applied),
+  }
+}

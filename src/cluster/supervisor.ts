@@ -1,0 +1,308 @@
+import cluster, { type Worker } from 'node:cluster'
+import { randomBytes } from 'node:crypto'
+import type { Ask, SupervisorOptions } from './supervisor-options.ts'
+import type { WorkerEnding } from './worker-events.ts'
+import type {
+  Assignment,
+  LedgerAnswer,
+  LedgerCall,
+  Question,
+  Standing,
+  ToParent,
+  ToWorker,
+  WorkerEnd,
+} from './worker-messages.ts'
+import { createHandedConnections } from './workers/handed-connections.ts'
+import { createMemoryLedger, type MemoryLedger } from './workers/memory-ledger.ts'
+import { createQuestions } from './workers/questions.ts'
+
+/** Runs a worker's call at the parent's ledger. */
+const answerCall = (ledger: MemoryLedger, member: string, call: LedgerCall): LedgerAnswer => {
+  switch (call.name) {
+    case 'sync':
+      return ledger.sync(member, call.position)
+    case 'append':
+      return ledger.append(member, call.notes, call.settled)
+    case 'begin':
+      ledger.begin(member, call.write, call.notes)
+      return null
+  }
+}
+
+/** How long to wait before an ended worker is replaced: longer each time, so that a fault at start does not burn the machine. */
+type RestartPause = {
+  /** Milliseconds; `livedMs` is how long the worker was ready. */
+  next(livedMs: number): number
+}
+
+const first = 50
+const longest = 10_000
+/** A worker that was ready for this time did not fail at its start. */
+const healthyAfterMs = 30_000
+
+const createRestartPause = (): RestartPause => {
+  let pause = first
+  return {
+    next: (livedMs) => {
+      if (livedMs >= healthyAfterMs) pause = first
+      const now = pause
+      pause = Math.min(longest, pause * 2)
+      return now
+    },
+  }
+}
+
+/** A worker whose heartbeat is watched. */
+type Listened = {
+  readonly worker: Worker
+  readonly readyAt: number | undefined
+  /** Reset to 0 by each message of the worker. */
+  silentTicks: number
+  killed: boolean
+}
+
+const tickMs = 1_000
+/** A worker blocked for this time is killed. */
+const stuckAfterTicks = 10
+/** A starting worker loads modules, perhaps beside many others: it gets more time. */
+const stuckInStartAfterTicks = 60
+
+/** Kills workers without a heartbeat. Counts ticks of this process, so that its own suspension is not held against them. Returns the function that stops it. */
+const watchSilence = (all: () => Iterable<Listened>): (() => void) => {
+  const timer = setInterval(() => {
+    for (const one of all()) {
+      one.silentTicks += 1
+      const most = one.readyAt === undefined ? stuckInStartAfterTicks : stuckAfterTicks
+      if (one.silentTicks < most || one.killed) continue
+      one.killed = true
+      one.worker.process.kill('SIGKILL')
+    }
+  }, tickMs)
+  return () => clearInterval(timer)
+}
+
+/** Supervises processes that share a port, and replaces those that end. */
+type Supervisor = {
+  /** The addresses that the first ready worker reported. */
+  readonly addresses: unknown
+  /** Sends a question to all ready workers; returns the answers that arrive in time. */
+  ask(question: Question): Promise<readonly unknown[]>
+  /** Drains all workers; `cut`: some did not finish in time. */
+  close(): Promise<'finished' | 'cut'>
+}
+
+type Watched = Omit<Listened, 'readyAt'> & {
+  readonly member: string
+  settings: unknown
+  readyAt: number | undefined
+}
+
+/** Number of a question without waiting callers. */
+const nobodyAsked = 0
+
+const gatherPatienceMs = 2_000
+/** The cache of a member remembers the same number. */
+const rememberedNotes = 16_384
+
+/** Starts the workers and resolves when all are ready; rejects when one cannot start. */
+export const startSupervisor = async (options: SupervisorOptions): Promise<Supervisor> => {
+  const { clock, report } = options
+  const watched = new Map<number, Watched>()
+  const byMember = new Map<string, Watched>()
+  const ended: Record<WorkerEnd, number> = { exit: 0, signal: 0, stuck: 0 }
+  const instance = randomBytes(6).toString('hex')
+  const pause = createRestartPause()
+  const questions = createQuestions<string>(gatherPatienceMs)
+  const handed = createHandedConnections()
+  let started = 0
+  let complete = false
+  let closing = false
+  let addresses: unknown
+  let startup: { done(): void; failed(error: Error): void } | undefined
+
+  const tell = ({ worker }: Watched, message: ToWorker): void => {
+    // A leaving worker reads no messages; its `exit` event follows.
+    if (worker.isConnected()) worker.send(message, () => undefined)
+  }
+  const ledger = createMemoryLedger({
+    epoch: instance,
+    rememberedNotes,
+    push: (member, push) => {
+      const to = byMember.get(member)
+      if (to !== undefined) tell(to, { kind: 'pushed', push })
+    },
+  })
+  const standing = (): Standing => ({
+    wanted: options.workers,
+    ready: [...watched.values()].filter(({ readyAt }) => readyAt !== undefined).length,
+    complete,
+    ended: { ...ended },
+  })
+  const tellStanding = (): void => {
+    for (const one of watched.values()) tell(one, { kind: 'standing', standing: standing() })
+  }
+
+  const becameReady = (one: Watched, told: unknown): void => {
+    one.readyAt = clock.monotonic()
+    addresses ??= told
+    complete ||= standing().ready >= options.workers
+    report({ kind: 'worker-ready', member: one.member, pid: one.worker.process.pid ?? 0 })
+    tellStanding()
+    handed.ready(one.worker)
+    const question = options.outdated(one.settings)
+    if (question !== undefined) tell(one, { kind: 'asked', id: nobodyAsked, question })
+    if (complete) startup?.done()
+  }
+  const askReady: Ask = (question, patience) =>
+    new Promise((answered) => {
+      const asked = [...watched.values()].filter(({ readyAt }) => readyAt !== undefined)
+      const members = asked.map(({ member }) => member)
+      const id = questions.begin(members, patience, answered)
+      for (const one of asked) tell(one, { kind: 'asked', id, question })
+    })
+  const ask: Supervisor['ask'] = (question) => options.through(question, askReady)
+  const assign = (one: Watched): Assignment => {
+    one.settings = options.settings()
+    return { member: one.member, leaseMs: options.leaseMs, settings: one.settings }
+  }
+  const take = (one: Watched, message: ToParent): void => {
+    one.silentTicks = 0
+    switch (message.kind) {
+      case 'hello':
+        tell(one, { kind: 'assigned', assignment: assign(one) })
+        break
+      case 'alive':
+        break
+      case 'ready':
+        becameReady(one, message.addresses)
+        break
+      case 'failed':
+        startup?.failed(Object.assign(new Error(message.message), message.facts))
+        break
+      case 'end':
+        options.end()
+        break
+      case 'call':
+        tell(one, { kind: 'called', id: message.id, answer: answerCall(ledger, one.member, message.call) })
+        break
+      case 'acknowledge':
+        ledger.acknowledge(one.member, message.applied, message.entries, message.writer)
+        break
+      case 'ask':
+        void ask(message.question).then((answers) => tell(one, { kind: 'answered', id: message.id, answers }))
+        break
+      case 'answer':
+        questions.answer(message.id, one.member, message.content)
+        break
+    }
+  }
+
+  const howEnded = (one: Watched, signal: string | null): WorkerEnd => {
+    if (one.killed) return 'stuck'
+    return signal === null ? 'exit' : 'signal'
+  }
+  const gone = (one: Watched, code: number | null, signal: string | null): void => {
+    watched.delete(one.worker.id)
+    byMember.delete(one.member)
+    questions.gone(one.member)
+    handed.ended(one.worker)
+    const unsettled = ledger.forget(one.member)
+    for (const other of watched.values()) tell(other, { kind: 'ended', member: one.member })
+    if (closing) return
+    startup?.failed(new Error(`a worker ended with ${signal ?? code} before it was ready`))
+    const livedMs = one.readyAt === undefined ? 0 : clock.monotonic() - one.readyAt
+    const pid = one.worker.process.pid ?? 0
+    const { member } = one
+    replace({ member, pid, end: howEnded(one, signal), code: signal ?? code ?? 0, unsettled }, livedMs)
+  }
+  const replace = (ending: WorkerEnding, livedMs: number): void => {
+    ended[ending.end] += 1
+    const nextInMs = pause.next(livedMs)
+    report({ kind: 'worker-ended', ...ending, nextInMs })
+    tellStanding()
+    setTimeout(() => {
+      if (!closing) start()
+    }, nextInMs)
+  }
+  /** The system is out of processes or memory, or Node is being replaced on disk: try again in a moment. */
+  const notStarted = (member: string, { code, message }: NodeJS.ErrnoException): void => {
+    startup?.failed(new Error(`a worker could not be started: ${message}`))
+    if (!closing) replace({ member, pid: 0, end: 'exit', code: code ?? message, unsettled: 0 }, 0)
+  }
+  const start = (): void => {
+    started += 1
+    const member = `${instance}.${started}`
+    try {
+      watchOver(cluster.fork(), member)
+    } catch (error) {
+      notStarted(member, error as NodeJS.ErrnoException)
+    }
+  }
+  const watchOver = (worker: Worker, member: string): void => {
+    if (worker.process.pid === undefined) {
+      worker.once('error', (error) => notStarted(member, error))
+      return
+    }
+    const one: Watched = {
+      worker,
+      member,
+      settings: undefined,
+      readyAt: undefined,
+      silentTicks: 0,
+      killed: false,
+    }
+    watched.set(worker.id, one)
+    byMember.set(member, one)
+    handed.watch(worker)
+    worker.on('message', (message) => take(one, message as ToParent))
+    worker.on('error', () => undefined)
+    worker.on('exit', (code, signal) => gone(one, code, signal))
+  }
+
+  const endWatch = watchSilence(() => watched.values())
+
+  const close = async (): Promise<'finished' | 'cut'> => {
+    closing = true
+    endWatch()
+    const all = [...watched.values()]
+    const exits = all.map(
+      ({ worker }) => new Promise<boolean>((resolve) => worker.once('exit', (code) => resolve(code === 0))),
+    )
+    for (const one of all) tell(one, { kind: 'drain' })
+    const hard = setTimeout(() => {
+      for (const { worker } of all) worker.process.kill('SIGKILL')
+    }, options.graceMs)
+    const finished = await Promise.all(exits)
+    clearTimeout(hard)
+    handed.close()
+    return finished.every(Boolean) ? 'finished' : 'cut'
+  }
+
+  cluster.setupPrimary({ exec: options.program.file, args: [...options.program.args] })
+  const ready = new Promise<void>((resolve, reject) => {
+    startup = {
+      done: () => {
+        startup = undefined
+        resolve()
+      },
+      failed: (error) => {
+        startup = undefined
+        reject(error)
+      },
+    }
+  })
+  for (let count = 0; count < options.workers; count += 1) start()
+  try {
+    await ready
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return {
+    get addresses() {
+      return addresses
+    },
+    ask,
+    close,
+  }
+}

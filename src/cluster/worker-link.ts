@@ -1,0 +1,175 @@
+import cluster from 'node:cluster'
+import type { Appended, Ledger, Push, Synced } from './ledger.ts'
+import type {
+  Assignment,
+  FailureFacts,
+  LedgerAnswer,
+  LedgerCall,
+  Question,
+  Standing,
+  ToParent,
+  ToWorker,
+} from './worker-messages.ts'
+
+/** The worker's side of the channel to its parent. */
+export type WorkerLink = {
+  readonly assignment: Assignment
+  /** The parent's ledger; undefined where instances share another one. */
+  readonly ledger: Ledger
+  /** Sends a question to all workers, this one included, and returns the answers that arrive in time. */
+  ask(question: Question): Promise<readonly unknown[]>
+  /** Sets the function that answers questions of other workers; call it once. */
+  onQuestion(answer: (question: Question) => unknown): void
+  standing(): Standing
+  /** Called when the parent wants this worker to drain and exit. */
+  onDrain(drain: () => void): void
+  /** Called when the parent has seen another worker end. */
+  onEnded(take: (member: string) => void): void
+  ready(addresses: unknown): void
+  failed(cause: unknown): void
+  /** Asks the parent to drain all workers and exit. */
+  end(): void
+}
+
+/** The channel of `node:child_process`: messages in order, none lost while both ends live. */
+type Line = {
+  send(message: ToParent): void
+  listen(take: (message: ToWorker) => void): void
+}
+
+/** Interval of the worker's heartbeat; after many missed ones the parent kills it. */
+const aliveEveryMs = 1_000
+
+const noWorkers: Standing = {
+  wanted: 0,
+  ready: 0,
+  complete: false,
+  ended: { exit: 0, signal: 0, stuck: 0 },
+}
+
+/** Calls and their answers, matched by a number. */
+const createCalls = <Value>() => {
+  const open = new Map<number, (value: Value) => void>()
+  let last = 0
+  return {
+    begin: (send: (id: number) => void): Promise<Value> =>
+      new Promise((resolve) => {
+        last += 1
+        open.set(last, resolve)
+        send(last)
+      }),
+    end: (id: number, value: Value): void => {
+      open.get(id)?.(value)
+      open.delete(id)
+    },
+  }
+}
+
+const failureOf = (cause: unknown): Extract<ToParent, { kind: 'failed' }> => {
+  if (!(cause instanceof Error)) return { kind: 'failed', message: String(cause), facts: {} }
+  const { code, syscall, address, port } = cause as Error & FailureFacts
+  return { kind: 'failed', message: cause.message, facts: { code, syscall, address, port } }
+}
+
+/** Waits for the assignment of the parent. A worker whose parent is gone exits, so that no call waits for ever. */
+export const linkToParent = async (line: Line): Promise<WorkerLink> => {
+  const calls = createCalls<LedgerAnswer>()
+  const questions = createCalls<readonly unknown[]>()
+  let standing = noWorkers
+  let push: (push: Push) => void = () => undefined
+  let answer: (question: Question) => unknown = () => undefined
+  // No request has begun yet.
+  let drain: () => void = () => process.exit(0)
+  let ended: (member: string) => void = () => undefined
+
+  const reply = async (id: number, question: Question): Promise<void> => {
+    let content: unknown = null
+    try {
+      content = await answer(question)
+    } catch {
+      // The asking worker gets the answers of the others.
+    }
+    line.send({ kind: 'answer', id, content })
+  }
+  const assignment = await new Promise<Assignment>((assigned) => {
+    line.listen((message) => {
+      switch (message.kind) {
+        case 'assigned':
+          assigned(message.assignment)
+          break
+        case 'called':
+          calls.end(message.id, message.answer)
+          break
+        case 'pushed':
+          push(message.push)
+          break
+        case 'asked':
+          void reply(message.id, message.question)
+          break
+        case 'answered':
+          questions.end(message.id, message.answers)
+          break
+        case 'standing':
+          standing = message.standing
+          break
+        case 'ended':
+          ended(message.member)
+          break
+        case 'drain':
+          drain()
+          break
+      }
+    })
+    line.send({ kind: 'hello' })
+  })
+  setInterval(() => line.send({ kind: 'alive' }), aliveEveryMs).unref()
+  const call = (one: LedgerCall): Promise<LedgerAnswer> =>
+    calls.begin((id) => line.send({ kind: 'call', id, call: one }))
+
+  return {
+    assignment,
+    ledger: {
+      sync: async (position) => (await call({ name: 'sync', position })) as Synced,
+      begin: async (write, notes) => {
+        await call({ name: 'begin', write, notes })
+      },
+      append: async (notes, settled) => (await call({ name: 'append', notes, settled })) as Appended,
+      acknowledge: (applied, entries, writer) => line.send({ kind: 'acknowledge', applied, entries, writer }),
+      // The parent notices the exit.
+      forget: () => Promise.resolve(),
+      listen: (take) => {
+        push = take
+      },
+      leave: () => Promise.resolve(),
+    },
+    ask: (question) => questions.begin((id) => line.send({ kind: 'ask', id, question })),
+    onQuestion: (given) => {
+      answer = given
+    },
+    standing: () => standing,
+    onDrain: (given) => {
+      drain = given
+    },
+    onEnded: (given) => {
+      ended = given
+    },
+    ready: (addresses) => line.send({ kind: 'ready', addresses }),
+    failed: (cause) => line.send(failureOf(cause)),
+    end: () => line.send({ kind: 'end' }),
+  }
+}
+
+/** Is this process a worker of a parent? */
+export const isWorker = (): boolean => cluster.isWorker
+
+/** The channel of this process to its parent. */
+export const parentLine = (): Line => ({
+  send: (message) => {
+    // After the parent is gone this process exits. Until it notices, sending fails with an error that would be thrown
+    // where no listener catches it.
+    if (process.connected) process.send?.(message, undefined, undefined, () => undefined)
+  },
+  listen: (take) => {
+    process.on('message', (message) => take(message as ToWorker))
+  },
+})

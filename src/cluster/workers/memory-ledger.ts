@@ -1,0 +1,96 @@
+import type { Appended, Noted, Position, Push, Standing, Synced } from '../ledger.ts'
+
+/** The ledger that a parent process holds for its workers (docs/decisions/0007). It outlives them, so it has one epoch. */
+export type MemoryLedger = {
+  sync(member: string, position: Position): Synced
+  begin(member: string, write: string, notes: readonly string[]): void
+  append(member: string, notes: readonly string[], settled: readonly string[]): Appended
+  acknowledge(member: string, applied: Position, entries: number, writer: string | undefined): void
+  /** Notes the member's unsettled writes as writes with unknown outcome. Returns their number. */
+  forget(member: string): number
+}
+
+/** Total length of the remembered notes: clients choose how long the targets are that they write to. */
+const mostCharacters = 8 * 1024 * 1024
+
+type Member = { applied: number; beat: number; readonly pending: Map<string, readonly string[]> }
+
+export type MemoryLedgerOptions = {
+  readonly epoch: string
+  readonly rememberedNotes: number
+  readonly push: (member: string, push: Push) => void
+}
+
+export const createMemoryLedger = ({ epoch, rememberedNotes, push }: MemoryLedgerOptions): MemoryLedger => {
+  const members = new Map<string, Member>()
+  /** Ordered by the last append of each. */
+  const log = new Map<string, number>()
+  let seq = 0
+  let floor = 0
+  let characters = 0
+
+  const memberOf = (name: string): Member => {
+    const known = members.get(name) ?? { applied: 0, beat: 0, pending: new Map() }
+    members.set(name, known)
+    return known
+  }
+  const others = (name: string): readonly Standing[] =>
+    [...members]
+      .filter(([member]) => member !== name)
+      .map(([member, { applied, beat }]) => ({ member, applied, beat }))
+
+  const note = (text: string): void => {
+    if (!log.delete(text)) characters += text.length
+    log.set(text, seq)
+    for (const [oldest, at] of log) {
+      if (log.size <= rememberedNotes && characters <= mostCharacters) return
+      log.delete(oldest)
+      characters -= oldest.length
+      floor = at
+    }
+  }
+  const since = (applied: number): readonly Noted[] =>
+    applied === seq ? [] : [...log].filter(([, at]) => at > applied).map(([text, at]) => ({ seq: at, text }))
+
+  const noteAll = (writer: string, notes: readonly string[]): void => {
+    if (notes.length === 0) return
+    seq += 1
+    for (const text of notes) note(text)
+    for (const member of members.keys()) push(member, { kind: 'noted', epoch, seq, writer, notes })
+  }
+
+  return {
+    sync: (name, position) => {
+      const member = memberOf(name)
+      // A position in another ledger does not compare.
+      const applied = position.epoch === epoch ? position.applied : 0
+      member.applied = Math.max(member.applied, applied)
+      member.beat += 1
+      return { epoch, seq, floor, notes: since(applied), members: others(name), lease: 'granted' }
+    },
+    begin: (name, write, notes) => {
+      memberOf(name).pending.set(write, notes)
+    },
+    append: (name, notes, settled) => {
+      const { pending } = memberOf(name)
+      for (const write of settled) pending.delete(write)
+      noteAll(name, notes)
+      return { epoch, seq, members: others(name) }
+    },
+    acknowledge: (name, applied, entries, writer) => {
+      const member = memberOf(name)
+      if (applied.epoch !== epoch) return
+      member.applied = Math.max(member.applied, applied.applied)
+      const told = writer === undefined ? [...members.keys()] : [writer]
+      for (const one of told) {
+        if (one !== name) push(one, { kind: 'applied', epoch, seq: applied.applied, member: name, entries })
+      }
+    },
+    forget: (name) => {
+      const pending = [...(members.get(name)?.pending.values() ?? [])]
+      members.delete(name)
+      noteAll(name, [...new Set(pending.flat())])
+      return pending.length
+    },
+  }
+}

@@ -1,0 +1,284 @@
+import { createSecureContext } from 'node:tls'
+import type { Config, ServiceConfig } from '../config.ts'
+import { faultAt, faultWhen, type Path, type UnplacedFault } from '../fault.ts'
+
+const rateLimitFaults = ({ rateLimits, services }: Config): UnplacedFault[] =>
+  rateLimits.flatMap(({ name, service }, index) => [
+    ...faultWhen(
+      !services.some((one) => one.name === service),
+      ['rateLimits', index, 'service'],
+      'is not the name of a service',
+    ),
+    ...faultWhen(
+      rateLimits.findIndex((one) => one.name === name) !== index,
+      ['rateLimits', index, 'name'],
+      'another limit has the same name',
+    ),
+  ])
+
+/** Faults of the public port's settings that show only when several are seen together. */
+const edgeFaults = (config: Config): UnplacedFault[] => [
+  ...faultWhen(
+    config.cors.credentials && config.cors.origins.includes('*'),
+    ['cors', 'credentials'],
+    'requires origins by name: browsers refuse credentials for "*" (Fetch standard, CORS check)',
+  ),
+  ...faultWhen(
+    config.limits.requestTimeoutMs > 0 && config.limits.headersTimeoutMs > config.limits.requestTimeoutMs,
+    ['limits', 'headersTimeout'],
+    'must be at most limits.requestTimeout, which includes it',
+  ),
+  ...faultWhen(
+    config.limits.bufferedBytes < 2 * config.limits.bodyBytes,
+    ['limits', 'bufferedBytes'],
+    'must be at least twice limits.bodyBytes, because one client gets half of it and a body is read completely',
+  ),
+  ...config.services.flatMap((service) =>
+    faultWhen(
+      service.contract !== 'open' &&
+        service.limits.bodyBytes !== config.limits.bodyBytes &&
+        config.limits.bufferedBytes < 2 * service.limits.bodyBytes,
+      ['services', service.name, 'limits', 'bodyBytes'],
+      'must be at most half of limits.bufferedBytes, because one client gets half of it and a body is read completely',
+    ),
+  ),
+  ...faultWhen(
+    config.overload.intervalMs > 0 && config.overload.intervalMs < 100,
+    ['overload', 'interval'],
+    'must be 0s or at least 100ms, because a shorter interval measures too little',
+  ),
+  ...rateLimitFaults(config),
+]
+
+/** What OpenSSL says of PEM texts; `undefined` when it takes them. Its words quote nothing of the texts. */
+const refusal = (options: { ca: string } | { cert: string; key: string }): string | undefined => {
+  try {
+    createSecureContext(options)
+    return undefined
+  } catch (cause) {
+    return cause instanceof Error && 'code' in cause ? String(cause.code) : 'no PEM'
+  }
+}
+
+const isCertificate = (text: string): boolean => text.includes('-----BEGIN CERTIFICATE-----')
+
+type Shown = Pick<ServiceConfig['upstream']['tls'], 'ca' | 'cert' | 'key'>
+
+const faultsAt = (path: Path, tls: Shown): UnplacedFault[] => {
+  const at = (key: string): Path => [...path, key]
+  const [ca, cert, key] = [tls.ca.reveal(), tls.cert.reveal(), tls.key.reveal()]
+  const faults: UnplacedFault[] = []
+  // Without a certificate in it OpenSSL takes any text, and believes nobody.
+  const badCa = ca === '' ? undefined : isCertificate(ca) ? refusal({ ca }) : 'no PEM'
+  if (badCa !== undefined)
+    faults.push(faultAt(at('ca'), `is not a PEM certificate; write file:/path/to/file for a file (${badCa})`))
+  if ((cert === '') !== (key === '')) {
+    faults.push(faultAt(at(cert === '' ? 'key' : 'cert'), 'a client certificate needs both cert and key'))
+  } else if (cert !== '') {
+    const bad = refusal({ cert, key })
+    if (bad !== undefined)
+      faults.push(
+        faultAt(
+          at('cert'),
+          `cert and key do not match or are not PEM; write file:/path/to/file for a file (${bad})`,
+        ),
+      )
+  }
+  return faults
+}
+
+const listenFaults = ({ listen: { tls, http2 } }: Config): UnplacedFault[] => {
+  const [cert, key] = [tls.cert.reveal(), tls.key.reveal()]
+  if (cert === '' && key === '') {
+    return http2
+      ? [faultAt(['listen', 'http2'], 'requires listen.tls: HTTP/2 is negotiated in the TLS handshake')]
+      : []
+  }
+  if (cert === '' || key === '') {
+    return [faultAt(['listen', 'tls', cert === '' ? 'key' : 'cert'], 'TLS needs both cert and key')]
+  }
+  const bad = isCertificate(cert) ? refusal({ cert, key }) : 'no PEM'
+  return bad === undefined
+    ? []
+    : [
+        faultAt(
+          ['listen', 'tls', 'cert'],
+          `cert and key do not match or are not PEM; write file:/path/to/file for a file (${bad})`,
+        ),
+      ]
+}
+
+/** Faults in the certificates for clients, for upstreams and for the shared store. */
+const tlsFaults = (config: Config): UnplacedFault[] => [
+  ...listenFaults(config),
+  ...faultsAt(['cache', 'shared', 'tls'], config.cache.shared.tls),
+  ...config.services.flatMap(({ name, upstream }) =>
+    faultsAt(['services', name, 'upstream', 'tls'], upstream.tls),
+  ),
+]
+
+const mountFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
+  services.flatMap((service, index) => {
+    const other = services.slice(0, index).find(({ mount }) => mount === service.mount)
+    return faultWhen(
+      other !== undefined,
+      ['services', service.name, 'mount'],
+      `${service.mount} is already the mount of ${other?.name}: give each service its own path`,
+    )
+  })
+
+const sharedUrlFault = (url: string): string | undefined => {
+  if (url === '') return undefined
+  if (!URL.canParse(url) || !/^rediss?:$/.test(new URL(url).protocol)) {
+    return 'expected a URL that starts with redis:// or rediss://'
+  }
+  return undefined
+}
+
+/** Of the hexadecimal digits that are recommended, 128 bits. */
+const leastKeyLength = 32
+
+const sharedFaults = (config: Config): UnplacedFault[] => {
+  const message = sharedUrlFault(config.cache.shared.url.reveal())
+  const { forgetAfterMs, key, leaseMs, tls, url } = config.cache.shared
+  const isTlsSet = tls.ca.isSet || tls.cert.isSet || tls.serverName !== ''
+  return [
+    ...(message === undefined ? [] : [faultAt(['cache', 'shared', 'url'], message)]),
+    ...faultWhen(
+      isTlsSet && message === undefined && !url.reveal().startsWith('rediss:'),
+      ['cache', 'shared', 'tls'],
+      'only works with a cache.shared.url that starts with rediss://',
+    ),
+    ...faultWhen(
+      key.some((one) => one.reveal().length < leastKeyLength),
+      ['cache', 'shared', 'key'],
+      `expected at least ${leastKeyLength} characters: openssl rand -hex 32`,
+    ),
+    ...faultWhen(
+      leaseMs < 100 || leaseMs > 60_000,
+      ['cache', 'shared', 'lease'],
+      'expected 100ms to 1m: a shorter lease ends during pauses of the process, a longer one delays writes',
+    ),
+    ...faultWhen(
+      forgetAfterMs < 3 * leaseMs,
+      ['cache', 'shared', 'forgetAfter'],
+      'must be at least three times cache.shared.lease, so that an instance notices that it is cut off',
+    ),
+  ]
+}
+
+const staticIdentityFaults = (shape: ServiceSources): UnplacedFault[] =>
+  Object.entries(shape).flatMap(([name, { discovery }]) =>
+    faultWhen(
+      discovery?.source === 'static' && discovery.identity === undefined,
+      ['services', name, 'discovery', 'identity'],
+      'is required with source: static',
+    ),
+  )
+
+/** The part of a parsed file that the resolved config no longer shows. */
+type ServiceSources = Readonly<
+  Record<
+    string,
+    {
+      readonly discovery?: { readonly source: string; readonly identity?: unknown }
+      readonly upstream: { readonly targets: readonly string[] }
+    }
+  >
+>
+
+const targetFaults = (shape: ServiceSources, services: readonly ServiceConfig[]): UnplacedFault[] =>
+  services.flatMap(({ name, contract }) => {
+    const targets = shape[name]?.upstream.targets ?? []
+    const path = ['services', name, 'upstream', 'targets']
+    const embedded = targets.includes('embedded')
+    return [
+      ...faultWhen(embedded && contract === 'open', path, 'only plants and site have an embedded upstream'),
+      ...faultWhen(
+        embedded && contract !== 'open' && targets.length > 1,
+        path,
+        'embedded cannot be combined with other targets',
+      ),
+      ...faultWhen(new Set(targets).size < targets.length, path, 'a target is listed twice'),
+    ]
+  })
+
+const ejectFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
+  services.flatMap(({ name, upstream: { timeouts } }) => [
+    ...faultWhen(
+      timeouts.totalMs < timeouts.headersMs,
+      ['services', name, 'upstream', 'timeouts', 'total'],
+      'must be at least timeouts.headers, which is a part of it',
+    ),
+    ...faultWhen(
+      timeouts.totalMs < timeouts.connectMs,
+      ['services', name, 'upstream', 'timeouts', 'connect'],
+      'must be at most timeouts.total, which includes it',
+    ),
+  ])
+
+const healthFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
+  services.flatMap(({ name, upstream: { health } }) => {
+    const path = ['services', name, 'upstream', 'health']
+    if (health.path === '') return []
+    return [
+      ...faultWhen(
+        health.intervalMs === 0,
+        [...path, 'interval'],
+        'must be more than 0s: otherwise checks never pause',
+      ),
+      ...faultWhen(
+        health.timeoutMs === 0 && health.intervalMs > 0,
+        [...path, 'timeout'],
+        'must be more than 0s: otherwise no check can pass',
+      ),
+      ...faultWhen(
+        health.timeoutMs > health.intervalMs,
+        [...path, 'timeout'],
+        'must be at most health.interval, because checks of a target do not overlap',
+      ),
+    ]
+  })
+
+/** Items are single requests with JSON, and their answers are held: an open service may stream anything. */
+const batchFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
+  services.flatMap((service) => {
+    if (service.contract !== 'site') return []
+    return service.batch.services.flatMap((named, index) => {
+      const meant = services.find(({ name }) => name === named)
+      const isAddressable = meant !== undefined && meant !== service && meant.contract !== 'open'
+      return faultWhen(
+        !isAddressable,
+        ['services', service.name, 'batch', 'services', index],
+        'expected the name of another service with contract plants or site',
+      )
+    })
+  })
+
+/** Faults that show only when several values are seen together. */
+export const crossChecks = (config: Config, services: ServiceSources): UnplacedFault[] => [
+  ...faultWhen(
+    config.admin.port !== 0 && config.admin.port === config.listen.port,
+    ['admin', 'port'],
+    `must differ from listen.port (${config.listen.port}): the admin side must not be public`,
+  ),
+  ...faultWhen(
+    config.cache.maxEntryBytes > config.cache.maxBytes,
+    ['cache', 'maxEntryBytes'],
+    'must be at most cache.maxBytes, because a larger response cannot be stored',
+  ),
+  ...faultWhen(
+    config.limits.urlBytes > config.limits.headerBytes,
+    ['limits', 'urlBytes'],
+    'must be at most limits.headerBytes, which includes the URL',
+  ),
+  ...sharedFaults(config),
+  ...mountFaults(config.services),
+  ...targetFaults(services, config.services),
+  ...staticIdentityFaults(services),
+  ...ejectFaults(config.services),
+  ...healthFaults(config.services),
+  ...batchFaults(config.services),
+  ...tlsFaults(config),
+  ...edgeFaults(config),
+]

@@ -1,0 +1,81 @@
+import { readFile } from 'node:fs/promises'
+import { type Path, pathText, type UnplacedFault } from '../fault.ts'
+import { secretPaths } from '../schema/shape.ts'
+import { valueAt, withValueAt } from './value-at.ts'
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'it does not exist',
+  EACCES: 'the user of the process may not read it',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of its path is not a folder',
+}
+
+/** Why a file cannot be read, for who can do something about it; behind it the code of the system. */
+export const unreadableFile = (what: 'file' | 'secret file', cause: unknown): string => {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'no code'
+  const reason = reasons[code]
+  return `the ${what} cannot be read${reason === undefined ? '' : `, ${reason}`} (${code})`
+}
+
+const prefix = 'file:'
+const largestSecret = 65_536
+
+type SecretReading = {
+  readonly value: unknown
+  readonly faults: readonly UnplacedFault[]
+  /** Those that were read. */
+  readonly files: readonly string[]
+}
+
+const readSecret = async (file: string): Promise<{ text: string } | { fault: string }> => {
+  if (!file.startsWith('/')) return { fault: 'expected an absolute path: file:/run/secrets/x' }
+  try {
+    const text = await readFile(file, 'utf8')
+    if (text.length > largestSecret) return { fault: `the secret file is larger than ${largestSecret} bytes` }
+    return { text: text.replace(/\r?\n$/, '') }
+  } catch (cause) {
+    return { fault: unreadableFile('secret file', cause) }
+  }
+}
+
+/** Paths of all texts that begin with `file:/`. */
+const fileTexts = (value: unknown, path: Path = []): Path[] => {
+  if (typeof value === 'string') return value.startsWith(`${prefix}/`) ? [path] : []
+  if (Array.isArray(value)) return value.flatMap((item, index) => fileTexts(item, [...path, index]))
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, item]) => fileTexts(item, [...path, key]))
+}
+
+/** The paths that a pattern stands for in this value. */
+const pathsOf = (value: unknown, [step, ...rest]: Path): Path[] => {
+  if (step === undefined) return [[]]
+  if (typeof value !== 'object' || value === null) return []
+  const steps = step === '*' ? (Array.isArray(value) ? [...value.keys()] : Object.keys(value)) : [step]
+  return steps.flatMap((one) => pathsOf(valueAt(value, [one]), rest).map((path) => [one, ...path]))
+}
+
+/** Puts the content of secret files in place of their names. Only secrets are read from files; elsewhere it is a fault. */
+export const readSecretFiles = async (value: unknown): Promise<SecretReading> => {
+  const faults: UnplacedFault[] = []
+  const files: string[] = []
+  let filled = value
+  const paths = secretPaths.flatMap((pattern) => pathsOf(value, pattern))
+  for (const path of paths) {
+    const text = valueAt(filled, path)
+    if (typeof text !== 'string' || !text.startsWith(prefix)) continue
+    const file = text.slice(prefix.length)
+    const reading = await readSecret(file)
+    if ('fault' in reading) faults.push({ path, message: reading.fault, at: 'value' })
+    else {
+      files.push(file)
+      filled = withValueAt(filled, path, reading.text)
+    }
+  }
+  const secret = new Set(paths.map(pathText))
+  const allowed = secretPaths.map(pathText).join(', ')
+  for (const path of fileTexts(value)) {
+    if (secret.has(pathText(path))) continue
+    faults.push({ path, message: `only secrets are read from files: ${allowed}`, at: 'value' })
+  }
+  return { value: filled, faults, files }
+}

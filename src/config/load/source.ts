@@ -1,0 +1,162 @@
+import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from 'yaml'
+import type { ConfigFault, Path, Position, UnplacedFault } from '../fault.ts'
+
+/** `${NAME}`, `${NAME:-default}`, and `$${` which stands for a literal `${`. A default holds no closing brace. */
+const reference = /\$\$\{|\$\{([^}:]*)(?::-([^}]*))?\}/g
+const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/
+
+type Interpolation =
+  | { readonly kind: 'text'; readonly text: string }
+  /** The variable's name, never a value: the text ends up in a fault. */
+  | { readonly kind: 'fault'; readonly message: string }
+
+/** Replaces references to the environment in one scalar. What comes from there stays text: it cannot add structure. */
+export const interpolate = (
+  text: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Interpolation => {
+  const faults: string[] = []
+  const replaced = text.replaceAll(
+    reference,
+    (whole, name: string | undefined, fallback: string | undefined) => {
+      if (name === undefined) return '${'
+      if (!variableName.test(name)) {
+        faults.push('expected a variable name of letters, digits and underscores between the braces')
+        return whole
+      }
+      // As in a shell, `:-` also stands in for a variable that is set and empty.
+      const value = env[name] === '' && fallback !== undefined ? undefined : env[name]
+      if (value === undefined && fallback === undefined) {
+        faults.push(
+          `the environment variable ${name} is not set, and there is no default (\${${name}:-default})`,
+        )
+      }
+      return value ?? fallback ?? ''
+    },
+  )
+  const [first] = faults
+  if (first !== undefined) return { kind: 'fault', message: first }
+  return { kind: 'text', text: replaced }
+}
+
+/** A configuration file that was read as YAML, with the environment filled in. */
+export type Source = {
+  readonly value: unknown
+  /** References to the environment that lead nowhere. */
+  readonly faults: readonly UnplacedFault[]
+  /** Where a key or its value stands; the nearest thing above it when it is not in the file. */
+  locate(path: Path, at: 'key' | 'value'): Position
+}
+
+type SourceReading =
+  | { readonly kind: 'source'; readonly source: Source }
+  | { readonly kind: 'faults'; readonly faults: readonly ConfigFault[] }
+
+type Document = ReturnType<typeof parseDocument>
+type Environment = Readonly<Record<string, string | undefined>>
+
+const start: Position = { line: 1, column: 1 }
+
+/** The path of a node, told by the nodes above it, as `visit` hands them over. */
+const pathOf = (key: number | 'key' | 'value' | null, ancestors: readonly unknown[]): Path => {
+  const path: (string | number)[] = []
+  const chain = [...ancestors]
+  chain.forEach((ancestor, index) => {
+    const below = chain[index + 1]
+    if (isSeq(ancestor)) path.push(below === undefined ? Number(key) : ancestor.items.indexOf(below))
+    else if (
+      typeof ancestor === 'object' &&
+      ancestor !== null &&
+      'key' in ancestor &&
+      isScalar(ancestor.key)
+    ) {
+      path.push(String(ancestor.key.value))
+    }
+  })
+  return path
+}
+
+/** Fills the environment into every text value, in place; keys and comments are left alone. No key may name the prototype. */
+const fillIn = (document: Document, env: Environment): UnplacedFault[] => {
+  const faults: UnplacedFault[] = []
+  visit(document, {
+    Pair(key, pair, ancestors) {
+      if (!isScalar(pair.key) || pair.key.value !== '__proto__') return
+      faults.push({ path: [...pathOf(key, ancestors), '__proto__'], message: 'unknown key', at: 'key' })
+    },
+    Scalar(key, node, ancestors) {
+      if (key === 'key' || typeof node.value !== 'string' || !node.value.includes('${')) return
+      const outcome = interpolate(node.value, env)
+      if (outcome.kind === 'text') node.value = outcome.text
+      else faults.push({ path: pathOf(key, ancestors), message: outcome.message, at: 'value' })
+    },
+  })
+  return faults
+}
+
+type Place = { readonly key: Node | undefined; readonly value: Node | undefined }
+
+const asNode = (node: unknown): Node | undefined => (node as Node | null) ?? undefined
+
+/** One step down: the key and the value that stand under `step`. */
+const below = (node: Node | undefined, step: string | number, document: Document): Place | undefined => {
+  const real = isAlias(node) ? node.resolve(document) : node
+  if (isSeq(real) && typeof step === 'number') {
+    const item = asNode(real.items[step])
+    return item === undefined ? undefined : { key: item, value: item }
+  }
+  if (!isMap(real)) return undefined
+  const pair = real.items.find(({ key }) => isScalar(key) && String(key.value) === step)
+  return pair === undefined ? undefined : { key: asNode(pair.key), value: asNode(pair.value) }
+}
+
+const locator =
+  (document: Document, lines: LineCounter) =>
+  (path: Path, at: 'key' | 'value'): Position => {
+    let place: Place = { key: asNode(document.contents), value: asNode(document.contents) }
+    let complete = true
+    for (const step of path) {
+      const next = below(place.value, step, document)
+      if (next === undefined) {
+        complete = false
+        break
+      }
+      place = next
+    }
+    const node = at === 'value' && complete ? (place.value ?? place.key) : place.key
+    const offset = node?.range?.[0]
+    if (offset === undefined) return start
+    const { line, col } = lines.linePos(offset)
+    return { line, column: col }
+  }
+
+/** What follows from a fault of the syntax says little: the first ones tell where it is. */
+const mostFaultsOfSyntax = 10
+
+const syntaxFault = (error: Document['errors'][number] | Document['warnings'][number]): string =>
+  error.code === 'MULTIPLE_DOCS'
+    ? 'expected one YAML document, but "---" begins another one'
+    : `not YAML: ${error.message}`
+
+/** Reads a file's text. Broken YAML gives its faults and nothing else: what it means is not known. */
+export const readSource = (text: string, env: Environment): SourceReading => {
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, merge: true })
+  const broken = [...document.errors, ...document.warnings]
+  if (broken.length > 0) {
+    const faults = broken.slice(0, mostFaultsOfSyntax).map((error) => {
+      const { line, col } = lines.linePos(error.pos[0])
+      return { path: '', line, column: col, message: syntaxFault(error) }
+    })
+    return { kind: 'faults', faults }
+  }
+  const faults = fillIn(document, env)
+  try {
+    // Aliases are counted, so that a few lines cannot stand for gigabytes.
+    const value: unknown = document.toJS({ maxAliasCount: 100 }) ?? {}
+    return { kind: 'source', source: { value, faults, locate: locator(document, lines) } }
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause)
+    return { kind: 'faults', faults: [{ path: '', ...start, message: `not YAML: ${message}` }] }
+  }
+}

@@ -1,0 +1,246 @@
+import { isIP } from 'node:net'
+import { z } from 'zod'
+import { durationPattern, parseDuration, parseSize, parseStatusRanges, sizePattern } from '../quantities.ts'
+import { parseRouteMatch, parseRuleMatch } from '../rule-match.ts'
+import { Secret } from '../secret.ts'
+
+/** A path prefix in normal form: `/`, or segments of unreserved characters without an end slash and without dot segments. */
+const pathPrefixFault = (text: string): string | undefined => {
+  if (text === '/') return undefined
+  if (!text.startsWith('/')) return 'the path must start with "/"'
+  if (text.endsWith('/')) return 'the path must not end with "/"'
+  const segments = text.slice(1).split('/')
+  if (segments.includes('')) return 'the path must not have an empty segment ("//")'
+  if (segments.some((segment) => segment === '.' || segment === '..'))
+    return 'the path must not have dot segments'
+  if (segments.some((segment) => !/^[A-Za-z0-9._~!$&'()*+,;=:@-]+$/.test(segment))) {
+    return "the path has a character that must be written another way (only letters, digits and -._~!$&'()*+,;=:@)"
+  }
+  return undefined
+}
+
+/** One address or CIDR block, as `trustedProxies` lists them. */
+const cidrFault = (text: string): string | undefined => {
+  const [address = '', bits, ...rest] = text.split('/')
+  const version = isIP(address)
+  if (version === 0 || rest.length > 0) return 'expected an IP address or a CIDR block, e.g. 10.0.0.0/8'
+  if (bits === undefined) return undefined
+  const longest = version === 4 ? 32 : 128
+  if (!/^\d{1,3}$/.test(bits) || Number(bits) > longest) return `the prefix length must be 0 to ${longest}`
+  return undefined
+}
+
+type OriginReading =
+  | { readonly kind: 'origin'; readonly origin: string }
+  | { readonly kind: 'fault'; readonly message: string }
+
+/** An http or https origin (RFC 9110 §4.3.1): scheme, host and port, nothing else. */
+const readOrigin = (text: string): OriginReading => {
+  if (!URL.canParse(text)) return { kind: 'fault', message: 'expected an origin, e.g. http://10.0.0.7:8080' }
+  const url = new URL(text)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    return { kind: 'fault', message: 'the scheme must be http or https' }
+  }
+  if (url.username !== '' || url.password !== '') {
+    return { kind: 'fault', message: 'an origin has no credentials' }
+  }
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || /[?#]$/.test(text)) {
+    return {
+      kind: 'fault',
+      message: 'an origin has no path: it ends after host and port (basePath takes the path)',
+    }
+  }
+  return { kind: 'origin', origin: url.origin }
+}
+
+/** Where clients reach the gateway: an absolute http(s) URL, with a path when something in front adds one. */
+const publicUrlFault = (text: string): string | undefined => {
+  if (!URL.canParse(text)) return 'expected an absolute URL, e.g. https://api.example.org'
+  const url = new URL(text)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'the scheme must be http or https'
+  if (url.username !== '' || url.password !== '') return 'the URL must not carry credentials'
+  if (/[?#]/.test(text)) return 'the URL must not have a query or a fragment'
+  return pathPrefixFault(url.pathname === '/' ? '/' : url.pathname)
+}
+
+const durationHint = 'expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d'
+const sizeHint = 'expected a size: bytes as a whole number, or 64KiB, 256MiB, 1GiB'
+
+/** A check that answers with a text when the value is wrong, as a zod refinement. */
+const refusedBy =
+  (faultOf: (text: string) => string | undefined) =>
+  (payload: z.core.ParsePayload<string>): void => {
+    const message = faultOf(payload.value)
+    if (message !== undefined) payload.issues.push({ code: 'custom', message, input: payload.value })
+  }
+
+/**
+ * The environment gives only text: `'${PORT:-8080}'` must do where a number is expected.
+ * Only plain decimal spellings are taken, so that no number is meant by accident.
+ */
+const numberFromText = (value: unknown): unknown =>
+  typeof value === 'string' && /^\d{1,15}(\.\d{1,15})?$/.test(value) ? Number(value) : value
+
+const booleanFromText = (value: unknown): unknown =>
+  value === 'true' ? true : value === 'false' ? false : value
+
+/** A duration; milliseconds after parsing. */
+export const duration = () =>
+  z
+    .string({ error: durationHint })
+    .regex(durationPattern, durationHint)
+    .transform((text) => parseDuration(text) ?? 0)
+
+/** What Node's timers can wait (2^31 - 1 ms) holds two of them, and some seconds: the parts of a drain are waited for together. */
+const longestWait = '12d'
+const longestWaitMs = parseDuration(longestWait) ?? 0
+
+/** A duration that a timer waits for; a longer one would be over at once. */
+export const wait = () =>
+  duration().refine(
+    (ms) => ms <= longestWaitMs,
+    `expected at most ${longestWait}: the longest time of a timer`,
+  )
+
+/** A size; bytes after parsing. */
+export const size = () =>
+  z
+    .union([whole(0, Number.MAX_SAFE_INTEGER), z.string({ error: sizeHint }).regex(sizePattern, sizeHint)], {
+      error: sizeHint,
+    })
+    .transform((value) => (typeof value === 'number' ? value : (parseSize(value) ?? 0)))
+
+/** A whole number within bounds, both included. */
+export const whole = (minimum: number, maximum: number) => {
+  const error = `expected a whole number from ${minimum} to ${maximum}`
+  return z.preprocess(numberFromText, z.int({ error }).min(minimum, { error }).max(maximum, { error }))
+}
+
+/** A share between 0 and 1. */
+export const share = () => {
+  const error = 'expected a share from 0 to 1, e.g. 0.2'
+  return z.preprocess(numberFromText, z.number({ error }).min(0, { error }).max(1, { error }))
+}
+
+/** True or false. */
+export const flag = () => z.preprocess(booleanFromText, z.boolean({ error: 'expected true or false' }))
+
+/** Whether requests are logged: all, none, or a sample. */
+export const accessLog = () =>
+  z.preprocess(
+    booleanFromText,
+    z.union([z.boolean(), z.literal('sample')], { error: 'expected true, false or "sample"' }),
+  )
+
+const statusHint = 'expected statuses from 200 to 599, e.g. 200-399, or 200,204, or 200-299,401'
+
+/** Ranges of statuses; YAML reads a single one as a number. */
+export const statusRanges = () =>
+  z.union([z.string(), z.int()], { error: statusHint }).transform((value, context) => {
+    const ranges = parseStatusRanges(String(value))
+    if (ranges !== undefined) return ranges
+    context.issues.push({ code: 'custom', message: statusHint, input: value })
+    return z.NEVER
+  })
+
+/** A port to listen on; 0 lets the system choose a free one. */
+export const port = () => whole(0, 65_535)
+
+/** An address or name to listen on. */
+export const host = () =>
+  z
+    .string({ error: 'expected a host name or an IP address' })
+    .regex(/^[A-Za-z0-9.:_-]{1,253}$/, 'expected a host name or an IP address, without a port')
+
+/** A secret: given in place, from the environment, or read from a file (`file:/run/secrets/x`). */
+export const secret = () => z.string({ error: 'expected a text' }).transform((text) => new Secret(text))
+
+/** Where a service is mounted, or the path of an upstream: `/` or a path in normal form. */
+export const pathPrefix = () => z.string({ error: 'expected a path' }).check(refusedBy(pathPrefixFault))
+
+/** An address or a CIDR block. */
+export const cidr = () =>
+  z.string({ error: 'expected an IP address or a CIDR block' }).check(refusedBy(cidrFault))
+
+/** Where requests are sent: an http(s) origin, in its normal spelling after parsing, or the word `embedded`. */
+export const target = () =>
+  z
+    .string({ error: 'expected an origin, e.g. http://10.0.0.7:8080, or "embedded"' })
+    .transform((text, context) => {
+      if (text === 'embedded') return text
+      const reading = readOrigin(text)
+      if (reading.kind === 'origin') return reading.origin
+      context.issues.push({ code: 'custom', message: reading.message, input: text })
+      return z.NEVER
+    })
+
+/** An origin that scripts in browsers call from, or `*` for all. */
+export const corsOrigin = () =>
+  z.string({ error: 'expected an origin, e.g. https://app.example.org, or "*"' }).check(
+    refusedBy((text) => {
+      if (text === '*') return undefined
+      const reading = readOrigin(text)
+      if (reading.kind === 'fault') return reading.message
+      // Browsers send the ASCII serialisation and it is compared as text (Fetch standard, CORS check).
+      return reading.origin === text ? undefined : `browsers write this origin as ${reading.origin}`
+    }),
+  )
+
+/** Where clients reach the gateway; '' = derived from `listen`. No slash at the end after parsing. */
+export const publicUrl = () =>
+  z
+    .string({ error: 'expected an absolute URL' })
+    .check(refusedBy((text) => (text === '' ? undefined : publicUrlFault(text))))
+    .transform((text) => text.replace(/\/$/, ''))
+
+/** An http(s) URL that may stay empty, which means "off". */
+export const optionalUrl = (schemes: readonly string[]) =>
+  z.string({ error: 'expected a URL, or an empty text for "off"' }).check(
+    refusedBy((text) => {
+      if (text === '') return undefined
+      if (!URL.canParse(text)) return `expected a URL that starts with ${schemes.join(' or ')}`
+      return schemes.includes(`${new URL(text).protocol}//`)
+        ? undefined
+        : `the URL must start with ${schemes.join(' or ')}`
+    }),
+  )
+
+/** Method(s) and path of a cache rule; read after parsing. */
+export const ruleMatch = () =>
+  z.string({ error: 'expected methods and a path, e.g. "GET /site/v2/**"' }).transform((text, context) => {
+    const reading = parseRuleMatch(text)
+    if (reading.kind === 'match') return reading.match
+    context.issues.push({ code: 'custom', message: reading.message, input: text })
+    return z.NEVER
+  })
+
+/** Methods, or `*`, and path of a rate limit; read after parsing. */
+export const routeMatch = () =>
+  z.string({ error: 'expected methods and a path, e.g. "POST /site/v2/**"' }).transform((text, context) => {
+    const reading = parseRouteMatch(text)
+    if (reading.kind === 'match') return reading.match
+    context.issues.push({ code: 'custom', message: reading.message, input: text })
+    return z.NEVER
+  })
+
+/** A field name (RFC 9110 §5.1). */
+export const fieldName = () =>
+  z
+    .string({ error: 'expected a field name' })
+    .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/, 'expected a field name, e.g. X-Request-Id')
+
+/** One of a closed list of words. */
+export const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
+  z.enum(words, { error: `expected one of: ${words.join(', ')}` })
+
+/** A query parameter's name; `*` at its end stands for any rest. */
+export const parameterName = () =>
+  z
+    .string({ error: 'expected a parameter name' })
+    .regex(/^[A-Za-z0-9_.[\]-]{1,64}\*?$/, 'expected a parameter name; "*" is allowed at the end')
+
+/** What stands in front of keys in a store that others may use too. */
+export const keyPrefix = () =>
+  z.string({ error: 'expected a text' }).regex(/^[a-z0-9][a-z0-9_.-]{0,63}$/i, {
+    error: 'expected 1 to 64 letters, digits, dots, hyphens and underscores',
+  })

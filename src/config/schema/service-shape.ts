@@ -1,0 +1,221 @@
+import { z } from 'zod'
+import {
+  duration,
+  flag,
+  oneOf,
+  parameterName,
+  pathPrefix,
+  ruleMatch,
+  size,
+  target,
+  wait,
+  whole,
+} from './leaves.ts'
+import { upstreamShape } from './upstream-shape.ts'
+
+const rule = z.strictObject({
+  match: ruleMatch().describe(
+    'Method and path under the mount; `*` = any text in one segment, `**` = any number of segments',
+  ),
+  ttl: duration().describe('How long a response is fresh when the upstream does not say'),
+  staleWhileRevalidate: duration()
+    .prefault('0s')
+    .describe('How long an expired response may be served while a new one is fetched (RFC 5861)'),
+  staleIfError: duration()
+    .prefault('0s')
+    .describe('How long an expired response may be served when the upstream fails (RFC 5861)'),
+  negativeTtl: duration().prefault('0s').describe('How long 404 and 410 are stored'),
+  scope: oneOf(['public', 'credential'])
+    .prefault('public')
+    .describe('`credential` = a separate stored response for each credential'),
+  override: flag().prefault(false).describe('The rule overrides the `Cache-Control` of the upstream'),
+})
+
+/** Cache rules of a service, first match wins. Without any, what the contract's defaults say. */
+const rules = z.array(rule).max(1_000).optional()
+
+/** What the file may say about caching the answers of one service. `defaults` tells a reader what holds without rules. */
+const serviceCacheShape = (defaults: string) =>
+  z.strictObject({
+    profile: oneOf(['safe', 'rfc-shared-cache']).prefault('safe').describe('Which responses may be stored'),
+    harmlessFields: z
+      .array(
+        z
+          .string()
+          .regex(/^[A-Za-z\d-]{1,64}$/, 'expected the name of a request field, e.g. X-User-Agent-Class'),
+      )
+      .max(100)
+      .prefault([])
+      .describe('Request headers that look like credentials but are none'),
+    harmlessCookies: z
+      .array(
+        z
+          .string({ error: 'expected the name of a cookie' })
+          .regex(
+            /^[!#$%&'+.^_`|~0-9A-Za-z-]{1,128}\*?$/,
+            'expected the name of a cookie, e.g. PHPSESSID; "*" is allowed at the end',
+          ),
+      )
+      .max(100)
+      .prefault([])
+      .describe('Cookies that do not affect responses; removed from cacheable requests'),
+    rules: rules.describe(`First match wins; default: ${defaults}`),
+  })
+
+export type RuleShape = z.output<typeof rule>
+export type ServiceCacheShape = z.output<ReturnType<typeof serviceCacheShape>>
+
+/** Parameters that campaigns add and no service reads. */
+const trackingParameters = [
+  'utm_*',
+  'gclid',
+  'gbraid',
+  'wbraid',
+  'dclid',
+  'fbclid',
+  'msclkid',
+  'ttclid',
+  'twclid',
+  'yclid',
+  'li_fat_id',
+  'igshid',
+  'mc_cid',
+  'mc_eid',
+  '_ga',
+  '_gl',
+  'srsltid',
+]
+
+const parameters = (unknown: 'strip' | 'forward') =>
+  z
+    .strictObject({
+      unknown: oneOf(['strip', 'forward'])
+        .prefault(unknown)
+        .describe(
+          'Query parameters that the route does not declare: removed, or sent and made part of the cache key',
+        ),
+      tracking: z
+        .array(parameterName())
+        .max(200)
+        .prefault(trackingParameters)
+        .describe('Parameters of campaigns, always removed'),
+    })
+    .prefault({})
+
+const ownLimits = z
+  .strictObject({
+    bodyBytes: size().optional().describe('Overrides `limits.bodyBytes` for this service'),
+    jsonDepth: whole(1, 1_000).optional().describe('Overrides `limits.jsonDepth` for this service'),
+  })
+  .prefault({})
+
+const contract = <const Name extends string>(name: Name) =>
+  z.literal(name).describe('Interface of the service')
+const targets = () =>
+  z
+    .array(target())
+    .min(1)
+    .max(64)
+    .describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`')
+const mount = () => pathPrefix().describe('Public path of the service')
+
+const plants = z.strictObject({
+  contract: contract('plants'),
+  mount: mount().prefault('/'),
+  limitParameter: z
+    .string({ error: 'expected a parameter name' })
+    .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, 'expected a parameter name')
+    .prefault('limit')
+    .describe('Query parameter that limits the list of plants'),
+  upstream: upstreamShape('/', targets().prefault(['embedded'])).prefault({}),
+  parameters: parameters('strip'),
+  limits: ownLimits,
+  cache: serviceCacheShape('`GET /plants` for 5s, per credential').prefault({}),
+})
+
+const text = (longest: number, meaning: string) =>
+  z.string({ error: 'expected a text' }).max(longest).prefault('').describe(meaning)
+
+const identity = z.strictObject({
+  name: text(1_000, 'Title of the site'),
+  description: text(10_000, 'Tagline of the site'),
+  url: text(2_000, 'URL of WordPress'),
+  home: text(2_000, 'URL of the front page'),
+  gmtOffset: z
+    .number({ error: 'expected hours from -15 to 15' })
+    .min(-15)
+    .max(15)
+    .prefault(0)
+    .describe('Hours from UTC'),
+  timezone: text(100, 'Time zone, e.g. Europe/Berlin'),
+})
+
+const site = z.strictObject({
+  contract: contract('site'),
+  mount: mount().prefault('/index.php/site-json'),
+  names: oneOf(['wordpress', 'same'])
+    .prefault('wordpress')
+    .describe(
+      '`wordpress` = neutral public names are translated to WordPress names; `same` = no translation',
+    ),
+  unlistedRoutes: oneOf(['learn', 'pass', 'refuse'])
+    .prefault('learn')
+    .describe('Upstream routes outside the contract: validate as announced, pass unchecked, or refuse'),
+  discovery: z
+    .strictObject({
+      source: oneOf(['upstream', 'static'])
+        .prefault('upstream')
+        .describe('Where title, URL and time zone of the site come from'),
+      refresh: wait().prefault('60s').describe('How often the index of the upstream is read'),
+      identity: identity.optional().describe('The identity, with `source: static`'),
+    })
+    .prefault({}),
+  batch: z
+    .strictObject({
+      maxItems: whole(1, 1_000).prefault(25).describe('Items in one batch'),
+      concurrency: whole(1, 256).prefault(8).describe('Items of one batch in flight'),
+      split: oneOf(['item', 'chunk', 'whole', 'auto'])
+        .prefault('auto')
+        .describe(
+          'One upstream request per item, several upstream batches, one batch, or the fastest as measured',
+        ),
+      deadline: wait().prefault('30s').describe('Time for the whole batch'),
+      answerBytes: size().prefault('64MiB').describe('All item responses of one batch together'),
+      extensions: oneOf(['off', 'on-request', 'on'])
+        .prefault('on-request')
+        .describe('Batch features that WordPress lacks: never, on request, or always'),
+      services: z
+        .array(z.string({ error: 'expected the name of a service' }).max(64))
+        .max(64)
+        .prefault([])
+        .describe('Other services that batch items may call; requires `extensions`'),
+      idempotency: z
+        .strictObject({
+          ttl: duration().prefault('24h').describe('How long an `Idempotency-Key` is remembered'),
+          maxBytes: size().prefault('16MiB').describe('Memory for keys and their stored responses'),
+        })
+        .prefault({}),
+    })
+    .prefault({}),
+  upstream: upstreamShape('/index.php/wp-json', targets().prefault(['embedded'])).prefault({}),
+  parameters: parameters('forward'),
+  limits: ownLimits,
+  cache: serviceCacheShape('main namespace for 60s, stale 30s, on errors 1h').prefault({}),
+})
+
+const open = z.strictObject({
+  contract: contract('open'),
+  mount: mount(),
+  upstream: upstreamShape(
+    '/',
+    targets().describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`'),
+  ),
+  cache: serviceCacheShape('nothing with `safe`, what the upstream allows with `rfc-shared-cache`').prefault(
+    {},
+  ),
+})
+
+/** What the file may say about one service. */
+export const serviceShape = z.discriminatedUnion('contract', [plants, site, open])
+
+export type SiteShape = z.output<typeof site>

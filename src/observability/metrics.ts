@@ -1,0 +1,166 @@
+import { AggregatorRegistry, collectDefaultMetrics, type Registry } from 'prom-client'
+import type { BatchEvent } from '../batch/events.ts'
+import type { CacheEvent } from '../cache/events.ts'
+import type { CoherenceEvent } from '../cluster/events.ts'
+import type { SharedTierEvent } from '../cluster/redis-events.ts'
+import type { PipelineEvent } from '../pipeline/events.ts'
+import type { EdgeEvent } from '../server/events.ts'
+import type { LifecycleEvent } from '../server/lifecycle-events.ts'
+import type { OverloadEvent } from '../server/overload-events.ts'
+import type { DiscoveryEvent } from '../site/events.ts'
+import type { UpstreamEvent } from '../upstream/events.ts'
+import {
+  createCacheObserver,
+  createCoherenceObserver,
+  createSharedTierObserver,
+} from './metrics/observe-cache.ts'
+import {
+  createDiscoveryObserver,
+  createEdgeObserver,
+  createLifecycleObserver,
+} from './metrics/observe-edge.ts'
+import { createBatchObserver, createPipelineObserver } from './metrics/observe-exchanges.ts'
+import { createUpstreamObserver } from './metrics/observe-upstream.ts'
+import { openMetricsOf, type ScrapeFormat } from './metrics/read-metric.ts'
+import { createRegistry, type Families } from './metrics/registry.ts'
+import { readSource, type ScrapeSource } from './metrics/scrape-source.ts'
+import { addSeries } from './metrics/series.ts'
+import type { TracingEvent } from './tracing.ts'
+
+const preference = (accept: string, type: string): number => {
+  for (const range of accept.toLowerCase().split(',', 16)) {
+    const [name = '', ...parameters] = range.split(';', 8).map((part) => part.trim())
+    if (name !== type) continue
+    const weight = parameters.find((parameter) => parameter.startsWith('q='))
+    return weight === undefined ? 1 : Number(weight.slice(2))
+  }
+  return 0
+}
+
+/** OpenMetrics for whoever names it, and prefers it to plain text where both are named: with exemplars. */
+const acceptedFormat = (accept: string | undefined): ScrapeFormat => {
+  const openmetrics = preference(accept ?? '', 'application/openmetrics-text')
+  // NaN is no preference at all.
+  return openmetrics > 0 && openmetrics >= preference(accept ?? '', 'text/plain')
+    ? 'openmetrics'
+    : 'prometheus'
+}
+
+type Snapshot = Parameters<typeof AggregatorRegistry.aggregate>[0][number]
+
+/** The snapshots of several processes as one scrape: each metric says how its numbers are put together. */
+const addUp = (snapshots: readonly unknown[], format: ScrapeFormat): Promise<string> => {
+  const registry = AggregatorRegistry.aggregate(snapshots as Snapshot[])
+  return format === 'openmetrics' ? openMetricsOf(registry as Registry).metrics() : registry.metrics()
+}
+
+/** What is told for each route by few buckets is told for each service by all of them: counted once, added up at a scrape. */
+const addUpRoutes = ({ routeSeconds, requestSeconds }: Families): void => {
+  requestSeconds.clear()
+  for (const [{ service = '' }, series] of routeSeconds.entries()) {
+    addSeries(requestSeconds.series({ service }), series)
+  }
+}
+
+export type Metrics = {
+  /** Everything in the format that an Accept field asks for: Prometheus text, unless OpenMetrics is named. */
+  scrape(accept?: string): Promise<string>
+  /** What this process has counted, as plain data: for `together` of another one. */
+  snapshot(): Promise<unknown>
+  /** The snapshots of several processes as one, in the format that an Accept field asks for. */
+  together(snapshots: readonly unknown[], accept?: string): Promise<string>
+  /** Content-Type of that. */
+  contentType(accept?: string): string
+  /** One function for each room's events; none of them throws. */
+  readonly observe: {
+    pipeline(event: PipelineEvent): void
+    cache(event: CacheEvent): void
+    upstream(event: UpstreamEvent): void
+    batch(service: string, event: BatchEvent): void
+    discovery(event: DiscoveryEvent): void
+    edge(event: EdgeEvent | OverloadEvent): void
+    lifecycle(event: LifecycleEvent): void
+    coherence(event: CoherenceEvent): void
+    sharedTier(event: SharedTierEvent): void
+    tracing(event: TracingEvent): void
+    /** A log line was given up. */
+    log(): void
+  }
+  /** Where the gauges come from; without it they are absent. */
+  readAtScrape(source: ScrapeSource): void
+  /** Names the configuration that is in force, in place of the one before. */
+  setConfigHash(hash: string): void
+}
+
+type MetricsOptions = {
+  readonly version: string
+  readonly configHash: string
+  /** Event loop, heap, garbage collection and process; their observers live as long as the process. */
+  readonly processMetrics: boolean
+}
+
+/** Far above what the contracts, the configured services and their targets can make; reached only by a fault. */
+const caps = { numbers: 2_000, histograms: 400 }
+
+/** Gauges with the ending of counters, which Prometheus's own linter refuses; each has a twin by type without it. */
+const misnamed = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+]
+
+const addProcessMetrics = (registry: Registry): void => {
+  collectDefaultMetrics({ register: registry })
+  for (const name of misnamed) registry.removeSingleMetric(name)
+}
+
+/** Builds the metrics of one gateway, in a registry of its own. */
+export const createMetrics = (options: MetricsOptions): Metrics => {
+  const { families, registry } = createRegistry(caps)
+  if (options.processMetrics) addProcessMetrics(registry)
+  const registries = { prometheus: registry, openmetrics: openMetricsOf(registry) }
+  families.buildInfo.series({ version: options.version, node: process.version }).value = 1
+  const setConfigHash = (hash: string): void => {
+    families.configInfo.clear()
+    families.configInfo.series({ hash }).value = 1
+  }
+  setConfigHash(options.configHash)
+  let source: ScrapeSource | undefined
+  const prepare = (): void => {
+    if (source !== undefined) readSource(families, source)
+    addUpRoutes(families)
+  }
+  return {
+    contentType: (accept) => registries[acceptedFormat(accept)].contentType,
+    snapshot() {
+      prepare()
+      return registry.getMetricsAsJSON()
+    },
+    together: (snapshots, accept) => addUp(snapshots, acceptedFormat(accept)),
+    scrape(accept) {
+      prepare()
+      return registries[acceptedFormat(accept)].metrics()
+    },
+    observe: {
+      pipeline: createPipelineObserver(families),
+      cache: createCacheObserver(families),
+      upstream: createUpstreamObserver(families),
+      batch: createBatchObserver(families),
+      discovery: createDiscoveryObserver(families),
+      edge: createEdgeObserver(families),
+      lifecycle: createLifecycleObserver(families),
+      coherence: createCoherenceObserver(families),
+      sharedTier: createSharedTierObserver(families),
+      tracing: ({ outcome, count }) => {
+        families.traceSpans.series({ outcome }).value += count
+      },
+      log: () => {
+        families.logLinesDropped.series({}).value += 1
+      },
+    },
+    readAtScrape(given) {
+      source = given
+    },
+    setConfigHash,
+  }
+}

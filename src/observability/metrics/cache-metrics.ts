@@ -1,0 +1,136 @@
+import { ageSeconds, counter, gauge, histogram, type MetricRow } from './metric-row.ts'
+
+/** Waits of a write for other processes: mostly a millisecond, at worst a few leases. */
+const spreadSeconds = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5] as const
+
+/** Metrics of coherence between processes, and of their shared store. */
+export const coherenceMetrics = {
+  memoryTrusted: gauge(
+    'memory_trusted',
+    [],
+    'Processes that may serve from memory; 0 = contact to other instances is lost.',
+  ),
+  trustLost: counter(
+    'memory_trust_lost_total',
+    ['reason'],
+    'Times a process stopped serving from memory, by reason.',
+  ),
+  memoryDropped: counter(
+    'memory_dropped_total',
+    [],
+    'Times the whole cache was dropped because missed writes are unknown.',
+  ),
+  notesApplied: counter('notes_applied_total', [], 'Invalidations received from other processes.'),
+  writeSpread: histogram(
+    'write_spread_seconds',
+    ['outcome'],
+    spreadSeconds,
+    'Wait of a write for the other processes: `acknowledged`, `lapsed` (a lease ran out) or `isolated` (none reachable).',
+  ),
+  writesRefused: counter(
+    'writes_refused_unheard_total',
+    [],
+    'Writes refused because Redis was unreachable (`cache.shared.writes`).',
+  ),
+  ledgerFailures: counter(
+    'ledger_failures_total',
+    ['step'],
+    'Coordination messages without a reply in time.',
+  ),
+  sharedConnectionLosses: counter('shared_connection_losses_total', [], 'Lost connections to Redis.'),
+  sharedTroubles: counter(
+    'shared_troubles_total',
+    ['trouble'],
+    'Errors of Redis or its connection, such as `OOM`, `READONLY`, `NOPERM`, `timeout`.',
+  ),
+  sharedLookups: counter(
+    'shared_lookups_total',
+    ['outcome'],
+    'Lookups in Redis: `found`, `absent`, `outdated`, `refused`, `failed`, or `resting` after failures.',
+  ),
+  sharedRefused: counter(
+    'shared_refused_total',
+    ['reason'],
+    'Redis entries rejected, by reason, such as `signature` or `age`.',
+  ),
+  sharedStored: counter('shared_stored_total', [], 'Responses written to Redis.'),
+  sharedStoredBytes: counter('shared_stored_bytes_total', [], 'Bytes of responses written to Redis.'),
+  sharedFailures: counter('shared_failures_total', ['step'], 'Failed Redis commands of the cache.'),
+  sharedWaits: counter(
+    'shared_waits_total',
+    ['outcome'],
+    'Requests that waited for the upstream request of another instance.',
+  ),
+  workersWanted: gauge('workers_wanted', [], 'Configured workers; absent with one process.', 'max'),
+  workersReady: gauge('workers_ready', [], 'Workers that accept requests.', 'max'),
+  workerEnds: gauge(
+    'worker_ends',
+    ['end'],
+    'Workers that ended unexpectedly and were replaced: `exit`, `signal` or `stuck`.',
+    'max',
+  ),
+} as const satisfies Record<string, MetricRow>
+
+/** Metrics of the cache. */
+export const cacheMetrics = {
+  cacheForwards: counter(
+    'cache_forwards_total',
+    ['service', 'reason'],
+    'Requests that the cache forwarded, by reason (RFC 9211 `fwd`).',
+  ),
+  cacheStored: counter('cache_stored_total', ['service'], 'Responses stored.'),
+  cacheStoredBytes: counter('cache_stored_bytes_total', ['service'], 'Bytes of responses stored.'),
+  cacheNotStored: counter(
+    'cache_not_stored_total',
+    ['service', 'reason'],
+    'Responses not stored, by reason.',
+  ),
+  cacheCollapsed: counter(
+    'cache_collapsed_total',
+    ['service'],
+    'Requests answered by the upstream request of another client.',
+  ),
+  cacheServedAge: histogram(
+    'cache_served_age_seconds',
+    ['service'],
+    ageSeconds,
+    'Age of the stored responses that were served.',
+  ),
+  cacheServedStale: counter(
+    'cache_served_stale_total',
+    ['service', 'reason'],
+    'Stale responses served, by reason.',
+  ),
+  cacheBackgroundFailures: counter(
+    'cache_background_failures_total',
+    ['service'],
+    'Failed revalidations in the background.',
+  ),
+  cacheInvalidations: counter('cache_invalidations_total', ['by'], 'Invalidations by writes and by purges.'),
+  cacheInvalidatedEntries: counter(
+    'cache_invalidated_entries_total',
+    ['by'],
+    'Stored responses that were invalidated.',
+  ),
+  cacheCutForwards: counter(
+    'cache_cut_forwards_total',
+    ['by'],
+    'Upstream requests in flight whose response must not be stored because of an invalidation.',
+  ),
+  cacheCompressions: counter(
+    'cache_compressions_total',
+    ['coding'],
+    'Stored responses that were compressed, by coding.',
+  ),
+  cacheCompressedBytes: counter('cache_compressed_bytes_total', ['coding'], 'Bytes before compression.'),
+  cacheSavedBytes: counter(
+    'cache_compression_saved_bytes_total',
+    ['coding'],
+    'Bytes saved by compression, counted once per stored response.',
+  ),
+  cacheEvictions: counter('cache_evictions_total', [], 'Stored responses evicted to free memory.'),
+  cacheEvictedBytes: counter('cache_evicted_bytes_total', [], 'Bytes evicted to free memory.'),
+  cacheEntries: gauge('cache_entries', [], 'Stored responses.'),
+  cacheBytes: gauge('cache_bytes', [], 'Memory used by stored responses, keys and tags.'),
+  cacheMaxBytes: gauge('cache_max_bytes', [], 'Memory limit of the cache (`cache.maxBytes`).'),
+} as const satisfies Record<string, MetricRow>

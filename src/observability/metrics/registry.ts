@@ -1,0 +1,118 @@
+import { Registry } from 'prom-client'
+import { type MetricKey, metricTable } from './metric-table.ts'
+import { histogramValues, ReadMetric, type Value } from './read-metric.ts'
+import { createHistogramSeries, type HistogramSeries, type NumberSeries } from './series.ts'
+
+/** The label value of the series for everything above the cap. */
+const overflowLabel = '_overflow'
+
+/** All series of one metric, each found by its label values. */
+type Family<Label extends string, Series> = {
+  /** The series of these label values; the overflow series when there are too many. */
+  series(values: Readonly<Record<Label, string>>): Series
+  /** Drops every series: for gauges that are set again completely. */
+  clear(): void
+  entries(): Iterable<readonly [labels: Readonly<Record<string, string>>, series: Series]>
+}
+
+type FamilyOptions<Label extends string, Series> = {
+  readonly labels: readonly Label[]
+  readonly maxSeries: number
+  readonly create: () => Series
+  /** Called each time the cap prevents a new series. */
+  readonly onOverflow: () => void
+}
+
+/** Label values contain no control characters, so one separates them in a key. */
+const separator = '\u0001'
+
+/** Creates the series of one metric. Their number is bounded, whatever the label values. */
+const createFamily = <Label extends string, Series>(
+  options: FamilyOptions<Label, Series>,
+): Family<Label, Series> => {
+  const { labels, maxSeries, create, onOverflow } = options
+  const children = new Map<string, { readonly labels: Record<string, string>; readonly series: Series }>()
+  let overflow: Series | undefined
+
+  const add = (key: string, values: Readonly<Record<string, string>>): Series => {
+    const series = create()
+    const named = Object.fromEntries(labels.map((label) => [label, values[label] ?? '']))
+    children.set(key, { labels: named, series })
+    return series
+  }
+  const overflowSeries = (): Series => {
+    overflow ??= add(overflowLabel, Object.fromEntries(labels.map((label) => [label, overflowLabel])))
+    return overflow
+  }
+
+  return {
+    series(values) {
+      let key = ''
+      for (const label of labels) key += values[label] + separator
+      const known = children.get(key)
+      if (known !== undefined) return known.series
+      if (children.size < maxSeries) return add(key, values)
+      onOverflow()
+      return overflowSeries()
+    },
+    clear() {
+      children.clear()
+      overflow = undefined
+    },
+    *entries() {
+      for (const { labels: named, series } of children.values()) yield [named, series]
+    },
+  }
+}
+
+type Table = typeof metricTable
+type LabelOf<Key extends MetricKey> = Table[Key]['labels'][number]
+type SeriesOf<Key extends MetricKey> = Table[Key]['type'] extends 'histogram' ? HistogramSeries : NumberSeries
+
+/** The series of every metric of the table. */
+export type Families = { readonly [Key in MetricKey]: Family<LabelOf<Key>, SeriesOf<Key>> }
+
+type Row = Table[MetricKey]
+
+const numberFamily = (row: Row, maxSeries: number, onOverflow: () => void) => {
+  const create = (): NumberSeries => ({ value: 0 })
+  const family = createFamily<string, NumberSeries>({ labels: row.labels, maxSeries, create, onOverflow })
+  const read = (): Value[] => [...family.entries()].map(([labels, { value }]) => ({ labels, value }))
+  return { family, read }
+}
+
+type HistogramRow = Extract<Row, { type: 'histogram' }>
+
+const histogramFamily = (row: HistogramRow, maxSeries: number, onOverflow: () => void) => {
+  const create = () => createHistogramSeries(row.counted)
+  const family = createFamily<string, HistogramSeries>({ labels: row.labels, maxSeries, create, onOverflow })
+  const read = (): Value[] =>
+    [...family.entries()].flatMap(([labels, series]) => histogramValues(row, labels, series))
+  return { family, read }
+}
+
+/** Most series of one metric: of numbers (a line each), and of histograms (some fifteen lines each). */
+type SeriesCaps = { readonly numbers: number; readonly histograms: number }
+
+/** A registry of its own, with the series of every metric of the table. */
+export const createRegistry = (
+  caps: SeriesCaps,
+): { readonly registry: Registry; readonly families: Families } => {
+  const registry = new Registry()
+  const families: Record<string, unknown> = {}
+  const onOverflow = (metric: string) => (): void => {
+    // Bounded by the table: the metric of overflows has one series for each row.
+    ;(families as Families).seriesOverflow.series({ metric }).value += 1
+  }
+  for (const [key, row] of Object.entries(metricTable)) {
+    const { family, read } =
+      row.type === 'histogram'
+        ? histogramFamily(row, caps.histograms, onOverflow(row.name))
+        : numberFamily(row, caps.numbers, onOverflow(row.name))
+    families[key] = family
+    // A counter with one series shows 0 from the start, so that its first step is visible.
+    if (row.type === 'counter' && row.labels.length === 0) family.series({})
+    registry.registerMetric(new ReadMetric(row, read))
+  }
+  return { registry, families: families as Families }
+}

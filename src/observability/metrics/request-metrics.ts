@@ -1,0 +1,235 @@
+import {
+  counter,
+  counts,
+  gauge,
+  histogram,
+  httpSeconds,
+  type MetricRow,
+  ownSeconds,
+  routeSeconds,
+} from './metric-row.ts'
+
+/** Metrics of the public port, and of what is refused to protect the process. */
+export const edgeMetrics = {
+  connectionsCut: counter(
+    'connections_cut_total',
+    ['reason'],
+    'Connections closed by the gateway: `too-many`, `address`, `slow-reader`, `resets` (HTTP/2) or `drain`.',
+  ),
+  rateLimited: counter(
+    'rate_limited_total',
+    ['limit'],
+    'Requests and batch items refused with 429, by limit.',
+  ),
+  shed: counter(
+    'shed_total',
+    ['class', 'signal'],
+    'Requests refused because of overload, by class of work and signal.',
+  ),
+  bufferedBytes: gauge('buffered_bytes', [], 'Memory for bodies in flight (`limits.bufferedBytes`).'),
+  bufferedRefusals: counter(
+    'buffered_refusals_total',
+    ['work'],
+    'Times `limits.bufferedBytes` was exhausted, by the work affected.',
+  ),
+  pressureLevel: gauge(
+    'pressure_level',
+    [],
+    'Overload level: 0 = none, 1 = refuses batches and misses, 2 = all upstream requests, 3 = everything.',
+    'max',
+  ),
+} as const satisfies Record<string, MetricRow>
+
+/** Metrics of the process. */
+export const lifecycleMetrics = {
+  configReloads: counter(
+    'config_reloads_total',
+    ['outcome'],
+    'Reloads: `applied`, `unchanged`, `invalid`, `restart-needed` or `failed`.',
+  ),
+  configReloadGood: gauge(
+    'config_last_reload_good',
+    [],
+    '1 = the last reload succeeded, 0 = it was refused; absent before the first.',
+    'min',
+  ),
+  configReloadTime: gauge(
+    'config_last_reload_timestamp_seconds',
+    ['outcome'],
+    'Unix time of the last reload with this outcome.',
+    'max',
+  ),
+  processFaults: counter('process_faults_total', [], 'Uncaught errors; each ends the process.'),
+  certificateExpiry: gauge(
+    'tls_certificate_expiry_timestamp_seconds',
+    [],
+    'Unix time at which the certificate expires; absent without TLS.',
+    'min',
+  ),
+} as const satisfies Record<string, MetricRow>
+
+/** Metrics of the gateway as a whole. */
+export const gatewayMetrics = {
+  seriesOverflow: counter(
+    'metrics_overflow_total',
+    ['metric'],
+    'Observations counted under the label `_overflow` because the metric has too many series.',
+  ),
+  traceSpans: counter('trace_spans_total', ['outcome'], 'Spans: `ended`, `exported`, or `failed` to export.'),
+  logLinesDropped: counter(
+    'log_lines_dropped_total',
+    [],
+    'Log lines dropped because the output is too slow, closed or full.',
+  ),
+  draining: gauge('draining', [], '1 = the gateway is shutting down.', 'max'),
+  buildInfo: gauge('build_info', ['version', 'node'], 'Always 1; labels show version and Node.', 'max'),
+  configInfo: gauge('config_info', ['hash'], 'Always 1; the label identifies the configuration.', 'max'),
+} as const satisfies Record<string, MetricRow>
+
+/** Metrics of discovery and learned rows. */
+export const discoveryMetrics = {
+  discoveryRefreshes: counter(
+    'discovery_refreshes_total',
+    ['service', 'result'],
+    'Reads of the upstream index: `ok`, or the reason of the failure.',
+  ),
+  discoveryUnlistedRoutes: gauge(
+    'discovery_unlisted_routes',
+    ['service'],
+    'Upstream routes outside the contract.',
+    'max',
+  ),
+  discoveryLearnedRows: gauge('discovery_learned_rows', ['service'], 'Learned routes.', 'max'),
+  discoveryRefusedRoutes: gauge(
+    'discovery_refused_routes',
+    ['service', 'reason'],
+    'Upstream routes that were not learned, by reason.',
+    'max',
+  ),
+  discoveryDifferences: gauge(
+    'discovery_differences',
+    ['service', 'kind'],
+    'Differences between the upstream index and the contract.',
+    'max',
+  ),
+} as const satisfies Record<string, MetricRow>
+
+/** Metrics of the batch route. */
+export const batchMetrics = {
+  batches: counter('batches_total', ['service', 'result'], 'Batches, by result.'),
+  batchSize: histogram('batch_size_items', ['service'], counts, 'Items per batch.'),
+  batchSeconds: histogram('batch_duration_seconds', ['service'], httpSeconds, 'Time of a whole batch.'),
+  batchParallelism: histogram(
+    'batch_parallelism_items',
+    ['service'],
+    counts,
+    'Largest number of items of a batch in flight at once.',
+  ),
+  batchSavedSeconds: counter(
+    'batch_saved_seconds_total',
+    ['service'],
+    'Time saved by running items in parallel.',
+  ),
+  batchOrdered: counter(
+    'batch_ordered_items_total',
+    ['service'],
+    'Items that had to wait for an earlier item.',
+  ),
+  batchSplits: counter(
+    'batch_splits_total',
+    ['service', 'split', 'reason'],
+    'How batches were sent (`items`, `chunks`, `whole`) and why (docs/batch.md).',
+  ),
+  batchRequests: histogram(
+    'batch_upstream_requests',
+    ['service', 'split'],
+    counts,
+    'Upstream requests per batch.',
+  ),
+  batchChunks: counter('batch_chunks_total', ['service', 'result'], 'Upstream batches, by result.'),
+  batchChunkItems: histogram('batch_chunk_items', ['service'], counts, 'Items per upstream batch.'),
+  batchChunkSeconds: histogram(
+    'batch_chunk_duration_seconds',
+    ['service'],
+    httpSeconds,
+    'Time of one upstream batch.',
+  ),
+  batchItems: counter(
+    'batch_items_total',
+    ['service', 'method', 'outcome', 'status_class'],
+    'Batch items, by outcome.',
+  ),
+  batchItemQueueSeconds: histogram(
+    'batch_item_queue_seconds',
+    ['service'],
+    httpSeconds,
+    'Time from the start of a batch to the start of an item.',
+  ),
+} as const satisfies Record<string, MetricRow>
+
+/** Metrics of requests and of batch items. */
+export const requestMetrics = {
+  requests: counter(
+    'requests_total',
+    ['service', 'route', 'method', 'status_class', 'cache'],
+    'Completed requests, by route template and cache outcome.',
+  ),
+  requestSeconds: histogram(
+    'request_duration_seconds',
+    ['service'],
+    httpSeconds,
+    'Time from the request read to the response ready.',
+  ),
+  routeSeconds: histogram(
+    'route_duration_seconds',
+    ['service', 'route'],
+    routeSeconds,
+    'The same per route, with fewer buckets.',
+    httpSeconds,
+  ),
+  ownSeconds: histogram(
+    'request_own_duration_seconds',
+    ['service', 'cache'],
+    ownSeconds,
+    'Part of the duration spent in the gateway, without waiting for the upstream.',
+  ),
+  upstreamWaitSeconds: histogram(
+    'request_upstream_duration_seconds',
+    ['service'],
+    httpSeconds,
+    'Part of the duration spent waiting for the upstream.',
+  ),
+  itemRequests: counter(
+    'item_requests_total',
+    ['service', 'route', 'method', 'status_class', 'cache'],
+    'Batch items processed as requests; not part of trellis_requests_total.',
+  ),
+  refusals: counter(
+    'refusals_total',
+    ['service', 'route', 'code'],
+    'Refused or failed requests, by error code.',
+  ),
+  receivedBytes: counter(
+    'received_bytes_total',
+    [],
+    'Bytes received from clients, including headers and framing.',
+  ),
+  sentBytes: counter('sent_bytes_total', [], 'Bytes sent to clients, including headers and framing.'),
+  connections: gauge('connections', [], 'Open client connections.'),
+  protocolRefusals: counter(
+    'protocol_refusals_total',
+    ['reason'],
+    'Connections closed because of malformed HTTP; `framing`, `transfer-coding` and `chunking` are possible request smuggling.',
+  ),
+  canonicalMerges: counter(
+    'canonical_merges_total',
+    ['service'],
+    'New spellings of GET URLs that equal an already known request.',
+  ),
+  undeclaredParameters: counter(
+    'undeclared_parameters_total',
+    ['service', 'handling'],
+    'New URLs with undeclared query parameters: `sent` or `stripped`.',
+  ),
+  inFlight: gauge('in_flight_requests', [], 'Requests in flight.'),
+} as const satisfies Record<string, MetricRow>

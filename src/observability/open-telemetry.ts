@@ -1,0 +1,120 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { ClientRequest } from 'node:http'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { resourceFromAttributes } from '@opentelemetry/resources'
+import {
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type ReadableSpan,
+  type SpanExporter,
+  type SpanProcessor,
+  TraceIdRatioBasedSampler,
+} from '@opentelemetry/sdk-trace-base'
+import { ATTR_SERVICE_NAME, ATTR_SERVICE_VERSION } from '@opentelemetry/semantic-conventions'
+import { createExchangeSpans } from './tracing/exchange-spans.ts'
+import type { Tracing, TracingOptions } from './tracing.ts'
+
+/** https://nodejs.org/api/diagnostics_channel.html#http */
+const started = 'http.client.request.start'
+
+const requestOf = (message: unknown): ClientRequest | undefined => {
+  const request = (message as { readonly request?: unknown }).request
+  return request instanceof ClientRequest ? request : undefined
+}
+
+/**
+ * Ends requests to a collector that take longer than that. The exporter's own timeout begins anew with each byte, and it waits for
+ * ever for an answer that changes the protocol: after some of those it would not export any more, whatever the collector does
+ * then. It gives nobody its requests, and an agent of ours would take the place of the one that it makes of its environment.
+ * Returns what stops it.
+ */
+const boundExports = (collector: URL, mostMs: number): (() => void) => {
+  const path = `${collector.pathname}${collector.search}`
+  // A request has the address of RFC 3986's IP-literal without its brackets.
+  const host = collector.hostname.replaceAll(/[[\]]/g, '')
+  const bound = (message: unknown): void => {
+    const request = requestOf(message)
+    if (request?.method !== 'POST' || request.path !== path || request.host !== host) return
+    const timer = setTimeout(() => request.destroy(new Error('the collector took too long')), mostMs)
+    timer.unref()
+    request.once('close', () => clearTimeout(timer))
+    request.once('upgrade', (_, socket) => {
+      // It is nobody's from here on: an error of its own would end the process, and the request's has to be told by hand.
+      socket.on('error', () => undefined).destroy()
+      request.emit('error', new Error('the collector changed the protocol'))
+    })
+  }
+  subscribe(started, bound)
+  return () => {
+    unsubscribe(started, bound)
+  }
+}
+
+/** What is kept while the collector is slow: beyond it spans are given up. */
+const mostQueued = 2_048
+const mostExported = 512
+const everyMs = 2_000
+const exportTimeoutMs = 5_000
+
+const urlOf = (otlpUrl: string): URL => {
+  const url = new URL(otlpUrl)
+  if (url.pathname === '/') url.pathname = '/v1/traces'
+  return url
+}
+
+/** Success is 0 in @opentelemetry/core, which is no dependency of ours. */
+const success = 0
+
+/** Counts what the collector took and what it did not; a failure stays a number and becomes nobody's error. */
+const counted = (exporter: SpanExporter, report: TracingOptions['report']): SpanExporter => ({
+  export: (spans, done) =>
+    exporter.export(spans, (result) => {
+      report({
+        kind: 'spans',
+        outcome: result.code === success ? 'exported' : 'failed',
+        count: spans.length,
+      })
+      done({ code: success })
+    }),
+  forceFlush: () => exporter.forceFlush?.() ?? Promise.resolve(),
+  shutdown: () => exporter.shutdown(),
+})
+
+const countedEnds = (processor: SpanProcessor, report: TracingOptions['report']): SpanProcessor => ({
+  onStart: (span, context) => processor.onStart(span, context),
+  onEnd: (span: ReadableSpan) => {
+    report({ kind: 'spans', outcome: 'ended', count: 1 })
+    processor.onEnd(span)
+  },
+  forceFlush: () => processor.forceFlush(),
+  shutdown: () => processor.shutdown(),
+})
+
+/** Tracing by OpenTelemetry: spans are queued, bounded, and sent in batches beside the work. */
+export const createTracing = (options: TracingOptions): Tracing => {
+  const { report } = options
+  const url = urlOf(options.otlpUrl)
+  const unbound = boundExports(url, exportTimeoutMs)
+  const exporter = new OTLPTraceExporter({ url: url.href, timeoutMillis: exportTimeoutMs })
+  const processor = new BatchSpanProcessor(counted(exporter, report), {
+    maxQueueSize: mostQueued,
+    maxExportBatchSize: mostExported,
+    scheduledDelayMillis: everyMs,
+    exportTimeoutMillis: exportTimeoutMs,
+  })
+  const provider = new BasicTracerProvider({
+    resource: resourceFromAttributes({
+      [ATTR_SERVICE_NAME]: options.serviceName,
+      [ATTR_SERVICE_VERSION]: options.version,
+    }),
+    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(options.sampleRatio) }),
+    spanProcessors: [countedEnds(processor, report)],
+  })
+  const spans = createExchangeSpans(provider.getTracer('trellis', options.version), options.sampleRatio)
+  const close = async (): Promise<void> => {
+    await provider.shutdown().catch(() => undefined)
+    unbound()
+  }
+  return { ...spans, close }
+}

@@ -1,0 +1,103 @@
+import type { DiscoveryEvent } from '../site/events.ts'
+import type { UpstreamEvent } from '../upstream/events.ts'
+import type { Metrics } from './metrics.ts'
+
+const writeDrift = (log: Log, event: DiscoveryEvent): void => {
+  switch (event.kind) {
+    case 'index-refreshed':
+      return
+    case 'index-failed': {
+      const { kind, service, reason, keptLast, cause } = event
+      log.warn({ service, reason, keptLast, err: cause }, kind)
+      return
+    }
+    case 'drift-compared': {
+      const { kind, service, differences } = event
+      if (Object.keys(differences).length === 0) log.info({ service }, 'no-drift')
+      else log.warn({ service, differences }, kind)
+    }
+  }
+}
+
+/** Metrics that also log failures to read an index, and changes of an upstream's drift. */
+export const withDriftLog = (metrics: Metrics, log: Log): Metrics => ({
+  ...metrics,
+  observe: {
+    ...metrics.observe,
+    discovery: (event) => {
+      metrics.observe.discovery(event)
+      writeDrift(log, event)
+    },
+  },
+})
+
+/** The part of a logger that is needed here. */
+type Log = {
+  info(facts: object, message: string): void
+  warn(facts: object, message: string): void
+}
+
+type Change = Extract<UpstreamEvent, { kind: 'target-changed' | 'breaker-changed' }>
+
+/** Bound of log lines about one target or breaker; faster changes are summed up at the end of the period. */
+const mostLines = 10
+const everyMs = 60_000
+
+const write = (log: Log, { kind, ...facts }: Change, held: number): void => {
+  const told = held === 0 ? facts : { ...facts, held }
+  if (facts.to === 'closed' || facts.to === 'healthy' || facts.to === 'half-open') log.info(told, kind)
+  else log.warn(told, kind)
+}
+
+type Window = { written: number; held: number; last: Change | undefined }
+
+/**
+ * Logs each change of state once. A flapping state gets ten lines a minute, and after the minute one line for the last change held
+ * back: the last line always shows the current state.
+ */
+const createChangeLog = (log: Log): ((change: Change) => void) => {
+  const windows = new Map<string, Window>()
+  const endLater = (key: string, window: Window): void => {
+    setTimeout(() => {
+      const { last, held } = window
+      if (last === undefined) {
+        windows.delete(key)
+        return
+      }
+      write(log, last, held - 1)
+      Object.assign(window, { written: 1, held: 0, last: undefined })
+      endLater(key, window)
+    }, everyMs).unref()
+  }
+  return (change) => {
+    const key = change.kind === 'target-changed' ? `${change.service} ${change.target}` : change.service
+    let window = windows.get(key)
+    if (window === undefined) {
+      window = { written: 0, held: 0, last: undefined }
+      windows.set(key, window)
+      endLater(key, window)
+    }
+    if (window.written < mostLines) {
+      window.written += 1
+      write(log, change, 0)
+      return
+    }
+    window.held += 1
+    window.last = change
+  }
+}
+
+/** Metrics that also log changes of state of targets and breakers. */
+export const withUpstreamLog = (metrics: Metrics, log: Log): Metrics => {
+  const changed = createChangeLog(log)
+  return {
+    ...metrics,
+    observe: {
+      ...metrics.observe,
+      upstream: (event) => {
+        metrics.observe.upstream(event)
+        if (event.kind === 'target-changed' || event.kind === 'breaker-changed') changed(event)
+      },
+    },
+  }
+}

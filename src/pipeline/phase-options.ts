@@ -1,0 +1,72 @@
+import type { Cache } from '../cache/cache.ts'
+import type { Note } from '../cache/invalidation-note.ts'
+import { GatewayError } from '../errors.ts'
+import type { ByteBudget } from '../http/byte-budget.ts'
+import type { ForwardingFacts } from './reads/forwarding-fields.ts'
+
+/** What reads and writes need of the cache. */
+export type CacheRoom = {
+  readonly cache: Cache
+  /** Salted hash of a credential; see cache/cache-key.ts. */
+  readonly partitionOf: (credential: string) => string
+  readonly forwarding: ForwardingFacts
+  /** Where other processes store answers of the same upstreams: writes are told to them (docs/decisions/0007). */
+  readonly others?: WriteAnnouncer
+  /** Browsers are told by the gateway who may call: what is shared must not depend on who asked first. */
+  readonly withholdsOrigin?: boolean
+  /** Bounds what is held of requests under way. */
+  readonly budget: ByteBudget
+}
+
+/** Tells other processes of writes, so that they drop what a write changes. */
+export type WriteAnnouncer = {
+  /** To be awaited before a write is sent; `mayMatter`: something that it changes may be stored somewhere. */
+  begin(
+    notes: readonly Note[],
+    mayMatter: boolean,
+  ): Promise<{ readonly kind: 'begun'; readonly write: string } | { readonly kind: 'refused' }>
+  /** To be awaited before a write is answered. `unheard`: other processes could not be reached. */
+  spread(
+    notes: readonly Note[],
+    write?: string,
+  ): Promise<{ readonly entries: number; readonly unheard: boolean }>
+}
+
+/** What one limit says of one request. */
+export type RateLimitVerdict = {
+  readonly name: string
+  readonly max: number
+  readonly windowMs: number
+  readonly remaining: number
+  /** Until the window ends. */
+  readonly resetSeconds: number
+  readonly exceeded: boolean
+}
+
+/** What is counted of a request. */
+export type CountedRequest = {
+  readonly service: string
+  readonly method: string
+  /** The one spelling of its path under the mount. */
+  readonly path: string
+  readonly address: string
+  readonly credential: string | undefined
+}
+
+/** Counts a request in every limit that is for it; undefined when none is. */
+export type CountRequest = (request: CountedRequest) => Promise<readonly RateLimitVerdict[]> | undefined
+
+/** Work that needs an upstream: items of a batch, reads that would be stored, and everything else. */
+export type ForwardedWork = 'batch' | 'miss' | 'pass'
+
+export type ShedOptions = {
+  /** Is there room for one more piece of this work? */
+  readonly admits: (work: ForwardedWork) => boolean
+  readonly retryAfterSeconds: number
+}
+
+/** What is said to whom is turned away. */
+export const overloaded = (
+  { retryAfterSeconds }: Pick<ShedOptions, 'retryAfterSeconds'>,
+  fields: readonly string[] = [],
+): GatewayError => new GatewayError('overloaded', { retryAfterSeconds, fields, unsent: true })

@@ -1,0 +1,55 @@
+import { GatewayError } from '../../errors.ts'
+import { requestField } from '../../http/fields.ts'
+import { forwardableField, forwardableFields, namedAway } from '../../http/forwardable-fields.ts'
+import type { Received } from '../exchange.ts'
+
+/** What the gateway says of itself to upstreams. */
+export type ForwardingFacts = {
+  /** Pseudonym in Via, different for each process, so that a request that comes back is recognised (RFC 9110 §7.6.3). */
+  readonly via: string
+  /** Host and port of the public URL: never what a client wrote into Host. */
+  readonly publicHost: string
+}
+
+type Known = Pick<Received, 'id' | 'client' | 'request'>
+
+const quoted = (address: string): string => (address.includes(':') ? `"[${address}]"` : address)
+
+/** Fields that the gateway writes in place of the client's: Via, Forwarded (RFC 7239) and X-Forwarded-* from what it knows itself. */
+const written: Readonly<Record<string, (known: Known, facts: ForwardingFacts) => string>> = {
+  // Stored content must be uncoded.
+  'accept-encoding': () => 'identity',
+  via: ({ request }, { via }) => {
+    const before = requestField(request.fields, 'via')
+    return before === undefined ? `1.1 ${via}` : `${before}, 1.1 ${via}`
+  },
+  forwarded: ({ client }, { publicHost }) =>
+    `for=${quoted(client.address)};proto=${client.protocol};host="${publicHost}"`,
+  'x-forwarded-for': ({ client }) => client.address,
+  'x-forwarded-proto': ({ client }) => client.protocol,
+  'x-forwarded-host': (_, { publicHost }) => publicHost,
+  'x-request-id': ({ id }) => id,
+}
+
+const writtenFields = Object.entries(written)
+
+/** The fields of a request to the upstream, as lines: the client's, and those that the gateway writes. Throws loop_detected. */
+export const sentFields = (known: Known, withheld: ReadonlySet<string>, facts: ForwardingFacts): string[] => {
+  const { fields } = known.request
+  if (requestField(fields, 'via')?.includes(facts.via) === true) throw new GatewayError('loop_detected')
+  const sent = forwardableFields(fields, withheld)
+  for (const [name, valueFor] of writtenFields) sent.push(name, valueFor(known, facts))
+  return sent
+}
+
+/** The value with which `sentFields` sends one field, undefined when it does not; without making the others. */
+export const createSentField = (
+  known: Known,
+  withheld: ReadonlySet<string>,
+  facts: ForwardingFacts,
+): ((name: string) => string | undefined) => {
+  const { fields } = known.request
+  const unsent = { named: namedAway(fields), withheld }
+  return (name) =>
+    Object.hasOwn(written, name) ? written[name]?.(known, facts) : forwardableField(fields, name, unsent)
+}

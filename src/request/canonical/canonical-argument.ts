@@ -1,0 +1,140 @@
+import type { ArgumentSchema } from '../../contracts/row.ts'
+import {
+  type CompiledArgument,
+  distinct,
+  type ListOrder,
+  sortedSet,
+  type TermFilter,
+} from '../validation/argument-rules.ts'
+import { canonicalDateTime } from '../validation/formats.ts'
+import { encodeQueryText } from './percent.ts'
+import { isContainer, isUnreadable, PhpArray, type PhpValue, type Unreadable } from './php-array.ts'
+
+const inCsv = /^[^ \t\n\v\f\r,]+$/
+const openBracket = '%5B'
+const closeBracket = '%5D'
+
+const scalarSpelling = (value: unknown): string =>
+  typeof value === 'string' ? encodeQueryText(value) : encodeQueryText(String(value))
+
+const key = (parent: string, index: string): string =>
+  parent + openBracket + encodeQueryText(index) + closeBracket
+
+/** May the list be written with commas? Only where a scalar cannot mean anything but a list. */
+const takesCsv = (schema: ArgumentSchema | undefined): boolean => schema?.type === 'array'
+
+const csvText = (list: readonly unknown[]): string | undefined => {
+  let text = ''
+  for (const item of list) {
+    if (isContainer(item)) return undefined
+    const spelled = String(item)
+    if (!inCsv.test(spelled)) return undefined
+    text += text === '' ? spelled : `,${spelled}`
+  }
+  return text
+}
+
+const listSpelling = (name: string, list: readonly unknown[], schema: ArgumentSchema | undefined): string => {
+  const csv = takesCsv(schema) ? csvText(list) : undefined
+  if (csv !== undefined) return `${name}=${encodeQueryText(csv)}`
+  if (!list.some(isContainer)) {
+    return list.map((item) => `${name}${openBracket}${closeBracket}=${scalarSpelling(item)}`).join('&')
+  }
+  return list.map((item, index) => spell(key(name, String(index)), item, schema?.items)).join('&')
+}
+
+const recordSpelling = (name: string, value: object, schema: ArgumentSchema | undefined): string => {
+  const names = Object.keys(value).sort()
+  if (names.length === 0) return `${name}=`
+  const properties = schema?.properties
+  return names
+    .map((property) => {
+      const known =
+        properties !== undefined && Object.hasOwn(properties, property) ? properties[property] : undefined
+      return spell(key(name, property), (value as Record<string, unknown>)[property], known)
+    })
+    .join('&')
+}
+
+/** `name=value` for a typed value, or several of them joined by `&`. `name` is already escaped. */
+function spell(name: string, value: unknown, schema: ArgumentSchema | undefined): string {
+  if (Array.isArray(value)) return listSpelling(name, value, schema)
+  return isContainer(value) ? recordSpelling(name, value, schema) : `${name}=${scalarSpelling(value)}`
+}
+
+/** How to write bytes that are no text, or undefined when they cannot be written. */
+type SpellBytes = (value: Unreadable) => string | undefined
+
+/** As they came, where nothing is known of what they mean. */
+export const bytesKept: SpellBytes = (value) => value.description
+
+/** Not at all. */
+export const bytesRefused: SpellBytes = () => undefined
+
+/** The spelling of a value whose meaning is unknown: every key and the order are kept. undefined: it cannot be spelled. */
+export function spellVerbatim(name: string, value: PhpValue, spellBytes: SpellBytes): string | undefined {
+  if (isUnreadable(value)) {
+    const bytes = spellBytes(value)
+    return bytes === undefined ? undefined : `${name}=${bytes}`
+  }
+  if (!(value instanceof PhpArray)) return `${name}=${encodeQueryText(value)}`
+  const parts: string[] = []
+  for (const [index, member] of value) {
+    const part = spellVerbatim(key(name, index), member, spellBytes)
+    if (part === undefined) return undefined
+    parts.push(part)
+  }
+  return parts.join('&')
+}
+
+const asRecord = (value: unknown): Record<string, unknown> => value as Record<string, unknown>
+
+/**
+ * The shorter form when both mean the same: properties at their default go, and what is then only a list of terms becomes the
+ * list.
+ */
+const shortestTermFilter = (value: unknown, filter: TermFilter): unknown => {
+  if (Array.isArray(value)) return sortedSet(value)
+  const shortened: Record<string, unknown> = {}
+  for (const [name, member] of Object.entries(asRecord(value))) {
+    const property = filter.query.properties?.[name]
+    if (name === 'terms') shortened['terms'] = sortedSet(member as unknown[])
+    else if (property?.default !== member) shortened[name] = member
+  }
+  const { terms, ...rest } = shortened as { terms?: unknown[] }
+  // An empty list is refused as a term filter, so an object without terms has no shorter form.
+  if (terms === undefined || terms.length === 0 || Object.keys(rest).length > 0) {
+    return Object.keys(shortened).length === 0 ? value : shortened
+  }
+  return terms
+}
+
+const orderedList = (list: readonly unknown[], order: ListOrder, orderby: unknown): readonly unknown[] => {
+  if (list.some(isContainer)) return list
+  switch (order.kind) {
+    case 'set':
+      return sortedSet(list)
+    case 'set-unless':
+      // FIELD(id, 5, 5) finds the first 5, so repetitions mean nothing even where the order counts.
+      return order.orderby === orderby ? distinct(list) : sortedSet(list)
+    case 'sequence':
+      return list
+  }
+}
+
+/** The one value that stands for all values of the same meaning. */
+const canonicalValue = (argument: CompiledArgument, value: unknown, orderby: unknown): unknown => {
+  if (argument.termFilter !== undefined) return shortestTermFilter(value, argument.termFilter)
+  if (Array.isArray(value)) return orderedList(value, argument.order, orderby)
+  return argument.isInstant && typeof value === 'string' ? canonicalDateTime(value) : value
+}
+
+/** `name=value` in the one spelling of its meaning. `orderby` is the value of that argument in the same request. */
+export const canonicalSpelling = (argument: CompiledArgument, value: unknown, orderby: unknown): string => {
+  const name = encodeQueryText(argument.name)
+  const canonical = canonicalValue(argument, value, orderby)
+  if (argument.termFilter === undefined) return spell(name, canonical, argument.schema)
+  if (!Array.isArray(canonical)) return spell(name, canonical, argument.termFilter.query)
+  // The empty text would fit both sides of a term filter and be refused; a lone comma is an empty list only.
+  return canonical.length === 0 ? `${name}=,` : spell(name, canonical, argument.termFilter.list)
+}

@@ -1,0 +1,110 @@
+import type { UndeclaredParameters } from '../../contracts/validation.ts'
+import type { CompiledArgument } from '../validation/argument-rules.ts'
+import type { CompiledEndpoint } from '../validation/compile-endpoint.ts'
+import { effectiveValue, type Sources } from '../validation/site-arguments.ts'
+import { invalidParameters, type Refusal } from '../validation/site-errors.ts'
+import { bytesKept, bytesRefused, canonicalSpelling, spellVerbatim } from './canonical-argument.ts'
+import { globalParameters, neverPassed } from './global-parameters.ts'
+import { encodeQueryText } from './percent.ts'
+import type { PhpValue } from './php-array.ts'
+
+/** Parameters that the contract does not name: dropped, or sent on as they are. Tracking parameters never go on. */
+export type UnknownParameters = {
+  readonly handling: 'strip' | 'forward'
+  isTracking(name: string): boolean
+}
+
+/** The canonical query, or the refusal of a parameter that only shows here. */
+export type CanonicalQuery =
+  | {
+      readonly kind: 'canonical'
+      readonly query: string
+      readonly undeclared: UndeclaredParameters | undefined
+    }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+
+type Spelling = string | undefined | Refusal
+
+const unspeakable = (name: string): Refusal => invalidParameters([{ name, issue: 'plain' }])
+
+const spellArgument = (
+  argument: CompiledArgument,
+  value: PhpValue,
+  endpoint: CompiledEndpoint,
+  typed: Readonly<Record<string, unknown>>,
+): Spelling => {
+  const unchecked = argument.checked === 'never' || argument.checked === 'container'
+  const spelling = unchecked
+    ? spellVerbatim(encodeQueryText(argument.name), value, bytesRefused)
+    : canonicalSpelling(argument, typed[argument.name], typed['orderby'])
+  if (spelling === undefined) return unspeakable(argument.name)
+  return spelling === endpoint.defaultSpellings.get(argument.name) ? undefined : spelling
+}
+
+const spellGlobal = (name: string, value: PhpValue, typed: Record<string, unknown>): Spelling => {
+  const reading = globalParameters.get(name)?.(name, value)
+  if (reading === undefined || reading.kind === 'dropped') return undefined
+  if (reading.kind === 'refused') return unspeakable(name)
+  typed[name] = reading.value
+  return reading.spelling
+}
+
+const spellUnknown = (name: string, value: PhpValue, writing: Writing): Spelling => {
+  if (neverPassed.has(name) || writing.unknown.isTracking(name)) return undefined
+  writing.undeclared.push(name)
+  if (!isForwarding(writing)) return undefined
+  return spellVerbatim(encodeQueryText(name), value, bytesKept) ?? unspeakable('query')
+}
+
+/**
+ * An argument that the path or the content repeats or overrides says nothing more in the query. Not so the parameters of every
+ * route: WordPress reads most of those from the query alone.
+ */
+const isOverridden = (name: string, sources: Sources): boolean =>
+  sources.content.size > 0 && effectiveValue(sources, name) !== sources.query.get(name)
+
+/** Everything that one canonical query is written from. */
+type Writing = {
+  readonly endpoint: CompiledEndpoint
+  readonly sources: Sources
+  /** Typed arguments; gets the values of the parameters that every route knows. */
+  readonly typed: Record<string, unknown>
+  readonly unknown: UnknownParameters
+  /** Names of the undeclared parameters that were come across. */
+  readonly undeclared: string[]
+}
+
+/** Handlers of routes without declared arguments read what they like. */
+const isForwarding = ({ endpoint, unknown }: Writing): boolean =>
+  endpoint.isOpen || unknown.handling === 'forward'
+
+const spellParameter = (name: string, value: PhpValue, writing: Writing): Spelling => {
+  const { endpoint, sources, typed } = writing
+  // Found equal to the path before.
+  if (Object.hasOwn(sources.path, name)) return undefined
+  const argument = endpoint.arguments.get(name)
+  if (argument !== undefined) {
+    return isOverridden(name, sources) ? undefined : spellArgument(argument, value, endpoint, typed)
+  }
+  if (globalParameters.has(name)) return spellGlobal(name, value, typed)
+  return spellUnknown(name, value, writing)
+}
+
+/**
+ * Writes the query in the one spelling of its meaning: defaults dropped, sorted.
+ * Injective: the spelling can be read back to exactly the typed values it was written from.
+ */
+export const canonicalQuery = (given: Omit<Writing, 'undeclared'>): CanonicalQuery => {
+  const parts: string[] = []
+  const writing: Writing = { ...given, undeclared: [] }
+  for (const [name, value] of writing.sources.query) {
+    const spelling = spellParameter(name, value, writing)
+    if (typeof spelling === 'object') return { kind: 'refused', refusal: spelling }
+    if (spelling !== undefined) parts.push(spelling)
+  }
+  const query = parts.length > 1 ? parts.sort().join('&') : (parts[0] ?? '')
+  const names = writing.undeclared
+  if (names.length === 0) return { kind: 'canonical', query, undeclared: undefined }
+  const handling = isForwarding(writing) ? 'sent' : 'stripped'
+  return { kind: 'canonical', query, undeclared: { handling, names } }
+}

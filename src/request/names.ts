@@ -1,0 +1,142 @@
+import type { Row } from '../contracts/row.ts'
+import { type FieldLines, fieldValue } from '../http/fields.ts'
+import { type ContentMapper, mapWhole } from './content-mapper.ts'
+import { createNameSwap, type NameTable, noSwap } from './name-swap.ts'
+import { createJsonRules } from './names/json-rules.ts'
+import { createJsonScanner, type StringRules } from './names/json-scanner.ts'
+import { createRestUrls, mapFields, type RestUrls } from './names/rest-urls.ts'
+import { createRootMapper } from './names/root-mapper.ts'
+import { mapPath, mapQuery } from './names/target.ts'
+import { mapRows } from './row-names.ts'
+
+/** Everything is decided at start but the upstream's own root, which may be learned later. */
+export type NamesOptions = {
+  /** `wordpress`: names are exchanged and REST URLs translated; `same`: only REST URLs. */
+  readonly mode: 'wordpress' | 'same'
+  readonly table: NameTable
+  /** Absolute URL of the REST root as clients see it. */
+  readonly publicRoot: string
+  /** Absolute URLs of the REST root as the upstream writes it, the learned one first; asked for each content. */
+  readonly upstreamRoots: () => readonly string[]
+}
+
+/** Translates between the names and URLs of the public side and the upstream's. */
+export type Names = {
+  /** Path and query relative to the mount → target relative to the upstream's REST root. `query` has no `?`. */
+  toUpstreamTarget(path: string, query: string): string
+  /** Content of a request; returned as it is when nothing in it changes or its type is none that carries names. */
+  toUpstreamContent(content: Buffer, contentType: string | undefined): Buffer
+  /** Fields of an answer. Where its content is to be mapped, what describes the octets is taken out (see `fromUpstreamContent`). */
+  fromUpstreamFields(lines: FieldLines): FieldLines
+  /** Mapper for the content behind the upstream's own fields; undefined when there is nothing to map in such content. */
+  fromUpstreamContent(lines: FieldLines): ContentMapper | undefined
+  /** A complete JSON document of the upstream, e.g. its index. */
+  fromUpstreamDocument(content: Buffer): Buffer
+  /** The contract's rows in WordPress's spelling, whatever the mode. */
+  rowsInUpstreamNames(rows: readonly Row[]): readonly Row[]
+}
+
+const withoutSlash = (url: string): string => (url.endsWith('/') ? url.slice(0, -1) : url)
+
+const otherScheme = (url: string): string =>
+  url.startsWith('https:') ? `http:${url.slice(6)}` : url.replace(/^http:/, 'https:')
+
+/** WordPress writes the scheme that it believes the single request had, so either may occur. */
+const withBothSchemes = (roots: readonly string[], publicRoot: string): string[] => [
+  ...new Set(
+    roots.map(withoutSlash).flatMap((root) => (root === publicRoot ? [root] : [root, otherScheme(root)])),
+  ),
+]
+
+const essence = (contentType: string | undefined): string => {
+  const type = contentType ?? ''
+  const end = type.indexOf(';')
+  return (end === -1 ? type : type.slice(0, end)).trim().toLowerCase()
+}
+
+const isJson = (type: string): boolean => type === 'application/json' || type.endsWith('+json')
+
+/** A `_jsonp` answer is JSON in a call, `application/json+oembed` an old spelling. */
+const carriesNames = (lines: FieldLines): boolean => {
+  const coding = fieldValue(lines, 'content-encoding') ?? 'identity'
+  // Coded or partial content cannot be read (RFC 9110 §8.4, §14.4).
+  if (coding.toLowerCase() !== 'identity' || fieldValue(lines, 'content-range') !== undefined) return false
+  const type = essence(fieldValue(lines, 'content-type'))
+  return isJson(type) || type === 'application/json+oembed' || type === 'application/javascript'
+}
+
+type Direction = {
+  readonly urls: RestUrls
+  readonly rules: StringRules
+  /** Where no names are exchanged. */
+  readonly whole: ((content: Buffer) => Buffer | undefined) | undefined
+}
+
+/** The scanner is built when it is needed: most contents are there as a whole. */
+const jsonMapper = ({ rules, whole }: Direction): ContentMapper => {
+  if (whole === undefined) return createJsonScanner(rules)
+  let built: ContentMapper | undefined
+  const scanner = (): ContentMapper => {
+    built ??= createJsonScanner(rules)
+    return built
+  }
+  return { push: (chunk) => scanner().push(chunk), end: () => scanner().end(), whole }
+}
+
+const mapJson = (content: Buffer, direction: Direction): Buffer =>
+  direction.urls.isIdentity ? content : mapWhole(jsonMapper(direction), content)
+
+/** Builds the translator of one site service. Throws when the name table is ambiguous. */
+export const createNames = (options: NamesOptions): Names => {
+  const table = createNameSwap(options.table)
+  const swap = options.mode === 'wordpress' ? table : noSwap
+  const publicRoot = withoutSlash(options.publicRoot)
+
+  const rulesBetween = (from: readonly string[], to: string): Direction => {
+    const urls = createRestUrls(from, to, swap)
+    const whole = swap === noSwap ? createRootMapper(from, to) : undefined
+    return { urls, rules: createJsonRules(swap, urls), whole }
+  }
+  // Built anew only when a root has been learned: the roots are asked for with every answer.
+  let builtFor: readonly string[] = []
+  let toPublic = rulesBetween([], publicRoot)
+  let toUpstream = rulesBetween([], publicRoot)
+  const renew = (): void => {
+    const roots = options.upstreamRoots()
+    if (roots.length === builtFor.length && roots.every((root, i) => root === builtFor[i])) return
+    builtFor = [...roots]
+    toPublic = rulesBetween(withBothSchemes(roots, publicRoot), publicRoot)
+    toUpstream = rulesBetween([publicRoot], withoutSlash(roots[0] ?? publicRoot))
+  }
+  const down = (): Direction => {
+    renew()
+    return toPublic
+  }
+  const up = (): Direction => {
+    renew()
+    return toUpstream
+  }
+
+  return {
+    toUpstreamTarget: (path, query) => {
+      const mapped = mapPath(path, swap)
+      return query === '' ? mapped : `${mapped}?${mapQuery(query, swap)}`
+    },
+    toUpstreamContent: (content, contentType) => {
+      const type = essence(contentType)
+      if (isJson(type)) return mapJson(content, up())
+      if (type !== 'application/x-www-form-urlencoded') return content
+      return Buffer.from(mapQuery(content.toString('latin1'), swap), 'latin1')
+    },
+    fromUpstreamFields: (lines) => {
+      const { urls } = down()
+      return urls.isIdentity ? lines : mapFields(lines, urls, carriesNames(lines))
+    },
+    fromUpstreamContent: (lines) => {
+      const direction = down()
+      return direction.urls.isIdentity || !carriesNames(lines) ? undefined : jsonMapper(direction)
+    },
+    fromUpstreamDocument: (content) => mapJson(content, down()),
+    rowsInUpstreamNames: (rows) => mapRows(rows, table),
+  }
+}

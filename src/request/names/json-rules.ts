@@ -1,0 +1,112 @@
+import type { NameSwap } from '../name-swap.ts'
+import { type Place, place, type StringRules } from './json-scanner.ts'
+import { mapLinkValue, maxUrlLength, type RestUrls } from './rest-urls.ts'
+import { mapPath } from './target.ts'
+
+/** Route patterns in a discovery document; the longest that WordPress 6.9 has is 108 characters. */
+const maxPatternLength = 2048
+
+/** A character of a key may be written in six: `\u005f`. */
+const escapedLength = 6
+
+type KeyRule = { readonly text: string | undefined; readonly opens: Place }
+
+/** Keys whose values are names; found in discovery documents, types and taxonomies. */
+const namingKeys: Readonly<Record<string, Place>> = {
+  routes: place.routes,
+  namespaces: place.namespace,
+  namespace: place.namespace,
+  rest_namespace: place.namespace,
+  rest_base: place.segment,
+  Link: place.link,
+}
+
+/** `"namespace": { "default": "wp/v2" }`: the argument of a namespace index. */
+const argumentDefault = 'default'
+
+const keyRules = (swap: NameSwap): ReadonlyMap<string, KeyRule> => {
+  const rules = new Map<string, KeyRule>()
+  for (const [name, opens] of Object.entries(namingKeys)) rules.set(name, { text: undefined, opens })
+  rules.set(argumentDefault, { text: undefined, opens: place.plain })
+  for (const [name, text] of swap.keys) rules.set(name, { text, opens: place.plain })
+  return rules
+}
+
+const unescaped = (text: string): string => {
+  try {
+    return String(JSON.parse(`"${text}"`))
+  } catch {
+    return text
+  }
+}
+
+/** Applies `map` to text whose slashes may be escaped, and keeps the form found. */
+const withSlashes = (text: string, map: (plain: string) => string | undefined): string | undefined => {
+  const escaped = text.includes('\\/')
+  const plain = escaped ? text.replaceAll('\\/', '/') : text
+  const mapped = map(plain)
+  if (mapped === undefined || mapped === plain) return undefined
+  return escaped ? mapped.replaceAll('/', '\\/') : mapped
+}
+
+const startsWith = (content: Buffer, start: number, end: number, prefix: Buffer): boolean => {
+  if (end - start < prefix.length) return false
+  for (let i = 0; i < prefix.length; i++) if (content[start + i] !== prefix[i]) return false
+  return true
+}
+
+const hasBackslash = (content: Buffer, start: number, end: number): boolean => {
+  for (let i = start; i < end; i++) if (content[i] === 0x5c) return true
+  return false
+}
+
+/** In JSON a quote is escaped: `<…>; rel=\"next\"`. */
+const mapLinkText = (plain: string, urls: RestUrls): string =>
+  mapLinkValue(plain.replaceAll('\\"', '"'), urls).replaceAll('"', '\\"')
+
+/** The rules for one direction: names are exchanged either way, URLs go where `urls` leads. */
+export const createJsonRules = (swap: NameSwap, urls: RestUrls): StringRules => {
+  const keys = keyRules(swap)
+  const longest = Math.max(...[...keys.keys()].map((key) => key.length))
+  // Most keys are told apart from ours by length and first octet, before a string is made of them.
+  const hints = new Uint8Array((longest + 1) * 256)
+  for (const key of keys.keys()) hints[key.length * 256 + key.charCodeAt(0)] = 1
+  const prefixes = urls.roots.flatMap((root) => [
+    Buffer.from(root, 'latin1'),
+    Buffer.from(root.replaceAll('/', '\\/'), 'latin1'),
+  ])
+  const firstOctets = new Uint8Array(256)
+  for (const prefix of prefixes) firstOctets[prefix[0] ?? 0] = 1
+  const mapUrl = (text: string): string | undefined => withSlashes(text, urls.map)
+  const mapNamed: Record<Place, (text: string) => string | undefined> = {
+    [place.plain]: mapUrl,
+    [place.routes]: mapUrl,
+    [place.namespace]: (text) => withSlashes(text, (plain) => swap.namespaces.get(plain)) ?? mapUrl(text),
+    [place.segment]: (text) => swap.segments.get(text) ?? mapUrl(text),
+    [place.link]: (text) => withSlashes(text, (plain) => mapLinkText(plain, urls)) ?? mapUrl(text),
+  }
+
+  const plainKey = (content: Buffer, start: number, end: number, at: Place): KeyRule | undefined => {
+    const hasEscape = hasBackslash(content, start, end)
+    if (!hasEscape && hints[(end - start) * 256 + (content[start] ?? 0)] !== 1) return undefined
+    const text = content.toString('latin1', start, end)
+    const name = hasEscape ? unescaped(text) : text
+    if (name === argumentDefault && at === place.namespace) return { text: undefined, opens: place.namespace }
+    return keys.get(name)
+  }
+
+  return {
+    maxKeyLength: (at) => (at === place.routes ? maxPatternLength : longest * escapedLength),
+    maxValueLength: maxUrlLength,
+    mayMapValue: (first, at) => at !== place.plain || first === undefined || firstOctets[first] === 1,
+    key: (content, start, end, at) => {
+      if (at !== place.routes) return plainKey(content, start, end, at)
+      const text = withSlashes(content.toString('latin1', start, end), (plain) => mapPath(plain, swap))
+      return { text, opens: place.plain }
+    },
+    value: (content, start, end, at) => {
+      const isUrl = prefixes.some((prefix) => startsWith(content, start, end, prefix))
+      return at === place.plain && !isUrl ? undefined : mapNamed[at](content.toString('latin1', start, end))
+    },
+  }
+}

@@ -1,0 +1,237 @@
+import type { ContentMapper } from '../content-mapper.ts'
+
+/** What the value behind a key means to the rules. Containers hand it on: see `opened`. */
+export const place = { plain: 0, routes: 1, namespace: 2, segment: 3, link: 4 } as const
+
+export type Place = (typeof place)[keyof typeof place]
+
+/** Decides about complete strings; `text` is what stands between the quotes, escapes unresolved, one character an octet. */
+export type StringRules = {
+  /** Longest key that can be of interest in an object at that place: bounds what is held back. */
+  maxKeyLength(at: Place): number
+  /** Longest value that can be of interest. */
+  readonly maxValueLength: number
+  /** Cheap test on the first octet (undefined: not arrived yet), before anything is held back. */
+  mayMapValue(first: number | undefined, at: Place): boolean
+  /** New text of a key and what its value means; undefined for a key that means nothing. */
+  key(
+    content: Buffer,
+    start: number,
+    end: number,
+    at: Place,
+  ): { readonly text: string | undefined; readonly opens: Place } | undefined
+  /** New text of a value; undefined to leave it. */
+  value(content: Buffer, start: number, end: number, at: Place): string | undefined
+}
+
+const quote = 0x22
+const backslash = 0x5c
+const objectBit = 0x80
+
+/** Deeper content passes unmapped: WordPress itself refuses to read or write more than 512 levels. */
+const maxDepth = 1024
+
+/** Octets that mean something between strings; all others are white space, colons, numbers and literals. */
+const structural = new Uint8Array(256)
+for (const octet of Buffer.from('",{}[]')) structural[octet] = 1
+
+const nextStructural = (content: Buffer, from: number): number => {
+  const length = content.length
+  let at = from
+  while (at < length && structural[content[at] as number] === 0) at++
+  return at
+}
+
+/** The next quote or backslash. */
+const nextInString = (content: Buffer, from: number): number => {
+  const length = content.length
+  let at = from
+  while (at < length && content[at] !== quote && content[at] !== backslash) at++
+  return at
+}
+
+/** A key's place reaches the object or the strings of the array that the key names, no deeper. */
+const opened = (isObject: boolean, at: Place): number => {
+  if (isObject) return objectBit | (at === place.routes || at === place.namespace ? at : place.plain)
+  return at === place.routes ? place.plain : at
+}
+
+const nothing = Buffer.alloc(0)
+
+/** A stretch of what came, and the text that stands behind it in place of what came there. */
+type Piece = { readonly from: number; readonly to: number; readonly text: string }
+
+/** One allocation of its own: it is often kept. */
+const joined = (content: Buffer, pieces: readonly Piece[], from: number, to: number): Buffer => {
+  let length = to - from
+  for (const piece of pieces) length += piece.to - piece.from + piece.text.length
+  const whole = Buffer.allocUnsafeSlow(length)
+  let at = 0
+  for (const piece of pieces) {
+    at += content.copy(whole, at, piece.from, piece.to)
+    at += whole.write(piece.text, at, 'latin1')
+  }
+  content.copy(whole, at, from, to)
+  return whole
+}
+
+/**
+ * Walks JSON text once and replaces strings in place; every other octet goes through as it came. Chunks may end anywhere:
+ * at most one string of bounded length is held back. Text that is not JSON goes through too, it is not this room's to judge.
+ */
+export const createJsonScanner = (rules: StringRules): ContentMapper => {
+  // A list of small numbers: octets of a buffer would take longer to come by than a small content to walk.
+  const containers: number[] = []
+  let depth = 0
+  let valuePlace: Place = place.plain
+  let expectsKey = false
+  let mode: 'structure' | 'candidate' | 'skip' | 'blind' = 'structure'
+  let escaped = false
+  let held: Buffer = nothing
+  // Of the chunk at hand: what is put in, each with the stretch that it stands behind.
+  let output: Piece[] = []
+  let copied = 0
+  let tokenStart = 0
+
+  const top = (): number => (depth === 0 ? 0 : (containers[depth - 1] as number))
+  const topPlace = (): Place => (top() & ~objectBit) as Place
+
+  const open = (isObject: boolean): void => {
+    if (depth === maxDepth) {
+      mode = 'blind'
+      return
+    }
+    containers[depth++] = opened(isObject, valuePlace)
+    expectsKey = isObject
+    valuePlace = isObject ? place.plain : topPlace()
+  }
+
+  const close = (): void => {
+    if (depth > 0) depth--
+    expectsKey = false
+    valuePlace = place.plain
+  }
+
+  const separate = (): void => {
+    expectsKey = (top() & objectBit) !== 0
+    valuePlace = expectsKey ? place.plain : topPlace()
+  }
+
+  const beginString = (content: Buffer, at: number): void => {
+    tokenStart = at
+    mode = expectsKey || rules.mayMapValue(content[at + 1], valuePlace) ? 'candidate' : 'skip'
+  }
+
+  const onStructure = (content: Buffer, at: number): void => {
+    switch (content[at]) {
+      case quote:
+        beginString(content, at)
+        break
+      case 0x2c: // ,
+        separate()
+        break
+      case 0x7b: // {
+        open(true)
+        break
+      case 0x5b: // [
+        open(false)
+        break
+      case 0x7d: // }
+      case 0x5d: // ]
+        close()
+        break
+    }
+  }
+
+  /** Up to and with the next quote that opens a string. */
+  const walkStructure = (content: Buffer, from: number): number => {
+    let at = from
+    while (mode === 'structure') {
+      at = nextStructural(content, at)
+      if (at === content.length) break
+      onStructure(content, at++)
+    }
+    return at
+  }
+
+  /** Position of the quote that closes the string, or the end of what has arrived. */
+  const walkString = (content: Buffer, from: number): number => {
+    let at = from
+    if (escaped && at < content.length) {
+      escaped = false
+      at++
+    }
+    for (at = nextInString(content, at); at < content.length; at = nextInString(content, at + 1)) {
+      if (content[at] === quote) return at
+      if (++at === content.length) escaped = true
+    }
+    return content.length
+  }
+
+  const replace = (end: number, text: string | undefined): void => {
+    if (text === undefined) return
+    output.push({ from: copied, to: tokenStart + 1, text })
+    copied = end
+  }
+
+  const finishCandidate = (content: Buffer, end: number): void => {
+    const start = tokenStart + 1
+    if (expectsKey) {
+      const within = topPlace()
+      const found =
+        end - start > rules.maxKeyLength(within) ? undefined : rules.key(content, start, end, within)
+      replace(end, found?.text)
+      valuePlace = found?.opens ?? place.plain
+    } else if (end - start <= rules.maxValueLength) {
+      replace(end, rules.value(content, start, end, valuePlace))
+    }
+  }
+
+  const finishString = (content: Buffer, end: number): void => {
+    if (mode === 'candidate') finishCandidate(content, end)
+    else valuePlace = expectsKey ? place.plain : valuePlace
+    expectsKey = false
+    mode = 'structure'
+  }
+
+  const isTooLong = (length: number): boolean =>
+    length > 1 + (expectsKey ? rules.maxKeyLength(topPlace()) : rules.maxValueLength)
+
+  /** What of the chunk may go out; an unfinished candidate stays behind. */
+  const flush = (content: Buffer): Buffer => {
+    if (mode === 'candidate' && isTooLong(content.length - tokenStart)) mode = 'skip'
+    const end = mode === 'candidate' ? tokenStart : content.length
+    // A copy, so that a few octets do not keep a whole chunk alive.
+    held = mode === 'candidate' ? Buffer.from(content.subarray(tokenStart)) : nothing
+    if (output.length === 0) return end === content.length ? content : content.subarray(copied, end)
+    return joined(content, output, copied, end)
+  }
+
+  const walk = (content: Buffer, from: number): void => {
+    let at = from
+    while (at < content.length && mode !== 'blind') {
+      if (mode === 'structure') at = walkStructure(content, at)
+      else {
+        at = walkString(content, at)
+        if (at < content.length) finishString(content, at++)
+      }
+    }
+  }
+
+  return {
+    push: (chunk) => {
+      if (mode === 'blind' || chunk.length === 0) return chunk
+      const content = held.length === 0 ? chunk : Buffer.concat([held, chunk])
+      output = []
+      copied = 0
+      tokenStart = 0
+      walk(content, held.length)
+      return flush(content)
+    },
+    end: () => {
+      const rest = held
+      held = nothing
+      return rest
+    },
+  }
+}

@@ -1,0 +1,229 @@
+import type { PathRefusal, RouteFinding } from '../contracts/finding.ts'
+import type { Endpoint, Row } from '../contracts/row.ts'
+import { encodedSlash } from './routing/character-set.ts'
+import { canonicalIdentifier } from './routing/identifier.ts'
+import {
+  cleanSpelling,
+  decodedValue,
+  spelled,
+  withForeignBytes,
+  withSingleSlashes,
+} from './routing/path-form.ts'
+import {
+  compileRowPattern,
+  type Groups,
+  type PatternPart,
+  type PatternRefusal,
+  type RowPattern,
+} from './routing/row-pattern.ts'
+
+type IndexedRow = { readonly row: Row; readonly order: number; readonly pattern: RowPattern }
+
+/** Why a row is not matched: its pattern, or too many rows that must each be run on every path. */
+type SkipReason = PatternRefusal | 'too-many-ambiguous'
+
+type SkippedRow = { readonly row: Row; readonly reason: SkipReason }
+
+type RowIndex = {
+  /** Rows whose literal beginning the path has, in the order of the table. `lower` is a cleaned path in lower case. */
+  candidates(lower: string): readonly IndexedRow[]
+  readonly skipped: readonly SkippedRow[]
+}
+
+/** Rows of one prefix whose patterns leave several ways open. The contract has five; a foreign document must not add hundreds. */
+const maxAmbiguousPerPrefix = 16
+
+const add = (lists: Map<string, IndexedRow[]>, key: string, row: IndexedRow): void => {
+  const list = lists.get(key)
+  if (list === undefined) lists.set(key, [row])
+  else list.push(row)
+}
+
+const slashes = (text: string): number => text.split('/').length - 1
+
+/** Indexes rows by their literal beginning, so that a path meets a handful of them and not the whole table. */
+const indexRows = (rows: readonly Row[]): RowIndex => {
+  const literal = new Map<string, IndexedRow[]>()
+  const byPrefix = new Map<string, IndexedRow[]>()
+  const skipped: SkippedRow[] = []
+  let deepest = 0
+
+  rows.forEach((row, order) => {
+    const pattern = compileRowPattern(row.pattern)
+    if (pattern.kind === 'skipped') {
+      skipped.push({ row, reason: pattern.reason })
+      return
+    }
+    const indexed: IndexedRow = { row, order, pattern }
+    if (pattern.isLiteral) {
+      add(literal, pattern.prefix, indexed)
+      return
+    }
+    const ambiguous = byPrefix.get(pattern.prefix)?.filter((other) => !other.pattern.isDeterministic) ?? []
+    if (!pattern.isDeterministic && ambiguous.length >= maxAmbiguousPerPrefix) {
+      skipped.push({ row, reason: 'too-many-ambiguous' })
+      return
+    }
+    deepest = Math.max(deepest, slashes(pattern.prefix))
+    add(byPrefix, pattern.prefix, indexed)
+  })
+
+  const candidates = (lower: string): readonly IndexedRow[] => {
+    const found = [...(literal.get(lower) ?? [])]
+    let end = 0
+    for (let depth = 0; depth < deepest; depth++) {
+      end = lower.indexOf('/', end) + 1
+      if (end === 0) break
+      found.push(...(byPrefix.get(lower.slice(0, end)) ?? []))
+    }
+    return found.sort((a, b) => a.order - b.order)
+  }
+
+  return { candidates, skipped }
+}
+
+/**
+ * Finds the one row of the open contract. What paths mean is the upstream's matter: case, doubled slashes, trailing slashes
+ * and encoded slashes stay, and only spellings that RFC 3986 §6.2.2 calls equivalent are merged.
+ */
+const findAny = (row: Row, method: string, path: string): RouteFinding => {
+  const cleaned = cleanSpelling(path === '' ? '/' : path, 'unreserved')
+  if (cleaned.kind === 'refused') return cleaned
+  // A path that begins with two slashes would be read as a host by whoever resolves it (RFC 3986 §3.3).
+  const canonical = spelled(cleaned.text.replace(/^\/+/, '/'))
+  const wanted = method === 'HEAD' ? 'GET' : method
+  const endpoint = row.endpoints.find(({ methods }) => (methods as readonly string[]).includes(wanted))
+  if (endpoint === undefined) return { kind: 'unlisted', path: canonical }
+  return { kind: 'found', row, endpoint, pathParameters: {}, path: canonical }
+}
+
+export type Router = {
+  readonly rows: readonly Row[]
+  /** Rows that are not matched, because what their patterns cost or mean is not certain. */
+  readonly skipped: readonly SkippedRow[]
+  /** What the table says of a method and a path without its query. The cost is linear in the length of the path. */
+  find(method: string, path: string): RouteFinding
+}
+
+/** Longer than any route with the longest identifier in it; the patterns of templates are run on every path that begins like one. */
+const maxPathLength = 2048
+
+const refused = (reason: PathRefusal): RouteFinding => ({ kind: 'refused', reason })
+
+/** HEAD is answered by what answers GET (RFC 9110 §9.3.2). */
+const endpointOf = (row: Row, method: string): Endpoint | undefined => {
+  const wanted = method === 'HEAD' ? 'GET' : method
+  return row.endpoints.find((endpoint) => (endpoint.methods as readonly string[]).includes(wanted))
+}
+
+type Match = {
+  readonly candidate: IndexedRow
+  readonly groups: Groups
+  readonly endpoint: Endpoint | undefined
+}
+
+/** The first row that has the method; else the first that has the path. OPTIONS asks about the first that has the path. */
+const firstMatch = (index: RowIndex, method: string, text: string): Match | undefined => {
+  const lower = text.toLowerCase()
+  let first: Match | undefined
+  for (const candidate of index.candidates(lower)) {
+    const groups = candidate.pattern.groupsOf(text, lower)
+    if (groups === undefined) continue
+    const endpoint = endpointOf(candidate.row, method)
+    const match = { candidate, groups, endpoint }
+    if (endpoint !== undefined || method === 'OPTIONS') return match
+    first ??= match
+  }
+  return first
+}
+
+type CanonicalPath =
+  | {
+      readonly kind: 'path'
+      readonly text: string
+      readonly identifiers: readonly (readonly [string, string])[]
+    }
+  | { readonly kind: 'refused'; readonly reason: PathRefusal }
+
+/** The path put together again: literals as the row spells them, identifiers in their one form. */
+const canonicalPath = (parts: readonly PatternPart[], groups: Groups): CanonicalPath => {
+  const identifiers: [string, string][] = []
+  let text = ''
+  for (const part of parts) {
+    if (part.kind === 'literal') {
+      text += part.text
+      continue
+    }
+    const identifier = canonicalIdentifier(groups.get(part.name) ?? '', part.form)
+    if (identifier === undefined) return { kind: 'refused', reason: 'encoded-slash' }
+    if (identifier === 'too-long') return { kind: 'refused', reason: 'too-long' }
+    identifiers.push([part.name, identifier])
+    text += identifier
+  }
+  return { kind: 'path', text, identifiers }
+}
+
+const findingOf = (
+  match: Match,
+  method: string,
+  canonical: CanonicalPath & { kind: 'path' },
+): RouteFinding => {
+  const { row } = match.candidate
+  const path = spelled(canonical.text)
+  if (method === 'OPTIONS') return { kind: 'options', row, path }
+  if (match.endpoint === undefined) return { kind: 'wrong-method', row, path }
+  const pathParameters = Object.fromEntries(
+    canonical.identifiers.map(([name, text]) => [name, decodedValue(text)]),
+  )
+  return { kind: 'found', row, endpoint: match.endpoint, pathParameters, path }
+}
+
+/**
+ * The upstream may read what we send in several ways: what stands in front of WordPress merges slashes or keeps them, and
+ * WordPress matches the path decoded (`/index.php/…`) or as it came (rewritten addresses). No reading may lead to another
+ * row than the one decided on; to none it may only lead because an escape was not undone, and then the answer is a 404.
+ */
+const isReadAlike = (
+  index: RowIndex,
+  method: string,
+  text: string,
+  canonical: string,
+  row: IndexedRow | undefined,
+): boolean => {
+  const escaped = spelled(canonical)
+  if (canonical === text && escaped === text && !text.includes('%')) return true
+  const sent = [canonical, escaped, withForeignBytes(canonical)]
+  const readings = new Set(sent.flatMap((reading) => [reading, withSingleSlashes(reading)]))
+  readings.delete(text)
+  for (const reading of readings) {
+    const read = firstMatch(index, method, reading)?.candidate
+    if (read !== row && (read !== undefined || reading === canonical)) return false
+  }
+  return true
+}
+
+const findIn = (index: RowIndex, method: string, path: string): RouteFinding => {
+  if (path.length > maxPathLength) return refused('too-long')
+  const cleaned = cleanSpelling(path === '' ? '/' : path, 'all')
+  if (cleaned.kind === 'refused') return cleaned
+  const text = withSingleSlashes(cleaned.text)
+  const match = firstMatch(index, method, text)
+  const canonical: CanonicalPath =
+    match === undefined
+      ? { kind: 'path', text, identifiers: [] }
+      : canonicalPath(match.candidate.pattern.parts, match.groups)
+  if (canonical.kind === 'refused') return canonical
+  if (canonical.text.includes(encodedSlash)) return refused('encoded-slash')
+  if (!isReadAlike(index, method, text, canonical.text, match?.candidate)) {
+    return refused(text.includes(encodedSlash) ? 'encoded-slash' : 'ambiguous-identifier')
+  }
+  return match === undefined ? { kind: 'unlisted', path: spelled(text) } : findingOf(match, method, canonical)
+}
+
+/** Routes of one service, matched as WordPress matches them, in time linear in the path whatever the patterns are. */
+export const createRouter = (rows: readonly Row[]): Router => {
+  const any = rows.find((row) => row.template === '/**')
+  if (any !== undefined) return { rows, skipped: [], find: (method, path) => findAny(any, method, path) }
+  const index = indexRows(rows)
+  return { rows, skipped: index.skipped, find: (method, path) => findIn(index, method, path) }
+}

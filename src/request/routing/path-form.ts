@@ -1,0 +1,90 @@
+import type { PathRefusal } from '../../contracts/finding.ts'
+import { encodedSlash, foreignByte } from './character-set.ts'
+
+/**
+ * A path in the one form that patterns are matched against: ASCII only, percent-decoded except for `%25` and for what is
+ * not ASCII, `%2F` as a character of its own. Spelling it again (`spelled`) and cleaning the result gives the same text.
+ */
+export type CleanedPath =
+  | { readonly kind: 'cleaned'; readonly text: string }
+  | { readonly kind: 'refused'; readonly reason: PathRefusal }
+
+/** How much is decoded: all, as WordPress does it, or only what RFC 3986 §6.2.2.2 calls equivalent. */
+export type Decoding = 'all' | 'unreserved'
+
+const refused = (reason: PathRefusal): CleanedPath => ({ kind: 'refused', reason })
+
+/** Nothing to decode and nothing to refuse but dot segments. */
+const plain = /^\/[\w\-.~!$&'()*+,;=:@/]*$/
+const notPrintable = /[^!-~]/
+const badEscape = /%(?![0-9A-Fa-f]{2})/
+const controlEscape = /%(?:[01][0-9A-Fa-f]|7[Ff])/
+const backslash = /\\|%5[Cc]/
+const escapes = /(?:%[0-9A-Fa-f]{2})+/g
+const unreserved = /[\w\-.~]/
+/** A separator hidden in an escape counts too: whoever decodes once more would see the dots. */
+const dotSegment = /(?:^|[/\u0080]|%2F)\.\.?(?:[/\u0080]|%2F|$)/
+
+/** Why the raw spelling cannot be one of ours. `#` and `?` never belong to a path (RFC 9112 §3.2.1). */
+const refusalOfSpelling = (raw: string): PathRefusal | undefined => {
+  const odd = notPrintable.exec(raw)?.[0]
+  if (odd !== undefined) return odd < ' ' || odd === '\u007f' ? 'control-character' : 'bad-encoding'
+  if (!raw.startsWith('/')) return 'not-absolute'
+  if (/[#?]/.test(raw) || badEscape.test(raw)) return 'bad-encoding'
+  if (controlEscape.test(raw)) return 'control-character'
+  if (backslash.test(raw)) return 'backslash'
+  return undefined
+}
+
+/** Upper-case escapes of the UTF-8 bytes; `encodeURIComponent` leaves some ASCII alone. */
+const escaped = (character: string): string =>
+  character < '\u0080'
+    ? `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
+    : encodeURIComponent(character)
+
+const decodedCharacter = (character: string, decoding: Decoding): string => {
+  if (decoding === 'unreserved') return unreserved.test(character) ? character : escaped(character)
+  if (character === '/') return encodedSlash
+  return character === '%' || character > '~' ? escaped(character) : character
+}
+
+/** Decodes each run of escapes, or undefined when one is not UTF-8: `decodeURIComponent` refuses overlong forms and surrogates. */
+const decoded = (raw: string, decoding: Decoding): string | undefined => {
+  try {
+    return raw.replace(escapes, (run) =>
+      Array.from(decodeURIComponent(run), (character) => decodedCharacter(character, decoding)).join(''),
+    )
+  } catch (error) {
+    if (error instanceof URIError) return undefined
+    throw error
+  }
+}
+
+/** Cleans the spelling of a path; slashes are left as they are. */
+export const cleanSpelling = (raw: string, decoding: Decoding): CleanedPath => {
+  let text: string | undefined = raw
+  if (!plain.test(raw)) {
+    const reason = refusalOfSpelling(raw)
+    if (reason !== undefined) return refused(reason)
+    text = decoded(raw, decoding)
+    if (text === undefined) return refused('bad-encoding')
+  }
+  return dotSegment.test(text) ? refused('dot-segment') : { kind: 'cleaned', text }
+}
+
+/** One slash where several stood, and none at the end: the same route to WordPress, and one spelling to us. */
+export const withSingleSlashes = (text: string): string => {
+  const single = text.includes('//') ? text.replace(/\/{2,}/g, '/') : text
+  return single.length > 1 && single.endsWith('/') ? single.slice(0, -1) : single
+}
+
+/** The spelling of a cleaned path that is sent: what RFC 3986 §3.3 does not allow in a path is escaped again. */
+export const spelled = (text: string): string =>
+  plain.test(text) ? text : text.replace(/[^\w\-.~!$&'()*+,;=:@/%]/g, escaped)
+
+/** A cleaned path as a matcher of bytes sees it once all escapes are undone. */
+export const withForeignBytes = (text: string): string =>
+  text.includes('%') ? text.replace(/%[89A-F][0-9A-F]/g, foreignByte) : text
+
+/** The value of a part of a cleaned path, decoded. */
+export const decodedValue = (text: string): string => (text.includes('%') ? decodeURIComponent(text) : text)

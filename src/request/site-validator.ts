@@ -1,0 +1,90 @@
+import type { Endpoint } from '../contracts/row.ts'
+import type { Validation, ValidationInput, Validator } from '../contracts/validation.ts'
+import { canonicalQuery, type UnknownParameters } from './canonical/canonical-query.ts'
+import { hasInvalidCallback } from './canonical/global-parameters.ts'
+import { parsePhpQuery, trackingMatcher } from './canonical/php-query.ts'
+import { type CompiledEndpoint, compileEndpoint } from './validation/compile-endpoint.ts'
+import {
+  contradictions,
+  invalidArguments,
+  missingArguments,
+  type Sources,
+  typedArguments,
+} from './validation/site-arguments.ts'
+import { readSiteContent } from './validation/site-content.ts'
+import {
+  contradiction,
+  invalidCallback,
+  invalidParameters,
+  missingParameters,
+  type Refusal,
+  unreadQuery,
+} from './validation/site-errors.ts'
+
+/** Bounds on what is read, and what to do with parameters that no row names. */
+export type SiteValidatorOptions = {
+  readonly limits: {
+    /** Most parameters in one query; more are refused, because PHP drops what exceeds its own limit without a word. */
+    readonly queryParameters: number
+    /** Deepest nesting of JSON content. */
+    readonly jsonDepth: number
+  }
+  readonly unknownParameters: 'strip' | 'forward'
+  /** Names that are dropped in any case; a trailing `*` stands for any ending. */
+  readonly trackingParameters: readonly string[]
+}
+
+const refuse = (endpoint: CompiledEndpoint, sources: Sources): Refusal | undefined => {
+  const missing = missingArguments(endpoint, sources)
+  if (missing.length > 0) return missingParameters(missing)
+  const invalid = invalidArguments(endpoint, sources)
+  if (invalid.length > 0) return invalidParameters(invalid)
+  const contradicted = contradictions(endpoint, sources)
+  return contradicted.length > 0 ? contradiction(contradicted) : undefined
+}
+
+/** Validates requests of the site contract as WordPress does, and writes their query in the one spelling of its meaning. */
+export const createSiteValidator = (options: SiteValidatorOptions): Validator => {
+  const { limits } = options
+  const unknown: UnknownParameters = {
+    handling: options.unknownParameters,
+    isTracking: trackingMatcher(options.trackingParameters),
+  }
+  const compiled = new WeakMap<Endpoint, CompiledEndpoint>()
+
+  const endpointOf = (input: ValidationInput): CompiledEndpoint => {
+    const known = compiled.get(input.endpoint)
+    if (known !== undefined) return known
+    const fresh = compileEndpoint(input.row, input.endpoint)
+    compiled.set(input.endpoint, fresh)
+    return fresh
+  }
+
+  const validate = (input: ValidationInput): Validation => {
+    // A target is short: a name in it can be as long as it likes.
+    const query = parsePhpQuery(input.query, limits.queryParameters, input.query.length)
+    if (query.kind !== 'read') return unreadQuery(query.kind)
+    if (hasInvalidCallback(query.parameters)) return invalidCallback()
+    const endpoint = endpointOf(input)
+    const knows = (name: string): boolean =>
+      endpoint.arguments.has(name) || Object.hasOwn(input.pathParameters, name)
+    const content = readSiteContent(input, limits.jsonDepth, knows)
+    if (content.kind === 'refused') return content.refusal
+    const sources: Sources = {
+      content: content.parameters,
+      query: query.parameters,
+      path: input.pathParameters,
+    }
+    const refusal = refuse(endpoint, sources)
+    if (refusal !== undefined) return refusal
+    const typed = typedArguments(endpoint, sources)
+    const canonical = canonicalQuery({ endpoint, sources, typed, unknown })
+    if (canonical.kind === 'refused') return canonical.refusal
+    const { query: written, undeclared } = canonical
+    return undeclared === undefined
+      ? { kind: 'valid', query: written, arguments: typed }
+      : { kind: 'valid', query: written, arguments: typed, undeclared }
+  }
+
+  return { validate }
+}

@@ -1,0 +1,88 @@
+import type { JsonTypeName } from '../../contracts/row.ts'
+import { asList, isContainer } from '../canonical/php-array.ts'
+
+// PHP's numeric strings (is_numeric): white space around, a sign, a fraction, an exponent; no hexadecimal, no INF.
+const numericText = /^[ \t\n\v\f\r]*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[ \t\n\v\f\r]*$/
+const integerText = /^[ \t\n\v\f\r]*([+-]?)(\d+)[ \t\n\v\f\r]*$/
+const shortDigits = /^[1-9]\d{0,14}$/
+
+/** The number that PHP sees, or undefined when it sees none. */
+export const numberOf = (value: unknown): number | undefined => {
+  if (typeof value === 'number') return value
+  if (typeof value !== 'string') return undefined
+  return shortDigits.test(value) || numericText.test(value) ? Number(value) : undefined
+}
+
+/** May it stand for an integer? `2.0`, ` 2` and `1e1` may, `2.5` and '' may not. */
+export const isIntegral = (value: unknown): boolean => {
+  const number = numberOf(value)
+  return number !== undefined && (Number.isInteger(number) || Math.abs(number) === Number.POSITIVE_INFINITY)
+}
+
+const maxInt64 = 9223372036854775807n
+const minInt64 = -9223372036854775808n
+
+const saturated = (value: bigint): number | string => {
+  if (value > maxInt64) return String(maxInt64)
+  if (value < minInt64) return String(minInt64)
+  const number = Number(value)
+  return Number.isSafeInteger(number) ? number : String(value)
+}
+
+/** Digits without leading zeros, at most twenty: those are beyond 64 bits already, and a BigInt of a million digits takes long. */
+const significant = (digits: string): string => {
+  let start = 0
+  while (start < digits.length - 1 && digits.charCodeAt(start) === 48) start += 1
+  return digits.slice(start, start + 20)
+}
+
+/**
+ * The integer that PHP's cast makes of an integral value. Up to 2^53 it is a number; beyond, its decimal text,
+ * so that neighbours stay apart; beyond 64 bits the cast stops at the bound, and infinity becomes 0.
+ */
+export const toInteger = (value: string | number): number | string => {
+  if (typeof value === 'string') {
+    if (shortDigits.test(value)) return Number(value)
+    const [, sign, digits] = integerText.exec(value) ?? []
+    if (digits !== undefined) return saturated(BigInt((sign === '-' ? '-' : '') + significant(digits)))
+  }
+  const number = Number(value)
+  // Nearly all are: a BigInt for each of half a million would take longer than to read them. No -0 comes out.
+  if (Number.isSafeInteger(number)) return number === 0 ? 0 : number
+  if (!Number.isFinite(number)) return 0
+  return saturated(BigInt(Math.trunc(number)))
+}
+
+const booleanWords: Readonly<Record<string, boolean>> = { true: true, false: false, 1: true, 0: false }
+
+/** The boolean a value stands for (`true`, `false` in any case, 0, 1), or undefined: `yes` and '' stand for none. */
+export const booleanOf = (value: unknown): boolean | undefined => {
+  if (typeof value === 'boolean') return value
+  if (typeof value === 'number') return value === 0 || value === 1 ? value === 1 : undefined
+  if (typeof value !== 'string' || value.length > 5) return undefined
+  const word = value.toLowerCase()
+  return Object.hasOwn(booleanWords, word) ? booleanWords[word] : undefined
+}
+
+const accepts: Readonly<Record<JsonTypeName, (value: unknown) => boolean>> = {
+  array: (value) => asList(value) !== undefined,
+  object: (value) => value === '' || isContainer(value),
+  integer: isIntegral,
+  number: (value) => numberOf(value) !== undefined,
+  boolean: (value) => booleanOf(value) !== undefined,
+  string: (value) => typeof value === 'string',
+  null: (value) => value === null,
+}
+
+/** Of a union, the first type in its own order that takes the value; '' is a string wherever a string is allowed. */
+const bestType = (value: unknown, types: readonly JsonTypeName[]): JsonTypeName | undefined => {
+  if (value === '' && types.includes('string')) return 'string'
+  // A schema from a discovery document may name types that there are not.
+  return types.find((type) => Object.hasOwn(accepts, type) && accepts[type](value))
+}
+
+/** The one type to treat the value as, or undefined when a union has none for it or the schema names none. */
+export const typeFor = (
+  value: unknown,
+  type: JsonTypeName | readonly JsonTypeName[] | undefined,
+): JsonTypeName | undefined => (typeof type === 'string' || type === undefined ? type : bestType(value, type))

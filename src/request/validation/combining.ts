@@ -1,0 +1,144 @@
+import type { ArgumentSchema } from '../../contracts/row.ts'
+import { holds, isContainer, memberOf } from '../canonical/php-array.ts'
+import { type Issue, listInWords } from './site-errors.ts'
+
+/** Handed in, so that this file and the one that knows all types do not import each other. */
+type Check = (value: unknown, schema: ArgumentSchema, path: string) => Issue | undefined
+
+/** Which of several schemas a value belongs to, or why to none (or to more than one). */
+export type Match =
+  | { readonly kind: 'matched'; readonly schema: ArgumentSchema }
+  | { readonly kind: 'unmatched'; readonly issue: Issue }
+
+type Failure = { readonly index: number; readonly schema: ArgumentSchema; readonly issue: Issue }
+
+const typed = new WeakMap<ArgumentSchema, WeakMap<ArgumentSchema, ArgumentSchema>>()
+
+/** Made once for each pair: a list can hold thousands of values that are to be matched. */
+const inherited = (schema: ArgumentSchema, parent: ArgumentSchema): ArgumentSchema => {
+  if (schema.type !== undefined || parent.type === undefined) return schema
+  const ofParent = typed.get(parent) ?? new WeakMap<ArgumentSchema, ArgumentSchema>()
+  typed.set(parent, ofParent)
+  const known = ofParent.get(schema) ?? { ...schema, type: parent.type }
+  ofParent.set(schema, known)
+  return known
+}
+
+const noMatch = (message: string, data: Issue['data'] = null): Issue => ({
+  code: 'rest_no_matching_schema',
+  message,
+  data,
+})
+
+const because = (path: string, failure: Failure): Issue => {
+  const { title } = failure.schema
+  const text =
+    title === undefined ? `${path} does not match the expected format.` : `${path} is not a valid ${title}.`
+  return noMatch(`${text} Reason: ${failure.issue.message}`, { position: failure.index })
+}
+
+/** The value failed for more than being of another type altogether. */
+const isInformative = (path: string, { issue }: Failure): boolean => {
+  if (issue.code !== 'rest_invalid_type') return true
+  const at = issue.data?.['param']
+  return at !== undefined && at !== path
+}
+
+/** Of several object schemas, the one that shares most properties with the value: the caller probably meant that one. */
+const likeliest = (value: unknown, failures: readonly Failure[]): Failure | undefined => {
+  if (!isContainer(value)) return undefined
+  let best: Failure | undefined
+  let most = 0
+  for (const failure of failures) {
+    const shared = Object.keys(failure.schema.properties ?? {}).filter((name) => holds(value, name)).length
+    if (shared > most) {
+      best = failure
+      most = shared
+    }
+  }
+  return best
+}
+
+const explain = (value: unknown, path: string, failures: readonly Failure[]): Issue => {
+  const [first] = failures
+  if (first !== undefined && failures.length === 1) return because(path, first)
+  const informative = failures.filter((failure) => isInformative(path, failure))
+  const [reason] = informative
+  if (reason !== undefined && informative.length === 1) return because(path, reason)
+  if (reason?.schema.type === 'object') {
+    const meant = likeliest(value, informative)
+    if (meant !== undefined) return because(path, meant)
+  }
+  const titles = failures.flatMap(({ schema }) => (schema.title === undefined ? [] : [schema.title]))
+  return titles.length === failures.length
+    ? noMatch(`${path} is not a valid ${listInWords(titles)}.`)
+    : noMatch(`${path} does not match any of the expected formats.`)
+}
+
+const tooManyMatches = (
+  path: string,
+  matches: readonly { index: number; schema: ArgumentSchema }[],
+): Issue => {
+  const titles = matches.flatMap(({ schema }) => (schema.title === undefined ? [] : [schema.title]))
+  const message =
+    titles.length === matches.length
+      ? `${path} matches ${listInWords(titles)}, but should match only one.`
+      : `${path} matches more than one of the expected formats.`
+  return {
+    code: 'rest_one_of_multiple_matches',
+    message,
+    data: { positions: matches.map(({ index }) => index) },
+  }
+}
+
+/** Resolves `anyOf`: the first schema that takes the value. */
+export const matchAnyOf = (
+  value: unknown,
+  parent: ArgumentSchema,
+  schemas: readonly ArgumentSchema[],
+  path: string,
+  check: Check,
+): Match => {
+  const failures: Failure[] = []
+  for (const [index, candidate] of schemas.entries()) {
+    const schema = inherited(candidate, parent)
+    const issue = check(value, schema, path)
+    if (issue === undefined) return { kind: 'matched', schema }
+    failures.push({ index, schema, issue })
+  }
+  return { kind: 'unmatched', issue: explain(value, path, failures) }
+}
+
+/** Surely not of this schema: a property that must be one of some texts is another text. */
+const isOther = (value: unknown, { type, properties = {} }: ArgumentSchema): boolean =>
+  type === 'object' &&
+  isContainer(value) &&
+  Object.keys(properties).some((name) => {
+    const property = properties[name]
+    if (property?.type !== 'string' || property.enum === undefined || !holds(value, name)) return false
+    const given = memberOf(value, name)
+    return typeof given === 'string' && property.enum.length > 0 && !property.enum.includes(given)
+  })
+
+/** Resolves `oneOf`: exactly one schema may take the value. */
+export const matchOneOf = (
+  value: unknown,
+  parent: ArgumentSchema,
+  schemas: readonly ArgumentSchema[],
+  path: string,
+  check: Check,
+): Match => {
+  const candidates = schemas.map((candidate, index) => ({ index, schema: inherited(candidate, parent) }))
+  // Texts about those that do not fit are only written when none does: lists can hold thousands of values.
+  const matches = candidates.filter(
+    ({ schema }) => !isOther(value, schema) && check(value, schema, path) === undefined,
+  )
+  const [only] = matches
+  if (only !== undefined && matches.length === 1) return { kind: 'matched', schema: only.schema }
+  if (matches.length > 1) return { kind: 'unmatched', issue: tooManyMatches(path, matches) }
+  const failures = candidates.flatMap(({ index, schema }): Failure[] => {
+    const issue = check(value, schema, path)
+    return issue === undefined ? [] : [{ index, schema, issue }]
+  })
+  return { kind: 'unmatched', issue: explain(value, path, failures) }
+}

@@ -1,0 +1,166 @@
+/** One member of a JSON object: its name and the source text of its value. */
+type Member = { readonly name: string; readonly source: string }
+
+const openingBrace = 123
+const closingBrace = 125
+const openingBracket = 91
+const closingBracket = 93
+
+/** Index behind the string that starts at `from`. */
+const behindString = (text: string, from: number): number => {
+  let i = from + 1
+  while (text.charCodeAt(i) !== quote) i += text.charCodeAt(i) === backslash ? 2 : 1
+  return i + 1
+}
+
+/** Index of the comma or bracket that ends the value starting at `from`. */
+const behindValue = (text: string, from: number): number => {
+  let depth = 0
+  let i = from
+  for (;;) {
+    const code = text.charCodeAt(i)
+    if (code === quote) {
+      i = behindString(text, i)
+      continue
+    }
+    if (depth === 0 && (code === comma || code === closingBrace)) return i
+    if (code === openingBrace || code === openingBracket) depth += 1
+    if (code === closingBrace || code === closingBracket) depth -= 1
+    i += 1
+  }
+}
+
+/** Most names are written as they are. */
+const nameOf = (written: string): string =>
+  written.includes('\\') ? (JSON.parse(written) as string) : written.slice(1, -1)
+
+/**
+ * The members of a JSON object in their order, with the text they were written in: a parser would have rounded integers beyond 2^53
+ * and forgotten repeated names. The text must be an object that JSON.parse accepts.
+ */
+export const topLevelMembers = (text: string): Member[] => {
+  const members: Member[] = []
+  let i = text.indexOf('{') + 1
+  for (;;) {
+    while (text.charCodeAt(i) !== quote && text.charCodeAt(i) !== closingBrace) i += 1
+    if (text.charCodeAt(i) === closingBrace) return members
+    const endOfName = behindString(text, i)
+    const colon = text.indexOf(':', endOfName)
+    const end = behindValue(text, colon + 1)
+    members.push({ name: nameOf(text.slice(i, endOfName)), source: text.slice(colon + 1, end).trim() })
+    i = end + 1
+    if (text.charCodeAt(end) === closingBrace) return members
+  }
+}
+
+/** What a content type means for reading parameters. */
+type MediaType = 'json' | 'form' | 'other'
+
+const json = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/
+
+/**
+ * Type and subtype decide; parameters such as charset do not (RFC 9110 §8.3.1). `application/problem+json` is JSON too (RFC
+ * 6839 §3.1).
+ */
+export const mediaTypeOf = (contentType: string | undefined): MediaType => {
+  if (contentType === undefined || contentType.length > 256) return 'other'
+  const semicolon = contentType.indexOf(';')
+  const value = (semicolon < 0 ? contentType : contentType.slice(0, semicolon)).trim().toLowerCase()
+  if (value === 'application/x-www-form-urlencoded') return 'form'
+  return json.test(value) ? 'json' : 'other'
+}
+
+/** Content read as JSON, or PHP's reason for refusing it (json_last_error). */
+type JsonReading =
+  | { readonly kind: 'read'; readonly value: unknown }
+  | { readonly kind: 'refused'; readonly code: number; readonly message: string }
+  | { readonly kind: 'too-many-values' }
+
+/**
+ * As many as a megabyte of the shortest ones has. To parse a value takes as long as to read many characters of a text, and nothing
+ * else is done meanwhile: a longer content has room for a longer text, and not for more values.
+ */
+export const mostJsonValues = 1 << 19
+
+const refusals = {
+  depth: { kind: 'refused', code: 1, message: 'Maximum stack depth exceeded' },
+  control: { kind: 'refused', code: 3, message: 'Control character error, possibly incorrectly encoded' },
+  syntax: { kind: 'refused', code: 4, message: 'Syntax error' },
+  utf8: { kind: 'refused', code: 5, message: 'Malformed UTF-8 characters, possibly incorrectly encoded' },
+  surrogate: { kind: 'refused', code: 10, message: 'Single unpaired UTF-16 surrogate in unicode escape' },
+} as const satisfies Record<string, JsonReading>
+
+const quote = 34
+const backslash = 92
+const comma = 44
+
+const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** End of the string that starts at `from`, or -1 when it is not closed or holds a control character. */
+const endOfString = (text: string, from: number): number => {
+  for (let i = from + 1; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === quote) return i
+    if (code < 32) return -1
+    if (code === backslash) i += 1
+  }
+  return -1
+}
+
+const opens = (code: number): boolean => code === 123 || code === 91
+const closes = (code: number): boolean => code === 125 || code === 93
+const step = (code: number): number => (opens(code) ? 1 : closes(code) ? -1 : 0)
+/** Is there a value behind it? */
+const begins = (code: number): boolean => code === comma || opens(code)
+const isControl = (code: number): boolean => code < 32 && code !== 9 && code !== 10 && code !== 13
+
+/** Walks brackets, commas and strings only, so that depth and number of values are known before a parser begins. */
+const structureFault = (text: string, maxDepth: number): 'depth' | 'control' | 'values' | undefined => {
+  let depth = 0
+  let values = 0
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === quote) {
+      i = endOfString(text, i)
+      if (i < 0) return 'control'
+    } else if (isControl(code)) return 'control'
+    depth += step(code)
+    if (begins(code)) values += 1
+    if (depth > maxDepth) return 'depth'
+    if (values > mostJsonValues) return 'values'
+  }
+  return undefined
+}
+
+const escapedSurrogate = /\\u[dD][89a-fA-F]/
+const loneSurrogate = /\p{Surrogate}/u
+
+const holdsLoneSurrogate = (value: unknown): boolean => {
+  if (typeof value === 'string') return loneSurrogate.test(value)
+  if (typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value)) return value.some(holdsLoneSurrogate)
+  return Object.keys(value).some(
+    (key) => loneSurrogate.test(key) || holdsLoneSurrogate((value as Record<string, unknown>)[key]),
+  )
+}
+
+/** Reads JSON as PHP would, with a bound on nesting; a byte order mark is a syntax error to both. */
+export const readJson = (content: Buffer, maxDepth: number): JsonReading => {
+  let text: string
+  try {
+    text = strict.decode(content)
+  } catch {
+    return refusals.utf8
+  }
+  const fault = structureFault(text, maxDepth)
+  if (fault === 'values') return { kind: 'too-many-values' }
+  if (fault !== undefined) return refusals[fault]
+  try {
+    const value: unknown = JSON.parse(text)
+    return escapedSurrogate.test(text) && holdsLoneSurrogate(value)
+      ? refusals.surrogate
+      : { kind: 'read', value }
+  } catch {
+    return refusals.syntax
+  }
+}

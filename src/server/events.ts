@@ -1,0 +1,23 @@
+import type { MessageFault } from './listener/message-faults.ts'
+
+/** Why a message is not accepted as a request. `framing` and `chunking`: the end of the request is ambiguous. */
+export type ProtocolFault =
+  | MessageFault
+  | 'start-line'
+  | 'field'
+  | 'framing'
+  | 'chunking'
+  | 'too-large'
+  | 'timeout'
+  | 'cut-off'
+  | 'other'
+
+/** Events of connections on the public side; the pipeline reports requests. Values from closed lists only, never an address. */
+export type EdgeEvent =
+  | {
+      readonly kind: 'connection-cut'
+      /** `too-many`: limits.connections; `address`: limits.connectionsPerAddress; `slow-reader`: limits.readerTimeout; `resets`: too many HTTP/2 streams reset; `drain`: drain.timeout. */
+      readonly reason: 'too-many' | 'address' | 'slow-reader' | 'resets' | 'drain'
+    }
+  | { readonly kind: 'rate-limited'; readonly limit: string }
+  | { readonly kind: 'no-request'; readonly reason: ProtocolFault }

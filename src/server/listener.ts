@@ -1,0 +1,187 @@
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2'
+import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
+import type { EdgeEvent } from './events.ts'
+import { type Traffic, watchConnections } from './listener/connections.ts'
+import { boundStreams } from './listener/stream-bounds.ts'
+
+/** TLS settings of the public side; certificate and key as PEM texts. */
+export type Certificate = {
+  readonly cert: string
+  readonly key: string
+  readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
+}
+
+export type ListenerOptions = {
+  /** Undefined: plain HTTP/1.1. */
+  readonly certificate: Certificate | undefined
+  /** Offered by ALPN beside HTTP/1.1; needs a certificate. */
+  readonly http2: boolean
+  readonly headerBytes: number
+  /** Timeouts for the fields of a request, and for the whole request. */
+  readonly headersTimeoutMs: number
+  readonly requestTimeoutMs: number
+  readonly keepAliveTimeoutMs: number
+  readonly readerTimeoutMs: number
+  /** 0 = no bound. */
+  readonly connections: number
+  readonly connectionsPerAddress: number
+  readonly isExempt: (address: string) => boolean
+  readonly report: (event: EdgeEvent) => void
+}
+
+/** Handles requests. */
+export type EdgeHandlers = {
+  request(incoming: IncomingMessage, outgoing: ServerResponse): void
+  clientError(error: Error, socket: Socket): void
+}
+
+/** The public port. It outlives configurations: a reload replaces the handlers and keeps the connections. */
+export type Listener = {
+  use(handlers: EdgeHandlers): void
+  /** Resolves with the port in use. */
+  listen(host: string, port: number): Promise<number>
+  traffic(): Traffic
+  /** Sets the certificate for new connections; open ones stay. */
+  renew(certificate: Certificate): void
+  /** Stops accepting connections and waits for requests until the timeout; resolves with the number of connections cut. */
+  close(timeoutMs: number): Promise<number>
+}
+
+type AnyServer = Server | HttpsServer | Http2SecureServer
+
+/** Concurrent streams of one connection, as advised against the Rapid Reset attack (CVE-2023-44487). */
+const mostStreams = 100
+
+const build = (options: ListenerOptions, refuseConnections: (group: string) => void): AnyServer => {
+  const shared = {
+    maxHeaderSize: options.headerBytes,
+    // This interval bounds how late an overdue request is ended.
+    connectionsCheckingInterval: Math.max(50, Math.min(5_000, options.headersTimeoutMs / 2)),
+    requestTimeout: options.requestTimeoutMs,
+    headersTimeout: Math.min(options.headersTimeoutMs, options.requestTimeoutMs || Number.POSITIVE_INFINITY),
+    keepAliveTimeout: options.keepAliveTimeoutMs,
+    // guard.ts checks Host, and answers in the shape of the service.
+    requireHostHeader: false,
+  }
+  const { certificate } = options
+  if (certificate === undefined) return createHttpServer(shared)
+  const secure = { ...shared, ...certificate, handshakeTimeout: options.headersTimeoutMs }
+  if (!options.http2) return createHttpsServer(secure)
+  const server = createSecureServer({
+    ...secure,
+    allowHTTP1: true,
+    settings: {
+      maxConcurrentStreams: mostStreams,
+      maxHeaderListSize: options.headerBytes,
+      enablePush: false,
+    },
+  })
+  // The constructor does not accept these options for HTTP/1.1.
+  const { maxHeaderSize: _bytes, connectionsCheckingInterval: _interval, ...timeouts } = shared
+  boundStreams(server, { ...options, refuseConnections })
+  return Object.assign(server, timeouts)
+}
+
+/** Tracks HTTP/2 sessions: closing the server leaves them open. */
+const trackSessions = (server: AnyServer, idleMs: number): ReadonlySet<ServerHttp2Session> => {
+  const sessions = new Set<ServerHttp2Session>()
+  server.on('session', (session: ServerHttp2Session) => {
+    sessions.add(session)
+    session.once('close', () => sessions.delete(session))
+    session.setTimeout(idleMs, () => session.close())
+  })
+  return sessions
+}
+
+/**
+ * Sends an interim response when its turn on the connection comes, if there is no final response yet: node:http would queue it
+ * and write it behind the head of the final response, as part of its content.
+ */
+const tellToContinue = (outgoing: ServerResponse): void => {
+  if (outgoing.socket !== null) outgoing.writeContinue()
+  else outgoing.once('socket', () => outgoing.headersSent || outgoing.writeContinue())
+}
+
+/** Creates the public port without listening. */
+export const createListener = (options: ListenerOptions): Listener => {
+  const server = build(options, (group) => connections.refuse(group))
+  if (options.connections > 0) server.maxConnections = options.connections
+  const connections = watchConnections(server, {
+    perAddress: options.connectionsPerAddress,
+    readerTimeoutMs: options.readerTimeoutMs,
+    isExempt: options.isExempt,
+    encrypted: options.certificate !== undefined,
+    report: options.report,
+  })
+  const sessions = trackSessions(server, options.keepAliveTimeoutMs)
+  let current: EdgeHandlers | undefined
+
+  const closeGently = async (): Promise<void> => {
+    let isClosed = false
+    // node:http's close() would cut connections with an unread request, and stop the check for overdue requests.
+    const closed = new Promise<void>((resolve) => {
+      NetServer.prototype.close.call(server, () => {
+        isClosed = true
+        resolve()
+      })
+    })
+    while (!isClosed) {
+      // GOAWAY: open streams finish, new ones are refused (RFC 9113 §6.8).
+      for (const session of sessions) session.close()
+      await Promise.race([closed, connections.endQuiet()])
+    }
+    server.close(() => {})
+  }
+
+  // RFC 9110 §10.1.1. Such requests are rare, so the current handlers may be looked up here.
+  server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    tellToContinue(outgoing)
+    current?.request(incoming, outgoing)
+  })
+
+  return {
+    use: (handlers) => {
+      // Registered directly, not behind a lookup of the current handlers: hits do not pay for the lookup.
+      if (current !== undefined) {
+        server.removeListener('request', current.request)
+        server.removeListener('clientError', current.clientError)
+        server.removeListener('checkExpectation', current.request)
+      }
+      server.on('request', handlers.request as (...given: unknown[]) => void)
+      server.on('clientError', handlers.clientError)
+      // An unknown expectation may be ignored (RFC 9110 §10.1.1); node:http would answer without any check.
+      server.on('checkExpectation', handlers.request as (...given: unknown[]) => void)
+      current = handlers
+    },
+    listen: (host, port) =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject)
+        server.listen(port, host, () => {
+          server.removeListener('error', reject)
+          resolve((server.address() as AddressInfo).port)
+        })
+      }),
+    traffic: connections.traffic,
+    renew: (certificate) => {
+      if ('setSecureContext' in server) server.setSecureContext(certificate)
+    },
+    close: async (timeoutMs) => {
+      let cut = 0
+      const hard = setTimeout(() => {
+        cut = connections.destroyAll()
+        for (let i = 0; i < cut; i += 1) options.report({ kind: 'connection-cut', reason: 'drain' })
+      }, timeoutMs)
+      if (server.listening) await closeGently()
+      clearTimeout(hard)
+      connections.close()
+      return cut
+    },
+  }
+}

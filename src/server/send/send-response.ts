@@ -1,0 +1,168 @@
+import type { ServerResponse } from 'node:http'
+import type { Http2ServerResponse, OutgoingHttpHeaders } from 'node:http2'
+import { pipeline, type Readable } from 'node:stream'
+import { type FieldLines, withoutFields } from '../../http/fields.ts'
+import { type ContentText, type GatewayResponse, longestText } from '../../http/message.ts'
+import { isHttp2 } from '../listener/http2-request.ts'
+
+/** HTTP/1.0 has no chunks: the end of the connection may end the content (RFC 9112 §6.3), a reset does not. */
+const cut = (raw: ServerResponse): void => {
+  if (raw.req.httpVersion === '1.0') raw.socket?.resetAndDestroy()
+  raw.destroy()
+}
+
+/**
+ * Streams a content to the client as fast as the client reads. An early end on either side ends both: a truncated response must
+ * not look complete, and the upstream need not go on sending. stream.pipeline() does the same, but creates an AbortController
+ * and a DOMException for each response, which doubles the cost of a small one.
+ */
+const pump = (content: Readable, raw: ServerResponse, broken: (error: Error) => void): void => {
+  content.on('data', (chunk: Buffer) => {
+    if (!raw.write(chunk)) content.pause()
+  })
+  raw.on('drain', () => content.resume())
+  raw.once('close', () => content.destroy())
+  content.once('end', () => raw.end())
+  // The listener stays: the content may fail while it is being destroyed.
+  content.on('error', broken)
+  content.once('close', () => {
+    if (!content.readableEnded) cut(raw)
+  })
+  // The content failed before the listener was added.
+  if (content.closed && !content.readableEnded) cut(raw)
+}
+
+/** Events of a response that is being sent. */
+export type SendOptions = {
+  /** The gateway is draining: clients should connect elsewhere (RFC 9112 §9.6). */
+  readonly isDraining: () => boolean
+  /** The content broke off: the client got a truncated response and notices, since the connection is closed. */
+  readonly broken: (error: Error) => void
+}
+
+const connectionField: ReadonlySet<string> = new Set(['connection'])
+
+const closing = (fields: readonly string[]): string[] => [
+  ...withoutFields(fields, connectionField),
+  'Connection',
+  'close',
+]
+
+/**
+ * Corked, head and text leave in one write. A Buffer would be a second piece, and end(content) would add an empty third:
+ * writev instead of write, a fifth of the cost of a small hit. Latin-1 maps octets one to one.
+ */
+const sendSmall = (raw: ServerResponse, content: Buffer, text: ContentText | undefined): void => {
+  const { socket } = raw
+  // Queued behind another response on its connection; or more pieces than head and text.
+  if (socket === null || raw.chunkedEncoding) {
+    raw.end(content)
+    return
+  }
+  socket.cork()
+  raw.write(text?.of === content ? text.latin1 : content.toString('latin1'), 'latin1')
+  socket.uncork()
+  raw.end()
+}
+
+/** TLS encrypts each write at once and buffers what the client does not read; so contents are written in slices of this size. */
+const sliceBytes = 64 * 1024
+
+const isEncrypted = ({ req }: ServerResponse): boolean => 'encrypted' in req.socket
+
+/** Writes the next slice when the previous one has been flushed, so that a slow reader costs no second copy of the content. */
+const sendInSlices = (raw: ServerResponse, content: Buffer): void => {
+  let at = 0
+  const proceed = (): void => {
+    let hasRoom = true
+    while (hasRoom && at < content.length) {
+      hasRoom = raw.write(content.subarray(at, at + sliceBytes))
+      at += sliceBytes
+    }
+    if (at < content.length) return
+    raw.off('drain', proceed)
+    raw.end()
+  }
+  raw.on('drain', proceed)
+  proceed()
+}
+
+/** Writes head and content. A content that breaks off destroys the connection: a truncated response must not look complete. */
+export const sendResponse = (raw: ServerResponse, response: GatewayResponse, options: SendOptions): void => {
+  const { status, fields, content } = response
+  raw.writeHead(status, options.isDraining() ? closing(fields) : (fields as string[]))
+  if (content === undefined) {
+    raw.end()
+    return
+  }
+  if (Buffer.isBuffer(content)) {
+    if (content.length <= longestText) sendSmall(raw, content, response.text)
+    else if (content.length > sliceBytes && isEncrypted(raw)) sendInSlices(raw, content)
+    else raw.end(content)
+    return
+  }
+  pump(content, raw, options.broken)
+}
+
+/** RFC 9113 §8.2.2: connection-specific fields make a message malformed. */
+const ofConnection: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/**
+ * Lower-case names (RFC 9113 §8.2), and repeated lines joined (RFC 9110 §5.3): node:http2 throws at a second line of a
+ * single-value field, and an upstream may send two. Only Set-Cookie keeps its lines.
+ */
+const asHeaders = (fields: FieldLines): OutgoingHttpHeaders => {
+  const headers: Record<string, string | string[]> = Object.create(null)
+  const cookies: string[] = []
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = (fields[i] as string).toLowerCase()
+    const value = fields[i + 1] as string
+    if (name === 'set-cookie') cookies.push(value)
+    else if (!ofConnection.has(name)) {
+      const before = headers[name]
+      headers[name] = before === undefined ? value : `${before}, ${value}`
+    }
+  }
+  if (cookies.length > 0) headers['set-cookie'] = cookies
+  return Object.fromEntries(Object.entries(headers))
+}
+
+/** Longest write, so that the progress of a slow reader can be measured (stream-bounds.ts). */
+const mostAtOnce = 64 * 1024
+
+const pieces = function* (content: Buffer): Generator<Buffer> {
+  for (let at = 0; at < content.length; at += mostAtOnce) yield content.subarray(at, at + mostAtOnce)
+}
+
+const hasNone = (method: string, status: number): boolean =>
+  method === 'HEAD' || status === 204 || status === 304
+
+const send = (raw: Http2ServerResponse, response: GatewayResponse, options: SendOptions): void => {
+  const { status, fields, content } = response
+  raw.writeHead(status, asHeaders(fields))
+  if (content === undefined || hasNone(raw.req.method, status)) {
+    if (content !== undefined && !Buffer.isBuffer(content)) content.destroy()
+    raw.end()
+    return
+  }
+  if (Buffer.isBuffer(content) && content.length <= mostAtOnce) {
+    raw.end(content)
+    return
+  }
+  // Written to the stream itself: a content that breaks off must reset it, so that a truncated response does not look complete.
+  pipeline(Buffer.isBuffer(content) ? pieces(content) : content, raw.stream, (error) => {
+    if (error) options.broken(error)
+  })
+}
+
+/** As `sendResponse`, for a port with HTTP/2. A draining gateway sends GOAWAY. */
+export const sendEither = (raw: ServerResponse, response: GatewayResponse, options: SendOptions): void => {
+  if (isHttp2(raw)) send(raw as unknown as Http2ServerResponse, response, options)
+  else sendResponse(raw, response, options)
+}

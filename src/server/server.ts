@@ -1,0 +1,213 @@
+import { randomBytes } from 'node:crypto'
+import { createServer, type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
+import httpProxy from '@fastify/http-proxy'
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
+import type { Logger } from 'pino'
+import { GatewayError } from '../errors.ts'
+import type { Answer, GatewayRequest, GatewayResponse, Outcome } from '../http/message.ts'
+import { carryHandOver } from '../pipeline/carry-hand-over.ts'
+import { errorAnswer } from '../pipeline/error-answer.ts'
+import { arrived, type Received } from '../pipeline/exchange.ts'
+import type { Client, Service } from '../pipeline/service.ts'
+import { createClientOf, createTrustedProxies } from './client-address.ts'
+import { type CorsOptions, registerCors, withCorsFields } from './cors.ts'
+import { createFront, type Front, type FrontOptions } from './listener/front.ts'
+import { Http2EdgeRequest, isHttp2, isReset, withUnreadContent } from './listener/http2-request.ts'
+import { serviceOf } from './listener/service-of.ts'
+import type { EdgeHandlers } from './listener.ts'
+import { EdgeRequest } from './read-request.ts'
+import { type SendOptions, sendEither, sendResponse } from './send/send-response.ts'
+import type { UnreadAnswers } from './unread-answers.ts'
+
+/** Cheap ids, unique across processes: a random prefix for the process, then a count. */
+const createRequestIds = (): (() => string) => {
+  const prefix = randomBytes(6).toString('base64url')
+  let count = 0
+  return () => {
+    count += 1
+    return `${prefix}-${count.toString(36)}`
+  }
+}
+
+type EdgeOptions = Omit<FrontOptions, 'take' | 'send'> & {
+  readonly limits: {
+    readonly urlBytes: number
+  }
+  readonly trustedProxies: readonly string[]
+  /** The port speaks HTTP/2 too. */
+  readonly http2: boolean
+  /** Undefined: the upstream's CORS fields pass through. */
+  readonly cors: CorsOptions | undefined
+  readonly logger: Logger
+  run(exchange: Received): Answer
+  isDraining(): boolean
+  /** Called for each response that is not flushed synchronously. */
+  readonly inFlight: { enter(): void; leave(): void }
+  readonly unread: UnreadAnswers
+}
+
+/** Handles the requests of one configuration. */
+export type Edge = Front & { close(): Promise<void> }
+
+/** CONNECT asks for a tunnel and TRACE for an echo of the credentials (RFC 9110 §9.3.6, §9.3.8): neither is routed. */
+const routedMethods = METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE')
+
+const noQuery: Record<string, never> = {}
+
+/** Creates the handlers of one configuration; every request runs through the phases. */
+export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
+  const { limits, services, logger } = options
+  const nextId = createRequestIds()
+  const clientOf = createClientOf(createTrustedProxies(options.trustedProxies))
+  const broken = (error: Error): void => logger.debug({ err: error }, 'the body ended early')
+
+  const sending: SendOptions = {
+    isDraining: options.isDraining,
+    broken,
+  }
+
+  const send = options.http2 ? sendEither : sendResponse
+  const sendHijacked = (reply: FastifyReply, response: GatewayResponse): void => {
+    const { raw } = reply
+    reply.hijack()
+    if (raw.headersSent || raw.destroyed) {
+      if (response.content !== undefined && !Buffer.isBuffer(response.content)) response.content.destroy()
+      return
+    }
+    send(raw, withUnreadContent(raw, response, options.distrusted), sending)
+  }
+  const sendRaw =
+    options.cors === undefined
+      ? sendHijacked
+      : (reply: FastifyReply, response: GatewayResponse): void =>
+          sendHijacked(reply, withCorsFields(response, reply))
+  const requestOf = options.http2
+    ? (incoming: IncomingMessage, outgoing: ServerResponse): GatewayRequest =>
+        isHttp2(incoming) ? new Http2EdgeRequest(incoming, outgoing) : new EdgeRequest(incoming, outgoing)
+    : (incoming: IncomingMessage, outgoing: ServerResponse): GatewayRequest =>
+        new EdgeRequest(incoming, outgoing)
+  /** A response that is not flushed synchronously is in flight until its connection has finished with it. */
+  const watch = (raw: ServerResponse): void => {
+    options.inFlight.enter()
+    raw.once('close', options.inFlight.leave)
+  }
+  const refuse = (reply: FastifyReply, service: Service | undefined, error: GatewayError): void => {
+    options.refusedEarly(error, service)
+    sendRaw(reply, errorAnswer(service, error))
+  }
+  const receive = (service: Service, request: FastifyRequest, reply: FastifyReply): Received => {
+    const target = request.raw.url as string
+    const at = target.indexOf('?')
+    const path = at === -1 ? target : target.slice(0, at)
+    return arrived({
+      id: nextId(),
+      origin: 'client',
+      client: clientOf(request.raw.socket, request.raw.headers),
+      service,
+      request: requestOf(request.raw, reply.raw),
+      path: path.length === service.mount.length ? '/' : path.slice(service.mount.length),
+      query: at === -1 ? '' : target.slice(at + 1),
+    })
+  }
+
+  const isUnderWay = (raw: ServerResponse): boolean =>
+    !raw.destroyed && !(raw.writableEnded && raw.writableLength === 0)
+  const holdUnread = ({ raw }: FastifyReply, content: GatewayResponse['content'], client: Client): void => {
+    if (Buffer.isBuffer(content) && isUnderWay(raw)) options.unread.hold(raw, content, client.address)
+  }
+  const answerAtOnce = (exchange: Received, reply: FastifyReply, response: GatewayResponse): void => {
+    sendRaw(reply, response)
+    if (!isUnderWay(reply.raw)) return
+    watch(reply.raw)
+    holdUnread(reply, response.content, exchange.client)
+  }
+  const answerLater = (exchange: Received, reply: FastifyReply, answer: Promise<Outcome>): void => {
+    watch(reply.raw)
+    answer
+      .then((outcome) => (outcome.kind === 'response' ? outcome : carryHandOver(outcome)))
+      .then((response) => {
+        sendRaw(reply, response)
+        holdUnread(reply, response.content, exchange.client)
+      })
+      .catch((error: unknown) =>
+        refuse(reply, exchange.service, new GatewayError('internal', { cause: error })),
+      )
+      .catch((error: Error) => {
+        broken(error)
+        reply.raw.destroy()
+      })
+  }
+  const takerOf =
+    (service: Service) =>
+    (request: FastifyRequest, reply: FastifyReply): void => {
+      if (options.http2 && isReset(request.raw)) return
+      if ((request.raw.url as string).length > limits.urlBytes) {
+        refuse(reply, service, new GatewayError('target_too_long'))
+        return
+      }
+      const exchange = receive(service, request, reply)
+      const answer = options.run(exchange)
+      if (answer instanceof Promise) answerLater(exchange, reply, answer)
+      else if (answer.kind === 'response') answerAtOnce(exchange, reply, answer)
+      else answerLater(exchange, reply, Promise.resolve(answer))
+    }
+
+  /**
+   * The phases answer each request in `onRequest`, as soon as its route is known: later hooks of Fastify check the content type
+   * and may read the content. So @fastify/http-proxy mounts the service and is never called; its upstream is a placeholder
+   * (docs/decisions/0013).
+   */
+  const register = async (server: FastifyInstance, service: Service): Promise<void> => {
+    const take = takerOf(service)
+    await server.register(async (scope) => {
+      scope.addHook('onRequest', (request, reply) => take(request, reply))
+      await scope.register(httpProxy, {
+        prefix: service.mount,
+        upstream: service.upstream.placeholderOrigin,
+        httpMethods: routedMethods,
+      })
+    })
+  }
+
+  let take: EdgeHandlers['request'] | undefined
+
+  const server = fastify({
+    // The phases log failures once; Fastify would create a logger for each request.
+    logger: false,
+    // Only the phases read the query.
+    routerOptions: { querystringParser: () => noQuery },
+    // The listener owns the port and its limits and outlives this instance; Fastify's own server never listens.
+    serverFactory: (handler) => {
+      take = handler as EdgeHandlers['request']
+      return createServer()
+    },
+    return503OnClosing: false,
+    // An invalid URL is refused before routing; the mount alone selects the service.
+    frameworkErrors: (error, request, reply) => {
+      const service = serviceOf(services, request.raw.url as string)
+      refuse(reply, service, new GatewayError('malformed_request', { cause: error }))
+    },
+  })
+  const known = new Set(server.supportedMethods)
+  for (const method of routedMethods.filter((one) => !known.has(one))) server.addHttpMethod(method)
+  server.removeAllContentTypeParsers()
+  server.setErrorHandler((error, request, reply) => {
+    const status = (error as { statusCode?: number }).statusCode
+    const code = status !== undefined && status < 500 ? 'malformed_request' : 'internal'
+    refuse(reply, serviceOf(services, request.raw.url as string), new GatewayError(code, { cause: error }))
+  })
+  if (options.cors !== undefined) await registerCors(server, options.cors)
+  for (const service of services) await register(server, service)
+  // Added after the services, so that their routes do not have it: answers paths outside of them before Fastify reads the content.
+  server.addHook('onRequest', (request, reply) =>
+    refuse(reply, serviceOf(services, request.raw.url as string), new GatewayError('no_route')),
+  )
+  await server.ready()
+  if (take === undefined) throw new TypeError('Fastify made no server')
+  const front = createFront({
+    ...options,
+    take,
+    send: (outgoing, response) => send(outgoing, response, sending),
+  })
+  return { ...front, close: () => server.close() }
+}

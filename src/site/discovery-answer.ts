@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto'
+import type { FieldLines } from '../http/fields.ts'
+import { wordpressJson } from '../http/message.ts'
+
+/** A document ready to be sent with status 200. */
+export type DiscoveryDocument = {
+  readonly kind: 'document'
+  readonly fields: FieldLines
+  readonly content: Buffer
+}
+
+/** Discovery's response to a request for one of its documents. */
+export type SiteIndexAnswer = DiscoveryDocument | { readonly kind: 'identity-unknown' }
+export type NamespaceAnswer = DiscoveryDocument | { readonly kind: 'unknown-namespace' }
+/** The upstream knows the schema of its items, which no index holds; without it the fallback still tells the arguments. */
+export type OptionsAnswer =
+  | DiscoveryDocument
+  | { readonly kind: 'ask-upstream'; readonly fallback: DiscoveryDocument }
+
+const entityTag = (content: Buffer): string =>
+  `"${createHash('sha256').update(content).digest('base64url').slice(0, 27)}"`
+
+/** Fields as WordPress sends them with its index, and a strong validator, which it does not. */
+export const documentOf = (
+  value: unknown,
+  publicRoot: string,
+  methods: readonly string[],
+): DiscoveryDocument => {
+  const content = Buffer.from(wordpressJson(value), 'latin1')
+  const fields = [
+    ['Content-Type', 'application/json; charset=UTF-8'],
+    ['X-Robots-Tag', 'noindex'],
+    ['Link', `<${publicRoot}/>; rel="https://api.w.org/"`],
+    ['X-Content-Type-Options', 'nosniff'],
+    ['Allow', methods.join(', ')],
+    ['ETag', entityTag(content)],
+  ]
+  return { kind: 'document', fields: fields.flat(), content }
+}

@@ -1,0 +1,213 @@
+import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import type { Clock } from '../clock.ts'
+import type { Row } from '../contracts/row.ts'
+import { type IndexDocument, readIndex, rootOf } from './discovery/index-document.ts'
+import { isObject, type JsonObject } from './discovery/json.ts'
+import type { LearnedRows } from './discovery/learn-rows.ts'
+import { describeRow } from './discovery/route-entry.ts'
+import { emptyIndex, eventsOf, knowledgeOf } from './discovery/site-index.ts'
+import {
+  type DiscoveryDocument,
+  documentOf,
+  type NamespaceAnswer,
+  type OptionsAnswer,
+  type SiteIndexAnswer,
+} from './discovery-answer.ts'
+import type { Difference } from './drift.ts'
+import type { DiscoveryEvent, IndexRefusal } from './events.ts'
+import { createIndexSource, type IndexAnswer } from './index-source.ts'
+
+type FieldTree = Map<string, FieldTree | 'all'>
+
+/** `_fields=a,b.c` and `_fields[]=a&_fields[]=b.c`; undefined when nothing is selected, so that all is shown. */
+const selectedFields = (query: string): readonly string[] | undefined => {
+  if (!query.includes('_fields')) return undefined
+  const given: string[] = []
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (name === '_fields' || name.startsWith('_fields[')) given.push(...value.split(/[\s,]+/))
+  }
+  const fields = given.filter((field) => field !== '')
+  return fields.length === 0 ? undefined : fields
+}
+
+/** A whole member swallows selections inside it. */
+const add = (tree: FieldTree, path: readonly string[]): void => {
+  const [name = '', ...rest] = path
+  const known = tree.get(name)
+  if (known === 'all') return
+  if (rest.length === 0) {
+    tree.set(name, 'all')
+    return
+  }
+  const branch = known ?? new Map()
+  tree.set(name, branch)
+  add(branch, rest)
+}
+
+const treeOf = (fields: readonly string[]): FieldTree => {
+  const tree: FieldTree = new Map()
+  // Deeper than any document; the rest of a longer path would select nothing.
+  for (const field of fields) add(tree, field.split('.').slice(0, 64))
+  return tree
+}
+
+/** WordPress selects by key, and the keys of a list are numbers: a name selects nothing in it. An empty result is PHP's `[]`. */
+const prune = (object: JsonObject, tree: FieldTree): JsonObject | readonly [] => {
+  const kept: [string, unknown][] = []
+  for (const [name, value] of Object.entries(object)) {
+    const branch = tree.get(name)
+    if (branch === 'all') kept.push([name, value])
+    else if (branch !== undefined && typeof value === 'object' && value !== null) {
+      kept.push([name, isObject(value) ? prune(value, branch) : []])
+    }
+  }
+  return kept.length === 0 ? [] : Object.fromEntries(kept)
+}
+
+/** The members of a document that `_fields` names. */
+const selectFields = (document: JsonObject, fields: readonly string[]): JsonObject | readonly [] =>
+  prune(document, treeOf(fields))
+
+/** Everything is given in the names that clients use; `toPublic` brings the upstream's index there. */
+export type DiscoveryOptions = {
+  /** Name of the service in the configuration. */
+  readonly service: string
+  readonly clock: Clock
+  /** The contract's rows. */
+  readonly rows: readonly Row[]
+  /** The same as the upstream should announce them. */
+  readonly announced: readonly Row[]
+  /** Absolute URL of the REST root as clients see it, without a trailing slash. */
+  readonly publicRoot: string
+  /** Path of the upstream's REST root, for an index that does not tell it. */
+  readonly upstreamBasePath: string
+  readonly source:
+    | {
+        readonly kind: 'upstream'
+        readonly refreshMs: number
+        readonly timeoutMs: number
+        readonly retryAfterMs: number
+      }
+    | { readonly kind: 'static'; readonly identity: JsonObject }
+  readonly unlistedRoutes: 'learn' | 'pass' | 'refuse'
+  fetchIndex(signal: AbortSignal): Promise<IndexAnswer>
+  /** Names and URLs of the upstream's index → public ones; called after `upstreamRoot` knows the new root. */
+  toPublic(content: Buffer): Buffer
+  /** Called when the learned rows are others than before, so that the router is built anew. */
+  rowsLearned(rows: readonly Row[]): void
+  report(event: DiscoveryEvent): void
+}
+
+/** The documents that describe a site service, and what its upstream was learned to be. */
+export type Discovery = {
+  start(): void
+  /** The site index; waits only while nothing is known yet or after `invalidate`. `query` has no `?`. */
+  index(query: string): SiteIndexAnswer | Promise<SiteIndexAnswer>
+  namespaceIndex(namespace: string, query: string): NamespaceAnswer | Promise<NamespaceAnswer>
+  options(row: Row): OptionsAnswer
+  /** REST root that the upstream writes its links with; undefined until learned. */
+  upstreamRoot(): string | undefined
+  learned(): LearnedRows
+  drift(): readonly Difference[]
+  /** Asks the upstream now; resolves also when it fails. */
+  refresh(): Promise<void>
+  /** After a write that changes the site itself (settings, plugins): the next index is a new one. */
+  invalidate(): void
+  close(): Promise<void>
+}
+
+/** Builds discovery for one site service; it asks the upstream only after `start` or when a document is wanted. */
+export const createDiscovery = (options: DiscoveryOptions): Discovery => {
+  const { publicRoot, service, source } = options
+  let root: string | undefined
+  let known =
+    source.kind === 'static' ? knowledgeOf({ ...emptyIndex, identity: source.identity }, options) : undefined
+  /** Until the upstream has answered once, the namespaces of the table are known, and the site's identity is not. */
+  const tableOnly = known ?? knowledgeOf(emptyIndex, options)
+
+  const take = (index: IndexDocument, durationSeconds: number): void => {
+    const last = known
+    const next = knowledgeOf(index, options)
+    if (!isDeepStrictEqual(next.learned.rows, (last ?? tableOnly).learned.rows)) {
+      options.rowsLearned(next.learned.rows)
+    }
+    known = next
+    for (const event of eventsOf(service, durationSeconds, next, last)) options.report(event)
+  }
+
+  /** Digest of the content that `known` was made of: understanding it again costs tens of milliseconds in which nothing else is served. */
+  let understood: string | undefined
+
+  const accept = (content: Buffer, durationSeconds: number): 'accepted' | IndexRefusal => {
+    const digest = createHash('sha256').update(content).digest('base64')
+    if (known !== undefined && digest === understood) {
+      for (const event of eventsOf(service, durationSeconds, known, known)) options.report(event)
+      return 'accepted'
+    }
+    const announced = readIndex(content)
+    if (announced.kind === 'refused') return announced.reason
+    // First the root, then the names: links are found by it.
+    root = rootOf(announced.index, options.upstreamBasePath) ?? root
+    const mapped = readIndex(options.toPublic(content))
+    if (mapped.kind === 'refused') return mapped.reason
+    take(mapped.index, durationSeconds)
+    understood = digest
+    return 'accepted'
+  }
+
+  const upstream =
+    source.kind === 'static'
+      ? undefined
+      : createIndexSource({
+          ...source,
+          clock: options.clock,
+          fetchIndex: options.fetchIndex,
+          accept,
+          failed: (reason, durationSeconds, cause) =>
+            options.report({
+              kind: 'index-failed',
+              service,
+              durationSeconds,
+              reason,
+              keptLast: known !== undefined,
+              cause,
+            }),
+        })
+
+  const selected = (document: JsonObject, query: string): DiscoveryDocument => {
+    const fields = selectedFields(query)
+    return documentOf(fields === undefined ? document : selectFields(document, fields), publicRoot, ['GET'])
+  }
+
+  const indexNow = (query: string): SiteIndexAnswer => {
+    if (known === undefined) return { kind: 'identity-unknown' }
+    return query.includes('_fields') ? selected(known.site.site, query) : known.document
+  }
+
+  const namespaceNow = (namespace: string, query: string): NamespaceAnswer => {
+    const document = (known ?? tableOnly).site.namespace(namespace)
+    return document === undefined ? { kind: 'unknown-namespace' } : selected(document, query)
+  }
+
+  const whenReady = <Answer>(answer: () => Answer): Answer | Promise<Answer> =>
+    upstream === undefined || upstream.isReady() ? answer() : upstream.ready().then(answer)
+
+  return {
+    start: () => upstream?.start(),
+    index: (query) => whenReady(() => indexNow(query)),
+    namespaceIndex: (namespace, query) => whenReady(() => namespaceNow(namespace, query)),
+    options: (row) => {
+      const methods = row.endpoints.flatMap((endpoint) => endpoint.methods)
+      const { entries } = known ?? tableOnly
+      const document = documentOf(describeRow(row, publicRoot, entries.get(row.pattern)), publicRoot, methods)
+      return row.handledBy === 'upstream' ? { kind: 'ask-upstream', fallback: document } : document
+    },
+    upstreamRoot: () => root,
+    learned: () => (known ?? tableOnly).learned,
+    drift: () => known?.drift ?? [],
+    refresh: () => upstream?.refresh() ?? Promise.resolve(),
+    invalidate: () => upstream?.invalidate(),
+    close: () => upstream?.close() ?? Promise.resolve(),
+  }
+}

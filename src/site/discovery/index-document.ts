@@ -1,0 +1,90 @@
+import type { IndexRefusal } from '../events.ts'
+import { isDeeperThan, isObject, type JsonObject, member } from './json.ts'
+
+/** A real WordPress 6.9 announces 133 routes in 190 kB, 16 levels deep; plugins add hundreds. */
+const limits = {
+  octets: 8 * 1024 * 1024,
+  depth: 64,
+  routes: 2000,
+  namespaces: 256,
+  rootLength: 2048,
+} as const
+
+/** What an upstream says of itself at its REST root, checked for shape and size only. */
+export type IndexDocument = {
+  /** All members but `routes`. */
+  readonly identity: JsonObject
+  readonly namespaces: readonly string[]
+  /** Pattern → entry, in the order announced: the first that fits a path answers it. */
+  readonly routes: ReadonlyMap<string, JsonObject>
+}
+
+/** An index, or why the document is not usable as one. */
+export type IndexReading =
+  | { readonly kind: 'index'; readonly index: IndexDocument }
+  | { readonly kind: 'refused'; readonly reason: IndexRefusal }
+
+const refused = (reason: IndexRefusal): IndexReading => ({ kind: 'refused', reason })
+
+const parsed = (content: Buffer): unknown => {
+  try {
+    return JSON.parse(content.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+const namespacesOf = (document: JsonObject): string[] => {
+  const list = member(document, 'namespaces')
+  if (!Array.isArray(list)) return []
+  const names = list.filter((name): name is string => typeof name === 'string' && name.length <= 128)
+  return [...new Set(names)].slice(0, limits.namespaces)
+}
+
+/** Reads a document that comes from outside: never throws, whatever it holds. */
+export const readIndex = (content: Buffer): IndexReading => {
+  if (content.length > limits.octets) return refused('too-large')
+  if (isDeeperThan(content, limits.depth)) return refused('too-deep')
+  const document = parsed(content)
+  if (document === undefined) return refused('not-json')
+  const routes = isObject(document) ? member(document, 'routes') : undefined
+  if (!isObject(document) || !isObject(routes)) return refused('not-an-index')
+  const entries = Object.entries(routes)
+  if (entries.length > limits.routes) return refused('too-many-routes')
+  const { routes: _routes, ...identity } = document
+  const announced = entries.filter((entry): entry is [string, JsonObject] => isObject(entry[1]))
+  return {
+    kind: 'index',
+    index: { identity, namespaces: namespacesOf(document), routes: new Map(announced) },
+  }
+}
+
+const firstLink = (entry: JsonObject | undefined): unknown => {
+  const links = entry === undefined ? undefined : member(entry, '_links')
+  const self = isObject(links) ? member(links, 'self') : undefined
+  const link: unknown = Array.isArray(self) ? self[0] : undefined
+  return isObject(link) ? member(link, 'href') : undefined
+}
+
+/** The root becomes a prefix that is looked for in links, so it must be a plain absolute URL. */
+const asRoot = (value: unknown): string | undefined => {
+  if (
+    typeof value !== 'string' ||
+    value.length > limits.rootLength ||
+    !/^https?:\/\/[^\s"<>\\?#@]+$/.test(value)
+  ) {
+    return undefined
+  }
+  return URL.canParse(value) ? value.replace(/\/$/, '') : undefined
+}
+
+/**
+ * The address under which the upstream writes its links: that of its own root route, or its home and the path it is asked at.
+ * Undefined when neither is usable, e.g. `?rest_route=` addresses of a site without permalinks.
+ */
+export const rootOf = (index: IndexDocument, basePath: string): string | undefined => {
+  const announced = asRoot(firstLink(index.routes.get('/')))
+  if (announced !== undefined) return announced
+  const home = asRoot(member(index.identity, 'home'))
+  return home === undefined ? undefined : asRoot(home + basePath)
+}

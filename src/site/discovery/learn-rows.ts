@@ -1,0 +1,266 @@
+import type {
+  ArgumentSchema,
+  Arguments,
+  Endpoint,
+  JsonTypeName,
+  Method,
+  Row,
+  RowKind,
+} from '../../contracts/row.ts'
+import { collectionCreatedBy } from '../../contracts/site/writing-reads.ts'
+import type { RouteRefusal } from '../events.ts'
+import type { IndexDocument } from './index-document.ts'
+import { isObject, type JsonObject, member } from './json.ts'
+import { shapeOf } from './route-pattern.ts'
+
+/** Far beyond what WordPress and its large plugins announce. */
+const schemaLimits = {
+  arguments: 256,
+  depth: 8,
+  options: 64,
+  members: 1000,
+  text: 2000,
+  default: 4096,
+  pattern: 512,
+} as const
+
+const typeNames: ReadonlySet<unknown> = new Set<JsonTypeName>([
+  'string',
+  'integer',
+  'number',
+  'boolean',
+  'array',
+  'object',
+  'null',
+])
+
+type Reader = (value: unknown, depth: number) => unknown
+
+const text =
+  (longest: number): Reader =>
+  (value) =>
+    typeof value === 'string' && value.length <= longest ? value : undefined
+
+const list =
+  (longest: number, reader: Reader): Reader =>
+  (value, depth) => {
+    if (!Array.isArray(value) || value.length > longest) return undefined
+    const items = value.map((item: unknown) => reader(item, depth))
+    return items.includes(undefined) ? undefined : items
+  }
+
+const truth: Reader = (value) => (typeof value === 'boolean' ? value : undefined)
+const finite: Reader = (value) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined)
+const count: Reader = (value) => (Number.isSafeInteger(value) && (value as number) >= 0 ? value : undefined)
+/** A PHP list with keys of its own is written as a map: `users?has_published_posts` announces its enum so. */
+const listOrMap =
+  (reader: Reader): Reader =>
+  (value, depth) =>
+    reader(isObject(value) ? Object.values(value) : value, depth)
+const typeName: Reader = (value) => (typeNames.has(value) ? value : undefined)
+const scalar: Reader = (value) =>
+  value === null || typeof value === 'boolean'
+    ? value
+    : (finite(value, 0) ?? text(schemaLimits.text)(value, 0))
+const small: Reader = (value) => (JSON.stringify(value).length <= schemaLimits.default ? value : undefined)
+const schema: Reader = (value, depth) =>
+  isObject(value) && depth < schemaLimits.depth ? cleanSchema(value, depth + 1) : undefined
+const map: Reader = (value, depth) => (depth < schemaLimits.depth ? cleanMap(value, depth + 1) : undefined)
+const schemas = list(schemaLimits.options, schema)
+
+/** One reader a keyword: gives the value back when it is what the keyword takes, else undefined. */
+const keywords: Readonly<Record<keyof ArgumentSchema, Reader>> = {
+  title: text(schemaLimits.text),
+  description: text(schemaLimits.text),
+  type: (value, depth) => typeName(value, depth) ?? list(typeNames.size, typeName)(value, depth),
+  format: text(64),
+  enum: listOrMap(list(schemaLimits.members, scalar)),
+  default: small,
+  minimum: finite,
+  maximum: finite,
+  exclusiveMinimum: truth,
+  exclusiveMaximum: truth,
+  minLength: count,
+  maxLength: count,
+  pattern: text(schemaLimits.pattern),
+  items: schema,
+  minItems: count,
+  maxItems: count,
+  uniqueItems: truth,
+  properties: map,
+  minProperties: count,
+  maxProperties: count,
+  additionalProperties: (value, depth) => truth(value, depth) ?? schema(value, depth),
+  oneOf: schemas,
+  anyOf: schemas,
+  required: truth,
+  readonly: truth,
+  context: list(schemaLimits.options, text(64)),
+}
+
+const cleanSchema = (value: object, depth: number): ArgumentSchema => {
+  const clean: [string, unknown][] = []
+  for (const [keyword, read] of Object.entries(keywords)) {
+    const given = isObject(value) ? member(value, keyword) : undefined
+    const kept = given === undefined ? undefined : read(given, depth)
+    if (kept !== undefined) clean.push([keyword, kept])
+  }
+  return Object.fromEntries(clean)
+}
+
+/** WordPress writes a map without entries as `[]`. */
+const cleanMap = (value: unknown, depth: number): Arguments | undefined => {
+  if (Array.isArray(value)) return value.length === 0 ? {} : undefined
+  const entries = isObject(value) ? Object.entries(value) : undefined
+  if (entries === undefined || entries.length > schemaLimits.arguments) return undefined
+  // A list in place of a schema is PHP's way to say that nothing is known of the argument.
+  return Object.fromEntries(
+    entries.map(([name, given]) => [name, isObject(given) ? cleanSchema(given, depth) : {}]),
+  )
+}
+
+/**
+ * Arguments as the rows of the contract have them. A keyword with a value it cannot take is left out: the argument is then
+ * checked less here, and still by the upstream. Undefined when there are too many or it is no map.
+ */
+const cleanArguments = (value: unknown): Arguments | undefined => cleanMap(value, 0)
+
+/** Each learned row is a metric label and a part of the router: bounded, whatever is announced. */
+const limits = { rows: 500, pattern: 512 } as const
+
+/** Rows of the routes that no row lists yet, and the routes of which none could be made. */
+export type LearnedRows = {
+  readonly rows: readonly Row[]
+  readonly refused: readonly { readonly pattern: string; readonly reason: RouteRefusal }[]
+}
+
+const methodNames: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+const writing: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
+
+const knownMethods = (value: unknown): Method[] =>
+  Array.isArray(value) ? methodNames.filter((method) => value.includes(method)) : []
+
+const allowsBatch = (endpoint: JsonObject): boolean | undefined => {
+  const marker = member(endpoint, 'allow_batch')
+  const v1 = isObject(marker) ? member(marker, 'v1') : undefined
+  return typeof v1 === 'boolean' ? v1 : undefined
+}
+
+const endpointOf = (
+  methods: readonly Method[],
+  args: Arguments,
+  allowBatch: boolean | undefined,
+): Endpoint => ({
+  methods,
+  arguments: args,
+  ...(allowBatch === undefined ? {} : { allowBatch }),
+  // A document does not say whether a route takes files; the upstream refuses what it does not want.
+  ...(methods.some((method) => writing.has(method)) ? { acceptsUploads: true } : {}),
+})
+
+const endpointsOf = (entry: JsonObject): Endpoint[] | RouteRefusal => {
+  const announced = member(entry, 'endpoints')
+  if (!Array.isArray(announced)) return 'not-a-route'
+  const endpoints: Endpoint[] = []
+  for (const endpoint of announced.filter(isObject)) {
+    const methods = knownMethods(member(endpoint, 'methods'))
+    const args = cleanArguments(member(endpoint, 'args') ?? [])
+    if (args === undefined) return 'too-many-arguments'
+    if (methods.length > 0) endpoints.push(endpointOf(methods, args, allowsBatch(endpoint)))
+  }
+  return endpoints.length === 0 ? 'no-methods' : endpoints
+}
+
+const isParameter = (segment: string | undefined): boolean => segment?.startsWith('{') ?? false
+
+const attachments: Readonly<Record<string, readonly [many: RowKind, one: RowKind]>> = {
+  revisions: ['revisions', 'revision'],
+  autosaves: ['autosaves', 'autosave'],
+}
+
+const attachmentKind = (segments: readonly string[]): RowKind | undefined => {
+  const lastIsParameter = isParameter(segments.at(-1))
+  const name = segments.at(lastIsParameter ? -2 : -1) ?? ''
+  if (segments.length < 3 || !Object.hasOwn(attachments, name)) return undefined
+  return attachments[name]?.[lastIsParameter ? 1 : 0]
+}
+
+/** What a route is, from the shape of its path and its methods. */
+const kindOf = (segments: readonly string[], endpoints: readonly Endpoint[]): RowKind => {
+  if (segments.length === 0) return 'index'
+  const attachment = attachmentKind(segments)
+  if (attachment !== undefined) return attachment
+  const methods = new Set(endpoints.flatMap((endpoint) => endpoint.methods))
+  if (!methods.has('GET')) return 'action'
+  if (segments.length > 2) return 'related'
+  if (segments.length === 2) return isParameter(segments[1]) || methods.size > 1 ? 'item' : 'lookup'
+  const pages = endpoints.some((endpoint) => Object.hasOwn(endpoint.arguments, 'per_page'))
+  return methods.size > 1 || pages ? 'collection' : 'lookup'
+}
+
+/** Collections of namespaces that the contract knows keep their plain name, all others cannot be taken for one of these. */
+const collectionOf = (namespace: string, segment: string | undefined, plain: ReadonlySet<string>): string => {
+  if (segment === undefined || isParameter(segment)) return ''
+  const created = collectionCreatedBy(namespace, segment)
+  if (created !== undefined) return created
+  return plain.has(namespace) ? segment : `${namespace}/${segment}`
+}
+
+const rowOf = (pattern: string, entry: JsonObject, plain: ReadonlySet<string>): Row | RouteRefusal => {
+  if (pattern.length > limits.pattern) return 'pattern-too-long'
+  const shape = pattern.startsWith('/') ? shapeOf(pattern) : undefined
+  if (shape === undefined) return 'pattern-unreadable'
+  const endpoints = endpointsOf(entry)
+  if (typeof endpoints === 'string') return endpoints
+  const announced = member(entry, 'namespace')
+  const namespace = typeof announced === 'string' && isWithin(shape.template, announced) ? announced : ''
+  const behind = namespace === '' ? shape.template : shape.template.slice(namespace.length + 1)
+  const segments = behind.split('/').filter((segment) => segment !== '')
+  const kind = kindOf(segments, endpoints)
+  return {
+    id: shape.template.slice(1),
+    template: shape.template,
+    pattern,
+    namespace,
+    collection: collectionOf(namespace, segments[0], plain),
+    kind,
+    handledBy: kind === 'index' && namespace !== '' ? 'discovery' : 'upstream',
+    endpoints,
+  }
+}
+
+const isWithin = (template: string, namespace: string): boolean =>
+  template === `/${namespace}` || template.startsWith(`/${namespace}/`)
+
+/** Routes compare as WordPress matches them: without regard to case. A pattern may differ between versions, its template not. */
+const routeKeys = (pattern: string, template: string): string[] => [
+  pattern.toLowerCase(),
+  template.toLowerCase(),
+]
+
+/** Patterns of the document that are none of the rows', in order. */
+export const unlistedPatterns = (index: IndexDocument, rows: readonly Row[]): string[] => {
+  const listed = new Set(rows.flatMap((row) => routeKeys(row.pattern, row.template)))
+  return [...index.routes.keys()].filter(
+    (pattern) => !routeKeys(pattern, shapeOf(pattern)?.template ?? pattern).some((key) => listed.has(key)),
+  )
+}
+
+/** Compiles rows for the routes that an index announces beyond the known rows. Whether a pattern is safe to match is the router's decision. */
+export const learnRows = (index: IndexDocument, knownRows: readonly Row[]): LearnedRows => {
+  const plain = new Set(knownRows.filter((row) => row.collection !== '').map((row) => row.namespace))
+  const rows: Row[] = []
+  const refused: { pattern: string; reason: RouteRefusal }[] = []
+  const templates = new Set<string>()
+  for (const pattern of unlistedPatterns(index, knownRows)) {
+    const entry = index.routes.get(pattern) as JsonObject
+    const row = rows.length < limits.rows ? rowOf(pattern, entry, plain) : 'too-many-routes'
+    if (typeof row === 'string') refused.push({ pattern, reason: row })
+    else if (templates.has(row.template)) refused.push({ pattern, reason: 'template-taken' })
+    else {
+      templates.add(row.template)
+      rows.push(row)
+    }
+  }
+  return { rows, refused }
+}

@@ -1,0 +1,74 @@
+import type { ArgumentSchema, Arguments, Endpoint, Row } from '../../contracts/row.ts'
+import { isObject, type JsonObject, member, orEmptyList } from './json.ts'
+
+/** Keywords that hold schemas need a second look, all others are written as they stand. */
+const describeParts = (schema: ArgumentSchema): JsonObject => {
+  const { properties, items, oneOf, anyOf, additionalProperties } = schema
+  return {
+    ...schema,
+    ...(properties && { properties: orEmptyList(describeMap(properties, describeParts)) }),
+    ...(items && { items: describeParts(items) }),
+    ...(oneOf && { oneOf: oneOf.map(describeParts) }),
+    ...(anyOf && { anyOf: anyOf.map(describeParts) }),
+    ...(typeof additionalProperties === 'object' && {
+      additionalProperties: describeParts(additionalProperties),
+    }),
+  }
+}
+
+const describeMap = (map: Arguments, describe: (schema: ArgumentSchema) => JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(map).map(([name, schema]) => [name, describe(schema)]))
+
+/** WordPress announces neither for an argument itself, only for its parts; and says of each argument whether it is required. */
+const describeArgument = (schema: ArgumentSchema): JsonObject => {
+  const { context: _context, readonly: _readonly, ...announced } = schema
+  return { ...describeParts(announced), required: schema.required === true }
+}
+
+const describeEndpoint = (endpoint: Endpoint): JsonObject => ({
+  methods: endpoint.methods,
+  ...(endpoint.allowBatch === undefined ? {} : { allow_batch: { v1: endpoint.allowBatch } }),
+  args: orEmptyList(describeMap(endpoint.arguments, describeArgument)),
+})
+
+const wordsOf = (schema: JsonObject): string | undefined => {
+  const words = member(schema, 'description')
+  return typeof words === 'string' ? words : undefined
+}
+
+/** The same, described as the upstream describes it, in the language of the site; what it does not announce keeps its words. */
+const inWordsOf = (ours: unknown, theirs: unknown): unknown => {
+  if (Array.isArray(ours)) {
+    return Array.isArray(theirs) ? ours.map((part, at) => inWordsOf(part, theirs[at])) : ours
+  }
+  if (!isObject(ours) || !isObject(theirs)) return ours
+  const words = wordsOf(theirs)
+  const parts = Object.entries(ours)
+    .filter(([name, part]) => name !== 'description' || typeof part !== 'string')
+    .map(([name, part]) => [name, inWordsOf(part, member(theirs, name))])
+  return { ...(words === undefined ? {} : { description: words }), ...Object.fromEntries(parts) }
+}
+
+/** The upstream's entry for the endpoint with that method. */
+const endpointWith = (entry: JsonObject | undefined, method: string | undefined): unknown => {
+  const endpoints = entry === undefined ? undefined : member(entry, 'endpoints')
+  if (!Array.isArray(endpoints)) return undefined
+  return endpoints.filter(isObject).find((one) => {
+    const methods = member(one, 'methods')
+    return Array.isArray(methods) && methods.includes(method)
+  })
+}
+
+/**
+ * A row's entry in the discovery document: the very arguments that the gateway enforces, in WordPress's shape. Descriptions are
+ * the upstream's, as far as its own entry for the route has them.
+ */
+export const describeRow = (row: Row, publicRoot: string, theirs: JsonObject | undefined): JsonObject => ({
+  namespace: row.namespace,
+  methods: [...new Set(row.endpoints.flatMap((endpoint) => endpoint.methods))],
+  endpoints: row.endpoints.map((endpoint) =>
+    inWordsOf(describeEndpoint(endpoint), endpointWith(theirs, endpoint.methods[0])),
+  ),
+  // A route with parameters has no address of its own.
+  ...(row.pattern.includes('(?P<') ? {} : { _links: { self: [{ href: publicRoot + row.pattern }] } }),
+})

@@ -1,0 +1,135 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Endpoint, Row } from '../contracts/row.ts'
+import type { IndexDocument } from './discovery/index-document.ts'
+import { isObject, type JsonObject, member } from './discovery/json.ts'
+import { describeRow } from './discovery/route-entry.ts'
+import { shapeOf } from './discovery/route-pattern.ts'
+import type { DifferenceKind } from './events.ts'
+
+/** Longest list of differences. */
+const maxDifferences = 2000
+
+/** One difference between the upstream's index and the contract's table. */
+export type Difference = {
+  readonly kind: DifferenceKind
+  /** Template of the row. */
+  readonly route: string
+  readonly method?: string
+  readonly argument?: string
+  readonly keyword?: string
+  readonly ours?: unknown
+  readonly theirs?: unknown
+}
+
+type Report = (difference: Difference) => void
+
+/** Words for people, not rules. */
+const proseKeywords = new Set(['description', 'title'])
+
+/** Two spellings of one schema become equal: `[]` and `{}`, absent and false, the order of an enum. */
+const normalised = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.length === 0 ? {} : value.map(normalised)
+  if (!isObject(value)) return value
+  const kept = Object.entries(value).filter(
+    ([keyword, inner]) =>
+      !(proseKeywords.has(keyword) && typeof inner === 'string') &&
+      !(keyword === 'required' && inner === false),
+  )
+  return Object.fromEntries(
+    kept.map(([keyword, inner]) => [
+      keyword,
+      keyword === 'enum' && typeof inner === 'object' ? Object.values(inner ?? {}).sort() : normalised(inner),
+    ]),
+  )
+}
+
+const asMap = (value: unknown): JsonObject => (isObject(value) ? value : {})
+
+const compareArgument = (at: Difference, ours: JsonObject, theirs: JsonObject, report: Report): void => {
+  const our = asMap(normalised(ours))
+  const their = asMap(normalised(theirs))
+  for (const keyword of new Set([...Object.keys(our), ...Object.keys(their)])) {
+    const difference = { ours: member(our, keyword), theirs: member(their, keyword) }
+    if (!isDeepStrictEqual(difference.ours, difference.theirs)) report({ ...at, keyword, ...difference })
+  }
+}
+
+const compareArguments = (at: Difference, ours: JsonObject, theirs: JsonObject, report: Report): void => {
+  for (const argument of new Set([...Object.keys(ours), ...Object.keys(theirs)])) {
+    const our = member(ours, argument)
+    const their = member(theirs, argument)
+    if (their === undefined) report({ ...at, kind: 'argument-missing', argument })
+    else if (our === undefined) report({ ...at, kind: 'argument-added', argument })
+    else compareArgument({ ...at, kind: 'argument-changed', argument }, asMap(our), asMap(their), report)
+  }
+}
+
+const methodsOf = (endpoint: JsonObject): readonly unknown[] => {
+  const methods = member(endpoint, 'methods')
+  return Array.isArray(methods) ? methods : []
+}
+
+const endpointsOf = (entry: JsonObject): JsonObject[] => {
+  const endpoints = member(entry, 'endpoints')
+  return Array.isArray(endpoints) ? endpoints.filter(isObject) : []
+}
+
+const compareEndpoint = (
+  row: Row,
+  endpoint: Endpoint,
+  ours: JsonObject,
+  theirs: JsonObject,
+  report: Report,
+): void => {
+  for (const method of endpoint.methods) {
+    const their = endpointsOf(theirs).find((candidate) => methodsOf(candidate).includes(method))
+    if (their === undefined) report({ kind: 'method-missing', route: row.template, method })
+    // The methods of an endpoint share their arguments: once is enough.
+    else if (method === endpoint.methods[0]) {
+      const at: Difference = { kind: 'batch-changed', route: row.template, method }
+      const marks = { ours: member(ours, 'allow_batch'), theirs: member(their, 'allow_batch') }
+      if (!isDeepStrictEqual(marks.ours, marks.theirs)) report({ ...at, ...marks })
+      compareArguments(at, asMap(member(ours, 'args')), asMap(member(their, 'args')), report)
+    }
+  }
+}
+
+const compareRoute = (row: Row, theirs: JsonObject, report: Report): void => {
+  const ours = endpointsOf(describeRow(row, '', undefined))
+  row.endpoints.forEach((endpoint, i) => {
+    compareEndpoint(row, endpoint, ours[i] ?? {}, theirs, report)
+  })
+  const known = new Set<unknown>(row.endpoints.flatMap((endpoint) => endpoint.methods))
+  for (const method of new Set(endpointsOf(theirs).flatMap(methodsOf))) {
+    if (typeof method === 'string' && method.length <= 16 && !known.has(method)) {
+      report({ kind: 'method-added', route: row.template, method })
+    }
+  }
+}
+
+/**
+ * Compares the table with an index in the same names. What the table drops as a default or refuses must be what the upstream
+ * defaults to and refuses, or canonical requests would mean something else there.
+ */
+export const compareWithUpstream = (rows: readonly Row[], index: IndexDocument): readonly Difference[] => {
+  const differences: Difference[] = []
+  const report: Report = (difference) => {
+    if (differences.length < maxDifferences) differences.push(difference)
+  }
+  const byTemplate = new Map<string, string>()
+  for (const pattern of index.routes.keys()) {
+    byTemplate.set((shapeOf(pattern)?.template ?? pattern).toLowerCase(), pattern)
+  }
+  for (const row of rows) {
+    const pattern = index.routes.has(row.pattern) ? row.pattern : byTemplate.get(row.template.toLowerCase())
+    const theirs = pattern === undefined ? undefined : index.routes.get(pattern)
+    if (theirs === undefined) report({ kind: 'route-missing', route: row.template })
+    else {
+      if (pattern !== row.pattern) {
+        report({ kind: 'pattern-changed', route: row.template, ours: row.pattern, theirs: pattern })
+      }
+      compareRoute(row, theirs, report)
+    }
+  }
+  return differences
+}

@@ -1,0 +1,61 @@
+import { securitySchemes, sharedSchemas } from './openapi/contract-facts.ts'
+import type { JsonObject } from './openapi/json-schema.ts'
+import { type DescribedRow, type DescribedService, describeRow } from './openapi-operations.ts'
+
+export type DocumentOptions = {
+  /** Origin, and perhaps a path, that clients use; without a slash at the end. */
+  readonly publicUrl: string
+  /** Version of the gateway. */
+  readonly version: string
+  readonly services: readonly DescribedService[]
+}
+
+const description =
+  'Every operation that the gateway knows: the same rows check the requests. ' +
+  'What a request says wrongly is answered by the gateway, in the shape of its service.'
+
+/** Paths that differ in the names of their parameters only are one path (OpenAPI 3.1 §4.8.8.1). */
+const shapeOf = (path: string): string => path.replaceAll(/\{[^{}]*\}/g, '{}')
+
+type Collected = {
+  readonly paths: Record<string, JsonObject>
+  readonly schemas: Record<string, JsonObject>
+  readonly tags: Set<string>
+  readonly hidden: JsonObject[]
+}
+
+const collect = (rows: readonly DescribedRow[]): Collected => {
+  const collected: Collected = { paths: {}, schemas: {}, tags: new Set(), hidden: [] }
+  const shapes = new Set<string>()
+  for (const { path, operations, schemas } of rows) {
+    // The first answers, as in the router.
+    if (shapes.has(shapeOf(path))) {
+      collected.hidden.push({ path, methods: Object.keys(operations) })
+      continue
+    }
+    shapes.add(shapeOf(path))
+    collected.paths[path] = operations
+    Object.assign(collected.schemas, schemas)
+    for (const operation of Object.values(operations)) {
+      for (const tag of operation['tags'] as readonly string[]) collected.tags.add(tag)
+    }
+  }
+  return collected
+}
+
+/** The OpenAPI 3.1 document of all services, made of the rows that check their requests. */
+export const openApiDocument = ({ publicUrl, version, services }: DocumentOptions): JsonObject => {
+  // The longest mount wins where two services could answer.
+  const byMount = [...services].sort((a, b) => b.mount.length - a.mount.length)
+  const rows = byMount.flatMap((service) => service.rows.map((row) => describeRow(service, row)))
+  const { paths, schemas, tags, hidden } = collect(rows)
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Trellis', version, description },
+    servers: [{ url: publicUrl }],
+    tags: [...tags].map((name) => ({ name })),
+    paths,
+    components: { schemas: { ...sharedSchemas, ...schemas }, securitySchemes },
+    ...(hidden.length > 0 && { 'x-paths-of-the-same-shape': hidden }),
+  }
+}

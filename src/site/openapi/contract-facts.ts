@@ -1,0 +1,151 @@
+import type { Endpoint, Method, Row } from '../../contracts/row.ts'
+import { type JsonObject, jsonSchema } from './json-schema.ts'
+
+/** Whose rows a service has. */
+export type Contract = 'plants' | 'site' | 'open'
+
+const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
+const json = (schema: JsonObject): JsonObject => ({ 'application/json': { schema } })
+
+/** Shapes that the contracts name, whatever services there are. */
+export const sharedSchemas: JsonObject = {
+  Plant: jsonSchema({
+    type: 'object',
+    properties: { name: { type: 'string', required: true }, tag: { type: 'string' } },
+  }),
+  PlantError: jsonSchema({
+    type: 'object',
+    properties: {
+      error: { type: 'integer', format: 'int32', required: true, description: 'The status.' },
+      message: { type: 'string', required: true },
+    },
+  }),
+  SiteError: jsonSchema({
+    type: 'object',
+    properties: {
+      code: { type: 'string', required: true, description: 'For programs, e.g. rest_invalid_param.' },
+      message: { type: 'string', required: true },
+      data: {
+        type: ['object', 'null'],
+        properties: {
+          status: { type: 'integer' },
+          params: {
+            type: ['object', 'array'],
+            description: 'Message by parameter; the list of the missing ones.',
+          },
+          details: { type: 'object', description: 'Code, message and data by parameter.' },
+        },
+      },
+    },
+  }),
+  Problem: jsonSchema({
+    type: 'object',
+    description: 'RFC 9457.',
+    properties: {
+      type: { type: 'string', format: 'uri-reference' },
+      title: { type: 'string' },
+      status: { type: 'integer' },
+      detail: { type: 'string' },
+      code: { type: 'string' },
+    },
+  }),
+}
+
+/** How callers say who they are. */
+export const securitySchemes: JsonObject = {
+  bearer: { type: 'http', scheme: 'bearer', description: 'Required on every operation of a plant store.' },
+  basic: {
+    type: 'http',
+    scheme: 'basic',
+    description: 'User and application password of the site; the site decides about permissions.',
+  },
+}
+
+const errors: Readonly<Record<Contract, JsonObject>> = {
+  plants: json(ref('PlantError')),
+  site: json(ref('SiteError')),
+  open: { 'application/problem+json': { schema: ref('Problem') } },
+}
+
+const refusals = (contract: Contract): JsonObject => ({
+  '4XX': { description: 'Refused by the gateway or by the service.', content: errors[contract] },
+  '5XX': { description: 'Failed in the gateway or in the service.', content: errors[contract] },
+})
+
+const plantAnswer = (row: Row, method: Method): JsonObject => {
+  if (method === 'DELETE') return { '204': { description: 'Deleted.' } }
+  if (method === 'POST') return { '200': { description: 'Created.', content: json(ref('Plant')) } }
+  const list = { type: 'array', items: ref('Plant') }
+  return { '200': { description: `All ${row.collection}.`, content: json(list) } }
+}
+
+const lists: ReadonlySet<string> = new Set(['collection', 'revisions', 'autosaves'])
+const whole = { schema: { type: 'integer' } }
+const paging: JsonObject = {
+  headers: {
+    'X-WP-Total': { description: 'Items in all pages.', ...whole },
+    'X-WP-TotalPages': { description: 'Pages.', ...whole },
+  },
+}
+
+const isExtended = (endpoint: Endpoint): boolean => endpoint.arguments['extensions'] !== undefined
+
+const batchAnswer = (endpoint: Endpoint): JsonObject => {
+  const content = json({ type: 'object' })
+  if (!isExtended(endpoint)) {
+    return { '207': { description: 'One response for each request, in order.', content } }
+  }
+  const line = { type: 'object', description: 'One line: `index` and `response`; the last one has `end`.' }
+  return {
+    '200': { description: 'The plan, for `dryRun`.', content },
+    '207': {
+      description: 'One response for each request, in order; or one line per item as it completes.',
+      content: { ...content, 'application/x-ndjson': { schema: line } },
+    },
+    '409': { description: 'A request with this key is still running.', content: errors.site },
+    '422': { description: 'This key was used for a different request.', content: errors.site },
+  }
+}
+
+/** Fields of a request that mean something to the gateway itself. */
+export const requestFieldsOf = (row: Row, endpoint: Endpoint): readonly JsonObject[] =>
+  row.kind === 'batch' && isExtended(endpoint)
+    ? [
+        {
+          name: 'Idempotency-Key',
+          in: 'header',
+          description: 'A repeated request with the same key gets the same response and runs nothing again.',
+          schema: { type: 'string', maxLength: 257 },
+        },
+      ]
+    : []
+
+const siteAnswer = (row: Row, endpoint: Endpoint, method: Method): JsonObject => {
+  if (row.kind === 'batch') return batchAnswer(endpoint)
+  if (row.kind === 'collection' && method === 'POST') {
+    return { '201': { description: 'Created.', content: json({ type: 'object' }) } }
+  }
+  const isList = method === 'GET' && lists.has(row.kind)
+  const schema = isList ? { type: 'array', items: { type: 'object' } } : {}
+  const isPaged = isList && endpoint.arguments['per_page'] !== undefined
+  return { '200': { description: 'Done.', ...(isPaged && paging), content: json(schema) } }
+}
+
+/** What may come back, in the shapes of the contract. */
+export const answersOf = (contract: Contract, row: Row, endpoint: Endpoint, method: Method): JsonObject => {
+  switch (contract) {
+    case 'plants':
+      return { ...plantAnswer(row, method), ...refusals(contract) }
+    case 'site':
+      return { ...siteAnswer(row, endpoint, method), ...refusals(contract) }
+    case 'open':
+      return { default: { description: 'What the service answers.' }, ...refusals(contract) }
+  }
+}
+
+/** Which of the security schemes an operation takes; `{}` stands for none. */
+export const securityOf: Readonly<Record<Contract, readonly JsonObject[]>> = {
+  plants: [{ bearer: [] }],
+  site: [{}, { basic: [] }],
+  open: [],
+}

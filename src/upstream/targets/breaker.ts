@@ -1,0 +1,164 @@
+import type { UpstreamEvent } from '../events.ts'
+import { createSlidingCount } from '../sliding-count.ts'
+
+/** Whether the upstream as a whole is asked. Times are monotonic milliseconds. */
+export type BreakerState =
+  | { readonly state: 'closed' }
+  | { readonly state: 'open'; readonly untilMs: number }
+  /** The time is over: a few requests find out; `asking` are under way, `passed` were answered. */
+  | { readonly state: 'half-open'; readonly asking: number; readonly passed: number }
+
+export type BreakerOptions = {
+  /** Opens when this share of the requests in the window failed; 0 = never. */
+  readonly failureRatio: number
+  /** Fewer than these in the window say nothing. */
+  readonly minRequests: number
+  readonly windowMs: number
+  /** How long the upstream is left alone. */
+  readonly forMs: number
+  /** Requests that find out whether it is back; all of them must be answered. */
+  readonly probes: number
+}
+
+/** How a request that was let through ended: `unknown` = its client went away before the upstream said anything. */
+export type RequestResult = 'answered' | 'failed' | 'unknown'
+
+/** May a request be sent now? */
+type Admission =
+  | { readonly kind: 'admitted'; readonly next: BreakerState }
+  | { readonly kind: 'refused'; readonly waitMs: number }
+
+const closedBreaker: BreakerState = { state: 'closed' }
+
+/** Nobody knows when the probes will be answered; a second is soon enough to ask again. */
+const whileProbingMs = 1_000
+
+/** Decides about one request that is about to be sent. */
+const admit = (breaker: BreakerState, nowMs: number, probes: number): Admission => {
+  switch (breaker.state) {
+    case 'closed':
+      return { kind: 'admitted', next: breaker }
+    case 'open':
+      return nowMs < breaker.untilMs
+        ? { kind: 'refused', waitMs: breaker.untilMs - nowMs }
+        : { kind: 'admitted', next: { state: 'half-open', asking: 1, passed: 0 } }
+    case 'half-open':
+      return breaker.asking + breaker.passed < probes
+        ? { kind: 'admitted', next: { ...breaker, asking: breaker.asking + 1 } }
+        : { kind: 'refused', waitMs: whileProbingMs }
+  }
+}
+
+/** What the window says after a request ended in the closed state. */
+type Tally = { readonly failed: number; readonly total: number }
+
+const hasFailed = ({ failed, total }: Tally, options: BreakerOptions): boolean =>
+  options.failureRatio > 0 && total >= options.minRequests && failed >= options.failureRatio * total
+
+/** The state after the end of a request that the present state had let through. */
+const afterResult = (
+  breaker: BreakerState,
+  result: RequestResult,
+  tally: Tally,
+  nowMs: number,
+  options: BreakerOptions,
+): BreakerState => {
+  const opened: BreakerState = { state: 'open', untilMs: nowMs + options.forMs }
+  switch (breaker.state) {
+    case 'closed':
+      return result === 'failed' && hasFailed(tally, options) ? opened : breaker
+    case 'open':
+      return breaker
+    case 'half-open': {
+      const asking = breaker.asking - 1
+      if (result === 'failed') return opened
+      if (result === 'unknown') return { ...breaker, asking }
+      const passed = breaker.passed + 1
+      return passed >= options.probes ? closedBreaker : { state: 'half-open', asking, passed }
+    }
+  }
+}
+
+/** Given to a request that may be sent; says under which state that was, so that late results do not count for another one. */
+export type Ticket = { readonly epoch: number }
+
+/** Leaves a failing upstream alone as a whole. Which of its targets is asked is decided elsewhere (target-health.ts). */
+export type Breaker = {
+  /** Milliseconds to wait when it is certain already that a request would be refused. */
+  refusal(nowMs: number): number | undefined
+  /** Lets a request through, or says how long to wait. */
+  enter(nowMs: number): Ticket | number
+  /** To be called once for each ticket. */
+  settle(ticket: Ticket, result: RequestResult, nowMs: number): void
+  readonly state: BreakerState['state']
+}
+
+const noTally: Tally = { failed: 0, total: 0 }
+
+/** Why the state changed, for the log. */
+const causeOf = (
+  from: BreakerState['state'],
+  to: BreakerState['state'],
+  { failed, total }: Tally,
+  { windowMs, forMs, probes }: BreakerOptions,
+): string => {
+  switch (to) {
+    case 'half-open':
+      return `the breaker was open for ${forMs} ms`
+    case 'closed':
+      return `all trial requests succeeded: ${probes}`
+    case 'open':
+      return from === 'half-open'
+        ? 'a trial request failed'
+        : `${failed} of ${total} requests in the last ${windowMs} ms failed`
+  }
+}
+
+/** Builds a breaker that is closed. */
+export const createBreaker = (
+  options: BreakerOptions & { readonly service: string },
+  report: (event: UpstreamEvent) => void,
+): Breaker => {
+  const requests = createSlidingCount(options.windowMs)
+  const failures = createSlidingCount(options.windowMs)
+  let breaker: BreakerState = closedBreaker
+  let epoch = 0
+
+  const become = (next: BreakerState, tally: Tally): void => {
+    const from = breaker.state
+    breaker = next
+    if (next.state === from) return
+    epoch += 1
+    requests.clear()
+    failures.clear()
+    const cause = causeOf(from, next.state, tally, options)
+    report({ kind: 'breaker-changed', service: options.service, from, to: next.state, cause })
+  }
+  const refused = (waitMs: number): number => {
+    report({ kind: 'breaker-refused', service: options.service })
+    return waitMs
+  }
+
+  return {
+    refusal(nowMs) {
+      const admission = admit(breaker, nowMs, options.probes)
+      return admission.kind === 'refused' ? refused(admission.waitMs) : undefined
+    },
+    enter(nowMs) {
+      const admission = admit(breaker, nowMs, options.probes)
+      if (admission.kind === 'refused') return refused(admission.waitMs)
+      become(admission.next, noTally)
+      return { epoch }
+    },
+    settle(ticket, result, nowMs) {
+      if (ticket.epoch !== epoch) return
+      if (result !== 'unknown') requests.add(nowMs)
+      if (result === 'failed') failures.add(nowMs)
+      const tally = { failed: failures.total(nowMs), total: requests.total(nowMs) }
+      become(afterResult(breaker, result, tally, nowMs, options), tally)
+    },
+    get state() {
+      return breaker.state
+    },
+  }
+}

@@ -1,0 +1,103 @@
+import type { LookupFunction } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pool } from 'undici'
+import type { Clock } from '../../clock.ts'
+import { Deadline } from '../deadline.ts'
+import type { CheckResult } from '../events.ts'
+import { checkFault } from '../failure.ts'
+import type { UpstreamOptions } from '../options.ts'
+import { poolOf, type Target, type Targets } from './targets.ts'
+
+/** How a check ended, with its cause in words that hold nothing of what the target sent but a status. */
+type Finding = { readonly result: CheckResult; readonly cause: string }
+
+const passed: Finding = { result: 'good', cause: '' }
+
+/** More of an answer is not read. */
+const mostBytes = 64 * 1024
+
+const joined = (basePath: string, path: string): string =>
+  `${basePath.replace(/\/$/, '')}/${path.replace(/^\//, '')}`
+
+/** One GET. Redirects are answers like others. Throws when no complete answer came. */
+const ask = async (pool: Pool, { basePath, hostField, health }: UpstreamOptions): Promise<Finding> => {
+  const { statusCode, body } = await pool.request({
+    path: joined(basePath, health.path),
+    method: 'GET',
+    headers: { 'user-agent': 'trellis', ...(hostField === '' ? {} : { host: hostField }) },
+  })
+  let bytes = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > mostBytes) break
+  }
+  if (health.expect.some(([first, last]) => first <= statusCode && statusCode <= last)) return passed
+  const expected = health.expect
+    .map(([first, last]) => (first === last ? first : `${first}-${last}`))
+    .join(',')
+  return { result: 'status', cause: `the check got status ${statusCode}, expected ${expected}` }
+}
+
+/**
+ * One check, beside the slots: an upstream that is busy must not look like a dead one. It has a connection of its own, as a new
+ * client would: a target may close a kept one at any moment, which says nothing about it.
+ */
+const check = async (pool: Pool, options: UpstreamOptions, stopped: AbortSignal): Promise<Finding> => {
+  const { timeoutMs } = options.health
+  const end = (): void => void pool.destroy()
+  let timedOut = false
+  const deadline = new Deadline(timeoutMs, () => {
+    timedOut = true
+    end()
+  })
+  stopped.addEventListener('abort', end)
+  try {
+    return await ask(pool, options)
+  } catch (error) {
+    return timedOut
+      ? { result: 'timeout', cause: `the check got no complete response in ${timeoutMs} ms` }
+      : checkFault(error)
+  } finally {
+    deadline.stop()
+    stopped.removeEventListener('abort', end)
+    end()
+  }
+}
+
+/**
+ * Starts active checks when a path is set; gives back what stops them. Each target is checked by itself, one check after the
+ * other. Pauses differ a little, so that the checks of many gateways do not come at once.
+ */
+export const startProbes = (
+  options: UpstreamOptions,
+  targets: Targets,
+  lookup: LookupFunction,
+  { clock, random }: { readonly clock: Clock; readonly random: () => number },
+): (() => void) => {
+  const { path, intervalMs, timeoutMs } = options.health
+  const connecting = { ...options, timeouts: { ...options.timeouts, connectMs: timeoutMs } }
+  const stop = new AbortController()
+  const { signal } = stop
+  const pause = (ms: number): Promise<void> => sleep(ms, undefined, { signal, ref: false })
+
+  const watch = async (target: Target): Promise<void> => {
+    await pause(random() * intervalMs)
+    while (!signal.aborted) {
+      const startedMs = clock.monotonic()
+      const { result, cause } = await check(poolOf(target.origin, connecting, lookup), options, signal)
+      if (signal.aborted) return
+      targets.checked(target, result, cause)
+      // Shorter than the interval and never longer: failAfter intervals and a timeout are enough to find a dead target.
+      const pauseMs = intervalMs * (1 - 0.1 * random()) - (clock.monotonic() - startedMs)
+      await pause(Math.max(0, pauseMs))
+    }
+  }
+  if (path !== '') {
+    for (const target of targets.all) {
+      watch(target).catch((error: unknown) => {
+        if (!signal.aborted) throw error
+      })
+    }
+  }
+  return () => stop.abort()
+}

@@ -1,0 +1,216 @@
+import type { LookupFunction } from 'node:net'
+import { type buildConnector, type Client, Pool } from 'undici'
+import type { CheckResult, UpstreamEvent } from '../events.ts'
+import type { UpstreamOptions } from '../options.ts'
+import { AgingClient, createConnector, Http2Client } from './connector.ts'
+import {
+  afterAbandonedTrial,
+  afterCheck,
+  afterFailure,
+  afterSuccess,
+  type CheckState,
+  mayEject,
+  standingOf,
+  stateOf,
+  type TargetHealth,
+  type TargetState,
+  uncheckedState,
+  untriedHealth,
+} from './target-health.ts'
+
+/** One origin with its connections and what is known about it. */
+export type Target = {
+  readonly origin: string
+  readonly pool: Pool
+  /** Attempts begun and not ended. */
+  outstanding: number
+  health: TargetHealth
+  /** Kept apart from `health`: a good check does not undo what real requests found. */
+  checks: CheckState
+  /** Gets no requests because its checks fail. Fewer are left out than fail: see `eject.maxShare`. */
+  leftOut: boolean
+  /** What all of these amount to, as it was reported last. */
+  state: TargetState
+}
+
+/** A target to try; `trial` = this attempt decides whether it comes back. */
+export type Choice = { readonly target: Target; readonly trial: boolean }
+
+/** The targets of one service: which to try next, and what their answers mean for them. */
+export type Targets = {
+  readonly all: readonly Target[]
+  /** `mayTry`: this request can be repeated elsewhere when a trial fails. */
+  choose(nowMs: number, tried: readonly Target[], mayTry: boolean): Choice
+  /** Is there a target, not tried yet, that would be chosen in earnest? */
+  hasOther(nowMs: number, tried: readonly Target[]): boolean
+  succeeded(choice: Choice): void
+  /** `what` says in words how the attempt failed. */
+  failed(choice: Choice, nowMs: number, what: string): void
+  abandoned(choice: Choice, nowMs: number): void
+  /** After an active check; `cause` says in words why it failed. */
+  checked(target: Target, result: CheckResult, cause: string): void
+}
+
+/**
+ * Idle connections go before the upstream's own timeout would close them: node:http says so in Keep-Alive (5 s),
+ * many servers say nothing. Each new connection looks its name up again; none is used for ever.
+ */
+const connectionLife = {
+  keepAliveTimeout: 3_000,
+  keepAliveTimeoutThreshold: 1_500,
+  keepAliveMaxTimeout: 20_000,
+  maxRequestsPerClient: 5_000,
+}
+
+/** What makes the connections of a pool, and gives them an age at which they end. Over HTTP/2 there is one connection, and undici's own bound costs nothing. */
+const making = (
+  { http2, connectionMaxAgeMs }: UpstreamOptions,
+  connect: buildConnector.connector,
+): Pick<Pool.Options, 'clientTtl' | 'factory'> => {
+  if (http2) {
+    return {
+      ...(connectionMaxAgeMs === 0 ? {} : { clientTtl: connectionMaxAgeMs }),
+      factory: (origin, options: Client.Options) => new Http2Client(origin, { ...options, connect }),
+    }
+  }
+  if (connectionMaxAgeMs === 0) return {}
+  return {
+    factory: (origin, options: Client.Options) =>
+      new AgingClient(origin, { ...options, connect }, connectionMaxAgeMs),
+  }
+}
+
+/** Connections to one target, as the settings say. */
+export const poolOf = (origin: string, options: UpstreamOptions, lookup: LookupFunction): Pool => {
+  const connect = createConnector(options, lookup)
+  return new Pool(origin, {
+    connect,
+    allowH2: options.http2,
+    ...making(options, connect),
+    // The slots bound what is in flight. A bound here too would make requests wait where no timer of ours runs.
+    connections: null,
+    // None over HTTP/1.1; over HTTP/2 undici then sets no bound of its own.
+    // The attempt has timers of its own: undici's have a resolution of half a second.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    ...connectionLife,
+  })
+}
+
+/** Of those that will do; the search begins elsewhere each time, so that equals take turns. */
+const leastOutstanding = (
+  targets: readonly Target[],
+  cursor: number,
+  willDo: (target: Target) => boolean,
+): Target | undefined => {
+  let best: Target | undefined
+  for (let i = 0; i < targets.length; i += 1) {
+    const target = targets[(cursor + i) % targets.length]
+    if (target === undefined || !willDo(target)) continue
+    if (best === undefined || target.outstanding < best.outstanding) best = target
+  }
+  return best
+}
+
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
+
+/** Builds the targets with one connection pool each; whoever calls closes the pools. */
+export const createTargets = (
+  options: UpstreamOptions,
+  lookup: LookupFunction,
+  report: (event: UpstreamEvent) => void,
+): Targets => {
+  const all: readonly Target[] = options.targets.map((origin) => ({
+    origin,
+    pool: poolOf(origin, options, lookup),
+    outstanding: 0,
+    health: untriedHealth,
+    checks: uncheckedState,
+    leftOut: false,
+    state: 'healthy',
+  }))
+  let cursor = 0
+
+  const isOut = (target: Target): boolean => target.health.state !== 'healthy' || target.leftOut
+  const outCount = (except: Target): number =>
+    all.filter((target) => target !== except && isOut(target)).length
+  const mayLeave = (target: Target): boolean => mayEject(outCount(target), all.length, options.eject.maxShare)
+  const isUsable = (target: Target, nowMs: number): boolean =>
+    !target.leftOut && standingOf(target.health, nowMs) === 'usable'
+  const isTrialDue = (target: Target, nowMs: number): boolean =>
+    !target.leftOut && standingOf(target.health, nowMs) === 'trial-due'
+
+  /** Reports the state of a target when it is another one than before. */
+  const settle = (target: Target, cause: string): void => {
+    const { service, eject } = options
+    const from = target.state
+    const to = stateOf(target, eject.after)
+    if (from === to) return
+    target.state = to
+    report({ kind: 'target-changed', service, target: target.origin, from, to, cause })
+    if (from === 'left-out') leaveOutOthers()
+  }
+  /** One that came back makes room for one that fails its checks and was kept for lack of another. */
+  const leaveOutOthers = (): void => {
+    for (const target of all) {
+      if (!target.checks.failing || target.leftOut || !mayLeave(target)) continue
+      target.leftOut = true
+      settle(target, 'its checks fail, and another target has recovered')
+    }
+  }
+
+  return {
+    all,
+    choose(nowMs, tried, mayTry) {
+      cursor = (cursor + 1) % all.length
+      const isFresh = (target: Target): boolean => !tried.includes(target)
+      const usable = leastOutstanding(all, cursor, (target) => isFresh(target) && isUsable(target, nowMs))
+      const due = all.find((target) => isTrialDue(target, nowMs) && !tried.includes(target))
+      if (due !== undefined && (mayTry || usable === undefined)) {
+        due.health = { state: 'trial' }
+        return { target: due, trial: true }
+      }
+      // When nothing else is left an ejected target is better than none: the ejection may be what is wrong.
+      const target =
+        usable ??
+        leastOutstanding(all, cursor, (one) => isUsable(one, nowMs)) ??
+        leastOutstanding(all, cursor, isFresh) ??
+        leastOutstanding(all, cursor, () => true)
+      if (target === undefined) throw new RangeError(`service ${options.service} has no upstream target`)
+      return { target, trial: false }
+    },
+    hasOther: (nowMs, tried) => all.some((target) => !tried.includes(target) && isUsable(target, nowMs)),
+    succeeded({ target, trial }) {
+      const health = afterSuccess(target.health, trial)
+      if (health === target.health) return
+      target.health = health
+      settle(target, trial ? 'a trial request succeeded' : 'a request succeeded')
+    },
+    failed({ target, trial }, nowMs, what) {
+      // A request sent before the ejection fails late: only the trial itself may end the trial.
+      if (target.health.state === 'trial' && !trial) return
+      const before = target.health
+      target.health = afterFailure(before, nowMs, options.eject, mayLeave(target))
+      const failures = before.state === 'healthy' ? before.failures + 1 : 1
+      settle(target, `${counted(failures, 'request')} failed consecutively, the last one: ${what}`)
+    },
+    abandoned({ target, trial }, nowMs) {
+      if (trial) target.health = afterAbandonedTrial(target.health, nowMs)
+    },
+    checked(target, result, cause) {
+      const { service, health } = options
+      report({ kind: 'check-finished', service, target: target.origin, result })
+      const wasFailing = target.checks.failing
+      target.checks = afterCheck(target.checks, result === 'good', health)
+      const { failing } = target.checks
+      if (failing === wasFailing) return
+      target.leftOut = failing && mayLeave(target)
+      settle(
+        target,
+        failing
+          ? `${cause}; ${counted(health.failAfter, 'check')} failed consecutively`
+          : `${counted(health.recoverAfter, 'check')} passed consecutively`,
+      )
+    },
+  }
+}

@@ -1,0 +1,153 @@
+import { startEmbedded } from './build/service-contract.ts'
+import { warnOf } from './build/upstream-findings.ts'
+import {
+  createWorkersConfig,
+  fromHanded,
+  type HandedConfig,
+  reloadEverywhere,
+  workersOf,
+} from './build/workers.ts'
+import { systemClock } from './clock.ts'
+import { startSupervisor } from './cluster/supervisor.ts'
+import type { WorkerEvent } from './cluster/worker-events.ts'
+import type { WorkerLink } from './cluster/worker-link.ts'
+import type { Config, ServiceConfig } from './config/config.ts'
+import type { ConfigResult } from './config/load.ts'
+import type { EmbeddedUpstream } from './demo/embedded-server.ts'
+import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts'
+import { createLogger } from './observability/logger.ts'
+import { freePort } from './server/free-port.ts'
+
+/** What each worker is told beside the configuration. */
+type WorkerSettings = {
+  /** Of the public side: taken once, shared by all. */
+  readonly port: number
+  /** Origins of the embedded upstreams, by service. */
+  readonly embedded: Readonly<Record<string, string>>
+  readonly config: HandedConfig
+}
+
+type WorkersOptions = {
+  /** The program that each worker runs. */
+  readonly file: string
+  /** As the configuration was read. */
+  readonly filled: unknown
+  readonly readConfig: () => Promise<ConfigResult>
+  /** A worker was asked to end the program as SIGTERM does; called once or more. */
+  readonly end: () => void
+}
+
+/** Beyond what draining may take. */
+const marginMs = 3_000
+
+const startUpstreams = async (
+  config: Config,
+  publicUrl: string,
+): Promise<ReadonlyMap<string, EmbeddedUpstream>> => {
+  const started = new Map<string, EmbeddedUpstream>()
+  for (const service of config.services) {
+    const upstream = await startEmbedded(service, config.limits, publicUrl)
+    if (upstream !== undefined) started.set(service.name, upstream)
+  }
+  return started
+}
+
+const tell = (logger: ReturnType<typeof createLogger>, { kind, ...facts }: WorkerEvent): void => {
+  if (kind === 'worker-ended') logger.warn(facts, kind)
+  else logger.info(facts, kind)
+}
+
+/** Starts the processes that share the port, and looks after them. */
+export const startWorkers = async (config: Config, options: WorkersOptions): Promise<Gateway> => {
+  const logger = createLogger({ ...config.log, access: 'off', dropped: () => {} })
+  const port = config.listen.port === 0 ? await freePort(config.listen.host) : config.listen.port
+  const publicUrl = config.publicUrl.replace(/:0$/, `:${port}`)
+  const upstreams = await startUpstreams(config, publicUrl)
+  const embedded = Object.fromEntries([...upstreams].map(([name, { origin }]) => [name, origin]))
+  const handed = createWorkersConfig(options.filled, options.readConfig)
+  const closeUpstreams = async (): Promise<void> => {
+    for (const upstream of upstreams.values()) await upstream.close()
+  }
+  try {
+    const supervisor = await startSupervisor({
+      workers: workersOf(config),
+      program: { file: options.file, args: process.argv.slice(2) },
+      leaseMs: config.cache.shared.leaseMs,
+      settings: (): WorkerSettings => ({ port, embedded, config: handed.inForce }),
+      through: handed.through,
+      end: options.end,
+      outdated: (settings) => handed.outdated((settings as WorkerSettings).config),
+      graceMs: config.drain.delayMs + config.drain.timeoutMs + marginMs,
+      clock: systemClock,
+      report: (event) => tell(logger, event),
+    })
+    const drain = async (): Promise<'finished' | 'cut'> => {
+      const outcome = await supervisor.close()
+      await closeUpstreams()
+      return outcome
+    }
+    return {
+      ...(supervisor.addresses as Pick<Gateway, 'publicAddress' | 'adminAddress'>),
+      reload: () => reloadEverywhere(supervisor),
+      warn: (finding) => warnOf(logger, finding),
+      faulted: (cause) => logger.fatal({ err: cause }, 'process-fault'),
+      drain,
+      close: async () => {
+        await drain()
+      },
+    }
+  } catch (error) {
+    await closeUpstreams()
+    throw error
+  }
+}
+
+/** Embedded upstreams live in the parent, so that all workers ask the same ones. */
+const withOrigins = (config: Config, { embedded, port }: WorkerSettings): Config => ({
+  ...config,
+  listen: { ...config.listen, port },
+  services: config.services.map((service): ServiceConfig => {
+    const origin = embedded[service.name]
+    if (origin === undefined || service.contract === 'open') return service
+    return { ...service, upstream: { ...service.upstream, targets: [origin] } } as ServiceConfig
+  }),
+})
+
+/** The configuration that a worker was handed by its parent, as all others have it. */
+export const handedConfig = (link: WorkerLink): ConfigResult =>
+  fromHanded((link.assignment.settings as WorkerSettings).config)
+
+/** Starts a gateway in a process that shares its port with others; it ends when its parent says so. */
+export const startAsWorker = async (
+  config: Config,
+  options: GatewayOptions,
+  link: WorkerLink,
+): Promise<Gateway> => {
+  const settings = link.assignment.settings as WorkerSettings
+  const own = (result: ConfigResult): ConfigResult =>
+    result.kind === 'ok' ? { ...result, config: withOrigins(result.config, settings) } : result
+  let latest = settings.config
+  const worker: WorkerLink = {
+    ...link,
+    onQuestion: (answer) =>
+      link.onQuestion((question) => {
+        if (question.topic === 'reload') latest = question.content as HandedConfig
+        return answer(question)
+      }),
+  }
+  try {
+    const gateway = await startGateway(withOrigins(config, settings), {
+      ...options,
+      readConfig: async () => own(fromHanded(latest)),
+      worker,
+    })
+    link.onDrain(() => {
+      void gateway.drain().then((outcome) => process.exit(outcome === 'finished' ? 0 : 1))
+    })
+    link.ready({ publicAddress: gateway.publicAddress, adminAddress: gateway.adminAddress })
+    return gateway
+  } catch (error) {
+    link.failed(error)
+    throw error
+  }
+}

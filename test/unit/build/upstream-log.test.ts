@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createMetrics } from '../../../src/observability/metrics.ts'
+import { withUpstreamLog } from '../../../src/observability/upstream-log.ts'
+import type { UpstreamEvent } from '../../../src/upstream/events.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+type Line = readonly [level: string, facts: Record<string, unknown>, message: string]
+
+const logged = () => {
+  const lines: Line[] = []
+  const { observe } = withUpstreamLog(
+    createMetrics({ version: '1', configHash: 'a', processMetrics: false }),
+    {
+      info: (facts, message) => void lines.push(['info', { ...facts }, message]),
+      warn: (facts, message) => void lines.push(['warn', { ...facts }, message]),
+    },
+  )
+  return { lines, report: observe.upstream }
+}
+
+const changeOf = (to: 'healthy' | 'failing', target = 'http://a'): UpstreamEvent => ({
+  kind: 'target-changed',
+  service: 'site',
+  target,
+  from: to === 'healthy' ? 'failing' : 'healthy',
+  to,
+  cause: 'because',
+})
+
+test('a change is one line with its facts; what is no change is none', () => {
+  const { lines, report } = logged()
+  report(changeOf('failing'))
+  report({ kind: 'breaker-changed', service: 'site', from: 'open', to: 'half-open', cause: 'because' })
+  report({ kind: 'check-finished', service: 'site', target: 'http://a', result: 'timeout' })
+  report({ kind: 'breaker-refused', service: 'site' })
+  expect(lines).toEqual([
+    [
+      'warn',
+      { service: 'site', target: 'http://a', from: 'healthy', to: 'failing', cause: 'because' },
+      'target-changed',
+    ],
+    ['info', { service: 'site', from: 'open', to: 'half-open', cause: 'because' }, 'breaker-changed'],
+  ])
+})
+
+test('what changes all the time gets ten lines a minute, and the last of them says the present state', () => {
+  const { lines, report } = logged()
+  for (let i = 0; i < 1_001; i += 1) report(changeOf(i % 2 === 0 ? 'failing' : 'healthy'))
+  expect(lines).toHaveLength(10)
+  report(changeOf('failing', 'http://b'))
+  expect(lines).toHaveLength(11)
+  vi.advanceTimersByTime(60_000)
+  expect(lines).toHaveLength(12)
+  expect(lines.at(-1)).toMatchObject([
+    'warn',
+    { target: 'http://a', to: 'failing', held: 990 },
+    'target-changed',
+  ])
+  vi.advanceTimersByTime(600_000)
+  expect([lines.length, vi.getTimerCount()]).toEqual([12, 0])
+  report(changeOf('healthy'))
+  expect(lines).toHaveLength(13)
+})

@@ -1,0 +1,77 @@
+import { createSiteTagger } from '../../../src/cache/site-tagger.ts'
+import type { TaggedArguments, WriteResponse } from '../../../src/cache/tagger.ts'
+import type { Found } from '../../../src/contracts/finding.ts'
+import type { Row, RowKind } from '../../../src/contracts/row.ts'
+import { siteTags } from '../../../src/contracts/site/tags.ts'
+
+export const tagger = createSiteTagger({ service: 'site', table: siteTags })
+
+/** A finding as the router gives it, for a row of that kind. */
+export const found = (
+  collection: string,
+  kind: RowKind,
+  pathParameters: Record<string, string> = {},
+): Found => {
+  const row: Row = {
+    id: `${collection}.${kind}`,
+    template: `/site/v2/${collection}`,
+    pattern: `/site/v2/${collection}`,
+    namespace: 'site/v2',
+    collection,
+    kind,
+    handledBy: 'upstream',
+    endpoints: [],
+  }
+  return {
+    kind: 'found',
+    row,
+    endpoint: { methods: ['GET'], arguments: {} },
+    pathParameters,
+    path: row.template,
+  }
+}
+
+export const json = (body: unknown, fields: readonly string[] = [], status = 200) => ({
+  status,
+  fields,
+  content: Buffer.from(JSON.stringify(body)),
+})
+
+/** A stored answer: where it was read, and what it showed. */
+export type Read = {
+  readonly found: Found | undefined
+  readonly args?: TaggedArguments
+  readonly body?: unknown
+  readonly fields?: readonly string[]
+}
+
+export type Write = {
+  readonly found: Found | undefined
+  readonly method: string
+  readonly response: WriteResponse | undefined
+}
+
+export const item = (collection: string, id: number | string, body: Record<string, unknown> = {}): Read => ({
+  found: found(collection, 'item', { id: String(id) }),
+  body: { id, ...body },
+})
+
+export const list = (
+  collection: string,
+  args: TaggedArguments = {},
+  body: unknown = [],
+  pages = '3',
+): Read => ({
+  found: found(collection, 'collection'),
+  args: { page: 1, ...args },
+  body,
+  fields: ['X-WP-TotalPages', pages],
+})
+
+/** Does the write reach the stored answer? */
+export const reaches = (write: Write, read: Read): boolean => {
+  const stored = new Set(
+    tagger.storedTags(read.found, read.args ?? {}, json(read.body ?? {}, read.fields ?? [])),
+  )
+  return tagger.writtenTags(write.found, {}, write.method, write.response).some((tag) => stored.has(tag))
+}

@@ -1,0 +1,47 @@
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { createAcknowledgements } from '../../../src/cluster/protocol/acknowledgements.ts'
+
+// No time goes by: whoever waits here waits for a word, or for a moment that does not come.
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => {
+    vi.useRealTimers()
+  })
+})
+
+const leaseMs = 5_000
+const appended = { epoch: 'e', seq: 7, members: [{ member: 'b', applied: 6, beat: 1 }] }
+
+/** Undefined while it waits. */
+const soon = <Value>(promise: Promise<Value>): Promise<Value | undefined> =>
+  Promise.race([promise, new Promise<undefined>((resolve) => setImmediate(() => resolve(undefined)))])
+
+test('who answered before the reply to the append was read is neither waited for nor forgotten', async () => {
+  const acknowledgements = createAcknowledgements(leaseMs)
+  acknowledgements.acknowledged('e', 'b', 7, 2)
+  expect(await soon(acknowledgements.wait(appended, 0))).toEqual({ all: true, entries: 2 })
+  acknowledgements.close()
+})
+
+test.each([
+  ['an answer to an earlier change', 'e', 'b', 6],
+  ['an answer to a change of another ledger', 'former', 'b', 7],
+  ['an answer of somebody else', 'e', 'c', 7],
+])('%s does not end the wait', async (_, epoch, member, applied) => {
+  const acknowledgements = createAcknowledgements(leaseMs)
+  acknowledgements.acknowledged(epoch, member, applied, 2)
+  const waiting = acknowledgements.wait(appended, 0)
+  expect(await soon(waiting)).toBeUndefined()
+  acknowledgements.close()
+  expect(await waiting).toEqual({ all: false, entries: 0 })
+})
+
+test('those of another ledger than the present one are waited for until three leases after its last word', async () => {
+  const acknowledgements = createAcknowledgements(leaseMs)
+  acknowledgements.seen({ epoch: 'former', members: [] }, 0)
+  const first = { epoch: 'e', seq: 1, members: [] }
+  const waiting = acknowledgements.wait(first, 3 * leaseMs - 1)
+  expect(await soon(waiting)).toBeUndefined()
+  expect(await soon(acknowledgements.wait(first, 3 * leaseMs))).toEqual({ all: true, entries: 0 })
+  acknowledgements.close()
+})

@@ -1,0 +1,68 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { connectorFor } from '../../../src/cluster/redis/connections.ts'
+import { listen } from '../../../src/cluster/redis/listener.ts'
+import { pause } from '../../support/origin.ts'
+import { connectedTo, mostReplyBytes } from './connected-to.ts'
+import { startScriptedNode } from './scripted-node.ts'
+
+const everyMs = 200
+const timeoutMs = 2_000
+
+const push = (message: string): string =>
+  `*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$${message.length}\r\n${message}\r\n`
+const subscribed = '*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n'
+
+/** Somebody who listens at a node; `hears`: what is published there comes with the answer to each sign of life. */
+const listening = async (answers: { subscribe: string; ping?: string }, hears: boolean) => {
+  const heard: string[] = []
+  const troubles: unknown[] = []
+  const node = await startScriptedNode(([name = '']) => {
+    if (name === 'subscribe') return answers.subscribe
+    return name === 'ping'
+      ? (answers.ping ?? '*2\r\n$4\r\npong\r\n$0\r\n\r\n') + (hears ? push('[]') : '')
+      : 'usual'
+  })
+  const calls = await connectedTo(node, { cluster: false, timeoutMs })
+  const options = {
+    channels: ['c'],
+    connector: connectorFor('listens', { timeoutMs, mostReplyBytes }),
+    everyMs,
+    speak: () => Promise.resolve(),
+    troubled: (error: unknown) => troubles.push(error),
+  }
+  const listener = listen(calls, options, (_, message) => heard.push(message))
+  onTestFinished(() => listener.close())
+  const times = (): number => node.counts.get('subscribe') ?? 0
+  await expect.poll(times).toBeGreaterThan(0)
+  return { heard, troubles, times, listener }
+}
+
+test('who hears what it says itself goes on listening', async () => {
+  const { heard, times } = await listening({ subscribe: subscribed }, true)
+  await expect.poll(() => heard.length).toBeGreaterThan(3)
+  expect(times()).toBe(1)
+})
+
+test('a server that answers and passes nothing on is left', async () => {
+  const { times } = await listening({ subscribe: subscribed }, false)
+  await expect.poll(times).toBeGreaterThan(1)
+})
+
+test('a server that says nothing more is left', async () => {
+  const { times } = await listening({ subscribe: subscribed, ping: '' }, false)
+  await expect.poll(times).toBeGreaterThan(1)
+})
+
+test('a server that lets nobody listen is asked ever less often, and says why', async () => {
+  const { troubles, times } = await listening({ subscribe: '-NOPERM no channel\r\n' }, false)
+  await pause(1_000)
+  expect(times()).toBeLessThan(8)
+  expect(String(troubles[0])).toContain('NOPERM')
+})
+
+test('who has closed its ears opens them no more', async () => {
+  const { times, listener } = await listening({ subscribe: subscribed }, true)
+  listener.close()
+  await pause(everyMs * 5)
+  expect(times()).toBe(1)
+})

@@ -1,0 +1,173 @@
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import type { Note } from '../../../src/cache/invalidation-note.ts'
+import { pause } from '../../support/origin.ts'
+import { type TestMember, testLedger } from './members.ts'
+
+// Whatever is due next is due at once: the bounds below are on what is waited for, not on the machine.
+beforeEach(() => {
+  vi.useFakeTimers()
+  vi.setTimerTickMode('nextTimerAsync')
+  onTestFinished(() => {
+    vi.useRealTimers()
+  })
+})
+
+const leaseMs = 200
+const note: Note = { kind: 'tag', tag: 'site/item/posts/1', mode: 'hard' }
+
+const two = async (): Promise<{ a: TestMember; b: TestMember; ledger: ReturnType<typeof testLedger> }> => {
+  const ledger = testLedger(leaseMs)
+  const a = await ledger.join('a')
+  const b = await ledger.join('b', () => 3)
+  onTestFinished(async () => {
+    await a.coherence.close()
+    await b.coherence.close()
+  })
+  return { a, b, ledger }
+}
+
+const timed = async (work: Promise<unknown>): Promise<number> => {
+  const began = performance.now()
+  await work
+  return performance.now() - began
+}
+
+test('a change is carried out by the others before it is said to be spread, and their entries are counted', async () => {
+  const { a, b } = await two()
+  b.line.delayMs = 20
+  expect(await a.coherence.spread([note])).toEqual({ entries: 3, unheard: false })
+  expect(b.applied).toEqual([note])
+  expect(a.events).toContainEqual(expect.objectContaining({ kind: 'write-spread', outcome: 'acknowledged' }))
+})
+
+test('a member that does not answer holds a change up for one lease at most, and later ones not at all', async () => {
+  const { a, b } = await two()
+  b.line.cut = true
+  const first = await timed(a.coherence.spread([note]))
+  expect(first).toBeLessThanOrEqual(leaseMs)
+  expect(b.coherence.distrust()).toBe('unreachable')
+  expect(await timed(a.coherence.spread([note]))).toBe(0)
+  expect(a.events).toContainEqual(expect.objectContaining({ kind: 'write-spread', outcome: 'lapsed' }))
+})
+
+test('who was cut off is told everything before it trusts its memory again', async () => {
+  const { a, b } = await two()
+  b.line.cut = true
+  await a.coherence.spread([note])
+  b.line.cut = false
+  expect(b.applied).toEqual([])
+  while (b.coherence.distrust() !== undefined) await pause(5)
+  expect(b.applied).toEqual([note])
+})
+
+test('what is no longer remembered counts as everything', async () => {
+  const { a, b } = await two()
+  const before = b.dropped
+  b.line.cut = true
+  for (let tag = 0; tag < 101; tag += 1) {
+    await a.coherence.spread([{ kind: 'tag', tag: `t${tag}`, mode: 'hard' }])
+  }
+  b.line.cut = false
+  while (b.coherence.distrust() !== undefined) await pause(5)
+  expect(b.dropped).toBe(before + 1)
+  expect(b.events).toContainEqual({ kind: 'memory-dropped' })
+})
+
+test('a writer that is cut off waits three leases, then not at all, and tells what it did when it is back', async () => {
+  const { a, b } = await two()
+  a.line.cut = true
+  const first = await timed(a.coherence.spread([note]))
+  expect(first).toBe(leaseMs * 3)
+  expect(await timed(a.coherence.spread([{ ...note, tag: 'two' }]))).toBe(0)
+  expect(b.applied).toEqual([])
+  a.line.cut = false
+  while (b.applied.length < 2) await pause(5)
+  expect(b.applied).toEqual([note, { ...note, tag: 'two' }])
+})
+
+test('a process that was stopped while it looked for the ledger looks anew before it answers a write unheard', async () => {
+  let stopped = 0
+  const clock = { now: () => Date.now() + stopped, monotonic: () => performance.now() + stopped }
+  const ledger = testLedger(leaseMs, clock)
+  const a = await ledger.join('a')
+  const b = await ledger.join('b')
+  onTestFinished(async () => {
+    await a.coherence.close()
+    await b.coherence.close()
+  })
+  a.line.cut = true
+  while (!a.events.some(({ kind }) => kind === 'ledger-failed')) await pause(5)
+  // Gone for long enough to be forgotten; a write's answer is what it sees first when it goes on.
+  stopped = 10_000
+  const spread = a.coherence.spread([note])
+  a.line.cut = false
+  await spread
+  expect(b.applied).toEqual([note])
+  expect(a.events).not.toContainEqual(expect.objectContaining({ outcome: 'isolated' }))
+})
+
+test('a write of a member that ended before it was settled counts as carried out', async () => {
+  const { a, b, ledger } = await two()
+  const held: Note = { kind: 'hold', tag: 'x', forMs: 1000 }
+  await b.coherence.begin([held], true)
+  const begun = await b.coherence.begin([{ kind: 'hold', tag: 'y', forMs: 1000 }], true)
+  await b.coherence.spread([], begun.kind === 'begun' ? begun.write : undefined)
+  await pause(20)
+  ledger.ledger.forget('b')
+  while (a.applied.length === 0) await pause(5)
+  expect(a.applied).toEqual([held])
+})
+
+test('a process that was stopped finds its lease over, by whichever clock went on', async () => {
+  let wall = 0
+  let monotonic = 0
+  const clock = { now: () => Date.now() + wall, monotonic: () => performance.now() + monotonic }
+  const ledger = testLedger(leaseMs, clock)
+  const a = await ledger.join('a')
+  onTestFinished(() => a.coherence.close())
+  const trusts = (): boolean => a.coherence.mayTrust({ now: clock.now(), monotonic: clock.monotonic() })
+  expect(trusts()).toBe(true)
+  wall = 1000
+  expect(trusts()).toBe(false)
+  wall = 0
+  expect(trusts()).toBe(true)
+  monotonic = 1000
+  expect(trusts()).toBe(false)
+})
+
+test('changes that come together go in one message', async () => {
+  const { a, b } = await two()
+  b.line.delayMs = 5
+  const notes = Array.from({ length: 50 }, (_, tag): Note => ({ kind: 'tag', tag: `t${tag}`, mode: 'hard' }))
+  await Promise.all(notes.map((one) => a.coherence.spread([one])))
+  expect(b.applied).toHaveLength(50)
+  expect(a.coherence.position.applied).toBeLessThan(5)
+})
+
+test('a write that nobody would hear of is not begun where that is wanted, and this is told once', async () => {
+  const ledger = testLedger(leaseMs, undefined, true)
+  const a = await ledger.join('a')
+  const b = await ledger.join('b')
+  onTestFinished(async () => {
+    await a.coherence.close()
+    await b.coherence.close()
+  })
+  expect(await a.coherence.begin([note], true)).toMatchObject({ kind: 'begun' })
+  a.line.cut = true
+  expect(await a.coherence.begin([note], true)).toEqual({ kind: 'refused' })
+  expect(await timed(a.coherence.begin([note], true))).toBe(0)
+  // Of what is stored nowhere nobody has to hear.
+  expect(await a.coherence.begin([note], false)).toMatchObject({ kind: 'begun' })
+  expect(await a.coherence.spread([note])).toEqual({ entries: 0, unheard: true })
+  const told = a.events.filter(({ kind }) => kind === 'cut-off' || kind === 'write-refused')
+  expect(told).toEqual([
+    { kind: 'write-refused' },
+    { kind: 'cut-off', writes: 'refused' },
+    { kind: 'write-refused' },
+  ])
+  a.line.cut = false
+  while (a.coherence.distrust() !== undefined) await pause(5)
+  expect(await a.coherence.begin([note], true)).toMatchObject({ kind: 'begun' })
+  // What was refused is not pending: only what was begun counts as carried out, perhaps.
+  expect(ledger.ledger.forget('a')).toBe(2)
+})

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest'
+import { type AccessLine, createAccessLog } from '../../../src/observability/access-log.ts'
+import type { CacheOutcome } from '../../../src/pipeline/events.ts'
+import { received, siteService } from '../../phases/exchange-of.ts'
+
+const service = siteService()
+
+const log = (mode: 'all' | 'sample', sampleHits = 0.1) => {
+  const lines: AccessLine[] = []
+  const watch = createAccessLog({ mode, sampleHits, write: (line) => lines.push(line) })
+  const answer = (cache: CacheOutcome, fields: readonly string[] = [], content?: Buffer): void => {
+    const exchange = received('/site/v2/posts?password=planted', {}, service)
+    exchange.record.cache = cache
+    exchange.record.route = '/site/v2/posts'
+    exchange.record.upstreamMs = 1.234_567
+    watch.end(exchange, { head: { status: 200, fields }, content, durationMs: 2 })
+  }
+  return { lines, answer }
+}
+
+test('a line says what became of a request and nothing of what was sent', () => {
+  const { lines, answer } = log('all')
+  const status = 'trellis; fwd=uri-miss; fwd-status=200; ttl=60; stored'
+  answer('miss', ['Cache-Status', 'other; hit', 'Cache-Status', status], Buffer.from('four'))
+  expect(lines).toEqual([
+    {
+      id: 'id-1',
+      trace: undefined,
+      service: 'site',
+      route: '/site/v2/posts',
+      method: 'GET',
+      status: 200,
+      cache: 'miss',
+      cacheStatus: 'fwd=uri-miss; fwd-status=200; ttl=60; stored',
+      durationMs: 2,
+      upstreamMs: 1.235,
+      bytes: 4,
+      weight: undefined,
+    },
+  ])
+})
+
+test("somebody else's Cache-Status is not repeated", () => {
+  const { lines, answer } = log('all')
+  answer('bypass', ['Cache-Status', 'planted'])
+  answer('none', ['Cache-Status', 'trellis; planted'])
+  expect(lines.map(({ cacheStatus }) => cacheStatus)).toEqual([undefined, undefined])
+})
+
+test('a share of the hits has a line, and says for how many; all others have one each', () => {
+  const { lines, answer } = log('sample', 0.1)
+  for (let count = 0; count < 100; count += 1) answer('hit')
+  for (let count = 0; count < 7; count += 1) answer('miss')
+  const of = (cache: string) => lines.filter((line) => line.cache === cache)
+  expect(of('hit').map(({ weight }) => weight)).toEqual(Array(10).fill(10))
+  expect(of('miss').map(({ weight }) => weight)).toEqual(Array(7).fill(1))
+})
+
+test('a share of nothing leaves out all hits', () => {
+  const { lines, answer } = log('sample', 0)
+  for (let count = 0; count < 1_000; count += 1) answer('hit')
+  answer('stale')
+  expect(lines.map(({ cache }) => cache)).toEqual(['stale'])
+})

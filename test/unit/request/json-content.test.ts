@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest'
+import { mostJsonValues, readJson } from '../../../src/request/validation/json-content.ts'
+import { ask, refusalOf } from './support.ts'
+
+const read = (content: string | Buffer, depth = 512) => {
+  const reading = readJson(Buffer.from(content), depth)
+  if (reading.kind === 'too-many-values') return reading.kind
+  return reading.kind === 'read' ? reading.value : [reading.code, reading.message]
+}
+
+test('content with more values than a megabyte has room for is refused before it is parsed', () => {
+  const list = (count: number): string => `[${Array(count).fill('1').join()}]`
+  expect(read(list(mostJsonValues))).toHaveLength(mostJsonValues)
+  expect(read(list(mostJsonValues + 1))).toBe('too-many-values')
+  expect(read(`[${Array(mostJsonValues).fill('{}').join()}]`)).toBe('too-many-values')
+  expect(read(`["${','.repeat(2 * mostJsonValues)}"]`)).toHaveLength(1)
+  const asked = ask({ method: 'POST', content: list(mostJsonValues + 1) })
+  expect(asked).toMatchObject({ kind: 'invalid', status: 400, code: 'trellis_too_many_parameters' })
+})
+
+const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+
+// Codes and messages: json_last_error() and json_last_error_msg() of PHP 8.2.
+describe('JSON content', () => {
+  test.each([
+    ['{bad', 4],
+    ['', 4],
+    ['\ufeff{}', 4],
+    ['{"a":1,}', 4],
+    ['[1', 4],
+    ['NaN', 4],
+    ['{"a":1}x', 4],
+    ['{"a":01}', 4],
+    ['{"a":"\\q"}', 4],
+    [nested(513), 1],
+    ['['.repeat(600), 1],
+    ['{"a":"\u0001"}', 3],
+    ['{"a":"\n"}', 3],
+    ['\f{}', 3],
+    ['{"a":"x', 3],
+    ['{"a":"\\ud800"}', 10],
+    ['{"a":"\\udc00"}', 10],
+    ['{"\\ud800\\ud800":1}', 10],
+  ])('%j is refused with code %i', (content, code) => {
+    expect(read(content)).toEqual([code, expect.any(String)])
+  })
+
+  test('bytes that are not UTF-8 are refused', () => {
+    expect(read(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]))).toEqual([
+      5,
+      'Malformed UTF-8 characters, possibly incorrectly encoded',
+    ])
+  })
+
+  test.each([
+    '{"a":"\\ud83d\\ude00"}',
+    '{"a":1e999}',
+    ' {"a":1} ',
+    '5',
+    '"x"',
+    'null',
+    nested(512),
+    '{"a":"["}',
+    '{"a":"\\"]["}',
+  ])('%s is read', (content) => {
+    expect(read(content)).toEqual(JSON.parse(content))
+  })
+
+  test('nesting beyond the limit is refused before it is parsed', () => {
+    expect(refusalOf({ method: 'POST', content: `{"meta":${nested(64)}}` })).toEqual({
+      code: 'rest_invalid_json',
+      message: 'Invalid JSON body passed.',
+      data: { status: 400, json_error_code: 1, json_error_message: 'Maximum stack depth exceeded' },
+    })
+    expect(ask({ method: 'POST', content: `{"meta":${nested(63)}}` }).kind).toBe('valid')
+  })
+
+  test.each([
+    ['an array', '["status"]'],
+    ['a scalar', '5'],
+    ['null', 'null'],
+    ['nothing', ''],
+  ])('%s has no parameters', (_, content) => {
+    expect(ask({ method: 'POST', content })).toMatchObject({ kind: 'valid' })
+    expect(refusalOf({ row: 'batch', method: 'POST', content })).toMatchObject({
+      code: 'rest_missing_callback_param',
+    })
+  })
+})

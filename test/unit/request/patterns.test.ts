@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest'
+import { compilePattern } from '../../../src/request/validation/safe-pattern.ts'
+
+describe('patterns from schemas', () => {
+  test.each([
+    ['[a-zA-Z0-9_\\%-]+', 'a b', true],
+    ['[a-zA-Z0-9_\\%-]+', '!!', false],
+    ['[a-zA-Z0-9_%-]+', '', false],
+    ['^[a-z]+$', 'abc', true],
+    ['^[a-z]+$', 'abc1', false],
+    ['^#[a-f0-9]{3}$', '#fff', true],
+    ['\\d\\d:\\d\\d', 'at 12:30', true],
+    ['abc', 'xxabcxx', true],
+    ['^a*', 'b', true],
+    ['[^\\]]', ']', false],
+  ])('%s on %j: %s', (pattern, text, expected) => {
+    expect(compilePattern(pattern)(text)).toBe(expected)
+  })
+
+  test.each([
+    '(a+)+$',
+    'a+b',
+    'a*a*a*b',
+    '[a-z]+$',
+    '(?:a|a)*',
+    'a|b',
+    '(?=a)',
+    'a+?',
+    'a++',
+    '\\1',
+    '[a-z]{1,9}x',
+    '(',
+    '[',
+    '^a+b+$',
+  ])('%s could go back, so the upstream decides', (pattern) => {
+    expect(compilePattern(pattern)('a')).toBeUndefined()
+  })
+
+  test('a text of a megabyte and a pattern of a kilobyte are left to the upstream', () => {
+    expect(compilePattern('a')('b'.repeat(1_000_000))).toBeUndefined()
+    expect(compilePattern('a'.repeat(1024))('a')).toBeUndefined()
+  })
+})

@@ -1,0 +1,62 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type BufferedBytes, createBufferedBytes } from '../../../src/server/buffered-bytes.ts'
+import type { OverloadEvent } from '../../../src/server/overload-events.ts'
+
+const setUp = (mostBytes: number): { buffered: BufferedBytes; events: OverloadEvent[] } => {
+  const events: OverloadEvent[] = []
+  const buffered = createBufferedBytes({
+    mostBytes: () => mostBytes,
+    groupOf: (address) => address.slice(0, 1),
+    report: (event) => events.push(event),
+  })
+  return { buffered, events }
+}
+
+test('one client has at most half, the addresses of its network together', () => {
+  const { buffered, events } = setUp(1_000)
+  expect(buffered.budget('fill', 'a1').reserve(300)).toBe(true)
+  expect(buffered.budget('fill', 'a2').reserve(300)).toBe(false)
+  expect(buffered.budget('fill', 'b').reserve(500)).toBe(true)
+  expect(buffered.budget('request-body', 'c').reserve(300)).toBe(false)
+  expect(buffered.budget('fill', 'c').reserve(200)).toBe(true)
+  expect(buffered.bytes).toBe(1_000)
+  expect(events).toEqual([
+    { kind: 'buffer-refused', work: 'fill' },
+    { kind: 'buffer-refused', work: 'request-body' },
+  ])
+})
+
+test('what comes after the end of the work takes nothing', () => {
+  const { buffered, events } = setUp(1_000)
+  const room = buffered.budget('batch-item', 'a')
+  room.reserve(100)
+  room.release()
+  expect(room.reserve(100)).toBe(false)
+  expect(buffered.bytes).toBe(0)
+  expect(events).toEqual([])
+})
+
+type Step = readonly [at: number, what: 'reserve' | 'shrink' | 'release', bytes: number]
+
+test('whatever is reserved, shrunk and released, and however often: nothing is left, and the bound holds', () => {
+  const step: fc.Arbitrary<Step> = fc.tuple(
+    fc.nat(5),
+    fc.constantFrom('reserve', 'shrink', 'release'),
+    fc.nat(600),
+  )
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const { buffered } = setUp(1_000)
+      const rooms = Array.from({ length: 6 }, (_, i) => buffered.budget('fill', 'abc'.charAt(i % 3)))
+      for (const [at, what, bytes] of steps) {
+        rooms[at]?.[what](bytes)
+        expect(buffered.bytes).toBeGreaterThanOrEqual(0)
+        expect(buffered.bytes).toBeLessThanOrEqual(1_000)
+      }
+      for (const room of [...rooms, ...rooms]) room.release()
+      expect(buffered.bytes).toBe(0)
+      expect(buffered.budget('fill', 'a').reserve(500)).toBe(true)
+    }),
+  )
+})

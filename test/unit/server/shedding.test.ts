@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'vitest'
+import {
+  createOverload,
+  decidePressure,
+  decideShedding,
+  noPressure,
+  type PressureReadings,
+  type PressureThresholds,
+} from '../../../src/server/overload.ts'
+import type { OverloadEvent, WorkClass } from '../../../src/server/overload-events.ts'
+
+const idle: PressureReadings = { eventLoopDelayMs: 0, eventLoopUtilization: 0, heapBytes: 0, rssBytes: 0 }
+const unlimited: PressureThresholds = { ...idle, inFlight: 0 }
+
+describe('how much is given up', () => {
+  test.each([
+    ['nothing while nothing is looked at', { eventLoopDelayMs: 9e9 }, {}, noPressure],
+    ['nothing below the threshold', { eventLoopDelayMs: 999 }, { eventLoopDelayMs: 1000 }, noPressure],
+    [
+      'the dearest at the threshold',
+      { eventLoopDelayMs: 1000 },
+      { eventLoopDelayMs: 1000 },
+      [1, 'event-loop-delay'],
+    ],
+    [
+      'more at twice the delay',
+      { eventLoopDelayMs: 2000 },
+      { eventLoopDelayMs: 1000 },
+      [2, 'event-loop-delay'],
+    ],
+    [
+      'everything at four times',
+      { eventLoopDelayMs: 4000 },
+      { eventLoopDelayMs: 1000 },
+      [3, 'event-loop-delay'],
+    ],
+    [
+      'the dearest alone for a loop that is busy all the time',
+      { eventLoopUtilization: 1 },
+      { eventLoopUtilization: 0.5 },
+      [1, 'event-loop-utilization'],
+    ],
+    ['more from a tenth above in memory', { heapBytes: 110 }, { heapBytes: 100 }, [2, 'heap']],
+    ['everything from a fifth above', { rssBytes: 120 }, { rssBytes: 100 }, [3, 'rss']],
+    [
+      'as the signal says that shows most',
+      { rssBytes: 100, heapBytes: 110 },
+      { rssBytes: 100, heapBytes: 100 },
+      [2, 'heap'],
+    ],
+  ] as const)('%s', (_, readings, thresholds, expected) => {
+    const pressure = decidePressure({ ...idle, ...readings }, { ...unlimited, ...thresholds })
+    const [level, signal] = Array.isArray(expected) ? expected : [0, undefined]
+    expect(pressure).toEqual({ level, signal })
+  })
+})
+
+describe('what is given up', () => {
+  const works: readonly WorkClass[] = ['batch', 'miss', 'pass', 'hit']
+  test.each([
+    [0, []],
+    [1, ['batch', 'miss']],
+    [2, ['batch', 'miss', 'pass']],
+    [3, ['batch', 'miss', 'pass', 'hit']],
+  ] as const)('at level %d: %j', (level, given) => {
+    const pressure = level === 0 ? noPressure : ({ level, signal: 'rss' } as const)
+    const shed = works.filter((work) => decideShedding(work, pressure, 1, unlimited) !== undefined)
+    expect(shed).toEqual(given)
+  })
+
+  test.each([
+    [7, []],
+    [8, ['batch', 'miss']],
+    [9, ['batch', 'miss']],
+    [10, ['batch', 'miss', 'pass']],
+  ] as const)('with %d of 10 places taken: %j', (inFlight, given) => {
+    const shed = works.filter(
+      (work) => decideShedding(work, noPressure, inFlight, { ...unlimited, inFlight: 10 }) === 'in-flight',
+    )
+    expect(shed).toEqual(given)
+  })
+})
+
+test('each piece of work is reported, and each change of the level once', () => {
+  const events: OverloadEvent[] = []
+  let thresholds: PressureThresholds = { ...unlimited, rssBytes: 100 }
+  const overload = createOverload({
+    thresholds: () => thresholds,
+    inFlight: () => 0,
+    report: (event) => events.push(event),
+  })
+  expect(overload.admits('batch')).toBe(true)
+  expect(overload.measured({ ...idle, rssBytes: 105 })).toBe(1)
+  expect(overload.measured({ ...idle, rssBytes: 106 })).toBe(1)
+  expect([overload.admits('miss'), overload.admits('pass')]).toEqual([false, true])
+  thresholds = { ...thresholds, rssBytes: 200 }
+  expect(overload.measured({ ...idle, rssBytes: 106 })).toBe(0)
+  expect(overload.admits('miss')).toBe(true)
+  expect(events).toEqual([
+    { kind: 'pressure-changed', level: 1, signal: 'rss' },
+    { kind: 'shed', class: 'miss', signal: 'rss' },
+    { kind: 'pressure-changed', level: 0, signal: undefined },
+  ])
+})

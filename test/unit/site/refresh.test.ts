@@ -1,0 +1,274 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { DiscoveryOptions } from '../../../src/site/discovery.ts'
+import { type Origin, type Script, startOrigin } from '../../support/origin.ts'
+import { parsed, publicDocument, realIndex, upstreamRoot, type Watched, watched } from './upstream-index.ts'
+
+let origin: Origin
+let site: Watched
+
+const answers =
+  (content: Buffer | string, status = 200): Script =>
+  (_request, wire) =>
+    wire.respond({ status, fields: { 'Content-Type': 'application/json' }, content })
+
+const renamed = (name: string): Buffer =>
+  Buffer.from(JSON.stringify({ ...JSON.parse(realIndex.toString()), name }))
+
+const fetchIndex: DiscoveryOptions['fetchIndex'] = async (signal) => {
+  const answer = await fetch(`${origin.origin}/index.php/wp-json/`, { signal })
+  return { status: answer.status, content: Buffer.from(await answer.arrayBuffer()) }
+}
+
+/** Answers so as soon as it is told to. */
+const held = (script: Script): { readonly script: Script; readonly release: () => void } => {
+  let release = (): void => {}
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  return {
+    script: async (request, wire, count) => {
+      await released
+      await script(request, wire, count)
+    },
+    release,
+  }
+}
+
+const source = (changed: object = {}) => ({
+  source: { kind: 'upstream', refreshMs: 60_000, timeoutMs: 30_000, retryAfterMs: 0, ...changed } as const,
+})
+
+const begin = (changed: Partial<DiscoveryOptions> = {}): Watched => {
+  site = watched({ fetchIndex, ...changed })
+  return site
+}
+
+const nameOf = async (): Promise<unknown> => parsed(await site.discovery.index('_fields=name'))['name']
+
+beforeEach(async () => {
+  origin = await startOrigin(answers(realIndex))
+})
+
+afterEach(async () => {
+  await site.discovery.close()
+  await origin.close()
+})
+
+describe('the index of the upstream', () => {
+  test('is fetched once however many ask', async () => {
+    const { discovery } = begin()
+    const all = await Promise.all(Array.from({ length: 20 }, () => discovery.index('')))
+    expect(new Set(all).size).toBe(1)
+    expect(origin.received).toHaveLength(1)
+    expect(discovery.upstreamRoot()).toBe(upstreamRoot)
+  })
+
+  test('is fetched at start, and nobody waits for it later', async () => {
+    const { discovery, events } = begin()
+    discovery.start()
+    await origin.until(() => events.length > 0)
+    expect(discovery.index('')).toHaveProperty('kind', 'document')
+    expect(origin.received).toHaveLength(1)
+  })
+
+  test('is fetched again on the timer', async () => {
+    begin(source({ refreshMs: 20 }))
+    await site.discovery.index('')
+    origin.script = answers(renamed('Other'))
+    await expect.poll(nameOf).toBe('Other')
+  })
+
+  test('that has not changed is not understood again', async () => {
+    const { discovery, events } = begin()
+    const first = await discovery.index('')
+    await discovery.refresh()
+    expect(discovery.index('')).toBe(first)
+    expect(events.map(({ kind }) => kind)).toEqual(['index-refreshed', 'drift-compared', 'index-refreshed'])
+  })
+
+  test('stays when the upstream goes away', async () => {
+    const { discovery, events } = begin()
+    await discovery.index('')
+    origin.script = (_request, wire) => wire.reset()
+    await discovery.refresh()
+    expect(await nameOf()).toBe('Test site')
+    expect(events.at(-1)).toMatchObject({
+      kind: 'index-failed',
+      reason: 'unreachable',
+      keptLast: true,
+      service: 'site',
+    })
+  })
+
+  test('is asked for again by the next who wants it when the first attempt failed', async () => {
+    begin()
+    origin.script = answers('', 503)
+    expect(await site.discovery.index('')).toEqual({ kind: 'identity-unknown' })
+    origin.script = answers(realIndex)
+    expect(await nameOf()).toBe('Test site')
+  })
+
+  test('is not asked for by every request while the upstream is down', async () => {
+    const { discovery } = begin(source({ retryAfterMs: 60_000 }))
+    origin.script = answers('', 503)
+    for (let i = 0; i < 5; i++) expect(await discovery.index('')).toEqual({ kind: 'identity-unknown' })
+    expect(origin.received).toHaveLength(1)
+  })
+
+  test('is waited for a bounded time', async () => {
+    const { discovery, events } = begin(source({ timeoutMs: 30 }))
+    origin.script = () => {}
+    expect(await discovery.index('')).toEqual({ kind: 'identity-unknown' })
+    expect(events).toMatchObject([{ kind: 'index-failed', reason: 'timeout', keptLast: false }])
+  })
+
+  test('is a new one after an invalidation, also when an attempt was under way', async () => {
+    const { discovery } = begin()
+    await discovery.index('')
+    const before = held(answers(renamed('Before')))
+    origin.script = before.script
+    const underWay = discovery.refresh()
+    await origin.until(() => origin.received.length === 2)
+    discovery.invalidate()
+    origin.script = answers(renamed('After'))
+    const asked = nameOf()
+    before.release()
+    expect(await asked).toBe('After')
+    await underWay
+    expect(origin.received).toHaveLength(3)
+  })
+
+  test('that was under way at an invalidation does not count for who asks later', async () => {
+    const { discovery } = begin()
+    await discovery.index('')
+    const before = held(answers(renamed('Before')))
+    origin.script = before.script
+    const underWay = discovery.refresh()
+    await origin.until(() => origin.received.length === 2)
+    discovery.invalidate()
+    before.release()
+    await underWay
+    origin.script = answers(renamed('After'))
+    expect(await nameOf()).toBe('After')
+  })
+
+  test('is kept after an invalidation that nothing new can follow', async () => {
+    begin()
+    await site.discovery.index('')
+    site.discovery.invalidate()
+    origin.script = answers('', 500)
+    expect(await nameOf()).toBe('Test site')
+  })
+
+  test('is given up when discovery closes', async () => {
+    const { discovery, events } = begin()
+    origin.script = () => {}
+    const waiting = discovery.index('')
+    await origin.until(() => origin.received.length === 1)
+    await discovery.close()
+    expect(await waiting).toEqual({ kind: 'identity-unknown' })
+    expect(events).toEqual([])
+  })
+})
+
+describe('an answer that is no index', () => {
+  const pad = (octets: number) => `{"routes":{},"x":"${'x'.repeat(octets)}"}`
+  test.each([
+    ['status', '{"code":"x"}', 404],
+    ['not-json', '<html>', 200],
+    ['not-json', '', 200],
+    ['not-an-index', '[]', 200],
+    ['not-an-index', 'null', 200],
+    ['not-an-index', '{"routes":[]}', 200],
+    ['too-deep', `{"routes":{},"x":${'['.repeat(100)}${']'.repeat(100)}}`, 200],
+    ['too-deep', '['.repeat(100_000), 200],
+    ['not-an-index', `{"x":"\\\\","y":"\\"${'['.repeat(100)}"}`, 200],
+    ['too-large', pad(8 * 1024 * 1024), 200],
+    [
+      'too-many-routes',
+      JSON.stringify({ routes: Object.fromEntries(Array.from({ length: 2001 }, (_, i) => [`/${i}`, {}])) }),
+      200,
+    ],
+  ] as const)('is refused as %s', async (reason, content, status) => {
+    const { discovery, events } = begin()
+    origin.script = answers(content, status)
+    expect(await discovery.index('')).toEqual({ kind: 'identity-unknown' })
+    expect(events).toMatchObject([{ kind: 'index-failed', reason }])
+  })
+
+  test('is refused as unusable when what is to be made of it fails', async () => {
+    let fails = true
+    const { discovery, events } = begin({
+      rowsLearned: () => {
+        if (fails) throw new Error('no router')
+      },
+    })
+    await discovery.refresh()
+    expect(events).toMatchObject([{ kind: 'index-failed', reason: 'unusable', keptLast: false }])
+    expect(events[0]).toHaveProperty('cause.message', 'no router')
+    fails = false
+    await discovery.refresh()
+    expect(events.at(-1)).toMatchObject({ kind: 'drift-compared', differences: {} })
+  })
+})
+
+test('the rows are handed over when they are others than before', async () => {
+  const { discovery, learned } = begin()
+  await discovery.index('')
+  const document = JSON.parse(realIndex.toString())
+  origin.script = answers(renamed('Other'))
+  await discovery.refresh()
+  expect(learned).toHaveLength(1)
+  expect(learned[0]).toContain('/site/v2/categories/{id}')
+  delete document.routes['/wp/v2/categories/(?P<id>[\\d]+)']
+  origin.script = answers(JSON.stringify(document))
+  await discovery.refresh()
+  expect(learned).toHaveLength(2)
+  expect(learned[1]).not.toContain('/site/v2/categories/{id}')
+})
+
+test.each([
+  ['its root route', {}, upstreamRoot],
+  ['its home, without that', { routes: {} }, 'http://wordpress.test/index.php/wp-json'],
+  ['nothing, when there is neither', { routes: {}, home: 5 }, undefined],
+  ['nothing of a home that is no plain URL', { routes: {}, home: 'http://a b/' }, undefined],
+  ['nothing of another scheme', { routes: {}, home: 'javascript:x' }, undefined],
+  [
+    'nothing of an address with a query',
+    { routes: { '/': { _links: { self: [{ href: 'http://a.test/?rest_route=/' }] } } }, home: '' },
+    undefined,
+  ],
+])('the root is learned from %s', async (_what, changed, expected) => {
+  const { discovery } = begin()
+  origin.script = answers(JSON.stringify({ ...JSON.parse(realIndex.toString()), ...changed }))
+  await discovery.index('')
+  expect(discovery.upstreamRoot()).toBe(expected)
+})
+
+test('drift is told once, and again when it is another', async () => {
+  const { discovery, events } = begin()
+  const document = publicDocument()
+  expect(document.routes).toBeDefined()
+  await discovery.index('')
+  expect(discovery.drift()).toEqual([])
+  const changed = JSON.parse(realIndex.toString())
+  changed.routes['/wp/v2/posts'].endpoints[0].args.per_page.default = 20
+  origin.script = answers(JSON.stringify(changed))
+  await discovery.refresh()
+  await discovery.refresh()
+  expect(events.filter(({ kind }) => kind === 'drift-compared')).toMatchObject([
+    { differences: {} },
+    { differences: { 'argument-changed': 1 } },
+  ])
+  expect(discovery.drift()).toEqual([
+    {
+      kind: 'argument-changed',
+      route: '/site/v2/posts',
+      method: 'GET',
+      argument: 'per_page',
+      keyword: 'default',
+      ours: 10,
+      theirs: 20,
+    },
+  ])
+})

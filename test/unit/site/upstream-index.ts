@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs'
+import { systemClock } from '../../../src/clock.ts'
+import { keyNames, namespaceNames, segmentNames } from '../../../src/contracts/site/names.ts'
+import { siteRows } from '../../../src/contracts/site/route-table.ts'
+import { createNames } from '../../../src/request/names.ts'
+import { type IndexDocument, readIndex } from '../../../src/site/discovery/index-document.ts'
+import { createDiscovery, type Discovery, type DiscoveryOptions } from '../../../src/site/discovery.ts'
+import type { DiscoveryDocument } from '../../../src/site/discovery-answer.ts'
+import type { DiscoveryEvent } from '../../../src/site/events.ts'
+
+export const publicRoot = 'http://gateway.test/index.php/site-json'
+export const upstreamRoot = 'http://wordpress.test/index.php/wp-json'
+
+/** The index of a real WordPress 6.9 with Contact Form 7. */
+export const realIndex = readFileSync(
+  new URL('../../contracts/fixtures/discovery-wordpress-6.9.json', import.meta.url),
+)
+
+export const names = createNames({
+  mode: 'wordpress',
+  table: { namespaces: namespaceNames, keys: keyNames, segments: segmentNames },
+  publicRoot,
+  upstreamRoots: () => [upstreamRoot],
+})
+
+/** The same under public names, as any JSON value. */
+export const publicDocument = (): { routes: Record<string, never>; [name: string]: unknown } =>
+  JSON.parse(names.fromUpstreamDocument(realIndex).toString())
+
+export const indexOf = (document: unknown): IndexDocument => {
+  const reading = readIndex(Buffer.from(JSON.stringify(document)))
+  if (reading.kind === 'refused') throw new Error(reading.reason)
+  return reading.index
+}
+
+export type Watched = {
+  readonly discovery: Discovery
+  readonly events: DiscoveryEvent[]
+  readonly learned: string[][]
+}
+
+/** Discovery as the gateway builds it, asking `fetchIndex`. */
+export const watched = (changed: Partial<DiscoveryOptions> = {}): Watched => {
+  const events: DiscoveryEvent[] = []
+  const learned: string[][] = []
+  const discovery = createDiscovery({
+    service: 'site',
+    clock: systemClock,
+    rows: siteRows,
+    announced: siteRows,
+    publicRoot,
+    upstreamBasePath: '/index.php/wp-json',
+    source: { kind: 'upstream', refreshMs: 60_000, timeoutMs: 30_000, retryAfterMs: 0 },
+    unlistedRoutes: 'learn',
+    fetchIndex: async () => ({ status: 200, content: realIndex }),
+    toPublic: (content) => names.fromUpstreamDocument(content),
+    rowsLearned: (rows) => learned.push(rows.map((row) => row.template)),
+    report: (event) => events.push(event),
+    ...changed,
+  })
+  return { discovery, events, learned }
+}
+
+export const parsed = (answer: { readonly kind: string }): Record<string, unknown> => {
+  if (answer.kind !== 'document') throw new Error(`no document but ${answer.kind}`)
+  return JSON.parse((answer as DiscoveryDocument).content.toString())
+}

@@ -59,7 +59,7 @@ const serviceCacheShape = (defaults: string) =>
       .max(100)
       .prefault([])
       .describe('Cookies that do not affect responses; removed from cacheable requests'),
-    rules: rules.describe(`First match wins; default: ${defaults}`),
+    rules: rules.describe(`The first matching rule applies; without rules: ${defaults}`),
   })
 
 export type RuleShape = z.output<typeof rule>

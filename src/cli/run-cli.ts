@@ -139,7 +139,7 @@ const check = async (
   const findings = await ports.upstreamFindings(config)
   for (const finding of findings) ports.stdout.write(printable(findingLine(file, finding)))
   if (findings.length > 0) return 'findings'
-  ports.stdout.write(`${configName(file)}: the upstreams match the configuration\n`)
+  ports.stdout.write(`${configName(file)}: the upstreams fit\n`)
   return 'ok'
 }
 

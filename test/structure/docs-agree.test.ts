@@ -31,8 +31,8 @@ describe('documents agree with the code', () => {
     expect(document).toContain(names.join(' ─ '))
   })
 
-  test('caching.md lists everything that is rendered into a content on a real WordPress, and nothing else', async () => {
-    const listed = rows(await text('docs/caching.md'), '| rendered |').map(([first]) => first)
+  test('evidence/caching.md lists everything that a real WordPress renders into content, and nothing else', async () => {
+    const listed = rows(await text('docs/evidence/caching.md'), '| rendered |').map(([first]) => first)
     expect([...listed].sort()).toEqual([...new Set(renderings.map(({ thing }) => thing))].sort())
   })
 

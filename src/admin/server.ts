@@ -17,11 +17,14 @@ import { readPurgeRequest } from './purge-request.ts'
 import { statusReport } from './status-report.ts'
 
 const refusals: Readonly<Record<AccessRefusal, readonly [status: number, detail: string]>> = {
-  'credential-missing': [401, 'Send Authorization: Bearer with the token of the configuration.'],
-  'credential-wrong': [401, 'The token is not the one of the configuration.'],
-  'cross-site': [403, 'A page of another origin must not read or change anything here.'],
-  'host-by-name': [403, 'Without a configured token, address this side as localhost or by IP address.'],
-  'not-loopback': [403, 'Without a configured token, changes are accepted from this host only.'],
+  'credential-missing': [401, 'Send Authorization: Bearer with the value of admin.token.'],
+  'credential-wrong': [401, 'The token differs from admin.token.'],
+  'cross-site': [403, 'Requests from pages of other origins are refused.'],
+  'host-by-name': [
+    403,
+    'Without admin.token, the admin side must be addressed as localhost or by IP address.',
+  ],
+  'not-loopback': [403, 'Without admin.token, writes are accepted from this host only.'],
   'not-json': [415, 'Send Content-Type: application/json.'],
 }
 
@@ -131,7 +134,7 @@ const addViews = (server: FastifyInstance, operator: Operator): void => {
     const { method = 'GET', url, header } = request.query as Query
     const fields = readFields(header)
     if (!isMethod(method) || typeof url !== 'string' || url === '' || fields === undefined) {
-      const detail = 'url: a public URL or path; method: GET unless given; header: "Name: value", repeatable'
+      const detail = 'url: a public URL or path; method: default GET; header: "Name: value", repeatable'
       return sendProblem(reply, 400, 'invalid-query', detail)
     }
     return reply.send(await operator.explain({ method, url, fields }))
@@ -180,7 +183,12 @@ const addPurge = (server: FastifyInstance, { operator, report }: AdminOptions): 
     if (outcome.kind === 'refused') return sendProblem(reply, 400, 'invalid-purge', outcome.detail)
     if (outcome.kind === 'unheard') {
       reply.header('retry-after', '1')
-      return sendProblem(reply, 503, 'not-heard', 'Dropped here; other instances cannot be told now.')
+      return sendProblem(
+        reply,
+        503,
+        'not-heard',
+        'Purged in this instance only: the other instances cannot be reached.',
+      )
     }
     const { entries } = outcome
     const address = request.socket.remoteAddress ?? ''
@@ -203,7 +211,7 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     reply.header('x-content-type-options', 'nosniff')
   })
   server.setNotFoundHandler((_request, reply) =>
-    sendProblem(reply, 404, 'not-found', 'GET / lists what is here.'),
+    sendProblem(reply, 404, 'not-found', 'No such page. GET / is the status page.'),
   )
   server.setErrorHandler((error, _request, reply) => {
     const status = (error as { statusCode?: number }).statusCode ?? 500

@@ -69,7 +69,7 @@ const joined = (path: string, query: string): string => (query === '' ? path : `
 export const canonicalTarget = ({ service, path, query }: PublicTarget): CanonicalTarget => {
   const { config, contract } = service
   if (config.contract === 'site' && requestMeaning('GET', query, {}).kind === 'refused') {
-    return refused('GET of this URL is refused, so nothing is stored for it: it means another request')
+    return refused('GET of this URL is refused, so nothing is stored for it: it overrides its method or path')
   }
   const finding = contract.find('GET', path)
   switch (finding.kind) {
@@ -232,9 +232,7 @@ const known = (
       const passes = service.contract === 'site' && service.unlistedRoutes !== 'refuse'
       return {
         row: 'unlisted',
-        answer: passes
-          ? 'passed on; a route that the upstream announces is learned (--upstreams asks it)'
-          : '404',
+        answer: passes ? 'passed on; routes announced by the upstream are learned (see --upstreams)' : '404',
       }
     }
     case 'found': {

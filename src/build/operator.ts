@@ -44,7 +44,7 @@ const noteOf = ({ selector, mode }: Purge): Note => {
     case 'all':
       return { kind: 'all', mode }
     case 'matching':
-      throw new TypeError('what only this process can tell cannot be told to others')
+      throw new TypeError('a purge by predicate cannot be sent to other processes')
   }
 }
 
@@ -124,7 +124,7 @@ const byUrl = ({ services, publicUrl }: PurgeParts, url: string, only: string | 
   const found = publicTarget(services, publicUrl, url)
   if (found === undefined) return refused('no service is mounted at this URL')
   const { name } = found.service.config
-  if (only !== undefined && only !== name) return refused('the URL leads to another service')
+  if (only !== undefined && only !== name) return refused('the URL belongs to another service')
   const canonical = canonicalTarget(found)
   if (canonical.kind === 'refused') return canonical
   return one({ kind: 'target', service: name, target: canonical.target })
@@ -144,7 +144,9 @@ const byPrefix = ({ services }: PurgeParts, prefix: string, only: string | undef
     if (inside === undefined || (only !== undefined && only !== config.name)) continue
     selectors.push({ kind: 'prefix', service: config.name, prefix: inside })
   }
-  return selectors.length === 0 ? refused('no service is mounted there') : { kind: 'selectors', selectors }
+  return selectors.length === 0
+    ? refused('no service is mounted at this path')
+    : { kind: 'selectors', selectors }
 }
 
 const select = (parts: PurgeParts, { selection, service }: PurgeRequest): Selection => {

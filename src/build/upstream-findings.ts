@@ -32,15 +32,15 @@ type ServiceDrift = {
 }
 
 const inWords: Readonly<Record<IndexRefusal, string>> = {
-  unreachable: 'no connection, or it broke off',
-  timeout: 'no answer in time',
-  status: 'the status of the answer was not 200; is upstream.basePath the root of the interface?',
-  'too-large': 'the answer is too large',
-  'too-deep': 'the answer is nested too deep',
-  'too-many-routes': 'it announces too many routes',
-  'not-json': 'the answer is not JSON; is upstream.basePath the root of the interface?',
-  'not-an-index': 'the answer has no routes; is upstream.basePath the root of the interface?',
-  unusable: 'no use could be made of it',
+  unreachable: 'no connection, or the connection broke',
+  timeout: 'no response in time',
+  status: 'the status was not 200; check upstream.basePath',
+  'too-large': 'the response is too large',
+  'too-deep': 'the response is nested too deep',
+  'too-many-routes': 'it has too many routes',
+  'not-json': 'the response is not JSON; check upstream.basePath',
+  'not-an-index': 'the response has no routes; check upstream.basePath',
+  unusable: 'it could not be used',
 }
 
 /** Upstreams are checked without serving requests. */
@@ -190,7 +190,7 @@ const serviceMs = 15_000
 const withoutRoot = (path: string): string => (path === '/' ? '' : path)
 
 const reasonOf = (error: unknown): string => {
-  if (!(error instanceof GatewayError)) return 'no answer in time'
+  if (!(error instanceof GatewayError)) return 'no response in time'
   const { cause } = error
   return cause instanceof Error && 'code' in cause ? String(cause.code) : error.message
 }

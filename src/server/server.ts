@@ -59,7 +59,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   const { limits, services, logger } = options
   const nextId = createRequestIds()
   const clientOf = createClientOf(createTrustedProxies(options.trustedProxies))
-  const broken = (error: Error): void => logger.debug({ err: error }, 'content broke off')
+  const broken = (error: Error): void => logger.debug({ err: error }, 'the body ended early')
 
   const sending: SendOptions = {
     isDraining: options.isDraining,

@@ -197,15 +197,15 @@ const upstreamText = (tls: string) =>
   `services: { a: { contract: open, mount: /, upstream: { targets: ['https://a.test'], tls: ${tls} } } }`
 
 test.each([
-  ['a CA that is none', '{ ca: x }', 'services.a.upstream.tls.ca', 'is not a certificate in PEM form'],
+  ['a CA that is none', '{ ca: x }', 'services.a.upstream.tls.ca', 'is not a PEM certificate'],
   ['a certificate without a key', '{ cert: x }', 'services.a.upstream.tls.cert', 'needs both cert and key'],
   ['a key without a certificate', '{ key: x }', 'services.a.upstream.tls.key', 'needs both cert and key'],
-  ['what is no PEM', '{ cert: x, key: y }', 'services.a.upstream.tls.cert', 'do not fit'],
+  ['what is no PEM', '{ cert: x, key: y }', 'services.a.upstream.tls.cert', 'do not match'],
   [
     'a key of another certificate',
     `{ cert: 'file:${fixture('good.pem')}', key: 'file:${fixture('client.key')}' }`,
     'services.a.upstream.tls.cert',
-    'do not fit',
+    'do not match',
   ],
   ['a version that is too old', "{ minVersion: '1.1' }", 'services.a.upstream.tls.minVersion', '1.2, 1.3'],
 ])('the configuration refuses %s', async (_, tls, path, message) => {

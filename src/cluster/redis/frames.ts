@@ -83,14 +83,14 @@ export const createFrameReader = (
     return ended()
   }
   const text = (length: number): string | undefined => {
-    if (bytes + length > limits.bytes) return 'a reply without end'
+    if (bytes + length > limits.bytes) return 'a reply that is too long'
     begun('text', length)
     leftOfText = length + 2
     return undefined
   }
   const list = (kind: Frame['kind'], length: number): string | undefined => {
     elements += length
-    if (elements > limits.elements || open.length === deepest) return 'a list without end'
+    if (elements > limits.elements || open.length === deepest) return 'a list that is too long'
     begun(kind, length)
     if (length === 0) return ended()
     open.push(length)
@@ -98,7 +98,7 @@ export const createFrameReader = (
   }
   const header = (octet: string, rest: string): string | undefined => {
     const type = types.get(octet)
-    if (type === undefined || !type.rest.test(rest)) return 'no reply of Redis'
+    if (type === undefined || !type.rest.test(rest)) return 'not a reply of Redis'
     const { kind } = type
     if (kind === 'push' && root !== undefined) return 'a message within a reply'
     switch (type.of) {
@@ -120,13 +120,13 @@ export const createFrameReader = (
     const feed = chunk.indexOf(lineFeed, at)
     const end = feed < 0 ? chunk.length : feed + 1
     bytes += end - at
-    if (line.length + end - at > longestLine) return { at: end, fault: 'a line without end' }
+    if (line.length + end - at > longestLine) return { at: end, fault: 'a line that is too long' }
     line += chunk.toString('latin1', at, end)
     if (feed < 0) return { at: end, fault: undefined }
     const whole = line
     line = ''
     // ioredis ends a line at the first of the two octets.
-    if (whole.indexOf('\r') !== whole.length - 2) return { at: end, fault: 'a line that ends wrongly' }
+    if (whole.indexOf('\r') !== whole.length - 2) return { at: end, fault: 'a line with a wrong ending' }
     return { at: end, fault: header(whole.charAt(0), whole.slice(1, -2)) }
   }
   const skipText = (chunk: Buffer, at: number): Read => {

@@ -20,16 +20,16 @@ const redirectPattern = /^(?:MOVED|ASK) \d{1,5} \S*:\d{1,5}$/
 /** ioredis reads the first two elements of a message, and of the reply to SUBSCRIBE, as texts. */
 const faultToListener = ({ kind, length, leadingTexts }: Frame): string | undefined => {
   const isText = (kind === 'text' && length >= 2) || leadingTexts >= 2
-  return isText || kind === 'error' ? undefined : 'no message of a channel'
+  return isText || kind === 'error' ? undefined : 'not a message of a channel'
 }
 
 const faultOf = (frame: Frame, purpose: Purpose): string | undefined => {
   const { kind, said } = frame
   if (kind === 'error' && /^(?:MOVED|ASK)(?: |$)/.test(said) && !redirectPattern.test(said)) {
-    return 'a redirection to nowhere'
+    return 'an invalid redirection'
   }
   if (purpose === 'listens') return faultToListener(frame)
-  return kind === 'push' ? 'a message where nobody listens' : undefined
+  return kind === 'push' ? 'a message on a connection without subscription' : undefined
 }
 
 /** Counts commands and their answers. */
@@ -43,13 +43,13 @@ const createOutstanding = (lateMs: number) => {
     },
     answered: (): string | undefined => {
       answered += 1
-      return answered > sent ? 'an answer to nothing' : undefined
+      return answered > sent ? 'a reply without a command' : undefined
     },
     /** Replies that are all late would let the number of remembered commands grow. */
     fault: (): string | undefined => {
       const now = performance.now()
       if (answered >= mark.sent) mark = { sent, at: now }
-      return now - mark.at > lateMs ? 'answers that come too late' : undefined
+      return now - mark.at > lateMs ? 'replies that are too late' : undefined
     },
   }
 }

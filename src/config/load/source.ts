@@ -135,7 +135,7 @@ const mostFaultsOfSyntax = 10
 
 const syntaxFault = (error: Document['errors'][number] | Document['warnings'][number]): string =>
   error.code === 'MULTIPLE_DOCS'
-    ? 'not one YAML document: "---" begins another one, and which counts is not known'
+    ? 'expected one YAML document, but "---" begins another one'
     : `not YAML: ${error.message}`
 
 /** Reads a file's text. Broken YAML gives its faults and nothing else: what it means is not known. */

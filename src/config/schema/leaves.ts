@@ -42,7 +42,7 @@ const readOrigin = (text: string): OriginReading => {
     return { kind: 'fault', message: 'the scheme must be http or https' }
   }
   if (url.username !== '' || url.password !== '') {
-    return { kind: 'fault', message: 'an origin carries no credentials' }
+    return { kind: 'fault', message: 'an origin has no credentials' }
   }
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || /[?#]$/.test(text)) {
     return {
@@ -97,7 +97,10 @@ const longestWaitMs = parseDuration(longestWait) ?? 0
 
 /** A duration that a timer waits for; a longer one would be over at once. */
 export const wait = () =>
-  duration().refine((ms) => ms <= longestWaitMs, `expected at most ${longestWait}: a timer waits for it`)
+  duration().refine(
+    (ms) => ms <= longestWaitMs,
+    `expected at most ${longestWait}: the longest time of a timer`,
+  )
 
 /** A size; bytes after parsing. */
 export const size = () =>
@@ -179,7 +182,7 @@ export const corsOrigin = () =>
       const reading = readOrigin(text)
       if (reading.kind === 'fault') return reading.message
       // Browsers send the ASCII serialisation and it is compared as text (Fetch standard, CORS check).
-      return reading.origin === text ? undefined : `browsers spell this origin ${reading.origin}`
+      return reading.origin === text ? undefined : `browsers write this origin as ${reading.origin}`
     }),
   )
 
@@ -234,7 +237,7 @@ export const oneOf = <const Words extends readonly [string, ...string[]]>(words:
 export const parameterName = () =>
   z
     .string({ error: 'expected a parameter name' })
-    .regex(/^[A-Za-z0-9_.[\]-]{1,64}\*?$/, 'expected a parameter name; "*" may stand at its end')
+    .regex(/^[A-Za-z0-9_.[\]-]{1,64}\*?$/, 'expected a parameter name; "*" is allowed at the end')
 
 /** What stands in front of keys in a store that others may use too. */
 export const keyPrefix = () =>

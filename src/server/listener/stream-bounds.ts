@@ -49,7 +49,7 @@ const watchReaders = (server: Http2SecureServer, { readerTimeoutMs, report }: St
     if (watched.looks * everyMs <= readerTimeoutMs) return
     report({ kind: 'connection-cut', reason: 'slow-reader' })
     open.delete(stream)
-    end(stream, 'nothing of the answer was taken')
+    end(stream, 'the client read nothing of the response')
   }
   const look = (): void => {
     for (const [stream, watched] of open) {
@@ -77,7 +77,7 @@ const lastAnswerMs = 2_000
 const answerTimeout = (request: Http2ServerRequest): void => {
   const { stream } = request
   stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR))
-  const timer = setTimeout(() => end(stream, 'the answer was not taken'), lastAnswerMs).unref()
+  const timer = setTimeout(() => end(stream, 'the client did not read the response'), lastAnswerMs).unref()
   stream.once('close', () => clearTimeout(timer))
   request.on('error', () => {})
   request.destroy(new GatewayError('request_timeout'))

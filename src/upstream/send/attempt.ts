@@ -101,7 +101,7 @@ export class Attempt implements Handler {
   resume(): void {
     if (this.#ended || !this.#paused) return
     this.#paused = false
-    this.#arm(this.#timeouts.idleMs, 'no content for too long')
+    this.#arm(this.#timeouts.idleMs, 'no data for too long')
     if (!this.#yields) this.#resume?.()
   }
 
@@ -192,16 +192,16 @@ export class Attempt implements Handler {
   }
 
   #awaitHead(): void {
-    this.#arm(this.#timeouts.headersMs, 'no response head in time')
+    this.#arm(this.#timeouts.headersMs, 'no response headers in time')
   }
 
   readonly #awaitContent = (): void => {
-    if (!this.#ended && !this.#paused) this.#arm(this.#timeouts.idleMs, 'no content for too long')
+    if (!this.#ended && !this.#paused) this.#arm(this.#timeouts.idleMs, 'no data for too long')
   }
 
   /** While content goes up each piece of it is progress; the wait for the head begins when the last one is gone. */
   #watchUpload(upload: Upload): void {
-    this.#arm(this.#timeouts.idleMs, 'The request content was not taken.')
+    this.#arm(this.#timeouts.idleMs, 'The upstream did not read the request body.')
     upload.watch(
       (bytes) => {
         this.movedBytes += bytes

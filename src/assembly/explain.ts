@@ -63,7 +63,7 @@ const mayInvalidate = (
   found: Found,
   valid: Valid,
 ): readonly string[] =>
-  kind === 'open' ? [targetOf(found, valid)] : tagger.writtenTags(found, valid.arguments, method, undefined)
+  kind === 'open' ? [targetOf(found, valid)] : tagger.writtenTags(found, () => undefined, method, undefined)
 
 /** The fields by which a request counts as a caller's own, beside Authorization; `harmlessFields` can name them. */
 const credentialsIn = (fields: RequestFields, { profile, harmlessFields = [] }: CachePolicy): Explanation => {

@@ -11,6 +11,7 @@ import { wentUpWhole } from '../upstream/request-content.ts'
 import { carryOut } from './carry-out.ts'
 import { chained } from './chained-stream.ts'
 import type { Ready } from './exchange.ts'
+import { givenNames } from './given-names.ts'
 import type { Service } from './service.ts'
 
 /**
@@ -100,7 +101,7 @@ const documentsNotes = ({ name, local }: Service, collection: string): readonly 
 
 /** All that a service holds, as after a write to it that no row describes. */
 const everythingOf = (service: Service, note: (tag: string) => Note): readonly Note[] => [
-  ...service.tagger.writtenTags(undefined, {}, 'POST', undefined).map(note),
+  ...service.tagger.writtenTags(undefined, () => undefined, 'POST', undefined).map(note),
   ...documentsNotes(service, ''),
 ]
 
@@ -117,8 +118,12 @@ export const writeNotes = (
       ? undefined
       : { ...response, content: Buffer.isBuffer(response.content) ? response.content : undefined }
   const found = matching.kind === 'found' ? matching : undefined
+  const given = (): readonly string[] | undefined => {
+    const { query, content, request } = exchange
+    return givenNames(query, requestField(request.fields, 'content-type'), content)
+  }
   const tags = [
-    ...service.tagger.writtenTags(found, exchange.arguments, method, written, shown),
+    ...service.tagger.writtenTags(found, given, method, written, shown),
     ...targetTags(exchange, written),
   ]
   // It may still be carried out, until the upstream's own time is over.

@@ -50,19 +50,15 @@ export const appliedFilter = (
 const given = (args: TaggedArguments, name: string): boolean =>
   args[name] !== undefined && args[name] !== null && args[name] !== ''
 
-const byText: ReadonlySet<unknown> = new Set([
-  'title',
-  'relevance',
-  'modified',
-  'name',
-  'description',
-  'email',
-])
+const byText: ReadonlySet<unknown> = new Set(['title', 'relevance', 'name', 'description', 'email'])
 
-/** Does the list look at properties that any update may change: texts, and the time of the last change? */
+/** Does the list look at texts? */
 export const looksAtText = (args: TaggedArguments): boolean =>
-  ['search', 'modified_after', 'modified_before'].some((name) => given(args, name)) ||
-  byText.has(args['orderby'])
+  given(args, 'search') || byText.has(args['orderby'])
+
+/** Does the list look at the time of the last change, which any update changes? */
+export const looksAtModified = (args: TaggedArguments): boolean =>
+  ['modified_after', 'modified_before'].some((name) => given(args, name)) || args['orderby'] === 'modified'
 
 /** Arguments on which no list depends beyond the texts, dates and statuses of its items. */
 const independent: ReadonlySet<string> = new Set([

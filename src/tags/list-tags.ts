@@ -3,6 +3,7 @@ import type { Description } from './described-items.ts'
 import {
   appliedFilter,
   isComplete,
+  looksAtModified,
   looksAtRelations,
   looksAtText,
   showsOnly,
@@ -26,7 +27,11 @@ export const listTags = (
   response: TaggedResponse,
   description: Description,
 ): readonly string[] => {
-  const text = looksAtText(args) || !itemsKnown(description) ? [names.text(collection)] : []
+  const isUnknown = !itemsKnown(description)
+  const text = [
+    ...(isUnknown || looksAtText(args) ? [names.text(collection)] : []),
+    ...(isUnknown || looksAtModified(args) ? [names.modified(collection)] : []),
+  ]
   const relatedUnless = (filters: readonly string[]): readonly string[] =>
     looksAtRelations(args, filters) ? [names.related(collection)] : []
   const listed = entry.refinement?.listed

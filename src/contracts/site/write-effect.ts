@@ -9,7 +9,7 @@ export type WriteEffect = 'everything' | NamedEffect
  * static-content.ts), `styled` those with any class, `any` are all of them, for what can be rendered without a trace, or was not
  * rendered at all before.
  */
-type ReachedContents = 'none' | 'dynamic' | 'styled' | 'any'
+export type ReachedContents = 'none' | 'dynamic' | 'styled' | 'any'
 
 /** A reach that can be named. */
 export type NamedEffect = {
@@ -21,6 +21,10 @@ export type NamedEffect = {
   readonly embedded: boolean
   /** Answers of items that name the item by its id, such as posts their terms. */
   readonly shownBy: boolean
+  /** Those of them that depend on its name: they show it, or sort several such items by it. */
+  readonly nameShownBy: boolean
+  /** Collections whose items count the written one, when it names them in the property of that name: these items, and lists. */
+  readonly countedBy: readonly string[]
   /** Lists of these collections under a filter by that property. */
   readonly filteredBy: readonly FilteredLists[]
   readonly contents: ReachedContents
@@ -32,6 +36,8 @@ type EffectOptions = {
   readonly siblings?: true
   readonly embedded?: true
   readonly shownBy?: true
+  readonly nameShownBy?: true
+  readonly countedBy?: readonly string[]
   readonly filteredBy?: readonly FilteredLists[]
   readonly contents?: ReachedContents
 }
@@ -42,6 +48,8 @@ export const effect = (collections: readonly string[], options: EffectOptions = 
   collections,
   embedded: options.embedded === true,
   shownBy: options.shownBy === true,
+  nameShownBy: options.nameShownBy === true,
+  countedBy: options.countedBy ?? [],
   filteredBy: options.filteredBy ?? [],
   contents: options.contents ?? 'none',
 })

@@ -72,7 +72,7 @@ const ofCollection = ([collection, entry]: readonly [string, CollectionTags]): P
     }),
   )
   const { rights: _, ...withoutRights } = entry
-  const rights = entry.rights === true ? [plant('rights', withoutRights)] : []
+  const rights = entry.rights !== undefined ? [plant('rights', withoutRights)] : []
   return [...effects, ...minor, ...filters, ...owned, ...rights]
 }
 

@@ -4,7 +4,7 @@ export const exitCodes = {
   configFaults: { code: 1, meaning: 'the configuration has faults' },
   drift: {
     code: 1,
-    meaning: '`routes --drift`: an upstream announces something else than its contract says',
+    meaning: '`routes --drift`: a request is answered otherwise than an upstream announces',
   },
   findings: {
     code: 1,

@@ -23,7 +23,7 @@ export const discoveryMetrics = {
   discoveryDifferences: gauge(
     'discovery_differences',
     ['service', 'kind'],
-    "Differences between the upstream's index and the contract's table.",
+    "Differences between the upstream's index and the contract's table by which a request is answered otherwise.",
     'max',
   ),
 } as const satisfies Record<string, MetricRow>

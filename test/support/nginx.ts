@@ -59,7 +59,7 @@ export const startNginx = async (upstream: string, options: NginxOptions = {}): 
   })
   const address = `http://127.0.0.1:${port}`
   await untilReady(program, async () => {
-    await (await fetch(address)).text()
+    await (await fetch(address, { redirect: 'manual' })).text()
   })
   return {
     address,

@@ -21,7 +21,7 @@ export type CollectionTags = {
    * gives no other arguments than these.
    */
   readonly rights?: { readonly unlessOnly: readonly string[] }
-  /** What a change reaches that gives only arguments listed here, instead of what `effects` says. */
+  /** What a change reaches besides its collection that gives only arguments listed here, instead of what `effects` says. */
   readonly byArgument?: Readonly<Record<string, ArgumentEffect>>
   /**
    * A new item reaches dynamic contents only where another one with the same value of `property` was rendered before: what is empty
@@ -246,13 +246,13 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     filters: [],
     renders: 'none',
     byArgument: {
-      title: { effect: effect(['settings', 'oembed'], { contents: 'dynamic' }), leavesTrace: false },
-      description: { effect: effect(['settings'], { contents: 'dynamic' }), leavesTrace: false },
+      title: { effect: effect(['oembed'], { contents: 'dynamic' }), leavesTrace: false },
+      description: { effect: effect([], { contents: 'dynamic' }), leavesTrace: false },
       // How many posts a query loop shows that does not say it.
-      posts_per_page: { effect: effect(['settings'], { contents: 'dynamic' }) },
-      date_format: { effect: effect(['settings'], { contents: 'dynamic' }) },
-      time_format: { effect: effect(['settings'], { contents: 'dynamic' }) },
-      start_of_week: { effect: effect(['settings'], { contents: 'dynamic' }) },
+      posts_per_page: { effect: effect([], { contents: 'dynamic' }) },
+      date_format: { effect: effect([], { contents: 'dynamic' }) },
+      time_format: { effect: effect([], { contents: 'dynamic' }) },
+      start_of_week: { effect: effect([], { contents: 'dynamic' }) },
     },
   },
   themes: { effects: everything, filters: [], renders: 'none' },

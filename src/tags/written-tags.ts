@@ -159,7 +159,8 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
 
   /** Items of a collection that count the written one before or after, and lists of them, which may follow their counts. */
   const countedByTags = (counting: string, { before, after }: Change): readonly string[] => {
-    const tags: string[] = []
+    // Lists of the terms of a post can be read as long as it can be, whether it has any or not; a new one has no such lists.
+    const tags: string[] = before === 'absent' ? [] : [names.list(counting)]
     for (const state of [before, after]) {
       if (state === 'absent') continue
       const value = state?.[counting]

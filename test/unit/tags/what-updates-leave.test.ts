@@ -142,6 +142,11 @@ describe('an update of a post of which the state before is known', () => {
   })
 })
 
+test('a post without tags that is no longer public reaches the list of its tags, which is refused then', () => {
+  const hidden: Update = { collection: 'posts', id: 5, after: { ...post, status: 'pending' }, known: post }
+  expect(reaches(hidden, list('tags', { post: 5 }))).toBe(true)
+})
+
 describe('a new post', () => {
   const created: Update = { collection: 'posts', after: post, method: 'POST', status: 201 }
 

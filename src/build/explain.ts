@@ -144,7 +144,7 @@ const mayInvalidate = (
   found: Found,
   valid: Valid,
 ): readonly string[] =>
-  kind === 'open' ? [targetOf(found, valid)] : tagger.writtenTags(found, valid.arguments, method, undefined)
+  kind === 'open' ? [targetOf(found, valid)] : tagger.writtenTags(found, () => undefined, method, undefined)
 
 /** The fields that make a request credentialed, beside Authorization; `harmlessFields` can name them. */
 const credentialsIn = (fields: RequestFields, { profile, harmlessFields = [] }: CachePolicy): Explanation => {

@@ -248,6 +248,7 @@ const siteRooms = (
             },
           },
     unlistedRoutes: config.unlistedRoutes,
+    undeclaredParameters: config.parameters.unknown,
     fetchIndex: index.fetchIndex,
     toPublic: (content) => names.fromUpstreamDocument(content),
     rowsLearned: contract.learn,

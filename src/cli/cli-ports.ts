@@ -51,6 +51,8 @@ export type UpstreamFinding = { readonly service: string; readonly kind: string;
 /** One thing that an upstream announces otherwise than its contract says. */
 export type DriftLine = {
   readonly kind: string
+  /** The gateway answers some request otherwise than the upstream would; if not, it is another version. */
+  readonly matters: boolean
   readonly route: string
   readonly method?: string
   readonly argument?: string

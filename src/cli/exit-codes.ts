@@ -9,7 +9,7 @@ export const exitCodes = {
   configFaults: { code: 1, meaning: 'the configuration has faults' },
   drift: {
     code: 1,
-    meaning: '`routes --drift`: an upstream differs from its contract',
+    meaning: '`routes --drift`: a response differs from what an upstream announces',
   },
   findings: {
     code: 1,

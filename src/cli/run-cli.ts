@@ -173,7 +173,9 @@ const drift = async (ports: CliPorts, { config }: Loaded): Promise<ExitReason> =
   const reports = await ports.driftReport(config)
   ports.stdout.write(driftText(reports))
   if (reports.some(({ outcome }) => outcome.kind === 'unread')) return 'indexUnread'
-  const differs = reports.some(({ outcome }) => outcome.kind === 'compared' && outcome.differences.length > 0)
+  const differs = reports.some(
+    ({ outcome }) => outcome.kind === 'compared' && outcome.differences.some(({ matters }) => matters),
+  )
   return differs ? 'drift' : 'ok'
 }
 

@@ -151,13 +151,15 @@ describe('routes --drift', () => {
     driftReport: async () => [{ service: 'site', outcome: { kind: 'compared', differences } }],
   })
 
-  test('prints each difference and how many there are, and ends with 1', async () => {
+  test('prints each difference, those that matter first, and how many there are, and ends with 1', async () => {
     const { end, stdout } = await run(
       ['routes', '--drift'],
       compared([
-        { kind: 'route-missing', route: '/site/v2/blocks' },
+        { kind: 'argument-missing', matters: false, route: '/site/v2/blocks', argument: 'new' },
+        { kind: 'route-missing', matters: true, route: '/site/v2/blocks' },
         {
           kind: 'argument-changed',
+          matters: true,
           route: '/site/v2/posts',
           method: 'GET',
           argument: 'per_page\u001b[31m',
@@ -168,10 +170,11 @@ describe('routes --drift', () => {
       ]),
     )
     expect(stdout.split('\n')).toEqual([
-      'KIND              SERVICE  METHOD  ROUTE            ARGUMENT       KEYWORD  CONTRACT  UPSTREAM',
-      'route-missing     site     -       /site/v2/blocks  -              -        -         -',
-      `argument-changed  site     GET     /site/v2/posts   per_page?[31m  maximum  100       ${'x'.repeat(59)}…`,
-      '2 differences',
+      'KIND              DRIFT  SERVICE  METHOD  ROUTE            ARGUMENT       KEYWORD  CONTRACT  UPSTREAM',
+      'route-missing     yes    site     -       /site/v2/blocks  -              -        -         -',
+      `argument-changed  yes    site     GET     /site/v2/posts   per_page?[31m  maximum  100       ${'x'.repeat(59)}…`,
+      'argument-missing  -      site     -       /site/v2/blocks  new            -        -         -',
+      '3 differences, 2 of drift',
       '',
     ])
     expect(end).toBe(1)
@@ -180,8 +183,15 @@ describe('routes --drift', () => {
   test('without a difference it ends with 0', async () => {
     expect(await run(['routes', '--drift'], compared([]))).toMatchObject({
       end: 0,
-      stdout: '0 differences\n',
+      stdout: '0 differences, 0 of drift\n',
     })
+  })
+
+  test('with differences of another version only it ends with 0', async () => {
+    const version = { kind: 'argument-missing', matters: false, route: '/site/v2/posts', argument: 'format' }
+    const { end, stdout } = await run(['routes', '--drift'], compared([version]))
+    expect(end).toBe(0)
+    expect(stdout).toContain('1 difference, 0 of drift\n')
   })
 
   test('an index that cannot be read is not taken for one without differences', async () => {

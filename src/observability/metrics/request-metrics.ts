@@ -109,7 +109,7 @@ export const discoveryMetrics = {
   discoveryDifferences: gauge(
     'discovery_differences',
     ['service', 'kind'],
-    'Differences between the upstream index and the contract.',
+    'Differences between the upstream index and the contract that change a response.',
     'max',
   ),
 } as const satisfies Record<string, MetricRow>

@@ -35,7 +35,7 @@ export type MembershipRooms = {
 
 /** Several processes that keep one promise, as far as the cache has to know before it is there. */
 export type Membership = {
-  readonly forCache: Pick<CacheOptions, 'trust' | 'tier'>
+  readonly forCache: Pick<CacheOptions, 'lease' | 'tier'>
   /** Undefined where there is no store that instances share. */
   readonly stores: SharedStores | undefined
   /** Makes this process a member; to be started. */
@@ -106,7 +106,7 @@ export const prepareMembership = async (parts: MembershipParts): Promise<Members
     coherence?.mayTrust(at) === true
   const shared = isShared
     ? await sharedStore({ ...parts, report: parts.metrics.observe.sharedTier }, member, {
-        place: () => coherence?.place ?? { epoch: '', applied: 0 },
+        position: () => coherence?.place ?? { epoch: '', applied: 0 },
         mayTrust: () => mayTrust({ now: clock.now(), monotonic: clock.monotonic() }),
         targetTag: targetKeyOf,
       })
@@ -114,7 +114,7 @@ export const prepareMembership = async (parts: MembershipParts): Promise<Members
   const ledger = shared?.ledger ?? worker?.ledger
   if (ledger === undefined) return undefined
   return {
-    forCache: { trust: { mayTrust }, ...(shared === undefined ? {} : { tier: shared.tier }) },
+    forCache: { lease: { isValid: mayTrust }, ...(shared === undefined ? {} : { tier: shared.tier }) },
     join: (rooms) => {
       const joined = coherenceFor(parts, rooms, member, { ledger, canBeCutOff: isShared, shared })
       coherence = joined

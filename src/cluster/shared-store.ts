@@ -43,7 +43,7 @@ export type SharedStore = {
 
 /** How this process stands. */
 type StoreStanding = {
-  place(): Position
+  position(): Position
   mayTrust(): boolean
   readonly targetTag: (key: string) => string
 }

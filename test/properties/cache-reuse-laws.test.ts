@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { targetKey } from '../../src/cache/cache-key.ts'
 import { correctedInitialAgeMs, currentAgeMs } from '../../src/cache/policy/freshness.ts'
 import { fieldValue } from '../../src/http/fields.ts'
 import { harness, readOf, response, safePolicy, settle, textOf } from '../unit/cache/cache-fixture.ts'
@@ -94,7 +95,7 @@ const run = async (cache: ReturnType<typeof harness>['cache'], command: Command)
       cache.invalidate(tags)
       return
     case 'target':
-      cache.invalidateTargets('site', [target])
+      cache.invalidate([targetKey('site', target)])
       return
     case 'purge':
       cache.purge({

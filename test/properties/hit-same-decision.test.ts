@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createAnswers } from '../../src/cache/respond/answers.ts'
 import type { Encodings } from '../../src/cache/respond/encodings.ts'
-import { makeStored } from '../../src/cache/store/stored-response.ts'
+import { createResponder } from '../../src/cache/respond/responder.ts'
+import { createStoredResponse } from '../../src/cache/store/stored-response.ts'
 import type { RequestFields } from '../../src/http/fields.ts'
 import type { GatewayResponse } from '../../src/http/message.ts'
 import { createTargetMemo } from '../../src/pipeline/target-memo.ts'
@@ -14,16 +14,16 @@ import { readOf, safePolicy, startOfTest } from '../unit/cache/cache-fixture.ts'
 const uncodedOnly: Encodings = {
   codedFrom: () => Number.POSITIVE_INFINITY,
   formFor: (stored) => stored,
-  serve: (stored) => stored,
+  formOrEncode: (stored) => stored,
 }
 
 const tag = '"one"'
 const stored = (status: number, fields: readonly string[]) =>
-  makeStored({
+  createStoredResponse({
     key: readOf().key,
     head: { status, fields },
     content: Buffer.from('0123456789'),
-    extent: undefined,
+    partial: undefined,
     selecting: { sentField: () => undefined },
     times: {
       requested: { now: startOfTest, monotonic: 0 },
@@ -93,13 +93,13 @@ describe('what a hit remembers', () => {
   test('an answer that readers share is the one that each would have got alone', () => {
     fc.assert(
       fc.property(storedResponses, fc.array(asks, { minLength: 10, maxLength: 20 }), (response, sequence) => {
-        const warm = createAnswers(uncodedOnly)
+        const warm = createResponder(uncodedOnly)
         for (const { method, fields, ageMs } of sequence) {
           const read = readOf({ method, fields })
           const at = { now: startOfTest + ageMs, monotonic: ageMs }
-          const cold = createAnswers(uncodedOnly)
+          const cold = createResponder(uncodedOnly)
           expect(boundary(warm.hit(response, read, ageMs, at))).toBe(
-            boundary(cold.hit({ ...response, ready: -1 }, read, ageMs, at)),
+            boundary(cold.hit({ ...response, prepared: -1 }, read, ageMs, at)),
           )
         }
       }),
@@ -108,7 +108,7 @@ describe('what a hit remembers', () => {
   })
 
   test('a copy of a record, which says something else, does not answer with what is ready for the record', () => {
-    const answers = createAnswers(uncodedOnly)
+    const answers = createResponder(uncodedOnly)
     const response = stored(200, ['ETag', tag, 'X-Of', 'record'])
     const at = { now: startOfTest, monotonic: 0 }
     const ask = (of: typeof response) => answers.hit(of, readOf(), 0, at)
@@ -123,7 +123,7 @@ describe('what a hit remembers', () => {
     [tag, `W/${tag}`],
     [`W/${tag}`, tag],
   ])('readers share the 304 to %s and to %s', (given, asked) => {
-    const answers = createAnswers(uncodedOnly)
+    const answers = createResponder(uncodedOnly)
     const response = stored(200, ['ETag', given])
     const at = { now: startOfTest, monotonic: 0 }
     const ask = (wanted: string) =>

@@ -34,9 +34,9 @@ const take = ({ store, held }: ReturnType<typeof pair>, { step, target, tags }: 
       return expect(
         sum(
           store
-            .held()
+            .all()
             .filter((one) => one.key === key)
-            .map(store.blank),
+            .map(store.markDeleted),
         ),
       ).toBe(drop(held, key))
     case 'delete':
@@ -63,13 +63,13 @@ test('a blanked response is gone for all who look, before and after its place is
       while (store.sweep(100));
       expect(
         store
-          .held()
+          .all()
           .map(({ key }) => key)
           .sort(),
       ).toEqual([...held.keys()].sort())
       for (const tag of ['a', 'b', 'c']) {
         const carriers = [...held].filter(([, tags]) => tags.includes(tag)).map(([key]) => key)
-        expect([...store.keysTagged(tag)].sort()).toEqual(carriers.sort())
+        expect(Array.from(store.withTag(tag), ({ key }) => key).sort()).toEqual(carriers.sort())
       }
       for (const key of held.keys()) store.delete(key)
       expect(store.stats()).toEqual({ entries: 0, bytes: 0, tags: 0 })

@@ -6,8 +6,8 @@ import { unlimited } from '../../../src/http/byte-budget.ts'
 import { pause } from '../../support/origin.ts'
 import { settle } from './cache-fixture.ts'
 
-const fillOf = (source: Readable, maxBytes: number, patienceMs = 10_000): Fill =>
-  new Fill({ source, declared: undefined, maxBytes, patienceMs, room: unlimited })
+const fillOf = (source: Readable, maxBytes: number, stallTimeoutMs = 10_000): Fill =>
+  new Fill({ source, declared: undefined, maxBytes, stallTimeoutMs, reservation: unlimited })
 
 const all = async (content: Readable): Promise<Buffer> => {
   const chunks: Buffer[] = []
@@ -112,7 +112,7 @@ test('one that overflows before anybody came waits for who comes', async () => {
   const source = new PassThrough()
   const fill = fillOf(source, 1000)
   source.write(bytesOf(5000))
-  expect(await fill.begun(10)).toEqual({ kind: 'overflowed' })
+  expect(await fill.endOrLongerThan(10)).toEqual({ kind: 'overflowed' })
   const reader = fill.reader()
   source.end(bytesOf(100, 5000))
   expect((await all(reader)).equals(bytesOf(5100))).toBe(true)

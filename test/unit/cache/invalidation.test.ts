@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { targetKey } from '../../../src/cache/cache-key.ts'
 import type { CacheRead } from '../../../src/cache/cache-read.ts'
 import type { Purge } from '../../../src/cache/invalidation.ts'
-import { createHeldTags } from '../../../src/cache/store/tag-log.ts'
+import { createUnsettledTags } from '../../../src/cache/store/invalidation-log.ts'
 import {
   harness,
   readOf,
@@ -154,8 +155,8 @@ test('targets are invalidated in every partition', async () => {
     await cache.answer(readOf({ target: '/t?x=1', partition }), async () => response(partition))
   }
   await cache.answer(readOf({ target: '/t' }), async () => response('other'))
-  expect(cache.invalidateTargets('site', ['/t?x=1'])).toBe(2)
-  expect(cache.invalidateTargets('other', ['/t'])).toBe(0)
+  expect(cache.invalidate([targetKey('site', '/t?x=1')])).toBe(2)
+  expect(cache.invalidate([targetKey('other', '/t')])).toBe(0)
   expect(cache.stats().entries).toBe(1)
 })
 
@@ -163,7 +164,7 @@ test('a forward to an invalidated target is not kept', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const before = cache.answer(readOf({ target: '/t' }), forward)
-  cache.invalidateTargets('site', ['/t'])
+  cache.invalidate([targetKey('site', '/t')])
   calls[0]?.answer(response('old'))
   await before
   expect(cache.stats().entries).toBe(0)
@@ -213,14 +214,18 @@ test('after a write of unknown outcome nothing it may have changed is kept until
 })
 
 test('more held tags than are remembered hold everything, until they are over', () => {
-  const held = createHeldTags(2)
-  held.hold(['a', 'b'], 0, 10)
-  expect(held.holds(['c'], 5)).toBe(false)
-  held.hold(['c'], 5, 20)
-  expect(held.holds(['d'], 6)).toBe(true)
-  expect(held.holds(['d'], 20)).toBe(false)
-  held.hold(['c'], 20, 30)
-  expect([held.holds(['a'], 21), held.holds(['c'], 21), held.holds(['d'], 21)]).toEqual([false, true, false])
+  const held = createUnsettledTags(2)
+  held.add(['a', 'b'], 0, 10)
+  expect(held.includes(['c'], 5)).toBe(false)
+  held.add(['c'], 5, 20)
+  expect(held.includes(['d'], 6)).toBe(true)
+  expect(held.includes(['d'], 20)).toBe(false)
+  held.add(['c'], 20, 30)
+  expect([held.includes(['a'], 21), held.includes(['c'], 21), held.includes(['d'], 21)]).toEqual([
+    false,
+    true,
+    false,
+  ])
 })
 
 /** One of many tags that all carry, and one that each tenth carries. */

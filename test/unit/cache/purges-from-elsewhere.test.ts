@@ -70,23 +70,23 @@ const variant = (order: number, language: string) =>
 test('what is stored beside something while it waits for its turn does not save it', () => {
   const store = createMemoryStore({ maxBytes: 1_000_000, maxEntryBytes: 1000, onEvict: () => undefined })
   store.put(variant(1, 'de'))
-  const [held] = store.held()
+  const [held] = store.all()
   if (held === undefined) throw new Error('nothing is held')
   store.put(variant(2, 'en'))
   expect(held.variants).toHaveLength(0)
-  expect(store.variantsOf(held)).toHaveLength(2)
-  expect(store.blank(held)).toBe(2)
-  expect(store.blank(held)).toBe(0)
+  expect(store.currentVariants(held)).toHaveLength(2)
+  expect(store.markDeleted(held)).toBe(2)
+  expect(store.markDeleted(held)).toBe(0)
   expect(store.stats().entries).toBe(0)
 })
 
 test('a place that has gone is not counted once more', () => {
   const store = createMemoryStore({ maxBytes: 1_000_000, maxEntryBytes: 1000, onEvict: () => undefined })
   store.put(variant(1, 'de'))
-  const [held] = store.held()
+  const [held] = store.all()
   if (held === undefined) throw new Error('nothing is held')
   expect(store.delete(held.key)).toBe(1)
-  expect(store.blank(held)).toBe(0)
+  expect(store.markDeleted(held)).toBe(0)
   expect(store.stats().entries).toBe(0)
 })
 
@@ -100,7 +100,7 @@ test('of all that carry a tag some are looked at for a few contents', () => {
   const counting = {
     ...store,
     *tagged(tag: string) {
-      for (const held of store.tagged(tag)) {
+      for (const held of store.withTag(tag)) {
         looks += 1
         yield held
       }

@@ -7,7 +7,7 @@ const names = ['a', 'b', 'c', 'd', 'e']
 const holderOf = (key: number, tags: readonly number[]): TagHolder => ({
   key: `k${key}`,
   tags: tags.map((at) => names[at] ?? 'a'),
-  places: undefined,
+  positions: undefined,
 })
 
 const steps = fc.array(
@@ -52,8 +52,8 @@ test('a tag finds those that carry it, each once, whatever came and went before'
 test('a tag of many is one text', () => {
   const index = createTagIndex<TagHolder>()
   const again = ['site', 'all'].join('/')
-  index.add({ key: 'k1', tags: ['site/all'], places: undefined })
-  index.add({ key: 'k2', tags: [again], places: undefined })
+  index.add({ key: 'k1', tags: ['site/all'], positions: undefined })
+  index.add({ key: 'k2', tags: [again], positions: undefined })
   expect(index.canonical(again)).toBe('site/all')
   expect(index.holders('site/all').map(({ key }) => key)).toEqual(['k1', 'k2'])
   expect(index.holders('other')).toEqual([])

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { Joinable, type Joining } from '../../../src/cache/fetch/collapse.ts'
+import { type InFlight, InFlightTable } from '../../../src/cache/fetch/in-flight-table.ts'
 
-class One implements Joining<One> {
+class One implements InFlight<One> {
   next: One | undefined
   readonly key: string
   readonly variant: string
@@ -17,7 +17,7 @@ class One implements Joining<One> {
 const one = (key: string, variant = '', name = ''): One => new One(key, variant, name)
 
 test('what was added is found by key and variant until it is removed', () => {
-  const table = new Joinable<One>()
+  const table = new InFlightTable<One>()
   // More than there are chains: some share one.
   const all = Array.from({ length: 5_000 }, (_, at) => one(`site/posts?page=${at}`, String(at % 3)))
   for (const each of all) table.add(each)
@@ -31,7 +31,7 @@ test('what was added is found by key and variant until it is removed', () => {
 })
 
 test('several of one key go together, and those that share their chain stay', () => {
-  const table = new Joinable<One>()
+  const table = new InFlightTable<One>()
   const others = Array.from({ length: 3_000 }, (_, at) => one(`other/${at}`))
   for (const each of others) table.add(each)
   for (const variant of ['a', 'b', 'c']) table.add(one('posts', variant))
@@ -46,7 +46,7 @@ test('several of one key go together, and those that share their chain stay', ()
 })
 
 test('one that was removed before, or never added, is no reason to remove another', () => {
-  const table = new Joinable<One>()
+  const table = new InFlightTable<One>()
   const first = one('posts', 'a', 'first')
   const second = one('posts', 'a', 'second')
   table.add(first)

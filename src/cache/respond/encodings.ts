@@ -3,6 +3,7 @@ import { parseCacheControl } from '../../http/cache-control.ts'
 import { parseEntityTag, tagOfCoded } from '../../http/conditional/entity-tags.ts'
 import { evaluatePreconditions } from '../../http/conditional/preconditions.ts'
 import { fieldValue, type RequestFields, requestField, withoutFields } from '../../http/fields.ts'
+import { remembered } from '../../http/memo.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import type { CacheRead } from '../cache-read.ts'
 import type { CacheEvent } from '../events.ts'
@@ -20,11 +21,8 @@ type AcceptedForms = {
 
 const onlyUncoded: AcceptedForms = { codings: [], uncoded: true }
 
-/** Clients send a handful of values. */
-const rememberedValues = 64
-const longestValue = 256
-
-const readValue = (value: string, offered: readonly Coding[]): AcceptedForms => {
+/** Where weights are equal, the first of `offered` is best. */
+const acceptedForms = (value: string, offered: readonly Coding[]): AcceptedForms => {
   const accepted = parseAcceptEncoding(value)
   const weightOf = (coding: Coding): number => accepted.weightOf(coding) ?? 0
   // Where identity is not listed it is acceptable, and not preferred (RFC 9110 §12.5.3).
@@ -40,21 +38,6 @@ const takesUncodedOnly = ({ fields }: ReaderFacts): boolean =>
   fields['range'] !== undefined ||
   (fields['cache-control'] !== undefined &&
     parseCacheControl(requestField(fields, 'cache-control')).has('no-transform'))
-
-/** Makes the function that reads which of the offered codings a reader accepts; where weights are equal, the first offered is best. */
-const createAcceptedForms = (offered: readonly Coding[]): ((reader: ReaderFacts) => AcceptedForms) => {
-  const known = new Map<string, AcceptedForms>()
-  return (reader) => {
-    const value = requestField(reader.fields, 'accept-encoding')
-    if (value === undefined || takesUncodedOnly(reader)) return onlyUncoded
-    const remembered = known.get(value)
-    if (remembered !== undefined) return remembered
-    const accepted = readValue(value, offered)
-    if (known.size >= rememberedValues) known.clear()
-    if (value.length <= longestValue) known.set(value, accepted)
-    return accepted
-  }
-}
 
 /** Parsed once for each stored response: some have mostly conditional requests. */
 const tags = new WeakMap<ResponseHead, string>()
@@ -134,34 +117,39 @@ const codedResponse = (stored: StoredResponse, coding: Coding, content: Buffer):
   ],
 })
 
-const isConfirmed = (reader: ReaderFacts, response: StoredResponse): boolean => {
-  const condition: RequestFields = { 'if-none-match': reader.fields['if-none-match'] }
-  return evaluatePreconditions(condition, 'GET', response, 0) === 'not-modified'
-}
-
-const matches = (reader: ReaderFacts, response: StoredResponse): boolean => {
-  const condition: RequestFields = { 'if-match': reader.fields['if-match'] }
-  return evaluatePreconditions(condition, 'GET', response, 0) === 'proceed'
+const meets = (
+  reader: ReaderFacts,
+  response: StoredResponse,
+  name: 'if-match' | 'if-none-match',
+): boolean => {
+  const condition: RequestFields = { [name]: reader.fields[name] }
+  const outcome = evaluatePreconditions(condition, 'GET', response, 0)
+  return outcome === (name === 'if-match' ? 'proceed' : 'not-modified')
 }
 
 export const createEncodings = (options: EncodingsOptions): Encodings => {
   const { store } = options
   const offered = availableCodings(options.codings)
-  const acceptedBy = createAcceptedForms(offered)
-  const coded = new WeakMap<StoredResponse, Map<Coding, StoredResponse>>()
+  /** Clients send a handful of values. */
+  const acceptedByValue = remembered((value) => acceptedForms(value, offered), 64)
+  const acceptedBy = (reader: ReaderFacts): AcceptedForms => {
+    const value = requestField(reader.fields, 'accept-encoding')
+    return value === undefined || takesUncodedOnly(reader) ? onlyUncoded : acceptedByValue(value)
+  }
+  const codedResponses = new WeakMap<StoredResponse, Map<Coding, StoredResponse>>()
   /** Contents that are being compressed. */
   const making = new Set<Buffer>()
 
   /** The same object each time, so that prepared hits can be kept on it. */
   const responseOf = (stored: StoredResponse, { coding, content }: CodedForm): StoredResponse | undefined => {
     if (content === undefined) return undefined
-    const known = coded.get(stored) ?? new Map<Coding, StoredResponse>()
+    const known = codedResponses.get(stored) ?? new Map<Coding, StoredResponse>()
     const response = known.get(coding) ?? codedResponse(stored, coding, content)
-    if (!known.has(coding)) coded.set(stored, known.set(coding, response))
+    if (!known.has(coding)) codedResponses.set(stored, known.set(coding, response))
     return response
   }
 
-  const ready = (stored: StoredResponse, coding: Coding): StoredResponse | undefined => {
+  const formIn = (stored: StoredResponse, coding: Coding): StoredResponse | undefined => {
     const form = stored.forms.find((one) => one.coding === coding)
     return form === undefined ? undefined : responseOf(stored, form)
   }
@@ -199,7 +187,7 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
   /** Where no form is acceptable, the uncoded one all the same (RFC 9110 §12.4.1). */
   const best = (stored: StoredResponse, accepted: AcceptedForms): StoredResponse => {
     for (const coding of accepted.codings) {
-      const response = ready(stored, coding)
+      const response = formIn(stored, coding)
       if (response !== undefined) return response
     }
     return stored
@@ -208,14 +196,14 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
   /** A reader that has an acceptable form keeps it: the 304 must carry the tag of that form (RFC 9111 §4.3.4). */
   const formOf = (stored: StoredResponse, reader: ReaderFacts, accepted: AcceptedForms) => {
     const chosen = best(stored, accepted)
-    const uncoded = accepted.uncoded ? [stored] : []
-    if (reader.fields['if-none-match'] !== undefined) {
-      if (asksForTag(reader.fields, currentTag(chosen))) return chosen
-      const any = accepted.codings.map((coding) => codedResponse(stored, coding, stored.content))
-      return [chosen, ...any, ...uncoded].find((form) => isConfirmed(reader, form)) ?? chosen
-    }
-    if (reader.fields['if-match'] === undefined) return chosen
-    return [chosen, ...uncoded].find((form) => matches(reader, form)) ?? chosen
+    const { fields } = reader
+    const isRevalidation = fields['if-none-match'] !== undefined
+    if (isRevalidation ? asksForTag(fields, currentTag(chosen)) : fields['if-match'] === undefined)
+      return chosen
+    const coded = accepted.codings.map((coding) => codedResponse(stored, coding, stored.content))
+    const forms = [chosen, ...(isRevalidation ? coded : []), ...(accepted.uncoded ? [stored] : [])]
+    const name = isRevalidation ? 'if-none-match' : 'if-match'
+    return forms.find((form) => meets(reader, form, name)) ?? chosen
   }
 
   const formFor = (stored: StoredResponse, reader: ReaderFacts): StoredResponse =>

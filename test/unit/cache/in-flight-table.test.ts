@@ -16,7 +16,7 @@ class One implements InFlight<One> {
 
 const one = (key: string, variant = '', name = ''): One => new One(key, variant, name)
 
-test('what was added is found by key and variant until it is removed', () => {
+test('a fetch is found by key and variant until it is removed', () => {
   const table = new InFlightTable<One>()
   // More than there are chains: some share one.
   const all = Array.from({ length: 5_000 }, (_, at) => one(`site/posts?page=${at}`, String(at % 3)))
@@ -30,7 +30,7 @@ test('what was added is found by key and variant until it is removed', () => {
   expect(left.filter((each) => table.find(each.key, each.variant) === each)).toHaveLength(2_500)
 })
 
-test('several of one key go together, and those that share their chain stay', () => {
+test('all fetches of a key are removed together, and other keys of the same chain stay', () => {
   const table = new InFlightTable<One>()
   const others = Array.from({ length: 3_000 }, (_, at) => one(`other/${at}`))
   for (const each of others) table.add(each)
@@ -45,7 +45,7 @@ test('several of one key go together, and those that share their chain stay', ()
   expect(others.filter((each) => table.find(each.key, '') === each)).toHaveLength(3_000)
 })
 
-test('one that was removed before, or never added, is no reason to remove another', () => {
+test('removing a fetch twice, or one that was never added, removes no other', () => {
   const table = new InFlightTable<One>()
   const first = one('posts', 'a', 'first')
   const second = one('posts', 'a', 'second')

@@ -67,7 +67,7 @@ describe('a purge in another process', () => {
 const variant = (order: number, language: string) =>
   storedAt({ target: 5, tags: ['all'], order, vary: ['accept-language', language] })
 
-test('what is stored beside something while it waits for its turn does not save it', () => {
+test('a variant that is stored during a pause does not save the entry from the purge', () => {
   const store = createMemoryStore({ maxBytes: 1_000_000, maxEntryBytes: 1000, onEvict: () => undefined })
   store.put(variant(1, 'de'))
   const [held] = store.all()
@@ -80,7 +80,7 @@ test('what is stored beside something while it waits for its turn does not save 
   expect(store.stats().entries).toBe(0)
 })
 
-test('a place that has gone is not counted once more', () => {
+test('an entry that was removed already is not counted again', () => {
   const store = createMemoryStore({ maxBytes: 1_000_000, maxEntryBytes: 1000, onEvict: () => undefined })
   store.put(variant(1, 'de'))
   const [held] = store.all()
@@ -90,7 +90,7 @@ test('a place that has gone is not counted once more', () => {
   expect(store.stats().entries).toBe(0)
 })
 
-test('of all that carry a tag some are looked at for a few contents', () => {
+test('for a few contents only some of the entries with a tag are searched', () => {
   const store = createMemoryStore({ maxBytes: 1e9, maxEntryBytes: 1e6, onEvict: () => undefined })
   const long = Buffer.alloc(70_000)
   for (let target = 0; target < 1_000; target += 1) {

@@ -19,7 +19,7 @@ const steps = fc.array(
   { maxLength: 400, size: 'max' },
 )
 
-test('a tag finds those that carry it, each once, whatever came and went before', () => {
+test('a tag finds its holders, each once, whatever was added and removed before', () => {
   fc.assert(
     fc.property(steps, (all) => {
       const index = createTagIndex<TagHolder>()
@@ -49,7 +49,7 @@ test('a tag finds those that carry it, each once, whatever came and went before'
   )
 })
 
-test('a tag of many is one text', () => {
+test('a tag of many holders is one string', () => {
   const index = createTagIndex<TagHolder>()
   const again = ['site', 'all'].join('/')
   index.add({ key: 'k1', tags: ['site/all'], positions: undefined })

@@ -93,7 +93,7 @@ export const createCache = (options: CacheOptions): Cache => {
   })
 
   const partialHit = (read: CacheRead, at: Moment): CacheAnswer | undefined =>
-    lease === undefined || lease.isValid(at) ? partial.hit(read, at) : undefined
+    lease === undefined || lease.isCurrent(at) ? partial.hit(read, at) : undefined
 
   return {
     answer: (read, forward) => {

@@ -24,7 +24,7 @@ const partOf = (range: { first: number; last: number }): PartialContent => ({
 const has = (held: PartialContent, at: number): boolean =>
   sliceOf(held, { first: at, last: at }) !== undefined
 
-test('parts put together in any order hold what each held, byte for byte, and nothing else', () => {
+test('parts combined in any order contain the bytes of each, and no others', () => {
   fc.assert(
     fc.property(fc.array(ranges, { minLength: 1, maxLength: 8 }), ranges, (list, wanted) => {
       const [first, ...others] = list.map(partOf)
@@ -41,7 +41,7 @@ test('parts put together in any order hold what each held, byte for byte, and no
   )
 })
 
-test('what is said to be missing makes it whole, and begins and ends with what is missing', () => {
+test('the missing range completes the content, and its first and last byte are missing', () => {
   fc.assert(
     fc.property(fc.array(ranges, { minLength: 1, maxLength: 8 }), (list) => {
       const [first, ...others] = list.map(partOf)
@@ -59,7 +59,7 @@ test('what is said to be missing makes it whole, and begins and ends with what i
   )
 })
 
-test('parts in too many pieces, or of two lengths, are not put together', () => {
+test('parts of too many ranges, or of two total lengths, are not combined', () => {
   const pieces = Array.from({ length: 17 }, (_, i) => partOf({ first: i * 2, last: i * 2 }))
   const [first, ...others] = pieces
   let held: PartialContent | undefined = first

@@ -89,8 +89,8 @@ const boundary = (response: GatewayResponse): string => {
   return text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'boundary')
 }
 
-describe('what a hit remembers', () => {
-  test('an answer that readers share is the one that each would have got alone', () => {
+describe('memories of the hit path', () => {
+  test('a shared response equals the one that each reader would get alone', () => {
     fc.assert(
       fc.property(storedResponses, fc.array(asks, { minLength: 10, maxLength: 20 }), (response, sequence) => {
         const warm = createResponder(uncodedOnly)
@@ -107,7 +107,7 @@ describe('what a hit remembers', () => {
     )
   })
 
-  test('a copy of a record, which says something else, does not answer with what is ready for the record', () => {
+  test('a changed copy of a stored response does not serve the prepared hits of the original', () => {
     const answers = createResponder(uncodedOnly)
     const response = stored(200, ['ETag', tag, 'X-Of', 'record'])
     const at = { now: startOfTest, monotonic: 0 }
@@ -133,7 +133,7 @@ describe('what a hit remembers', () => {
     expect(ask(asked)).toBe(ask(given))
   })
 
-  test('a memo that forgets gives nothing else than what was put in last', () => {
+  test('a memo with evictions returns only the last value of a key', () => {
     const targets = fc.array(fc.tuple(fc.integer({ min: 0, max: 12 }), fc.boolean()), { maxLength: 60 })
     fc.assert(
       fc.property(targets, (steps) => {

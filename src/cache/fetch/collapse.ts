@@ -48,25 +48,20 @@ class Waiter<Result> {
 
 const ignore = (): void => {}
 
-/** What is needed to start a fetch. */
-export type FetchStart = {
-  readonly read: CacheRead
-  readonly forward: Forward
-  readonly reason: ForwardReason
-  readonly stored: StoredResponse | undefined
-  readonly rangeFields: Readonly<Record<string, string>>
+export type FetchStart = Pick<
+  FetchRequest,
+  'read' | 'forward' | 'reason' | 'stored' | 'rangeFields' | 'since'
+> & {
   /** Secondary key, where the selecting fields are already known; '' otherwise. */
   readonly variant: string
-  readonly since: number
   /** `alone`: later readers cannot join it. `background`: no reader waits for it, later ones may. */
   readonly mode: 'shared' | 'alone' | 'background'
 }
 
 /**
- * A fetch that any number of readers wait for. It goes through these states:
- * `waiting` for the head → `streaming` → `ended`, or `waiting` → `ended` when the response is complete or the fetch failed.
- * Until it has ended it is aborted as soon as the last reader leaves, whoever started it. Joinable means that it is in the table:
- * from its start until it ends, an invalidation cuts it, or the last reader leaves.
+ * A fetch that any number of readers wait for. Its states: `waiting` for the head → `streaming` → `ended`, or `waiting` → `ended` when
+ * the response is complete or the fetch failed. Until it has ended it is aborted when its last reader leaves. Later readers may join
+ * it while it is in the table: from its start until it has ended, an invalidation cuts it, or its last reader leaves.
  */
 export class CollapsedFetch implements FetchRequest {
   readonly key: string
@@ -82,7 +77,8 @@ export class CollapsedFetch implements FetchRequest {
   readonly signal = new EndSignal()
   /** Belongs to the table. */
   next: CollapsedFetch | undefined = undefined
-  /** Position among the fetches in flight; -1 when it has ended. */
+  state: 'waiting' | 'streaming' | 'ended' = 'waiting'
+  /** Among all fetches in flight. */
   position: number
   readonly #table: InFlightTable<CollapsedFetch>
   #waiters: Waiter<FetchOutcome>[] = []
@@ -131,7 +127,7 @@ export class CollapsedFetch implements FetchRequest {
   }
 
   leave(): void {
-    if (this.position === -1) return
+    if (this.state === 'ended') return
     this.#readers -= 1
     if (this.#readers > 0) return
     this.#table.remove(this)
@@ -148,12 +144,12 @@ export class CollapsedFetch implements FetchRequest {
     return outcome.kind === 'streaming' ? outcome.end : outcome
   }
 
-  /** `waiting` → `streaming` or `ended`. */
+  /** Passes the outcome to all readers that wait. */
   settle(outcome: FetchOutcome): void {
     this.#outcome = outcome
-    // A reader gets it in this very turn; no other reader may have it.
-    const isUnread = this.background || this.read.signal.aborted
-    if (outcome.kind === 'unshareable' && isUnread) discard(outcome.response.content)
+    // Only the reader that started the fetch may have it.
+    const isLeaderGone = this.background || this.read.signal.aborted
+    if (outcome.kind === 'unshareable' && isLeaderGone) discard(outcome.response.content)
     const waiters = this.#waiters
     this.#waiters = []
     // The first one after a failure starts the next fetch: chosen at random, so that no client can arrange to be that one.
@@ -183,6 +179,7 @@ export const createInFlightFetches = (
   const inFlight: CollapsedFetch[] = []
   let order = 0
 
+  /** `waiting` or `streaming` → `ended`. */
   const end = (fetch: CollapsedFetch): void => {
     table.remove(fetch)
     // The last one moves to the position that becomes free.
@@ -191,10 +188,12 @@ export const createInFlightFetches = (
       inFlight[fetch.position] = last
       last.position = fetch.position
     }
-    fetch.position = -1
+    fetch.state = 'ended'
   }
+  /** `waiting` → `streaming` or `ended`. */
   const settle = (fetch: CollapsedFetch, outcome: FetchOutcome): void => {
     if (outcome.kind === 'streaming') {
+      fetch.state = 'streaming'
       void outcome.end.then(() => end(fetch))
       fetch.signal.addEventListener('abort', () => outcome.fill.stop(fetch.signal.reason as Error))
     } else end(fetch)

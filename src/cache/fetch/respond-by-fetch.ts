@@ -92,7 +92,7 @@ export const createRespondByFetch = (options: RespondByFetchOptions): RespondByF
    * follow from the response are compared when it is there.
    */
   const mayJoin = (fetch: CollapsedFetch, read: CacheRead): boolean =>
-    (lease === undefined || lease.isValid(readClock(clock))) &&
+    (lease === undefined || lease.isCurrent(readClock(clock))) &&
     (fetch.since === log.sequence || !log.invalidatedSince(expectedTags(read), fetch.since))
 
   const join = (

@@ -137,10 +137,10 @@ export const mayServeOnError = (
   return disconnected && staleMs < disconnectedMs
 }
 
-/** While it is valid this process hears of every write; without it, another process may have written what is stored here. */
-export type Lease = { isValid(at: Moment): boolean }
+/** While it is current this process hears of every write; without it, another process may have written what is stored here. */
+export type Lease = { isCurrent(at: Moment): boolean }
 
-/** Decides by what is stored for a read; without a valid lease as if nothing were stored, not even for a validation or on error. */
+/** Decides by what is stored for a read; without a current lease as if nothing were stored, not even for a validation or on error. */
 export const createReuse = (
   store: Pick<MemoryStore, 'variants'>,
   lease: Lease | undefined,
@@ -149,7 +149,7 @@ export const createReuse = (
     decideReuse(store.variants(read.key), read, read.policy.profile, at)
   if (lease === undefined) return ofStored
   return (read, at) => {
-    if (lease.isValid(at)) return ofStored(read, at)
+    if (lease.isCurrent(at)) return ofStored(read, at)
     const reuse = decideReuse([], read, read.policy.profile, at)
     return reuse.kind === 'fetch' ? { ...reuse, reason: 'bypass' } : reuse
   }

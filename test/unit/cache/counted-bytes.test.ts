@@ -79,7 +79,7 @@ describe('cache.maxBytes counts', () => {
   })
 })
 
-describe('what a client makes long is kept as a digest', () => {
+describe('long values of clients are stored as digests', () => {
   const key = (value: string): string => varyKey(['accept-language'], { sentField: () => value })
 
   test('a key of selecting fields has at most 128 characters', () => {
@@ -92,7 +92,7 @@ describe('what a client makes long is kept as a digest', () => {
     expect(new Set(values.map(key)).size).toBe(200)
   })
 
-  test('a short value is its own key, and none looks like a digest', () => {
+  test('a short value is its own key, and no value looks like a digest', () => {
     expect(key('de')).toBe('2:de;')
     expect(key(key(long(14_000)))).not.toBe(key(long(14_000)))
   })

@@ -1,12 +1,17 @@
-// Not the global: that is a getter, and asking it takes as long as the reading; a hit reads the clock four times.
+// Not the global `performance`: that is a getter which takes as long as the reading itself, and a hit reads the clock four times.
 import { performance } from 'node:perf_hooks'
 
-/** The only source of time. Handed to every room, so that a decision reads it once and a test can set it. */
+/** The only source of time. It is an option of every factory, so that a decision reads it once and a test can set it. */
 export type Clock = {
   /** Milliseconds since 1970, may jump. For dates and ages (RFC 9111 §4.2.3). */
   now(): number
   /** Milliseconds since an arbitrary moment, never goes back. For durations and deadlines. */
   monotonic(): number
 }
+
+/** One reading of both clocks. */
+export type Moment = { readonly now: number; readonly monotonic: number }
+
+export const readClock = (clock: Clock): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
 
 export const systemClock: Clock = { now: () => Date.now(), monotonic: () => performance.now() }

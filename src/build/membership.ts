@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Cache, CacheOptions } from '../cache/cache.ts'
 import { targetKeyOf } from '../cache/cache-key.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, type Moment, readClock } from '../clock.ts'
 import { type Coherence, createCoherence } from '../cluster/coherence.ts'
 import type { CoherenceEvent } from '../cluster/events.ts'
 import type { CoherenceOptions, Ledger } from '../cluster/ledger.ts'
@@ -35,7 +35,7 @@ export type MembershipRooms = {
 
 /** Membership among several processes: the parts that the cache needs before it is created. */
 export type Membership = {
-  readonly forCache: Pick<CacheOptions, 'trust' | 'tier'>
+  readonly forCache: Pick<CacheOptions, 'lease' | 'tier'>
   /** Undefined without a shared store. */
   readonly stores: SharedStores | undefined
   /** Makes this process a member; start it afterwards. */
@@ -102,19 +102,18 @@ export const prepareMembership = async (parts: MembershipParts): Promise<Members
   if (!isShared && worker === undefined) return undefined
   const member = worker?.assignment.member ?? randomBytes(6).toString('hex')
   let coherence: Coherence | undefined
-  const mayTrust = (at: { readonly now: number; readonly monotonic: number }): boolean =>
-    coherence?.mayTrust(at) === true
+  const mayTrust = (at: Moment): boolean => coherence?.mayTrust(at) === true
   const shared = isShared
     ? await sharedStore({ ...parts, report: parts.metrics.observe.sharedTier }, member, {
         position: () => coherence?.position ?? { epoch: '', applied: 0 },
-        mayTrust: () => mayTrust({ now: clock.now(), monotonic: clock.monotonic() }),
+        mayTrust: () => mayTrust(readClock(clock)),
         targetTag: targetKeyOf,
       })
     : undefined
   const ledger = shared?.ledger ?? worker?.ledger
   if (ledger === undefined) return undefined
   return {
-    forCache: { trust: { mayTrust }, ...(shared === undefined ? {} : { tier: shared.tier }) },
+    forCache: { lease: { isCurrent: mayTrust }, ...(shared === undefined ? {} : { tier: shared.tier }) },
     join: (rooms) => {
       const joined = coherenceFor(parts, rooms, member, { ledger, canBeCutOff: isShared, shared })
       coherence = joined

@@ -1,16 +1,16 @@
 import { createHmac, randomBytes } from 'node:crypto'
 
-/** What tells one cached resource from another. `partition` is `public` or the hash of a credential. */
+/** `partition` is `public` or the hash of a credential. */
 export type CacheKeyParts = {
   readonly service: string
   /** Canonical path and query relative to the service. */
   readonly target: string
-  /** Which form of the answer: parts of it are kept beside the whole. */
+  /** '' for complete responses, `parts` for incomplete ones. */
   readonly dialect: string
   readonly partition: string
 }
 
-/** Length before text: no text, whatever it contains, can be read as another split of the key. */
+/** With its length in front, no text can be read as another split of the key. */
 const part = (text: string): string => `${text.length}:${text}`
 
 /** Everything stored for one target, in all dialects and partitions, has keys that begin with this. */
@@ -46,7 +46,7 @@ export const partsOfKey = (key: string): CacheKeyParts => {
   return { service: service.text, target: target.text, dialect: dialect.text, partition: partition.text }
 }
 
-/** Asks of a key whether its target begins with that; without cutting it up, since it is asked of all keys there are. */
+/** Does the target of a key begin with the prefix? Without splitting the key, since it is called for all keys. */
 export const isUnder = (service: string, prefix: string): ((key: string) => boolean) => {
   const ofService = part(service)
   return (key) => {
@@ -61,10 +61,9 @@ const endOfTarget = (key: string): number => endOfPart(key, endOfPart(key, 0))
 /** The `targetKey` that a key begins with. */
 export const targetKeyOf = (key: string): string => key.slice(0, endOfTarget(key))
 
-/** The key under which the public part holds a target: it follows from the target's, so that no index is needed to find it. */
+/** The key of a target in the public partition: it follows from the `targetKey`, so that no index is needed to find it. */
 export const publicKeyOf = (targetKey: string): string => targetKey + publicEnd
 
-/** Is it such a key? */
 export const isPublicKey = (key: string): boolean =>
   key.endsWith(publicEnd) && endOfTarget(key) === key.length - publicEnd.length
 

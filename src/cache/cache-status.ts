@@ -10,34 +10,32 @@ export type HitDetail = 'revalidating' | 'error' | 'shared'
 /** Every `detail` that Cache-Status can carry. docs/why-not-cached.md has a row for each. */
 export type StatusDetail = BypassReason | NoStoreReason | HitDetail | 'streamed' | 'only-if-cached'
 
-/** What is said of a request that was forwarded. */
+/** Parameters of a forwarded request (RFC 9211 §2). */
 export type ForwardedStatus = {
   readonly reason: ForwardReason
-  readonly status: number | undefined
-  readonly ttlSeconds: number | undefined
-  readonly stored: boolean
-  readonly collapsed: boolean
-  readonly detail: NoStoreReason | 'streamed' | undefined
+  readonly status?: number | undefined
+  readonly ttlSeconds?: number
+  readonly stored?: boolean
+  readonly collapsed?: boolean
+  readonly detail?: StatusDetail | undefined
 }
 
 /** Name of this cache in Cache-Status. */
 const name = 'trellis'
 
-/** A hit; `ttl` is negative when what is served is stale (RFC 9211 §2.4). */
+/** `ttl` is negative when the response is stale (RFC 9211 §2.4). */
 export const hitStatus = (ttlSeconds: number, detail?: HitDetail): string =>
   `${name}; hit; ttl=${ttlSeconds}${detail === undefined ? '' : `; detail=${detail}`}`
 
-/** A request that the cache did not answer alone. */
-export const forwardedStatus = (facts: ForwardedStatus): string => {
-  let text = `${name}; fwd=${facts.reason}`
-  if (facts.status !== undefined) text += `; fwd-status=${facts.status}`
-  if (facts.ttlSeconds !== undefined) text += `; ttl=${facts.ttlSeconds}`
-  if (facts.stored) text += '; stored'
-  if (facts.collapsed) text += '; collapsed'
-  return facts.detail === undefined ? text : `${text}; detail=${facts.detail}`
+export const forwardedStatus = (forwarded: ForwardedStatus): string => {
+  let text = `${name}; fwd=${forwarded.reason}`
+  if (forwarded.status !== undefined) text += `; fwd-status=${forwarded.status}`
+  if (forwarded.ttlSeconds !== undefined) text += `; ttl=${forwarded.ttlSeconds}`
+  if (forwarded.stored === true) text += '; stored'
+  if (forwarded.collapsed === true) text += '; collapsed'
+  return forwarded.detail === undefined ? text : `${text}; detail=${forwarded.detail}`
 }
 
-/** A request that went past the cache, with the reason. */
 export const bypassStatus = (reason: BypassReason): string => `${name}; fwd=bypass; detail=${reason}`
 
 /** Nothing is stored, and the request allows no other source (RFC 9111 §5.2.1.7). */

@@ -3,15 +3,15 @@ import { otherCredential } from '../http/credential-fields.ts'
 import { type RequestFields, requestField } from '../http/fields.ts'
 import { carriesIdentity, isActing, type Sensitivity } from './sensitivity.ts'
 
-/** `rfc-shared-cache` does all that RFC 9111 allows a shared cache; `safe` is narrower (docs/caching.md lists how). */
+/** `rfc-shared-cache` does all that RFC 9111 allows a shared cache; `safe` stores less (see docs/caching.md). */
 export type CacheProfile = 'safe' | 'rfc-shared-cache'
 
-/** What the operator says about one route, for where the upstream says nothing. */
+/** The configuration of a route; the upstream's own directives come first. */
 export type CacheRule = {
   readonly ttlMs: number
   readonly staleWhileRevalidateMs: number
   readonly staleIfErrorMs: number
-  /** The rule wins over what the upstream states; `private` and Set-Cookie still keep a response out of the public part. */
+  /** The rule comes before the upstream's directives; `private` and Set-Cookie still keep a response out of the public partition. */
   readonly override: boolean
   /** Lifetime of 404 and 410; 0 = never stored. */
   readonly negativeTtlMs: number
@@ -21,9 +21,9 @@ export type CacheRule = {
 export type CachePolicy = {
   readonly profile: CacheProfile
   readonly rule: CacheRule | undefined
-  /** Request fields (lower case) whose names look like credentials and that are none; all others that look so count. */
+  /** Request fields (lower case) that are no credentials though their names look so. */
   readonly harmlessFields?: readonly string[]
-  /** Names of cookies, `*` at the end for any rest, that make no difference to an answer (identity-cookies.ts). */
+  /** Names of cookies that make no difference to a response (sensitivity.ts); `*` at the end stands for any rest. */
   readonly harmlessCookies?: readonly string[]
 }
 
@@ -37,9 +37,8 @@ export type BypassReason =
   | 'cookie'
   | Sensitivity
 
-/** What the cache has to do with a request. */
 export type CachingDecision =
-  /** `withhold`: request fields not to send on, since the answer will be shared and must not depend on them. */
+  /** `withhold`: request fields not to forward, since the response will be shared and must not depend on them. */
   | { readonly kind: 'read'; readonly partition: 'public'; readonly withhold: readonly string[] }
   | {
       readonly kind: 'read'
@@ -50,7 +49,6 @@ export type CachingDecision =
   | { readonly kind: 'bypass'; readonly reason: BypassReason }
   | { readonly kind: 'write' }
 
-/** What is known of a request when the decision is made. */
 type CachingFacts = {
   readonly method: string
   readonly fields: RequestFields
@@ -65,15 +63,14 @@ const write: CachingDecision = { kind: 'write' }
 const readPublic: CachingDecision = { kind: 'read', partition: 'public', withhold: [] }
 const readWithoutCookie: CachingDecision = { kind: 'read', partition: 'public', withhold: ['cookie'] }
 
-/** Anything that is not known to be safe counts as a write (RFC 9111 §4.4). */
+/** An unknown method counts as a write (RFC 9111 §4.4). */
 const isSafe = (method: string): boolean => method === 'OPTIONS' || method === 'TRACE'
 
-/** Does the request ask that nothing of it is kept? */
 export const forbidsStoring = (fields: RequestFields): boolean =>
   fields['cache-control'] !== undefined &&
   parseCacheControl(requestField(fields, 'cache-control')).has('no-store')
 
-/** Parts of the way that both profiles share: neither caches a read with content, or one that asks not to be stored. */
+/** In both profiles. */
 const generalReason = (facts: CachingFacts): BypassReason | undefined => {
   if (facts.hasContent) return 'request-content'
   return forbidsStoring(facts.fields) ? 'request-no-store' : undefined
@@ -81,7 +78,6 @@ const generalReason = (facts: CachingFacts): BypassReason | undefined => {
 
 const decideSafely = (facts: CachingFacts, policy: CachePolicy): CachingDecision => {
   const { fields, sensitive } = facts
-  // Only what an operator named is cached.
   if (policy.rule === undefined) return bypass('no-rule')
   if (fields['x-wp-nonce'] !== undefined) return bypass('nonce')
   if (sensitive !== undefined && isActing(sensitive)) return bypass(sensitive)
@@ -99,7 +95,7 @@ const decideSafely = (facts: CachingFacts, policy: CachePolicy): CachingDecision
   return cookie === undefined ? readPublic : readWithoutCookie
 }
 
-/** Read through the cache, go past it, or invalidate: decided before anything is looked up. */
+/** Whether a request reads through the cache, bypasses it, or invalidates as a write. */
 export const decideCaching = (facts: CachingFacts, policy: CachePolicy): CachingDecision => {
   if (facts.method !== 'GET' && facts.method !== 'HEAD')
     return isSafe(facts.method) ? bypass('method') : write

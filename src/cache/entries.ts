@@ -1,17 +1,17 @@
+import type { Moment } from '../clock.ts'
 import { redactTarget } from '../http/redact-target.ts'
 import { partsOfKey } from './cache-key.ts'
-import { currentAgeMs, type Moment } from './policy/freshness.ts'
+import { currentAgeMs } from './policy/freshness.ts'
 import type { MemoryStore } from './store/memory-store.ts'
 import type { StoredResponse } from './store/stored-response.ts'
 
-/** What an operator is told of a stored response; never its content, nor whose it is, nor a secret of its target. */
+/** A stored response as the admin side lists it: without its content, its credential, and the secrets in its target. */
 export type CacheEntry = {
   readonly service: string
   readonly target: string
   readonly partition: 'public' | 'credential'
   readonly status: number
   readonly bytes: number
-  /** Fresh answers given from it. */
   readonly hits: number
   readonly ageSeconds: number
   /** Negative when it is stale. */
@@ -47,14 +47,14 @@ const rank: Readonly<Record<EntryOrder, (stored: StoredResponse) => number>> = {
   age: (stored) => -stored.received.monotonic,
 }
 
-/** The first `limit` stored responses: the largest, those with most hits, or the oldest. Looks at all of them: for people, not for a scrape. */
+/** The first `limit` stored responses: the largest, those with most hits, or the oldest. Sorts all of them: not for regular scrapes. */
 export const listEntries = (
   store: MemoryStore,
   order: EntryOrder,
   limit: number,
   at: Moment,
 ): readonly CacheEntry[] => {
-  const all = store.held().flatMap(({ variants }) => variants)
+  const all = store.all().flatMap(({ variants }) => variants)
   const rankOf = rank[order]
   return all
     .sort((a, b) => rankOf(b) - rankOf(a))

@@ -1,8 +1,8 @@
-/** What is no longer true: told to every process that has a memory tier. */
+/** One invalidation, as it goes to all processes that store responses. */
 export type Note =
-  /** What carries the tag is dropped, or marked stale. */
+  /** `hard` removes what has the tag, `soft` marks it stale. */
   | { readonly kind: 'tag'; readonly tag: string; readonly mode: 'hard' | 'soft' }
-  /** A write of unknown outcome: dropped, and nothing that carries the tag is kept for so long. */
+  /** After a write of unknown outcome: removed, and for `forMs` nothing that has the tag is stored. */
   | { readonly kind: 'hold'; readonly tag: string; readonly forMs: number }
   | {
       readonly kind: 'prefix'
@@ -11,10 +11,10 @@ export type Note =
       readonly mode: 'hard' | 'soft'
     }
   | { readonly kind: 'all'; readonly mode: 'hard' | 'soft' }
-  /** The documents that the gateway makes itself of what it knows of a site. */
+  /** The documents that the gateway makes itself for a site. */
   | { readonly kind: 'documents'; readonly service: string; readonly collection: string }
 
-/** One text for one note, so that a ledger can tell that it has it already. Services have no colon in their names. */
+/** Equal notes have equal texts, so that a ledger finds duplicates. Names of services have no colon. */
 export const encodeNote = (note: Note): string => {
   switch (note.kind) {
     case 'tag':
@@ -37,7 +37,7 @@ const halves = (rest: string): readonly [string, string] | undefined => {
   return at < 0 ? undefined : [rest.slice(0, at), rest.slice(at + 1)]
 }
 
-const understood = (code: string, rest: string): Note | undefined => {
+const parsed = (code: string, rest: string): Note | undefined => {
   const [service, behind] = halves(rest) ?? []
   const isWhole = service !== undefined && behind !== undefined
   switch (code) {
@@ -62,10 +62,9 @@ const understood = (code: string, rest: string): Note | undefined => {
 }
 
 /**
- * Reads what `encodeNote` wrote. What a newer version may have written, or is damaged, is not understood, and so may mean
- * anything: everything.
+ * Reads what `encodeNote` wrote. An unknown text, from a newer version or damaged, invalidates everything.
  */
 export const decodeNote = (text: string): Note => {
   const [code, rest] = halves(text) ?? []
-  return (code !== undefined && rest !== undefined && understood(code, rest)) || everything
+  return (code !== undefined && rest !== undefined && parsed(code, rest)) || everything
 }

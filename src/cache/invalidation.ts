@@ -1,140 +1,124 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Clock } from '../clock.ts'
+import { type Clock, readClock } from '../clock.ts'
 import { isUnder, partsOfKey, targetKey } from './cache-key.ts'
 import type { CacheEvent, Invalidator } from './events.ts'
-import type { Flights } from './fetch/collapse.ts'
+import type { InFlightFetches } from './fetch/collapse.ts'
 import { currentAgeMs } from './policy/freshness.ts'
-import type { Held, MemoryStore } from './store/memory-store.ts'
-import { agedOut } from './store/stored-response.ts'
-import type { HeldTags, TagLog } from './store/tag-log.ts'
+import type { InvalidationLog, UnsettledTags } from './store/invalidation-log.ts'
+import type { MemoryStore, StoredVariants } from './store/memory-store.ts'
+import { limitLifetime } from './store/stored-response.ts'
 
-/** What an operator wants gone. */
 type PurgeSelector =
   /** All variants of one target, in all partitions. */
   | { readonly kind: 'target'; readonly service: string; readonly target: string }
   | { readonly kind: 'tag'; readonly tag: string }
   | { readonly kind: 'prefix'; readonly service: string; readonly prefix: string }
   | { readonly kind: 'all' }
-  /** What only the caller can tell, e.g. which rules have changed. */
+  /** By a function of the caller, e.g. for the routes whose rules have changed. */
   | { readonly kind: 'matching'; matches(service: string, target: string): boolean }
 
+/** An operator's invalidation. */
 export type Purge = {
   readonly selector: PurgeSelector
-  /** `soft` marks stale: still served while it is fetched anew or when the upstream fails, where that is allowed. */
+  /** `soft` marks stale: still served while it is fetched again or when the upstream fails, where that is allowed. */
   readonly mode: 'hard' | 'soft'
   /** Only counts. */
   readonly dryRun: boolean
 }
 
-export type InvalidationOptions = {
+type InvalidationOptions = {
   readonly store: MemoryStore
-  readonly log: TagLog
-  readonly held: HeldTags
-  readonly flights: Flights
+  readonly log: InvalidationLog
+  readonly unsettled: UnsettledTags
+  readonly fetches: InFlightFetches
   readonly clock: Clock
   readonly report: (event: CacheEvent) => void
 }
 
+/** Each returns the number of stored responses concerned. */
 export type Invalidation = {
+  /**
+   * To be called before a write is answered. The response of a fetch that started earlier is not stored if it has one of the tags,
+   * and no later reader joins that fetch.
+   */
   invalidate(tags: readonly string[], by?: Invalidator): number
+  /** As `invalidate`, for a write that may still be carried out: until `forMs` have passed no response with one of the tags is stored. */
   suspect(tags: readonly string[], forMs: number, by?: Invalidator): number
-  invalidateTargets(service: string, targets: readonly string[]): number
-  suspectTargets(service: string, targets: readonly string[], forMs: number): number
   purge(purge: Purge): number
-  /** The same, with pauses in which others are answered; done when the promise is. */
+  /** As `purge`, with pauses in which readers are served. */
   purgeInTurns(purge: Purge): Promise<number>
 }
 
-/** What a purge looks at, and which of it is meant. */
-type Selection = { readonly places: readonly Held[]; isMeant(key: string): boolean }
+type Selection = { readonly entries: readonly StoredVariants[]; isMeant(key: string): boolean }
 
-/** An operator's purge has time: readers are answered between two lots. */
-const keysOfTurn = 500
+/** A purge of more keys than this pauses. */
+const keysPerTurn = 500
 
-/** To take one out of the index costs most: all its tags have to be looked up. */
-const placesOfTurn = 100
+/** To remove an entry from the index takes longest, since all its tags have to be looked up. */
+const sweptPerTurn = 100
 
 const every = (): boolean => true
 
-/** Sums up what is done with each; stops where others may have a turn. */
+/** Sums up the results; yields where readers may be served. */
 function* visiting(
-  { places, isMeant }: Selection,
-  deed: (held: Held) => number,
+  { entries, isMeant }: Selection,
+  visit: (entry: StoredVariants) => number,
 ): Generator<undefined, number> {
   let sum = 0
-  for (const [i, held] of places.entries()) {
-    if ((i + 1) % keysOfTurn === 0) yield
-    if (isMeant(held.key)) sum += deed(held)
+  for (const [i, entry] of entries.entries()) {
+    if ((i + 1) % keysPerTurn === 0) yield
+    if (isMeant(entry.key)) sum += visit(entry)
   }
   return sum
 }
 
 export const createInvalidation = (options: InvalidationOptions): Invalidation => {
-  const { store, log, held, flights, clock, report } = options
+  const { store, log, unsettled, fetches, clock, report } = options
 
   let isSweeping = false
   const sweepInTurns = async (): Promise<void> => {
     if (isSweeping) return
     isSweeping = true
     do await setImmediate()
-    while (store.sweep(placesOfTurn))
+    while (store.sweep(sweptPerTurn))
     isSweeping = false
   }
 
-  const dropFew = (tags: readonly string[], by: Invalidator): number => {
-    let entries = 0
-    let cut = 0
-    for (const tag of tags) {
-      for (const key of store.keysTagged(tag)) {
-        entries += store.delete(key)
-        cut += flights.cut(key)
-      }
-    }
-    report({ kind: 'invalidated', by, entries, cut })
-    return entries
-  }
+  const removal = (isLarge: boolean): ((entry: StoredVariants) => number) =>
+    isLarge ? store.markDeleted : ({ key }) => store.delete(key)
 
-  /** At once for all who look: the places that they leave are cleared in turns. */
-  const dropMany = (tags: readonly string[], by: Invalidator): number => {
-    let entries = 0
-    let cut = 0
-    for (const tag of tags) {
-      for (const held of store.tagged(tag)) {
-        entries += store.blank(held)
-        cut += flights.cut(held.key)
-      }
-    }
-    void sweepInTurns()
-    report({ kind: 'invalidated', by, entries, cut })
-    return entries
-  }
-
-  const dropAll = (): number => {
-    const entries = store.clear()
-    report({ kind: 'invalidated', by: 'purge', entries, cut: flights.cutAll() })
-    return entries
-  }
-
-  /** Written down first: a forward that lands from here on must not bring the old state back. */
+  /** Recorded first: the response of a fetch that ends from here on must not bring the old state back. */
   const invalidate = (tags: readonly string[], by: Invalidator = 'write'): number => {
     if (tags.length === 0) return 0
-    log.note(tags)
-    return store.countTagged(tags) > keysOfTurn ? dropMany(tags, by) : dropFew(tags, by)
+    log.record(tags)
+    const isLarge = store.countWithTags(tags) > keysPerTurn
+    const remove = removal(isLarge)
+    let entries = 0
+    let cut = 0
+    for (const tag of tags) {
+      for (const entry of isLarge ? store.withTag(tag) : [...store.withTag(tag)]) {
+        entries += remove(entry)
+        cut += fetches.cut(entry.key)
+      }
+    }
+    if (isLarge) void sweepInTurns()
+    report({ kind: 'invalidated', by, entries, cut })
+    return entries
   }
 
   const select = (selector: PurgeSelector): Selection => {
     switch (selector.kind) {
       case 'target':
-        return { places: [...store.tagged(targetKey(selector.service, selector.target))], isMeant: every }
+        return { entries: [...store.withTag(targetKey(selector.service, selector.target))], isMeant: every }
       case 'tag':
-        return { places: [...store.tagged(selector.tag)], isMeant: every }
+        return { entries: [...store.withTag(selector.tag)], isMeant: every }
       case 'prefix':
-        return { places: store.held(), isMeant: isUnder(selector.service, selector.prefix) }
+        return { entries: store.all(), isMeant: isUnder(selector.service, selector.prefix) }
       case 'all':
-        return { places: store.held(), isMeant: every }
+        return { entries: store.all(), isMeant: every }
       case 'matching':
         return {
-          places: store.held(),
+          entries: store.all(),
           isMeant: (key) => {
             const { service, target } = partsOfKey(key)
             return selector.matches(service, target)
@@ -143,56 +127,51 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
     }
   }
 
-  const note = (selector: PurgeSelector): void => {
-    if (selector.kind === 'target') log.note([targetKey(selector.service, selector.target)])
-    else if (selector.kind === 'tag') log.note([selector.tag])
-    // No tag stands for what the others cover: every forward under way is in doubt.
-    else log.noteAll()
+  const record = (selector: PurgeSelector): void => {
+    if (selector.kind === 'target') log.record([targetKey(selector.service, selector.target)])
+    else if (selector.kind === 'tag') log.record([selector.tag])
+    // No tag stands for what the others select.
+    else log.recordAll()
   }
 
-  /** What is done with each that is meant; returns the number of stored responses concerned. */
-  const deedOf = (mode: Purge['mode'], isMuch: boolean): ((held: Held) => number) => {
-    if (mode === 'hard') return isMuch ? store.blank : ({ key }) => store.delete(key)
-    const at = { now: clock.now(), monotonic: clock.monotonic() }
-    return (held) => {
-      const variants = store.variantsOf(held)
-      for (const one of variants) agedOut(one, currentAgeMs(one.initialAgeMs, one.received, at))
+  const expiry = (): ((entry: StoredVariants) => number) => {
+    const at = readClock(clock)
+    return (entry) => {
+      const variants = store.currentVariants(entry)
+      for (const one of variants) limitLifetime(one, currentAgeMs(one.initialAgeMs, one.received, at))
       return variants.length
     }
   }
 
-  /** Stops where others may have a turn. What is stored meanwhile was asked for after it was noted, and may go too. */
+  /** What is stored during a pause was requested after the purge, and may be removed too. */
   function* purging({ selector, mode, dryRun }: Purge): Generator<undefined, number> {
     if (dryRun) return yield* visiting(select(selector), ({ variants }) => variants.length)
-    note(selector)
-    if (selector.kind === 'all' && mode === 'hard') return dropAll()
+    record(selector)
+    if (selector.kind === 'all' && mode === 'hard') {
+      const entries = store.clear()
+      report({ kind: 'invalidated', by: 'purge', entries, cut: fetches.cutAll() })
+      return entries
+    }
     const selection = select(selector)
-    const isMuch = selection.places.length > keysOfTurn
-    const deed = deedOf(mode, isMuch)
+    const isLarge = selection.entries.length > keysPerTurn
+    const visit = mode === 'hard' ? removal(isLarge) : expiry()
     let cut = 0
-    const entries = yield* visiting(selection, (held) => {
-      cut += flights.cut(held.key)
-      return deed(held)
+    const entries = yield* visiting(selection, (entry) => {
+      cut += fetches.cut(entry.key)
+      return visit(entry)
     })
-    if (isMuch) void sweepInTurns()
+    if (isLarge) void sweepInTurns()
     report({ kind: 'invalidated', by: 'purge', entries, cut })
     return entries
   }
 
-  const suspect = (tags: readonly string[], forMs: number, by: Invalidator = 'write'): number => {
-    const now = clock.monotonic()
-    held.hold(tags, now, now + forMs)
-    return invalidate(tags, by)
-  }
-
-  const targetTags = (service: string, targets: readonly string[]): readonly string[] =>
-    targets.map((target) => targetKey(service, target))
-
   return {
     invalidate,
-    suspect,
-    invalidateTargets: (service, targets) => invalidate(targetTags(service, targets)),
-    suspectTargets: (service, targets, forMs) => suspect(targetTags(service, targets), forMs),
+    suspect: (tags, forMs, by = 'write') => {
+      const now = clock.monotonic()
+      unsettled.add(tags, now, now + forMs)
+      return invalidate(tags, by)
+    },
     purge: (purge) => {
       const steps = purging(purge)
       let step = steps.next()

@@ -1,7 +1,7 @@
 import { createsWhenRead, cronParameter, runsCron } from '../contracts/site/writing-reads.ts'
 import { foldPhpName } from '../http/php-names.ts'
 
-/** What a cookie means to WordPress and its usual plugins. A name without a row means `unknown`. */
+/** The use of a cookie in WordPress and its usual plugins; `unknown` for a name without a row. */
 type CookieMeaning =
   | 'harmless'
   | 'login'
@@ -15,8 +15,8 @@ type CookieMeaning =
   | 'unknown'
 
 /**
- * Names in lower case; `*` at the end stands for any rest. `harmless` is what a browser script or the network in front sets and
- * no server makes an answer of. It is a closed list: a cookie without a row never shares an answer. The first row that fits counts.
+ * Names in lower case; `*` at the end stands for any rest. `harmless`: set by a browser script or a CDN, and no server reads it. A
+ * request with any other cookie, or one without a row, gets no shared response. The first matching row counts.
  */
 const table: readonly (readonly [meaning: CookieMeaning, names: readonly string[]])[] = [
   // Analytics and advertising.
@@ -25,12 +25,12 @@ const table: readonly (readonly [meaning: CookieMeaning, names: readonly string[
     ['_ga', '_ga_*', '_gid', '_gat', '_gat_*', '_gcl_*', '__utm*', '_fbp', '_fbc', '_ttp', '_uet*'],
   ],
   ['harmless', ['_clck', '_clsk', '_hj*', '_pk_*', '_dd_s', 'sbjs_*', 'tk_ai']],
-  // The network in front.
+  // CDN.
   ['harmless', ['__cf_bm', 'cf_clearance']],
-  // Consent, as CookieYes, Complianz, Borlabs, Cookiebot and OneTrust keep it for their scripts.
+  // Consent: CookieYes, Complianz, Borlabs, Cookiebot and OneTrust.
   ['harmless', ['cookieconsent', 'optanonconsent', 'optanonalertboxclosed', 'cookielawinfo-*']],
   ['harmless', ['viewed_cookie_policy', 'cookieyes-consent', 'cmplz_*', 'borlabs-cookie']],
-  // Scripts of WordPress and WooCommerce read these; that there is a cart is said by woocommerce_items_in_cart.
+  // Read by scripts of WordPress and WooCommerce; a cart has woocommerce_items_in_cart.
   ['harmless', ['wordpress_test_cookie', 'wp-settings-*', 'woocommerce_cart_hash']],
   ['login', ['wordpress_*']],
   ['post password', ['wp-postpass_*']],
@@ -42,7 +42,7 @@ const table: readonly (readonly [meaning: CookieMeaning, names: readonly string[
   ['language', ['pll_language', 'wp-wpml_current_language', 'qtrans_front_language']],
 ]
 
-/** Makes a cookie of these say who asks: no setting says otherwise. */
+/** These identify the caller, whatever the configuration lists as harmless. */
 const identifying: ReadonlySet<CookieMeaning> = new Set([
   'login',
   'post password',
@@ -64,23 +64,23 @@ const fits = (pattern: string, name: string): boolean =>
 const nameOf = (pair: string): string => (pair.split('=', 1)[0] ?? '').trim()
 
 /** WooCommerce empties a cart by the value 0. */
-const saysNothing = (pair: string): boolean => /=\s*0?\s*$/.test(pair)
+const isEmptyCart = (pair: string): boolean => /=\s*0?\s*$/.test(pair)
 
 const meaningOf = (pair: string, harmless: readonly string[]): CookieMeaning => {
   const name = nameOf(pair)
   const key = name.toLowerCase()
   if (key === '') return 'harmless'
   const known = exact.get(key) ?? prefixes.find(({ prefix }) => key.startsWith(prefix))?.meaning ?? 'unknown'
-  if (known === 'cart' && saysNothing(pair)) return 'harmless'
+  if (known === 'cart' && isEmptyCart(pair)) return 'harmless'
   if (known === 'harmless' || identifying.has(known)) return known
   return harmless.some((pattern) => fits(pattern, name)) ? 'harmless' : known
 }
 
-/** May a Cookie field make the answer the caller's own? `harmless` are names that an operator knows to make no difference. */
+/** May the response depend on the Cookie field? `harmless`: names from the configuration. */
 export const carriesIdentity = (cookie: string, harmless: readonly string[] = none): boolean =>
   cookie.split(';').some((pair) => meaningOf(pair, harmless) !== 'harmless')
 
-/** The cookies for which it does, with what they mean; never their values. */
+/** The cookies on which it may depend, without their values. */
 export const identityCookies = (
   cookie: string,
   harmless: readonly string[],
@@ -90,7 +90,7 @@ export const identityCookies = (
     .map((pair) => ({ name: nameOf(pair), meaning: meaningOf(pair, harmless) }))
     .filter(({ meaning }) => meaning !== 'harmless')
 
-/** What in a target makes an answer unfit for sharing, or a GET something else than a read. */
+/** Why the response to a target cannot be shared, or why a GET may change something. */
 export type Sensitivity =
   | 'creating-read'
   | 'cron'
@@ -101,12 +101,11 @@ export type Sensitivity =
   | 'non-public-status'
 
 /**
- * With these a GET may do something: the route creates, WordPress carries out its scheduled tasks, its interface takes the GET
- * for a write, an admin screen carries it out.
+ * With these a GET may change something: the route creates, WordPress runs scheduled tasks, its REST API takes the GET for a write,
+ * or an admin screen performs an action.
  */
 const acting: ReadonlySet<Sensitivity> = new Set(['creating-read', 'cron', 'method-override', 'nonce'])
 
-/** May a GET do something with it? */
 export const isActing = (sensitivity: Sensitivity): boolean => acting.has(sensitivity)
 
 const isReading = (method: string): boolean => /^(?:get|head|options)?$/i.test(method)
@@ -118,7 +117,7 @@ const isPublicStatus = (value: string): boolean =>
     .every((status) => status === '' || status === 'publish' || status === 'inherit')
 
 const readParameter = (name: string, value: string): Sensitivity | undefined => {
-  // In lower case: a service that is not PHP may not tell cases apart.
+  // In lower case: names may be case-insensitive in a service that is not PHP.
   switch (foldPhpName(name).toLowerCase()) {
     case '_wpnonce':
       return 'nonce'
@@ -139,7 +138,7 @@ const readParameter = (name: string, value: string): Sensitivity | undefined => 
   }
 }
 
-/** The first with which something may be done, else the first. */
+/** The first one with which a GET may change something, else the first one. */
 const sensitiveParameter = (query: string): Sensitivity | undefined => {
   if (query === '') return undefined
   let first: Sensitivity | undefined
@@ -151,7 +150,7 @@ const sensitiveParameter = (query: string): Sensitivity | undefined => {
   return first
 }
 
-/** What is sensitive in a target (query without `?`). Depends on the target alone: keep it with the memoised canonical form. */
+/** `query` is without `?`. Depends on the target alone: it is stored with the memoised canonical form. */
 export const sensitivityOf = (path: string, query: string): Sensitivity | undefined => {
   if (createsWhenRead(path)) return 'creating-read'
   return runsCron(path) ? 'cron' : sensitiveParameter(query)

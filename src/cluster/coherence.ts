@@ -1,4 +1,5 @@
 import { decodeNote, encodeNote, type Note } from '../cache/invalidation-note.ts'
+import { type Moment, readClock } from '../clock.ts'
 import type { DistrustReason, LedgerStep } from './events.ts'
 import type { Appended, CoherenceOptions, Noted, Position, Push, Synced } from './ledger.ts'
 import { createAcknowledgements } from './protocol/acknowledgements.ts'
@@ -37,9 +38,6 @@ const createHolds = (): Holds => {
     },
   }
 }
-
-/** One reading of both clocks of this machine. */
-type Moment = { readonly now: number; readonly monotonic: number }
 
 /** How long this process may answer from its own memory. */
 type Lease = {
@@ -131,8 +129,6 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
   let delivering: Promise<boolean> | undefined
   let timer: NodeJS.Timeout | undefined
 
-  const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
-
   const applyAll = (notes: readonly Noted[]): number =>
     notes.length === 0 ? 0 : options.apply(notes.map(({ seq, text }) => ({ seq, note: decodeNote(text) })))
 
@@ -151,7 +147,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
   }
 
   const reportTrust = (): void => {
-    const trusting = lease.isCurrent(moment())
+    const trusting = lease.isCurrent(readClock(clock))
     if (trusting === wasTrusting) return
     wasTrusting = trusting
     report(trusting ? { kind: 'trust-regained' } : { kind: 'trust-lost', reason: lease.refusal })
@@ -182,7 +178,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
   const syncOnce = async (): Promise<void> => {
     // Undelivered notes go first: a beat would make other members trust their memory again.
     if (!(await deliver())) return
-    const sent = moment()
+    const sent = readClock(clock)
     try {
       const reply = await ledger.sync(position)
       const received = clock.monotonic()
@@ -220,7 +216,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
   const isJoined = async (): Promise<boolean> => {
     await sync()
     if (lease.refusal === 'unproven') await sync()
-    return lease.refusal !== 'unreachable' || lease.isCurrent(moment())
+    return lease.refusal !== 'unreachable' || lease.isCurrent(readClock(clock))
   }
 
   const appendedNow = (appended: Appended, batch: Batch, received: number): void => {
@@ -314,7 +310,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
     forget: (other) => {
       ledger.forget(other).catch(() => undefined)
     },
-    distrust: () => (lease.isCurrent(moment()) ? undefined : lease.refusal),
+    distrust: () => (lease.isCurrent(readClock(clock)) ? undefined : lease.refusal),
     start: async () => {
       ledger.listen(take)
       timer = setInterval(tick, leaseMs / syncsPerLease)

@@ -61,12 +61,12 @@ test.each([
   expect(await service.ask([`GET /dropped/${encodeURIComponent(name)} HTTP/1.1`])).toMatch(/^HTTP\/1\.1 200 /)
 })
 
-test('a client of HTTP/1.0 gets the answer alone', async () => {
+test('a client of HTTP/1.0 gets only the final response', async () => {
   answerWith(processing)
   expect(await service.ask(['GET /old HTTP/1.0'])).toMatch(/^HTTP\/1\.1 200 /)
 })
 
-test('an upstream that sends them for ever costs a client no more than sixteen', async () => {
+test('of an upstream that never stops sending them, a client gets at most sixteen', async () => {
   answerWith(processing.repeat(100))
   const reply = await service.ask(['GET /storm HTTP/1.1'])
   expect(reply.split('102 Processing')).toHaveLength(17)

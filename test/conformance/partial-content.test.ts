@@ -100,7 +100,7 @@ describe('a part that was stored (RFC 9111 §3.3)', () => {
     expect((await part(path, '8-')).cache).toContain('hit')
   })
 
-  test('of unknown length answers what it holds, with the same unknown', async () => {
+  test('of unknown total length answers its ranges, with the total still unknown', async () => {
     const path = fresher()
     service.origin.script = (_, wire) =>
       wire.respond({ status: 206, fields: { ...fresh, 'Content-Range': 'bytes 2-5/*' }, content: '2345' })
@@ -141,7 +141,7 @@ describe('a part that was stored (RFC 9111 §3.3)', () => {
     expect((await part(path, '2-5')).cache).toContain('fwd=uri-miss')
   })
 
-  test('is gone after a write to its target', async () => {
+  test('is removed by a write to its target', async () => {
     const path = fresher()
     service.origin.script = ranged()
     await part(path, '2-5')
@@ -204,7 +204,7 @@ describe('parts under one strong entity tag (RFC 9111 §3.4)', () => {
     expect((await read(path)).cache).toContain('hit')
   })
 
-  test('a hole in the middle is asked for alone', async () => {
+  test('a gap in the middle is requested alone', async () => {
     const path = fresher()
     service.origin.script = ranged()
     await part(path, '0-2')
@@ -213,7 +213,7 @@ describe('parts under one strong entity tag (RFC 9111 §3.4)', () => {
     expect(lastAsked()['range']).toBe('bytes=3-6')
   })
 
-  test('another representation replaces what is held', async () => {
+  test('another representation replaces the stored parts', async () => {
     const path = fresher()
     service.origin.script = ranged()
     await part(path, '0-3')
@@ -243,7 +243,7 @@ describe('parts under one strong entity tag (RFC 9111 §3.4)', () => {
     expect(lastAsked()['range']).toBeUndefined()
   })
 
-  test('what does not fit although it has the tag: the whole is asked for', async () => {
+  test('a part that does not fit although it has the tag: the whole is requested', async () => {
     const path = fresher()
     service.origin.script = ranged()
     await part(path, '0-3')
@@ -255,7 +255,7 @@ describe('parts under one strong entity tag (RFC 9111 §3.4)', () => {
     expect(await read(path)).toMatchObject({ status: 200, content })
   })
 
-  test('a 416 for the rest: the whole is asked for', async () => {
+  test('a 416 for the rest: the whole is requested', async () => {
     const path = fresher()
     service.origin.script = ranged()
     await part(path, '0-3')
@@ -312,7 +312,7 @@ describe('a stale part', () => {
   })
 })
 
-test('the profile `safe` keeps no parts', async () => {
+test('the profile `safe` stores no parts', async () => {
   const gateway = await startTestGateway({
     services: {
       open: {

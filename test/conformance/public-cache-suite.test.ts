@@ -24,7 +24,7 @@ afterAll(async () => {
   await suite.program.stop()
 })
 
-test('the public suite for caches passes, but for what is skipped with a reason', async () => {
+test('the public suite for caches passes, except the tests that are skipped with a reason', async () => {
   const results = await runPublicSuite(gateway.publicAddress, new Set(Object.keys(skips)))
   const failing = [...results].filter(([id, result]) => result !== true && skips[id] === undefined)
   const passing = Object.keys(skips).filter((id) => results.get(id) === true)

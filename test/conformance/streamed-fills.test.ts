@@ -98,7 +98,7 @@ const isWhole = (got: Buffer | 'broken', wanted: Buffer): boolean => got !== 'br
 const asked = (): number => origin.received.filter((one) => one.target === path).length
 
 describe.each<Framing>(['length', 'chunked'])('a long content, framed by %s', (framing) => {
-  test('reaches everybody while it comes, also who joins late, from one forward; then it is a hit', async () => {
+  test('streams to all readers from one request, also to one that joins late; then it is a hit', async () => {
     const half = halfway(framing)
     const early = [read(), read(), read()]
     await Promise.all(early.map((reader) => reader.until(middle)))
@@ -116,7 +116,7 @@ describe.each<Framing>(['length', 'chunked'])('a long content, framed by %s', (f
     expect(await statusOf(hit)).toContain('hit')
   })
 
-  test('does not wait for a slow reader, who gets all of it in its own time', async () => {
+  test('does not wait for a slow reader, which gets all of it at its own pace', async () => {
     const half = halfway(framing)
     const slow = read()
     await slow.until(1)
@@ -133,7 +133,7 @@ describe.each<Framing>(['length', 'chunked'])('a long content, framed by %s', (f
     expect(asked()).toBe(1)
   })
 
-  test('that breaks off breaks off for all who have begun, and nothing of it is kept', async () => {
+  test('that breaks off breaks off for all its readers, and nothing of it is stored', async () => {
     const half = halfway(framing)
     const begun = [read(), read()]
     await Promise.all(begun.map((reader) => reader.until(middle)))
@@ -150,7 +150,7 @@ describe.each<Framing>(['length', 'chunked'])('a long content, framed by %s', (f
     expect(asked()).toBe(2)
   })
 
-  test('ends with the last who reads it, and not before', async () => {
+  test('is aborted when its last reader disconnects, and not before', async () => {
     const half = halfway(framing)
     const both = [read(), read()]
     await Promise.all(both.map((reader) => reader.until(middle)))
@@ -183,7 +183,7 @@ test('a content that ends before its length is broken for all', async () => {
   expect(await statusOf(next)).toContain('fwd=uri-miss')
 })
 
-test('who comes after a write gets none of a fill that began before it', async () => {
+test('a reader after a write gets nothing of a fill that started before it', async () => {
   const old = halfway('length')
   const before = [read(), read()]
   await Promise.all(before.map((reader) => reader.until(middle)))
@@ -200,7 +200,7 @@ test('who comes after a write gets none of a fill that began before it', async (
   expect(await statusOf(hit)).toContain('hit')
 })
 
-test('a waiter whose selecting fields differ asks for itself', async () => {
+test('a waiting reader whose selecting fields differ sends its own request', async () => {
   const half = halfway('length', ['Vary: Accept-Language'])
   const german = read({ 'accept-language': 'de' })
   await german.until(middle)
@@ -212,7 +212,7 @@ test('a waiter whose selecting fields differ asks for itself', async () => {
   expect(isWhole(await german.end, content)).toBe(true)
 })
 
-test('preconditions and HEAD are met by the whole', async () => {
+test('preconditions and HEAD are answered from the complete content', async () => {
   const half = halfway('length', ['ETag: "a"'])
   const first = read()
   await first.until(middle)
@@ -223,7 +223,7 @@ test('preconditions and HEAD are met by the whole', async () => {
   expect(asked()).toBe(1)
 })
 
-describe('a content that turns out longer than may be kept', () => {
+describe('a content that turns out too large to store', () => {
   const long = randomBytes(mostBytes * 3)
   const pieceBytes = 131_072
 
@@ -247,7 +247,7 @@ describe('a content that turns out longer than may be kept', () => {
     return { wires, sendAll }
   }
 
-  test('goes on for who has begun; who comes later, or waits for the whole, asks for itself', async () => {
+  test('continues for its readers; a later reader, or one that waits for the whole, sends its own request', async () => {
     const upstream = sender()
     const begun = [read(), read()]
     await origin.until(() => upstream.wires.length === 1)
@@ -265,7 +265,7 @@ describe('a content that turns out longer than may be kept', () => {
     expect(asked()).toBe(3)
   })
 
-  test('is asked for once by one who waits for the whole', async () => {
+  test('is requested once by a reader that waits for the whole', async () => {
     const upstream = sender()
     const conditional = read({ 'if-none-match': '"other"' })
     await origin.until(() => upstream.wires.length === 1)
@@ -275,7 +275,7 @@ describe('a content that turns out longer than may be kept', () => {
     expect(asked()).toBe(1)
   })
 
-  test('ends when all who read it are gone', async () => {
+  test('is aborted when all its readers have disconnected', async () => {
     const upstream = sender()
     const reader = read()
     await origin.until(() => upstream.wires.length === 1)
@@ -286,7 +286,7 @@ describe('a content that turns out longer than may be kept', () => {
   })
 })
 
-test('a short content is there at once, with an entity tag of its own', async () => {
+test('a short content is served at once, with an entity tag of the gateway', async () => {
   origin.script = (_, wire) => {
     wire.write(headOf('chunked'))
     setTimeout(() => wire.write(Buffer.concat([framed('chunked', Buffer.from('short')), lastChunk])), 10)

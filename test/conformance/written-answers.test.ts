@@ -39,7 +39,7 @@ test.each<[string, (path: string) => Fields]>([
   ['the address of the upstream', (path) => ({ ...fresh, 'Content-Location': service.origin.origin + path })],
   ['the public address', (path) => ({ ...fresh, 'Content-Location': service.gateway.publicAddress + path })],
 ])(
-  'the answer to a POST with a lifetime serves later reads when Content-Location is %s',
+  'the response to a POST with explicit freshness serves later reads when Content-Location is %s',
   async (_, fields) => {
     const reply = await readAfterPost(fields)
     expect(reply).toMatch(/posted$/)
@@ -78,7 +78,7 @@ test.each<[string, (path: string) => Fields, Parameters<typeof readAfterPost>[1]
   expect(await readAfterPost(fields, options)).toMatch(/read$/)
 })
 
-test('an answer that breaks off is not kept', async () => {
+test('a response that breaks off is not stored', async () => {
   service.origin.script = ({ method }, wire) => {
     if (method !== 'POST') {
       wire.respond({ content: 'read' })

@@ -37,7 +37,7 @@ describe('reads', () => {
     expect(origin.received.map(({ target }) => target)).toEqual(['/index.php/wp-json/wp/v2/pages?per_page=3'])
   })
 
-  test('two spellings of one meaning are one stored response, and the upstream sees the canonical one', async () => {
+  test('two spellings of the same query share one stored response, and the upstream gets the canonical one', async () => {
     await fetch(`${root()}/site/v2/posts?per_page=10&categories[]=7&categories[]=3&page=1&utm_source=mail`)
     const second = await fetch(`${root()}/SITE/v2//posts/?categories=3,7`)
     expect(second.headers.get('cache-status')).toContain('hit')
@@ -46,7 +46,7 @@ describe('reads', () => {
     ])
   })
 
-  test('a client that has it already gets 304 with the gateway own strong validator', async () => {
+  test('a client that has the response gets 304 with the strong entity tag of the gateway', async () => {
     const first = await fetch(`${root()}/site/v2/blocks`)
     const etag = first.headers.get('etag') ?? ''
     expect(etag).toMatch(/^"[\w-]{20,}"$/)
@@ -56,7 +56,7 @@ describe('reads', () => {
     expect(origin.received[0]?.fields['if-none-match']).toBeUndefined()
   })
 
-  test('HEAD is answered from what GET stored, without content', async () => {
+  test('HEAD is answered from the stored response to GET, without content', async () => {
     await fetch(`${root()}/site/v2/media`)
     const head = await fetch(`${root()}/site/v2/media`, { method: 'HEAD' })
     expect(head.status).toBe(200)
@@ -65,7 +65,7 @@ describe('reads', () => {
     expect(origin.received).toHaveLength(1)
   })
 
-  test('200 at once of one uncached list make one upstream request', async () => {
+  test('200 concurrent reads of a list that is not stored send one request to the upstream', async () => {
     origin.script = async (_, wire) => {
       // Answers when everybody waits: whoever was not collapsed would be seen.
       while ((await gateway.metric('trellis_in_flight_requests')) < 200) await pause(20)
@@ -99,7 +99,7 @@ describe('callers stay apart', () => {
     expect(anonymous.headers.get('cache-status')).toContain('hit')
   })
 
-  test('an answer that says private or sets a cookie is not kept', async () => {
+  test('a response with private or Set-Cookie is not stored', async () => {
     origin.script = (_, wire) => wire.respond({ fields: { ...json, 'Set-Cookie': 'a=1' }, content: '[]' })
     await fetch(`${root()}/site/v2/posts?search=cookie`)
     await fetch(`${root()}/site/v2/posts?search=cookie`)
@@ -107,7 +107,7 @@ describe('callers stay apart', () => {
   })
 })
 
-describe('after an answered write no reader sees the state before', () => {
+describe('after an acknowledged write no read returns older data', () => {
   const item = (title: string): string => `{"id":5,"type":"post","title":{"rendered":"${title}"}}`
 
   test.each(['PUT', 'PATCH', 'POST'])('%s of an item', async (method) => {
@@ -166,7 +166,7 @@ describe('after an answered write no reader sees the state before', () => {
     expect(asked).toBe(1 + reads)
   })
 
-  test('a read that was under way when the write was answered is not kept', async () => {
+  test('the response to a read that was in flight when the write was answered is not stored', async () => {
     let release = (): void => {}
     const held = new Promise<void>((resolve) => {
       release = resolve

@@ -74,8 +74,8 @@ beforeEach(() => {
   origin.script = (_, wire) => wire.respond({ fields: json, content: long })
 })
 
-describe('content codings of stored answers', () => {
-  test('the first answers are as they are stored; who asked for a coding gets it from then on', async () => {
+describe('content codings of stored responses', () => {
+  test('the first responses are uncoded; after a request for a coding, later ones have it', async () => {
     const path = fresh()
     const gzip = { 'Accept-Encoding': 'gzip' }
     const miss = await get(path, gzip)
@@ -179,7 +179,7 @@ describe('content codings of stored answers', () => {
     expect(got.fields['content-encoding']).toBeUndefined()
   })
 
-  test('a form that the reader does not take is not confirmed', async () => {
+  test('a form that the reader does not accept is not confirmed', async () => {
     const path = fresh()
     await get(path)
     const { etag = '' } = (await coded(path, 'gzip')).fields
@@ -203,7 +203,7 @@ describe('content codings of stored answers', () => {
     expect([other.status, other.bytes.toString()]).toEqual([200, long])
   })
 
-  test('an upstream that varies itself is named once, and a weak tag stays what it is', async () => {
+  test('Accept-Encoding is listed once when the upstream sends Vary, and a weak tag stays weak', async () => {
     const fields = { ...json, Vary: 'Accept-Language, Accept-Encoding', ETag: 'W/"7"' }
     origin.script = (_, wire) => wire.respond({ fields, content: long })
     const path = fresh()
@@ -213,7 +213,7 @@ describe('content codings of stored answers', () => {
     expect(origin.received).toHaveLength(1)
   })
 
-  test('an invalidation takes all forms along, and one that is being made does not come back', async () => {
+  test('an invalidation removes all forms, also one that is being made', async () => {
     const path = fresh()
     await get(path)
     await coded(path, 'gzip')
@@ -230,7 +230,7 @@ describe('content codings of stored answers', () => {
     expect(brotliDecompressSync((await coded(path, 'br')).bytes).toString()).toBe(other)
   })
 
-  test('a write under the tag of a form is asked under the tag that the upstream knows as well', async () => {
+  test('a write with the tag of a coded form also sends the tag that the upstream knows', async () => {
     await fetch(`${gateway.publicAddress}${site}/pages/1`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', 'If-Match': '"abc~gzip", "def"' },
@@ -239,7 +239,7 @@ describe('content codings of stored answers', () => {
     expect(origin.received[0]?.fields['if-match']).toBe('"abc~gzip", "def", "abc"')
   })
 
-  test('a validated answer keeps its forms', async () => {
+  test('a validated response keeps its coded forms', async () => {
     const fields = { ...json, ETag: '"1"', 'Cache-Control': 'max-age=1, must-revalidate' }
     origin.script = (received, wire) =>
       received.fields['if-none-match'] === undefined
@@ -255,7 +255,7 @@ describe('content codings of stored answers', () => {
     expect(gunzipSync(validated.bytes).toString()).toBe(long)
   })
 
-  test('answers for one caller and those under rfc-shared-cache are never coded', async () => {
+  test('responses for one caller and those under rfc-shared-cache are never coded', async () => {
     const fields = { ...json, 'Cache-Control': 'max-age=60' }
     origin.script = (_, wire) => wire.respond({ fields, content: long })
     for (let asked = 0; asked < 3; asked += 1) {

@@ -47,7 +47,7 @@ afterAll(async () => {
 
 const ask = (): Promise<Response> => fetch(`${gateway.origin}/index.php/site-json/site/v2/posts?per_page=5`)
 
-test(`${readers} readers of one list that is not cached yet cost the upstream one request`, async () => {
+test(`${readers} concurrent readers of a list that is not stored send one request to the upstream`, async () => {
   const answers = await Promise.all(Array.from({ length: readers }, ask))
   expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([200]))
   for (const answer of answers) expect(await answer.text()).toBe(list)

@@ -50,7 +50,7 @@ const stampede = async (
   return { origin, gateway, statuses: answers.flat() }
 }
 
-test(`${readers} readers of one target at once are one request to the upstream`, async () => {
+test(`${readers} concurrent readers of one target send one request to the upstream`, async () => {
   const { origin, gateway, statuses } = await stampede((_, wire) =>
     wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '{"id":7}' }),
   )
@@ -60,7 +60,7 @@ test(`${readers} readers of one target at once are one request to the upstream`,
   expect(await gateway.metric('cache_collapsed_total')).toBe(readers - 1)
 }, 120_000)
 
-test('so are they when it fails, but for its one retry', async () => {
+test('when it fails they send that request and its one retry', async () => {
   const { origin, statuses } = await stampede((_, wire) => wire.reset())
   expect(statuses).toHaveLength(readers)
   expect(new Set(statuses)).toEqual(new Set(['502']))

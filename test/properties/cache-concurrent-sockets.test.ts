@@ -23,7 +23,7 @@ afterAll(async () => {
 })
 
 test(
-  'readers who leave, writers whose answers break and purges: no stale read, no answer for another caller',
+  'with readers that disconnect, writes that break off and purges, no read is stale and no caller gets the response of another',
   async () => {
     const checker = createChecker({
       upstream,

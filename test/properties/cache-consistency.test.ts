@@ -68,7 +68,7 @@ const readOne = async (cache: Cache, upstream: Upstream, floor: number, step: St
   if (got !== undefined) expect(Number(await textOf(got))).toBeGreaterThanOrEqual(floor)
 }
 
-test('after a write was answered no reader sees the state before, in any order of events', async () => {
+test('after an acknowledged write no read returns older data, in any order of events', async () => {
   await fc.assert(
     fc.asyncProperty(fc.scheduler(), steps, async (scheduler, sequence) => {
       const { cache, clock } = harness()

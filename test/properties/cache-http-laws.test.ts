@@ -53,7 +53,7 @@ test('no field text makes a parser throw', () => {
   )
 })
 
-test('what a directive says is never more than 2^31 seconds', () => {
+test('a directive is never more than 2^31 seconds', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 10n ** 40n }), (seconds) => {
       const read = deltaSeconds(parseCacheControl(`max-age=${seconds}`), 'max-age')
@@ -62,7 +62,7 @@ test('what a directive says is never more than 2^31 seconds', () => {
   )
 })
 
-test('a date that is written is read back', () => {
+test('a formatted date parses to the same date', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 4_102_444_800 }), (second) => {
       expect(parseHttpDate(formatHttpDate(second * 1000), 0)).toBe(second * 1000)
@@ -77,7 +77,7 @@ const keyParts = fc.record({
   partition: fc.string({ maxLength: 5 }),
 })
 
-test('a key stands for one set of parts and gives them back', () => {
+test('different parts have different keys, and a key gives its parts back', () => {
   fc.assert(
     fc.property(keyParts, keyParts, (a, b) => {
       expect(partsOfKey(cacheKey(a))).toEqual(a)
@@ -105,7 +105,7 @@ test('requests have the same secondary key exactly when their selecting fields a
   )
 })
 
-test('long hostile fields are read in linear time', () => {
+test('long hostile fields are parsed in linear time', () => {
   const shapes: readonly (readonly [string, number])[] = [
     ['"', 60_000],
     ['W/"', 20_000],

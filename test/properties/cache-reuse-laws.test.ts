@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { targetKey } from '../../src/cache/cache-key.ts'
 import { correctedInitialAgeMs, currentAgeMs } from '../../src/cache/policy/freshness.ts'
 import { fieldValue } from '../../src/http/fields.ts'
 import { harness, readOf, response, safePolicy, settle, textOf } from '../unit/cache/cache-fixture.ts'
@@ -17,7 +18,7 @@ const ageLines = fc.array(
   { maxLength: 3 },
 )
 
-test('no age is negative, and no clock makes a response younger than when it came', () => {
+test('no age is negative, and no clock makes a response younger than at its arrival', () => {
   fc.assert(
     fc.property(ageLines, moment, moment, moment, fc.boolean(), (lines, requested, received, at, trust) => {
       const head = { status: 200, fields: lines.flat() }
@@ -94,7 +95,7 @@ const run = async (cache: ReturnType<typeof harness>['cache'], command: Command)
       cache.invalidate(tags)
       return
     case 'target':
-      cache.invalidateTargets('site', [target])
+      cache.invalidate([targetKey('site', target)])
       return
     case 'purge':
       cache.purge({
@@ -110,7 +111,7 @@ const run = async (cache: ReturnType<typeof harness>['cache'], command: Command)
   }
 }
 
-test('bytes stay below the bound, and the tag index is empty when all is gone', async () => {
+test('bytes stay below the bound, and the tag index is empty when nothing is stored', async () => {
   await fc.assert(
     fc.asyncProperty(commands, async (sequence) => {
       const { cache } = harness({ maxBytes: 20_000, maxEntryBytes: 3000 })

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createAnswers } from '../../src/cache/respond/answers.ts'
 import type { Encodings } from '../../src/cache/respond/encodings.ts'
-import { makeStored } from '../../src/cache/store/stored-response.ts'
+import { createResponder } from '../../src/cache/respond/responder.ts'
+import { createStoredResponse } from '../../src/cache/store/stored-response.ts'
 import type { RequestFields } from '../../src/http/fields.ts'
 import type { GatewayResponse } from '../../src/http/message.ts'
 import { createTargetMemo } from '../../src/pipeline/target-memo.ts'
@@ -14,16 +14,16 @@ import { readOf, safePolicy, startOfTest } from '../unit/cache/cache-fixture.ts'
 const uncodedOnly: Encodings = {
   codedFrom: () => Number.POSITIVE_INFINITY,
   formFor: (stored) => stored,
-  serve: (stored) => stored,
+  formOrEncode: (stored) => stored,
 }
 
 const tag = '"one"'
 const stored = (status: number, fields: readonly string[]) =>
-  makeStored({
+  createStoredResponse({
     key: readOf().key,
     head: { status, fields },
     content: Buffer.from('0123456789'),
-    extent: undefined,
+    partial: undefined,
     selecting: { sentField: () => undefined },
     times: {
       requested: { now: startOfTest, monotonic: 0 },
@@ -89,17 +89,17 @@ const boundary = (response: GatewayResponse): string => {
   return text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'boundary')
 }
 
-describe('what a hit remembers', () => {
-  test('an answer that readers share is the one that each would have got alone', () => {
+describe('memories of the hit path', () => {
+  test('a shared response equals the one that each reader would get alone', () => {
     fc.assert(
       fc.property(storedResponses, fc.array(asks, { minLength: 10, maxLength: 20 }), (response, sequence) => {
-        const warm = createAnswers(uncodedOnly)
+        const warm = createResponder(uncodedOnly)
         for (const { method, fields, ageMs } of sequence) {
           const read = readOf({ method, fields })
           const at = { now: startOfTest + ageMs, monotonic: ageMs }
-          const cold = createAnswers(uncodedOnly)
+          const cold = createResponder(uncodedOnly)
           expect(boundary(warm.hit(response, read, ageMs, at))).toBe(
-            boundary(cold.hit({ ...response, ready: -1 }, read, ageMs, at)),
+            boundary(cold.hit({ ...response, prepared: -1 }, read, ageMs, at)),
           )
         }
       }),
@@ -107,8 +107,8 @@ describe('what a hit remembers', () => {
     )
   })
 
-  test('a copy of a record, which says something else, does not answer with what is ready for the record', () => {
-    const answers = createAnswers(uncodedOnly)
+  test('a changed copy of a stored response does not serve the prepared hits of the original', () => {
+    const answers = createResponder(uncodedOnly)
     const response = stored(200, ['ETag', tag, 'X-Of', 'record'])
     const at = { now: startOfTest, monotonic: 0 }
     const ask = (of: typeof response) => answers.hit(of, readOf(), 0, at)
@@ -123,7 +123,7 @@ describe('what a hit remembers', () => {
     [tag, `W/${tag}`],
     [`W/${tag}`, tag],
   ])('readers share the 304 to %s and to %s', (given, asked) => {
-    const answers = createAnswers(uncodedOnly)
+    const answers = createResponder(uncodedOnly)
     const response = stored(200, ['ETag', given])
     const at = { now: startOfTest, monotonic: 0 }
     const ask = (wanted: string) =>
@@ -133,7 +133,7 @@ describe('what a hit remembers', () => {
     expect(ask(asked)).toBe(ask(given))
   })
 
-  test('a memo that forgets gives nothing else than what was put in last', () => {
+  test('a memo with evictions returns only the last value of a key', () => {
     const targets = fc.array(fc.tuple(fc.integer({ min: 0, max: 12 }), fc.boolean()), { maxLength: 60 })
     fc.assert(
       fc.property(targets, (steps) => {

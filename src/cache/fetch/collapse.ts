@@ -1,19 +1,22 @@
 import { GatewayError } from '../../errors.ts'
 import { EndSignal } from '../../http/end-signal.ts'
 import { discard } from '../../http/message.ts'
-import type { CacheRead } from '../cache-read.ts'
-import type { Landing } from './fetch-outcome.ts'
+import type { CacheRead, Forward } from '../cache-read.ts'
+import type { ForwardReason } from '../cache-status.ts'
+import type { StoredResponse } from '../store/stored-response.ts'
+import type { FetchOutcome, FetchRequest, StreamEnd, StreamingOutcome } from './fetch-outcome.ts'
+import { InFlightTable } from './in-flight-table.ts'
 
-/** One reader's wait for a landing, with all that has to be done about it in one object: each miss makes one. */
-class Waiter {
+/** One reader's wait for a result: all listeners and callbacks are one object, since each miss makes one. */
+class Waiter<Result> {
   readonly #signal: AbortSignal
-  readonly #resolve: (landing: Landing) => void
+  readonly #resolve: (result: Result) => void
   readonly #reject: (error: GatewayError) => void
   readonly #leave: () => void
 
   constructor(
     signal: AbortSignal,
-    resolve: (landing: Landing) => void,
+    resolve: (result: Result) => void,
     reject: (error: GatewayError) => void,
     leave: () => void,
   ) {
@@ -21,29 +24,21 @@ class Waiter {
     this.#resolve = resolve
     this.#reject = reject
     this.#leave = leave
+    if (signal.aborted) this.handleEvent()
+    else signal.addEventListener('abort', this, { once: true })
   }
 
-  /** Begins to wait, unless its reader is gone already. */
-  begins(): boolean {
-    if (this.#signal.aborted) {
-      this.handleEvent()
-      return false
-    }
-    this.#signal.addEventListener('abort', this, { once: true })
-    return true
-  }
-
-  /** The reader is gone. */
+  /** The reader has gone away. */
   handleEvent(): void {
     this.#leave()
     this.#reject(this.#gone())
   }
 
-  landed(landing: Landing): void {
+  settle(result: Result): void {
     this.#signal.removeEventListener('abort', this)
-    // A landing and an abort in the same turn: it has left.
+    // The result and the abort may come in the same turn: the abort counts.
     if (this.#signal.aborted) this.#reject(this.#gone())
-    else this.#resolve(landing)
+    else this.#resolve(result)
   }
 
   #gone(): GatewayError {
@@ -51,265 +46,181 @@ class Waiter {
   }
 }
 
-/** What stands in the table; `next` is the table's own. */
-export type Joining<Self> = {
-  readonly key: string
-  /** Secondary key, where the selecting fields were already known; '' otherwise. */
+const ignore = (): void => {}
+
+export type FetchStart = Pick<
+  FetchRequest,
+  'read' | 'forward' | 'reason' | 'stored' | 'rangeFields' | 'since'
+> & {
+  /** Secondary key, where the selecting fields are already known; '' otherwise. */
   readonly variant: string
-  next: Self | undefined
-}
-
-/** Chains stay short as long as fewer are under way. */
-const chains = 1024
-
-/** Of long keys some characters will do: who aims at one chain makes it as long as what is under way, and no longer. */
-const chainOf = (key: string): number => {
-  const step = 1 + (key.length >> 6)
-  let hash = key.length
-  for (let i = key.length - 1; i >= 0; i -= step) hash = (Math.imul(hash, 31) + key.charCodeAt(i)) | 0
-  return hash & (chains - 1)
+  /** `alone`: later readers cannot join it. `background`: no reader waits for it, later ones may. */
+  readonly mode: 'shared' | 'alone' | 'background'
 }
 
 /**
- * What later readers of a key may join. No Map, for the reason that under-way.ts of the upstream room has no Set: the tables that a
- * Map leaves behind kept each forward alive until the next full collection, and two fifths of what a miss left to the collector was
- * that (docs/decisions/0014).
+ * A fetch that any number of readers wait for. Its states: `waiting` for the head → `streaming` → `ended`, or `waiting` → `ended` when
+ * the response is complete or the fetch failed. Until it has ended it is aborted when its last reader leaves. Later readers may join
+ * it while it is in the table: from its start until it has ended, an invalidation cuts it, or its last reader leaves.
  */
-export class Joinable<One extends Joining<One>> {
-  readonly #first: (One | undefined)[] = Array.from({ length: chains }, () => undefined)
-
-  find(key: string, variant: string): One | undefined {
-    let one = this.#first[chainOf(key)]
-    while (one !== undefined && (one.key !== key || one.variant !== variant)) one = one.next
-    return one
-  }
-
-  add(one: One): void {
-    const chain = chainOf(one.key)
-    one.next = this.#first[chain]
-    this.#first[chain] = one
-  }
-
-  /** Nothing happens where it is not in the table. */
-  remove(one: One): void {
-    const chain = chainOf(one.key)
-    let before: One | undefined
-    let other = this.#first[chain]
-    while (other !== undefined && other !== one) {
-      before = other
-      other = other.next
-    }
-    if (other !== undefined) this.#unlink(chain, before, other)
-  }
-
-  /** Number of those that were there. */
-  removeAll(key: string): number {
-    const chain = chainOf(key)
-    let count = 0
-    let before: One | undefined
-    let one = this.#first[chain]
-    while (one !== undefined) {
-      const { next } = one
-      if (one.key === key) {
-        this.#unlink(chain, before, one)
-        count += 1
-      } else before = one
-      one = next
-    }
-    return count
-  }
-
-  /** Number of those that were there. */
-  clear(): number {
-    let count = 0
-    for (const first of this.#first) for (let one = first; one !== undefined; one = one.next) count += 1
-    this.#first.fill(undefined)
-    return count
-  }
-
-  #unlink(chain: number, before: One | undefined, one: One): void {
-    if (before === undefined) this.#first[chain] = one.next
-    else before.next = one.next
-    one.next = undefined
-  }
-}
-
-/** One forward on its way. It belongs to nobody: it is aborted when all who wait for it are gone. */
-export type Flight = {
+export class CollapsedFetch implements FetchRequest {
   readonly key: string
-  /** Secondary key, where the selecting fields were already known; '' otherwise. */
   readonly variant: string
-  /** Number of the last invalidation when it began. */
-  readonly began: number
+  readonly read: CacheRead
+  readonly forward: Forward
+  readonly reason: ForwardReason
+  readonly stored: StoredResponse | undefined
+  readonly rangeFields: Readonly<Record<string, string>>
+  readonly background: boolean
+  readonly since: number
   readonly order: number
-  readonly signal: AbortSignal
-  /** Signal of the reader who began it; undefined in the background. */
-  readonly leader: AbortSignal | undefined
-  /** The request that the upstream is asked with. */
-  readonly read: CacheRead
-}
+  readonly signal = new EndSignal()
+  /** Belongs to the table. */
+  next: CollapsedFetch | undefined = undefined
+  state: 'waiting' | 'streaming' | 'ended' = 'waiting'
+  /** Among all fetches in flight. */
+  position: number
+  readonly #table: InFlightTable<CollapsedFetch>
+  #waiters: Waiter<FetchOutcome>[] = []
+  /** Readers that wait for the outcome or follow the stream. */
+  #readers = 0
+  #outcome: FetchOutcome | undefined
 
-/** What is needed to begin one. */
-type Takeoff = {
-  readonly key: string
-  readonly variant: string
-  readonly began: number
-  /** May later readers wait for it too? */
-  readonly joinable: boolean
-  readonly leader: AbortSignal | undefined
-  readonly read: CacheRead
-  readonly run: (flight: Flight) => Promise<Landing>
-}
+  constructor(start: FetchStart, order: number, position: number, table: InFlightTable<CollapsedFetch>) {
+    this.key = start.read.key
+    this.variant = start.variant
+    this.read = start.read
+    this.forward = start.forward
+    this.reason = start.reason
+    this.stored = start.stored
+    this.rangeFields = start.rangeFields
+    this.background = start.mode === 'background'
+    this.since = start.since
+    this.order = order
+    this.position = position
+    this.#table = table
+    if (start.mode !== 'alone') table.add(this)
+  }
 
-export type Flights = {
-  find(key: string, variant: string): Flight | undefined
-  /** The one who begins it is its leader and waits for it too; a flight in the background has nobody who could leave. */
-  begin(takeoff: Takeoff): Flight
   /**
-   * Waits as one of many; rejects with `client_gone` when the signal is aborted. Whoever gets a landing that is still
-   * filling counts as waiting until it leaves.
+   * Rejects with `client_gone` when the reader's signal is aborted. After a streaming outcome the reader still counts as present:
+   * it follows the stream and calls `leave` at its end, waits with `waitForEnd`, or calls `leave` at once.
    */
-  wait(flight: Flight, signal: AbortSignal): Promise<Landing>
-  /** Waits on, for the end of a filling; leaves with it. */
-  waitForEnd(flight: Flight, complete: Promise<Landing>, signal: AbortSignal): Promise<Landing>
-  leave(flight: Flight): void
-  /** For who neither waits nor reads. */
-  over(flight: Flight): Promise<Landing>
-  /** No later reader joins any flight of the key; those who wait still get its answer. */
+  wait(signal: AbortSignal): Promise<FetchOutcome> {
+    this.#readers += 1
+    return new Promise((resolve, reject) => {
+      const waiter = new Waiter<FetchOutcome>(signal, resolve, reject, () => this.leave())
+      if (signal.aborted) return
+      if (this.#outcome === undefined) this.#waiters.push(waiter)
+      else waiter.settle(this.#outcome)
+    })
+  }
+
+  /** For a reader that has got a streaming outcome and needs the whole; leaves with it. */
+  async waitForEnd({ end }: StreamingOutcome, signal: AbortSignal): Promise<StreamEnd> {
+    const last = await new Promise<StreamEnd>((resolve, reject) => {
+      const waiter = new Waiter<StreamEnd>(signal, resolve, reject, () => this.leave())
+      if (!signal.aborted) void end.then((result) => waiter.settle(result))
+    })
+    this.leave()
+    return last
+  }
+
+  leave(): void {
+    if (this.state === 'ended') return
+    this.#readers -= 1
+    if (this.#readers > 0) return
+    this.#table.remove(this)
+    this.signal.end(new GatewayError('client_gone'))
+  }
+
+  /** The last result, for a caller that neither waits as a reader nor reads. */
+  async ended(): Promise<Exclude<FetchOutcome, StreamingOutcome> | StreamEnd> {
+    const outcome =
+      this.#outcome ??
+      (await new Promise<FetchOutcome>((resolve) => {
+        this.#waiters.push(new Waiter(new EndSignal(), resolve, ignore, ignore))
+      }))
+    return outcome.kind === 'streaming' ? outcome.end : outcome
+  }
+
+  /** Passes the outcome to all readers that wait. */
+  settle(outcome: FetchOutcome): void {
+    this.#outcome = outcome
+    // Only the reader that started the fetch may have it.
+    const isLeaderGone = this.background || this.read.signal.aborted
+    if (outcome.kind === 'unshareable' && isLeaderGone) discard(outcome.response.content)
+    const waiters = this.#waiters
+    this.#waiters = []
+    // The first one after a failure starts the next fetch: chosen at random, so that no client can arrange to be that one.
+    const isFailure = outcome.kind === 'server-error' || outcome.kind === 'failed'
+    const first = isFailure ? Math.floor(Math.random() * waiters.length) : 0
+    for (let i = 0; i < waiters.length; i += 1) waiters[(first + i) % waiters.length]?.settle(outcome)
+  }
+}
+
+/** All fetches of one cache that have not ended. */
+export type InFlightFetches = {
+  /** The fetch of a key that a later reader may join. */
+  find(key: string, variant: string): CollapsedFetch | undefined
+  start(start: FetchStart): CollapsedFetch
+  /** No later reader joins a fetch of the key; the readers that wait still get its outcome. Returns the number of fetches. */
   cut(key: string): number
-  /** The same for all keys. */
   cutAll(): number
-  /** For what is stored without a flight. */
+  /** The order of a response that is stored without a fetch. */
   nextOrder(): number
   abortAll(): void
 }
 
-/** A flight as it is seen from here. */
-class Running implements Flight {
-  readonly key: string
-  readonly variant: string
-  readonly began: number
-  readonly order: number
-  readonly signal = new EndSignal()
-  readonly leader: AbortSignal | undefined
-  readonly read: CacheRead
-  readonly waiting: Waiter[] = []
-  landing: Landing | undefined
-  /** How many wait or read. */
-  waiters = 0
-  /** Where it stands among those under way; -1 when it is over. */
-  place: number
-  /** Of those that may be joined. */
-  next: Running | undefined
-
-  constructor(takeoff: Takeoff, order: number, place: number) {
-    this.key = takeoff.key
-    this.variant = takeoff.variant
-    this.began = takeoff.began
-    this.order = order
-    this.leader = takeoff.leader
-    this.read = takeoff.read
-    this.place = place
-    this.next = undefined
-  }
-}
-
-const isFailure = ({ kind }: Landing): boolean => kind === 'server-error' || kind === 'failed'
-
-/** Every flight is made here, with more to it than others see. */
-const known = (flight: Flight): Running => {
-  if (flight instanceof Running) return flight
-  throw new TypeError('no flight of this cache')
-}
-
-export const createFlights = (): Flights => {
-  const joinable = new Joinable<Running>()
-  const running: Running[] = []
+export const createInFlightFetches = (
+  run: (fetch: FetchRequest) => Promise<FetchOutcome>,
+): InFlightFetches => {
+  const table = new InFlightTable<CollapsedFetch>()
+  const inFlight: CollapsedFetch[] = []
   let order = 0
 
-  const end = (flight: Running): void => {
-    joinable.remove(flight)
-    // The last one takes its place.
-    const last = running.pop()
-    if (last !== undefined && last !== flight) {
-      running[flight.place] = last
-      last.place = flight.place
+  /** `waiting` or `streaming` → `ended`. */
+  const end = (fetch: CollapsedFetch): void => {
+    table.remove(fetch)
+    // The last one moves to the position that becomes free.
+    const last = inFlight.pop()
+    if (last !== undefined && last !== fetch) {
+      inFlight[fetch.position] = last
+      last.position = fetch.position
     }
-    flight.place = -1
+    fetch.state = 'ended'
   }
-  const land = (flight: Running, landing: Landing): void => {
-    const { leader, signal } = flight
-    if (landing.kind === 'filling') {
-      // Still on its way: others may join, and it is aborted when all who wait or read are gone.
-      void landing.complete.then(() => end(flight))
-      signal.addEventListener('abort', () => landing.fill.stop(signal.reason as Error))
-    } else end(flight)
-    if (landing.kind === 'own' && leader?.aborted !== false) discard(landing.response.content)
-    flight.landing = landing
-    // After a failure the first of them leads the next fetch: no client can arrange to be that one by coming early or late.
-    const { waiting } = flight
-    const first = isFailure(landing) ? Math.floor(Math.random() * waiting.length) : 0
-    for (let at = 0; at < waiting.length; at += 1) waiting[(first + at) % waiting.length]?.landed(landing)
+  /** `waiting` → `streaming` or `ended`. */
+  const settle = (fetch: CollapsedFetch, outcome: FetchOutcome): void => {
+    if (outcome.kind === 'streaming') {
+      fetch.state = 'streaming'
+      void outcome.end.then(() => end(fetch))
+      fetch.signal.addEventListener('abort', () => outcome.fill.stop(fetch.signal.reason as Error))
+    } else end(fetch)
+    fetch.settle(outcome)
   }
-  const begin = (takeoff: Takeoff): Flight => {
-    order += 1
-    const flight = new Running(takeoff, order, running.length)
-    running.push(flight)
-    if (takeoff.joinable) joinable.add(flight)
-    void takeoff.run(flight).then(
-      (landing) => land(flight, landing),
-      (error: unknown) => land(flight, { kind: 'failed', error }),
-    )
-    return flight
-  }
-  const leaveRunning = (flight: Running): void => {
-    if (flight.place === -1) return
-    flight.waiters -= 1
-    if (flight.waiters > 0) return
-    joinable.remove(flight)
-    flight.signal.end(new GatewayError('client_gone'))
-  }
-  const landed = (flight: Running, signal: AbortSignal, begin: (waiter: Waiter) => void): Promise<Landing> =>
-    new Promise((resolve, reject) => {
-      const waiter = new Waiter(signal, resolve, reject, () => leaveRunning(flight))
-      if (waiter.begins()) begin(waiter)
-    })
-  const attend = (flight: Running, signal: AbortSignal): Promise<Landing> =>
-    landed(flight, signal, (waiter) => {
-      if (flight.landing === undefined) flight.waiting.push(waiter)
-      else waiter.landed(flight.landing)
-    })
 
   return {
-    find: (key, variant) => joinable.find(key, variant),
-    begin,
-    wait: (one, signal) => {
-      const flight = known(one)
-      flight.waiters += 1
-      return attend(flight, signal)
+    find: (key, variant) => table.find(key, variant),
+    start: (start) => {
+      order += 1
+      const fetch = new CollapsedFetch(start, order, inFlight.length, table)
+      inFlight.push(fetch)
+      void run(fetch).then(
+        (outcome) => settle(fetch, outcome),
+        (error: unknown) => settle(fetch, { kind: 'failed', error, hasBegun: false }),
+      )
+      return fetch
     },
-    leave: (flight) => leaveRunning(known(flight)),
-    over: async (flight) => {
-      const landing = await attend(known(flight), new EndSignal())
-      return landing.kind === 'filling' ? landing.complete : landing
-    },
-    waitForEnd: async (one, complete, signal) => {
-      const flight = known(one)
-      const landing = await landed(flight, signal, (waiter) => {
-        void complete.then((last) => waiter.landed(last))
-      })
-      leaveRunning(flight)
-      return landing
-    },
-    cut: (key) => (running.length === 0 ? 0 : joinable.removeAll(key)),
-    cutAll: () => joinable.clear(),
+    cut: (key) => (inFlight.length === 0 ? 0 : table.removeAll(key)),
+    cutAll: () => table.clear(),
     nextOrder: () => {
       order += 1
       return order
     },
     abortAll: () => {
-      for (const { signal } of [...running]) signal.end(new GatewayError('shutting_down'))
-      joinable.clear()
+      for (const { signal } of [...inFlight]) signal.end(new GatewayError('shutting_down'))
+      table.clear()
     },
   }
 }

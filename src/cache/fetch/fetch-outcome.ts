@@ -1,63 +1,78 @@
 import type { FieldLines } from '../../http/fields.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import type { CacheRead, Forward } from '../cache-read.ts'
+import type { ForwardReason } from '../cache-status.ts'
 import type { ExchangeTimes } from '../policy/freshness.ts'
 import type { NoStoreReason } from '../policy/storability.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
 import type { Fill } from './fill.ts'
 
-/** One forward: whom it is for, how to ask, and what it could validate. */
-export type Errand = {
+/** One request to the upstream, or to the shared tier: what it is for and how it is sent. */
+export type FetchRequest = {
   readonly read: CacheRead
   readonly forward: Forward
-  readonly candidate: StoredResponse | undefined
-  /** Range and If-Range of a reader who asks alone. */
-  readonly extra: Readonly<Record<string, string>>
-  /** No reader waits for it. */
+  readonly reason: ForwardReason
+  /** The stored response that it may validate. */
+  readonly stored: StoredResponse | undefined
+  /** Range and If-Range of a reader who fetches alone. */
+  readonly rangeFields: Readonly<Record<string, string>>
+  /** No reader waits for it: a stale response was served and is revalidated. */
   readonly background: boolean
-  /** To be called when the upstream is asked. */
-  readonly asked: () => void
+  /** Number of the last invalidation when it started: see InvalidationLog. */
+  readonly since: number
+  /** Fetches are numbered as they start: an older one never replaces the response of a newer one. */
+  readonly order: number
+  readonly signal: AbortSignal
 }
 
-/** What came back from the upstream, and when. */
-export type UpstreamAnswer = { readonly response: GatewayResponse; readonly times: ExchangeTimes }
+/** What the upstream responded, and when. */
+export type UpstreamResponse = { readonly response: GatewayResponse; readonly times: ExchangeTimes }
 
-/** What became of a forward. */
-export type Landing =
-  /** Complete and fit for everybody who asked for the same; `notKept` says why it is not kept for later readers. */
-  | {
-      readonly kind: 'shared'
-      readonly stored: StoredResponse
-      readonly upstreamStatus: number
-      /** Lines for the reader who asked alone: on a miss Age passes unchanged. */
-      readonly ownFields: FieldLines
-      readonly notKept: NoStoreReason | undefined
-      readonly validated: boolean
-      /** The upstream was not asked: the second tier had it. */
-      readonly fromTier?: true
-    }
-  /** For the reader who asked, and for nobody else. */
-  | {
-      readonly kind: 'own'
-      readonly response: GatewayResponse
-      readonly upstreamStatus: number
-      /** Why nothing of it is kept; undefined when it is, or may be once all of it has passed. */
-      readonly reason: NoStoreReason | undefined
-    }
-  /** Fit for everybody, and still coming: those who want all of it as it is follow the fill, the others wait for its end. */
-  | {
-      readonly kind: 'filling'
-      /** Without its content: terms of reuse, and field lines ready to be sent. */
-      readonly sketch: StoredResponse
-      readonly upstreamStatus: number
-      readonly ownFields: FieldLines
-      readonly fill: Fill
-      readonly complete: Promise<Landing>
-    }
-  /** It broke off: an error for those who had begun, another try for those who had not. */
-  | { readonly kind: 'broken'; readonly error: unknown }
-  /** Longer than may be kept: for those who had begun. */
-  | { readonly kind: 'overflowed' }
-  /** A server error, complete and private to nobody: those who waited share it rather than all ask a failing upstream again. */
+/** Complete, and may be given to every reader whose request selects it. */
+export type ShareableOutcome = {
+  readonly kind: 'shareable'
+  readonly stored: StoredResponse
+  readonly upstreamStatus: number
+  /** Field lines for the reader who started the fetch, in front of those that are stored: on a miss Age passes unchanged. */
+  readonly ownFields: FieldLines
+  /** Why later readers do not get it from memory; undefined when it is stored. */
+  readonly notStored: NoStoreReason | undefined
+  readonly validated: boolean
+  /** It came from the shared tier: no request was sent to the upstream. */
+  readonly fromTier?: true
+}
+
+/** For the reader who started the fetch, and for no other. */
+export type UnshareableOutcome = {
+  readonly kind: 'unshareable'
+  readonly response: GatewayResponse
+  readonly upstreamStatus: number
+  /** Why nothing of it is stored; undefined when it is, or may be once all of it has passed. */
+  readonly reason: NoStoreReason | undefined
+}
+
+/** Shareable, and its content is still coming: readers of the whole content follow the fill, the others wait for its end. */
+export type StreamingOutcome = {
+  readonly kind: 'streaming'
+  /** Without its content: terms of reuse, and field lines ready to be sent. */
+  readonly head: StoredResponse
+  readonly upstreamStatus: number
+  readonly ownFields: FieldLines
+  readonly fill: Fill
+  readonly end: Promise<StreamEnd>
+}
+
+/** `hasBegun`: the content broke off; readers that wait may fetch it again, whatever the cause. */
+type FailedOutcome = { readonly kind: 'failed'; readonly error: unknown; readonly hasBegun: boolean }
+
+/** How the content of a streaming outcome ended. `too-large`: only the readers that follow the fill get it. */
+export type StreamEnd = ShareableOutcome | FailedOutcome | { readonly kind: 'too-large' }
+
+/** The result of a fetch, as soon as the head of the response is there. */
+export type FetchOutcome =
+  | ShareableOutcome
+  | UnshareableOutcome
+  | StreamingOutcome
+  /** A complete 5xx that identifies no caller: it is not stored, and readers that wait share it instead of repeating the request. */
   | { readonly kind: 'server-error'; readonly stored: StoredResponse }
-  | { readonly kind: 'failed'; readonly error: unknown }
+  | FailedOutcome

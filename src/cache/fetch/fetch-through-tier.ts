@@ -1,94 +1,168 @@
-import type { Clock } from '../../clock.ts'
+import { type Clock, type Moment, readClock } from '../../clock.ts'
+import { fieldValue, withoutFields } from '../../http/fields.ts'
+import { hasNoContent } from '../../http/message.ts'
 import { varyKey } from '../../http/vary.ts'
-import { currentAgeMs, type Moment } from '../policy/freshness.ts'
-import {
-  type FromTierOptions,
-  fromTier,
-  isForTier,
-  type SharedTier,
-  type TierQuery,
-  toTier,
-} from '../shared-tier.ts'
-import type { Keep } from '../store/store-if-current.ts'
-import type { StoredResponse } from '../store/stored-response.ts'
-import type { Flight } from './collapse.ts'
-import type { Errand, Landing } from './fetch-outcome.ts'
-import type { PassMemo } from './hit-for-pass.ts'
+import { currentAgeMs } from '../policy/freshness.ts'
+import { responseControl } from '../policy/response-control.ts'
+import { storageOf } from '../policy/storability.ts'
+import { storableFields } from '../policy/stored-fields.ts'
+import type { SharedTier, TierEntry, TierFacts, TierQuery, TierRecord, TierRefusal } from '../shared-tier.ts'
+import type { ResponseStorage } from '../store/store-response.ts'
+import { type StoredResponse, setTags } from '../store/stored-response.ts'
+import type { FetchOutcome, FetchRequest, StreamEnd } from './fetch-outcome.ts'
+import type { HitForPass } from './hit-for-pass.ts'
 
-type Fetch = (errand: Errand, flight: Flight) => Promise<Landing>
+/** Of use to other processes: complete, and fresh without validation. */
+const isForTier = (stored: StoredResponse): boolean =>
+  stored.partial === undefined && stored.status !== 206 && !stored.validateAlways && stored.lifetimeMs > 0
 
-export type TierFetchOptions = FromTierOptions & {
-  readonly tier: SharedTier
-  readonly fetch: Fetch
-  readonly keep: Keep
-  readonly passes: PassMemo
-  readonly clock: Clock
+const contentLength: ReadonlySet<string> = new Set(['content-length'])
+
+/** Coded forms do not go along: they are made again where they are wanted. */
+const toTier = (stored: StoredResponse, ageMs: number): TierRecord => ({
+  key: stored.key,
+  tags: stored.tags,
+  varyNames: stored.varyNames,
+  varyKey: stored.varyKey,
+  ageMs,
+  lifetimeMs: stored.lifetimeMs,
+  facts: {
+    status: stored.status,
+    fields: withoutFields(stored.fields, contentLength),
+    ownTag: stored.upstreamTag === undefined,
+  },
+  content: stored.content,
+})
+
+/** Names and values that node:http sends (RFC 9110 §5.1 and §5.5). */
+const namePattern = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const valuePattern = /^[\t\x20-\x7e\x80-\xff]*$/
+
+const areFields = (value: unknown): boolean =>
+  Array.isArray(value) &&
+  value.length % 2 === 0 &&
+  value.every((text, i) => typeof text === 'string' && (i % 2 === 0 ? namePattern : valuePattern).test(text))
+
+/** Has it the form that `toTier` writes? */
+export const isFacts = (value: unknown): value is TierFacts => {
+  if (typeof value !== 'object' || value === null) return false
+  const { status, fields, ownTag } = value as Record<keyof TierFacts, unknown>
+  return (
+    Number.isInteger(status) &&
+    Number(status) >= 200 &&
+    Number(status) <= 599 &&
+    areFields(fields) &&
+    typeof ownTag === 'boolean'
+  )
 }
 
-/** Callers' own parts stay in the memory of one process, and so do parts of answers. */
-const mayShare = ({ read, extra }: Errand): boolean =>
-  read.method === 'GET' && read.partition === 'public' && extra['range'] === undefined
+type TierFetchOptions = {
+  readonly tier: SharedTier
+  readonly fetch: (fetch: FetchRequest) => Promise<FetchOutcome>
+  readonly storage: ResponseStorage
+  readonly hitForPass: HitForPass
+  readonly clock: Clock
+  readonly maxEntryBytes: number
+}
 
-/** Looks into the second tier before the upstream is asked, and puts there what it gave. */
-export const createTierFetch = (options: TierFetchOptions): Fetch => {
-  const { tier, fetch, keep, passes, clock } = options
-  const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
+/**
+ * Treats an entry as if the upstream had sent it to this process as long ago as it is old: the same rules decide whether it may be
+ * stored, for how long, and which of its fields.
+ */
+const fromTier = (
+  { ageMs, content, facts, tags, varyKey }: TierEntry,
+  fetch: FetchRequest,
+  received: Moment,
+  { storage, maxEntryBytes }: Pick<TierFetchOptions, 'storage' | 'maxEntryBytes'>,
+): StoredResponse | TierRefusal => {
+  if (!isFacts(facts)) return 'malformed'
+  if (content.length > maxEntryBytes) return 'size'
+  const { fields, status } = facts
+  if (storableFields(fields, responseControl(fields)).length !== fields.length) return 'fields'
+  if (content.length > 0 && hasNoContent('GET', status)) return 'not-storable'
+  const { read } = fetch
+  const head = { status, fields }
+  // It was requested without a credential, or a shared cache was allowed to store the response to one.
+  if (storageOf(head, read, received.now, false).kind === 'no-store') return 'not-storable'
+  const requested = { now: received.now - ageMs, monotonic: received.monotonic - ageMs }
+  const stored = storage.create(
+    fetch,
+    { head, content },
+    { requested, received },
+    {
+      key: read.key,
+      partial: undefined,
+      upstreamTag: facts.ownTag ? undefined : fieldValue(fields, 'etag'),
+      forms: [],
+    },
+  )
+  if (!isForTier(stored)) return 'not-storable'
+  if (stored.varyKey !== varyKey) return 'variant'
+  if (stored.initialAgeMs >= stored.lifetimeMs) return 'stale'
+  if (storage.describe(read, stored) === undefined) return 'not-storable'
+  // Tags follow from the response; those that the entry has besides can only invalidate it earlier.
+  const all = new Set([...stored.tags, ...tags])
+  return all.size === stored.tags.length ? stored : setTags(stored, [...all])
+}
 
-  const landFound = (stored: StoredResponse, flight: Flight): Landing => ({
-    kind: 'shared',
-    stored,
-    notKept: keep(stored, flight.began),
-    upstreamStatus: stored.status,
-    ownFields: [],
-    validated: false,
-    fromTier: true,
-  })
+/** Responses to credentials stay in the memory of one process, and so do partial ones. */
+const mayUseTier = ({ read, rangeFields }: FetchRequest): boolean =>
+  read.method === 'GET' && read.partition === 'public' && rangeFields['range'] === undefined
 
-  const give = (landing: Landing, since: SharedTier['place']): void => {
-    if (landing.kind !== 'shared' || landing.notKept !== undefined || !isForTier(landing.stored)) return
-    const { stored } = landing
-    tier.store(toTier(stored, currentAgeMs(stored.initialAgeMs, stored.received, moment())), since)
+/** Makes a fetch that looks into the shared tier first, and stores there what the upstream responded. */
+export const createTierFetch = (options: TierFetchOptions): TierFetchOptions['fetch'] => {
+  const { tier, fetch: fetchUpstream, storage, hitForPass, clock } = options
+
+  const offer = (outcome: FetchOutcome | StreamEnd, since: SharedTier['position']): void => {
+    if (outcome.kind !== 'shareable' || outcome.notStored !== undefined || !isForTier(outcome.stored)) return
+    const { stored } = outcome
+    tier.store(toTier(stored, currentAgeMs(stored.initialAgeMs, stored.received, readClock(clock))), since)
   }
 
-  /** What the tier has by now, or what another process is about to put there; else how to tell that this one is done. */
-  const ask = async (errand: Errand, flight: Flight): Promise<StoredResponse | (() => void)> => {
-    const { read } = errand
+  /** What the tier has, or another process is about to store there; otherwise the function that releases the claim. */
+  const loadOrClaim = async (fetch: FetchRequest): Promise<StoredResponse | (() => void)> => {
+    const { read } = fetch
     const query: TierQuery<StoredResponse> = {
       key: read.key,
       secondary: (names) => varyKey(names, read),
-      take: (entry) => fromTier(entry, errand, flight, moment(), options),
+      take: (entry) => fromTier(entry, fetch, readClock(clock), options),
     }
     const found = await tier.load(query)
     if (found !== undefined) return found
     const claim = await tier.claim(query)
     if (claim.kind === 'mine') return claim.release
-    return (await claim.awaited()) ?? (() => undefined)
+    return (await claim.wait()) ?? (() => undefined)
   }
 
-  const fetchAndGive = async (errand: Errand, flight: Flight, release: () => void): Promise<Landing> => {
-    // Read last: what is fetched is newer than everything noted by now.
-    const since = tier.place
-    errand.asked()
-    let released = release
+  const fetchAndOffer = async (fetch: FetchRequest, release: () => void): Promise<FetchOutcome> => {
+    // Read last: what is requested from here on is newer than every invalidation up to this position.
+    const since = tier.position
+    let isStreaming = false
     try {
-      const landing = await fetch(errand, flight)
-      give(landing, since)
-      if (landing.kind === 'filling') {
-        released = () => undefined
-        void landing.complete.then((whole) => give(whole, since)).finally(release)
+      const outcome = await fetchUpstream(fetch)
+      offer(outcome, since)
+      if (outcome.kind === 'streaming') {
+        isStreaming = true
+        void outcome.end.then((end) => offer(end, since)).finally(release)
       }
-      return landing
+      return outcome
     } finally {
-      released()
+      if (!isStreaming) release()
     }
   }
 
-  return async (errand, flight) => {
-    if (!mayShare(errand) || passes.has(errand.read.key, clock.monotonic())) {
-      errand.asked()
-      return fetch(errand, flight)
+  return async (fetch) => {
+    if (!mayUseTier(fetch) || hitForPass.has(fetch.read.key, clock.monotonic())) return fetchUpstream(fetch)
+    const found = await loadOrClaim(fetch)
+    if (typeof found === 'function') return fetchAndOffer(fetch, found)
+    return {
+      kind: 'shareable',
+      stored: found,
+      notStored: storage.storeIfCurrent(found, fetch.since),
+      upstreamStatus: found.status,
+      ownFields: [],
+      validated: false,
+      fromTier: true,
     }
-    const found = await ask(errand, flight)
-    return typeof found === 'function' ? fetchAndGive(errand, flight, found) : landFound(found, flight)
   }
 }

@@ -1,281 +1,261 @@
 import type { Readable } from 'node:stream'
-import type { Clock } from '../../clock.ts'
+import { type Clock, type Moment, readClock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ByteBudget, Reservation } from '../../http/byte-budget.ts'
 import { fieldValue } from '../../http/fields.ts'
 import { discard, type GatewayResponse, type Outcome } from '../../http/message.ts'
 import type { CacheEvent } from '../events.ts'
-import type { Moment } from '../policy/freshness.ts'
-import { fieldsNotKept } from '../policy/kept-fields.ts'
-import {
-  isServerError,
-  mayShareError,
-  type NoStoreReason,
-  type StorageDecision,
-} from '../policy/storability.ts'
-import { storageOf } from '../policy/storage-of.ts'
+import { isServerError, mayShareError, type NoStoreReason, storageOf } from '../policy/storability.ts'
+import { fieldsNotStored } from '../policy/stored-fields.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
+import type { CompleteResponse, ResponseStorage } from '../store/store-response.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
-import type { Flight } from './collapse.ts'
-import type { UpstreamAnswer as Answer, Errand, Landing, UpstreamAnswer } from './fetch-outcome.ts'
-import { declaredLength, type Fill, type ReadContent, readContent } from './fill.ts'
-import type { Help, Incomplete } from './partial-content.ts'
-import { confirms, describes, freshenedHead, validationFields } from './revalidation.ts'
-import { beginFill, type Storing } from './storing.ts'
+import type {
+  FetchOutcome,
+  FetchRequest,
+  ShareableOutcome,
+  StreamEnd,
+  UnshareableOutcome,
+  UpstreamResponse,
+} from './fetch-outcome.ts'
+import { declaredLength, fillFrom } from './fill.ts'
+import type { PartialContentStore, PartialRequest } from './partial-content.ts'
+import { confirmsStored, describesStored, freshenedHead, validationFields } from './revalidation.ts'
 
 type Fields = Readonly<Record<string, string>>
 
-/** For who adds nothing. */
 const noFields: Fields = {}
+const noContent = Buffer.alloc(0)
 
-const responseOnly = (outcome: Outcome): GatewayResponse => {
-  if (outcome.kind === 'response') return outcome
-  throw new TypeError('a read through the cache was handed over')
-}
+/** A content up to this length is read whole before a reader gets it: it then has an entity tag and a length. */
+const heldBackBytes = 65_536
 
-/** Asks the upstream, and notes when: in two halves for who can spare the promise between them. */
-const createAsking = (clock: Clock) => {
-  const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
-
-  const send = (
-    { forward, extra, background }: Errand,
-    fields: Fields,
-    signal: AbortSignal,
-  ): Outcome | Promise<Outcome> =>
-    forward({ fields: fields === noFields ? extra : { ...extra, ...fields }, signal, background })
-
-  const answerOf = (outcome: Outcome, requested: Moment): UpstreamAnswer => ({
-    response: responseOnly(outcome),
-    times: { requested, received: moment() },
+const send = (fetch: FetchRequest, fields: Fields): Outcome | Promise<Outcome> => {
+  const { forward, rangeFields, signal, background } = fetch
+  return forward({
+    fields: fields === noFields ? rangeFields : { ...rangeFields, ...fields },
+    signal,
+    background,
   })
-
-  const ask = async (errand: Errand, fields: Fields, signal: AbortSignal): Promise<UpstreamAnswer> => {
-    const requested = moment()
-    return answerOf(await send(errand, fields, signal), requested)
-  }
-
-  return { moment, send, answerOf, ask }
 }
 
 type FetchOptions = {
   readonly store: MemoryStore
-  readonly storing: Storing
-  readonly incomplete: Incomplete
+  readonly storage: ResponseStorage
+  readonly partial: PartialContentStore
   readonly clock: Clock
   readonly budget: ByteBudget
   readonly maxEntryBytes: number
   readonly report: (event: CacheEvent) => void
 }
 
-/** May it be given on while it is stored? An error is read first: perhaps something stale is better. */
-const mayFill = (
-  response: GatewayResponse,
-  storage: StorageDecision,
-  maxBytes: number,
-): response is GatewayResponse & { readonly content: Readable } =>
-  storage.kind === 'store' &&
-  response.content !== undefined &&
-  !Buffer.isBuffer(response.content) &&
-  !isServerError(response) &&
-  (declaredLength(response) ?? 0) <= maxBytes
+/** Makes the function that sends a read to the upstream and stores what may be stored. */
+export const createFetch = (options: FetchOptions): ((fetch: FetchRequest) => Promise<FetchOutcome>) => {
+  const { store, storage, partial, clock, report, budget, maxEntryBytes } = options
 
-const reasonOf = ({ crowded }: Fill): NoStoreReason => (crowded ? 'no-room' : 'too-large')
-
-/** Makes the function that carries a read to the upstream and keeps what may be kept. */
-export const createFetch = (
-  options: FetchOptions,
-): ((errand: Errand, flight: Flight) => Promise<Landing>) => {
-  const { store, storing, incomplete, clock, report, budget, maxEntryBytes } = options
-  const { moment, send, answerOf, ask } = createAsking(clock)
-
-  const reservationFor = ({ read }: Errand): Reservation => budget('fill', read.client ?? '')
-
-  const finish = (
-    made: StoredResponse,
-    { read }: Errand,
-    flight: Flight,
-    facts: Pick<Extract<Landing, { kind: 'shared' }>, 'upstreamStatus' | 'validated' | 'ownFields'>,
-  ): Landing => {
-    const kept = storing.store(read, flight, made)
-    if (kept.notKept === undefined) incomplete.forget(read)
-    return { kind: 'shared', ...kept, ...facts }
+  const received = (outcome: Outcome, requested: Moment): UpstreamResponse => {
+    if (outcome.kind !== 'response') throw new TypeError('a read through the cache was handed over')
+    return { response: outcome, times: { requested, received: readClock(clock) } }
   }
 
-  const own = (
-    errand: Errand,
+  const request = async (fetch: FetchRequest, fields: Fields): Promise<UpstreamResponse> => {
+    const requested = readClock(clock)
+    return received(await send(fetch, fields), requested)
+  }
+
+  const reservationFor = ({ read }: FetchRequest): Reservation => budget('fill', read.client ?? '')
+
+  const shareable = (
+    { read, since }: FetchRequest,
+    made: StoredResponse,
+    facts: Pick<ShareableOutcome, 'upstreamStatus' | 'validated' | 'ownFields'>,
+  ): ShareableOutcome => {
+    const result = storage.store(read, made, since)
+    if (result.notStored === undefined) partial.forget(read)
+    return { kind: 'shareable', ...result, ...facts }
+  }
+
+  const unshareable = (
+    { read }: FetchRequest,
     response: GatewayResponse,
     reason: NoStoreReason,
     upstreamStatus: number = response.status,
-  ): Landing => {
-    report({ kind: 'not-stored', service: errand.read.service, reason })
-    return { kind: 'own', response, upstreamStatus, reason }
+  ): UnshareableOutcome => {
+    report({ kind: 'not-stored', service: read.service, reason })
+    return { kind: 'unshareable', response, upstreamStatus, reason }
   }
 
-  const landFilling = async (
-    errand: Errand,
-    flight: Flight,
-    answer: Answer,
-    source: Readable,
-  ): Promise<Landing> => {
-    const { response } = answer
-    const room = reservationFor(errand)
-    const { fill, end } = await beginFill(response, source, maxEntryBytes, room)
-    const facts = {
+  const complete = (fetch: FetchRequest, { response, times }: UpstreamResponse, content: Buffer) =>
+    shareable(fetch, storage.create(fetch, { head: response, content }, times), {
       upstreamStatus: response.status,
       validated: false,
-      ownFields: fieldsNotKept(response),
-    }
-    const completed = (content: Buffer): Landing =>
-      finish(storing.record(errand, flight, answer, { head: response, content }), errand, flight, facts)
-    if (end?.kind === 'complete') return completed(end.content)
-    if (end?.kind === 'failed') throw end.error
-    if (end?.kind === 'overflowed')
-      return own(errand, { ...response, content: fill.reader() }, reasonOf(fill))
-    const complete = fill.done.then((last): Landing => {
-      if (last.kind === 'complete') return completed(last.content)
-      if (last.kind === 'failed') return { kind: 'broken', error: last.error }
-      report({ kind: 'not-stored', service: errand.read.service, reason: reasonOf(fill) })
-      fill.abandon()
-      return { kind: 'overflowed' }
+      ownFields: fieldsNotStored(response),
     })
-    const sketch = storing.sketch(errand, flight, answer)
-    const { upstreamStatus, ownFields } = facts
-    return { kind: 'filling', sketch, upstreamStatus, ownFields, fill, complete }
+
+  /** Not stored, and complete. */
+  const serverError = (
+    fetch: FetchRequest,
+    { response, times }: UpstreamResponse,
+    content: Buffer,
+  ): FetchOutcome => ({
+    kind: 'server-error',
+    stored: storage.create(fetch, { head: response, content }, times),
+  })
+
+  const readStream = async (
+    fetch: FetchRequest,
+    upstream: UpstreamResponse,
+    source: Readable,
+    isStored: boolean,
+  ): Promise<FetchOutcome> => {
+    const { response } = upstream
+    // An error is read whole: something stale may be served instead of it.
+    const heldBack = isStored && !isServerError(response) ? heldBackBytes : maxEntryBytes
+    const isLong = (declaredLength(response) ?? 0) > heldBack
+    const fill = fillFrom(response, source, maxEntryBytes, reservationFor(fetch))
+    const end = isLong ? undefined : await fill.endOrLongerThan(Math.min(heldBack, maxEntryBytes))
+    switch (end?.kind) {
+      case 'complete':
+        return isStored ? complete(fetch, upstream, end.content) : serverError(fetch, upstream, end.content)
+      case 'failed':
+        throw end.error
+      case 'overflowed':
+        return unshareable(fetch, { ...response, content: fill.reader() }, fill.reasonOfOverflow)
+      case undefined:
+        return {
+          kind: 'streaming',
+          head: storage.createHead(fetch, response, upstream.times),
+          upstreamStatus: response.status,
+          ownFields: fieldsNotStored(response),
+          fill,
+          end: fill.done.then((last): StreamEnd => {
+            if (last.kind === 'complete') return complete(fetch, upstream, last.content)
+            if (last.kind === 'failed') return { kind: 'failed', error: last.error, hasBegun: true }
+            report({ kind: 'not-stored', service: fetch.read.service, reason: fill.reasonOfOverflow })
+            fill.abandon()
+            return { kind: 'too-large' }
+          }),
+        }
+    }
   }
 
-  const landRead = (
-    errand: Errand,
-    flight: Flight,
-    answer: Answer,
-    storage: StorageDecision,
-    read: ReadContent,
-  ): Landing => {
-    const { response } = answer
-    if (read.kind !== 'complete') return own(errand, { ...response, content: read.content }, read.kind)
-    const made = storing.record(errand, flight, answer, { head: response, content: read.content })
-    if (storage.kind === 'no-store') return { kind: 'server-error', stored: made }
-    const ownFields = fieldsNotKept(response)
-    return finish(made, errand, flight, { upstreamStatus: response.status, validated: false, ownFields })
-  }
-
-  /** At once when all of it is there, as small ones mostly are. */
-  const landNew = (errand: Errand, flight: Flight, answer: Answer): Landing | Promise<Landing> => {
-    const { response, times } = answer
-    const storage = storageOf(response, errand.read, times.received.now)
-    if (storage.kind === 'no-store' && !mayShareError(response, storage.reason, errand.read.policy)) {
-      return own(errand, response, storage.reason)
+  /** Without a promise when the content has come with the head, as small ones mostly do. */
+  const handleResponse = (
+    fetch: FetchRequest,
+    upstream: UpstreamResponse,
+  ): FetchOutcome | Promise<FetchOutcome> => {
+    const { response, times } = upstream
+    const decision = storageOf(response, fetch.read, times.received.now)
+    const isStored = decision.kind === 'store'
+    if (!isStored && !mayShareError(response, decision.reason, fetch.read.policy)) {
+      return unshareable(fetch, response, decision.reason)
     }
     if (response.status === 206) {
-      return incomplete.land(errand, flight, answer) ?? own(errand, response, 'part')
+      return partial.receive(fetch, upstream) ?? unshareable(fetch, response, 'part')
     }
-    if (mayFill(response, storage, maxEntryBytes))
-      return landFilling(errand, flight, answer, response.content)
-    const read = readContent(response, maxEntryBytes, reservationFor(errand))
-    return read instanceof Promise
-      ? read.then((whole) => landRead(errand, flight, answer, storage, whole))
-      : landRead(errand, flight, answer, storage, read)
+    const { content = noContent } = response
+    const length = Buffer.isBuffer(content) ? content.length : (declaredLength(response) ?? 0)
+    if (length > maxEntryBytes) return unshareable(fetch, response, 'too-large')
+    if (!Buffer.isBuffer(content)) return readStream(fetch, upstream, content, isStored)
+    return isStored ? complete(fetch, upstream, content) : serverError(fetch, upstream, content)
   }
 
-  const landConfirmed = (
-    errand: Errand,
-    flight: Flight,
-    answer: Answer,
-    candidate: StoredResponse,
-  ): Landing => {
-    const head = freshenedHead(candidate, answer.response, answer.times.received.now)
-    const storage = storageOf(head, errand.read, answer.times.received.now)
-    const made = storing.record(
-      errand,
-      flight,
-      answer,
-      { head, content: candidate.content },
-      {
-        key: errand.read.key,
-        extent: undefined,
-        upstreamTag: fieldValue(answer.response.fields, 'etag') ?? candidate.upstreamTag,
-        forms: candidate.forms,
-      },
-    )
-    const upstreamStatus = answer.response.status
-    if (storage.kind === 'no-store') {
-      store.delete(candidate.key)
+  /** Freshens the stored response by the head of a 304 or of the response to a HEAD. */
+  const freshen = (
+    fetch: FetchRequest,
+    { response, times }: UpstreamResponse,
+    stored: StoredResponse,
+  ): FetchOutcome => {
+    const head = freshenedHead(stored, response, times.received.now)
+    const decision = storageOf(head, fetch.read, times.received.now)
+    const made = storage.create(fetch, { head, content: stored.content }, times, {
+      key: fetch.read.key,
+      partial: undefined,
+      upstreamTag: fieldValue(response.fields, 'etag') ?? stored.upstreamTag,
+      forms: stored.forms,
+    })
+    if (decision.kind === 'no-store') {
+      store.delete(stored.key)
       const { status, fields, content } = made
-      return own(errand, { kind: 'response', status, fields, content }, storage.reason, upstreamStatus)
+      const own: GatewayResponse = { kind: 'response', status, fields, content }
+      return unshareable(fetch, own, decision.reason, response.status)
     }
-    return finish(made, errand, flight, { upstreamStatus, validated: true, ownFields: [] })
+    return shareable(fetch, made, { upstreamStatus: response.status, validated: true, ownFields: [] })
   }
 
-  /** Brings no content to keep, but may speak of the one that is kept (RFC 9111 §4.3.5). */
-  const landHead = (errand: Errand, flight: Flight, answer: Answer): Landing => {
-    const { candidate, read } = errand
-    const { response } = answer
-    if (response.status !== 200 || read.policy.profile !== 'rfc-shared-cache') {
-      return own(errand, response, 'method')
+  /** Has no content to store, but may describe the one that is stored (RFC 9111 §4.3.5). */
+  const handleHead = (fetch: FetchRequest, upstream: UpstreamResponse): FetchOutcome => {
+    const { stored, read } = fetch
+    const { response } = upstream
+    if (response.status === 200 && read.policy.profile === 'rfc-shared-cache') {
+      partial.freshenByHead(fetch, upstream)
+      if (stored !== undefined && describesStored(response, stored)) return freshen(fetch, upstream, stored)
+      if (stored !== undefined) store.delete(stored.key)
     }
-    incomplete.described(errand, flight, answer)
-    if (candidate === undefined) return own(errand, response, 'method')
-    if (describes(response, candidate)) return landConfirmed(errand, flight, answer, candidate)
-    store.delete(candidate.key)
-    return own(errand, response, 'method')
+    return unshareable(fetch, response, 'method')
   }
 
-  /** Asks for what is missing of the whole, or whether the part that is held is still right; undefined: that was no help. */
-  const landWithHelp = async (errand: Errand, flight: Flight, help: Help): Promise<Landing | undefined> => {
-    const answer = await ask(errand, help.fields, flight.signal)
-    switch (answer.response.status) {
+  const completed = (
+    fetch: FetchRequest,
+    { times }: UpstreamResponse,
+    whole: CompleteResponse,
+  ): FetchOutcome | undefined => {
+    if (storageOf(whole.head, fetch.read, times.received.now).kind === 'no-store') return undefined
+    const made = storage.create(fetch, whole, times)
+    return shareable(fetch, made, { upstreamStatus: 206, validated: false, ownFields: [] })
+  }
+
+  /** Requests what is missing of the whole, or validates the stored part; undefined: the whole has to be requested. */
+  const fetchByPart = async (
+    fetch: FetchRequest,
+    partialRequest: PartialRequest,
+  ): Promise<FetchOutcome | undefined> => {
+    const upstream = await request(fetch, partialRequest.fields)
+    switch (upstream.response.status) {
       case 304:
-        discard(answer.response.content)
-        return incomplete.confirmed(errand, flight, answer, help)
+        discard(upstream.response.content)
+        return partial.confirm(fetch, upstream, partialRequest)
       case 416:
-        discard(answer.response.content)
-        incomplete.forget(errand.read)
+        discard(upstream.response.content)
+        partial.forget(fetch.read)
         return undefined
       case 206: {
-        if (help.kind === 'validate') return landNew(errand, flight, answer)
-        const whole = await incomplete.whole(help.stored, answer, reservationFor(errand))
-        if (whole === undefined) {
-          incomplete.forget(errand.read)
-          return undefined
-        }
-        if (storageOf(whole.head, errand.read, answer.times.received.now).kind === 'no-store')
-          return undefined
-        const made = storing.record(errand, flight, answer, whole)
-        return finish(made, errand, flight, { upstreamStatus: 206, validated: false, ownFields: [] })
+        if (partialRequest.kind === 'validate') return handleResponse(fetch, upstream)
+        const whole = await partial.complete(partialRequest.stored, upstream, reservationFor(fetch))
+        if (whole !== undefined) return completed(fetch, upstream, whole)
+        partial.forget(fetch.read)
+        return undefined
       }
       default:
-        return landNew(errand, flight, answer)
+        return handleResponse(fetch, upstream)
     }
   }
 
-  /** Validates what is held of the whole, or asks for all of it. */
-  const landValidated = async (
-    errand: Errand,
-    flight: Flight,
-    candidate: StoredResponse,
-  ): Promise<Landing> => {
-    const validators = validationFields(candidate)
-    const answer = await ask(errand, validators, flight.signal)
-    if (answer.response.status !== 304 || Object.keys(validators).length === 0) {
-      return landNew(errand, flight, answer)
+  const validate = async (fetch: FetchRequest, stored: StoredResponse): Promise<FetchOutcome> => {
+    const validators = validationFields(stored)
+    const upstream = await request(fetch, validators)
+    if (upstream.response.status !== 304 || Object.keys(validators).length === 0) {
+      return handleResponse(fetch, upstream)
     }
-    discard(answer.response.content)
-    if (confirms(answer.response, candidate)) return landConfirmed(errand, flight, answer, candidate)
-    // The 304 is about something else (RFC 9111 §4.3.4): asked again without conditions.
-    const again = await ask(errand, noFields, flight.signal)
+    discard(upstream.response.content)
+    if (confirmsStored(upstream.response, stored)) return freshen(fetch, upstream, stored)
+    // The 304 is about another representation (RFC 9111 §4.3.4): requested again without conditions.
+    const again = await request(fetch, noFields)
     if (again.response.status === 304)
       throw new GatewayError('upstream_broken', { detail: '304 without a condition' })
-    return landNew(errand, flight, again)
+    return handleResponse(fetch, again)
   }
 
-  return async (errand, flight) => {
-    const { candidate, read } = errand
-    if (read.method === 'HEAD') return landHead(errand, flight, await ask(errand, noFields, flight.signal))
-    if (candidate !== undefined) return landValidated(errand, flight, candidate)
-    const help = incomplete.help(read)
-    const helped = help === undefined ? undefined : await landWithHelp(errand, flight, help)
-    if (helped !== undefined) return helped
-    // Without `ask`: a promise less for what most come here for.
-    const requested = moment()
-    return landNew(errand, flight, answerOf(await send(errand, noFields, flight.signal), requested))
+  return async (fetch) => {
+    const { read, stored } = fetch
+    report({ kind: 'forwarded', service: read.service, reason: fetch.reason })
+    if (read.method === 'HEAD') return handleHead(fetch, await request(fetch, noFields))
+    if (stored !== undefined) return validate(fetch, stored)
+    const partialRequest = partial.requestFor(read)
+    const outcome = partialRequest === undefined ? undefined : await fetchByPart(fetch, partialRequest)
+    if (outcome !== undefined) return outcome
+    // Not by `request`, which costs another promise: most misses come here.
+    const requested = readClock(clock)
+    return handleResponse(fetch, received(await send(fetch, noFields), requested))
   }
 }

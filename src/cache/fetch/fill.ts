@@ -2,79 +2,43 @@ import { Readable } from 'node:stream'
 import { GatewayError } from '../../errors.ts'
 import { overheadOfChunk, type Reservation } from '../../http/byte-budget.ts'
 import { fieldValue } from '../../http/fields.ts'
-import type { GatewayResponse, ResponseHead } from '../../http/message.ts'
+import type { ResponseHead } from '../../http/message.ts'
 
-/** What a reader takes its content from. */
-type Supply = {
-  /** Pushes what the reader has not got yet, as long as it takes more. */
-  serve(reader: FillReader): void
-  gone(reader: FillReader): void
-}
-
-/** One reader's way through a fill. */
+/** One reader of a fill, at its own pace. */
 class FillReader extends Readable {
-  readonly #supply: Supply
+  readonly #serve: (reader: FillReader) => void
+  readonly #gone: (reader: FillReader) => void
   /** Bytes and chunks that it has got. */
-  position = 0
-  taken = 0
-  /** Has asked for more than there is. */
-  waits = false
+  bytes = 0
+  chunks = 0
+  /** It has asked for more than there is. */
+  isWaiting = false
 
-  constructor(supply: Supply) {
+  constructor(serve: (reader: FillReader) => void, gone: (reader: FillReader) => void) {
     super({ highWaterMark: 16 * 1024 })
-    this.#supply = supply
-    // It may fail before anybody listens: who reads it then learns of it.
+    this.#serve = serve
+    this.#gone = gone
+    // It may fail before a listener is added: whoever reads it then still gets the error.
     this.on('error', () => {})
   }
 
   override _read(): void {
-    this.#supply.serve(this)
+    this.#serve(this)
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    this.#supply.gone(this)
+    this.#gone(this)
     callback(error)
   }
 }
 
-/** A response's content in one piece, or, where it is longer than allowed, still to be streamed. */
-export type ReadContent =
-  | { readonly kind: 'complete'; readonly content: Buffer }
-  | { readonly kind: 'too-large' | 'no-room'; readonly content: Buffer | Readable }
-
-const empty = Buffer.alloc(0)
-
-/** Content-Length, where it is one. */
+/** Content-Length, where it is valid. */
 export const declaredLength = (response: ResponseHead): number | undefined => {
   const value = fieldValue(response.fields, 'content-length')
   return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined
 }
 
-/** What was read, then what is left of the stream; an error in it reaches the reader. */
-async function* resumed(chunks: readonly Buffer[], rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
-  let done = false
-  try {
-    yield* chunks
-    for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value
-    done = true
-  } finally {
-    if (!done) await rest.return?.()
-  }
-}
-
-/** The whole content as a stream again; its source ends with it even if nothing is ever read. */
-const resume = (
-  chunks: readonly Buffer[],
-  rest: AsyncIterator<Buffer>,
-  source: Readable,
-  room: Reservation,
-): Readable =>
-  Readable.from(resumed(chunks, rest), { objectMode: false }).on('close', () => {
-    source.destroy()
-    room.release()
-  })
-
-/** The pieces in one allocation of its own, not in a slice of the pool, which would be kept whole with it. */
+/** The chunks in one allocation of its own, not in a slice of the pool, which would stay in memory with it. */
 const joined = (chunks: readonly Buffer[], length: number): Buffer => {
   const content = Buffer.allocUnsafeSlow(length)
   let at = 0
@@ -82,54 +46,7 @@ const joined = (chunks: readonly Buffer[], length: number): Buffer => {
   return content
 }
 
-const readStream = async (
-  content: Readable,
-  declared: number | undefined,
-  maxBytes: number,
-  room: Reservation,
-): Promise<ReadContent> => {
-  const chunks: Buffer[] = []
-  let length = 0
-  const iterator: AsyncIterator<Buffer> = content[Symbol.asyncIterator]()
-  try {
-    for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) {
-      chunks.push(next.value)
-      length += next.value.length
-      const hasRoom = room.reserve(next.value.length + overheadOfChunk)
-      if (!hasRoom || length > maxBytes) {
-        const kind = hasRoom ? 'too-large' : 'no-room'
-        return { kind, content: resume(chunks, iterator, content, room) }
-      }
-    }
-  } catch (error) {
-    room.release()
-    throw error
-  }
-  room.release()
-  if (declared !== undefined && declared !== length) {
-    throw new GatewayError('upstream_broken', { detail: 'the body is shorter than its Content-Length' })
-  }
-  return { kind: 'complete', content: joined(chunks, length) }
-}
-
-/**
- * At once where it has all come. Rejects when the content breaks off or contradicts its length (RFC 9112 §8): an incomplete
- * content is never kept.
- */
-export const readContent = (
-  response: GatewayResponse,
-  maxBytes: number,
-  room: Reservation,
-): ReadContent | Promise<ReadContent> => {
-  const { content } = response
-  if (content === undefined) return { kind: 'complete', content: empty }
-  const declared = declaredLength(response)
-  if (declared !== undefined && declared > maxBytes) return { kind: 'too-large', content }
-  if (!Buffer.isBuffer(content)) return readStream(content, declared, maxBytes, room)
-  return content.length > maxBytes ? { kind: 'too-large', content } : { kind: 'complete', content }
-}
-
-/** How a fill ended. `overflowed`: it goes on for those who have begun, and is not kept. */
+/** How a fill ended. `overflowed`: its readers get the rest, and it is not stored. */
 type FillEnd =
   | { readonly kind: 'complete'; readonly content: Buffer }
   | { readonly kind: 'overflowed' }
@@ -137,22 +54,22 @@ type FillEnd =
 
 type FillOptions = {
   readonly source: Readable
-  /** Content-Length, where the upstream said one. */
+  /** Content-Length, where the upstream sent one: a content of another length is incomplete (RFC 9112 §8). */
   readonly declared: number | undefined
   readonly maxBytes: number
-  /** So long a reader may take nothing while others wait for it, in an overflowed fill. */
-  readonly patienceMs: number
-  /** Of what is held: until all have got it, and the source has ended or failed. */
-  readonly room: Reservation
+  /** How long a reader of an overflowed fill may take nothing while others wait for it. */
+  readonly stallTimeoutMs: number
+  /** For what is held, until all readers have got it and the source has ended or failed. */
+  readonly reservation: Reservation
 }
 
 /** Bytes at a time out of a complete content. */
 const sliceBytes = 65_536
 
 /**
- * A content on its way into the cache, followed by any number of readers, each at its own pace. What is to be stored
- * is the buffer: the source is read as fast as it comes, and a slow reader holds back nobody and costs nothing. One that
- * turns out longer than may be stored is kept only from the slowest reader on, and then its pace is the source's.
+ * A content on its way into the cache, followed by any number of readers. The source is read as fast as it comes into the buffer that
+ * will be stored, so that a slow reader does not hold back others. When the content turns out longer than may be stored, only what
+ * the slowest reader has not got yet stays in memory, and the slowest reader sets the pace.
  */
 export class Fill {
   readonly done: Promise<FillEnd>
@@ -160,17 +77,16 @@ export class Fill {
   readonly #readers = new Set<FillReader>()
   readonly #settle: (end: FillEnd) => void
   #chunks: Buffer[] = []
-  /** Chunks and bytes no longer held: all have got them. */
-  #dropped = 0
-  #start = 0
+  /** Chunks and bytes that all readers have got: they are no longer held. */
+  #droppedChunks = 0
+  #droppedBytes = 0
   #length = 0
   #content: Buffer | undefined
-  #overflowed = false
-  #crowded = false
+  #overflow: 'too-large' | 'no-room' | undefined
   #ended = false
   #failure: Error | undefined
-  #mark: { readonly bytes: number; readonly pass: () => void } | undefined
-  #hurry: NodeJS.Timeout | undefined
+  #threshold: { readonly bytes: number; readonly passed: () => void } | undefined
+  #stallTimer: NodeJS.Timeout | undefined
 
   constructor(options: FillOptions) {
     this.#options = options
@@ -189,40 +105,42 @@ export class Fill {
   }
 
   get overflowed(): boolean {
-    return this.#overflowed
+    return this.#overflow !== undefined
   }
 
-  /** It overflowed because too much was buffered, not because of its length. */
-  get crowded(): boolean {
-    return this.#crowded
+  get reasonOfOverflow(): 'too-large' | 'no-room' {
+    return this.#overflow ?? 'too-large'
   }
 
-  /** How it ended, or undefined as soon as more than so many bytes have come. */
-  begun(bytes: number): Promise<FillEnd | undefined> {
-    if (this.#length > bytes && !this.#overflowed) return Promise.resolve(undefined)
-    const passed = new Promise<undefined>((pass) => {
-      this.#mark = { bytes, pass: () => pass(undefined) }
-    })
-    return Promise.race([this.done, passed])
+  /** How it ended, or undefined as soon as more than that many bytes have come and it has not overflowed. */
+  async endOrLongerThan(bytes: number): Promise<FillEnd | undefined> {
+    if (this.#length <= bytes && !this.overflowed) {
+      const passed = new Promise<void>((resolve) => {
+        this.#threshold = { bytes, passed: resolve }
+      })
+      const end = await Promise.race([this.done, passed])
+      if (end !== undefined) return end
+    }
+    return this.overflowed ? { kind: 'overflowed' } : undefined
   }
 
-  /** From the beginning; in an overflowed fill only for who reserved one before. */
-  reader(): FillReader {
-    const reader = new FillReader({
-      serve: (one) => this.#serve(one),
-      gone: (one) => this.#gone(one),
-    })
+  /** From the first byte; of an overflowed fill only the first reader gets that. */
+  reader(): Readable {
+    const reader = new FillReader(
+      (one) => this.#serve(one),
+      (one) => this.#gone(one),
+    )
     this.#readers.add(reader)
     if (this.#failure !== undefined) reader.destroy(this.#failure)
     return reader
   }
 
-  /** Nobody waits for it any more. */
+  /** The last reader has left. */
   stop(reason: Error): void {
     this.#options.source.destroy(reason)
   }
 
-  /** Ends an overflowed fill that nobody reads: nothing of it will be kept. */
+  /** Ends an overflowed fill without readers: nothing of it will be stored. */
   abandon(): void {
     if (this.#readers.size === 0 && !this.#ended) this.#options.source.destroy()
   }
@@ -231,19 +149,18 @@ export class Fill {
     if (this.#failure !== undefined) return
     this.#chunks.push(chunk)
     this.#length += chunk.length
-    const hasRoom = this.#options.room.reserve(chunk.length + overheadOfChunk)
-    if (!this.#overflowed && (!hasRoom || this.#length > this.#options.maxBytes)) {
-      this.#overflowed = true
-      this.#crowded = !hasRoom
+    const isReserved = this.#options.reservation.reserve(chunk.length + overheadOfChunk)
+    if (!this.overflowed && (!isReserved || this.#length > this.#options.maxBytes)) {
+      this.#overflow = isReserved ? 'too-large' : 'no-room'
       this.#settle({ kind: 'overflowed' })
     }
-    if (this.#mark !== undefined && this.#length > this.#mark.bytes) this.#mark.pass()
+    if (this.#threshold !== undefined && this.#length > this.#threshold.bytes) this.#threshold.passed()
     this.#wake()
-    if (this.#overflowed) this.#release()
+    if (this.overflowed) this.#release()
   }
 
   #wake(): void {
-    for (const reader of this.#readers) if (reader.waits) this.#serve(reader)
+    for (const reader of this.#readers) if (reader.isWaiting) this.#serve(reader)
   }
 
   #end(): void {
@@ -255,93 +172,103 @@ export class Fill {
       return
     }
     this.#ended = true
-    if (!this.#overflowed) {
+    if (!this.overflowed) {
       this.#content = joined(this.#chunks, this.#length)
       this.#chunks = []
       this.#settle({ kind: 'complete', content: this.#content })
     }
     this.#wake()
-    this.#giveBack()
+    this.#releaseReservation()
   }
 
   #fail(error: Error): void {
     if (this.#ended || this.#failure !== undefined) return
     this.#failure = error
     this.#chunks = []
-    this.#options.room.release()
-    clearTimeout(this.#hurry)
+    this.#options.reservation.release()
+    clearTimeout(this.#stallTimer)
     this.#settle({ kind: 'failed', error })
-    // Those who have begun must see that it is not the whole.
+    // Readers that have got a part must see that it is not the whole.
     for (const reader of this.#readers) reader.destroy(error)
     this.#options.source.destroy()
   }
 
   #next(reader: FillReader): Buffer | undefined {
-    if (this.#content === undefined) return this.#chunks[reader.taken - this.#dropped]
-    if (reader.position >= this.#content.length) return undefined
-    return this.#content.subarray(reader.position, reader.position + sliceBytes)
+    if (this.#content === undefined) return this.#chunks[reader.chunks - this.#droppedChunks]
+    if (reader.bytes >= this.#content.length) return undefined
+    return this.#content.subarray(reader.bytes, reader.bytes + sliceBytes)
   }
 
+  /** Pushes what the reader has not got yet, as long as it takes more. */
   #serve(reader: FillReader): void {
-    reader.waits = false
+    reader.isWaiting = false
     for (let chunk = this.#next(reader); chunk !== undefined; chunk = this.#next(reader)) {
-      reader.taken += 1
-      reader.position += chunk.length
+      reader.chunks += 1
+      reader.bytes += chunk.length
       if (!reader.push(chunk)) break
     }
-    const behind = this.#next(reader) !== undefined
-    if (!behind && this.#ended) reader.push(null)
-    else reader.waits = !behind
-    if (this.#overflowed) this.#release()
+    const isBehind = this.#next(reader) !== undefined
+    if (!isBehind && this.#ended) reader.push(null)
+    else reader.isWaiting = !isBehind
+    if (this.overflowed) this.#release()
   }
 
   #gone(reader: FillReader): void {
     this.#readers.delete(reader)
-    this.#giveBack()
-    if (!this.#overflowed || this.#ended) return
+    this.#releaseReservation()
+    if (!this.overflowed || this.#ended) return
     this.abandon()
     this.#release()
   }
 
-  /** A content that its readers have not taken is held, stored or not: it may be evicted before them. */
-  #giveBack(): void {
-    if (this.#ended && this.#readers.size === 0) this.#options.room.release()
+  /** Until its readers have got it a content is held beside the cache: it may be evicted before that. */
+  #releaseReservation(): void {
+    if (this.#ended && this.#readers.size === 0) this.#options.reservation.release()
   }
 
-  /** Lets go of what all have got, and of the source when the slowest has too much before it. */
+  /** Drops what all readers have got; pauses the source while the slowest reader has too much before it. */
   #release(): void {
-    const { source, maxBytes } = this.#options
+    const { source, maxBytes, reservation, stallTimeoutMs } = this.#options
     if (this.#readers.size === 0) {
-      // Somebody is about to come for it.
+      // The first reader is about to come.
       source.pause()
       return
     }
-    const slowest = Math.min(...[...this.#readers].map(({ taken }) => taken))
-    while (this.#dropped < slowest && this.#chunks.length > 0) {
+    const slowest = Math.min(...[...this.#readers].map(({ chunks }) => chunks))
+    while (this.#droppedChunks < slowest && this.#chunks.length > 0) {
       const bytes = this.#chunks.shift()?.length ?? 0
-      this.#start += bytes
-      this.#dropped += 1
-      this.#options.room.shrink(bytes + overheadOfChunk)
+      this.#droppedBytes += bytes
+      this.#droppedChunks += 1
+      reservation.shrink(bytes + overheadOfChunk)
     }
-    // Where there is no room for more, the next piece is read when all have got this one.
-    const full = this.#length - this.#start > (this.#crowded ? 0 : maxBytes)
-    if (full && !this.#ended) {
+    // Where the reservation is used up, the next chunk is read when all readers have got this one.
+    const most = this.#overflow === 'no-room' ? 0 : maxBytes
+    if (this.#length - this.#droppedBytes > most && !this.#ended) {
       source.pause()
-      this.#hurry ??= setTimeout(() => this.#cutSlowest(), this.#options.patienceMs)
+      this.#stallTimer ??= setTimeout(() => this.#dropSlowest(), stallTimeoutMs)
       return
     }
-    clearTimeout(this.#hurry)
-    this.#hurry = undefined
+    clearTimeout(this.#stallTimer)
+    this.#stallTimer = undefined
     if (source.isPaused()) source.resume()
   }
 
-  /** Whoever holds up others and takes nothing is let go; one who reads alone may take all the time it wants. */
-  #cutSlowest(): void {
-    this.#hurry = undefined
-    const slow = [...this.#readers].filter(({ taken }) => taken === this.#dropped)
+  /** Ends readers that take nothing while others wait for them; a reader alone may take all the time it wants. */
+  #dropSlowest(): void {
+    this.#stallTimer = undefined
+    const slow = [...this.#readers].filter(({ chunks }) => chunks === this.#droppedChunks)
     if (slow.length === this.#readers.size) return
     for (const reader of slow) {
       reader.destroy(new GatewayError('client_gone', { detail: 'too slow to share a response' }))
     }
   }
 }
+
+const stallTimeoutMs = 10_000
+
+export const fillFrom = (
+  response: ResponseHead,
+  source: Readable,
+  maxBytes: number,
+  reservation: Reservation,
+): Fill => new Fill({ source, declared: declaredLength(response), maxBytes, stallTimeoutMs, reservation })

@@ -1,31 +1,31 @@
 import { LRUCache } from 'lru-cache'
 
 /**
- * Keys whose last answer was fit for one reader only. Their readers go side by side from the start instead of each
- * waiting to learn it again. Bounded in bytes: keys come from clients.
+ * Keys whose last response was fit for one reader only: their readers fetch side by side from the start instead of each waiting to
+ * find that out. Bounded in bytes, since keys come from clients. `now` is a reading of the monotonic clock.
  */
-export type PassMemo = {
-  note(key: string, monotonicNow: number): void
-  has(key: string, monotonicNow: number): boolean
-  forget(key: string): void
+export type HitForPass = {
+  add(key: string, now: number): void
+  has(key: string, now: number): boolean
+  delete(key: string): void
 }
 
-const keptBytes = 1_048_576
-const entryOverheadBytes = 100
-/** Long enough to spare a busy key, short enough to notice that it became fit for sharing. */
-const rememberedMs = 5_000
+const maxBytes = 1_048_576
+const overheadBytes = 100
+/** Long enough to help a busy key, short enough to notice that its responses have become shareable. */
+const lifetimeMs = 5_000
 
-export const createPassMemo = (): PassMemo => {
+export const createHitForPass = (): HitForPass => {
   const until = new LRUCache<string, number>({
-    maxSize: keptBytes,
-    sizeCalculation: (_, key) => key.length + entryOverheadBytes,
+    maxSize: maxBytes,
+    sizeCalculation: (_, key) => key.length + overheadBytes,
   })
   return {
-    note: (key, now) => {
-      until.set(key, now + rememberedMs)
+    add: (key, now) => {
+      until.set(key, now + lifetimeMs)
     },
     has: (key, now) => (until.get(key) ?? 0) > now,
-    forget: (key) => {
+    delete: (key) => {
       until.delete(key)
     },
   }

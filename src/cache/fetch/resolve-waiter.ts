@@ -1,56 +1,54 @@
-import type { Readable } from 'node:stream'
-import type { Clock } from '../../clock.ts'
+import { type Clock, type Moment, readClock } from '../../clock.ts'
 import { type ErrorCode, GatewayError } from '../../errors.ts'
 import { otherCredential } from '../../http/credential-fields.ts'
 import { discard } from '../../http/message.ts'
 import { varyKey } from '../../http/vary.ts'
-import type { CacheRead } from '../cache-read.ts'
-import { type CacheAnswer, takesWhole } from '../conditional-response.ts'
+import type { CacheAnswer, CacheRead } from '../cache-read.ts'
 import type { CacheEvent } from '../events.ts'
-import { currentAgeMs, type Moment } from '../policy/freshness.ts'
+import { currentAgeMs } from '../policy/freshness.ts'
 import { mayServeOnError, type Reuse } from '../policy/reuse.ts'
 import { isOfRequest, isServerError } from '../policy/storability.ts'
-import type { Answers } from '../respond/answers.ts'
-import { overtaken } from '../store/store-if-current.ts'
+import { takesWhole } from '../respond/conditional-response.ts'
+import type { Responder } from '../respond/responder.ts'
+import type { InvalidationLog } from '../store/invalidation-log.ts'
+import { isOvertaken } from '../store/store-response.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
-import type { TagLog } from '../store/tag-log.ts'
-import type { Flight, Flights } from './collapse.ts'
-import type { Landing } from './fetch-outcome.ts'
-import type { PassMemo } from './hit-for-pass.ts'
+import type { CollapsedFetch } from './collapse.ts'
+import type { FetchOutcome, StreamingOutcome, UnshareableOutcome } from './fetch-outcome.ts'
+import type { HitForPass } from './hit-for-pass.ts'
 
-/** Why a reader's answer has to be fetched, and what could be validated or served on error. */
-export type Need = Extract<Reuse, { kind: 'fetch' }>
+/** Why a reader's response has to be fetched, and which stored response could be validated or served on error. */
+export type FetchNeeded = Extract<Reuse, { kind: 'fetch' }>
 
-/** What a waiter makes of a landing: its answer, or another try, beside the others or alone. */
-export type Verdict =
-  | { readonly kind: 'answer'; readonly answer: CacheAnswer }
-  /** `afterFailure`: because another reader's fetch failed, for which there is one more try. */
-  | { readonly kind: 'again'; readonly alone: boolean; readonly afterFailure: boolean }
-
-type Failure = 'unreachable' | 'server-error'
-
-/** One reader's wait for one forward; `since` is the number of the last invalidation when it began. */
-export type Wait = {
+/** One reader that waits for one fetch. */
+export type WaitingReader = {
   readonly read: CacheRead
-  readonly need: Need
+  readonly need: FetchNeeded
+  /** Number of the last invalidation when the wait began. */
   readonly since: number
-  readonly flight: Flight
-  readonly leads: boolean
-  /** Has a fetch of another reader failed already that this one waited for? */
-  readonly retried: boolean
+  readonly fetch: CollapsedFetch
+  /** It started the fetch: the upstream was sent its request. */
+  readonly isLeader: boolean
+  /** A fetch that it waited for has failed before. */
+  readonly hasRetried: boolean
 }
 
-/** The reader's answer. */
-const answered = (answer: CacheAnswer): Verdict => ({ kind: 'answer', answer })
+/** The end of a wait. `afterFailure`: the fetch of another reader failed, for which there is one retry. */
+export type Resolution =
+  | { readonly kind: 'respond'; readonly answer: CacheAnswer }
+  | { readonly kind: 'retry'; readonly alone: boolean; readonly afterFailure: boolean }
 
-/** Another try. */
-const again = (alone: boolean): Verdict => ({ kind: 'again', alone, afterFailure: false })
+type EndedOutcome = Exclude<FetchOutcome, StreamingOutcome>
 
-/** One more try, together with all others whose fetch failed: the first of them leads it. */
-const oneMoreTry: Verdict = { kind: 'again', alone: false, afterFailure: true }
+const respond = (answer: CacheAnswer): Resolution => ({ kind: 'respond', answer })
 
-/** Is the upstream sent the same for both? */
-const asksTheSame = (one: CacheRead, other: CacheRead): boolean => {
+const retryTogether: Resolution = { kind: 'retry', alone: false, afterFailure: false }
+const retryAlone: Resolution = { kind: 'retry', alone: true, afterFailure: false }
+/** Once, together with all others whose fetch failed: the first of them starts it. */
+const retryAfterFailure: Resolution = { kind: 'retry', alone: false, afterFailure: true }
+
+/** Would the upstream be sent the same request for both? */
+const sendsTheSame = (one: CacheRead, other: CacheRead): boolean => {
   if (one === other || one.fields === other.fields) return true
   const names = Object.keys(one.fields)
   const others = Object.keys(other.fields)
@@ -58,7 +56,7 @@ const asksTheSame = (one: CacheRead, other: CacheRead): boolean => {
   return varyKey(names, one) === varyKey(names, other) && varyKey(others, one) === varyKey(others, other)
 }
 
-/** The fields that say which caller sent a request, as one text. */
+/** The fields that identify the caller of a request, as one text. */
 const callerOf = ({ fields }: CacheRead): string =>
   JSON.stringify([
     fields['authorization'] ?? null,
@@ -66,214 +64,176 @@ const callerOf = ({ fields }: CacheRead): string =>
     otherCredential(fields, []) ?? null,
   ])
 
-/** May it be the request of the one who led that made the fetch fail? An upstream that cannot be asked at all fails for everybody. */
-const mayBeOfRequest: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+/** The leader's request may be the cause of these. All other errors mean that the upstream cannot be reached by any request. */
+const mayDependOnRequest: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'upstream_broken',
   'upstream_timeout',
   'internal',
 ])
 
-/** One who did not ask for it itself gets only what is fresh. */
+/** A failure is final for readers who would send the same request; all others retry once. */
+const mayRetry = ({ isLeader, hasRetried, fetch, read }: WaitingReader): boolean =>
+  !isLeader && !hasRetried && !sendsTheSame(fetch.read, read)
+
+/** A reader whose own request was not sent gets only a fresh response. */
 const mayShare = (stored: StoredResponse, at: Moment): boolean =>
   !stored.validateAlways && stored.lifetimeMs > currentAgeMs(stored.initialAgeMs, stored.received, at)
 
-/** A landing that is over. */
-type Landed = Exclude<Landing, { kind: 'filling' }>
+/**
+ * What a reader does with a response whose content is still coming. It follows the content when it takes all of it as it is.
+ * It waits for the end when a precondition or range needs the complete content, when the tags of the content must show whether it is
+ * older than a write (the reader came after the write), or when it has something stale to fall back on.
+ */
+const useOfStream = (
+  { head, fill }: StreamingOutcome,
+  { read, need, isLeader, since, fetch }: WaitingReader,
+  at: Moment,
+): 'follow' | 'wait' | Resolution => {
+  if (fill.overflowed) return retryAlone
+  if (!isLeader && varyKey(head.varyNames, read) !== head.varyKey) return retryTogether
+  if (!isLeader && !mayShare(head, at)) return retryAlone
+  const { stored } = need
+  const fallsBack = stored !== undefined && mayServeOnError(stored, 'unreachable', read.policy.profile, at)
+  return takesWhole(read) && !fallsBack && (isLeader || since === fetch.since) ? 'follow' : 'wait'
+}
 
-type JudgeOptions = {
-  readonly answers: Answers
-  readonly log: TagLog
-  readonly passes: PassMemo
+type ResolveOptions = {
+  readonly responder: Responder
+  readonly log: InvalidationLog
+  readonly hitForPass: HitForPass
   readonly clock: Clock
   readonly report: (event: CacheEvent) => void
 }
 
-/** Makes the function that tells what one reader gets of a landing; it throws what the forward failed with. */
-export const createJudge = (options: JudgeOptions): ((landing: Landed, wait: Wait) => Verdict) => {
-  const { answers, log, passes, clock, report } = options
-  const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
+/**
+ * Makes the function that decides what one reader gets of the outcome of a fetch: a response or a retry. It throws the error of the
+ * fetch where the reader gets that.
+ */
+export const createResolveWaiter = (
+  options: ResolveOptions,
+): ((outcome: FetchOutcome, waiting: WaitingReader) => Resolution | Promise<Resolution>) => {
+  const { responder, log, hitForPass, clock, report } = options
 
-  const onError = (read: CacheRead, need: Need, failure: Failure): CacheAnswer | undefined => {
-    const at = moment()
-    const { stored } = need
+  const staleOnError = (
+    { read, need: { stored } }: WaitingReader,
+    failure: 'unreachable' | 'server-error',
+  ): Resolution | undefined => {
+    const at = readClock(clock)
     if (stored === undefined || !mayServeOnError(stored, failure, read.policy.profile, at)) return undefined
     report({ kind: 'served-stale', service: read.service, reason: 'error' })
-    return answers.stale(stored, read, at, 'error')
+    return respond(responder.stale(stored, read, at, 'error'))
   }
 
-  /** One who waited may have what selects the same, holds nothing that was written before the wait began, and is fresh. */
-  const forWaiter = (stored: StoredResponse, wait: Wait): Verdict => {
-    const { read, flight, need } = wait
-    const at = moment()
-    if (varyKey(stored.varyNames, read) !== stored.varyKey) return again(false)
-    if (wait.since !== flight.began && overtaken(log, stored, flight.began)) return again(false)
-    if (!mayShare(stored, at)) return again(true)
+  const share = (stored: StoredResponse, { read, fetch, need, since }: WaitingReader): Resolution => {
+    const at = readClock(clock)
+    if (varyKey(stored.varyNames, read) !== stored.varyKey) return retryTogether
+    if (since !== fetch.since && isOvertaken(log, stored, fetch.since)) return retryTogether
+    if (!mayShare(stored, at)) return retryAlone
     report({ kind: 'collapsed', service: read.service })
-    return answered(answers.collapsed(stored, read, need.reason, at))
+    return respond(responder.collapsed(stored, read, need.reason, at))
   }
 
-  /** A failure is shared at once by those who asked the same, and by all others when a request of theirs has failed as well. */
-  const mayTryAgain = ({ leads, retried, flight, read }: Wait): boolean =>
-    !leads && !retried && !asksTheSame(flight.read, read)
-
-  const ofServerError = (stored: StoredResponse, wait: Wait): Verdict => {
-    const { read, need, leads, flight } = wait
-    const stale = onError(read, need, 'server-error')
-    if (stale !== undefined) return answered(stale)
-    if (mayTryAgain(wait)) return oneMoreTry
-    const isSameCaller = callerOf(flight.read) === callerOf(read)
-    const mine = leads || (isSameCaller && varyKey(stored.varyNames, read) === stored.varyKey)
-    return mine ? answered(answers.serverError(stored, read, need.reason, !leads, moment())) : again(true)
+  const afterServerError = (stored: StoredResponse, waiting: WaitingReader): Resolution => {
+    const { read, need, isLeader, fetch } = waiting
+    const stale = staleOnError(waiting, 'server-error')
+    if (stale !== undefined) return stale
+    if (mayRetry(waiting)) return retryAfterFailure
+    const isSameCaller = callerOf(fetch.read) === callerOf(read)
+    const isItsOwn = isLeader || (isSameCaller && varyKey(stored.varyNames, read) === stored.varyKey)
+    if (!isItsOwn) return retryAlone
+    return respond(responder.serverError(stored, read, need.reason, !isLeader, readClock(clock)))
   }
 
-  const ofFailure = (error: unknown, wait: Wait): Verdict => {
-    const stale = onError(wait.read, wait.need, 'unreachable')
-    if (stale !== undefined) return answered(stale)
-    if (error instanceof GatewayError && error.code === 'upstream_busy' && !wait.leads && !wait.retried) {
-      // The client of the one that led may have had its share of the slots: that says nothing of other clients.
-      return oneMoreTry
-    }
-    const isPerhapsOfRequest = !(error instanceof GatewayError) || mayBeOfRequest.has(error.code)
-    if (isPerhapsOfRequest && mayTryAgain(wait)) return oneMoreTry
+  const afterFailure = (error: unknown, hasBegun: boolean, waiting: WaitingReader): Resolution => {
+    const stale = staleOnError(waiting, 'unreachable')
+    if (stale !== undefined) return stale
+    const code = error instanceof GatewayError ? error.code : 'internal'
+    // The leader's client may have used up its share of the slots, which other clients have not.
+    const isOfLeaderAlone = hasBegun || code === 'upstream_busy'
+    if (isOfLeaderAlone && !waiting.isLeader && !waiting.hasRetried) return retryAfterFailure
+    if (!hasBegun && mayDependOnRequest.has(code) && mayRetry(waiting)) return retryAfterFailure
     throw error
   }
 
-  /** Others have got the beginning of it; who has not tries for a whole one. */
-  const ofBroken = (error: unknown, wait: Wait): Verdict => {
-    const stale = onError(wait.read, wait.need, 'unreachable')
-    if (stale !== undefined) return answered(stale)
-    if (wait.leads || wait.retried) throw error
-    return oneMoreTry
-  }
-
-  const ofOwn = (landing: Extract<Landing, { kind: 'own' }>, { read, need }: Wait): Verdict => {
-    const stale = isServerError(landing.response) ? onError(read, need, 'server-error') : undefined
+  const respondAlone = (outcome: UnshareableOutcome, waiting: WaitingReader): Resolution => {
+    const { read, need } = waiting
+    const { response } = outcome
+    const stale = isServerError(response) ? staleOnError(waiting, 'server-error') : undefined
     if (stale !== undefined) {
-      discard(landing.response.content)
-      return answered(stale)
+      discard(response.content)
+      return stale
     }
-    // A part says nothing of the whole, and a refusal of this request nothing of others.
-    const saysOfKey = read.method === 'GET' && read.fields['range'] === undefined
-    if (saysOfKey && !isOfRequest(landing.response)) passes.note(read.key, clock.monotonic())
-    return answered(answers.own(landing, read, need.reason, moment()))
+    // A 206 says nothing of the whole response, and an error of this request nothing of the requests of other readers.
+    const isOfKey = read.method === 'GET' && read.fields['range'] === undefined && !isOfRequest(response)
+    if (isOfKey) hitForPass.add(read.key, clock.monotonic())
+    return respond(responder.unshareable(outcome, read, need.reason, readClock(clock)))
   }
 
-  return (landing, wait) => {
-    const { read, need, leads } = wait
-    switch (landing.kind) {
-      case 'shared':
-        if (!leads) return forWaiter(landing.stored, wait)
-        passes.forget(read.key)
-        return answered(answers.led(landing, read, need.reason, moment()))
-      case 'own':
-        if (!leads) return again(!isOfRequest(landing.response))
-        return ofOwn(landing, wait)
-      case 'overflowed':
-        return again(true)
-      case 'broken':
-        return ofBroken(landing.error, wait)
+  const afterEnd = (outcome: EndedOutcome, waiting: WaitingReader): Resolution => {
+    const { read, need, isLeader } = waiting
+    switch (outcome.kind) {
+      case 'shareable':
+        if (!isLeader) return share(outcome.stored, waiting)
+        hitForPass.delete(read.key)
+        return respond(responder.fetched(outcome, read, need.reason, readClock(clock)))
+      case 'unshareable':
+        if (isLeader) return respondAlone(outcome, waiting)
+        return isOfRequest(outcome.response) ? retryTogether : retryAlone
       case 'server-error':
-        return ofServerError(landing.stored, wait)
+        return afterServerError(outcome.stored, waiting)
       case 'failed':
-        return ofFailure(landing.error, wait)
+        return afterFailure(outcome.error, outcome.hasBegun, waiting)
     }
   }
-}
 
-type ConcludeOptions = {
-  readonly flights: Flights
-  readonly answers: Answers
-  readonly passes: PassMemo
-  readonly judge: (landing: Landed, wait: Wait) => Verdict
-  readonly clock: Clock
-  readonly report: (event: CacheEvent) => void
-}
-
-type Filling = Extract<Landing, { kind: 'filling' }>
-
-/** How a reader takes part in a fill. */
-type Part = 'not' | 'alone' | 'follow' | 'wait'
-
-/**
- * Bytes as they come are for a reader who wants all of them and nothing else: preconditions and ranges are met by a
- * complete content, and so is who came after a write, since what is in it tells whether it shows the state before; and
- * who has something stale to fall back on waits whether it is needed.
- */
-const partIn = ({ sketch, fill }: Filling, wait: Wait, at: Moment): Part => {
-  const { read, need, leads, since, flight } = wait
-  if (fill.overflowed) return 'alone'
-  if (!leads && varyKey(sketch.varyNames, read) !== sketch.varyKey) return 'not'
-  if (!leads && !mayShare(sketch, at)) return 'alone'
-  const { stored } = need
-  const fallsBack = stored !== undefined && mayServeOnError(stored, 'unreachable', read.policy.profile, at)
-  return takesWhole(read) && !fallsBack && (leads || since === flight.began) ? 'follow' : 'wait'
-}
-
-/** Makes the function that tells what one reader gets of a forward that has landed. */
-export const createConclude = (
-  options: ConcludeOptions,
-): ((landing: Landing, wait: Wait) => Verdict | Promise<Verdict>) => {
-  const { flights, answers, passes, judge, clock, report } = options
-  const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
-
-  /** Later readers need not wait to learn that it is too long to be shared. */
-  const noteOverflow = ({ complete, fill }: Filling, { read }: Wait): void => {
-    void complete.then(({ kind }) => {
-      if (kind === 'overflowed' && !fill.crowded) passes.note(read.key, clock.monotonic())
-    })
-  }
-
-  const follow = (landing: Filling, wait: Wait, at: Moment): Verdict => {
-    const { read, need, leads, flight } = wait
-    const content = landing.fill.reader().once('close', () => flights.leave(flight))
-    if (leads) passes.forget(read.key)
+  const follow = (outcome: StreamingOutcome, waiting: WaitingReader, at: Moment): Resolution => {
+    const { read, need, isLeader, fetch } = waiting
+    const content = outcome.fill.reader().once('close', () => fetch.leave())
+    if (isLeader) hitForPass.delete(read.key)
     else report({ kind: 'collapsed', service: read.service })
-    return answered(answers.streamed(landing, content, read, need.reason, !leads, at))
+    return respond(responder.streamed(outcome, content, read, need.reason, !isLeader, at))
   }
 
-  const waitForEnd = async (
-    landing: Filling,
-    wait: Wait,
-    reserved: Readable | undefined,
-  ): Promise<Verdict> => {
-    const { read, need, flight } = wait
-    const last = await flights.waitForEnd(flight, landing.complete, read.signal)
-    if (last.kind === 'filling') throw new TypeError('a fill ended as another')
-    if (last.kind !== 'overflowed' || reserved === undefined) {
-      reserved?.destroy()
-      return judge(last, wait)
-    }
-    // It asked for it: a second forward would bring the same.
-    const { fill, sketch, ownFields, upstreamStatus } = landing
-    const fields = [...sketch.fields, ...ownFields]
-    const response = { kind: 'response', status: sketch.status, fields, content: reserved } as const
-    return answered(
-      answers.own(
-        { kind: 'own', response, upstreamStatus, reason: fill.crowded ? 'no-room' : 'too-large' },
-        read,
-        need.reason,
-        moment(),
-      ),
-    )
-  }
-
-  const takePart = async (landing: Filling, wait: Wait): Promise<Verdict> => {
-    const at = moment()
-    if (wait.leads) noteOverflow(landing, wait)
-    const part = partIn(landing, wait, at)
-    if (part === 'follow') return follow(landing, wait, at)
-    if (part !== 'wait') {
-      flights.leave(wait.flight)
-      return again(part === 'alone')
-    }
-    const reserved = wait.leads ? landing.fill.reader() : undefined
+  const waitForEnd = async (outcome: StreamingOutcome, waiting: WaitingReader): Promise<Resolution> => {
+    const { read, fetch, isLeader } = waiting
+    const { fill, head, ownFields, upstreamStatus } = outcome
+    // If the content turns out too large to be stored, the leader streams it: a second fetch would bring the same.
+    const content = isLeader ? fill.reader() : undefined
     try {
-      return await waitForEnd(landing, wait, reserved)
+      const end = await fetch.waitForEnd(outcome, read.signal)
+      if (end.kind !== 'too-large') {
+        content?.destroy()
+        return afterEnd(end, waiting)
+      }
+      if (content === undefined) return retryAlone
+      const fields = [...head.fields, ...ownFields]
+      const response = { kind: 'response', status: head.status, fields, content } as const
+      const reason = fill.reasonOfOverflow
+      const own: UnshareableOutcome = { kind: 'unshareable', response, upstreamStatus, reason }
+      return respond(responder.unshareable(own, read, waiting.need.reason, readClock(clock)))
     } catch (error) {
-      reserved?.destroy()
+      content?.destroy()
       throw error
     }
   }
 
-  return (landing, wait) => (landing.kind === 'filling' ? takePart(landing, wait) : judge(landing, wait))
+  const afterHead = (outcome: StreamingOutcome, waiting: WaitingReader): Resolution | Promise<Resolution> => {
+    const { read, fetch, isLeader } = waiting
+    const { fill, end } = outcome
+    const at = readClock(clock)
+    if (isLeader) {
+      void end.then(({ kind }) => {
+        const isTooLarge = kind === 'too-large' && fill.reasonOfOverflow === 'too-large'
+        if (isTooLarge) hitForPass.add(read.key, clock.monotonic())
+      })
+    }
+    const use = useOfStream(outcome, waiting, at)
+    if (use === 'follow') return follow(outcome, waiting, at)
+    if (use === 'wait') return waitForEnd(outcome, waiting)
+    fetch.leave()
+    return use
+  }
+
+  return (outcome, waiting) =>
+    outcome.kind === 'streaming' ? afterHead(outcome, waiting) : afterEnd(outcome, waiting)
 }

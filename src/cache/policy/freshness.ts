@@ -1,3 +1,4 @@
+import type { Moment } from '../../clock.ts'
 import { nonNegativeInteger } from '../../http/cache-control.ts'
 import { parseHttpDate } from '../../http/conditional/dates.ts'
 import { fieldValue, fieldValues } from '../../http/fields.ts'
@@ -5,16 +6,13 @@ import type { ResponseHead } from '../../http/message.ts'
 import type { CachePolicy, CacheRule } from '../decide-caching.ts'
 import type { ResponseControl } from './response-control.ts'
 
-/** One reading of both clocks. */
-export type Moment = { readonly now: number; readonly monotonic: number }
-
 /** The first member counts, and an Age that is no integer is ignored (RFC 9111 §5.1). Milliseconds. */
 const ageValueMs = (head: ResponseHead): number => {
   const first = fieldValues(head.fields, 'age')[0]?.split(',', 1)[0]?.trim()
   return (nonNegativeInteger(first) ?? 0) * 1000
 }
 
-/** When a forward began and when its head had arrived. */
+/** When the request was sent and when the head of its response had arrived. */
 export type ExchangeTimes = { readonly requested: Moment; readonly received: Moment }
 
 /**
@@ -46,7 +44,7 @@ type FreshnessSource = 'override' | 'upstream' | 'rule' | 'heuristic' | 'none'
 
 export type Freshness = { readonly lifetimeMs: number; readonly source: FreshnessSource }
 
-/** RFC 9111 §4.2.2 leaves the fraction open and names a tenth; a day keeps a mistake short. */
+/** RFC 9111 §4.2.2 leaves the fraction open and names a tenth; after a day at the latest the response is validated. */
 const heuristicShare = 0.1
 const longestHeuristicMs = 86_400_000
 
@@ -59,14 +57,14 @@ const stated = (seconds: number | 'invalid'): Freshness => ({
 const fromExpires = (head: ResponseHead, responseTime: number): Freshness | undefined => {
   const lines = fieldValues(head.fields, 'expires')
   if (lines.length === 0) return undefined
-  // Two lines, or anything that is no date such as `0`, mean already expired (RFC 9111 §5.3).
+  // Two lines, or a value that is no date, such as `0`, mean already expired (RFC 9111 §5.3).
   const expires = lines.length === 1 ? parseHttpDate(lines[0] ?? '', responseTime) : undefined
   if (expires === undefined) return { lifetimeMs: 0, source: 'upstream' }
   const date = parseHttpDate(fieldValue(head.fields, 'date') ?? '', responseTime) ?? responseTime
   return { lifetimeMs: Math.max(0, expires - date), source: 'upstream' }
 }
 
-/** In the order of RFC 9111 §4.2.1; a targeted field leaves no say to Expires (RFC 9213 §2.2). */
+/** In the order of RFC 9111 §4.2.1; with a targeted field Expires is ignored (RFC 9213 §2.2). */
 const fromUpstream = (
   head: ResponseHead,
   control: ResponseControl,
@@ -99,7 +97,7 @@ const heuristic = (
 
 const none: Freshness = { lifetimeMs: 0, source: 'none' }
 
-/** Freshness lifetime (RFC 9111 §4.2.1): what the upstream states, else what the rule says, else, where allowed, a heuristic. */
+/** Freshness lifetime (RFC 9111 §4.2.1): of the upstream, else of the rule, else, where allowed, a heuristic. */
 export const freshnessLifetime = (
   head: ResponseHead,
   control: ResponseControl,
@@ -125,7 +123,7 @@ const windowMs = (stated: number | 'invalid' | undefined, ruled: number | undefi
   return stated === undefined ? (ruled ?? 0) : stated * 1000
 }
 
-/** How long and under what conditions a response may be reused: RFC 9111 §4.2, RFC 5861, and the rule where it says more. */
+/** How long and under which conditions a response may be reused: RFC 9111 §4.2, RFC 5861, and the rule. */
 export const reuseTerms = (
   head: ResponseHead,
   control: ResponseControl,
@@ -151,7 +149,6 @@ export const reuseTerms = (
   }
 }
 
-/** RFC 9110 §15.1 */
 const heuristicallyCacheable: ReadonlySet<number> = new Set([
   200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501,
 ])

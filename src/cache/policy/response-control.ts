@@ -8,10 +8,10 @@ import { type FieldLines, fieldValue } from '../../http/fields.ts'
 import { remembered } from '../../http/memo.ts'
 import { type Member, parseDictionary } from '../../http/structured-fields.ts'
 
-/** What a response lets a shared cache do, whichever field says so. Seconds; `invalid` where a number was to be. */
+/** What a response allows a shared cache, by Cache-Control or a targeted field. Seconds; `invalid` where there is no valid number. */
 export type ResponseControl = {
   /** A targeted field (RFC 9213) replaces Cache-Control and Expires. */
-  readonly source: 'targeted' | 'cache-control' | 'nothing'
+  readonly source: 'targeted' | 'cache-control' | 'none'
   readonly noStore: boolean
   /** Unqualified: the whole response must be validated before each reuse. */
   readonly noCache: boolean
@@ -26,8 +26,8 @@ export type ResponseControl = {
   readonly sMaxAge: number | 'invalid' | undefined
   readonly staleWhileRevalidate: number | 'invalid' | undefined
   readonly staleIfError: number | 'invalid' | undefined
-  /** Fields that no-cache or private name: not kept (RFC 9111 §5.2.2.4, §5.2.2.7). */
-  readonly unkept: readonly string[]
+  /** Fields that no-cache or private name (RFC 9111 §5.2.2.4, §5.2.2.7). */
+  readonly notStored: readonly string[]
   readonly hasQualifiedPrivate: boolean
 }
 
@@ -67,7 +67,7 @@ const readArgument = (key: string, member: Member): Argument => {
     : { kind: 'wrong' }
 }
 
-/** undefined when empty, not a dictionary, or a value has the wrong type: the field is then as if absent (RFC 9213 §2.1). */
+/** undefined when the field is empty, no dictionary, or has a value of the wrong type: it then counts as absent (RFC 9213 §2.1). */
 const parseTargeted = (value: string): Directives | undefined => {
   const members = parseDictionary(value)
   if (members === undefined || members.size === 0) return undefined
@@ -106,18 +106,17 @@ const controlBy = (source: ResponseControl['source'], directives: Directives): R
     sMaxAge: deltaSeconds(directives, 's-maxage'),
     staleWhileRevalidate: deltaSeconds(directives, 'stale-while-revalidate'),
     staleIfError: deltaSeconds(directives, 'stale-if-error'),
-    unkept: [...(noCacheFields ?? []), ...(privateFields ?? [])],
+    notStored: [...(noCacheFields ?? []), ...(privateFields ?? [])],
     hasQualifiedPrivate: privateFields !== undefined,
   }
 }
 
-const nothing: ResponseControl = controlBy('nothing', parseCacheControl(undefined))
-const bySaying = remembered((value) => controlBy('cache-control', parseCacheControl(value)))
+const noControl: ResponseControl = controlBy('none', parseCacheControl(undefined))
+const byCacheControl = remembered((value) => controlBy('cache-control', parseCacheControl(value)))
 
-/** The directives that hold for this cache. */
 export const responseControl = (fields: FieldLines): ResponseControl => {
   const targeted = findTargeted(fields)
   if (targeted !== undefined) return controlBy('targeted', targeted)
   const general = fieldValue(fields, 'cache-control')
-  return general === undefined ? nothing : bySaying(general)
+  return general === undefined ? noControl : byCacheControl(general)
 }

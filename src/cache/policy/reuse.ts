@@ -1,3 +1,4 @@
+import type { Moment } from '../../clock.ts'
 import { type Directives, deltaSeconds, parseCacheControl } from '../../http/cache-control.ts'
 import { type RequestFields, requestField } from '../../http/fields.ts'
 import { type SelectingFields, varyKey } from '../../http/vary.ts'
@@ -6,18 +7,18 @@ import type { ForwardReason } from '../cache-status.ts'
 import type { CacheProfile } from '../decide-caching.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
-import { currentAgeMs, type Moment } from './freshness.ts'
+import { currentAgeMs } from './freshness.ts'
 
-/** What is to be done for a reader (RFC 9111 §4). */
+/** How a read is answered (RFC 9111 §4). */
 export type Reuse =
   | { readonly kind: 'fresh'; readonly stored: StoredResponse; readonly ageMs: number }
-  /** Within stale-while-revalidate, or as stale as the reader accepts: served now, fetched anew beside it. */
+  /** Within stale-while-revalidate, or as stale as the reader accepts: served now, and fetched in the background. */
   | { readonly kind: 'stale'; readonly stored: StoredResponse; readonly ageMs: number }
   | { readonly kind: 'fetch'; readonly reason: ForwardReason; readonly stored: StoredResponse | undefined }
-  /** only-if-cached, and there is nothing to reuse. */
+  /** only-if-cached, and no stored response can be reused. */
   | { readonly kind: 'unavailable' }
 
-/** The stored response whose selecting fields the request matches; the newest one if several do. */
+/** The stored response whose selecting fields the request matches, the newest one if several do (RFC 9111 §4.1). */
 export const selectVariant = (
   variants: readonly StoredResponse[],
   selecting: SelectingFields,
@@ -27,7 +28,7 @@ export const selectVariant = (
   let key = ''
   for (const stored of variants) {
     const { varyNames } = stored
-    // Mostly one list for all of them: a long value is read once, not once for each.
+    // Variants mostly share one list of names: the secondary key is then made once.
     if (varyNames.length > 0 && varyNames !== names) {
       names = varyNames
       key = varyKey(varyNames, selecting)
@@ -38,7 +39,8 @@ export const selectVariant = (
   return selected
 }
 
-type Wishes = {
+/** Of Cache-Control in the request. */
+type RequestControl = {
   readonly validate: boolean
   readonly maxAgeMs: number
   readonly minFreshMs: number
@@ -46,7 +48,7 @@ type Wishes = {
   readonly onlyIfCached: boolean
 }
 
-const noWishes: Wishes = {
+const noControl: RequestControl = {
   validate: false,
   maxAgeMs: Number.POSITIVE_INFINITY,
   minFreshMs: 0,
@@ -61,11 +63,11 @@ const milliseconds = (directives: Directives, name: string, absent: number, inva
 }
 
 /**
- * Request directives are advisory (RFC 9111 §5.2.1). `safe` does not follow them: HTTP clients send no-cache on their
- * own account (fetch with `cache: 'no-store'`), and freshness after writes does not depend on them.
+ * Request directives are advisory (RFC 9111 §5.2.1). `safe` ignores them: HTTP clients send no-cache by themselves (fetch with
+ * `cache: 'no-store'`), and freshness after writes does not depend on them.
  */
-const wishesOf = (fields: RequestFields, profile: CacheProfile): Wishes => {
-  if (profile === 'safe' || fields['cache-control'] === undefined) return noWishes
+const requestControl = (fields: RequestFields, profile: CacheProfile): RequestControl => {
+  if (profile === 'safe' || fields['cache-control'] === undefined) return noControl
   const directives = parseCacheControl(requestField(fields, 'cache-control'))
   const anyStaleness = directives.has('max-stale') && directives.get('max-stale') === undefined
   return {
@@ -77,49 +79,51 @@ const wishesOf = (fields: RequestFields, profile: CacheProfile): Wishes => {
   }
 }
 
-const fetchAnew = (wishes: Wishes, reason: ForwardReason, stored: StoredResponse | undefined): Reuse =>
-  wishes.onlyIfCached ? { kind: 'unavailable' } : { kind: 'fetch', reason, stored }
+const fetchOrUnavailable = (
+  control: RequestControl,
+  reason: ForwardReason,
+  stored: StoredResponse | undefined,
+): Reuse => (control.onlyIfCached ? { kind: 'unavailable' } : { kind: 'fetch', reason, stored })
 
-/** Is a stale response good enough for now: by the upstream's leave (RFC 5861), or by the reader's (max-stale)? */
-const mayServeStale = (stored: StoredResponse, ageMs: number, wishes: Wishes): boolean => {
-  // A reader who asked for a minimum of freshness gets nothing stale.
-  if (wishes.minFreshMs > 0 || ageMs > wishes.maxAgeMs) return false
+/** A stale response may be served when the upstream allows it (RFC 5861) or the reader (max-stale). */
+const mayServeStale = (stored: StoredResponse, ageMs: number, control: RequestControl): boolean => {
+  // A reader that requires a minimum of freshness gets nothing stale.
+  if (control.minFreshMs > 0 || ageMs > control.maxAgeMs) return false
   const staleMs = ageMs - stored.lifetimeMs
   if (staleMs < stored.staleWhileRevalidateMs) return true
-  return !stored.neverStale && wishes.maxStaleMs > 0 && staleMs <= wishes.maxStaleMs
+  return !stored.neverStale && control.maxStaleMs > 0 && staleMs <= control.maxStaleMs
 }
 
-const decideStored = (stored: StoredResponse, ageMs: number, wishes: Wishes): Reuse => {
+const decideStored = (stored: StoredResponse, ageMs: number, control: RequestControl): Reuse => {
   const fresh = stored.lifetimeMs > ageMs
-  if (wishes.validate) return fetchAnew(wishes, fresh ? 'request' : 'stale', stored)
-  if (stored.validateAlways) return fetchAnew(wishes, 'stale', stored)
+  if (control.validate) return fetchOrUnavailable(control, fresh ? 'request' : 'stale', stored)
+  if (stored.validateAlways) return fetchOrUnavailable(control, 'stale', stored)
   if (!fresh) {
-    return mayServeStale(stored, ageMs, wishes)
+    return mayServeStale(stored, ageMs, control)
       ? { kind: 'stale', stored, ageMs }
-      : fetchAnew(wishes, 'stale', stored)
+      : fetchOrUnavailable(control, 'stale', stored)
   }
-  const enough = stored.lifetimeMs >= ageMs + wishes.minFreshMs && ageMs <= wishes.maxAgeMs
-  return enough ? { kind: 'fresh', stored, ageMs } : fetchAnew(wishes, 'request', stored)
+  const enough = stored.lifetimeMs >= ageMs + control.minFreshMs && ageMs <= control.maxAgeMs
+  return enough ? { kind: 'fresh', stored, ageMs } : fetchOrUnavailable(control, 'request', stored)
 }
 
-/** Reuse without asking, reuse while asking, or ask: from the stored variants, the request and one reading of the clock. */
 export const decideReuse = (
   variants: readonly StoredResponse[],
   selecting: SelectingFields & { readonly fields: RequestFields },
   profile: CacheProfile,
   at: Moment,
 ): Reuse => {
-  const wishes = wishesOf(selecting.fields, profile)
+  const control = requestControl(selecting.fields, profile)
   const stored = selectVariant(variants, selecting)
   if (stored === undefined)
-    return fetchAnew(wishes, variants.length === 0 ? 'uri-miss' : 'vary-miss', undefined)
-  return decideStored(stored, currentAgeMs(stored.initialAgeMs, stored.received, at), wishes)
+    return fetchOrUnavailable(control, variants.length === 0 ? 'uri-miss' : 'vary-miss', undefined)
+  return decideStored(stored, currentAgeMs(stored.initialAgeMs, stored.received, at), control)
 }
 
-/** Without a window of its own a stored response still helps when the upstream cannot be reached (RFC 9111 §4.2.4), for so long. */
+/** How long a stored response without a window of its own is served when the upstream cannot be reached (RFC 9111 §4.2.4). */
 const disconnectedMs = 86_400_000
 
-/** May it be served because the upstream failed? `unreachable`: no answer at all, as opposed to an answer with 5xx. */
+/** `unreachable`: there is no response at all, as opposed to a 5xx. */
 export const mayServeOnError = (
   stored: StoredResponse,
   failure: 'unreachable' | 'server-error',
@@ -133,20 +137,20 @@ export const mayServeOnError = (
   return disconnected && staleMs < disconnectedMs
 }
 
-/** Whether what is stored here may be believed at this moment: others may have written without this process knowing. */
-export type Trust = { mayTrust(at: Moment): boolean }
+/** While it is current this process hears of every write; without it, another process may have written what is stored here. */
+export type Lease = { isCurrent(at: Moment): boolean }
 
-/** What may be done with what is stored for a read; without trust as if nothing were stored, and nothing is validated or served on error either. */
+/** Decides by what is stored for a read; without a current lease as if nothing were stored, not even for a validation or on error. */
 export const createReuse = (
   store: Pick<MemoryStore, 'variants'>,
-  trust: Trust | undefined,
+  lease: Lease | undefined,
 ): ((read: CacheRead, at: Moment) => Reuse) => {
   const ofStored = (read: CacheRead, at: Moment): Reuse =>
     decideReuse(store.variants(read.key), read, read.policy.profile, at)
-  if (trust === undefined) return ofStored
-  const ofNothing = (read: CacheRead, at: Moment): Reuse => {
+  if (lease === undefined) return ofStored
+  return (read, at) => {
+    if (lease.isCurrent(at)) return ofStored(read, at)
     const reuse = decideReuse([], read, read.policy.profile, at)
     return reuse.kind === 'fetch' ? { ...reuse, reason: 'bypass' } : reuse
   }
-  return (read, at) => (trust.mayTrust(at) ? ofStored(read, at) : ofNothing(read, at))
 }

@@ -1,24 +1,21 @@
-import { fieldValue } from '../../http/fields.ts'
+import { fieldValue, type RequestFields, requestField } from '../../http/fields.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { parseVary } from '../../http/vary.ts'
 import type { CachePolicy } from '../decide-caching.ts'
-import { type Freshness, isHeuristicallyCacheable } from './freshness.ts'
-import type { ResponseControl } from './response-control.ts'
+import { type Freshness, freshnessLifetime, isHeuristicallyCacheable } from './freshness.ts'
+import { type ResponseControl, responseControl } from './response-control.ts'
 
-/** Final statuses whose caching the gateway understands (RFC 9110 §15, RFC 9111 §3): 304 is handled apart. */
+/** Final statuses whose meaning for a cache is implemented (must-understand, RFC 9111 §5.2.2.3); 304 is handled elsewhere. */
 const understood: ReadonlySet<number> = new Set([
   200, 201, 202, 203, 204, 205, 206, 300, 301, 302, 303, 307, 308, 400, 401, 402, 403, 404, 405, 406, 407,
   408, 409, 410, 411, 412, 413, 414, 415, 416, 417, 421, 422, 426, 428, 429, 431, 451, 500, 501, 502, 503,
   504, 505,
 ])
 
-/** Does the gateway know what this status asks of a cache (must-understand, RFC 9111 §5.2.2.3)? */
-const isUnderstood = (status: number): boolean => understood.has(status)
-
-/** Why a response is not kept. */
+/** Why a response is not stored. */
 export type NoStoreReason =
   | 'status'
-  /** A 206 that does not say plainly which part it is of what. */
+  /** A 206 that does not state which part of which representation it is. */
   | 'part'
   | 'no-store'
   | 'private'
@@ -31,22 +28,21 @@ export type NoStoreReason =
   | 'too-large'
   /** Too much is buffered already (limits.bufferedBytes). */
   | 'no-room'
-  /** Something it holds was written while it was on its way. */
+  /** Something that it shows was invalidated after the request was sent. */
   | 'overtaken'
-  /** A write to something it holds may still be carried out. */
+  /** A write to something that it shows may still be carried out. */
   | 'unsettled'
-  /** Asked for the first time while the cache is nearly full. */
+  /** Requested for the first time while the cache is nearly full. */
   | 'not-admitted'
-  /** An error page with status 200, JSON that breaks off: no answer that its row can give. */
+  /** An error page with status 200, or JSON that breaks off: its route cannot respond so. */
   | 'unreadable'
   | 'method'
 
-/** May it be kept for later readers? */
 export type StorageDecision =
   | { readonly kind: 'store' }
   | { readonly kind: 'no-store'; readonly reason: NoStoreReason }
 
-/** What the answer was asked with. */
+/** Of the request that was sent to the upstream. */
 export type AskedWith = {
   /** `credential` when the key holds the hash of the credential. */
   readonly partition: 'public' | 'credential'
@@ -64,7 +60,7 @@ const statusReason = (
   // A 304 belongs to another response; 1xx are not final.
   if (status < 200 || status === 304) return 'status'
   if (policy.profile === 'rfc-shared-cache') {
-    return control.mustUnderstand && !isUnderstood(status) ? 'must-understand' : undefined
+    return control.mustUnderstand && !understood.has(status) ? 'must-understand' : undefined
   }
   const negative = (status === 404 || status === 410) && (policy.rule?.negativeTtlMs ?? 0) > 0
   return status === 200 || negative ? undefined : 'status'
@@ -77,10 +73,10 @@ const directiveReason = (
 ): NoStoreReason | undefined => {
   const override = policy.rule?.override === true
   const wide = policy.profile === 'rfc-shared-cache'
-  // An override speaks for what is everybody's, or for one caller's own part; never for sharing what is private.
+  // An override holds for public responses and for a caller's own partition; it never shares a private response.
   if (control.isPrivate && !(override && asked.partition === 'credential')) return 'private'
   if (control.hasQualifiedPrivate && !wide) return 'private'
-  // must-understand makes no-store void for a status that is understood (RFC 9111 §5.2.2.3).
+  // must-understand makes no-store void for a status in `understood` (RFC 9111 §5.2.2.3).
   if (control.noStore && !override && !(wide && control.mustUnderstand)) return 'no-store'
   const credentialsForbid = asked.authorized && asked.partition === 'public' && !control.permitsCredentials
   return credentialsForbid ? 'authorization' : undefined
@@ -93,7 +89,7 @@ const fieldReason = (head: ResponseHead, policy: CachePolicy): NoStoreReason | u
   return fieldValue(head.fields, 'x-wp-nonce') !== undefined ? 'nonce' : undefined
 }
 
-/** Stored without being fresh only for the sake of its validators. */
+/** A response that is not fresh is stored only for its validators. */
 const freshnessReason = (
   head: ResponseHead,
   policy: CachePolicy,
@@ -102,7 +98,7 @@ const freshnessReason = (
 ): NoStoreReason | undefined => {
   const validator =
     fieldValue(head.fields, 'etag') !== undefined || fieldValue(head.fields, 'last-modified') !== undefined
-  // no-cache asks for a validation before each reuse: without a validator nothing could ever be reused.
+  // no-cache requires a validation before each reuse: without a validator it could never be reused.
   const reusable = validator || !control.noCache || freshness.source === 'override'
   if (freshness.lifetimeMs > 0 && reusable) return undefined
   // Storing at all needs explicit freshness, public, or a heuristically cacheable status (RFC 9111 §3).
@@ -132,20 +128,35 @@ export const decideStorage = (
 
 const serverErrors: ReadonlySet<number> = new Set([500, 502, 503, 504])
 
-/** Is this an upstream that failed, rather than an answer? */
 export const isServerError = (head: ResponseHead): boolean => serverErrors.has(head.status)
 
 const refusals: ReadonlySet<number> = new Set([
   400, 406, 408, 411, 412, 413, 414, 415, 416, 417, 421, 426, 428, 429, 431,
 ])
 
-/** Does it say more about the request that was sent than about its target? The next reader's request may be answered otherwise. */
+/** Does it depend on the request that was sent more than on its target? The request of another reader may be answered otherwise. */
 export const isOfRequest = (head: ResponseHead): boolean => isServerError(head) || refusals.has(head.status)
 
 const harmless: ReadonlySet<NoStoreReason> = new Set(['status', 'no-freshness'])
-/** `safe` asks without credentials and cookies, so that an error says nothing of the one who asked, whatever its directives say. */
+/** `safe` sends neither credentials nor cookies: whatever its directives say, an error reveals nothing of one caller. */
 const harmlessWhenAnonymous: ReadonlySet<NoStoreReason> = new Set([...harmless, 'private', 'no-store'])
 
-/** May readers who wait at this moment share an error that is not kept? A failing upstream is not asked again by each of them. */
+/** May readers that wait share an error that is not stored, so that not each of them sends a request to a failing upstream? */
 export const mayShareError = (head: ResponseHead, reason: NoStoreReason, policy: CachePolicy): boolean =>
   isServerError(head) && (policy.profile === 'safe' ? harmlessWhenAnonymous : harmless).has(reason)
+
+/** May a response that was received at that time be stored for later readers? `authorized`: the request had a credential. */
+export const storageOf = (
+  head: ResponseHead,
+  read: {
+    readonly partition: AskedWith['partition']
+    readonly fields: RequestFields
+    readonly policy: CachePolicy
+  },
+  receivedAt: number,
+  authorized = requestField(read.fields, 'authorization') !== undefined,
+): StorageDecision => {
+  const control = responseControl(head.fields)
+  const freshness = freshnessLifetime(head, control, read.policy, receivedAt)
+  return decideStorage(head, { partition: read.partition, authorized }, read.policy, control, freshness)
+}

@@ -27,8 +27,8 @@ const isCodableType = remembered((contentType) => {
   return codableTypes.has(type) || type.endsWith('+json') || type.endsWith('+xml')
 })
 
-/** Fields that speak of the bytes as they are, or that say they are coded already. */
-const tiedToBytes: ReadonlySet<string> = new Set([
+/** Fields that hold for the uncoded bytes alone, or mean that the content is coded already. */
+const fieldsOfBytes: ReadonlySet<string> = new Set([
   'content-encoding',
   'content-range',
   'content-digest',
@@ -38,14 +38,14 @@ const tiedToBytes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * May a complete stored response be given in other content codings too? Not when somebody forbids it (RFC 9111
- * §5.2.2.6), and not without a usable entity tag: two forms of one resource must be told apart (RFC 9110 §8.8.3.3).
+ * May a complete stored response be sent in other content codings? Not with no-transform (RFC 9111 §5.2.2.6), and not without an
+ * entity tag, by which the forms differ (RFC 9110 §8.8.3.3).
  */
 export const isCodable = (head: ResponseHead, contentBytes: number, minBytes: number): boolean =>
   contentBytes >= minBytes &&
   head.status === 200 &&
   isCodableType(fieldValue(head.fields, 'content-type') ?? '') &&
-  !hasField(head.fields, tiedToBytes) &&
+  !hasField(head.fields, fieldsOfBytes) &&
   parseEntityTag(fieldValue(head.fields, 'etag') ?? '') !== undefined &&
   !parseCacheControl(fieldValue(head.fields, 'cache-control')).has('no-transform')
 
@@ -57,12 +57,11 @@ type Compress = (content: Buffer) => Promise<Buffer>
 const brotli = promisify(zlib.brotliCompress)
 const gzip = promisify(zlib.gzip)
 
-/** Node has it from 22.15 on; a named import would keep older ones from starting. */
+/** Node has it from 22.15 on; with a named import older versions would not start. */
 const zstd = (zlib as { readonly zstdCompress?: typeof zlib.deflate }).zstdCompress
 
 /**
- * All of them work in libuv's threads. Levels at which a megabyte takes some ten milliseconds: each content is
- * compressed once, but the threads are shared with name look-ups and files.
+ * In libuv's threads, which name look-ups and files share: at these levels a megabyte takes some ten milliseconds.
  */
 const compressors: Readonly<Record<Coding, Compress | undefined>> = {
   br: (content) =>
@@ -81,7 +80,7 @@ const compressors: Readonly<Record<Coding, Compress | undefined>> = {
 export const availableCodings = (codings: readonly Coding[]): readonly Coding[] =>
   codings.filter((coding) => compressors[coding] !== undefined)
 
-/** The content in another coding, or undefined when that saves too little to be worth a place. */
+/** undefined when it saves too little to be worth storing. */
 export const compress = async (content: Buffer, coding: Coding): Promise<Buffer | undefined> => {
   const coded = await compressors[coding]?.(content)
   return coded !== undefined && coded.length <= content.length * 0.9 ? coded : undefined

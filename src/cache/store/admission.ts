@@ -1,11 +1,10 @@
 import { createHmac, randomBytes } from 'node:crypto'
 
-/** `second-request`: what is asked for the first time is not kept while the cache is nearly full. */
+/** `second-request`: while the cache is nearly full, a response is stored from the second request for its key on. */
 export type AdmissionMode = 'always' | 'second-request'
 
-/** Decides which responses get a place: those that nobody asks for again must not push out those that many do. */
+/** Responses that are requested once must not evict those that are requested often. */
 export type Admission = {
-  /** True when there is room, or when the key was asked for before. */
   admits(key: string): boolean
 }
 
@@ -15,15 +14,15 @@ export type AdmissionOptions = {
   readonly storedBytes: () => number
 }
 
-/** From this share of `maxBytes` on a place has to be earned. */
+/** From this share of `maxBytes` on the cache is nearly full. */
 const fullShare = 0.9
 
-/** Of 4 bytes each, taken once and for all: a flood of keys makes this memory shorter, never larger. */
+/** Of 4 bytes each: more keys shorten the memory of earlier ones and never enlarge it. */
 const slots = 65_536
 
 /**
- * First requests are remembered as a fingerprint in a slot, both from a hash that nobody outside can compute: a flood
- * cannot aim at the slots of others. A newer key takes the slot of an older one, which then has to ask once more.
+ * Keeps a fingerprint of each first request in a slot, both from a salted hash, so that no client can aim at the slots of other
+ * keys. A newer key overwrites the slot of an older one, which then needs another request.
  */
 export const createAdmission = ({ mode, maxBytes, storedBytes }: AdmissionOptions): Admission => {
   if (mode === 'always') return { admits: () => true }

@@ -1,37 +1,37 @@
+import type { Moment } from '../../clock.ts'
 import { type FieldLines, fieldValue, ownText, withField } from '../../http/fields.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { parseVary, type SelectingFields, varyKey } from '../../http/vary.ts'
 import { isPublicKey } from '../cache-key.ts'
-import type { CacheAnswer } from '../conditional-response.ts'
+import type { CacheAnswer } from '../cache-read.ts'
 import type { CachePolicy } from '../decide-caching.ts'
-import type { Extent } from '../fetch/stored-ranges.ts'
-import { type ExchangeTimes, type Moment, reuseTerms } from '../policy/freshness.ts'
-import { keptFields } from '../policy/kept-fields.ts'
+import { type ExchangeTimes, reuseTerms } from '../policy/freshness.ts'
 import { responseControl } from '../policy/response-control.ts'
+import { storedFields } from '../policy/stored-fields.ts'
 import { type Coding, isCodable } from '../respond/compress.ts'
+import type { StoredRanges } from './stored-ranges.ts'
 
-/** Forms of an answer that depend on nothing else of their reader. */
-export type SharedForm = 'whole' | 'bare' | 'confirmed'
+/** Responses that are the same for every reader that gets this form: a GET, a HEAD, a 304. */
+export type SharedForm = 'whole' | 'head' | 'not-modified'
 
-/** The answers of one second of one stored response, by their form. */
-export type ReadyAnswers = {
-  /** The record that they were made of: a copy of it that says something else must not answer with them. */
+/** The hits of one stored response within one second, by their form. */
+export type PreparedAnswers = {
+  /** The stored response that they were made of: a changed copy must not be answered with them. */
   readonly of: object
   readonly ageSeconds: number
   readonly ttlSeconds: number
-  /** Readers it has served. */
-  given: number
+  readers: number
 } & Record<SharedForm, CacheAnswer | undefined>
 
 /** The content of a stored response in another coding; undefined: tried, and it saves nothing. */
 export type CodedForm = { readonly coding: Coding; readonly content: Buffer | undefined }
 
-/** A response as it is kept: its field lines are ready to be sent, but for Age and Cache-Status. */
+/** A response as it is stored: its field lines are ready to be sent, except Age and Cache-Status. */
 export type StoredResponse = ResponseHead & {
   readonly key: string
   readonly content: Buffer
-  /** Which bytes the content is; undefined when it is all of them. */
-  readonly extent: Extent | undefined
+  /** Which bytes the content is (RFC 9111 §3.3); undefined when it is complete. */
+  readonly partial: StoredRanges | undefined
   /** Names of the selecting fields and the secondary key they make (RFC 9111 §4.1). */
   readonly varyNames: readonly string[]
   readonly varyKey: string
@@ -42,44 +42,42 @@ export type StoredResponse = ResponseHead & {
   readonly staleIfErrorMs: number
   /** no-cache: validated before each reuse. */
   readonly validateAlways: boolean
-  /** must-revalidate, proxy-revalidate or s-maxage: not served stale unless it says so itself. */
+  /** must-revalidate, proxy-revalidate or s-maxage: not served stale outside the windows that the response itself states. */
   readonly neverStale: boolean
   /** The upstream's own entity tag; a tag that the gateway made is of no use to the upstream. */
   readonly upstreamTag: string | undefined
   readonly tags: readonly string[]
-  /** May be given in other content codings: Vary then says so. */
+  /** May be sent in other content codings: Vary then lists Accept-Encoding. */
   readonly codable: boolean
   readonly forms: readonly CodedForm[]
-  /** Of everything it holds: content, fields, key, tags, bookkeeping. */
+  /** Memory of all it consists of: content, fields, key, tags, objects. */
   readonly bytes: number
-  /** Forwards are numbered in the order they began: an older one never replaces the answer of a newer one. */
+  /** Fetches are numbered as they start: the response of an older one never replaces that of a newer one. */
   readonly order: number
-  /** Answers given from it while it was fresh: counted for the admin side, nothing is decided by it. */
+  /** For the admin side only. */
   hits: number
   /**
-   * What is ready for the readers of this second (answers.ts); a number says in which second of its age it was read last, by one
-   * reader whose answer was not worth keeping.
+   * Hits of the current second, kept for its next readers (respond/responder.ts). A number: the second of its age in which it was
+   * last read, once.
    */
-  ready: ReadyAnswers | number
+  prepared: PreparedAnswers | number
 }
 
-/** One that holds parts only (RFC 9111 §3.3). */
-export type IncompleteResponse = StoredResponse & { readonly extent: Extent }
+export type IncompleteResponse = StoredResponse & { readonly partial: StoredRanges }
 
-/** What a stored response is made of. */
-export type StoredParts = {
+export type StoredResponseParts = {
   readonly key: string
   readonly head: ResponseHead
   readonly content: Buffer
-  readonly extent: Extent | undefined
+  readonly partial: StoredRanges | undefined
   readonly selecting: SelectingFields
   readonly times: ExchangeTimes
   readonly policy: CachePolicy
   readonly upstreamTag: string | undefined
   readonly order: number
-  /** Contents from this length on may be given in other codings too. */
+  /** Contents from this length on may be sent in other content codings. */
   readonly codedFrom: number
-  /** Of the same content, made before it was validated. */
+  /** Of the same content, made before the response was validated. */
   readonly forms: readonly CodedForm[]
 }
 
@@ -99,7 +97,7 @@ const sizeOf = (counted: Counted): number => {
   let bytes = overheadBytes + key.length + content.buffer.byteLength
   bytes += counted.varyKey.length + (counted.upstreamTag?.length ?? 0)
   for (const name of counted.varyNames) bytes += name.length + overheadOfLine
-  // The index finds it by its target too: memory-store.ts.
+  // The tag index also holds its target: see memory-store.ts.
   if (!isPublicKey(key)) bytes += overheadOfTag
   for (const text of fields) bytes += text.length + overheadOfLine
   for (const tag of tags) bytes += tag.length + overheadOfTag
@@ -108,12 +106,12 @@ const sizeOf = (counted: Counted): number => {
   return bytes
 }
 
-/** Up to so much beside a content, and up to a quarter of it, may stay with it: less than another copy costs. */
+/** Bytes beside the content in its buffer, up to this and up to a quarter of the content, cost less than a copy. */
 const mostBesides = 1024
 
 /**
- * Small buffers are often a slice of a pool that they would keep alive; what came in one read of a socket has no more than
- * its own head before it.
+ * A content in a buffer of its own. Small buffers are often slices of a pool, which they would keep alive; a content that came in one
+ * read of a socket has only its own head beside it.
  */
 export const ownBytes = (content: Buffer): Buffer => {
   const besides = content.buffer.byteLength - content.length
@@ -123,23 +121,23 @@ export const ownBytes = (content: Buffer): Buffer => {
   return copy
 }
 
-/** Every form says that there are others (RFC 9110 §12.5.5). */
+/** Each of the coded forms needs Vary (RFC 9110 §12.5.5). */
 export const withVaryByCoding = (fields: string[]): string[] => {
   const vary = fieldValue(fields, 'vary')
   if (vary === undefined) return [...fields, 'Vary', 'Accept-Encoding']
   return /accept-encoding/i.test(vary) ? fields : withField(fields, 'Vary', `${vary}, Accept-Encoding`)
 }
 
-/** A permission for one origin is of no use to another, also where the upstream forgets Vary (Fetch standard, CORS protocol and HTTP caches). */
+/** A permission for one origin must not be sent to another, also where the upstream omits Vary (Fetch standard, CORS protocol and HTTP caches). */
 const namesOneOrigin = (fields: FieldLines): boolean =>
   (fieldValue(fields, 'access-control-allow-origin') ?? '*') !== '*'
 
-// Most records have none, and each list of its own is something for the collector to visit.
+// Shared, since most stored responses have none: each list of its own costs the garbage collector time.
 const noNames: readonly string[] = []
 const noTags: readonly string[] = []
 const noForms: readonly CodedForm[] = []
 
-/** Codings are made here: the upstream is always asked for none, so that none selects what is stored. */
+/** Without Accept-Encoding: the upstream is never sent it, and content codings are made here. */
 const selectingNames = (fields: FieldLines): readonly string[] => {
   const vary = parseVary(fields)
   if (vary.kind === 'any') return []
@@ -149,14 +147,14 @@ const selectingNames = (fields: FieldLines): readonly string[] => {
   return names.length === 0 ? noNames : names
 }
 
-/** Makes the record of a response. Whether it may be kept is decided elsewhere. */
-export const makeStored = (parts: StoredParts): StoredResponse => {
+/** Whether it may be stored is decided elsewhere. */
+export const createStoredResponse = (parts: StoredResponseParts): StoredResponse => {
   const { key, head, policy, times } = parts
   const content = ownBytes(parts.content)
   const control = responseControl(head.fields)
-  const kept = keptFields(head, content, control, times.received.now)
-  const codable = isCodable({ status: head.status, fields: kept }, content.length, parts.codedFrom)
-  const fields = codable ? withVaryByCoding(kept) : kept
+  const plain = storedFields(head, content, control, times.received.now)
+  const codable = isCodable({ status: head.status, fields: plain }, content.length, parts.codedFrom)
+  const fields = codable ? withVaryByCoding(plain) : plain
   const varyNames = selectingNames(fields)
   const terms = reuseTerms(head, control, policy, times)
   return {
@@ -164,7 +162,7 @@ export const makeStored = (parts: StoredParts): StoredResponse => {
     fields,
     key,
     content,
-    extent: parts.extent,
+    partial: parts.partial,
     varyNames,
     varyKey: varyNames.length === 0 ? '' : ownText(varyKey(varyNames, parts.selecting)),
     received: times.received,
@@ -178,53 +176,50 @@ export const makeStored = (parts: StoredParts): StoredResponse => {
     tags: noTags,
     codable,
     forms: codable && parts.forms.length > 0 ? parts.forms : noForms,
-    // Known when the tags are: `tagged` counts.
+    // Counted with the tags, by `setTags`.
     bytes: 0,
     order: parts.order,
     hits: 0,
-    ready: -1,
+    prepared: -1,
   }
 }
 
-/** Writable before it is kept: nobody else has it yet. */
-type Growing = { -readonly [Name in keyof StoredResponse]: StoredResponse[Name] }
+/** Writable: only before it is stored, when nothing else refers to it, except by `limitLifetime`. */
+type Writable = { -readonly [Name in keyof StoredResponse]: StoredResponse[Name] }
 
-/** Says which tags invalidate it, on the record itself, and counts it: a record that `makeStored` has just made is nobody's. */
-export const tagged = (made: StoredResponse, tags: readonly string[]): StoredResponse => {
-  const known: Growing = made
-  known.tags = tags.length === 0 ? noTags : tags
-  known.bytes = sizeOf(made)
-  return known
+/** Sets the tags that invalidate it, in place, and counts its bytes. */
+export const setTags = (made: StoredResponse, tags: readonly string[]): StoredResponse => {
+  const writable: Writable = made
+  writable.tags = tags.length === 0 ? noTags : tags
+  writable.bytes = sizeOf(made)
+  return writable
 }
 
-/** Stale from that age on, on the record itself: of all that a purge means none is made anew. */
-export const agedOut = (stored: StoredResponse, ageMs: number): void => {
-  const known: Growing = stored
-  known.lifetimeMs = Math.min(stored.lifetimeMs, ageMs)
+/** Stale from that age on, in place: a purge of many must not copy each. */
+export const limitLifetime = (stored: StoredResponse, ageMs: number): void => {
+  const writable: Writable = stored
+  writable.lifetimeMs = Math.min(stored.lifetimeMs, ageMs)
 }
 
-/** The same texts in lists that take less room, on the record itself. */
-export const compacted = (
+/** Replaces equal texts by one string, in place, in lists without spare capacity. */
+export const compact = (
   stored: StoredResponse,
   intern: (text: string) => string,
   canonical: (tag: string) => string,
 ): StoredResponse => {
-  const known: Growing = stored
-  known.fields = stored.fields.map(intern)
-  if (stored.tags.length > 0) known.tags = stored.tags.map(canonical)
-  return known
+  const writable: Writable = stored
+  writable.fields = stored.fields.map(intern)
+  if (stored.tags.length > 0) writable.tags = stored.tags.map(canonical)
+  return writable
 }
 
-/**
- * The same with its coded forms. Member by member, in the order of `makeStored`: all records then have one shape, and to
- * spread one of so many members takes as long as all else that is done with it.
- */
-export const withForms = (stored: StoredResponse, forms: readonly CodedForm[]): StoredResponse => ({
+/** A copy, member by member in the order of `createStoredResponse`: all then have one shape, and a spread of so many members is slow. */
+export const withCodedForms = (stored: StoredResponse, forms: readonly CodedForm[]): StoredResponse => ({
   status: stored.status,
   fields: stored.fields,
   key: stored.key,
   content: stored.content,
-  extent: stored.extent,
+  partial: stored.partial,
   varyNames: stored.varyNames,
   varyKey: stored.varyKey,
   received: stored.received,
@@ -250,5 +245,5 @@ export const withForms = (stored: StoredResponse, forms: readonly CodedForm[]): 
   }),
   order: stored.order,
   hits: stored.hits,
-  ready: -1,
+  prepared: -1,
 })

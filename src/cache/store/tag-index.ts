@@ -1,27 +1,24 @@
-/** What a tag finds: a key of the store, with all tags that find it. */
+/** One key of the store, with all tags that find it. */
 export type TagHolder = {
   readonly key: string
   readonly tags: readonly string[]
-  /** Written by the index alone: where it stands among the holders of each of its tags; undefined as long as all are 0. */
-  places: number[] | undefined
+  /** Belongs to the index: its position among the holders of each of its tags; undefined as long as all are 0. */
+  positions: number[] | undefined
 }
 
-/** Which holders carry a tag. As large as what is stored: an entry that goes takes its tags along. */
+/** Finds holders by tag. As large as what is stored: a holder takes its tags along when it is removed. */
 export type TagIndex<Holder extends TagHolder> = {
   readonly size: number
   add(holder: Holder): void
   remove(holder: Holder): void
-  /** Nobody may be added or removed as long as they are looked at. */
+  /** Must not be changed during the iteration. */
   holders(tag: string): readonly Holder[]
-  /** The same text as the index holds it: a tag of many entries is kept once, not once for each. */
+  /** The same text as the index has it: a tag of many holders is one string in memory. */
   canonical(tag: string): string
 }
 
-/**
- * Holders of one tag, in a list in which each knows its place: to put a key into a Set of so many was a third of what tags cost a
- * miss (docs/decisions/0014).
- */
-class Many<Holder extends TagHolder> {
+/** A list in which each holder has its position: adding to a Set was a third of what tags cost a miss (docs/decisions/0014). */
+class HolderList<Holder extends TagHolder> {
   readonly tag: string
   list: Holder[]
 
@@ -31,61 +28,59 @@ class Many<Holder extends TagHolder> {
   }
 }
 
-/** A tag with one holder is that holder: most item tags have one. */
-type Holders<Holder extends TagHolder> = Holder | Many<Holder>
-
-/** Up to here a list has no room to spare, which would be most of it. */
+/** Up to this length a list has no spare capacity, which would be most of it. */
 const longestTight = 32
 
-/** Said twice by the same holder: the first one counts. */
-const repeated = -1
+/** The position of a tag that its holder has twice: the first one counts. */
+const duplicate = -1
 
-const setPlace = (holder: TagHolder, at: number, place: number): void => {
-  if (place === 0 && holder.places === undefined) return
-  holder.places ??= holder.tags.map(() => 0)
-  holder.places[at] = place
+const setPosition = (holder: TagHolder, at: number, position: number): void => {
+  if (position === 0 && holder.positions === undefined) return
+  holder.positions ??= holder.tags.map(() => 0)
+  holder.positions[at] = position
 }
 
-/** The last one takes the place of the one that goes. */
-const leave = <Holder extends TagHolder>(many: Many<Holder>, place: number): void => {
-  const last = many.list.pop()
-  if (last === undefined || place === many.list.length) return
-  many.list[place] = last
-  setPlace(last, last.tags.indexOf(many.tag), place)
+/** The last holder moves to the position that becomes free. */
+const removeAt = <Holder extends TagHolder>({ list, tag }: HolderList<Holder>, position: number): void => {
+  const last = list.pop()
+  if (last === undefined || position === list.length) return
+  list[position] = last
+  setPosition(last, last.tags.indexOf(tag), position)
 }
 
-const join = <Holder extends TagHolder>(many: Many<Holder>, holder: Holder, at: number): void => {
-  const { list } = many
+const append = <Holder extends TagHolder>(holders: HolderList<Holder>, holder: Holder, at: number): void => {
+  const { list } = holders
   if (list.at(-1) === holder) {
-    setPlace(holder, at, repeated)
+    setPosition(holder, at, duplicate)
     return
   }
-  setPlace(holder, at, list.length)
-  if (list.length < longestTight) many.list = list.concat(holder)
+  setPosition(holder, at, list.length)
+  if (list.length < longestTight) holders.list = list.concat(holder)
   else list.push(holder)
 }
 
-/** Makes an empty index. */
 export const createTagIndex = <Holder extends TagHolder>(): TagIndex<Holder> => {
-  const index = new Map<string, Holders<Holder>>()
+  // A tag with one holder, as most tags of items, refers to that holder without a list.
+  const index = new Map<string, Holder | HolderList<Holder>>()
 
-  const add = (holder: Holder, tag: string, at: number): void => {
+  const addTag = (holder: Holder, tag: string, at: number): void => {
     const holders = index.get(tag)
-    if (holders instanceof Many) join(holders, holder, at)
+    if (holders instanceof HolderList) append(holders, holder, at)
     else if (holders === undefined) {
       index.set(tag, holder)
-      setPlace(holder, at, 0)
-    } else if (holders === holder) setPlace(holder, at, repeated)
+      setPosition(holder, at, 0)
+    } else if (holders === holder) setPosition(holder, at, duplicate)
     else {
-      index.set(tag, new Many(tag, [holders, holder]))
-      setPlace(holder, at, 1)
+      index.set(tag, new HolderList(tag, [holders, holder]))
+      setPosition(holder, at, 1)
     }
   }
-  const remove = (holder: Holder, tag: string, place: number): void => {
-    if (place === repeated) return
+  const removeTag = (holder: Holder, tag: string, position: number): void => {
+    if (position === duplicate) return
     const holders = index.get(tag)
-    if (holders instanceof Many) leave(holders, place)
-    if (holders === holder || (holders instanceof Many && holders.list.length === 0)) index.delete(tag)
+    if (holders instanceof HolderList) removeAt(holders, position)
+    const isEmpty = holders instanceof HolderList ? holders.list.length === 0 : holders === holder
+    if (isEmpty) index.delete(tag)
   }
   return {
     get size() {
@@ -93,22 +88,22 @@ export const createTagIndex = <Holder extends TagHolder>(): TagIndex<Holder> => 
     },
     add: (holder) => {
       holder.tags.forEach((tag, at) => {
-        add(holder, tag, at)
+        addTag(holder, tag, at)
       })
     },
     remove: (holder) => {
       holder.tags.forEach((tag, at) => {
-        remove(holder, tag, holder.places?.[at] ?? 0)
+        removeTag(holder, tag, holder.positions?.[at] ?? 0)
       })
     },
     holders: (tag) => {
       const holders = index.get(tag)
       if (holders === undefined) return []
-      return holders instanceof Many ? holders.list : [holders]
+      return holders instanceof HolderList ? holders.list : [holders]
     },
     canonical: (tag) => {
       const holders = index.get(tag)
-      return holders instanceof Many ? holders.tag : tag
+      return holders instanceof HolderList ? holders.tag : tag
     },
   }
 }

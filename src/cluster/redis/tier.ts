@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import type { SharedTier, Tagged, TierQuery } from '../../cache/shared-tier.ts'
 import type { Clock } from '../../clock.ts'
 import type { SharedTierEvent, TierLookup, TierRefusal, TierStep } from '../redis-events.ts'
 import { type Connection, type RunScript, scriptOn } from './connections.ts'
@@ -6,34 +7,6 @@ import { decodeEntry, type Entry, type EntryHead, encodeEntry, encodeSelected } 
 import type { NotedTags } from './noted-tags.ts'
 import type { Troubled } from './redis-errors.ts'
 import type { Signatures } from './signatures.ts'
-
-type Position = { readonly epoch: string; readonly applied: number }
-
-/** As in cache/shared-tier.ts; only the cache reads `facts`. */
-type Record = {
-  readonly key: string
-  readonly tags: readonly string[]
-  readonly varyNames: readonly string[]
-  readonly varyKey: string
-  readonly ageMs: number
-  readonly lifetimeMs: number
-  readonly facts: unknown
-  readonly content: Buffer
-}
-
-type Found = Pick<Record, 'tags' | 'varyKey' | 'ageMs' | 'facts' | 'content'>
-
-type Tagged = { readonly tags: readonly string[] }
-
-type Query<Taken> = {
-  readonly key: string
-  readonly secondary: (names: readonly string[]) => string
-  readonly take: (found: Found) => Taken | TierRefusal
-}
-
-type Claim<Taken> =
-  | { readonly kind: 'mine'; release(): void }
-  | { readonly kind: 'theirs'; awaited(): Promise<Taken | undefined> }
 
 export type TierOptions = {
   readonly connection: Connection
@@ -44,20 +17,13 @@ export type TierOptions = {
   readonly signatures: Signatures
   /** Largest entry that is read. */
   readonly mostBytes: number
-  readonly position: () => Position
-  /** Does this process receive the notes of other writers? */
+  /** Up to where this process has heard of invalidations. */
+  readonly position: () => SharedTier['position']
+  /** Can this process hear whoever else writes? */
   readonly mayTrust: () => boolean
   readonly clock: Clock
   readonly report: (event: SharedTierEvent) => void
   readonly troubled: Troubled
-}
-
-/** Responses that several instances share in a store that bounds its own memory. */
-export type Tier = {
-  readonly place: Position
-  load<Taken extends Tagged>(query: Query<Taken>): Promise<Taken | undefined>
-  store(record: Record, since: Position): void
-  claim<Taken extends Tagged>(query: Query<Taken>): Promise<Claim<Taken>>
 }
 
 /** Pause after a failure: a slow store must not slow every miss. */
@@ -81,7 +47,7 @@ const digest = (text: string): string => createHash('sha256').update(text).diges
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-export const createTier = (options: TierOptions): Tier => {
+export const createTier = (options: TierOptions): SharedTier => {
   const { clock, mayTrust, noted, prefix, report } = options
   const store = options.connection
   const release: RunScript = scriptOn(store, releaseScript)
@@ -133,7 +99,10 @@ export const createTier = (options: TierOptions): Tier => {
     return entry === undefined ? refuse('malformed', at) : { at, entry, leftMs }
   }
 
-  const select = async <Taken>({ key, secondary }: Query<Taken>): Promise<Read | 'absent' | 'refused'> => {
+  const select = async <Taken>({
+    key,
+    secondary,
+  }: TierQuery<Taken>): Promise<Read | 'absent' | 'refused'> => {
     const first = await get(entryKey(key))
     if (typeof first === 'string' || first.entry.kind === 'entry') return first
     return get(variantKey(key, secondary(first.entry.varyNames)))
@@ -148,7 +117,7 @@ export const createTier = (options: TierOptions): Tier => {
 
   const taken = <Taken extends Tagged>(
     { at, entry, leftMs }: Read,
-    { key, take }: Query<Taken>,
+    { key, take }: TierQuery<Taken>,
   ): Taken | 'absent' | 'outdated' | 'refused' => {
     // A second list of selecting fields behind the first.
     if (entry.kind !== 'entry') return 'absent'
@@ -166,7 +135,7 @@ export const createTier = (options: TierOptions): Tier => {
     return isOutdated ? 'outdated' : made
   }
 
-  const lookUp = async <Taken extends Tagged>(query: Query<Taken>): Promise<Taken | undefined> => {
+  const lookUp = async <Taken extends Tagged>(query: TierQuery<Taken>): Promise<Taken | undefined> => {
     const tell = (outcome: TierLookup): undefined => {
       report({ kind: 'tier-lookup', outcome })
       return undefined
@@ -188,7 +157,7 @@ export const createTier = (options: TierOptions): Tier => {
   }
 
   /** Waits until the entry exists, or until its fetcher has given up. */
-  const whenOver = async <Taken extends Tagged>(query: Query<Taken>): Promise<Taken | undefined> => {
+  const whenOver = async <Taken extends Tagged>(query: TierQuery<Taken>): Promise<Taken | undefined> => {
     const until = clock.monotonic() + waitMs
     for (let ms = firstPauseMs; clock.monotonic() < until; ms = Math.min(ms * 2, longestPauseMs)) {
       await pause(ms)
@@ -208,7 +177,7 @@ export const createTier = (options: TierOptions): Tier => {
   const unclaimed = { kind: 'mine', release: () => undefined } as const
 
   return {
-    get place() {
+    get position() {
       return options.position()
     },
     load: lookUp,
@@ -246,7 +215,7 @@ export const createTier = (options: TierOptions): Tier => {
         if (taken === null) {
           return {
             kind: 'theirs',
-            awaited: async () => {
+            wait: async () => {
               const record = await whenOver(query)
               report({ kind: 'tier-waited', outcome: record === undefined ? 'not-found' : 'found' })
               return record

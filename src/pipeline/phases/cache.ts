@@ -1,5 +1,5 @@
+import type { CacheAnswer } from '../../cache/cache-read.ts'
 import { bypassStatus, writeStatus } from '../../cache/cache-status.ts'
-import type { CacheAnswer } from '../../cache/conditional-response.ts'
 import { type CachingDecision, decideCaching } from '../../cache/decide-caching.ts'
 import { isActing, type Sensitivity } from '../../cache/sensitivity.ts'
 import { conditionalFields } from '../../http/conditional/preconditions.ts'

@@ -1,11 +1,12 @@
 import type { Cache } from '../../cache/cache.ts'
 import { forbidsStoring } from '../../cache/decide-caching.ts'
-import { collecting, type WrittenAnswer } from '../../cache/store-written-response.ts'
+import type { PostResponse } from '../../cache/store-post-response.ts'
 import { GatewayError } from '../../errors.ts'
 import { withUncodedTags } from '../../http/conditional/entity-tags.ts'
 import { EndSignal } from '../../http/end-signal.ts'
 import { fieldValue, type RequestFields, requestField } from '../../http/fields.ts'
 import type { GatewayResponse, Outcome, ShapedHead } from '../../http/message.ts'
+import { teeContent } from '../../http/tee-content.ts'
 import { asOutgoing, type Next, type Outgoing, type Ready } from '../exchange.ts'
 import { completed, invalidateWrite, showsOwnTarget, writeNotes } from '../invalidate-write.ts'
 import type { CacheRoom, WriteAnnouncer } from '../phase-options.ts'
@@ -14,11 +15,11 @@ import type { Service } from '../service.ts'
 import { createWriteWatch, type WriteWatch } from './concurrent-writes.ts'
 
 /** The head of an answer to POST, with what keeps its content for later reads on the way to the client. */
-const keepingContent = (written: WrittenAnswer, shaped: ShapedHead): ShapedHead => {
+const keepingContent = (written: PostResponse, shaped: ShapedHead): ShapedHead => {
   const keep = written.begin(shaped)
   const declared = fieldValue(shaped.fields, 'content-length')
   const bytes = declared === undefined ? undefined : Number(declared)
-  return { ...shaped, through: collecting(written.maxBytes, bytes, written.room, keep) }
+  return { ...shaped, through: teeContent(written.maxBytes, bytes, written.reservation, keep) }
 }
 
 /** What `ownConditions` says in the client's place. */
@@ -53,12 +54,12 @@ const wasIncomplete = (error: unknown): boolean =>
   error instanceof GatewayError && (error.unsent || error.incomplete)
 
 /** RFC 9110 §9.3.3 lets an answer to POST serve later reads; only the wide profile makes use of it. */
-const maybeKept = ({ cache, forwarding }: CacheRoom, exchange: Ready): WrittenAnswer | undefined => {
+const maybeKept = ({ cache, forwarding }: CacheRoom, exchange: Ready): PostResponse | undefined => {
   const { method, policy, request, service } = exchange
   if (method !== 'POST' || policy.profile !== 'rfc-shared-cache' || !service.invalidatesTargets)
     return undefined
   if (forbidsStoring(request.fields)) return undefined
-  return cache.written(new ExchangeRead(exchange, publicPart, conditions, forwarding))
+  return cache.postResponse(new ExchangeRead(exchange, publicPart, conditions, forwarding))
 }
 
 /** A cache outlives the configurations under which it is written to. */
@@ -97,7 +98,7 @@ export const writeThrough = (room: CacheRoom, exchange: Ready, next: Next<Outgoi
   }
   /** Here at once, and then wherever else answers are stored: to be awaited before the answer leaves. */
   const invalidate = (response: GatewayResponse | undefined): Promise<unknown> | undefined => {
-    const notes = writeNotes(exchange, response, running.alone() ? room.cache.shown : undefined)
+    const notes = writeNotes(exchange, response, running.alone() ? room.cache.contentsWithTag : undefined)
     running.end()
     invalidateWrite(room.cache, exchange, notes)
     return room.others === undefined ? undefined : spread(notes, name)
@@ -134,7 +135,7 @@ export const writeThrough = (room: CacheRoom, exchange: Ready, next: Next<Outgoi
       ...outcome,
       shape: async (head) => {
         const shaped = await unlessKnown(async () => outcome.shape(head))
-        const keeps = written !== undefined && showsOwnTarget(exchange, shaped) && written.accepts(shaped)
+        const keeps = written !== undefined && showsOwnTarget(exchange, shaped) && written.isStorable(shaped)
         // Before the client sees the first byte; the content behind is not read, so the row and the path decide.
         const told = invalidate({
           kind: 'response',

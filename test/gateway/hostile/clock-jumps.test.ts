@@ -336,7 +336,14 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
     })
     const load = () =>
       tier.load({ key: 'k', secondary: () => '', take: ({ ageMs }) => ({ tags: ['k'], ageMs }) })
-    const record = { key: 'k', tags: ['k'], varyNames: [], varyKey: '', facts: {}, content: Buffer.from('x') }
+    const record = {
+      key: 'k',
+      tags: ['k'],
+      varyNames: [],
+      varyKey: '',
+      facts: { status: 200, fields: [], ownTag: false },
+      content: Buffer.from('x'),
+    }
     const place = { epoch: 'e', applied: 3 }
     for (const [before, after] of [
       [0, 0],

@@ -27,14 +27,14 @@ const filled = async (admission: 'always' | 'second-request'): Promise<Harness> 
   return room
 }
 
-describe('a flood of targets that nobody asks for again', () => {
-  test('pushes the working set out where everything is kept', async () => {
+describe('a flood of targets that are requested once', () => {
+  test('evicts the working set where everything is stored', async () => {
     const room = await filled('always')
     await outcomes(room, targets('flood', 5000))
     expect(await outcomes(room, targets('working', 95))).toEqual(['miss'])
   })
 
-  test('leaves the working set alone where a place is earned by a second request', async () => {
+  test('leaves the working set stored where admission needs a second request', async () => {
     const room = await filled('second-request')
     const before = room.cache.stats()
     room.events.length = 0
@@ -47,7 +47,7 @@ describe('a flood of targets that nobody asks for again', () => {
   })
 })
 
-describe('a place is earned', () => {
+describe('a response is admitted', () => {
   test('by the second request while the cache is nearly full', async () => {
     const room = await filled('second-request')
     expect([await ask(room, '/new'), await ask(room, '/new'), await ask(room, '/new')]).toEqual([
@@ -57,12 +57,12 @@ describe('a place is earned', () => {
     ])
   })
 
-  test('by the first request while there is room', async () => {
+  test('by the first request while the cache has space', async () => {
     const room = harness({ admission: 'second-request' })
     expect([await ask(room, '/new'), await ask(room, '/new')]).toEqual(['miss', 'hit'])
   })
 
-  test('once: what is stored is replaced whenever it is fetched anew', async () => {
+  test('once: a stored response is replaced by every later fetch', async () => {
     const room = await filled('second-request')
     room.clock.advance(61_000)
     expect([await ask(room, '/working/7'), await ask(room, '/working/7')]).toEqual(['miss', 'hit'])

@@ -1,10 +1,10 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { createPassMemo } from '../../../src/cache/fetch/hit-for-pass.ts'
+import { createHitForPass } from '../../../src/cache/fetch/hit-for-pass.ts'
 import { createAdmission } from '../../../src/cache/store/admission.ts'
+import { createInvalidationLog, createUnsettledTags } from '../../../src/cache/store/invalidation-log.ts'
 import { createIntern } from '../../../src/cache/store/memory-store.ts'
-import { createHeldTags, createTagLog } from '../../../src/cache/store/tag-log.ts'
 import { remembered } from '../../../src/http/memo.ts'
 import { createTargetMemo, type RecalledTarget } from '../../../src/pipeline/target-memo.ts'
 
@@ -24,10 +24,10 @@ type Remember = (text: string) => void
 
 test.each<[structure: string, make: () => Remember, lengths: readonly number[], mostMebibytes: number]>([
   [
-    'keys whose last answer was fit for one reader only',
+    'keys of the hit-for-pass memory',
     () => {
-      const memo = createPassMemo()
-      return (key) => memo.note(key, 0)
+      const memo = createHitForPass()
+      return (key) => memo.add(key, 0)
     },
     [8_000, 100],
     4,
@@ -46,8 +46,8 @@ test.each<[structure: string, make: () => Remember, lengths: readonly number[], 
   [
     'tags that were invalidated',
     () => {
-      const log = createTagLog(16_384)
-      return (tag) => log.note([tag])
+      const log = createInvalidationLog(16_384)
+      return (tag) => log.record([tag])
     },
     [8_000, 128],
     8,
@@ -55,8 +55,8 @@ test.each<[structure: string, make: () => Remember, lengths: readonly number[], 
   [
     'tags of writes that may still be carried out',
     () => {
-      const held = createHeldTags(16_384)
-      return (tag) => held.hold([tag], 0, 1_000)
+      const unsettled = createUnsettledTags(16_384)
+      return (tag) => unsettled.add([tag], 0, 1_000)
     },
     [8_000, 128],
     8,

@@ -42,7 +42,7 @@ const made = ({ events }: Harness, forms: number): Promise<void> =>
   expect.poll(() => events.filter(({ kind }) => kind === 'compressed').length).toBe(forms)
 
 describe('coded forms', () => {
-  test('count in the bytes of their response, and go with it', async () => {
+  test('count in the bytes of their response, and are removed with it', async () => {
     const room = harness({ compression })
     await codingOf(room, reading())
     const uncoded = room.cache.stats().bytes
@@ -60,7 +60,7 @@ describe('coded forms', () => {
     expect(room.cache.stats().bytes).toBe(0)
   })
 
-  test('one that is being made when its response is invalidated is thrown away', async () => {
+  test('one that is being made when its response is invalidated is discarded', async () => {
     const room = harness({ compression })
     await codingOf(room, reading())
     await codingOf(room, reading())
@@ -69,7 +69,7 @@ describe('coded forms', () => {
     expect(room.cache.stats()).toEqual({ entries: 0, bytes: 0, tags: 0 })
   })
 
-  test('one that was made of an older content is never given for a newer one', async () => {
+  test('one of an older content is never served for a newer one', async () => {
     const room = harness({ compression })
     await codingOf(room, reading())
     await codingOf(room, reading())
@@ -82,7 +82,7 @@ describe('coded forms', () => {
     expect(gunzipSync(answer.content as Buffer).toString()).toBe(newer)
   })
 
-  test('a validated response takes the place of the one before', async () => {
+  test('a validated response replaces the previous one', async () => {
     const room = harness({ compression })
     await room.cache.answer(reading(), async () => response(text, [...json, 'ETag', '"1"']))
     room.clock.advance(61_000)
@@ -91,7 +91,7 @@ describe('coded forms', () => {
     expect(room.cache.stats().entries).toBe(1)
   })
 
-  test('one that is being made when its response is softly purged is kept, and as stale as it', async () => {
+  test('one that is being made during a soft purge is stored, as stale as its response', async () => {
     const policy = safePolicy({ staleWhileRevalidateMs: 10_000 })
     const room = harness({ compression })
     const lasting = ['Content-Type', 'application/json']
@@ -105,7 +105,7 @@ describe('coded forms', () => {
     expect(fieldValue(answer.fields, 'content-encoding')).toBe('gzip')
   })
 
-  test('one that was given before its response is softly purged says from then on that it is stale', async () => {
+  test('one that was served before a soft purge is served as stale after it', async () => {
     const policy = safePolicy({ staleWhileRevalidateMs: 10_000 })
     const room = harness({ compression })
     const read = () => reading({ policy })
@@ -118,7 +118,7 @@ describe('coded forms', () => {
     expect(fieldValue(answer.fields, 'content-encoding')).toBe('gzip')
   })
 
-  test('are not kept where they would not fit beside their response', async () => {
+  test('are not stored where they would not fit beside their response', async () => {
     const probe = harness({ compression })
     await codingOf(probe, reading())
     const room = harness({ compression, maxBytes: probe.cache.stats().bytes + 10 })
@@ -146,7 +146,7 @@ describe('coded forms', () => {
     expect(fieldValue(answer.fields, 'vary')).toBeUndefined()
   })
 
-  test('a response that varies by coding alone has one variant, whoever asks', async () => {
+  test('a response with Vary: Accept-Encoding alone has one variant', async () => {
     const room = harness({ compression })
     const varying = [...json, 'Vary', 'Accept-Encoding']
     for (const coding of ['gzip', 'br', 'identity']) {

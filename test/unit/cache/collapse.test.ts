@@ -13,7 +13,7 @@ import {
   textOf,
 } from './cache-fixture.ts'
 
-test('two hundred readers of one key make one forward', async () => {
+test('two hundred readers of one key send one request to the upstream', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const answers = Array.from({ length: 200 }, () => cache.answer(readOf(), forward))
@@ -29,7 +29,7 @@ test('two hundred readers of one key make one forward', async () => {
   expect(calls).toHaveLength(1)
 })
 
-test('the leader may go: those who wait get the answer', async () => {
+test('waiting readers get the response when the reader that started the fetch disconnects', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const leader = new AbortController()
@@ -42,7 +42,7 @@ test('the leader may go: those who wait get the answer', async () => {
   expect(await textOf(await waiting)).toBe('one')
 })
 
-test('a forward that nobody waits for any more is aborted, and nobody joins it', async () => {
+test('a fetch is aborted when its last reader disconnects, and later readers do not join it', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const readers = [new AbortController(), new AbortController()]
@@ -56,7 +56,7 @@ test('a forward that nobody waits for any more is aborted, and nobody joins it',
   expect(await textOf(await next)).toBe('two')
 })
 
-test('an answer for one reader is given to nobody else, and the others go side by side', async () => {
+test('a response for one reader is not shared, and the other readers then fetch side by side', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const answers = Array.from({ length: 5 }, () => cache.answer(readOf(), forward))
@@ -77,7 +77,7 @@ test('an answer for one reader is given to nobody else, and the others go side b
   await Promise.all(later)
 })
 
-test('an answer for one reader is dropped when that reader is gone', async () => {
+test('a response for one reader is discarded when that reader has disconnected', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const leader = new AbortController()
@@ -93,7 +93,7 @@ test('an answer for one reader is dropped when that reader is gone', async () =>
   expect(await textOf(await waiting)).toBe('public')
 })
 
-test('a failure is shared by those who waited, not passed on from one to the next', async () => {
+test('a failure is shared by all waiting readers instead of each repeating the request', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const answers = Array.from({ length: 50 }, () => cache.answer(readOf(), forward))
@@ -104,7 +104,7 @@ test('a failure is shared by those who waited, not passed on from one to the nex
   expect(calls).toHaveLength(1)
 })
 
-test('a server error is shared by those who waited and not kept', async () => {
+test('a server error is shared by all waiting readers and not stored', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const answers = Array.from({ length: 50 }, () => cache.answer(readOf(), forward))
@@ -116,7 +116,7 @@ test('a server error is shared by those who waited and not kept', async () => {
   expect(cache.stats().entries).toBe(0)
 })
 
-test('readers whose selecting fields differ get answers of their own, each asked once', async () => {
+test('readers whose selecting fields differ get their own variants, each fetched once', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const languages = ['de', 'en', 'de', 'en', 'de', 'en']
@@ -133,7 +133,7 @@ test('readers whose selecting fields differ get answers of their own, each asked
   expect(texts).toEqual(['Hallo', 'Hello', 'Hallo', 'Hello', 'Hallo', 'Hello'])
 })
 
-test('a content larger than allowed streams to the one who asked, whole, and is not kept', async () => {
+test('a content that is too large to store streams to its reader completely and is not stored', async () => {
   const { cache } = harness({ maxEntryBytes: 10 })
   const { forward, calls } = scriptedForward()
   const answers = [cache.answer(readOf(), forward), cache.answer(readOf(), forward)]
@@ -160,7 +160,7 @@ test.each([
     [],
   ],
   ['is shorter than its length', Readable.from([Buffer.from('12345')]), ['Content-Length', '10']],
-])('a content that %s is an error and not kept', async (_, content, fields) => {
+])('a content that %s is an error and not stored', async (_, content, fields) => {
   const { cache } = harness()
   await expect(
     cache.answer(readOf(), async () => ({ kind: 'response', status: 200, fields, content })),
@@ -168,7 +168,7 @@ test.each([
   expect(cache.stats().entries).toBe(0)
 })
 
-test('what is fresh for nobody else is asked for by each', async () => {
+test('a response that is stale at once is not shared: each reader fetches its own', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const answers = [0, 1].map(() => cache.answer(readOf({ policy: rfcPolicy }), forward))
@@ -207,7 +207,7 @@ const failures: readonly (readonly [string, (call: PendingForward) => void])[] =
 ]
 
 test.each(failures)(
-  'when a request %s, the other readers get the answer to a request of theirs, which is one for all',
+  'when a request %s, the other readers share the response to one more request',
   async (_, fail) => {
     const { cache } = harness()
     const { forward, calls } = scriptedForward()
@@ -222,7 +222,7 @@ test.each(failures)(
 )
 
 test.each(failures.slice(0, 3))(
-  'when each request %s, a hundred different readers are two requests to the upstream',
+  'when each request %s, a hundred different readers send two requests to the upstream',
   async (_, fail) => {
     const { cache } = harness()
     const { forward, calls } = scriptedForward()
@@ -237,7 +237,7 @@ test.each(failures.slice(0, 3))(
   },
 )
 
-test('an upstream that cannot be reached is not asked again by those who waited', async () => {
+test('waiting readers send no second request to an upstream that cannot be reached', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const answers = Array.from({ length: 20 }, (_, at) => cache.answer(from(`browser ${at}`), forward))
@@ -251,7 +251,7 @@ test('an upstream that cannot be reached is not asked again by those who waited'
   expect(calls).toHaveLength(1)
 })
 
-test('readers who asked with the same fields as the failed request share its failure', async () => {
+test('readers with the same request fields as the failed request share its failure', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const same = Array.from({ length: 5 }, () => cache.answer(from('one'), forward))
@@ -266,7 +266,7 @@ test('readers who asked with the same fields as the failed request share its fai
   expect(calls).toHaveLength(2)
 })
 
-test('a content that breaks off again and again is asked for twice, however many wait', async () => {
+test('a content that always breaks off is fetched twice, however many readers wait', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const answers = Array.from({ length: 50 }, (_, at) =>
@@ -291,7 +291,7 @@ test('a content that breaks off again and again is asked for twice, however many
   expect(calls).toHaveLength(2)
 })
 
-test('a server error that was answered to a cookie is not shared with other callers', async () => {
+test('a server error in response to a cookie is not shared with other callers', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const callers = ['a', 'b', 'c']
@@ -306,7 +306,7 @@ test('a server error that was answered to a cookie is not shared with other call
   expect(new Set(texts).size).toBe(3)
 })
 
-test('a refused request does not make later readers of its target ask side by side', async () => {
+test('after a refused request, later readers of its target still share one fetch', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const refused = cache.answer(readOf({ fields: { 'x-large': 'x' } }), forward)

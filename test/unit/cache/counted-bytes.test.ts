@@ -2,13 +2,13 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { cacheKey } from '../../../src/cache/cache-key.ts'
+import { createInvalidationLog, createUnsettledTags } from '../../../src/cache/store/invalidation-log.ts'
 import {
-  makeStored,
-  type StoredParts,
+  createStoredResponse,
   type StoredResponse,
-  tagged,
+  type StoredResponseParts,
+  setTags,
 } from '../../../src/cache/store/stored-response.ts'
-import { createHeldTags, createTagLog } from '../../../src/cache/store/tag-log.ts'
 import { varyKey } from '../../../src/http/vary.ts'
 import { safePolicy } from './cache-fixture.ts'
 
@@ -25,7 +25,7 @@ type Facts = {
 }
 
 const stored = (facts: Facts): StoredResponse => {
-  const parts: StoredParts = {
+  const parts: StoredResponseParts = {
     key: cacheKey({
       service: 'site',
       target: facts.target ?? '/a',
@@ -34,7 +34,7 @@ const stored = (facts: Facts): StoredResponse => {
     }),
     head: { status: 200, fields: [...(facts.fields ?? [])] },
     content: Buffer.alloc(facts.content ?? 2_000),
-    extent: undefined,
+    partial: undefined,
     selecting: { sentField: (name) => facts.sent?.[name] },
     times: { requested: at, received: at },
     policy: safePolicy(),
@@ -43,7 +43,7 @@ const stored = (facts: Facts): StoredResponse => {
     codedFrom: Number.POSITIVE_INFINITY,
     forms: [],
   }
-  return tagged(makeStored(parts), facts.tags ?? [])
+  return setTags(createStoredResponse(parts), facts.tags ?? [])
 }
 
 setFlagsFromString('--expose-gc')
@@ -79,7 +79,7 @@ describe('cache.maxBytes counts', () => {
   })
 })
 
-describe('what a client makes long is kept as a digest', () => {
+describe('long values of clients are stored as digests', () => {
   const key = (value: string): string => varyKey(['accept-language'], { sentField: () => value })
 
   test('a key of selecting fields has at most 128 characters', () => {
@@ -92,7 +92,7 @@ describe('what a client makes long is kept as a digest', () => {
     expect(new Set(values.map(key)).size).toBe(200)
   })
 
-  test('a short value is its own key, and none looks like a digest', () => {
+  test('a short value is its own key, and no value looks like a digest', () => {
     expect(key('de')).toBe('2:de;')
     expect(key(key(long(14_000)))).not.toBe(key(long(14_000)))
   })
@@ -101,17 +101,17 @@ describe('what a client makes long is kept as a digest', () => {
     [
       'invalidated',
       (tags) => {
-        const log = createTagLog(16_384)
-        for (const tag of tags) log.note([tag])
-        return { knows: (tag) => log.touchedSince([tag], 0) }
+        const log = createInvalidationLog(16_384)
+        for (const tag of tags) log.record([tag])
+        return { knows: (tag) => log.invalidatedSince([tag], 0) }
       },
     ],
     [
       'held back',
       (tags) => {
-        const held = createHeldTags(16_384)
-        for (const tag of tags) held.hold([tag], 0, 1_000)
-        return { knows: (tag) => held.holds([tag], 0) }
+        const held = createUnsettledTags(16_384)
+        for (const tag of tags) held.add([tag], 0, 1_000)
+        return { knows: (tag) => held.includes([tag], 0) }
       },
     ],
   ])('8 KiB targets that are remembered as %s take no 8 KiB each', (_, remember) => {

@@ -66,7 +66,7 @@ test.each<[string, CachePolicy, RequestFields, string]>([
   expect(decide(policy, fields, query)).toEqual({ kind: 'read', partition: 'public', withhold: [] })
 })
 
-test('harmless cookies do not hinder, but are not sent on', () => {
+test('requests with harmless cookies read through the cache, and the cookies are not forwarded', () => {
   const cookie = '_ga=1; _ga_X=2; wp-settings-1=a; wordpress_test_cookie=1; __utma=1;'
   expect(decide(publicRule, { cookie })).toEqual({ kind: 'read', partition: 'public', withhold: ['cookie'] })
 })
@@ -98,7 +98,7 @@ test.each([
   expect(decide(publicRule, { cookie })).toEqual({ kind: 'bypass', reason: 'cookie' })
 })
 
-test('a cookie that the configuration names harmless does not hinder; case counts, others still do', () => {
+test('a cookie that the configuration names harmless allows caching; its case counts', () => {
   const policy = { ...publicRule, harmlessCookies: ['PHPSESSID', 'theme_*'] }
   expect(decide(policy, { cookie: 'PHPSESSID=x; theme_colour=dark; _ga=1' })).toEqual({
     kind: 'read',
@@ -122,7 +122,7 @@ test.each([
   expect(decide(policy, { cookie })).toEqual({ kind: 'bypass', reason: 'cookie' })
 })
 
-test('under credential scope each credential reads in its own part, even drafts', () => {
+test('under credential scope each credential has its own partition, also for drafts', () => {
   expect(decide(credentialRule, { authorization: 'Bearer a' }, 'context=edit&status=any')).toEqual({
     kind: 'read',
     partition: 'credential',
@@ -217,13 +217,13 @@ test.each(credentialNames)('%s is a credential as Authorization is', (name) => {
   expect(new Set(parts).size).toBe(parts.length)
 })
 
-test('a field that the configuration names harmless is no credential, in any case of its name; others still are', () => {
+test('a field that the configuration names harmless is no credential, in any case of its name', () => {
   const policy = { ...publicRule, harmlessFields: ['x-user-agent-class'] }
   expect(decide(policy, { 'x-user-agent-class': 'phone' }).kind).toBe('read')
   expect(decide(policy, { 'x-user-agent-class': 'phone', 'x-user': 'a' }).kind).toBe('bypass')
 })
 
-test('in the wide profile none of them matters, as in RFC 9111', () => {
+test('in the profile rfc-shared-cache none of them bypasses the cache, as in RFC 9111', () => {
   for (const name of credentialNames) expect(decide(rfcPolicy, { [name]: 'a' }).kind).toBe('read')
 })
 

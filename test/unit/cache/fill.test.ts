@@ -6,8 +6,8 @@ import { unlimited } from '../../../src/http/byte-budget.ts'
 import { pause } from '../../support/origin.ts'
 import { settle } from './cache-fixture.ts'
 
-const fillOf = (source: Readable, maxBytes: number, patienceMs = 10_000): Fill =>
-  new Fill({ source, declared: undefined, maxBytes, patienceMs, room: unlimited })
+const fillOf = (source: Readable, maxBytes: number, stallTimeoutMs = 10_000): Fill =>
+  new Fill({ source, declared: undefined, maxBytes, stallTimeoutMs, reservation: unlimited })
 
 const all = async (content: Readable): Promise<Buffer> => {
   const chunks: Buffer[] = []
@@ -77,7 +77,7 @@ const endless = () => {
   return { source, counted }
 }
 
-test('beyond the bound the source waits for the slowest: no more is held than may be stored', async () => {
+test('beyond the bound the slowest reader sets the pace: no more is held than may be stored', async () => {
   const { source, counted } = endless()
   const fill = fillOf(source, 100_000)
   const quick = fill.reader().on('data', () => {})
@@ -93,7 +93,7 @@ test('beyond the bound the source waits for the slowest: no more is held than ma
   await expect.poll(() => source.destroyed).toBe(true)
 })
 
-test('who takes nothing while others wait is let go; who reads alone is not', async () => {
+test('a stalled reader is dropped while others wait for it; a reader alone is not', async () => {
   const { source, counted } = endless()
   const fill = fillOf(source, 100_000, 30)
   const quick = fill.reader().on('data', () => {})
@@ -108,11 +108,11 @@ test('who takes nothing while others wait is let go; who reads alone is not', as
   quick.destroy()
 })
 
-test('one that overflows before anybody came waits for who comes', async () => {
+test('a fill that overflows before its first reader waits for that reader', async () => {
   const source = new PassThrough()
   const fill = fillOf(source, 1000)
   source.write(bytesOf(5000))
-  expect(await fill.begun(10)).toEqual({ kind: 'overflowed' })
+  expect(await fill.endOrLongerThan(10)).toEqual({ kind: 'overflowed' })
   const reader = fill.reader()
   source.end(bytesOf(100, 5000))
   expect((await all(reader)).equals(bytesOf(5100))).toBe(true)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { fieldValue } from '../../../src/http/fields.ts'
 import { cacheStatusOf, harness, readOf, response, rfcPolicy, safePolicy, textOf } from './cache-fixture.ts'
 
-test('a miss is stored and the next read is a hit, given at once', async () => {
+test('a miss is stored, and the next read is a hit without a promise', async () => {
   const { cache, clock } = harness()
   let forwards = 0
   const forward = async () => {
@@ -62,7 +62,7 @@ test('HEAD is answered from a stored GET, without content and with its length', 
   expect(fieldValue(head.fields, 'content-length')).toBe('3')
 })
 
-test('the answer to a HEAD is not kept', async () => {
+test('the response to a HEAD is not stored', async () => {
   const { cache } = harness()
   const forward = async () => ({ ...response(''), content: undefined })
   const head = await cache.answer(readOf({ method: 'HEAD' }), forward)
@@ -140,7 +140,7 @@ test('a stale response is validated with its own validators, and a 304 updates i
   expect(fieldValue(hit.fields, 'x')).toBe('2')
 })
 
-test('a range is taken out of the stored response', async () => {
+test('a range is served from the stored response', async () => {
   const { cache } = harness()
   await cache.answer(readOf(), async () => response('0123456789'))
   const part = await cache.answer(readOf({ fields: { range: 'bytes=2-4' } }), async () => response('wrong'))

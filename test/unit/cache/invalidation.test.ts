@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { targetKey } from '../../../src/cache/cache-key.ts'
 import type { CacheRead } from '../../../src/cache/cache-read.ts'
 import type { Purge } from '../../../src/cache/invalidation.ts'
-import { createHeldTags } from '../../../src/cache/store/tag-log.ts'
+import { createUnsettledTags } from '../../../src/cache/store/invalidation-log.ts'
 import {
   harness,
   readOf,
@@ -15,7 +16,7 @@ import {
 
 const tags = ['site/item/posts/5']
 
-test('what carries an invalidated tag is gone, the rest stays', async () => {
+test('responses with an invalidated tag are removed, the others stay', async () => {
   const { cache } = harness()
   await cache.answer(readOf({ target: '/5', tags }), async () => response('five'))
   await cache.answer(readOf({ target: '/6', tags: ['site/item/posts/6'] }), async () => response('six'))
@@ -28,7 +29,7 @@ test('what carries an invalidated tag is gone, the rest stays', async () => {
   )
 })
 
-test('an answer asked for before an invalidation is not kept, though it arrives after it', async () => {
+test('a response that was requested before an invalidation and arrives after it is not stored', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const before = cache.answer(readOf({ tags }), forward)
@@ -38,7 +39,7 @@ test('an answer asked for before an invalidation is not kept, though it arrives 
   expect(cache.stats().entries).toBe(0)
 })
 
-test('a reader who comes after an invalidation does not even wait for what was asked for before it', async () => {
+test('a reader after an invalidation does not join a fetch that started before it', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const before = cache.answer(readOf({ tags }), forward)
@@ -52,7 +53,7 @@ test('a reader who comes after an invalidation does not even wait for what was a
   expect(await textOf(await cache.answer(readOf({ tags }), forward))).toBe('new')
 })
 
-test('where only the answer tells that it was overtaken, the reader who waited goes again', async () => {
+test('when only the response shows that it was overtaken, the waiting reader fetches again', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const onlyInContent: CacheRead['tags'] = ({ content }) => (content.includes('embedded') ? tags : [])
@@ -67,7 +68,7 @@ test('where only the answer tells that it was overtaken, the reader who waited g
   expect(await textOf(await after)).toBe('new embedded')
 })
 
-test('where the content is known, the reader who comes after does not even wait for it', async () => {
+test('when the content is known, a later reader does not join the fetch', async () => {
   const { cache, clock } = harness()
   const { forward, calls } = scriptedForward()
   await cache.answer(readOf({ tags }), async () => response('older'))
@@ -83,7 +84,7 @@ test('where the content is known, the reader who comes after does not even wait 
   expect(await textOf(await cache.answer(readOf({ tags }), forward))).toBe('new')
 })
 
-test('an invalidation of something else cuts nobody loose', async () => {
+test('an invalidation of other tags leaves the fetch joinable', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const first = cache.answer(readOf({ tags }), forward)
@@ -96,7 +97,7 @@ test('an invalidation of something else cuts nobody loose', async () => {
   expect(cache.stats().entries).toBe(1)
 })
 
-test('a validation begun before an invalidation freshens nothing', async () => {
+test('a validation that started before an invalidation freshens nothing', async () => {
   const { cache, clock } = harness()
   const { forward, calls } = scriptedForward()
   const read = () => readOf({ tags, policy: rfcPolicy })
@@ -111,7 +112,7 @@ test('a validation begun before an invalidation freshens nothing', async () => {
   expect(await textOf(after)).toBe('new ')
 })
 
-test('an invalidated response is served neither while it is fetched anew nor when the upstream fails', async () => {
+test('an invalidated response is served neither during a fetch nor when the upstream fails', async () => {
   const { cache, clock } = harness()
   const policy = safePolicy({ staleWhileRevalidateMs: 60_000, staleIfErrorMs: 60_000 })
   await cache.answer(readOf({ tags, policy }), async () => response('old'))
@@ -123,7 +124,7 @@ test('an invalidated response is served neither while it is fetched anew nor whe
   await expect(cache.answer(readOf({ tags, policy }), failing)).rejects.toThrow('down')
 })
 
-test('a background fetch begun before an invalidation brings nothing back', async () => {
+test('a background fetch that started before an invalidation stores nothing', async () => {
   const { cache, clock } = harness()
   const { forward, calls } = scriptedForward()
   const policy = safePolicy({ staleWhileRevalidateMs: 60_000 })
@@ -136,7 +137,7 @@ test('a background fetch begun before an invalidation brings nothing back', asyn
   expect(cache.stats().entries).toBe(0)
 })
 
-test('an older answer never replaces a newer one', async () => {
+test('an older response never replaces a newer one', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const slow = cache.answer(readOf({ fields: { range: 'bytes=0-99' } }), forward)
@@ -154,16 +155,16 @@ test('targets are invalidated in every partition', async () => {
     await cache.answer(readOf({ target: '/t?x=1', partition }), async () => response(partition))
   }
   await cache.answer(readOf({ target: '/t' }), async () => response('other'))
-  expect(cache.invalidateTargets('site', ['/t?x=1'])).toBe(2)
-  expect(cache.invalidateTargets('other', ['/t'])).toBe(0)
+  expect(cache.invalidate([targetKey('site', '/t?x=1')])).toBe(2)
+  expect(cache.invalidate([targetKey('other', '/t')])).toBe(0)
   expect(cache.stats().entries).toBe(1)
 })
 
-test('a forward to an invalidated target is not kept', async () => {
+test('the response to an invalidated target is not stored', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const before = cache.answer(readOf({ target: '/t' }), forward)
-  cache.invalidateTargets('site', ['/t'])
+  cache.invalidate([targetKey('site', '/t')])
   calls[0]?.answer(response('old'))
   await before
   expect(cache.stats().entries).toBe(0)
@@ -175,7 +176,7 @@ test.each([
   ['prefix', { kind: 'prefix', service: 'site', prefix: '/a' }, 2],
   ['prefix of another service', { kind: 'prefix', service: 'other', prefix: '/a' }, 0],
   ['all', { kind: 'all' }, 3],
-] as const)('a purge by %s counts first and then drops', async (_, selector, expected) => {
+] as const)('a purge by %s counts in a dry run and then removes', async (_, selector, expected) => {
   const { cache } = harness()
   await cache.answer(readOf({ target: '/a/1', tags: ['t'] }), async () => response('1'))
   await cache.answer(readOf({ target: '/a/2' }), async () => response('2'))
@@ -198,7 +199,7 @@ test('a soft purge keeps a response for the time in which staleness is allowed',
   expect(await textOf(renewed)).toBe('new')
 })
 
-test('after a write of unknown outcome nothing it may have changed is kept until it is settled', async () => {
+test('after a write of unknown outcome, nothing that it may have changed is stored until it is settled', async () => {
   const { cache, clock } = harness()
   const read = async (text: string) =>
     (await cache.answer(readOf({ tags }), async () => response(text))).outcome
@@ -212,15 +213,19 @@ test('after a write of unknown outcome nothing it may have changed is kept until
   expect(await read('wrong')).toBe('hit')
 })
 
-test('more held tags than are remembered hold everything, until they are over', () => {
-  const held = createHeldTags(2)
-  held.hold(['a', 'b'], 0, 10)
-  expect(held.holds(['c'], 5)).toBe(false)
-  held.hold(['c'], 5, 20)
-  expect(held.holds(['d'], 6)).toBe(true)
-  expect(held.holds(['d'], 20)).toBe(false)
-  held.hold(['c'], 20, 30)
-  expect([held.holds(['a'], 21), held.holds(['c'], 21), held.holds(['d'], 21)]).toEqual([false, true, false])
+test('with more unsettled tags than are remembered, nothing is stored until they are settled', () => {
+  const held = createUnsettledTags(2)
+  held.add(['a', 'b'], 0, 10)
+  expect(held.includes(['c'], 5)).toBe(false)
+  held.add(['c'], 5, 20)
+  expect(held.includes(['d'], 6)).toBe(true)
+  expect(held.includes(['d'], 20)).toBe(false)
+  held.add(['c'], 20, 30)
+  expect([held.includes(['a'], 21), held.includes(['c'], 21), held.includes(['d'], 21)]).toEqual([
+    false,
+    true,
+    false,
+  ])
 })
 
 /** One of many tags that all carry, and one that each tenth carries. */
@@ -267,7 +272,7 @@ describe('an operator purges 20,000 stored responses', () => {
   })
 })
 
-test('how many responses are dropped holds nobody up: their places are cleared in turns', async () => {
+test('removing many responses does not delay readers: the index is cleared in turns', async () => {
   const { cache, events } = await filled(30_000)
   const waiting = scriptedForward()
   const before = cache.answer(readOf({ target: '/new', tags: ['list'] }), waiting.forward)
@@ -289,7 +294,7 @@ test('how many responses are dropped holds nobody up: their places are cleared i
   expect(cache.stats().bytes).toBeLessThan(3_000)
 })
 
-test('everything goes at once, however much it is', async () => {
+test('everything is removed at once, however much it is', async () => {
   const { cache, events } = await filled(20_000)
   const waiting = scriptedForward()
   const before = cache.answer(readOf({ target: '/new', tags: ['list'] }), waiting.forward)

@@ -21,6 +21,6 @@ test.each<[string, readonly string[], Buffer | string, boolean]>([
   expect(isReadable({ status: 200, fields, content: Buffer.from(content as string) })).toBe(readable)
 })
 
-test.each([204, 206])('a %i has nothing to read', (status) => {
+test.each([204, 206])('a %i needs no readable content', (status) => {
   expect(isReadable({ status, fields: json, content: Buffer.from('{"a":') })).toBe(true)
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parsedContent } from '../../../src/cache/tags/parsed-content.ts'
 
-test('whoever asks second gets what the first one read, and it is then let go', () => {
+test('the second caller gets the parsed content of the first, and it is then released', () => {
   const content = Buffer.from('{"id": 1}')
   const first = parsedContent(content)
   expect(first).toEqual({ kind: 'json', value: { id: 1 } })
@@ -9,7 +9,7 @@ test('whoever asks second gets what the first one read, and it is then let go', 
   expect(parsedContent(content)).not.toBe(first)
 })
 
-test('another content in between is another reading', () => {
+test('another content in between is parsed again', () => {
   const one = Buffer.from('1')
   const other = Buffer.from('1')
   const first = parsedContent(one)
@@ -17,6 +17,6 @@ test('another content in between is another reading', () => {
   expect(parsedContent(one)).not.toBe(first)
 })
 
-test('what is no JSON is nothing', () => {
+test('a content that is no JSON is undefined', () => {
   expect(parsedContent(Buffer.from('<p>'))).toEqual({ kind: 'nothing' })
 })

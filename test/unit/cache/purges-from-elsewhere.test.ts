@@ -67,30 +67,30 @@ describe('a purge in another process', () => {
 const variant = (order: number, language: string) =>
   storedAt({ target: 5, tags: ['all'], order, vary: ['accept-language', language] })
 
-test('what is stored beside something while it waits for its turn does not save it', () => {
+test('a variant that is stored during a pause does not save the entry from the purge', () => {
   const store = createMemoryStore({ maxBytes: 1_000_000, maxEntryBytes: 1000, onEvict: () => undefined })
   store.put(variant(1, 'de'))
-  const [held] = store.held()
+  const [held] = store.all()
   if (held === undefined) throw new Error('nothing is held')
   store.put(variant(2, 'en'))
   expect(held.variants).toHaveLength(0)
-  expect(store.variantsOf(held)).toHaveLength(2)
-  expect(store.blank(held)).toBe(2)
-  expect(store.blank(held)).toBe(0)
+  expect(store.currentVariants(held)).toHaveLength(2)
+  expect(store.markDeleted(held)).toBe(2)
+  expect(store.markDeleted(held)).toBe(0)
   expect(store.stats().entries).toBe(0)
 })
 
-test('a place that has gone is not counted once more', () => {
+test('an entry that was removed already is not counted again', () => {
   const store = createMemoryStore({ maxBytes: 1_000_000, maxEntryBytes: 1000, onEvict: () => undefined })
   store.put(variant(1, 'de'))
-  const [held] = store.held()
+  const [held] = store.all()
   if (held === undefined) throw new Error('nothing is held')
   expect(store.delete(held.key)).toBe(1)
-  expect(store.blank(held)).toBe(0)
+  expect(store.markDeleted(held)).toBe(0)
   expect(store.stats().entries).toBe(0)
 })
 
-test('of all that carry a tag some are looked at for a few contents', () => {
+test('for a few contents only some of the entries with a tag are searched', () => {
   const store = createMemoryStore({ maxBytes: 1e9, maxEntryBytes: 1e6, onEvict: () => undefined })
   const long = Buffer.alloc(70_000)
   for (let target = 0; target < 1_000; target += 1) {
@@ -100,7 +100,7 @@ test('of all that carry a tag some are looked at for a few contents', () => {
   const counting = {
     ...store,
     *tagged(tag: string) {
-      for (const held of store.tagged(tag)) {
+      for (const held of store.withTag(tag)) {
         looks += 1
         yield held
       }

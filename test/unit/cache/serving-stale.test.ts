@@ -17,7 +17,7 @@ const down = async () => {
   throw new Error('down')
 }
 
-test('within the window a stale response is served at once and fetched anew beside it, once', async () => {
+test('within the window a stale response is served at once and fetched once in the background', async () => {
   const { cache, clock } = harness()
   const policy = safePolicy({ staleWhileRevalidateMs: 30_000 })
   const { forward, calls } = scriptedForward()
@@ -36,7 +36,7 @@ test('within the window a stale response is served at once and fetched anew besi
   expect([next.outcome, await textOf(next)]).toEqual(['hit', 'new'])
 })
 
-test('behind the window the reader waits', async () => {
+test('after the window the reader waits', async () => {
   const { cache, clock } = harness()
   const policy = safePolicy({ staleWhileRevalidateMs: 30_000 })
   await cache.answer(readOf({ policy }), async () => response('old'))
@@ -120,7 +120,7 @@ test.each<[string, string, string, string]>([
   )
 })
 
-test('only-if-cached gets 504 rather than a forward', async () => {
+test('only-if-cached gets 504 and sends no request to the upstream', async () => {
   const { cache } = harness()
   const read = readOf({ policy: rfcPolicy, fields: { 'cache-control': 'only-if-cached' } })
   expect((await cache.answer(read, down)).status).toBe(504)

@@ -1,5 +1,9 @@
 import { cacheKey } from '../../../src/cache/cache-key.ts'
-import { makeStored, type StoredResponse, tagged } from '../../../src/cache/store/stored-response.ts'
+import {
+  createStoredResponse,
+  type StoredResponse,
+  setTags,
+} from '../../../src/cache/store/stored-response.ts'
 import { safePolicy } from './cache-fixture.ts'
 
 /** The public key of `/5`, say. */
@@ -18,11 +22,11 @@ export type StoredFacts = {
 /** A record as the store gets it. */
 export const storedAt = ({ target, tags, order, content, vary }: StoredFacts): StoredResponse => {
   const at = { now: 0, monotonic: 0 }
-  const made = makeStored({
+  const made = createStoredResponse({
     key: keyOf(target),
     head: { status: 200, fields: vary === undefined ? [] : ['Vary', vary[0]] },
     content: content ?? Buffer.from('x'),
-    extent: undefined,
+    partial: undefined,
     selecting: { sentField: (name) => (name === vary?.[0].toLowerCase() ? vary?.[1] : undefined) },
     times: { requested: at, received: at },
     policy: safePolicy(),
@@ -31,5 +35,5 @@ export const storedAt = ({ target, tags, order, content, vary }: StoredFacts): S
     codedFrom: Number.POSITIVE_INFINITY,
     forms: [],
   })
-  return tagged(made, tags)
+  return setTags(made, tags)
 }

@@ -7,7 +7,7 @@ const names = ['a', 'b', 'c', 'd', 'e']
 const holderOf = (key: number, tags: readonly number[]): TagHolder => ({
   key: `k${key}`,
   tags: tags.map((at) => names[at] ?? 'a'),
-  places: undefined,
+  positions: undefined,
 })
 
 const steps = fc.array(
@@ -19,7 +19,7 @@ const steps = fc.array(
   { maxLength: 400, size: 'max' },
 )
 
-test('a tag finds those that carry it, each once, whatever came and went before', () => {
+test('a tag finds its holders, each once, whatever was added and removed before', () => {
   fc.assert(
     fc.property(steps, (all) => {
       const index = createTagIndex<TagHolder>()
@@ -49,11 +49,11 @@ test('a tag finds those that carry it, each once, whatever came and went before'
   )
 })
 
-test('a tag of many is one text', () => {
+test('a tag of many holders is one string', () => {
   const index = createTagIndex<TagHolder>()
   const again = ['site', 'all'].join('/')
-  index.add({ key: 'k1', tags: ['site/all'], places: undefined })
-  index.add({ key: 'k2', tags: [again], places: undefined })
+  index.add({ key: 'k1', tags: ['site/all'], positions: undefined })
+  index.add({ key: 'k2', tags: [again], positions: undefined })
   expect(index.canonical(again)).toBe('site/all')
   expect(index.holders('site/all').map(({ key }) => key)).toEqual(['k1', 'k2'])
   expect(index.holders('other')).toEqual([])

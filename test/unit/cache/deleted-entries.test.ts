@@ -7,7 +7,7 @@ type Step = { readonly step: string; readonly target: number; readonly tags: rea
 
 const steps = fc.array(
   fc.record({
-    step: fc.constantFrom('put', 'put', 'put', 'blank', 'blank', 'delete', 'sweep', 'clear'),
+    step: fc.constantFrom('put', 'put', 'put', 'mark', 'mark', 'delete', 'sweep', 'clear'),
     target: fc.nat(12),
     tags: fc.uniqueArray(fc.constantFrom('a', 'b', 'c'), { maxLength: 3 }),
   }),
@@ -17,61 +17,61 @@ const steps = fc.array(
 /** The store, and what it must hold. */
 const pair = () => {
   const store = createMemoryStore({ maxBytes: 1_000_000, maxEntryBytes: 1000, onEvict: () => undefined })
-  return { store, held: new Map<string, readonly string[]>() }
+  return { store, expected: new Map<string, readonly string[]>() }
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0)
 
-const drop = (held: Map<string, readonly string[]>, key: string): number => (held.delete(key) ? 1 : 0)
+const drop = (expected: Map<string, readonly string[]>, key: string): number => (expected.delete(key) ? 1 : 0)
 
-const take = ({ store, held }: ReturnType<typeof pair>, { step, target, tags }: Step, order: number) => {
+const take = ({ store, expected }: ReturnType<typeof pair>, { step, target, tags }: Step, order: number) => {
   const key = keyOf(target)
   switch (step) {
     case 'put':
       store.put(storedAt({ target, tags, order }))
-      return held.set(key, tags)
-    case 'blank':
+      return expected.set(key, tags)
+    case 'mark':
       return expect(
         sum(
           store
-            .held()
+            .all()
             .filter((one) => one.key === key)
-            .map(store.blank),
+            .map(store.markDeleted),
         ),
-      ).toBe(drop(held, key))
+      ).toBe(drop(expected, key))
     case 'delete':
-      return expect(store.delete(key)).toBe(drop(held, key))
+      return expect(store.delete(key)).toBe(drop(expected, key))
     case 'sweep':
       return store.sweep(1 + target)
     default:
-      expect(store.clear()).toBe(held.size)
-      return held.clear()
+      expect(store.clear()).toBe(expected.size)
+      return expected.clear()
   }
 }
 
-test('a blanked response is gone for all who look, before and after its place is given back', () => {
+test('a response that was marked deleted is found by no reader, before and after the sweep', () => {
   fc.assert(
     fc.property(steps, (all) => {
       const both = pair()
-      const { store, held } = both
+      const { store, expected } = both
       for (const [order, one] of all.entries()) {
         take(both, one, order)
         const key = keyOf(one.target)
-        expect(store.stats().entries).toBe(held.size)
-        expect(store.peek(key)).toHaveLength(held.has(key) ? 1 : 0)
+        expect(store.stats().entries).toBe(expected.size)
+        expect(store.peek(key)).toHaveLength(expected.has(key) ? 1 : 0)
       }
       while (store.sweep(100));
       expect(
         store
-          .held()
+          .all()
           .map(({ key }) => key)
           .sort(),
-      ).toEqual([...held.keys()].sort())
+      ).toEqual([...expected.keys()].sort())
       for (const tag of ['a', 'b', 'c']) {
-        const carriers = [...held].filter(([, tags]) => tags.includes(tag)).map(([key]) => key)
-        expect([...store.keysTagged(tag)].sort()).toEqual(carriers.sort())
+        const tagged = [...expected].filter(([, tags]) => tags.includes(tag)).map(([key]) => key)
+        expect(Array.from(store.withTag(tag), ({ key }) => key).sort()).toEqual(tagged.sort())
       }
-      for (const key of held.keys()) store.delete(key)
+      for (const key of expected.keys()) store.delete(key)
       expect(store.stats()).toEqual({ entries: 0, bytes: 0, tags: 0 })
     }),
     { numRuns: 200 },

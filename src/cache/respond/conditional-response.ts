@@ -3,28 +3,23 @@ import {
   isConditional,
   notModified,
   preconditionFailed,
-} from '../http/conditional/preconditions.ts'
-import { partialContent, rangeNotSatisfiable, rangeOf } from '../http/conditional/ranges.ts'
-import { type RequestFields, requestField } from '../http/fields.ts'
-import { discard, type GatewayResponse, type ResponseHead } from '../http/message.ts'
-import type { ReadOutcome } from './events.ts'
+} from '../../http/conditional/preconditions.ts'
+import { partialContent, rangeNotSatisfiable, rangeOf } from '../../http/conditional/ranges.ts'
+import { type RequestFields, requestField } from '../../http/fields.ts'
+import { discard, type GatewayResponse, type ResponseHead } from '../../http/message.ts'
 
-/** An answer of the cache: a response, and how it came about. */
-export type CacheAnswer = GatewayResponse & {
-  readonly outcome: ReadOutcome
-  /** Of what came out of memory. */
-  readonly ageSeconds?: number
-}
-
-/** What of a read decides the form of its answer. */
+/** The parts of a read that decide the form of its response. */
 export type ReaderFacts = { readonly method: 'GET' | 'HEAD'; readonly fields: RequestFields }
 
-/** Does the reader get the response as it is, so that one answer serves many? */
+/** Without range and precondition: one response serves all such readers. */
 export const takesWhole = (reader: ReaderFacts): boolean =>
   reader.method === 'GET' && reader.fields['range'] === undefined && !isConditional(reader.fields)
 
-/** A response without content. */
-const bare = (head: ResponseHead): GatewayResponse => ({ kind: 'response', ...head, content: undefined })
+const withoutContent = (head: ResponseHead): GatewayResponse => ({
+  kind: 'response',
+  ...head,
+  content: undefined,
+})
 
 const ranged = (
   reader: ReaderFacts,
@@ -37,7 +32,7 @@ const ranged = (
     case 'whole':
       return whole
     case 'unsatisfiable':
-      return bare(rangeNotSatisfiable(whole, content.length))
+      return withoutContent(rangeNotSatisfiable(whole, content.length))
     case 'parts': {
       const part = partialContent(whole, content, selection.ranges)
       return { kind: 'response', ...part.head, content: part.content }
@@ -45,8 +40,8 @@ const ranged = (
   }
 }
 
-/** The 304 or 412 that the reader's preconditions make of a response; undefined when they let it pass. */
-export const conditioned = (
+/** The 304 or 412 that the reader's preconditions lead to; undefined when they hold. */
+export const preconditionResponse = (
   reader: ReaderFacts,
   response: ResponseHead,
   now: number,
@@ -54,17 +49,17 @@ export const conditioned = (
   if (!isConditional(reader.fields)) return undefined
   switch (evaluatePreconditions(reader.fields, reader.method, response, now)) {
     case 'not-modified':
-      return bare(notModified(response))
+      return withoutContent(notModified(response))
     case 'failed':
-      return bare(preconditionFailed(response))
+      return withoutContent(preconditionFailed(response))
     case 'proceed':
       return undefined
   }
 }
 
-/** What this reader gets of a response: preconditions first, then ranges (RFC 9110 §13.2.2), no content for HEAD. */
-export const forReader = (reader: ReaderFacts, whole: GatewayResponse, now: number): GatewayResponse => {
-  const instead = conditioned(reader, whole, now)
+/** A response in the form that the reader gets: preconditions first, then ranges (RFC 9110 §13.2.2), no content for HEAD. */
+export const responseFor = (reader: ReaderFacts, whole: GatewayResponse, now: number): GatewayResponse => {
+  const instead = preconditionResponse(reader, whole, now)
   if (instead !== undefined) {
     discard(whole.content)
     return instead

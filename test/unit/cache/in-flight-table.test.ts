@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { Joinable, type Joining } from '../../../src/cache/fetch/collapse.ts'
+import { type InFlight, InFlightTable } from '../../../src/cache/fetch/in-flight-table.ts'
 
-class One implements Joining<One> {
+class One implements InFlight<One> {
   next: One | undefined
   readonly key: string
   readonly variant: string
@@ -16,8 +16,8 @@ class One implements Joining<One> {
 
 const one = (key: string, variant = '', name = ''): One => new One(key, variant, name)
 
-test('what was added is found by key and variant until it is removed', () => {
-  const table = new Joinable<One>()
+test('a fetch is found by key and variant until it is removed', () => {
+  const table = new InFlightTable<One>()
   // More than there are chains: some share one.
   const all = Array.from({ length: 5_000 }, (_, at) => one(`site/posts?page=${at}`, String(at % 3)))
   for (const each of all) table.add(each)
@@ -30,8 +30,8 @@ test('what was added is found by key and variant until it is removed', () => {
   expect(left.filter((each) => table.find(each.key, each.variant) === each)).toHaveLength(2_500)
 })
 
-test('several of one key go together, and those that share their chain stay', () => {
-  const table = new Joinable<One>()
+test('all fetches of a key are removed together, and other keys of the same chain stay', () => {
+  const table = new InFlightTable<One>()
   const others = Array.from({ length: 3_000 }, (_, at) => one(`other/${at}`))
   for (const each of others) table.add(each)
   for (const variant of ['a', 'b', 'c']) table.add(one('posts', variant))
@@ -45,8 +45,8 @@ test('several of one key go together, and those that share their chain stay', ()
   expect(others.filter((each) => table.find(each.key, '') === each)).toHaveLength(3_000)
 })
 
-test('one that was removed before, or never added, is no reason to remove another', () => {
-  const table = new Joinable<One>()
+test('removing a fetch twice, or one that was never added, removes no other', () => {
+  const table = new InFlightTable<One>()
   const first = one('posts', 'a', 'first')
   const second = one('posts', 'a', 'second')
   table.add(first)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isFacts } from '../../../src/cache/shared-tier.ts'
+import { isFacts } from '../../../src/cache/fetch/fetch-through-tier.ts'
 
 const facts = {
   status: 200,
@@ -22,6 +22,6 @@ test.each([
   ['a value beyond Latin-1', { ...facts, fields: ['A', '\u20ac'] }, false],
   ['a value that is a number', { ...facts, fields: ['A', 1] }, false],
   ['a word for yes', { ...facts, ownTag: 'yes' }, false],
-])('what came from the second tier: %s', (_, value, is) => {
+])('facts of an entry of the shared tier are checked: %s', (_, value, is) => {
   expect(isFacts(value)).toBe(is)
 })

@@ -7,12 +7,12 @@ import { type ResponseControl, responseControl } from './response-control.ts'
 
 const none: FieldLines = []
 
-/** What is not kept and yet belongs to the reader who asked: Age as it came, and fields that no-cache or private name. */
-export const fieldsNotKept = (response: ResponseHead): FieldLines => {
-  const { unkept } = responseControl(response.fields)
-  if (unkept.length === 0 && fieldValue(response.fields, 'age') === undefined) return none
+/** Fields that are not stored but that the reader who fetched the response gets: Age as it came, and fields that no-cache or private name. */
+export const fieldsNotStored = (response: ResponseHead): FieldLines => {
+  const { notStored } = responseControl(response.fields)
+  if (notStored.length === 0 && fieldValue(response.fields, 'age') === undefined) return none
   const lines: string[] = []
-  for (const name of new Set(['age', ...unkept])) {
+  for (const name of new Set(['age', ...notStored])) {
     for (const value of fieldValues(response.fields, name)) lines.push(name, value)
   }
   return lines
@@ -20,15 +20,15 @@ export const fieldsNotKept = (response: ResponseHead): FieldLines => {
 
 const alwaysRemoved: ReadonlySet<string> = new Set(['age', 'content-length'])
 
-const removedBy = ({ unkept }: ResponseControl): ReadonlySet<string> =>
-  unkept.length === 0 ? alwaysRemoved : new Set([...alwaysRemoved, ...unkept])
+const removedBy = ({ notStored }: ResponseControl): ReadonlySet<string> =>
+  notStored.length === 0 ? alwaysRemoved : new Set([...alwaysRemoved, ...notStored])
 
-/** What of the fields may be kept: nothing of the connection (RFC 9111 §3.1), nothing that no-cache or private names, no Age and no length. */
+/** Fields that may be stored: none of the connection (RFC 9111 §3.1), none that no-cache or private name, no Age and no length. */
 export const storableFields = (fields: FieldLines, control: ResponseControl): string[] =>
   withoutFields(endToEndFields(fields), removedBy(control))
 
-/** Fields as kept: those that may be, the length of the content, and a date and a validator of our own where they lack. */
-export const keptFields = (
+/** Fields as stored: those that may be, the length of the content, and Date and ETag where the upstream sent none. */
+export const storedFields = (
   head: ResponseHead,
   content: Buffer,
   control: ResponseControl,

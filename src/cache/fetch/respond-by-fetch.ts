@@ -1,0 +1,143 @@
+import { type Clock, type Moment, readClock } from '../../clock.ts'
+import { varyKey } from '../../http/vary.ts'
+import {
+  type CacheAnswer,
+  type CacheRead,
+  carriesOwnCredential,
+  expectedTags,
+  type Forward,
+  rangeFields,
+} from '../cache-read.ts'
+import type { CacheEvent } from '../events.ts'
+import type { Lease, Reuse } from '../policy/reuse.ts'
+import type { Responder } from '../respond/responder.ts'
+import type { InvalidationLog } from '../store/invalidation-log.ts'
+import type { MemoryStore } from '../store/memory-store.ts'
+import type { StoredResponse } from '../store/stored-response.ts'
+import type { CollapsedFetch, FetchStart, InFlightFetches } from './collapse.ts'
+import type { HitForPass } from './hit-for-pass.ts'
+import {
+  createResolveWaiter,
+  type FetchNeeded,
+  type Resolution,
+  type WaitingReader,
+} from './resolve-waiter.ts'
+
+const noFields = {}
+
+/** After this many waits for fetches that did not serve it, a reader fetches alone. */
+const mostWaits = 3
+
+/** The retry after a failure is never alone: otherwise each of the readers would send a request to a failing upstream. */
+const retriesAlone = (
+  { alone, afterFailure }: Extract<Resolution, { kind: 'retry' }>,
+  waits: number,
+): boolean => alone || (waits >= mostWaits && !afterFailure)
+
+type RespondByFetchOptions = {
+  readonly store: MemoryStore
+  readonly log: InvalidationLog
+  readonly fetches: InFlightFetches
+  readonly hitForPass: HitForPass
+  readonly responder: Responder
+  readonly reuse: (read: CacheRead, at: Moment) => Reuse
+  readonly lease: Lease | undefined
+  readonly clock: Clock
+  readonly report: (event: CacheEvent) => void
+}
+
+/** Responds to readers that need a fetch: each joins one in flight, or starts one. */
+export type RespondByFetch = {
+  /** Rejects with what `forward` rejects with. */
+  respond(read: CacheRead, forward: Forward, need: FetchNeeded): Promise<CacheAnswer>
+  /** Fetches in the background what was served stale. */
+  revalidate(read: CacheRead, forward: Forward, stored: StoredResponse): void
+}
+
+export const createRespondByFetch = (options: RespondByFetchOptions): RespondByFetch => {
+  const { store, log, fetches, hitForPass, responder, reuse, lease, clock, report } = options
+  const resolveWaiter = createResolveWaiter({ responder, log, hitForPass, clock, report })
+
+  /** Readers of one key share a fetch only if they select the same response, as far as the selecting fields are known. */
+  const variantOf = (read: CacheRead): string => {
+    const newest = store.peek(read.key).at(-1)
+    return newest === undefined ? '' : varyKey(newest.varyNames, read)
+  }
+
+  const start = (
+    read: CacheRead,
+    forward: Forward,
+    { reason, stored }: FetchNeeded,
+    mode: FetchStart['mode'],
+  ): CollapsedFetch =>
+    fetches.start({
+      read,
+      forward,
+      reason,
+      stored,
+      rangeFields: mode === 'alone' ? rangeFields(read) : noFields,
+      variant: variantOf(read),
+      since: log.sequence,
+      mode,
+    })
+
+  const fetchesAlone = (read: CacheRead): boolean =>
+    read.method === 'HEAD' ||
+    read.fields['range'] !== undefined ||
+    carriesOwnCredential(read) ||
+    hitForPass.has(read.key, clock.monotonic())
+
+  /**
+   * False when something that the response will show, as far as the request tells, was invalidated since the fetch started. Tags that
+   * follow from the response are compared when it is there.
+   */
+  const mayJoin = (fetch: CollapsedFetch, read: CacheRead): boolean =>
+    (lease === undefined || lease.isCurrent(readClock(clock))) &&
+    (fetch.since === log.sequence || !log.invalidatedSince(expectedTags(read), fetch.since))
+
+  const join = (
+    read: CacheRead,
+    forward: Forward,
+    need: FetchNeeded,
+    alone: boolean,
+    hasRetried: boolean,
+  ): WaitingReader => {
+    const since = log.sequence
+    const inFlight = alone ? undefined : fetches.find(read.key, variantOf(read))
+    if (inFlight !== undefined && mayJoin(inFlight, read)) {
+      return { read, need, since, fetch: inFlight, isLeader: false, hasRetried }
+    }
+    // Later readers join the fetch that starts now instead.
+    if (inFlight !== undefined) fetches.cut(read.key)
+    const fetch = start(read, forward, need, alone ? 'alone' : 'shared')
+    return { read, need, since, fetch, isLeader: true, hasRetried }
+  }
+
+  return {
+    respond: async (read, forward, first) => {
+      let need = first
+      let alone = fetchesAlone(read)
+      let hasRetried = false
+      for (let waits = 1; ; waits += 1) {
+        const waiting = join(read, forward, need, alone, hasRetried)
+        const resolved = resolveWaiter(await waiting.fetch.wait(read.signal), waiting)
+        const resolution = resolved instanceof Promise ? await resolved : resolved
+        if (resolution.kind === 'respond') return resolution.answer
+        alone = retriesAlone(resolution, waits)
+        hasRetried ||= resolution.afterFailure
+        const at = readClock(clock)
+        const found = reuse(read, at)
+        if (found.kind === 'fresh') return responder.collapsed(found.stored, read, first.reason, at)
+        if (found.kind === 'fetch') need = found
+      }
+    },
+    revalidate: (read, forward, stored) => {
+      // The response to a HEAD has no content to store.
+      if (read.method === 'HEAD' || fetches.find(read.key, variantOf(read)) !== undefined) return
+      const fetch = start(read, forward, { kind: 'fetch', reason: 'stale', stored }, 'background')
+      void fetch.ended().then(({ kind }) => {
+        if (kind === 'failed') report({ kind: 'background-failed', service: read.service })
+      })
+    },
+  }
+}

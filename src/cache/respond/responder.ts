@@ -1,0 +1,249 @@
+import type { Readable } from 'node:stream'
+import type { Moment } from '../../clock.ts'
+import { isConditional } from '../../http/conditional/preconditions.ts'
+import type { FieldLines } from '../../http/fields.ts'
+import { type GatewayResponse, longestText } from '../../http/message.ts'
+import type { CacheAnswer, CacheRead } from '../cache-read.ts'
+import { type ForwardReason, forwardedStatus, hitStatus, unavailableStatus } from '../cache-status.ts'
+import type { ReadOutcome } from '../events.ts'
+import type { ShareableOutcome, StreamingOutcome, UnshareableOutcome } from '../fetch/fetch-outcome.ts'
+import { currentAgeMs } from '../policy/freshness.ts'
+import type { PreparedAnswers, SharedForm, StoredResponse } from '../store/stored-response.ts'
+import { responseFor, takesWhole } from './conditional-response.ts'
+import { asksForTag, currentTag, type Encodings } from './encodings.ts'
+
+/** That many contents are kept as text: at most 3.5 MiB. */
+const mostTexts = 256
+
+/**
+ * Keeps the contents of the most frequent hits as the Latin-1 text in which they are sent: making one takes a fiftieth of a hit, and
+ * a third of what a hit leaves to the garbage collector.
+ */
+const createLatin1Memo = (): ((answer: CacheAnswer) => void) => {
+  const answers: CacheAnswer[] = []
+  let next = 0
+  return (answer) => {
+    const { content } = answer
+    if (!Buffer.isBuffer(content) || content.length > longestText) return
+    const oldest = answers[next]
+    if (oldest !== undefined) oldest.text = undefined
+    answers[next] = answer
+    next = (next + 1) % mostTexts
+    answer.text = { of: content, latin1: content.toString('latin1') }
+  }
+}
+
+/** Makes the responses of the cache, with Age and Cache-Status (RFC 9111 §5.1, RFC 9211). */
+export type Responder = {
+  /** From the second reader of one second on, all readers of that second that take the same form get the same object. */
+  hit(stored: StoredResponse, read: CacheRead, ageMs: number, at: Moment): CacheAnswer
+  stale(stored: StoredResponse, read: CacheRead, at: Moment, detail: 'revalidating' | 'error'): CacheAnswer
+  /** For the reader that started the fetch. */
+  fetched(outcome: ShareableOutcome, read: CacheRead, reason: ForwardReason, at: Moment): CacheAnswer
+  collapsed(stored: StoredResponse, read: CacheRead, reason: ForwardReason, at: Moment): CacheAnswer
+  unshareable(outcome: UnshareableOutcome, read: CacheRead, reason: ForwardReason, at: Moment): CacheAnswer
+  /** The head now, the content as it comes. */
+  streamed(
+    outcome: StreamingOutcome,
+    content: Readable,
+    read: CacheRead,
+    reason: ForwardReason,
+    collapsed: boolean,
+    at: Moment,
+  ): CacheAnswer
+  serverError(
+    stored: StoredResponse,
+    read: CacheRead,
+    reason: ForwardReason,
+    collapsed: boolean,
+    at: Moment,
+  ): CacheAnswer
+  unavailable(): CacheAnswer
+}
+
+const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
+
+const ageOf = (stored: StoredResponse, at: Moment): number =>
+  currentAgeMs(stored.initialAgeMs, stored.received, at)
+
+const ttlOf = (stored: StoredResponse, ageMs: number): number => seconds(stored.lifetimeMs - ageMs)
+
+const withFields = (stored: StoredResponse, added: FieldLines): GatewayResponse => ({
+  kind: 'response',
+  status: stored.status,
+  fields: [...stored.fields, ...added],
+  content: stored.status === 204 ? undefined : stored.content,
+})
+
+const withAge = (stored: StoredResponse, ageMs: number, status: string): GatewayResponse =>
+  withFields(stored, ['Age', String(seconds(ageMs)), 'Cache-Status', status])
+
+const answerFor = (
+  read: CacheRead,
+  response: GatewayResponse,
+  outcome: ReadOutcome,
+  at: Moment,
+): CacheAnswer => {
+  const { kind, status, fields, content } = responseFor(read, response, at.now)
+  return { kind, status, fields, content, outcome }
+}
+
+/** The form that the reader shares with others; undefined when its response has to be made for it. */
+const sharedForm = (stored: StoredResponse, read: CacheRead): SharedForm | undefined => {
+  if (takesWhole(read)) return 'whole'
+  if (!isConditional(read.fields)) return read.method === 'HEAD' ? 'head' : undefined
+  const isSuccess = stored.status >= 200 && stored.status < 300
+  return isSuccess && asksForTag(read.fields, currentTag(stored)) ? 'not-modified' : undefined
+}
+
+/**
+ * The hits of this second. undefined for the first reader: of a large set of targets most are read once in a second, and new objects
+ * that hang on an old one are copied twice by the garbage collector.
+ */
+const preparedFor = (
+  stored: StoredResponse,
+  ageSeconds: number,
+  ttlSeconds: number,
+): PreparedAnswers | undefined => {
+  const { prepared } = stored
+  if (prepared === ageSeconds) {
+    const made: PreparedAnswers = {
+      of: stored,
+      ageSeconds,
+      ttlSeconds,
+      readers: 0,
+      whole: undefined,
+      head: undefined,
+      'not-modified': undefined,
+    }
+    stored.prepared = made
+    return made
+  }
+  // Age and ttl need not change at the same moment.
+  const isCurrent =
+    typeof prepared !== 'number' &&
+    prepared.of === stored &&
+    prepared.ageSeconds === ageSeconds &&
+    prepared.ttlSeconds === ttlSeconds
+  if (isCurrent) return prepared
+  stored.prepared = ageSeconds
+  return undefined
+}
+
+const freshAnswer = (
+  stored: StoredResponse,
+  read: CacheRead,
+  ageMs: number,
+  ttl: number,
+  at: Moment,
+): CacheAnswer => {
+  const response = responseFor(read, withAge(stored, ageMs, hitStatus(ttl)), at.now)
+  // Member by member: two spreads took longer than all else of it.
+  return {
+    kind: 'response',
+    status: response.status,
+    fields: response.fields,
+    content: response.content,
+    text: undefined,
+    outcome: 'hit',
+    ageSeconds: seconds(ageMs),
+  }
+}
+
+/** From this many readers in one second on, the content is kept as text. */
+const readersOfText = 8
+
+export const createResponder = (encodings: Encodings): Responder => {
+  const keepText = createLatin1Memo()
+
+  const aged = (
+    stored: StoredResponse,
+    read: CacheRead,
+    at: Moment,
+    ageMs: number,
+    status: string,
+    outcome: 'hit' | 'stale',
+  ): CacheAnswer => ({
+    ...answerFor(read, withAge(stored, ageMs, status), outcome, at),
+    ageSeconds: seconds(ageMs),
+  })
+
+  return {
+    hit: (uncoded, read, ageMs, at) => {
+      const stored = encodings.formOrEncode(uncoded, read)
+      const form = sharedForm(stored, read)
+      const ttl = ttlOf(stored, ageMs)
+      if (form === undefined) return freshAnswer(stored, read, ageMs, ttl, at)
+      const prepared = preparedFor(stored, seconds(ageMs), ttl)
+      const made = prepared?.[form]
+      if (prepared !== undefined && made !== undefined) {
+        prepared.readers += 1
+        if (prepared.readers === readersOfText && prepared.whole !== undefined) keepText(prepared.whole)
+        return made
+      }
+      const answer = freshAnswer(stored, read, ageMs, ttl, at)
+      if (prepared !== undefined) prepared[form] = answer
+      return answer
+    },
+    stale: (uncoded, read, at, detail) => {
+      const stored = encodings.formOrEncode(uncoded, read)
+      const ageMs = ageOf(stored, at)
+      // The ttl of the uncoded form: a purge may have shortened its lifetime since the coded form was made.
+      return aged(stored, read, at, ageMs, hitStatus(ttlOf(uncoded, ageMs), detail), 'stale')
+    },
+    fetched: (outcome, read, reason, at) => {
+      const { notStored, validated, upstreamStatus, ownFields, fromTier } = outcome
+      const stored = encodings.formFor(outcome.stored, read)
+      const ageMs = ageOf(stored, at)
+      const ttlSeconds = ttlOf(stored, ageMs)
+      if (fromTier === true) return aged(stored, read, at, ageMs, hitStatus(ttlSeconds, 'shared'), 'hit')
+      const status = forwardedStatus({
+        reason,
+        status: upstreamStatus,
+        ttlSeconds,
+        stored: notStored === undefined,
+        detail: notStored,
+      })
+      const response = withFields(stored, [...ownFields, 'Cache-Status', status])
+      return answerFor(read, response, validated ? 'revalidated' : 'miss', at)
+    },
+    collapsed: (uncoded, read, reason, at) => {
+      const stored = encodings.formFor(uncoded, read)
+      const ageMs = ageOf(stored, at)
+      const status = forwardedStatus({ reason, ttlSeconds: ttlOf(stored, ageMs), collapsed: true })
+      return answerFor(read, withAge(stored, ageMs, status), 'collapsed', at)
+    },
+    unshareable: ({ response, upstreamStatus, reason: detail }, read, reason, at) => {
+      const status = forwardedStatus({ reason, status: upstreamStatus, detail })
+      const fields = [...response.fields, 'Cache-Status', status]
+      return answerFor(read, { ...response, fields }, 'miss', at)
+    },
+    streamed: ({ head, upstreamStatus, ownFields }, content, read, reason, collapsed, at) => {
+      const ageMs = ageOf(head, at)
+      const status = forwardedStatus({
+        reason,
+        status: collapsed ? undefined : upstreamStatus,
+        ttlSeconds: ttlOf(head, ageMs),
+        collapsed,
+        // Whether it will be stored is known at its end.
+        detail: 'streamed',
+      })
+      const added = collapsed ? ['Age', String(seconds(ageMs))] : ownFields
+      const fields = [...head.fields, ...added, 'Cache-Status', status]
+      const response: GatewayResponse = { kind: 'response', status: head.status, fields, content }
+      return answerFor(read, response, collapsed ? 'collapsed' : 'miss', at)
+    },
+    serverError: (stored, read, reason, collapsed, at) => {
+      const status = forwardedStatus({ reason, status: stored.status, collapsed, detail: 'status' })
+      const response = withFields(stored, ['Cache-Status', status])
+      return answerFor(read, response, collapsed ? 'collapsed' : 'miss', at)
+    },
+    unavailable: () => ({
+      kind: 'response',
+      status: 504,
+      fields: ['Content-Length', '0', 'Cache-Status', unavailableStatus],
+      content: undefined,
+      outcome: 'miss',
+    }),
+  }
+}

@@ -1,0 +1,63 @@
+import { type Clock, readClock } from '../clock.ts'
+import type { ByteBudget, Reservation } from '../http/byte-budget.ts'
+import type { ResponseHead } from '../http/message.ts'
+import { targetKeyOf } from './cache-key.ts'
+import type { CacheRead } from './cache-read.ts'
+import type { InFlightFetches } from './fetch/collapse.ts'
+import { freshnessLifetime } from './policy/freshness.ts'
+import { responseControl } from './policy/response-control.ts'
+import { storageOf } from './policy/storability.ts'
+import type { InvalidationLog } from './store/invalidation-log.ts'
+import type { ResponseStorage } from './store/store-response.ts'
+
+/** The response to a POST whose content may serve later reads of its target (RFC 9110 §9.3.3). */
+export type PostResponse = {
+  /** To be called with the head before the POST invalidates: its own invalidation must not prevent the storing. */
+  isStorable(head: ResponseHead): boolean
+  /** To be called right after that; returns the function that takes the complete content. */
+  begin(head: ResponseHead): (content: Buffer) => void
+  /** A longer content is not stored. */
+  readonly maxBytes: number
+  /** For the content while it comes. */
+  readonly reservation: Reservation
+}
+
+type PostResponseOptions = {
+  readonly log: InvalidationLog
+  readonly storage: ResponseStorage
+  readonly fetches: InFlightFetches
+  readonly clock: Clock
+  readonly budget: ByteBudget
+  readonly maxEntryBytes: number
+}
+
+/** The response to a POST needs explicit freshness; a heuristic is not enough (RFC 9110 §9.3.3). */
+const hasExplicitFreshness = (head: ResponseHead, read: CacheRead, now: number): boolean => {
+  const { source, lifetimeMs } = freshnessLifetime(head, responseControl(head.fields), read.policy, now)
+  return source === 'upstream' && lifetimeMs > 0
+}
+
+export const createPostResponses =
+  ({ log, storage, fetches, clock, budget, maxEntryBytes }: PostResponseOptions) =>
+  (read: CacheRead): PostResponse => {
+    const requested = readClock(clock)
+    const sent = log.sequence
+    return {
+      maxBytes: maxEntryBytes,
+      reservation: budget('fill', read.client ?? ''),
+      isStorable: (head) =>
+        head.status === 200 &&
+        // After another write to the target, the content may show the state before or after that write.
+        !log.invalidatedSince([targetKeyOf(read.key)], sent) &&
+        hasExplicitFreshness(head, read, clock.now()) &&
+        storageOf(head, read, clock.now()).kind === 'store',
+      begin: (head) => {
+        const since = log.sequence
+        const order = fetches.nextOrder()
+        const times = { requested, received: readClock(clock) }
+        return (content) => {
+          storage.store(read, storage.create({ read, order }, { head, content }, times), since)
+        }
+      },
+    }
+  }

@@ -1,0 +1,137 @@
+import type { Clock } from '../../clock.ts'
+import { fieldValue, withoutFields } from '../../http/fields.ts'
+import type { GatewayResponse, ResponseHead } from '../../http/message.ts'
+import { targetKeyOf } from '../cache-key.ts'
+import type { CacheRead } from '../cache-read.ts'
+import type { CacheEvent } from '../events.ts'
+import { declaredLength } from '../fetch/fill.ts'
+import type { ExchangeTimes } from '../policy/freshness.ts'
+import type { NoStoreReason } from '../policy/storability.ts'
+import { isCodable } from '../respond/compress.ts'
+import type { Admission } from './admission.ts'
+import type { InvalidationLog, UnsettledTags } from './invalidation-log.ts'
+import type { MemoryStore } from './memory-store.ts'
+import { createStoredResponse, type StoredResponse, setTags, withVaryByCoding } from './stored-response.ts'
+
+export type CompleteResponse = { readonly head: ResponseHead; readonly content: Buffer }
+
+/** For which read, and in which order among all that is stored. */
+type StoredFor = { readonly read: CacheRead; readonly order: number }
+
+/** What of a stored response does not follow from the response alone. */
+type StoredDetails = Pick<StoredResponse, 'key' | 'partial' | 'upstreamTag' | 'forms'>
+
+type StoreResult = { readonly stored: StoredResponse; readonly notStored: NoStoreReason | undefined }
+
+/** Turns responses into stored responses: the only way into the memory store. */
+export type ResponseStorage = {
+  /** A response as it would be stored, without its tags. */
+  create(
+    storedFor: StoredFor,
+    response: CompleteResponse,
+    times: ExchangeTimes,
+    details?: StoredDetails,
+  ): StoredResponse
+  /**
+   * What is known of it before its content has come: without an entity tag made here, and with a length only where the upstream
+   * sent one.
+   */
+  createHead(storedFor: StoredFor, response: GatewayResponse, times: ExchangeTimes): StoredResponse
+  /** Sets the tags by which it is invalidated; undefined when its target cannot have answered so. */
+  describe(read: CacheRead, stored: StoredResponse): StoredResponse | undefined
+  /** `since`: number of the last invalidation when the response was requested. Returns why it is not stored. */
+  storeIfCurrent(stored: StoredResponse, since: number): NoStoreReason | undefined
+  /** `describe`, then `storeIfCurrent`, and reports which. The result has its tags whether it is stored or not. */
+  store(read: CacheRead, stored: StoredResponse, since: number): StoreResult
+}
+
+type StorageOptions = {
+  readonly store: MemoryStore
+  readonly log: InvalidationLog
+  readonly unsettled: UnsettledTags
+  readonly admission: Admission
+  readonly clock: Clock
+  readonly report: (event: CacheEvent) => void
+  /** See respond/encodings.ts. */
+  readonly codedFrom: (read: CacheRead) => number
+}
+
+const noForms: StoredResponse['forms'] = []
+const noContent = Buffer.alloc(0)
+
+const tagsOf = (stored: StoredResponse): readonly string[] => [targetKeyOf(stored.key), ...stored.tags]
+
+/** Was anything that the response shows invalidated after `since`, or may it have been? */
+export const isOvertaken = (log: InvalidationLog, stored: StoredResponse, since: number): boolean =>
+  log.invalidatedSince(tagsOf(stored), since)
+
+export const createResponseStorage = (options: StorageOptions): ResponseStorage => {
+  const { store, log, unsettled, admission, clock, report, codedFrom } = options
+
+  const create: ResponseStorage['create'] = ({ read, order }, { head, content }, times, details) =>
+    createStoredResponse({
+      key: details?.key ?? read.key,
+      head,
+      content,
+      partial: details?.partial,
+      selecting: read,
+      times,
+      policy: read.policy,
+      upstreamTag: details === undefined ? fieldValue(head.fields, 'etag') : details.upstreamTag,
+      order,
+      codedFrom: codedFrom(read),
+      forms: details?.forms ?? noForms,
+    })
+
+  const describe: ResponseStorage['describe'] = (read, stored) => {
+    const { status, fields, content } = stored
+    const response = { kind: 'response', status, fields, content } as const
+    setTags(stored, read.tags(response))
+    return read.isReadable?.(response) === false ? undefined : stored
+  }
+
+  const doubtAbout = (stored: StoredResponse, since: number): NoStoreReason | undefined => {
+    const tags = tagsOf(stored)
+    if (log.invalidatedSince(tags, since)) return 'overtaken'
+    return unsettled.includes(tags, clock.monotonic()) ? 'unsettled' : undefined
+  }
+
+  const storeIfCurrent: ResponseStorage['storeIfCurrent'] = (stored, since) => {
+    // Mostly nothing was invalidated meanwhile, and no tag is looked up.
+    const isUndisputed = log.sequence === since && unsettled.isEmpty
+    const doubt = isUndisputed ? undefined : doubtAbout(stored, since)
+    if (doubt !== undefined) return doubt
+    const known = store.peek(stored.key)
+    if (known.some((other) => other.order > stored.order && other.varyKey === stored.varyKey)) {
+      return 'overtaken'
+    }
+    if (known.length === 0 && !admission.admits(stored.key)) return 'not-admitted'
+    return store.put(stored) ? undefined : 'too-large'
+  }
+
+  return {
+    create,
+    createHead: (storedFor, response, times) => {
+      const made = create(storedFor, { head: response, content: noContent }, times)
+      const declared = declaredLength(response)
+      const hasTag = fieldValue(response.fields, 'etag') !== undefined
+      const unknown = new Set(hasTag ? ['content-length'] : ['content-length', 'etag'])
+      const fields = withoutFields(made.fields, unknown)
+      if (declared !== undefined) fields.push('Content-Length', String(declared))
+      const isCoded = isCodable(made, declared ?? Number.MAX_SAFE_INTEGER, codedFrom(storedFor.read))
+      return { ...made, fields: isCoded ? withVaryByCoding(fields) : fields, content: noContent }
+    },
+    describe,
+    storeIfCurrent,
+    store: (read, stored, since) => {
+      const isReadable = describe(read, stored) !== undefined
+      const notStored = isReadable ? storeIfCurrent(stored, since) : 'unreadable'
+      report(
+        notStored === undefined
+          ? { kind: 'stored', service: read.service, bytes: stored.bytes }
+          : { kind: 'not-stored', service: read.service, reason: notStored },
+      )
+      return { stored, notStored }
+    },
+  }
+}

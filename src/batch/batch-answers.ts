@@ -168,7 +168,6 @@ export const batchAnswers = (
     { status, contentType }: Pick<KeptAnswer, 'status' | 'contentType'>,
     content: GatewayResponse['content'],
   ): GatewayResponse => ({
-    kind: 'response',
     status,
     fields: [
       ...['Content-Type', contentType, ...wordpressFields(options.publicRoot)],

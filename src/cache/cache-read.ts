@@ -28,7 +28,7 @@ export type CacheRead = {
 
 /**
  * Asks the upstream with the method of the read and its fields, without those of `conditionalFields` (http/preconditions.ts)
- * and with `extra.fields`. Hands nothing over. May be called after the reader is gone, and twice.
+ * and with `extra.fields`. May be called after the reader is gone, and twice.
  */
 export type Forward = (extra: {
   readonly fields: Readonly<Record<string, string>>
@@ -49,7 +49,7 @@ export const rangeFields = (read: CacheRead): Record<string, string> => {
 export const carriesOwnCredential = (read: CacheRead): boolean =>
   read.partition === 'public' && read.fields['authorization'] !== undefined
 
-const nothingYet = { kind: 'response', status: 200, fields: [], content: Buffer.alloc(0) } as const
+const nothingYet = { status: 200, fields: [], content: Buffer.alloc(0) } as const
 
 /** Tags that an answer to this read will have, as far as the request tells. */
 export const expectedTags = (read: CacheRead): readonly string[] => [

@@ -24,7 +24,7 @@ export const takesWhole = (reader: ReaderFacts): boolean =>
   reader.method === 'GET' && reader.fields['range'] === undefined && !isConditional(reader.fields)
 
 /** A response without content. */
-const bare = (head: ResponseHead): GatewayResponse => ({ kind: 'response', ...head, content: undefined })
+const bare = (head: ResponseHead): GatewayResponse => ({ ...head, content: undefined })
 
 const ranged = (
   reader: ReaderFacts,
@@ -40,7 +40,7 @@ const ranged = (
       return bare(rangeNotSatisfiable(whole, content.length))
     case 'parts': {
       const part = partialContent(whole, content, selection.ranges)
-      return { kind: 'response', ...part.head, content: part.content }
+      return { ...part.head, content: part.content }
     }
   }
 }

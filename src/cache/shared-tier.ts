@@ -145,7 +145,7 @@ export const fromTier = (
   // Whoever stored it had asked without a credential, or been allowed to share what it got with one.
   if (storageOf(head, read, received.now, false).kind === 'no-store') return 'not-storable'
   const requested = { now: received.now - ageMs, monotonic: received.monotonic - ageMs }
-  const response = { kind: 'response', ...head, content } as const
+  const response = { ...head, content } as const
   const made = storing.record(
     errand,
     flight,

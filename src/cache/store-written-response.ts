@@ -111,7 +111,7 @@ export const createWritten =
             codedFrom: codedFrom(read),
             forms: [],
           })
-          const tags = read.tags({ kind: 'response', status: head.status, fields: made.fields, content })
+          const tags = read.tags({ status: head.status, fields: made.fields, content })
           const stored = tagged(made, tags)
           if (keep(stored, since) === undefined) {
             report({ kind: 'stored', service: read.service, bytes: stored.bytes })

@@ -43,7 +43,6 @@ const madeAnswer = (
 ): GatewayResponse => {
   const content = Buffer.from(text)
   return {
-    kind: 'response',
     status,
     fields: ['Content-Type', contentType, 'Content-Length', String(content.length), ...fields],
     content,

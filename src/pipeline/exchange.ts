@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { CachePolicy } from '../cache/decide-caching.ts'
 import type { Sensitivity } from '../cache/sensitivity.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
-import type { Answer, GatewayRequest } from '../http/message.ts'
+import type { Answer, GatewayRequest, GatewayResponse } from '../http/message.ts'
 import type { TraceContext } from '../http/trace-context.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
 import type { CacheOutcome } from './events.ts'
@@ -20,6 +20,12 @@ export type Phase<In, Out = In> = {
   readonly name: string
   run(exchange: In, next: Next<Out>): Answer
 }
+
+/** Continues at once with a response that is there: a hit must not wait for the microtask queue. */
+export const whenAnswered = (
+  answer: Answer,
+  proceed: (response: GatewayResponse) => GatewayResponse,
+): Answer => (answer instanceof Promise ? answer.then(proceed) : proceed(answer))
 
 /** What happened to an exchange on its way; filled in by the phases, read when it is finished. */
 type ExchangeRecord = {
@@ -144,8 +150,6 @@ export type Outgoing = Ready & {
   /** Request fields that the cache adds (validators), and those that it withholds from the upstream: what it adds is among them. */
   readonly extraFields: Readonly<Record<string, string>>
   readonly withheld: ReadonlySet<string>
-  /** May it be handed over? Not when the cache wants to read the answer. */
-  readonly mayHandOver: boolean
   /** No client waits for the answer, and it counts on nobody's share of the upstream's slots. */
   readonly background: boolean
   readonly signal: AbortSignal
@@ -176,7 +180,6 @@ export const asOutgoing = (exchange: Ready, forwarding: Forwarding): Outgoing =>
     policy: exchange.policy,
     extraFields: forwarding.extraFields,
     withheld: forwarding.withheld,
-    mayHandOver: forwarding.mayHandOver,
     background: forwarding.background,
     signal: forwarding.signal,
     upstreamTarget: undefined,

@@ -13,7 +13,7 @@ import { overheadOfChunk, type Reservation } from '../http/byte-budget.ts'
 import { fieldValue, requestField, withField } from '../http/fields.ts'
 import type { GatewayResponse, ResponseHead } from '../http/message.ts'
 import { wentUpWhole } from '../upstream/request-content.ts'
-import { carryOut } from './apply-invalidations.ts'
+import { applyInvalidations } from './apply-invalidations.ts'
 import type { Ready } from './exchange.ts'
 import type { Service } from './service.ts'
 
@@ -154,5 +154,5 @@ export const writeNotes = (
 export const invalidateWrite = (cache: Cache, { service }: Ready, notes: readonly Note[]): void => {
   const documentsOutdated = (name: string, collection: string): void =>
     [service, ...service.sharing()].find((one) => one.name === name)?.local?.written(collection)
-  carryOut(notes, cache, documentsOutdated, 'write')
+  applyInvalidations(notes, cache, documentsOutdated, 'write')
 }

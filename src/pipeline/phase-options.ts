@@ -5,20 +5,20 @@ import type { ByteBudget } from '../http/byte-budget.ts'
 import type { ForwardingFacts } from './reads/forwarding-fields.ts'
 
 /** What reads and writes need of the cache. */
-export type CacheRoom = {
+export type CacheContext = {
   readonly cache: Cache
   /** Salted hash of a credential; see cache/cache-key.ts. */
   readonly partitionOf: (credential: string) => string
   readonly forwarding: ForwardingFacts
-  /** Where other processes store answers of the same upstreams: writes are told to them (docs/decisions/0007). */
-  readonly others?: WriteAnnouncer
-  /** Browsers are told by the gateway who may call: what is shared must not depend on who asked first. */
+  /** Absent where no other process stores responses of the same upstreams (docs/decisions/0007). */
+  readonly announcer?: WriteAnnouncer
+  /** The gateway answers CORS itself: a stored response must not depend on the Origin of the first request. */
   readonly withholdsOrigin?: boolean
-  /** Bounds what is held of requests under way. */
+  /** Bounds the bytes that are held for requests in flight. */
   readonly budget: ByteBudget
 }
 
-/** Tells other processes of writes, so that they drop what a write changes. */
+/** Announces writes to other processes, so that they invalidate what a write changes. */
 export type WriteAnnouncer = {
   /** To be awaited before a write is sent; `mayMatter`: something that it changes may be stored somewhere. */
   begin(

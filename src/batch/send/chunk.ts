@@ -84,7 +84,6 @@ type Seat = {
 type SeatAnswer = GatewayResponse & { readonly isPart?: true }
 
 const asResponse = ({ status, fields, content }: ItemAnswer): SeatAnswer => ({
-  kind: 'response',
   status,
   fields,
   content,

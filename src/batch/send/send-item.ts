@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import type { Reservation } from '../../http/byte-budget.ts'
 import { withField } from '../../http/fields.ts'
-import type { Answer, GatewayResponse, Outcome } from '../../http/message.ts'
+import type { Answer, GatewayResponse } from '../../http/message.ts'
 import { arrived, type Received } from '../../pipeline/exchange.ts'
 import { completed } from '../../pipeline/invalidate-write.ts'
 import type { LocalRequest, Service } from '../../pipeline/service.ts'
@@ -96,11 +96,6 @@ const itemExchange = (
   })
 }
 
-const responseOnly = (outcome: Outcome): GatewayResponse => {
-  if (outcome.kind === 'response') return outcome
-  throw new TypeError('an item of a batch was handed over')
-}
-
 const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
 
 /** A read may be asked again; a write was carried out, and says so. */
@@ -141,9 +136,9 @@ export const runItem = async (
       throw failure
     }
   }
-  const outcome = responseOnly(await outgoing.run(itemExchange(outgoing, item, signal, watched)))
-  // What another reader's request brings may still be on its way.
-  const response = await completed(outcome, Math.min(mostItemBytes, held.mostBytes - held.bytes), itemRoom)
+  const answer = await outgoing.run(itemExchange(outgoing, item, signal, watched))
+  // The response may still be on its way, when another reader's request brings it.
+  const response = await completed(answer, Math.min(mostItemBytes, held.mostBytes - held.bytes), itemRoom)
   if (failure !== undefined && isWrite(item.method)) throw failure
   const { content, status, fields } = response
   if (content !== undefined && !Buffer.isBuffer(content)) {

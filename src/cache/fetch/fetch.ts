@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ByteBudget, Reservation } from '../../http/byte-budget.ts'
 import { fieldValue } from '../../http/fields.ts'
-import { discard, type GatewayResponse, type Outcome } from '../../http/message.ts'
+import { discard, type Answer as ForwardAnswer, type GatewayResponse } from '../../http/message.ts'
 import type { CacheEvent } from '../events.ts'
 import type { Moment } from '../policy/freshness.ts'
 import { fieldsNotKept } from '../policy/kept-fields.ts'
@@ -28,24 +28,15 @@ type Fields = Readonly<Record<string, string>>
 /** For who adds nothing. */
 const noFields: Fields = {}
 
-const responseOnly = (outcome: Outcome): GatewayResponse => {
-  if (outcome.kind === 'response') return outcome
-  throw new TypeError('a read through the cache was handed over')
-}
-
 /** Asks the upstream, and notes when: in two halves for who can spare the promise between them. */
 const createAsking = (clock: Clock) => {
   const moment = (): Moment => ({ now: clock.now(), monotonic: clock.monotonic() })
 
-  const send = (
-    { forward, extra, background }: Errand,
-    fields: Fields,
-    signal: AbortSignal,
-  ): Outcome | Promise<Outcome> =>
+  const send = ({ forward, extra, background }: Errand, fields: Fields, signal: AbortSignal): ForwardAnswer =>
     forward({ fields: fields === noFields ? extra : { ...extra, ...fields }, signal, background })
 
-  const answerOf = (outcome: Outcome, requested: Moment): UpstreamAnswer => ({
-    response: responseOnly(outcome),
+  const answerOf = (response: GatewayResponse, requested: Moment): UpstreamAnswer => ({
+    response,
     times: { requested, received: moment() },
   })
 
@@ -200,7 +191,7 @@ export const createFetch = (
     if (storage.kind === 'no-store') {
       store.delete(candidate.key)
       const { status, fields, content } = made
-      return own(errand, { kind: 'response', status, fields, content }, storage.reason, upstreamStatus)
+      return own(errand, { status, fields, content }, storage.reason, upstreamStatus)
     }
     return finish(made, errand, flight, { upstreamStatus, validated: true, ownFields: [] })
   }

@@ -47,7 +47,7 @@ const partAnswer = (
   if (content === undefined) return undefined
   const fields = withField(stored.fields, 'Content-Length', String(content.length))
   fields.push('Content-Range', formatContentRange({ ...wanted, total: extent.total }))
-  return { kind: 'response', status: 206, fields, content }
+  return { status: 206, fields, content }
 }
 
 /** The same for a fresh one, as a hit: preconditions first. */

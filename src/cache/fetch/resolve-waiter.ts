@@ -246,7 +246,7 @@ export const createConclude = (
     // It asked for it: a second forward would bring the same.
     const { fill, sketch, ownFields, upstreamStatus } = landing
     const fields = [...sketch.fields, ...ownFields]
-    const response = { kind: 'response', status: sketch.status, fields, content: reserved } as const
+    const response = { status: sketch.status, fields, content: reserved } as const
     return answered(
       answers.own(
         { kind: 'own', response, upstreamStatus, reason: fill.crowded ? 'no-room' : 'too-large' },

@@ -85,7 +85,7 @@ type StoringOptions = {
 
 const describe = (read: CacheRead, made: StoredResponse) => {
   const { status, fields, content } = made
-  const response = { kind: 'response', status, fields, content } as const
+  const response = { status, fields, content } as const
   return { stored: tagged(made, read.tags(response)), isReadable: read.isReadable?.(response) ?? true }
 }
 

@@ -71,15 +71,14 @@ const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000
 const ttlSeconds = (stored: StoredResponse, ageMs: number): number => seconds(stored.lifetimeMs - ageMs)
 
 const whole = (stored: StoredResponse, added: FieldLines): GatewayResponse => ({
-  kind: 'response',
   status: stored.status,
   fields: [...stored.fields, ...added],
   content: stored.status === 204 ? undefined : stored.content,
 })
 
 const given = (read: CacheRead, response: GatewayResponse, outcome: ReadOutcome, at: Moment): CacheAnswer => {
-  const { kind, status, fields, content } = forReader(read, response, at.now)
-  return { kind, status, fields, content, outcome }
+  const { status, fields, content } = forReader(read, response, at.now)
+  return { status, fields, content, outcome }
 }
 
 const aged = (stored: StoredResponse, ageMs: number, status: string): GatewayResponse =>
@@ -139,7 +138,6 @@ const freshAnswer = (
   const response = forReader(read, aged(stored, ageMs, hitStatus(ttl)), at.now)
   // Written out: two spreads took longer than all else of it.
   return {
-    kind: 'response',
     status: response.status,
     fields: response.fields,
     content: response.content,
@@ -239,7 +237,7 @@ export const createAnswers = (encodings: Encodings): Answers => {
       })
       const added = collapsed ? ['Age', String(seconds(ageMs))] : ownFields
       const fields = [...sketch.fields, ...added, 'Cache-Status', status]
-      const response: GatewayResponse = { kind: 'response', status: sketch.status, fields, content }
+      const response: GatewayResponse = { status: sketch.status, fields, content }
       return given(read, response, collapsed ? 'collapsed' : 'miss', at)
     },
     serverError: (stored, read, reason, collapsed, at) => {
@@ -255,7 +253,6 @@ export const createAnswers = (encodings: Encodings): Answers => {
     },
     // RFC 9111 §5.2.1.7
     unavailable: () => ({
-      kind: 'response',
       status: 504,
       fields: ['Content-Length', '0', 'Cache-Status', 'trellis; detail=only-if-cached'],
       content: undefined,

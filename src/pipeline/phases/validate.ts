@@ -5,7 +5,7 @@ import type { Found } from '../../contracts/finding.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ByteBudget, Reservation } from '../../http/byte-budget.ts'
 import { type RequestFields, requestField } from '../../http/fields.ts'
-import type { Answer, Outcome } from '../../http/message.ts'
+import type { Answer, GatewayResponse } from '../../http/message.ts'
 import { refusalAnswer } from '../error-answer.ts'
 import type { PipelineEvent } from '../events.ts'
 import { asReady, asRecalled, type Matched, type Next, type Phase, type Ready } from '../exchange.ts'
@@ -138,30 +138,18 @@ const unchecked = (exchange: Matched, next: Next<Ready>): Answer => {
   return next(asReady(exchange, canonical, request.content))
 }
 
-/** What was read of a request is held until its answer is there, or the head of one that streams. */
+/** The content that was read is counted in the budget until the response is there, or the head of one that streams. */
 const withRead = async (
   exchange: Matched,
   content: Buffer | Readable,
-  room: Reservation,
+  reservation: Reservation,
   proceed: (read: Buffer) => Answer,
-): Promise<Outcome> => {
+): Promise<GatewayResponse> => {
   const { service, request } = exchange
-  let isHandedOver = false
   try {
-    const outcome = await proceed(await readContent(content, service.bodyBytes, request.signal, room))
-    if (outcome.kind === 'response') return outcome
-    isHandedOver = true
-    const over = <Value>(value: Value): Value => {
-      room.release()
-      return value
-    }
-    return {
-      ...outcome,
-      shape: (head) => outcome.shape(over(head)),
-      failed: (cause) => outcome.failed(over(cause)),
-    }
+    return await proceed(await readContent(content, service.bodyBytes, request.signal, reservation))
   } finally {
-    if (!isHandedOver) room.release()
+    reservation.release()
   }
 }
 

@@ -113,7 +113,7 @@ export class Receiver {
     const held = this.#held
     if (status === undefined || fields === undefined || held === undefined) return
     this.#held = undefined
-    this.#resolve({ kind: 'response', status, fields, content: this.#contentOf(status, held) })
+    this.#resolve({ status, fields, content: this.#contentOf(status, held) })
   }
 
   #contentOf(status: number, held: Buffer[]): Buffer | Readable | undefined {

@@ -9,7 +9,7 @@ test('the items of a chunk come back a few in a turn of the event loop', async (
   const content = Buffer.from(`{"responses":[${Array(size).fill(item).join(',')}]}`)
   const chunk = createChunk({
     size,
-    ask: async () => ({ response: { kind: 'response', status: 207, fields: [], content }, content }),
+    ask: async () => ({ response: { status: 207, fields: [], content }, content }),
     stop: new AbortController().signal,
     leftMs: () => Number.POSITIVE_INFINITY,
     turn: createTurns(),

@@ -5,7 +5,7 @@ import type { Answer, GatewayResponse } from '../../http/message.ts'
 import { arrived, type Received } from '../../pipeline/exchange.ts'
 import { completed } from '../../pipeline/invalidate-write.ts'
 import type { LocalRequest, Service } from '../../pipeline/service.ts'
-import type { ForwardRequest } from '../../upstream/upstream.ts'
+import type { ForwardRequest } from '../../upstream/forward-request.ts'
 import { AnswerTooLarge, type BatchItem, type ItemAnswer } from '../item.ts'
 import type { Turns } from './semaphore.ts'
 

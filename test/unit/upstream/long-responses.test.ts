@@ -1,13 +1,22 @@
 import { expect, test } from 'vitest'
 import { Attempt } from '../../../src/upstream/send/attempt.ts'
+import type { Target } from '../../../src/upstream/targets/targets.ts'
 
 const timeouts = { connectMs: 0, headersMs: 0, idleMs: 0, totalMs: 0 }
+const target = { origin: 'http://127.0.0.1', outstanding: 0 } as Target
 
 /** An attempt whose response has begun, the octets that its listener got, and how often reading was resumed. */
 const begun = () => {
   const seen = { bytes: 0, resumed: 0 }
   const nothing = (): void => {}
-  const attempt = new Attempt({ body: null, headers: [] }, timeouts, {
+  const context = {
+    options: { service: 'test', timeouts },
+    clock: { now: () => 0, monotonic: () => 0 },
+    report: nothing,
+    targets: { succeeded: nothing, failed: nothing, abandoned: nothing },
+  }
+  const request = { content: undefined, fields: [], attempted: undefined }
+  const attempt = new Attempt(context, { target, trial: false }, 1, request, {
     interim: nothing,
     head: nothing,
     data: (chunk) => {

@@ -159,6 +159,8 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
         path: at === -1 ? target : target.slice(0, at),
         query: at === -1 ? '' : target.slice(at + 1),
         record: { route: 'unmatched', cache: 'none', upstreamMs: 0, ageSeconds: -1, trace: undefined },
+        send: undefined,
+        admitted: undefined,
       }
       const response = await run(exchange)
       const text = await read(response.content)

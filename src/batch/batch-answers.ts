@@ -9,7 +9,7 @@ import type { Answer, GatewayResponse } from '../http/message.ts'
 import { callerFields, wordpressFields } from '../pipeline/error-answer.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
-import { type Batch, createBatch, type WriteLine } from './batch.ts'
+import { type BatchRequest, createBatch, type WriteLine } from './batch.ts'
 import type { BatchEvent } from './events.ts'
 import {
   createMemoryIdempotencyStore,
@@ -177,71 +177,73 @@ export const batchAnswers = (
     content,
   })
 
-  const batchOf = (exchange: LocalRequest, room: Reservation): Batch => {
+  const batch = createBatch({
+    ...shared,
+    maxItems: settings.maxItems,
+    extensions: settings.extensions,
+    services: settings.services,
+    bodyCharacters: options.bodyBytes,
+    concurrency: settings.concurrency,
+    deadlineMs: settings.deadlineMs,
+    clock,
+    report: options.report,
+  })
+
+  const requestOf = (exchange: LocalRequest, signal: AbortSignal, reservation: Reservation): BatchRequest => {
     const deadlineMs = clock.monotonic() + settings.deadlineMs
     const outgoing = {
       run: options.run,
+      clock,
       batch: exchange,
       serviceNamed: options.serviceNamed,
       turn: shared.turn,
       held: { bytes: 0, mostBytes: settings.answerBytes },
-      room,
+      reservation,
       leftMs: () =>
         settings.deadlineMs === 0 ? undefined : Math.max(1, Math.ceil(deadlineMs - clock.monotonic())),
     }
-    return createBatch({
-      ...shared,
-      maxItems: settings.maxItems,
-      extensions: settings.extensions,
-      services: settings.services,
-      bodyCharacters: options.bodyBytes,
-      concurrency: settings.concurrency,
-      deadlineMs: settings.deadlineMs,
-      clock,
-      report: options.report,
+    return {
+      envelope: exchange.arguments,
+      // Integers beyond 2^53 survive in the text that the items are cut out of; a form has none.
+      text: isJson(exchange) ? exchange.content.toString() : undefined,
+      signal,
       admit: (item, mayRead) =>
         admitItem(exchange, item, {
           mayRead,
           service: item.service === undefined ? exchange.service : options.serviceNamed(item.service),
         }),
-      flow: addressGroup(exchange.client.address),
-      dispatch: (item, signal, stop) =>
-        runItem(outgoing, item, signal, sendAlone(outgoing, stop, item.service)),
-      dispatchChunk: (items, stop, watch) => runChunk(outgoing, items, stop, watch),
-    })
+      sender: {
+        flow: addressGroup(exchange.client.address),
+        dispatch: (item, itemSignal, stop) =>
+          runItem(outgoing, item, itemSignal, sendAlone(outgoing, stop, item.service)),
+        dispatchChunk: (items, stop, watch) => runChunk(outgoing, items, stop, watch),
+      },
+    }
   }
 
-  const roomFor = (exchange: LocalRequest): Reservation =>
+  const reservationFor = (exchange: LocalRequest): Reservation =>
     options.budget('batch-item', exchange.client.address)
 
-  const begin = (exchange: LocalRequest, signal: AbortSignal, room: Reservation) =>
-    // Integers beyond 2^53 survive in the text that the items are cut out of; a form has none.
-    batchOf(exchange, room).begin(
-      exchange.arguments,
-      signal,
-      isJson(exchange) ? exchange.content.toString() : undefined,
-    )
-
   const inOne = async (exchange: LocalRequest, signal: AbortSignal): Promise<KeptAnswer> => {
-    const room = roomFor(exchange)
+    const reservation = reservationFor(exchange)
     try {
-      const begun = await begin(exchange, signal, room)
+      const begun = await batch.begin(requestOf(exchange, signal, reservation))
       const { status, content } = begun.kind === 'answered' ? begun : await begun.whole()
       return { status, content, contentType: json }
     } finally {
-      room.release()
+      reservation.release()
     }
   }
 
   const inLines = async (exchange: LocalRequest): Promise<GatewayResponse> => {
-    const room = roomFor(exchange)
-    const begun = await begin(exchange, exchange.request.signal, room)
+    const reservation = reservationFor(exchange)
+    const begun = await batch.begin(requestOf(exchange, exchange.request.signal, reservation))
     if (begun.kind === 'answered')
       return response(exchange, { status: begun.status, contentType: json }, begun.content)
     const content = new PassThrough()
     void begun
       .lines(writesTo(content))
-      .finally(room.release)
+      .finally(reservation.release)
       .then(
         () => content.end(),
         (thrown: Error) => content.destroy(thrown),

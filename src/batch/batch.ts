@@ -3,6 +3,7 @@ import type { BatchEvent, BatchItemOutcome, BatchResult } from './events.ts'
 import { withDependencies } from './extensions/dependencies.ts'
 import { type BatchItem, type Dispatch, type ItemAnswer, type ItemError, itemError } from './item.ts'
 import {
+  type BatchInput,
   type PlannedBatch,
   type PlannedItem,
   type PlanOptions,
@@ -12,7 +13,7 @@ import {
 import type { Waits } from './order/plan-order.ts'
 import type { ScheduleEnd, TaskEnd } from './order/schedule.ts'
 import { honouringRetryAfter } from './send/retry-after.ts'
-import { type ItemsRun, type RunOptions, runItems } from './send/run-items.ts'
+import { type ItemSender, type ItemsRun, type RunOptions, runItems } from './send/run-items.ts'
 
 /** In JSON a line end stands between tokens only (RFC 8259 §7), so a space may stand in its place. */
 const onOneLine = (json: Buffer): Buffer => {
@@ -81,19 +82,19 @@ const batchEvent = (
   }
 }
 
-/** What stops a batch before its end. */
+/** Why a batch ends before all its items have run. */
 type StopReason = 'client-gone' | 'deadline'
 
 /** One signal for both reasons to stop. */
-type StopWatch = {
+type BatchCancellation = {
   readonly signal: AbortSignal
   reason(): StopReason | undefined
   /** To be called when the batch is over. */
   release(): void
 }
 
-/** Watches for the client that goes, and for the deadline (0 = none). */
-const stopWatch = (client: AbortSignal, deadlineMs: number): StopWatch => {
+/** Cancels the batch when its client disconnects, or at the deadline (0 = none). */
+const cancelBatch = (client: AbortSignal, deadlineMs: number): BatchCancellation => {
   const stop = new AbortController()
   let reason: StopReason | undefined
   const stopFor = (why: StopReason) => {
@@ -144,7 +145,7 @@ const collapseReads = (dispatch: Dispatch, waits: readonly Waits[]): Dispatch =>
   }
 }
 
-/** Resolved settings of a service's batch route, and what it needs from others. */
+/** Resolved settings of a service's batch route, and what its batches share. */
 export type BatchOptions = RunOptions &
   PlanOptions & {
     /** For the whole batch; 0 = none. */
@@ -170,11 +171,14 @@ type BegunBatch =
 
 /** The batch route of one service. */
 export type Batch = {
-  /**
-   * `envelope` is the parsed body; `signal` says that the client has gone; `text` is the JSON that `envelope` was parsed
-   * from, when it was JSON: the items' bodies are sent as they stand there.
-   */
-  begin(envelope: unknown, signal: AbortSignal, text?: string): Promise<BegunBatch>
+  begin(request: BatchRequest): Promise<BegunBatch>
+}
+
+/** One batch request. */
+export type BatchRequest = BatchInput & {
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal
+  readonly sender: ItemSender
 }
 
 /** Writes a line; a promise when the reader should be waited for. */
@@ -201,16 +205,16 @@ const workOf = (items: readonly PlannedItem[]): string => {
   return others.length === 0 ? first : 'several'
 }
 
-/** What the run needs to know beyond its items, of a batch that uses extensions. */
-const extendedOptions = (
-  options: RunOptions,
+/** The sender of a batch that uses extensions: equal reads are one request, and references become values. */
+const extendedSender = (
+  sender: ItemSender,
   { extensions, waits, admitted }: PlannedBatch,
   mostBodyCharacters: number,
-): RunOptions => {
-  if (extensions === undefined) return options
-  const dispatch = collapseReads(options.dispatch, waits)
+): ItemSender => {
+  if (extensions === undefined) return sender
+  const dispatch = collapseReads(sender.dispatch, waits)
   return {
-    ...options,
+    ...sender,
     dispatch: withDependencies(dispatch, { extensions: extensions.items, admitted, mostBodyCharacters }),
   }
 }
@@ -221,24 +225,24 @@ export const createBatch = (options: BatchOptions): Batch => {
 
   const run = async (
     planned: PlannedBatch,
-    client: AbortSignal,
+    { signal, sender }: BatchRequest,
     startedMs: number,
     reader: ItemsRun['reader'],
   ): Promise<{ readonly result: BatchResult; readonly made: readonly Made[] }> => {
     const { items, waits } = planned
-    const watch = stopWatch(client, options.deadlineMs)
+    const cancellation = cancelBatch(signal, options.deadlineMs)
     const leftMs = (): number =>
       options.deadlineMs > 0 ? startedMs + options.deadlineMs - clock.monotonic() : Number.POSITIVE_INFINITY
-    const dispatch = honouringRetryAfter(options.dispatch, leftMs)
-    const end = await runItems(extendedOptions({ ...options, dispatch }, planned, options.bodyCharacters), {
+    const waiting = { ...sender, dispatch: honouringRetryAfter(sender.dispatch, leftMs) }
+    const end = await runItems(options, extendedSender(waiting, planned, options.bodyCharacters), {
       items: items.map((item) => (item.kind === 'runnable' ? item.item : undefined)),
       waits,
       work: workOf(items),
-      stop: watch.signal,
+      stop: cancellation.signal,
       isSingle: planned.isSingle,
       reader,
     })
-    watch.release()
+    cancellation.release()
     await options.turn()
     const nowMs = clock.monotonic()
     const made = items.map((item, index) => {
@@ -248,7 +252,7 @@ export const createBatch = (options: BatchOptions): Batch => {
       report(itemEvent({ method, status: one.status }, taskEnd, { batchStartedMs: startedMs, nowMs }))
       return one
     })
-    const result: BatchResult = watch.reason() ?? 'ran'
+    const result: BatchResult = cancellation.reason() ?? 'ran'
     const batch = { result, items: items.length, durationMs: nowMs - startedMs }
     report(batchEvent(batch, { end: end.requests, waits }))
     return { result, made }
@@ -257,22 +261,22 @@ export const createBatch = (options: BatchOptions): Batch => {
   /** Lines of what is refused come first; then those of items, as they are answered; then of those that were not. */
   const lines = async (
     planned: PlannedBatch,
-    client: AbortSignal,
+    request: BatchRequest,
     startedMs: number,
     write: WriteLine,
   ): Promise<void> => {
     const written = new Set<number>()
     let read: Promise<void> | undefined
-    const tell = (index: number, made: Made): void => {
+    const writeItem = (index: number, made: Made): void => {
       written.add(index)
       read = write(itemLine(index, partOf(made)))
     }
     for (const [index, item] of planned.items.entries()) {
-      if (item.kind === 'refused') tell(index, item.error)
+      if (item.kind === 'refused') writeItem(index, item.error)
     }
-    const { result, made } = await run(planned, client, startedMs, {
+    const { result, made } = await run(planned, request, startedMs, {
       answered(index, one) {
-        if (!client.aborted) tell(index, one)
+        if (!request.signal.aborted) writeItem(index, one)
       },
       async caughtUp(stop) {
         // Others may have been written in the meantime.
@@ -284,7 +288,7 @@ export const createBatch = (options: BatchOptions): Batch => {
         return !stop.aborted
       },
     })
-    for (const [index, one] of made.entries()) if (!written.has(index)) tell(index, one)
+    for (const [index, one] of made.entries()) if (!written.has(index)) writeItem(index, one)
     void write(lastLine(result, made.length))
   }
 
@@ -294,10 +298,10 @@ export const createBatch = (options: BatchOptions): Batch => {
   const answered = (status: number, content: Buffer): BegunBatch => ({ kind: 'answered', status, content })
 
   return {
-    async begin(envelope, signal, text) {
+    async begin(request) {
       const startedMs = clock.monotonic()
       await options.turn()
-      const planned = planBatch(options, envelope, text)
+      const planned = planBatch(options, request)
       if (planned.kind === 'malformed') {
         reportUnrun('malformed', 0, startedMs)
         return answered(planned.status, Buffer.from(JSON.stringify(planned.body)))
@@ -314,10 +318,10 @@ export const createBatch = (options: BatchOptions): Batch => {
       return {
         kind: 'running',
         whole: async () => {
-          const { made } = await run(planned, signal, startedMs, undefined)
+          const { made } = await run(planned, request, startedMs, undefined)
           return { status: 207, content: envelopeOf(made.map(partOf), undefined) }
         },
-        lines: (write) => lines(planned, signal, startedMs, write),
+        lines: (write) => lines(planned, request, startedMs, write),
       }
     },
   }

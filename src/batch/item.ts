@@ -1,5 +1,6 @@
 import { type ErrorCode, errorTable, GatewayError } from '../errors.ts'
 import type { FieldLines } from '../http/fields.ts'
+import type { Admitted } from '../pipeline/exchange.ts'
 
 /** An item's answer that the gateway made: WordPress's error shape. */
 export type ItemError = { readonly status: number; readonly body: unknown; readonly fields: FieldLines }
@@ -89,6 +90,8 @@ export type BatchItem = {
   readonly service?: string | undefined
   /** Authorization of the item itself: only for another service, which never gets the batch's own. */
   readonly credential?: string | undefined
+  /** Its route and validation; undefined while its references have no values. */
+  readonly admitted?: Admitted | undefined
 }
 
 /** What an item touches, for the order of the batch. */
@@ -106,7 +109,7 @@ export type ConflictFacts = {
 
 /** What the route table and validation say about an item, without running it. */
 export type Admission =
-  | { readonly kind: 'runnable'; readonly conflict: ConflictFacts }
+  | { readonly kind: 'runnable'; readonly conflict: ConflictFacts; readonly admitted?: Admitted }
   /** `fields` are shown with the item unless the batch fails as a whole. */
   | {
       readonly kind: 'refused'

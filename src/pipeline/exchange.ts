@@ -1,10 +1,12 @@
 import type { Readable } from 'node:stream'
 import type { CachePolicy } from '../cache/decide-caching.ts'
 import type { Sensitivity } from '../cache/sensitivity.ts'
-import type { RouteFinding } from '../contracts/finding.ts'
+import type { Found, RouteFinding } from '../contracts/finding.ts'
+import type { Validation } from '../contracts/validation.ts'
 import type { Answer, GatewayRequest, GatewayResponse } from '../http/message.ts'
 import type { TraceContext } from '../http/trace-context.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
+import type { ForwardRequest } from '../upstream/forward-request.ts'
 import type { CacheOutcome } from './events.ts'
 import type { Client, Service } from './service.ts'
 import type { RecalledTarget } from './target-memo.ts'
@@ -53,10 +55,27 @@ export type Received = {
   /** Query as received, without `?`; '' when there is none. */
   readonly query: string
   readonly record: ExchangeRecord
+  /** Sends an item of a batch, alone or together with others, instead of `service.upstream.forward`. */
+  readonly send: Send | undefined
+  /** Of an item of a batch; counts only for the same service. */
+  readonly admitted: Admitted | undefined
 }
 
+/** Sends one request to the upstream. */
+export type Send = (request: ForwardRequest) => Promise<GatewayResponse>
+
+/** Route and validation of an item, which are found for all items of a batch before the first one runs. */
+export type Admitted = {
+  readonly service: Service
+  readonly matching: Found
+  readonly validation: Extract<Validation, { kind: 'valid' }>
+}
+
+/** What an exchange of an item has beyond one of a client. */
+export type ItemParts = { readonly send: Send; readonly admitted: Admitted | undefined }
+
 /** An exchange as it begins. All that will ever be known of it has its place from the start: one shape for all of the way. */
-export const arrived = (known: Omit<Received, 'record'>): Received => {
+export const arrived = (known: Omit<Received, 'record' | keyof ItemParts>, item?: ItemParts): Received => {
   const exchange: Received & Record<keyof Omit<Ready, keyof Received>, undefined> = {
     id: known.id,
     origin: known.origin,
@@ -66,6 +85,8 @@ export const arrived = (known: Omit<Received, 'record'>): Received => {
     path: known.path,
     query: known.query,
     record: { route: 'unmatched', cache: 'none', upstreamMs: 0, ageSeconds: -1, trace: undefined },
+    send: item?.send,
+    admitted: item?.admitted,
     method: undefined,
     matching: undefined,
     recalled: undefined,
@@ -169,6 +190,8 @@ export const asOutgoing = (exchange: Ready, forwarding: Forwarding): Outgoing =>
     path: exchange.path,
     query: exchange.query,
     record: exchange.record,
+    send: exchange.send,
+    admitted: exchange.admitted,
     method: exchange.method,
     matching: exchange.matching,
     recalled: exchange.recalled,

@@ -115,7 +115,6 @@ export const buildPhases = (context: PhaseContext): Phases => [
   translate(), //           public names and URLs become the upstream's, and back
   withSpan(
     forward({
-      clock: context.clock,
       facts: context.cacheContext.forwarding,
       budget: context.cacheContext.budget,
     }),

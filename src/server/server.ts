@@ -122,18 +122,22 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   }
   const answerLater = (exchange: Received, reply: FastifyReply, answer: Promise<GatewayResponse>): void => {
     watch(reply.raw)
-    answer
-      .then((response) => {
+    const failed = (cause: unknown): void => {
+      try {
+        refuse(reply, exchange.service, new GatewayError('internal', { cause }))
+      } catch (error) {
+        broken(error as Error)
+        reply.raw.destroy()
+      }
+    }
+    answer.then((response) => {
+      try {
         sendRaw(reply, response)
         holdUnread(reply, response.content, exchange.client)
-      })
-      .catch((error: unknown) =>
-        refuse(reply, exchange.service, new GatewayError('internal', { cause: error })),
-      )
-      .catch((error: Error) => {
-        broken(error)
-        reply.raw.destroy()
-      })
+      } catch (error) {
+        failed(error)
+      }
+    }, failed)
   }
   const takerOf =
     (service: Service) =>

@@ -60,6 +60,8 @@ export const received = (
     path,
     query,
     record: { route: 'unmatched', cache: 'none', upstreamMs: 0, ageSeconds: -1, trace: undefined },
+    send: undefined,
+    admitted: undefined,
   }
 }
 

@@ -23,7 +23,6 @@ const parametersOf = (item: BatchItem, bodyNames: readonly string[]): readonly s
   return inQuery.concat(bodyNames)
 }
 
-/** What planning a batch needs from others. */
 export type PlanOptions = {
   readonly maxItems: number
   readonly extensions: ExtensionsMode
@@ -31,6 +30,13 @@ export type PlanOptions = {
   readonly services: readonly string[]
   /** Most characters that a body may have once its references have become values. */
   readonly bodyCharacters: number
+}
+
+/** A batch as it came, parsed. */
+export type BatchInput = {
+  readonly envelope: unknown
+  /** The JSON that `envelope` was parsed from, if it was JSON: the items' bodies are sent as they stand there. */
+  readonly text: string | undefined
   /** Route match, `allow_batch` and validation, without running the item. `mayRead`: GET is allowed. */
   admit(item: BatchItem, mayRead: boolean): Admission
 }
@@ -88,11 +94,10 @@ const withNeeds = (waits: Waits, needs: readonly number[], items: readonly Plann
   return [...new Set([...waits, ...runnable])].sort((a, b) => a - b)
 }
 
-/** Reads a batch, says of each item whether it may run, and in which order they keep. */
+/** Reads a batch, and decides which of its items may run and in which order. */
 export const planBatch = (
   options: PlanOptions,
-  envelope: unknown,
-  text: string | undefined,
+  { envelope, text, admit }: BatchInput,
 ): PlannedBatch | Malformed => {
   const read = readEnvelope(envelope, options.maxItems, text)
   if (read.kind === 'malformed') return read
@@ -102,10 +107,11 @@ export const planBatch = (
   const planPlace = (place: Place): PlannedItem => {
     if (place.kind === 'faulty') return { kind: 'refused', error: place.error, method: undefined }
     const { item, bodyNames } = place
-    const admission = options.admit(item, extended !== undefined)
+    const admission = admit(item, extended !== undefined)
     if (admission.kind === 'runnable') {
+      const { admitted, conflict } = admission
       const parameters = parametersOf(item, bodyNames)
-      return { kind: 'runnable', item, order: { ...admission.conflict, parameters } }
+      return { kind: 'runnable', item: { ...item, admitted }, order: { ...conflict, parameters } }
     }
     const { status, body, fields = [] } = admission
     return { kind: 'refused', error: { status, body, fields }, method: item.method }

@@ -68,6 +68,7 @@ export const admitItem = (batch: LocalRequest, item: BatchItem, { service, mayRe
   }
   return {
     kind: 'runnable',
+    admitted: { service, matching: finding, validation },
     conflict: {
       collection: row.collection,
       kind: row.kind,

@@ -8,7 +8,7 @@ import type { BatchSplit, Splitter } from '../splitter.ts'
 import type { ChunkWatch } from './chunk.ts'
 import type { Places, Turns } from './semaphore.ts'
 
-/** What running the items of a batch needs from others. */
+/** What all batches of a service share. */
 export type RunOptions = {
   /** Upstream requests of one batch in flight. */
   readonly concurrency: number
@@ -17,10 +17,14 @@ export type RunOptions = {
   readonly splitter: Splitter
   /** Room for items that go by themselves, and for chunks, of all batches together. */
   readonly places: { readonly items: Places; readonly chunks: Places }
-  /** Whose line the batch's requests wait in. */
-  readonly flow: string
   /** Makes batches that are there at the same moment take turns. */
   readonly turn: Turns
+}
+
+/** Sends the items of one batch. */
+export type ItemSender = {
+  /** Its requests wait in the queue of this client. */
+  readonly flow: string
   /** Runs the item like a request of its own, with the credentials of the batch. */
   readonly dispatch: Dispatch
   /** Runs items in one upstream batch, in their order. An answer that rejects becomes its item's. */
@@ -33,7 +37,7 @@ export type RunOptions = {
 
 type Made = ItemAnswer | ItemError
 
-/** One batch on its way. */
+/** The items of one batch. */
 export type ItemsRun = {
   readonly items: readonly (BatchItem | undefined)[]
   readonly waits: readonly Waits[]
@@ -75,6 +79,7 @@ const signalFor = (item: BatchItem, stop: AbortSignal): AbortSignal =>
 
 const runChunk = (
   options: RunOptions,
+  sender: ItemSender,
   split: BatchSplit,
   items: readonly BatchItem[],
   stop: AbortSignal,
@@ -95,7 +100,7 @@ const runChunk = (
       durationSeconds: ms / 1000,
     })
   }
-  const answers = options.dispatchChunk(items, stop, { begun, ended })
+  const answers = sender.dispatchChunk(items, stop, { begun, ended })
   return Promise.all(answers.map((answer, at) => answerOf(items[at] as BatchItem, answer)))
 }
 
@@ -111,9 +116,11 @@ const itemEnd = (end: TaskEnd<readonly Made[]>, place: number): TaskEnd<Made> =>
 /** Runs the items that are there, cut as the splitter says, so that the outcome is that of one after the other. */
 export const runItems = async (
   options: RunOptions,
+  sender: ItemSender,
   { items, waits, work, stop, isSingle, reader }: ItemsRun,
 ): Promise<ItemsEnd> => {
-  const { clock, concurrency, places, flow } = options
+  const { clock, concurrency, places } = options
+  const { flow } = sender
   const groups = conflictGroups(waits)
   const split = options.splitter.begin({ runnable: groups.flat().length, groups: groups.length, work })
   const isChunkable = (index: number): boolean => isWrite(items[index]?.method ?? 'GET') && !isSingle(index)
@@ -138,9 +145,9 @@ export const runItems = async (
     if (first === undefined) return []
     if (at > 0) await options.turn()
     if (members.length > 1) {
-      return inOrder((sent) => runChunk(options, split, members, stop, sent))
+      return inOrder((sent) => runChunk(options, sender, split, members, stop, sent))
     }
-    return [await answerOf(first, options.dispatch(first, signalFor(first, stop), stop))]
+    return [await answerOf(first, sender.dispatch(first, signalFor(first, stop), stop))]
   }
   const runAndTell = async (at: number): Promise<readonly Made[]> => {
     const made = await run(at)

@@ -2,13 +2,14 @@ import { GatewayError } from '../../errors.ts'
 import type { Reservation } from '../../http/byte-budget.ts'
 import { withoutFields } from '../../http/fields.ts'
 import type { GatewayResponse } from '../../http/message.ts'
+import type { Send } from '../../pipeline/exchange.ts'
 import { completed } from '../../pipeline/invalidate-write.ts'
 import type { LocalRequest } from '../../pipeline/service.ts'
 import type { ForwardRequest } from '../../upstream/forward-request.ts'
 import type { BatchItem, ItemAnswer } from '../item.ts'
 import { type ChunkWatch, createChunk } from './chunk.ts'
 import { itemsPerTurn } from './semaphore.ts'
-import { type OutgoingBatch, ownFields, runItem, type SendItem, sendAlone } from './send-item.ts'
+import { type OutgoingBatch, ownFields, runItem, sendAlone } from './send-item.ts'
 
 /** The answers of one upstream batch are held together until each item has its own. */
 const mostChunkBytes = 64 * 1024 * 1024
@@ -60,7 +61,7 @@ export const runChunk = (
     ask: async (content) => {
       if (lead === undefined) throw new TypeError('a chunk without items was sent')
       const response = await alone(lead(content))
-      return { response, content: await read(response, outgoing.room) }
+      return { response, content: await read(response, outgoing.reservation) }
     },
   })
   // All of them in one turn would keep every other request waiting for some milliseconds.
@@ -69,7 +70,7 @@ export const runChunk = (
     if (place > 0 && place % itemsPerTurn === 0) before = (before ?? Promise.resolve()).then(outgoing.turn)
     await before
     let isJson = false
-    const send: SendItem = async (request) => {
+    const send: Send = async (request) => {
       lead ??= (content) => ({
         ...request,
         method: 'POST',

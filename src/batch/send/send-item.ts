@@ -1,11 +1,11 @@
+import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Reservation } from '../../http/byte-budget.ts'
 import { withField } from '../../http/fields.ts'
-import type { Answer, GatewayResponse } from '../../http/message.ts'
-import { arrived, type Received } from '../../pipeline/exchange.ts'
+import type { Answer } from '../../http/message.ts'
+import { arrived, type Received, type Send } from '../../pipeline/exchange.ts'
 import { completed } from '../../pipeline/invalidate-write.ts'
 import type { LocalRequest, Service } from '../../pipeline/service.ts'
-import type { ForwardRequest } from '../../upstream/forward-request.ts'
 import { AnswerTooLarge, type BatchItem, type ItemAnswer } from '../item.ts'
 import type { Turns } from './semaphore.ts'
 
@@ -20,12 +20,13 @@ const mostItemBytes = 8 * 1024 * 1024
 /** A batch on its way to upstreams, as far as its items need to know. */
 export type OutgoingBatch = {
   readonly run: (exchange: Received) => Answer
+  readonly clock: Clock
   readonly batch: LocalRequest
   serviceNamed(name: string): Service | undefined
   /** Contents of answers that are held together until the batch is complete; counted as they come. */
   readonly held: { bytes: number; readonly mostBytes: number }
   /** For the same contents, out of what the process may hold of all requests. */
-  readonly room: Reservation
+  readonly reservation: Reservation
   /** Lets others have their turn between some items and the next ones. */
   readonly turn: Turns
   /** Milliseconds until the deadline; undefined when there is none. */
@@ -38,9 +39,6 @@ export const ownFields = (item: BatchItem): Readonly<Record<string, string>> =>
     Object.entries(item.fields).filter(([name]) => name !== 'content-type' && !inherited.includes(name)),
   )
 
-/** Takes the item's request to the upstream; by itself, or in company. */
-export type SendItem = (request: ForwardRequest) => Promise<GatewayResponse>
-
 /**
  * How long somebody waits for the answer, for an upstream that wants to know: beyond that its work is in vain.
  * There is no registered field for it; milliseconds, like Envoy's X-Envoy-Expected-Rq-Timeout-Ms.
@@ -49,7 +47,7 @@ const deadlineField = 'x-request-deadline-ms'
 
 /** Sends the item as a request of its own, in another line than single requests, which are not to wait behind it; when `stop` comes before it has been sent, it is not. */
 export const sendAlone =
-  ({ batch, leftMs, serviceNamed }: OutgoingBatch, stop: AbortSignal, service?: string): SendItem =>
+  ({ batch, leftMs, serviceNamed }: OutgoingBatch, stop: AbortSignal, service?: string): Send =>
   (request) => {
     const named = service === undefined ? batch.service : serviceNamed(service)
     if (named === undefined) throw new GatewayError('no_route')
@@ -63,7 +61,7 @@ const itemExchange = (
   { batch, serviceNamed }: OutgoingBatch,
   item: BatchItem,
   signal: AbortSignal,
-  send: SendItem,
+  send: Send,
 ): Received => {
   const fields: Record<string, string | string[] | undefined> = { ...item.fields }
   for (const name of inherited) {
@@ -78,12 +76,11 @@ const itemExchange = (
   else fields['content-type'] = 'application/json'
   const service = item.service === undefined ? batch.service : serviceNamed(item.service)
   if (service === undefined) throw new GatewayError('no_route')
-  return arrived({
+  const exchange = {
     id: `${batch.id}.${item.index}`,
-    origin: 'batch',
+    origin: 'batch' as const,
     client: batch.client,
-    // Everything of the service's way but its last step.
-    service: { ...service, upstream: { ...service.upstream, forward: send } },
+    service,
     request: {
       method: item.method,
       target: item.query === '' ? item.path : `${item.path}?${item.query}`,
@@ -93,7 +90,8 @@ const itemExchange = (
     },
     path: item.path,
     query: item.query,
-  })
+  }
+  return arrived(exchange, { send, admitted: item.admitted })
 }
 
 const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
@@ -112,33 +110,40 @@ export const runItem = async (
   outgoing: OutgoingBatch,
   item: BatchItem,
   signal: AbortSignal,
-  send: SendItem,
+  send: Send,
 ): Promise<ItemAnswer> => {
-  const { held, room } = outgoing
+  const { held, reservation } = outgoing
   let failure: unknown
   let isCrowded = false
-  const itemRoom: Reservation = {
-    ...room,
+  const itemReservation: Reservation = {
+    ...reservation,
     reserve: (bytes) => {
-      const hasRoom = room.reserve(bytes)
+      const hasRoom = reservation.reserve(bytes)
       isCrowded ||= !hasRoom
       return hasRoom
     },
   }
-  const watched: SendItem = async (request) => {
+  const watched: Send = async ({ record, ...request }) => {
+    const began = outgoing.clock.monotonic()
     try {
       // Read here, so that an answer that breaks off counts as none for all who are on the way back.
       const mostBytes = Math.min(mostItemBytes, held.mostBytes - held.bytes)
-      return await completed(await send(request), mostBytes, itemRoom)
+      return await completed(await send(request), mostBytes, itemReservation)
     } catch (thrown) {
       failure =
         thrown instanceof GatewayError ? thrown : new GatewayError('upstream_broken', { cause: thrown })
       throw failure
+    } finally {
+      if (record !== undefined) record.upstreamMs += outgoing.clock.monotonic() - began
     }
   }
   const answer = await outgoing.run(itemExchange(outgoing, item, signal, watched))
   // The response may still be on its way, when another reader's request brings it.
-  const response = await completed(answer, Math.min(mostItemBytes, held.mostBytes - held.bytes), itemRoom)
+  const response = await completed(
+    answer,
+    Math.min(mostItemBytes, held.mostBytes - held.bytes),
+    itemReservation,
+  )
   if (failure !== undefined && isWrite(item.method)) throw failure
   const { content, status, fields } = response
   if (content !== undefined && !Buffer.isBuffer(content)) {
@@ -148,6 +153,6 @@ export const runItem = async (
   const bytes = content?.length ?? 0
   held.bytes += bytes
   if (held.bytes > held.mostBytes) throw new AnswerTooLarge()
-  if (!room.reserve(bytes)) throw notHeld(item, true)
+  if (!reservation.reserve(bytes)) throw notHeld(item, true)
   return { status, fields, content: content ?? Buffer.alloc(0) }
 }

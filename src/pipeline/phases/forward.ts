@@ -1,17 +1,16 @@
 import { Readable } from 'node:stream'
-import type { Clock } from '../../clock.ts'
 import { addressGroup } from '../../http/address-group.ts'
 import type { ByteBudget } from '../../http/byte-budget.ts'
 import { type RequestFields, requestField } from '../../http/fields.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import { withTraceFields } from '../../http/trace-context.ts'
 import { neverSent } from '../../upstream/failure.ts'
+import type { ForwardRequest } from '../../upstream/forward-request.ts'
 import type { Next, Phase, Translated } from '../exchange.ts'
 import { type ForwardingFacts, sentFields } from '../reads/forwarding-fields.ts'
 import { boundedContent, readContent } from '../reads/read-content.ts'
 
 type ForwardOptions = {
-  readonly clock: Clock
   readonly facts: ForwardingFacts
   readonly budget: ByteBudget
 }
@@ -40,41 +39,27 @@ const isSmall = (fields: RequestFields): boolean =>
   Number(requestField(fields, 'content-length') ?? Number.POSITIVE_INFINITY) <= smallBytes
 
 const send = (
-  { clock }: ForwardOptions,
   exchange: Translated,
   fields: string[],
   content: Buffer | Readable | undefined,
 ): Promise<GatewayResponse> => {
   const { service, request, method, record } = exchange
   const isRead = method === 'GET' || method === 'HEAD'
-  const began = clock.monotonic()
-  const ended = (): void => {
-    record.upstreamMs += clock.monotonic() - began
+  const forwarded: ForwardRequest = {
+    method,
+    target: exchange.upstreamTarget,
+    fields,
+    content,
+    signal: exchange.signal,
+    // A write is not begun when its client has gone; a read may have other readers.
+    withdraw: isRead ? undefined : request.signal,
+    clientAddress: exchange.background ? '' : addressGroup(exchange.client.address),
+    // Links in the upstream's names are of no use to a client.
+    interim: service.translation === undefined ? request.interim : undefined,
+    record,
+    attempted: record.trace?.attempted,
   }
-  return service.upstream
-    .forward({
-      method,
-      target: exchange.upstreamTarget,
-      fields,
-      content,
-      signal: exchange.signal,
-      // A write is not begun when its client has gone; a read may have other readers.
-      withdraw: isRead ? undefined : request.signal,
-      clientAddress: exchange.background ? '' : addressGroup(exchange.client.address),
-      // Links in the upstream's names are of no use to a client.
-      interim: service.translation === undefined ? request.interim : undefined,
-      attempted: record.trace?.attempted,
-    })
-    .then(
-      (response) => {
-        ended()
-        return response
-      },
-      (error: unknown) => {
-        ended()
-        throw error
-      },
-    )
+  return exchange.send === undefined ? service.upstream.forward(forwarded) : exchange.send(forwarded)
 }
 
 /** A small content is read before the request takes a slot of the upstream, so that a slow client holds none. */
@@ -90,7 +75,7 @@ const sendWhenRead = async (
     const read = await readContent(content, smallBytes, request.signal, reservation).catch((error: Error) => {
       throw neverSent(error)
     })
-    return await send(options, exchange, fields, read)
+    return await send(exchange, fields, read)
   } finally {
     reservation.release()
   }
@@ -104,6 +89,6 @@ export const forward = (options: ForwardOptions): Phase<Translated, never> => ({
     const content = sentContent(exchange, fields)
     return content instanceof Readable && isSmall(exchange.request.fields)
       ? sendWhenRead(options, exchange, fields, content)
-      : send(options, exchange, fields, content)
+      : send(exchange, fields, content)
   },
 })

@@ -60,16 +60,19 @@ const withCanonical = (
   report: Report,
   next: Next<Ready>,
 ): Answer => {
-  const { service, method, query, request } = exchange
-  const validation = service.validator.validate({
-    method,
-    row: found.row,
-    endpoint: found.endpoint,
-    pathParameters: found.pathParameters,
-    query,
-    contentType: requestField(request.fields, 'content-type'),
-    content: Buffer.isBuffer(content) ? content : undefined,
-  })
+  const { service, method, query, request, admitted } = exchange
+  const validation =
+    admitted?.matching === found
+      ? admitted.validation
+      : service.validator.validate({
+          method,
+          row: found.row,
+          endpoint: found.endpoint,
+          pathParameters: found.pathParameters,
+          query,
+          contentType: requestField(request.fields, 'content-type'),
+          content: Buffer.isBuffer(content) ? content : undefined,
+        })
   if (validation.kind === 'invalid') {
     const { id, record } = exchange
     report({ kind: 'request-refused', id, service: service.name, route: record.route, code: validation.code })

@@ -266,8 +266,14 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     const held = this.#held
     if (head === undefined || held === undefined) return
     this.#held = undefined
+    this.#recordTime()
     this.#resolve({ status: head.status, fields: head.fields, content: this.#contentOf(held) })
     this.#attempt?.awaitContent()
+  }
+
+  #recordTime(): void {
+    const { record } = this.#request
+    if (record !== undefined) record.upstreamMs += this.#context.clock.monotonic() - this.#startedMs
   }
 
   #contentOf(held: Buffer[]): Buffer | Readable | undefined {
@@ -397,6 +403,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     else this.#attempt.stop(error, release)
     this.#head = undefined
     if (this.#content === undefined) {
+      this.#recordTime()
       this.#reject(named)
       return
     }

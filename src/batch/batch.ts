@@ -15,7 +15,7 @@ import type { ScheduleEnd, TaskEnd } from './order/schedule.ts'
 import { honouringRetryAfter } from './send/retry-after.ts'
 import { type ItemSender, type ItemsRun, type RunOptions, runItems } from './send/run-items.ts'
 
-/** In JSON a line end stands between tokens only (RFC 8259 §7), so a space may stand in its place. */
+/** In JSON a line end stands between tokens only (RFC 8259 §7), so a space may replace it. */
 const onOneLine = (json: Buffer): Buffer => {
   if (!json.includes(10) && !json.includes(13)) return json
   const copy = Buffer.from(json)
@@ -127,11 +127,11 @@ const unlessStopped = (promise: Promise<void>, stop: AbortSignal): Promise<void>
     if (stop.aborted) over()
   })
 
-/** Two reads are one when they ask the same and come after the same writes. */
+/** Two reads are one when they are equal and come after the same writes. */
 const readKey = (item: BatchItem, waits: Waits): string =>
   JSON.stringify([item.service ?? '', item.path, item.query, item.fields, item.credential ?? '', waits])
 
-/** Identical reads of a batch are one request: the first that begins is sent, and its answer is everybody's. */
+/** Identical reads of a batch are one request: the first that begins is sent, and all get its answer. */
 const collapseReads = (dispatch: Dispatch, waits: readonly Waits[]): Dispatch => {
   const begun = new Map<string, Promise<ItemAnswer>>()
   return (item, signal, stop) => {
@@ -163,8 +163,8 @@ type BegunBatch =
       /** Runs it; the answer is the whole envelope. */
       whole(): Promise<BatchAnswer>
       /**
-       * Runs it; every answer is a line, as soon as it is there, and the last line says that it is the last. No item begins
-       * as long as what `write` gave back is pending.
+       * Runs it; every answer becomes a line at once, and the last line marks the end. No item begins while the promise of `write` is
+       * pending.
        */
       lines(write: WriteLine): Promise<void>
     }
@@ -181,7 +181,7 @@ export type BatchRequest = BatchInput & {
   readonly sender: ItemSender
 }
 
-/** Writes a line; a promise when the reader should be waited for. */
+/** Writes a line; a promise while the reader is behind. */
 export type WriteLine = (line: Buffer) => Promise<void> | undefined
 
 type Made = ItemAnswer | ItemError
@@ -279,7 +279,7 @@ export const createBatch = (options: BatchOptions): Batch => {
         if (!request.signal.aborted) writeItem(index, one)
       },
       async caughtUp(stop) {
-        // Others may have been written in the meantime.
+        // More lines may have been written in the meantime.
         while (read !== undefined && !stop.aborted) {
           const awaited = read
           await unlessStopped(awaited, stop)

@@ -32,7 +32,7 @@ export type WriteAnnouncer = {
   ): Promise<{ readonly entries: number; readonly unheard: boolean }>
 }
 
-/** What one limit says of one request. */
+/** The state of one limit after one request. */
 export type RateLimitVerdict = {
   readonly name: string
   readonly max: number
@@ -43,7 +43,7 @@ export type RateLimitVerdict = {
   readonly exceeded: boolean
 }
 
-/** What is counted of a request. */
+/** The properties of a request that limits select and count by. */
 export type CountedRequest = {
   readonly service: string
   readonly method: string
@@ -60,12 +60,12 @@ export type CountRequest = (request: CountedRequest) => Promise<readonly RateLim
 export type ForwardedWork = 'batch' | 'miss' | 'pass'
 
 export type ShedOptions = {
-  /** Is there room for one more piece of this work? */
+  /** May one more request of this kind be started? */
   readonly admits: (work: ForwardedWork) => boolean
   readonly retryAfterSeconds: number
 }
 
-/** What is said to whom is turned away. */
+/** The 503 for a request that is refused because of overload. */
 export const overloaded = (
   { retryAfterSeconds }: Pick<ShedOptions, 'retryAfterSeconds'>,
   fields: readonly string[] = [],

@@ -44,9 +44,9 @@ export type Upstream = {
   }
   /** Ends active checks; requests go on. */
   stopChecks(): void
-  /** Takes no new requests and resolves when those under way have ended. */
+  /** Takes no new requests and resolves when those in flight have ended. */
   close(): Promise<void>
-  /** Ends the requests under way. */
+  /** Ends the requests in flight. */
   destroy(): Promise<void>
 }
 

@@ -6,7 +6,7 @@ import { planUnits, type Unit } from '../order/plan-units.ts'
 import { runSchedule, type ScheduleEnd, type TaskEnd } from '../order/schedule.ts'
 import type { BatchSplit, Splitter } from '../splitter.ts'
 import type { ChunkWatch } from './chunk.ts'
-import type { Places, Turns } from './semaphore.ts'
+import type { EventLoopYield, Semaphore } from './semaphore.ts'
 
 /** What all batches of a service share. */
 export type RunOptions = {
@@ -15,10 +15,10 @@ export type RunOptions = {
   readonly clock: Clock
   readonly report: (event: BatchEvent) => void
   readonly splitter: Splitter
-  /** Room for items that go by themselves, and for chunks, of all batches together. */
-  readonly places: { readonly items: Places; readonly chunks: Places }
+  /** For single items and for chunks, of all batches together. */
+  readonly semaphores: { readonly items: Semaphore; readonly chunks: Semaphore }
   /** Makes batches that are there at the same moment take turns. */
-  readonly turn: Turns
+  readonly turn: EventLoopYield
 }
 
 /** Sends the items of one batch. */
@@ -46,18 +46,18 @@ export type ItemsRun = {
   readonly stop: AbortSignal
   /** Never goes into an upstream batch. */
   isSingle(index: number): boolean
-  /** Who gets each item's answer at once; undefined: nobody does. */
+  /** Gets each item's answer at once; undefined for an answer in one piece. */
   readonly reader: ItemsReader | undefined
 }
 
-/** Somebody who reads the answers as they come. */
+/** A client that reads the answers as they come. */
 export type ItemsReader = {
   answered(index: number, made: ItemAnswer | ItemError): void
-  /** Has been read what was written so far? False = the stop came first. Nothing more begins until then. */
+  /** Resolves when the written answers have been read; false when the stop came first. No item begins until then. */
   caughtUp(stop: AbortSignal): Promise<boolean>
 }
 
-/** How each item ended, and the run as a whole told by its upstream requests. */
+/** How each item ended, and the schedule of the upstream requests. */
 export type ItemsEnd = {
   readonly items: readonly (TaskEnd<Made> | undefined)[]
   readonly requests: ScheduleEnd<unknown>
@@ -73,7 +73,7 @@ const answerOf = async (item: BatchItem, answer: Promise<ItemAnswer>): Promise<M
   }
 }
 
-/** A write that has begun is left to finish, so that its outcome is known to the cache; a read that nobody waits for is not. */
+/** A write that has begun is left to finish, so that its outcome is known to the cache; a read without a client is aborted. */
 const signalFor = (item: BatchItem, stop: AbortSignal): AbortSignal =>
   isWrite(item.method) ? new AbortController().signal : stop
 
@@ -113,13 +113,13 @@ const splitOf = (units: readonly Unit[]): 'items' | 'chunks' | 'whole' => {
 const itemEnd = (end: TaskEnd<readonly Made[]>, place: number): TaskEnd<Made> =>
   end.kind === 'finished' ? { ...end, result: end.result[place] as Made } : end
 
-/** Runs the items that are there, cut as the splitter says, so that the outcome is that of one after the other. */
+/** Runs the items, split as the splitter decides; the outcome is that of running one after the other. */
 export const runItems = async (
   options: RunOptions,
   sender: ItemSender,
   { items, waits, work, stop, isSingle, reader }: ItemsRun,
 ): Promise<ItemsEnd> => {
-  const { clock, concurrency, places } = options
+  const { clock, concurrency, semaphores } = options
   const { flow } = sender
   const groups = conflictGroups(waits)
   const split = options.splitter.begin({ runnable: groups.flat().length, groups: groups.length, work })
@@ -134,10 +134,10 @@ export const runItems = async (
     })
   }
   const startedMs = clock.monotonic()
-  const placesFor = (at: number): Places =>
-    (units[at]?.members.length ?? 1) > 1 ? places.chunks : places.items
+  const semaphoreFor = (at: number): Semaphore =>
+    (units[at]?.members.length ?? 1) > 1 ? semaphores.chunks : semaphores.items
 
-  // The way down is the processor's: side by side all chunks would be ready when the last one is.
+  // The phases take processor time: side by side all chunks would be ready when the last one is.
   const inOrder = createSendOrder()
   const run = async (at: number): Promise<readonly Made[]> => {
     const members = (units[at]?.members ?? []).map((index) => items[index] as BatchItem)
@@ -155,14 +155,14 @@ export const runItems = async (
       reader?.answered(index, made[place] as Made)
     return made
   }
-  const enter = (at: number): Promise<boolean> => placesFor(at).enter(flow, stop)
+  const enter = (at: number): Promise<boolean> => semaphoreFor(at).enter(flow, stop)
   const enterWhenRead = async (at: number): Promise<boolean> =>
     (await reader?.caughtUp(stop)) === true && enter(at)
   const requests = await runSchedule<readonly Made[]>({
     waits: units.map((unit) => unit.waits),
     concurrency,
     enter: reader === undefined ? enter : enterWhenRead,
-    leave: (at) => placesFor(at).leave(flow),
+    leave: (at) => semaphoreFor(at).leave(flow),
     run: reader === undefined ? run : runAndTell,
     stop,
     now: () => clock.monotonic(),

@@ -7,9 +7,9 @@ import { arrived, type Received, type Send } from '../../pipeline/exchange.ts'
 import { completed } from '../../pipeline/invalidate-write.ts'
 import type { LocalRequest, Service } from '../../pipeline/service.ts'
 import { AnswerTooLarge, type BatchItem, type ItemAnswer } from '../item.ts'
-import type { Turns } from './semaphore.ts'
+import type { EventLoopYield } from './semaphore.ts'
 
-/** Fields of the batch request that hold for each of its items: who asks, and from where. */
+/** Fields of the batch request that hold for each of its items: credentials and origin. */
 const inherited: readonly string[] = ['authorization', 'cookie', 'x-wp-nonce', 'origin', 'user-agent', 'via']
 
 const credentials: ReadonlySet<string> = new Set(['authorization', 'cookie', 'x-wp-nonce'])
@@ -17,7 +17,7 @@ const credentials: ReadonlySet<string> = new Set(['authorization', 'cookie', 'x-
 /** An item's answer is held until the batch is complete, and all of them together are bounded by `batch.answerBytes`. */
 const mostItemBytes = 8 * 1024 * 1024
 
-/** A batch on its way to upstreams, as far as its items need to know. */
+/** The part of a batch that its items share while they are sent. */
 export type OutgoingBatch = {
   readonly run: (exchange: Received) => Answer
   readonly clock: Clock
@@ -27,20 +27,20 @@ export type OutgoingBatch = {
   readonly held: { bytes: number; readonly mostBytes: number }
   /** For the same contents, out of what the process may hold of all requests. */
   readonly reservation: Reservation
-  /** Lets others have their turn between some items and the next ones. */
-  readonly turn: Turns
+  /** Awaited between groups of items, so that other requests are served. */
+  readonly turn: EventLoopYield
   /** Milliseconds until the deadline; undefined when there is none. */
   leftMs(): number | undefined
 }
 
-/** The fields of an item that are its own: not those that say who asks, nor what describes its content. */
+/** The fields of an item that are its own: neither inherited nor about its content. */
 export const ownFields = (item: BatchItem): Readonly<Record<string, string>> =>
   Object.fromEntries(
     Object.entries(item.fields).filter(([name]) => name !== 'content-type' && !inherited.includes(name)),
   )
 
 /**
- * How long somebody waits for the answer, for an upstream that wants to know: beyond that its work is in vain.
+ * Milliseconds until the deadline of the batch, for an upstream that can use it: later work is in vain.
  * There is no registered field for it; milliseconds, like Envoy's X-Envoy-Expected-Rq-Timeout-Ms.
  */
 const deadlineField = 'x-request-deadline-ms'
@@ -56,7 +56,7 @@ export const sendAlone =
     return named.upstream.forward({ ...request, fields, line: 'batch', withdraw: stop })
   }
 
-/** The item as a request of its own, with the credentials of the batch and nothing that the item could set in their place. */
+/** The item as a request of its own, with the credentials of the batch and none of its own in their stead. */
 const itemExchange = (
   { batch, serviceNamed }: OutgoingBatch,
   item: BatchItem,
@@ -65,7 +65,7 @@ const itemExchange = (
 ): Received => {
   const fields: Record<string, string | string[] | undefined> = { ...item.fields }
   for (const name of inherited) {
-    // Who the caller is for this service is no other service's business.
+    // Credentials for this service are not sent to another one.
     const isForeign = item.service !== undefined && credentials.has(name)
     const value = isForeign ? undefined : batch.request.fields[name]
     if (value === undefined) delete fields[name]
@@ -96,15 +96,15 @@ const itemExchange = (
 
 const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
 
-/** A read may be asked again; a write was carried out, and says so. */
+/** A read may be repeated; a write was carried out, and its error tells so. */
 const notHeld = (item: BatchItem, isCrowded: boolean): Error =>
   isCrowded && !isWrite(item.method)
     ? new GatewayError('overloaded', { retryAfterSeconds: 1 })
     : new AnswerTooLarge()
 
 /**
- * Lets an item go down the whole way, like a request of a client; `send` is its last step. Rejects where a write got no
- * answer from the upstream: the way makes an error page of that, which does not say whether the write may have happened.
+ * Sends an item through the pipeline, like a request of a client; `send` is its last step. Rejects where a write got no answer from the
+ * upstream: the pipeline makes an error response of that, which does not tell whether the write may have happened.
  */
 export const runItem = async (
   outgoing: OutgoingBatch,
@@ -126,7 +126,7 @@ export const runItem = async (
   const watched: Send = async ({ record, ...request }) => {
     const began = outgoing.clock.monotonic()
     try {
-      // Read here, so that an answer that breaks off counts as none for all who are on the way back.
+      // Read here, so that the phases take an answer that breaks off for an error.
       const mostBytes = Math.min(mostItemBytes, held.mostBytes - held.bytes)
       return await completed(await send(request), mostBytes, itemReservation)
     } catch (thrown) {

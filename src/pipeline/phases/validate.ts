@@ -11,7 +11,7 @@ import type { PipelineEvent } from '../events.ts'
 import { asReady, asRecalled, type Matched, type Next, type Phase, type Ready } from '../exchange.ts'
 import { readContent } from '../reads/read-content.ts'
 
-/** What is done with a request's content before its row is asked. */
+/** How the content of a request is treated before validation. */
 type ContentPlan = 'none' | 'read' | 'stream'
 
 const readable =
@@ -20,8 +20,8 @@ const readable =
 const mayHaveContent = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
 
 /**
- * Nothing is opened here, so what a coded form says would not be checked; an upstream that opens it would act on it. The 415
- * says what is taken instead (RFC 9110 §15.5.16).
+ * The gateway decodes no content codings, so a coded body would not be checked, and the upstream would act on it. The 415 names what
+ * is accepted instead (RFC 9110 §15.5.16).
  */
 const isCoded = (fields: RequestFields): boolean => {
   const coding = requestField(fields, 'content-encoding')
@@ -92,7 +92,7 @@ const withCanonical = (
     policy: service.policyFor(method, found.path),
   }
   const ready = asReady(exchange, canonical, content)
-  // Only what a GET means by its target alone; the rest depends on content or is not worth a place.
+  // Only what follows from the target alone.
   if (request.method === 'GET' && content === undefined) {
     remember(ready, found)
     if (request.target !== service.mount + ready.target)
@@ -119,14 +119,14 @@ const remember = (ready: Ready, matching: Found): void => {
   asRecalled(ready, recalled)
 }
 
-/** What says beforehand that it is too much is refused before a byte of it is read; the rest is counted on its way. */
+/** A declared length over the limit is refused before a byte is read; other content is counted while it is read. */
 const refuseTooMuch = ({ request, service }: Matched, plan: ContentPlan): void => {
   const declared = Number(requestField(request.fields, 'content-length') ?? 0)
   const most = plan === 'read' ? service.bodyBytes : service.uploadBytes
   if (declared > most) throw new GatewayError('content_too_large', { detail: `At most ${most} bytes.` })
 }
 
-/** What no row describes goes on as it came. */
+/** A request that no row describes is forwarded as it came. */
 const unchecked = (exchange: Matched, next: Next<Ready>): Answer => {
   const { matching, query, request } = exchange
   if (request.content !== undefined) refuseTooMuch(exchange, 'stream')

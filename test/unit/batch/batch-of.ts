@@ -1,7 +1,7 @@
 import { type Batch, type BatchOptions, createBatch } from '../../../src/batch/batch.ts'
 import type { BatchInput } from '../../../src/batch/order/plan-batch.ts'
 import type { ItemSender } from '../../../src/batch/send/run-items.ts'
-import { createPlaces, createTurns } from '../../../src/batch/send/semaphore.ts'
+import { createEventLoopYield, createSemaphore } from '../../../src/batch/send/semaphore.ts'
 import { createSplitMemory, createSplitter } from '../../../src/batch/splitter.ts'
 import { systemClock } from '../../../src/clock.ts'
 
@@ -23,12 +23,12 @@ export const batchOf = ({
     extensions: 'on-request',
     services: [],
     bodyCharacters: 100_000,
-    turn: createTurns(),
+    turn: createEventLoopYield(),
     concurrency: 8,
     deadlineMs: 5_000,
     clock: systemClock,
     report: () => {},
-    places: { items: createPlaces(() => 100, 100), chunks: createPlaces(() => 100, 100) },
+    semaphores: { items: createSemaphore(() => 100, 100), chunks: createSemaphore(() => 100, 100) },
     splitter: createSplitter(
       { mode: 'item', concurrency: 8, mostItems: 25, mostChunkMs: 0, clock: systemClock },
       createSplitMemory(),

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
+import type { Found } from '../../src/contracts/finding.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { unlimited } from '../../src/http/byte-budget.ts'
 import { fieldValue } from '../../src/http/fields.ts'
@@ -221,6 +222,61 @@ describe('validate', () => {
         phase.run(matched('/site/v2/posts', { method: 'POST', fields, content }), () => response(200)),
       ).code,
     ).toBe(code)
+  })
+})
+
+describe('an item of a batch', () => {
+  const counted = () => {
+    const calls = { find: 0, validate: 0 }
+    const { find, validator } = siteService()
+    const service = siteService({
+      find: (method, path) => {
+        calls.find += 1
+        return find(method, path)
+      },
+      validator: {
+        validate: (input) => {
+          calls.validate += 1
+          return validator.validate(input)
+        },
+      },
+    })
+    return { calls, service }
+  }
+  const admittedFor = (service = siteService()) => {
+    const matching = service.find('GET', '/site/v2/posts') as Found
+    const { row, endpoint, pathParameters } = matching
+    const input = { method: 'GET', row, endpoint, pathParameters, query: 'per_page=5' }
+    const validation = service.validator.validate({ ...input, contentType: undefined, content: undefined })
+    if (validation.kind === 'invalid') throw new TypeError('expected a valid request')
+    return { service, matching, validation }
+  }
+  const phase = validate({ report: () => {}, budget: () => unlimited })
+  const run = (exchange: Received): Ready | undefined => {
+    let seen: Ready | undefined
+    void match().run(exchange, (found) =>
+      phase.run(found, (next) => {
+        seen = next
+        return response(200)
+      }),
+    )
+    return seen
+  }
+
+  test('is neither routed nor validated again', () => {
+    const { calls, service } = counted()
+    const admitted = admittedFor(service)
+    const before = { ...calls }
+    expect(run({ ...received('/site/v2/posts?per_page=5', {}, service), admitted })?.target).toBe(
+      '/site/v2/posts?per_page=5',
+    )
+    expect(calls).toEqual(before)
+  })
+
+  test('is routed and validated anew where a reload has replaced its service', () => {
+    const { calls, service } = counted()
+    run({ ...received('/site/v2/posts?per_page=5', {}, service), admitted: admittedFor() })
+    expect(calls).toEqual({ find: 1, validate: 1 })
   })
 })
 

@@ -1,5 +1,6 @@
 import { errors } from 'undici'
 import { type ErrorCode, GatewayError } from '../errors.ts'
+import type { QueueOutcome } from './events.ts'
 
 /** What connector.ts makes of ECONNRESET. */
 export const resetCode = 'UPSTREAM_RESET'
@@ -151,3 +152,12 @@ export const neverSent = (error: Error): Error =>
   error instanceof GatewayError && !error.unsent
     ? new GatewayError(error.code, { ...error, cause: error.cause, unsent: true })
     : error
+
+const busyDetails: Partial<Record<QueueOutcome, string>> = {
+  'client-share': 'Too many requests of this client are under way or waiting.',
+  'arriving-share': 'Too many requests wait whose bodies have not arrived.',
+}
+
+/** The refusal of a request that got no slot. */
+export const busy = (why: QueueOutcome): GatewayError =>
+  new GatewayError('upstream_busy', { detail: busyDetails[why], retryAfterSeconds: 1 })

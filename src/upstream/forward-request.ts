@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { FieldLines } from '../http/fields.ts'
+import { type FieldLines, fieldValue, withoutFields } from '../http/fields.ts'
 import type { Interim } from '../http/message.ts'
 import type { AttemptEvent } from './events.ts'
 
@@ -25,4 +25,13 @@ export type ForwardRequest = {
   readonly record?: { upstreamMs: number }
   /** Called at the end of each attempt. */
   readonly attempted?: ((attempt: AttemptEvent) => void) | undefined
+}
+
+const hostName: ReadonlySet<string> = new Set(['host'])
+
+/** The fields with the configured Host; '' = none, and undici sends the target's own (RFC 9112 §3.2). A client's never goes on. */
+export const withHost = (fields: FieldLines, host: string): FieldLines => {
+  if (host === '' && fieldValue(fields, 'host') === undefined) return fields
+  const kept = withoutFields(fields, hostName)
+  return host === '' ? kept : ['host', host, ...kept]
 }

@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../../errors.ts'
-import { type FieldLines, fieldValue, withoutFields } from '../../http/fields.ts'
+import type { FieldLines } from '../../http/fields.ts'
 import { endToEndFields } from '../../http/forwardable-fields.ts'
 import { type GatewayResponse, hasNoContent } from '../../http/message.ts'
-import type { AttemptOutcome, ClientWait, QueueOutcome } from '../events.ts'
-import { failureKind, leftAlone, neverSent, neverWhole, toGatewayError } from '../failure.ts'
-import type { ForwardRequest } from '../forward-request.ts'
+import type { AttemptOutcome, ClientWait } from '../events.ts'
+import { busy, failureKind, leftAlone, neverSent, neverWhole, toGatewayError } from '../failure.ts'
+import { type ForwardRequest, withHost } from '../forward-request.ts'
 import type { UpstreamOptions } from '../options.ts'
 import { contentFailure, failedByContent, isReplayable } from '../request-content.ts'
 import type { Breaker, RequestResult, Ticket } from '../targets/breaker.ts'
@@ -14,8 +14,8 @@ import type { Target, Targets } from '../targets/targets.ts'
 import { Attempt, type AttemptContext, type AttemptListener } from './attempt.ts'
 import type { PacedRequest } from './client-pace.ts'
 import type { Abortable, InFlight } from './in-flight.ts'
-import { invalidResponse } from './invalid-response.ts'
 import { Place } from './queue-slot.ts'
+import { fieldTexts, invalidResponse, isGatewayStatus, responseFields } from './response-head.ts'
 import { type AttemptFailure, decideRetry, isIdempotent, type RetryDecision, retryAfterMs } from './retry.ts'
 import type { RetryBudget } from './retry-budget.ts'
 import type { Slots } from './slots.ts'
@@ -32,37 +32,6 @@ export type UpstreamContext = AttemptContext & {
   /** Called after a request has left `inFlight`. */
   readonly ended: () => void
 }
-
-const contentLength: ReadonlySet<string> = new Set(['content-length'])
-const hostName: ReadonlySet<string> = new Set(['host'])
-
-/** End-to-end fields, and no length where there must be none (RFC 9110 §8.6). */
-const responseFields = (status: number, fields: FieldLines): string[] => {
-  const kept = endToEndFields(fields)
-  return status === 204 ? withoutFields(kept, contentLength) : kept
-}
-
-/** Field lines as text; field values are octets, kept one to one (RFC 9110 §5.5). */
-const fieldTexts = (raw: readonly (Buffer | string)[]): string[] =>
-  raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1')))
-
-/** The fields with the configured Host; '' = none, and undici sends the target's own (RFC 9112 §3.2). A client's never goes on. */
-const withHost = (fields: FieldLines, host: string): FieldLines => {
-  if (host === '' && fieldValue(fields, 'host') === undefined) return fields
-  const kept = withoutFields(fields, hostName)
-  return host === '' ? kept : ['host', host, ...kept]
-}
-
-/** These say that the target, or the program behind it, is not there; a 500 is an answer of that program. */
-const isGatewayStatus = (status: number): boolean => status === 502 || status === 503 || status === 504
-
-const busyDetails: Partial<Record<QueueOutcome, string>> = {
-  'client-share': 'Too many requests of this client are under way or waiting.',
-  'arriving-share': 'Too many requests wait whose bodies have not arrived.',
-}
-
-const busy = (why: QueueOutcome): GatewayError =>
-  new GatewayError('upstream_busy', { detail: busyDetails[why], retryAfterSeconds: 1 })
 
 /** Content of a response that did not arrive in one piece. Destroyed early, it ends the upstream request. */
 class ResponseContent extends Readable {

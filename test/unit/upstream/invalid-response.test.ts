@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { invalidResponse } from '../../../src/upstream/send/invalid-response.ts'
+import { invalidResponse } from '../../../src/upstream/send/response-head.ts'
 
 test.each<[string, string[], number, readonly string[], boolean]>([
   ['an answer', [], 200, [], false],

@@ -1,4 +1,5 @@
-import { type FieldLines, fieldValue, hasField } from '../../http/fields.ts'
+import { type FieldLines, fieldValue, hasField, withoutFields } from '../../http/fields.ts'
+import { endToEndFields } from '../../http/forwardable-fields.ts'
 
 const conditions: ReadonlySet<string> = new Set(['if-none-match', 'if-modified-since'])
 
@@ -22,3 +23,18 @@ export const invalidResponse = (
     return 'a part that was not asked for'
   return undefined
 }
+
+const contentLength: ReadonlySet<string> = new Set(['content-length'])
+
+/** End-to-end fields, and no length where there must be none (RFC 9110 §8.6). */
+export const responseFields = (status: number, fields: FieldLines): string[] => {
+  const kept = endToEndFields(fields)
+  return status === 204 ? withoutFields(kept, contentLength) : kept
+}
+
+/** Field lines as text; field values are octets, kept one to one (RFC 9110 §5.5). */
+export const fieldTexts = (raw: readonly (Buffer | string)[]): string[] =>
+  raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1')))
+
+/** These say that the target, or the program behind it, is not there; a 500 is an answer of that program. */
+export const isGatewayStatus = (status: number): boolean => status === 502 || status === 503 || status === 504

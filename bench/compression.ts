@@ -12,7 +12,6 @@ const rounds = 9
 
 const text = JSON.stringify(Array.from({ length: 100 }, (_, id) => ({ id, title: `Plant of the day ${id}` })))
 const answer: GatewayResponse = {
-  kind: 'response',
   status: 200,
   fields: ['Content-Type', 'application/json', 'Date', new Date().toUTCString()],
   content: Buffer.from(text),

@@ -94,7 +94,7 @@ const list = (n: number): Made => ({ fields: fieldsOf(n), content: listOf(n) })
 const nothing = (): Made => ({ fields: [], content: Buffer.from('{}') })
 
 const store = async (n: number, { fields, content }: Made): Promise<number> => {
-  const response: GatewayResponse = { kind: 'response', status: 200, fields, content }
+  const response: GatewayResponse = { status: 200, fields, content }
   const target = `/site/v2/posts?page=${n + 1}`
   const answer = await cache.answer(
     {

@@ -10,8 +10,7 @@ import { unlimited } from '../src/http/byte-budget.ts'
 import { fieldValue } from '../src/http/fields.ts'
 import { createMetrics } from '../src/observability/metrics.ts'
 import type { Received } from '../src/pipeline/exchange.ts'
-import { buildPhases } from '../src/pipeline/phases.ts'
-import { createPipeline } from '../src/pipeline/run.ts'
+import { buildPhases, createPipeline } from '../src/pipeline/phases.ts'
 import type { Service } from '../src/pipeline/service.ts'
 
 /** What came back: all that a reader could tell an old state by. */
@@ -106,7 +105,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
       clock,
       report: () => {},
       failed: () => {},
-      cacheRoom: {
+      cacheContext: {
         cache,
         budget: () => unlimited,
         partitionOf: createPartitions(),
@@ -160,15 +159,16 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
         path: at === -1 ? target : target.slice(0, at),
         query: at === -1 ? '' : target.slice(at + 1),
         record: { route: 'unmatched', cache: 'none', upstreamMs: 0, ageSeconds: -1, trace: undefined },
+        send: undefined,
+        admitted: undefined,
       }
-      const outcome = await run(exchange)
-      if (outcome.kind !== 'response') throw new Error(`${target} was handed over`)
-      const text = await read(outcome.content)
+      const response = await run(exchange)
+      const text = await read(response.content)
       // Background validations end within the moment in which they began: the clock moves between requests only.
       await Promise.all(watched.count.pending)
       const { cache: how } = exchange.record
-      const total = fieldValue(outcome.fields, 'x-wp-total') ?? ''
-      return { status: outcome.status, text, total, hit: how === 'hit' || how === 'stale' }
+      const total = fieldValue(response.fields, 'x-wp-total') ?? ''
+      return { status: response.status, text, total, hit: how === 'hit' || how === 'stale' }
     },
     get upstreamRequests() {
       return watched.count.requests

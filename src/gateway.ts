@@ -129,11 +129,11 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     logger,
     metrics,
     cache,
-    cacheRoom: {
+    cacheContext: {
       cache,
       budget: buffered.budget,
       partitionOf: createPartitions(),
-      ...(coherence === undefined ? {} : { others: coherence }),
+      ...(coherence === undefined ? {} : { announcer: coherence }),
     },
     operatorCache: operatorCache({ cache, coherence, worker, refusesUnheard: refusesUnheard(config) }),
     stores: membership?.stores,

@@ -50,7 +50,7 @@ const isJson = (content: Buffer): boolean => {
   }
 }
 
-/** What stands in one place of `responses`, in pieces that are joined once. */
+/** One element of `responses`, in pieces that are joined once. */
 export type Part = readonly Buffer[]
 
 const bodyKey = Buffer.from('{"body":')
@@ -77,7 +77,7 @@ export const madePart = (made: {
   readonly fields: FieldLines
 }): Part => part(Buffer.from(wordpressJson(made.body), 'latin1'), made.status, headersJson(made.fields))
 
-/** Place of an item that was valid in a batch that failed as a whole. */
+/** Stands for a valid item in a batch that failed as a whole. */
 export const nullPart: Part = [Buffer.from('null')]
 
 /** The whole answer; `failed` has no other value than this one, and is absent otherwise. */

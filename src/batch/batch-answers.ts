@@ -9,7 +9,7 @@ import type { Answer, GatewayResponse } from '../http/message.ts'
 import { callerFields, wordpressFields } from '../pipeline/error-answer.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
-import { type Batch, createBatch, type WriteLine } from './batch.ts'
+import { type BatchRequest, createBatch, type WriteLine } from './batch.ts'
 import type { BatchEvent } from './events.ts'
 import {
   createMemoryIdempotencyStore,
@@ -19,12 +19,12 @@ import {
   readIdempotencyKey,
 } from './idempotency-store.ts'
 import { admitItem } from './parse/batch-admission.ts'
-import { createPlaces, createTurns } from './send/semaphore.ts'
+import { createEventLoopYield, createSemaphore } from './send/semaphore.ts'
 import { runChunk } from './send/send-chunk.ts'
 import { runItem, sendAlone } from './send/send-item.ts'
 import { createSplitter, type SplitMemory } from './splitter.ts'
 
-/** Who asks: nobody gets another caller's answer by its key. Callers without a credential are told apart by address. */
+/** The caller is part of the key, so that no other caller gets the answer. Without a credential the address stands for it. */
 const callerOf = ({ request, client }: LocalRequest): readonly string[] => {
   const authorization = requestField(request.fields, 'authorization') ?? ''
   const cookie = requestField(request.fields, 'cookie') ?? ''
@@ -40,7 +40,7 @@ const ranNothing = ({ status }: KeptAnswer): boolean => status !== 207
 
 /**
  * Carries a batch out once for each Idempotency-Key (draft-ietf-httpapi-idempotency-key-header §2.6): repeated, it gets
- * the same answer again. With a key the batch goes on when its client goes, which will ask again.
+ * the same answer again. With a key the batch continues when its client disconnects, which is expected to repeat it.
  */
 const answeredOnce = async (
   store: IdempotencyStore,
@@ -68,7 +68,7 @@ const answeredOnce = async (
     case 'begun':
       break
   }
-  // When this throws nobody knows what has been carried out, and the key stays taken until its time is over.
+  // When this throws the outcome is unknown, and the key stays in use until it expires.
   const answer = await run(new AbortController().signal)
   if (ranNothing(answer)) await store.abandon(key)
   else await store.finish(key, fingerprint, answer)
@@ -87,7 +87,7 @@ export type BatchAnswersOptions = {
   readonly bodyBytes: number
   readonly report: (event: BatchEvent) => void
   readonly budget: ByteBudget
-  /** The whole way, for the items of a batch. */
+  /** The pipeline, for the items of a batch. */
   run(exchange: Received): Answer
   /** Another service of this gateway, by the configuration in force. */
   serviceNamed(name: string): Service | undefined
@@ -100,13 +100,13 @@ const isJson = (exchange: LocalRequest): exchange is LocalRequest & { readonly c
 /** As WordPress has it; an upstream with a lower one refuses, and the items go one by one. */
 const upstreamMaxItems = 25
 
-/** Batches take at most this share of the upstream's concurrency, so that a single request finds room. */
+/** Batches take at most this share of the upstream's concurrency; the rest is left to single requests. */
 const batchShare = 0.75
 
 const json = 'application/json; charset=UTF-8'
 const jsonLines = 'application/x-ndjson'
 
-/** What all batches of a service share: how they are sent, how much room they have together, and which keys are known. */
+/** What all batches of a service share: how they are split, their concurrency, and the known keys. */
 const sharedByBatches = (
   { batch, upstream }: SiteConfig,
   clock: Clock,
@@ -121,16 +121,16 @@ const sharedByBatches = (
     clock,
   }
   const splitter = createSplitter(splitting, splitMemory)
-  const room = Math.floor(upstream.maxConcurrent * batchShare)
-  const roomOfClient = Math.floor(upstream.maxConcurrent * upstream.clientShare * batchShare)
+  const concurrency = Math.floor(upstream.maxConcurrent * batchShare)
+  const concurrencyOfClient = Math.floor(upstream.maxConcurrent * upstream.clientShare * batchShare)
   const store = keys ?? createMemoryIdempotencyStore({ ...batch.idempotency, clock })
   return {
     splitter,
-    turn: createTurns(),
+    turn: createEventLoopYield(),
     store,
-    places: {
-      items: createPlaces(() => room, roomOfClient),
-      chunks: createPlaces(() => Math.min(room, splitter.mostChunksAtOnce()), roomOfClient),
+    semaphores: {
+      items: createSemaphore(() => concurrency, concurrencyOfClient),
+      chunks: createSemaphore(() => Math.min(concurrency, splitter.mostChunksAtOnce()), concurrencyOfClient),
     },
   }
 }
@@ -168,7 +168,6 @@ export const batchAnswers = (
     { status, contentType }: Pick<KeptAnswer, 'status' | 'contentType'>,
     content: GatewayResponse['content'],
   ): GatewayResponse => ({
-    kind: 'response',
     status,
     fields: [
       ...['Content-Type', contentType, ...wordpressFields(options.publicRoot)],
@@ -178,71 +177,73 @@ export const batchAnswers = (
     content,
   })
 
-  const batchOf = (exchange: LocalRequest, room: Reservation): Batch => {
+  const batch = createBatch({
+    ...shared,
+    maxItems: settings.maxItems,
+    extensions: settings.extensions,
+    services: settings.services,
+    bodyCharacters: options.bodyBytes,
+    concurrency: settings.concurrency,
+    deadlineMs: settings.deadlineMs,
+    clock,
+    report: options.report,
+  })
+
+  const requestOf = (exchange: LocalRequest, signal: AbortSignal, reservation: Reservation): BatchRequest => {
     const deadlineMs = clock.monotonic() + settings.deadlineMs
     const outgoing = {
       run: options.run,
+      clock,
       batch: exchange,
       serviceNamed: options.serviceNamed,
       turn: shared.turn,
       held: { bytes: 0, mostBytes: settings.answerBytes },
-      room,
+      reservation,
       leftMs: () =>
         settings.deadlineMs === 0 ? undefined : Math.max(1, Math.ceil(deadlineMs - clock.monotonic())),
     }
-    return createBatch({
-      ...shared,
-      maxItems: settings.maxItems,
-      extensions: settings.extensions,
-      services: settings.services,
-      bodyCharacters: options.bodyBytes,
-      concurrency: settings.concurrency,
-      deadlineMs: settings.deadlineMs,
-      clock,
-      report: options.report,
+    return {
+      envelope: exchange.arguments,
+      // Integers beyond 2^53 survive in the text that the items are cut out of; a form has none.
+      text: isJson(exchange) ? exchange.content.toString() : undefined,
+      signal,
       admit: (item, mayRead) =>
         admitItem(exchange, item, {
           mayRead,
           service: item.service === undefined ? exchange.service : options.serviceNamed(item.service),
         }),
-      flow: addressGroup(exchange.client.address),
-      dispatch: (item, signal, stop) =>
-        runItem(outgoing, item, signal, sendAlone(outgoing, stop, item.service)),
-      dispatchChunk: (items, stop, watch) => runChunk(outgoing, items, stop, watch),
-    })
+      sender: {
+        flow: addressGroup(exchange.client.address),
+        dispatch: (item, itemSignal, stop) =>
+          runItem(outgoing, item, itemSignal, sendAlone(outgoing, stop, item.service)),
+        dispatchChunk: (items, stop, watch) => runChunk(outgoing, items, stop, watch),
+      },
+    }
   }
 
-  const roomFor = (exchange: LocalRequest): Reservation =>
+  const reservationFor = (exchange: LocalRequest): Reservation =>
     options.budget('batch-item', exchange.client.address)
 
-  const begin = (exchange: LocalRequest, signal: AbortSignal, room: Reservation) =>
-    // Integers beyond 2^53 survive in the text that the items are cut out of; a form has none.
-    batchOf(exchange, room).begin(
-      exchange.arguments,
-      signal,
-      isJson(exchange) ? exchange.content.toString() : undefined,
-    )
-
   const inOne = async (exchange: LocalRequest, signal: AbortSignal): Promise<KeptAnswer> => {
-    const room = roomFor(exchange)
+    const reservation = reservationFor(exchange)
     try {
-      const begun = await begin(exchange, signal, room)
+      const begun = await batch.begin(requestOf(exchange, signal, reservation))
       const { status, content } = begun.kind === 'answered' ? begun : await begun.whole()
       return { status, content, contentType: json }
     } finally {
-      room.release()
+      reservation.release()
     }
   }
 
   const inLines = async (exchange: LocalRequest): Promise<GatewayResponse> => {
-    const room = roomFor(exchange)
-    const begun = await begin(exchange, exchange.request.signal, room)
+    const reservation = reservationFor(exchange)
+    const begun = await batch.begin(requestOf(exchange, exchange.request.signal, reservation))
     if (begun.kind === 'answered')
       return response(exchange, { status: begun.status, contentType: json }, begun.content)
     const content = new PassThrough()
     void begun
       .lines(writesTo(content))
-      .finally(room.release)
+      .finally(reservation.release)
       .then(
         () => content.end(),
         (thrown: Error) => content.destroy(thrown),

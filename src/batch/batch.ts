@@ -3,6 +3,7 @@ import type { BatchEvent, BatchItemOutcome, BatchResult } from './events.ts'
 import { withDependencies } from './extensions/dependencies.ts'
 import { type BatchItem, type Dispatch, type ItemAnswer, type ItemError, itemError } from './item.ts'
 import {
+  type BatchInput,
   type PlannedBatch,
   type PlannedItem,
   type PlanOptions,
@@ -12,9 +13,9 @@ import {
 import type { Waits } from './order/plan-order.ts'
 import type { ScheduleEnd, TaskEnd } from './order/schedule.ts'
 import { honouringRetryAfter } from './send/retry-after.ts'
-import { type ItemsRun, type RunOptions, runItems } from './send/run-items.ts'
+import { type ItemSender, type ItemsRun, type RunOptions, runItems } from './send/run-items.ts'
 
-/** In JSON a line end stands between tokens only (RFC 8259 §7), so a space may stand in its place. */
+/** In JSON a line end stands between tokens only (RFC 8259 §7), so a space may replace it. */
 const onOneLine = (json: Buffer): Buffer => {
   if (!json.includes(10) && !json.includes(13)) return json
   const copy = Buffer.from(json)
@@ -81,19 +82,19 @@ const batchEvent = (
   }
 }
 
-/** What stops a batch before its end. */
+/** Why a batch ends before all its items have run. */
 type StopReason = 'client-gone' | 'deadline'
 
 /** One signal for both reasons to stop. */
-type StopWatch = {
+type BatchCancellation = {
   readonly signal: AbortSignal
   reason(): StopReason | undefined
   /** To be called when the batch is over. */
   release(): void
 }
 
-/** Watches for the client that goes, and for the deadline (0 = none). */
-const stopWatch = (client: AbortSignal, deadlineMs: number): StopWatch => {
+/** Cancels the batch when its client disconnects, or at the deadline (0 = none). */
+const cancelBatch = (client: AbortSignal, deadlineMs: number): BatchCancellation => {
   const stop = new AbortController()
   let reason: StopReason | undefined
   const stopFor = (why: StopReason) => {
@@ -126,11 +127,11 @@ const unlessStopped = (promise: Promise<void>, stop: AbortSignal): Promise<void>
     if (stop.aborted) over()
   })
 
-/** Two reads are one when they ask the same and come after the same writes. */
+/** Two reads are one when they are equal and come after the same writes. */
 const readKey = (item: BatchItem, waits: Waits): string =>
   JSON.stringify([item.service ?? '', item.path, item.query, item.fields, item.credential ?? '', waits])
 
-/** Identical reads of a batch are one request: the first that begins is sent, and its answer is everybody's. */
+/** Identical reads of a batch are one request: the first that begins is sent, and all get its answer. */
 const collapseReads = (dispatch: Dispatch, waits: readonly Waits[]): Dispatch => {
   const begun = new Map<string, Promise<ItemAnswer>>()
   return (item, signal, stop) => {
@@ -144,7 +145,7 @@ const collapseReads = (dispatch: Dispatch, waits: readonly Waits[]): Dispatch =>
   }
 }
 
-/** Resolved settings of a service's batch route, and what it needs from others. */
+/** Resolved settings of a service's batch route, and what its batches share. */
 export type BatchOptions = RunOptions &
   PlanOptions & {
     /** For the whole batch; 0 = none. */
@@ -162,22 +163,25 @@ type BegunBatch =
       /** Runs it; the answer is the whole envelope. */
       whole(): Promise<BatchAnswer>
       /**
-       * Runs it; every answer is a line, as soon as it is there, and the last line says that it is the last. No item begins
-       * as long as what `write` gave back is pending.
+       * Runs it; every answer becomes a line at once, and the last line marks the end. No item begins while the promise of `write` is
+       * pending.
        */
       lines(write: WriteLine): Promise<void>
     }
 
 /** The batch route of one service. */
 export type Batch = {
-  /**
-   * `envelope` is the parsed body; `signal` says that the client has gone; `text` is the JSON that `envelope` was parsed
-   * from, when it was JSON: the items' bodies are sent as they stand there.
-   */
-  begin(envelope: unknown, signal: AbortSignal, text?: string): Promise<BegunBatch>
+  begin(request: BatchRequest): Promise<BegunBatch>
 }
 
-/** Writes a line; a promise when the reader should be waited for. */
+/** One batch request. */
+export type BatchRequest = BatchInput & {
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal
+  readonly sender: ItemSender
+}
+
+/** Writes a line; a promise while the reader is behind. */
 export type WriteLine = (line: Buffer) => Promise<void> | undefined
 
 type Made = ItemAnswer | ItemError
@@ -201,16 +205,16 @@ const workOf = (items: readonly PlannedItem[]): string => {
   return others.length === 0 ? first : 'several'
 }
 
-/** What the run needs to know beyond its items, of a batch that uses extensions. */
-const extendedOptions = (
-  options: RunOptions,
+/** The sender of a batch that uses extensions: equal reads are one request, and references become values. */
+const extendedSender = (
+  sender: ItemSender,
   { extensions, waits, admitted }: PlannedBatch,
   mostBodyCharacters: number,
-): RunOptions => {
-  if (extensions === undefined) return options
-  const dispatch = collapseReads(options.dispatch, waits)
+): ItemSender => {
+  if (extensions === undefined) return sender
+  const dispatch = collapseReads(sender.dispatch, waits)
   return {
-    ...options,
+    ...sender,
     dispatch: withDependencies(dispatch, { extensions: extensions.items, admitted, mostBodyCharacters }),
   }
 }
@@ -221,24 +225,24 @@ export const createBatch = (options: BatchOptions): Batch => {
 
   const run = async (
     planned: PlannedBatch,
-    client: AbortSignal,
+    { signal, sender }: BatchRequest,
     startedMs: number,
     reader: ItemsRun['reader'],
   ): Promise<{ readonly result: BatchResult; readonly made: readonly Made[] }> => {
     const { items, waits } = planned
-    const watch = stopWatch(client, options.deadlineMs)
+    const cancellation = cancelBatch(signal, options.deadlineMs)
     const leftMs = (): number =>
       options.deadlineMs > 0 ? startedMs + options.deadlineMs - clock.monotonic() : Number.POSITIVE_INFINITY
-    const dispatch = honouringRetryAfter(options.dispatch, leftMs)
-    const end = await runItems(extendedOptions({ ...options, dispatch }, planned, options.bodyCharacters), {
+    const waiting = { ...sender, dispatch: honouringRetryAfter(sender.dispatch, leftMs) }
+    const end = await runItems(options, extendedSender(waiting, planned, options.bodyCharacters), {
       items: items.map((item) => (item.kind === 'runnable' ? item.item : undefined)),
       waits,
       work: workOf(items),
-      stop: watch.signal,
+      stop: cancellation.signal,
       isSingle: planned.isSingle,
       reader,
     })
-    watch.release()
+    cancellation.release()
     await options.turn()
     const nowMs = clock.monotonic()
     const made = items.map((item, index) => {
@@ -248,7 +252,7 @@ export const createBatch = (options: BatchOptions): Batch => {
       report(itemEvent({ method, status: one.status }, taskEnd, { batchStartedMs: startedMs, nowMs }))
       return one
     })
-    const result: BatchResult = watch.reason() ?? 'ran'
+    const result: BatchResult = cancellation.reason() ?? 'ran'
     const batch = { result, items: items.length, durationMs: nowMs - startedMs }
     report(batchEvent(batch, { end: end.requests, waits }))
     return { result, made }
@@ -257,25 +261,25 @@ export const createBatch = (options: BatchOptions): Batch => {
   /** Lines of what is refused come first; then those of items, as they are answered; then of those that were not. */
   const lines = async (
     planned: PlannedBatch,
-    client: AbortSignal,
+    request: BatchRequest,
     startedMs: number,
     write: WriteLine,
   ): Promise<void> => {
     const written = new Set<number>()
     let read: Promise<void> | undefined
-    const tell = (index: number, made: Made): void => {
+    const writeItem = (index: number, made: Made): void => {
       written.add(index)
       read = write(itemLine(index, partOf(made)))
     }
     for (const [index, item] of planned.items.entries()) {
-      if (item.kind === 'refused') tell(index, item.error)
+      if (item.kind === 'refused') writeItem(index, item.error)
     }
-    const { result, made } = await run(planned, client, startedMs, {
+    const { result, made } = await run(planned, request, startedMs, {
       answered(index, one) {
-        if (!client.aborted) tell(index, one)
+        if (!request.signal.aborted) writeItem(index, one)
       },
       async caughtUp(stop) {
-        // Others may have been written in the meantime.
+        // More lines may have been written in the meantime.
         while (read !== undefined && !stop.aborted) {
           const awaited = read
           await unlessStopped(awaited, stop)
@@ -284,7 +288,7 @@ export const createBatch = (options: BatchOptions): Batch => {
         return !stop.aborted
       },
     })
-    for (const [index, one] of made.entries()) if (!written.has(index)) tell(index, one)
+    for (const [index, one] of made.entries()) if (!written.has(index)) writeItem(index, one)
     void write(lastLine(result, made.length))
   }
 
@@ -294,10 +298,10 @@ export const createBatch = (options: BatchOptions): Batch => {
   const answered = (status: number, content: Buffer): BegunBatch => ({ kind: 'answered', status, content })
 
   return {
-    async begin(envelope, signal, text) {
+    async begin(request) {
       const startedMs = clock.monotonic()
       await options.turn()
-      const planned = planBatch(options, envelope, text)
+      const planned = planBatch(options, request)
       if (planned.kind === 'malformed') {
         reportUnrun('malformed', 0, startedMs)
         return answered(planned.status, Buffer.from(JSON.stringify(planned.body)))
@@ -314,10 +318,10 @@ export const createBatch = (options: BatchOptions): Batch => {
       return {
         kind: 'running',
         whole: async () => {
-          const { made } = await run(planned, signal, startedMs, undefined)
+          const { made } = await run(planned, request, startedMs, undefined)
           return { status: 207, content: envelopeOf(made.map(partOf), undefined) }
         },
-        lines: (write) => lines(planned, signal, startedMs, write),
+        lines: (write) => lines(planned, request, startedMs, write),
       }
     },
   }

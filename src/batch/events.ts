@@ -18,12 +18,12 @@ export type SplitReason =
 
 /**
  * What became of one upstream batch: `answered`; `not-run` = the upstream refused it as a whole and its items went one by
- * one; `limited` = the upstream asked to come back later; `not-sent` = it never got there; `broken` = nobody knows which of
+ * one; `limited` = the upstream answered 429; `not-sent` = it never got there; `broken` = it is unknown which of
  * its items took effect.
  */
 export type ChunkResult = 'answered' | 'not-run' | 'limited' | 'not-sent' | 'broken'
 
-/** What this room tells about itself; every string is from a closed list. */
+/** Every string is from a closed list. */
 export type BatchEvent =
   | {
       readonly kind: 'batch-finished'
@@ -48,7 +48,7 @@ export type BatchEvent =
       readonly durationSeconds: number
     }
   | {
-      /** Told for every batch of which items run, before they do. */
+      /** Reported for every batch of which items run, before they do. */
       readonly kind: 'batch-split'
       readonly split: 'items' | 'chunks' | 'whole'
       readonly reason: SplitReason

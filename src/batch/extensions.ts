@@ -11,10 +11,10 @@ import {
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Who may use what goes beyond WordPress's batch. */
+/** Whether batches may use extensions. */
 export type ExtensionsMode = 'off' | 'on-request' | 'on'
 
-/** What an item says beyond WordPress's batch. */
+/** The extensions of an item. */
 export type ItemExtension = {
   readonly id: string | undefined
   /** Earlier items that must have succeeded. */
@@ -31,12 +31,12 @@ export type ItemExtension = {
   readonly service: string | undefined
 }
 
-/** All that a batch says beyond WordPress's, or what is wrong with it. */
+/** The extensions of a batch, or their error. */
 type ReadExtensions =
   | { readonly kind: 'extensions'; readonly dryRun: boolean; readonly items: readonly ItemExtension[] }
   | { readonly kind: 'faulty'; readonly message: string }
 
-/** Does the batch ask for more than WordPress's own? */
+/** Does the batch use extensions? */
 export const isExtended = (mode: ExtensionsMode, envelope: unknown): boolean =>
   mode === 'on' || (mode === 'on-request' && isRecord(envelope) && envelope['extensions'] === true)
 
@@ -101,7 +101,7 @@ const templateOf = (
   return references.length === 0 ? undefined : { path, body: bodyText, references }
 }
 
-/** Reads what the envelope says beyond WordPress's; `bodyText` gives the JSON of an item's body. Pure. */
+/** Reads the extensions of an envelope; `bodyText` gives the JSON of an item's body. Pure. */
 export const readExtensions = (
   envelope: Record<string, unknown>,
   services: readonly string[],

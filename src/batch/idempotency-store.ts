@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 
-/** What an Idempotency-Key field says. */
+/** The parsed Idempotency-Key field. */
 type IdempotencyKey =
   | { readonly kind: 'none' }
   | { readonly kind: 'key'; readonly key: string }
@@ -31,7 +31,7 @@ export type KeptAnswer = { readonly status: number; readonly contentType: string
 
 /** What is known of a key when a request with it arrives. */
 type KeyState =
-  /** Nobody has used it: now it is this request's, which must end it with `finish` or `abandon`. */
+  /** Unused so far: this request has it now, and must end it with `finish` or `abandon`. */
   | { readonly kind: 'begun' }
   | { readonly kind: 'in-flight' }
   /** It was used for a request that said something else. */
@@ -42,10 +42,10 @@ type KeyState =
 
 /**
  * Where the keys of requests that must not be carried out twice are remembered. A store that several instances share can
- * take the place of the one in memory: `begin` must be one step for all of them.
+ * replace the one in memory: `begin` must be atomic across them.
  */
 export type IdempotencyStore = {
-  /** `key` and `fingerprint` are hashes: of who asks and the key, and of what is asked. */
+  /** Hashes: `key` of the caller and the key, `fingerprint` of the request. */
   begin(key: string, fingerprint: string): Promise<KeyState>
   finish(key: string, fingerprint: string, answer: KeptAnswer): Promise<void>
   /** Nothing was carried out: the key may be used again. */
@@ -79,7 +79,7 @@ const stateOf = (entry: Entry, fingerprint: string): KeyState => {
 
 /**
  * Keys of one process, bounded in time and bytes: the oldest that are finished go first. An answer that takes more than
- * an eighth of the room is not kept, so that one caller cannot drive out all others with one request.
+ * an eighth of `maxBytes` is not stored, so that one caller cannot evict all others with one request.
  */
 export const createMemoryIdempotencyStore = (options: {
   readonly clock: Clock

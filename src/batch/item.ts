@@ -1,5 +1,6 @@
 import { type ErrorCode, errorTable, GatewayError } from '../errors.ts'
 import type { FieldLines } from '../http/fields.ts'
+import type { Admitted } from '../pipeline/exchange.ts'
 
 /** An item's answer that the gateway made: WordPress's error shape. */
 export type ItemError = { readonly status: number; readonly body: unknown; readonly fields: FieldLines }
@@ -35,14 +36,14 @@ const itemErrorTable = {
   },
 } as const
 
-/** The error of that name, with the status of the upstream's own answer where that says more. */
+/** The error of that name, with the status of the upstream's own answer where there is one. */
 export const itemError = (name: keyof typeof itemErrorTable, status?: number): ItemError => {
   const { code, message, status: usual } = itemErrorTable[name]
   const shown = status ?? usual
   return { status: shown, body: { code, message, data: { status: shown } }, fields: [] }
 }
 
-/** These leave open whether the upstream did what was asked. */
+/** After these it is unknown whether the upstream carried the request out. */
 const outcomeUnknown: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['upstream_timeout', 'upstream_broken'])
 const notSent: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'upstream_busy',
@@ -59,7 +60,7 @@ const outcomeOf = ({ code, unsent }: GatewayError): { outcome?: 'unknown' | 'not
 /** The answer of an item is more than the batch may hold. */
 export class AnswerTooLarge extends Error {}
 
-/** An item whose run threw, in the same shape; a write says whether it may have happened. */
+/** The error of an item that threw; that of a write tells whether it may have happened. */
 export const thrownItemError = (thrown: unknown, isWrite: boolean): ItemError => {
   if (thrown instanceof AnswerTooLarge) return itemError('answer_too_large')
   const error = thrown instanceof GatewayError ? thrown : new GatewayError('internal', { cause: thrown })
@@ -85,10 +86,12 @@ export type BatchItem = {
   readonly fields: Readonly<Record<string, string>>
   /** The item's body as JSON text. */
   readonly content: Buffer | undefined
-  /** Another service that is asked instead of the batch's own. */
+  /** Another service than the batch's own. */
   readonly service?: string | undefined
   /** Authorization of the item itself: only for another service, which never gets the batch's own. */
   readonly credential?: string | undefined
+  /** Its route and validation; undefined while its references have no values. */
+  readonly admitted?: Admitted | undefined
 }
 
 /** What an item touches, for the order of the batch. */
@@ -106,7 +109,7 @@ export type ConflictFacts = {
 
 /** What the route table and validation say about an item, without running it. */
 export type Admission =
-  | { readonly kind: 'runnable'; readonly conflict: ConflictFacts }
+  | { readonly kind: 'runnable'; readonly conflict: ConflictFacts; readonly admitted?: Admitted }
   /** `fields` are shown with the item unless the batch fails as a whole. */
   | {
       readonly kind: 'refused'
@@ -126,7 +129,7 @@ export type ItemAnswer = {
 }
 
 /**
- * Sends an item; `signal` ends it on its way, `stop` only as long as it has not begun. What it throws becomes the item's
+ * Sends an item; `signal` ends it at any time, `stop` only before it has begun. What it throws becomes the item's
  * answer.
  */
 export type Dispatch = (item: BatchItem, signal: AbortSignal, stop: AbortSignal) => Promise<ItemAnswer>

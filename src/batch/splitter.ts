@@ -26,7 +26,7 @@ const unmeasured = (best: Parts): Measured => {
 
 const steps = [1, 2, 3, 4, 6, 8, 12, 16, 25, Number.POSITIVE_INFINITY]
 
-/** The splits to choose from: of at most so many upstream batches, and into single items if they may be. */
+/** The splits to choose from: into at most `most` upstream batches, and into single items if `items`. */
 const splitsUpTo = (most: number, items: boolean): readonly Parts[] =>
   steps.filter((step) => step <= most || (items && step === Number.POSITIVE_INFINITY))
 
@@ -43,7 +43,7 @@ const rivalShare = 0.5
 /** Before that it must be so much faster. */
 const enoughTrials = 2
 const clearlyBetter = Math.log(0.8)
-/** What was measured longer ago says nothing about now. */
+/** Older measurements do not count. */
 const oldMs = 60_000
 const oldBatches = 30
 
@@ -83,7 +83,7 @@ const nextSplit = (
 
 const bounded = (surprise: number): number => Math.max(-mostSurprise, Math.min(mostSurprise, surprise))
 
-/** With one more batch, that took so many milliseconds per item. Pure. */
+/** With one more batch, that took `msPerItem`. Pure. */
 const withBatch = (before: Measured, parts: Parts, msPerItem: number, nowMs: number): Measured => {
   const { best, level, rivals } = before
   const batches = before.batches + 1
@@ -111,7 +111,7 @@ const withBatch = (before: Measured, parts: Parts, msPerItem: number, nowMs: num
 
 /** What upstream batches have shown of an upstream. */
 export type ChunkOutcomes = {
-  /** Milliseconds of an item in an upstream batch while no other batch is under way, a moving mean; undefined before the first. */
+  /** Milliseconds of an item in an upstream batch while no other batch is in flight, a moving mean; undefined before the first. */
   readonly itemMs: number | undefined
   /** Upstream batches in flight, all batches together, that it seems able to work on: not whole between two steps. */
   readonly limit: number
@@ -135,13 +135,13 @@ const noRouteMs = 5 * 60_000
 const brokenMs = 30_000
 
 const leastLimit = 2
-/** So many times the cost of a chunk by itself is too long, and so many times is little. */
+/** Multiples of the cost of a chunk by itself. */
 const tooLong = 4
 const little = 2
 const newestShare = 0.3
 
 /**
- * Down by a third of a place when a chunk took far longer than by itself, for then chunks only wait for each other inside the
+ * Down by a third when a chunk took far longer than by itself, for then chunks only wait for each other inside the
  * upstream, where the timeout runs; slowly up while they do not.
  */
 const nextLimit = ({ limit, itemMs }: ChunkOutcomes, items: number, ms: number): number => {
@@ -155,11 +155,11 @@ export type EndedChunk = {
   readonly result: ChunkResult
   readonly items: number
   readonly ms: number
-  /** Its time says what its items cost: nothing else of the gateway was there to wait for. */
+  /** No other batch of the gateway was in flight, so its time is the cost of its items. */
   readonly isAlone: boolean
 }
 
-/** With one more upstream batch, which may take so long (0 = no bound). Pure. */
+/** With one more upstream batch, which may take `mostMs` (0 = no bound). Pure. */
 export const withChunk = (
   before: ChunkOutcomes,
   { result, items, ms, isAlone }: EndedChunk,
@@ -204,7 +204,7 @@ export type SplitMemory = {
   chunks: ChunkOutcomes
 }
 
-/** Knows nothing. */
+/** Without measurements. */
 export const createSplitMemory = (): SplitMemory => ({ measured: new Map(), chunks: noOutcomes })
 
 const singly: Parts = Number.POSITIVE_INFINITY
@@ -256,13 +256,13 @@ export const createSplitter = (options: SplitterOptions, memory: SplitMemory) =>
       const isAlone = (): boolean => together === 1 && number === begun
       return {
         ...{ parts, reason, mostItems },
-        /** An upstream batch of so many items has ended, after so long. */
+        /** An upstream batch has ended. */
         chunkEnded(result: ChunkResult, items: number, ms: number): void {
           if (result !== 'answered') asDecided = false
           const ended = { result, items, ms, isAlone: isAlone() && reason !== 'explored' }
           memory.chunks = withChunk(memory.chunks, ended, mostChunkMs, clock.monotonic())
         },
-        /** All items have been answered, after so long; `undefined` when the batch ended in another way. */
+        /** All items have been answered; `undefined` when the batch ended in another way. */
         ended(wholeMs: number | undefined): void {
           active -= 1
           if (wholeMs === undefined || !asDecided || !isAlone()) return

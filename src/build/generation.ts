@@ -12,9 +12,13 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import type { ExchangeWatch, OpenSpans } from '../pipeline/exchange-watch.ts'
-import { type CacheRoom, type CountRequest, overloaded, type ShedOptions } from '../pipeline/phase-options.ts'
-import { buildPhases } from '../pipeline/phases.ts'
-import { createPipeline } from '../pipeline/run.ts'
+import {
+  type CacheContext,
+  type CountRequest,
+  overloaded,
+  type ShedOptions,
+} from '../pipeline/phase-options.ts'
+import { buildPhases, createPipeline } from '../pipeline/phases.ts'
 import type { Service } from '../pipeline/service.ts'
 import type { BufferedBytes } from '../server/buffered-bytes.ts'
 import { createInFlight, type InFlight } from '../server/in-flight.ts'
@@ -124,7 +128,7 @@ export type LastingRooms = {
   readonly logger: ReturnType<typeof createLogger>
   readonly metrics: Metrics
   readonly cache: Cache
-  readonly cacheRoom: Omit<CacheRoom, 'forwarding'>
+  readonly cacheContext: Omit<CacheContext, 'forwarding'>
   readonly operatorCache: OperatorCache
   /** Undefined without a shared store. */
   readonly stores: SharedStores | undefined
@@ -262,7 +266,7 @@ export const buildGeneration = async (
     config,
     {
       clock,
-      partitionOf: rooms.stores?.partitionOf ?? rooms.cacheRoom.partitionOf,
+      partitionOf: rooms.stores?.partitionOf ?? rooms.cacheContext.partitionOf,
       store: rooms.stores?.limits,
     },
     last?.limits,
@@ -276,8 +280,8 @@ export const buildGeneration = async (
       clock,
       report,
       failed,
-      cacheRoom: {
-        ...rooms.cacheRoom,
+      cacheContext: {
+        ...rooms.cacheContext,
         forwarding: { via: rooms.via, publicHost: new URL(publicUrl).host },
         withholdsOrigin: config.cors.origins.length > 0,
       },

@@ -9,7 +9,7 @@ import { type SharedStore, type SharedStores, sharedStore } from '../cluster/sha
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import type { Config } from '../config/config.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { carryOut } from '../pipeline/apply-invalidations.ts'
+import { applyInvalidations } from '../pipeline/apply-invalidations.ts'
 
 /** The part of a logger that is needed here. */
 type MembershipLog = {
@@ -68,7 +68,7 @@ const coherenceFor = (
   const { config, clock, logger, metrics } = parts
   const apply: CoherenceOptions['apply'] = (noted) => {
     shared?.noted(noted)
-    return carryOut(
+    return applyInvalidations(
       noted.map(({ note }) => note),
       cache,
       documentsOutdated,

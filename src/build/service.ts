@@ -6,7 +6,7 @@ import type { SharedStores } from '../cluster/shared-store.ts'
 import type { Config, LimitsConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { type ByteBudget, unlimited } from '../http/byte-budget.ts'
-import type { Answer, GatewayResponse } from '../http/message.ts'
+import { type Answer, discard, type GatewayResponse } from '../http/message.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { permits } from '../pipeline/any-origin.ts'
 import type { Received } from '../pipeline/exchange.ts'
@@ -27,7 +27,6 @@ import {
 } from './service-contract.ts'
 
 const asResponse = ({ fields, content }: DiscoveryDocument): GatewayResponse => ({
-  kind: 'response',
   status: 200,
   fields: [...fields, 'Content-Length', String(content.length)],
   content,
@@ -36,11 +35,9 @@ const asResponse = ({ fields, content }: DiscoveryDocument): GatewayResponse => 
 /** The schema from the upstream, or the table's arguments without one. */
 const askedOptions = async (ask: () => Answer, fallback: DiscoveryDocument): Promise<GatewayResponse> => {
   try {
-    const outcome = await ask()
-    if (outcome.kind === 'response' && outcome.status === 200) return outcome
-    if (outcome.kind === 'response' && outcome.content !== undefined && !Buffer.isBuffer(outcome.content)) {
-      outcome.content.destroy()
-    }
+    const response = await ask()
+    if (response.status === 200) return response
+    discard(response.content)
   } catch (error) {
     if (!(error instanceof GatewayError) || error.facts.fault === 'client') throw error
   }

@@ -57,7 +57,7 @@ export const rangeFields = (read: CacheRead): Record<string, string> => {
 export const carriesOwnCredential = (read: CacheRead): boolean =>
   read.partition === 'public' && read.fields['authorization'] !== undefined
 
-const emptyResponse = { kind: 'response', status: 200, fields: [], content: Buffer.alloc(0) } as const
+const emptyResponse = { status: 200, fields: [], content: Buffer.alloc(0) } as const
 
 /** Tags that a response to this read will have, as far as the request tells. */
 export const expectedTags = (read: CacheRead): readonly string[] => [

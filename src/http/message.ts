@@ -1,4 +1,4 @@
-import type { Readable, Transform } from 'node:stream'
+import type { Readable } from 'node:stream'
 import type { FieldLines, RequestFields } from './fields.ts'
 
 /** Methods that metrics, logs and traces name; whatever else a client writes is `other` there. */
@@ -60,30 +60,10 @@ export type ContentText = { readonly of: Buffer; readonly latin1: string }
 
 /** A response the gateway holds or streams itself. */
 export type GatewayResponse = ResponseHead & {
-  readonly kind: 'response'
   readonly content: Buffer | Readable | undefined
   /** Counts only when it is of this very content. */
   text?: ContentText | undefined
 }
 
-/**
- * The exchange leaves the phases here: request and answer are streams that nobody here reads, and `shape` is applied to the
- * upstream's head before the first byte goes to the client.
- */
-export type HandOver = {
-  readonly kind: 'hand-over'
-  /** To be called once: asks the upstream, and gives its answer as soon as the head is there. */
-  forward(): Promise<GatewayResponse>
-  /** What the phases still do to the head; also where a write's invalidation happens, before the client sees the answer. */
-  shape(head: ResponseHead): Promise<ShapedHead> | ShapedHead
-  /** Called once instead of `shape` when the upstream gave no answer; gives what the client gets. */
-  failed(cause: unknown): GatewayResponse | Promise<GatewayResponse>
-}
-
-/** A head together with what must be done to the content that streams behind it. */
-export type ShapedHead = ResponseHead & { readonly through?: Transform }
-
-export type Outcome = GatewayResponse | HandOver
-
 /** What a phase gives back: at once when it can, so that a hit never waits for the microtask queue. */
-export type Answer = Outcome | Promise<Outcome>
+export type Answer = GatewayResponse | Promise<GatewayResponse>

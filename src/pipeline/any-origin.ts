@@ -21,7 +21,7 @@ const variesByOrigin = (fields: FieldLines): boolean => {
   return vary.kind === 'fields' && vary.names.includes('origin')
 }
 
-/** Did an upstream let a page of this origin read, in WordPress's own form? An origin that it cannot know tells that it lets every one. */
+/** Does a response allow this origin as WordPress does? A made-up origin that is allowed shows that all are. */
 export const permits = (fields: FieldLines, origin: string): boolean =>
   fieldValue(fields, 'access-control-allow-origin') === origin &&
   fieldValue(fields, 'access-control-allow-credentials') === 'true' &&

@@ -17,10 +17,10 @@ const purgeOf = (
 }
 
 /**
- * Carries notes out in this process's memory, whoever they come from; returns the number of stored responses concerned.
- * What a write dropped goes in one step, since most writes have dozens of tags.
+ * Applies the notes of a write, here or in another process, to this process's memory; returns the number of stored responses
+ * concerned. All tags of a write are invalidated in one step, since most writes have dozens.
  */
-export const carryOut = (
+export const applyInvalidations = (
   notes: readonly Note[],
   cache: Pick<Cache, 'invalidate' | 'suspect' | 'purge'>,
   documentsOutdated: (service: string, collection: string) => void,

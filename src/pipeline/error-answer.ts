@@ -18,7 +18,7 @@ const bodies: Readonly<Record<Contract, (error: GatewayError) => unknown>> = {
     data: { status: error.facts.status },
   }),
   plants: (error) => ({ error: error.facts.status, message: message(error) }),
-  // RFC 9457: `type` about:blank means that the status says it all; `code` is an extension member.
+  // RFC 9457: `type` about:blank means that the status is all there is to it; `code` is an extension member.
   open: (error) => ({
     type: 'about:blank',
     title: error.message,
@@ -43,14 +43,13 @@ const madeAnswer = (
 ): GatewayResponse => {
   const content = Buffer.from(text)
   return {
-    kind: 'response',
     status,
     fields: ['Content-Type', contentType, 'Content-Length', String(content.length), ...fields],
     content,
   }
 }
 
-/** Anything thrown on the way, as one of our errors. */
+/** Any thrown value as a GatewayError. */
 export const asGatewayError = (thrown: unknown): GatewayError =>
   thrown instanceof GatewayError ? thrown : new GatewayError('internal', { cause: thrown })
 
@@ -73,7 +72,7 @@ export const wordpressFields = (publicRoot: string): string[] => [
 const written = (contract: Contract, body: unknown): string =>
   contract === 'site' ? wordpressJson(body) : JSON.stringify(body)
 
-/** The one place where an error becomes what a client of the service expects to read; undefined: it is not known which service that is. */
+/** Makes a response of an error, in the format of the service; undefined: the service is unknown. */
 export const errorAnswer = (
   service: Pick<Service, 'contract' | 'publicRoot'> | undefined,
   error: GatewayError,
@@ -86,7 +85,7 @@ export const errorAnswer = (
   ])
 }
 
-/** Lists that WordPress shows to everybody, unless a parameter asks for what is not for everybody. */
+/** Lists that WordPress shows to anonymous clients, unless a parameter asks for private data. */
 const publicLists: ReadonlySet<string> = new Set(['posts', 'pages', 'media', 'blocks', 'categories', 'tags'])
 /** `_envelope` moves what is here into the content. */
 const asksForMore = /context|post|_envelope/i
@@ -105,14 +104,14 @@ const mayHaveRights = (fields: RequestFields): boolean =>
   fields['x-wp-nonce'] !== undefined ||
   otherCredential(fields, []) !== undefined
 
-/** What the caller may do there, as far as it can be told without knowing who that is and what the upstream holds. */
+/** The methods that the client may use, as far as they follow from the route and the credential's presence. */
 const allowedTo = ({ row, query, fields }: Refused): string | undefined => {
   if (row.kind === 'batch') return 'POST'
   const isPublic = row.kind === 'collection' && publicLists.has(row.collection)
   return isPublic && !mayHaveRights(fields) && !asksForMore.test(query) ? 'GET' : undefined
 }
 
-/** WordPress sends these to whoever is logged in; who that is only it knows. */
+/** WordPress sends these to logged-in users; any credential is taken for one of those. */
 export const callerFields = (fields: RequestFields): string[] =>
   mayHaveRights(fields)
     ? [
@@ -123,7 +122,7 @@ export const callerFields = (fields: RequestFields): string[] =>
 
 const siteRefusal = (refused: Refused, { status, code, body }: Refusal): GatewayResponse => {
   const general = [...wordpressFields(refused.service.publicRoot), 'X-Content-Type-Options', 'nosniff']
-  // WordPress gives this one before it looks at anything else, as the script that was asked for.
+  // WordPress makes this check first, and answers as a script.
   if (code === 'rest_callback_invalid') {
     return madeAnswer(status, 'application/javascript; charset=UTF-8', written('site', body), general)
   }

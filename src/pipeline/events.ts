@@ -9,10 +9,10 @@ export type ExchangeEvent = {
   /** One of the known methods, or `_OTHER` (OpenTelemetry HTTP conventions). */
   readonly method: string
   readonly status: number
-  /** `hit`, `miss`, `stale`, `revalidated`, `collapsed`, `bypass`, or `none` where no cache was asked. */
+  /** `hit`, `miss`, `stale`, `revalidated`, `collapsed`, `bypass`, or `none` where the cache was not used. */
   readonly cache: CacheOutcome
   readonly durationSeconds: number
-  /** Part of the duration spent waiting for an upstream; 0 when none was asked. */
+  /** Part of the duration spent waiting for an upstream; 0 when none was used. */
   readonly upstreamSeconds: number
   /** Age of the stored response that was served; negative or absent when none was. */
   readonly ageSeconds?: number
@@ -24,7 +24,7 @@ export type ExchangeEvent = {
 
 export type CacheOutcome = 'hit' | 'miss' | 'stale' | 'revalidated' | 'collapsed' | 'bypass' | 'none'
 
-/** A request that was refused, or that failed on its way; reported once, where it became an answer. */
+/** A request that was refused or failed; reported once, where the error becomes a response. */
 export type RefusalEvent = {
   readonly kind: 'request-refused'
   /** Request id, for the log line; never a label. */

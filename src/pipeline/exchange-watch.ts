@@ -6,27 +6,26 @@ import type { Received } from './exchange.ts'
 /** How an exchange was answered, as far as it is known when the head goes out. */
 export type Answered = {
   readonly head: ResponseHead
-  /** Undefined also for what is carried past the phases. */
   readonly content: Buffer | Readable | undefined
   readonly durationMs: number
 }
 
-/** Sees each exchange come and go: for the access log and for traces. Must not throw. */
+/** Called at the begin and the end of each exchange, for the access log and for traces. Must not throw. */
 export type ExchangeWatch = {
   begin(exchange: Received): void
   end(exchange: Received, answered: Answered): void
 }
 
-/** Stretches of an exchange's way that are worth a span. */
+/** Parts of an exchange that have a span of their own. */
 export type SpanName = 'validate' | 'cache' | 'upstream'
 
-/** A stretch that has begun; ended once. */
+/** An open span; ended once. */
 export type OpenSpan = {
-  /** What came out of it, where that is known. */
+  /** `head`: the response, where there is one. */
   end(head: ResponseHead | undefined): void
   failed(error: unknown): void
   attempted(attempt: AttemptEvent): void
 }
 
-/** Opens spans for stretches of the way; undefined where the exchange is not recorded. */
+/** Opens a span; undefined where the exchange is not recorded. */
 export type OpenSpans = (exchange: Received, name: SpanName) => OpenSpan | undefined

@@ -1,27 +1,35 @@
 import type { Readable } from 'node:stream'
 import type { CachePolicy } from '../cache/decide-caching.ts'
 import type { Sensitivity } from '../cache/sensitivity.ts'
-import type { RouteFinding } from '../contracts/finding.ts'
-import type { Answer, GatewayRequest } from '../http/message.ts'
+import type { Found, RouteFinding } from '../contracts/finding.ts'
+import type { Validation } from '../contracts/validation.ts'
+import type { Answer, GatewayRequest, GatewayResponse } from '../http/message.ts'
 import type { TraceContext } from '../http/trace-context.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
+import type { ForwardRequest } from '../upstream/forward-request.ts'
 import type { CacheOutcome } from './events.ts'
 import type { Client, Service } from './service.ts'
 import type { RecalledTarget } from './target-memo.ts'
 
-/** The rest of the way. A phase calls it zero times (it answers), once, again (retry) or detached (background validation). */
+/** The phases behind. A phase calls it zero times (it answers), once, again (retry) or detached (background validation). */
 export type Next<Exchange> = (exchange: Exchange) => Answer
 
 /**
- * One step of a request's way: answers, or lets the rest of the way answer and may change what comes back.
- * `In` is what must be known when it is reached, `Out` what is known after it: the compiler keeps the order.
+ * Answers, or lets the phases behind answer and may change their response. `In` is what must be known of the exchange before it,
+ * `Out` what is known after it: the compiler checks the order.
  */
 export type Phase<In, Out = In> = {
   readonly name: string
   run(exchange: In, next: Next<Out>): Answer
 }
 
-/** What happened to an exchange on its way; filled in by the phases, read when it is finished. */
+/** Continues at once with a response that is there: a hit must not wait for the microtask queue. */
+export const whenAnswered = (
+  answer: Answer,
+  proceed: (response: GatewayResponse) => GatewayResponse,
+): Answer => (answer instanceof Promise ? answer.then(proceed) : proceed(answer))
+
+/** What happened to an exchange: written by the phases, read at its end. */
 type ExchangeRecord = {
   /** Template of the row, `unlisted` or `unmatched`. */
   route: string
@@ -30,7 +38,7 @@ type ExchangeRecord = {
   upstreamMs: number
   /** Age of the stored response that was served; -1 when none was. */
   ageSeconds: number
-  /** The span that is open for it, and who is told of its attempts; undefined where no traces are made. */
+  /** Its open span, with a listener for attempts; undefined without traces. */
   trace: (TraceContext & { readonly attempted?: (attempt: AttemptEvent) => void }) | undefined
 }
 
@@ -47,10 +55,27 @@ export type Received = {
   /** Query as received, without `?`; '' when there is none. */
   readonly query: string
   readonly record: ExchangeRecord
+  /** Sends an item of a batch, alone or together with others, instead of `service.upstream.forward`. */
+  readonly send: Send | undefined
+  /** Of an item of a batch; counts only for the same service. */
+  readonly admitted: Admitted | undefined
 }
 
-/** An exchange as it begins. All that will ever be known of it has its place from the start: one shape for all of the way. */
-export const arrived = (known: Omit<Received, 'record'>): Received => {
+/** Sends one request to the upstream. */
+export type Send = (request: ForwardRequest) => Promise<GatewayResponse>
+
+/** Route and validation of an item, which are found for all items of a batch before the first one runs. */
+export type Admitted = {
+  readonly service: Service
+  readonly matching: Found
+  readonly validation: Extract<Validation, { kind: 'valid' }>
+}
+
+/** What an exchange of an item has beyond one of a client. */
+export type ItemParts = { readonly send: Send; readonly admitted: Admitted | undefined }
+
+/** A new exchange. It has all members of the later stages from the start, so that V8 sees one shape. */
+export const arrived = (known: Omit<Received, 'record' | keyof ItemParts>, item?: ItemParts): Received => {
   const exchange: Received & Record<keyof Omit<Ready, keyof Received>, undefined> = {
     id: known.id,
     origin: known.origin,
@@ -60,6 +85,8 @@ export const arrived = (known: Omit<Received, 'record'>): Received => {
     path: known.path,
     query: known.query,
     record: { route: 'unmatched', cache: 'none', upstreamMs: 0, ageSeconds: -1, trace: undefined },
+    send: item?.send,
+    admitted: item?.admitted,
     method: undefined,
     matching: undefined,
     recalled: undefined,
@@ -73,21 +100,21 @@ export const arrived = (known: Omit<Received, 'record'>): Received => {
   return exchange
 }
 
-/** Written by `asMatched`, `asReady` and `asTranslated` alone; all others see an exchange that does not change. */
+/** Only `asMatched`, `asReady` and `asTranslated` write to an exchange. */
 type Growing<Stage> = { -readonly [Name in keyof Stage]: Stage[Name] }
 
-/** The findings with which a request goes on; the others have been answered. */
+/** The findings with which a request goes on; others were refused. */
 type Matching = Exclude<RouteFinding, { kind: 'refused' | 'wrong-method' }>
 
 /** A request of which the method that it means and the row it concerns are known. */
 export type Matched = Received & {
   readonly method: string
   readonly matching: Matching
-  /** Known from an earlier request with the same target, and then nothing needs to be validated again; or remembered by now. */
+  /** From an earlier request with the same target, or remembered by now: it is not validated again. */
   readonly recalled: RecalledTarget | undefined
 }
 
-/** Says what was found out, on the exchange itself: a stage is the same object, of which more is known. */
+/** Writes to the exchange itself: a later stage is the same object. */
 export const asMatched = (
   exchange: Received,
   method: string,
@@ -108,12 +135,12 @@ export type Ready = Matched & {
   readonly query: string
   /** Typed values of the row's arguments; empty where no row applies. */
   readonly arguments: Readonly<Record<string, unknown>>
-  /** Does the query hold parameters that the row does not declare? Then nothing is known of what the answer depends on. */
+  /** The query has parameters that the row does not declare, so it is unknown what the response depends on. */
   readonly sendsUndeclared: boolean
-  /** Read and checked, or a stream that nobody has touched. */
+  /** Read and checked, or an untouched stream. */
   readonly content: Buffer | Readable | undefined
   readonly sensitive: Sensitivity | undefined
-  /** What the rules say of this route. */
+  /** From the rules for this route. */
   readonly policy: CachePolicy
 }
 
@@ -133,7 +160,7 @@ export const asReady = (exchange: Matched, canonical: Canonical, content: Ready[
   return known
 }
 
-/** Says that it is remembered: from here on it is as good as one whose target was seen before. */
+/** Marks the exchange as one whose target is remembered. */
 export const asRecalled = (exchange: Ready, recalled: RecalledTarget): void => {
   const known = exchange as Growing<Ready>
   known.recalled = recalled
@@ -144,9 +171,7 @@ export type Outgoing = Ready & {
   /** Request fields that the cache adds (validators), and those that it withholds from the upstream: what it adds is among them. */
   readonly extraFields: Readonly<Record<string, string>>
   readonly withheld: ReadonlySet<string>
-  /** May it be handed over? Not when the cache wants to read the answer. */
-  readonly mayHandOver: boolean
-  /** No client waits for the answer, and it counts on nobody's share of the upstream's slots. */
+  /** No client waits for the response, and it takes no client's share of the upstream's slots. */
   readonly background: boolean
   readonly signal: AbortSignal
 }
@@ -165,6 +190,8 @@ export const asOutgoing = (exchange: Ready, forwarding: Forwarding): Outgoing =>
     path: exchange.path,
     query: exchange.query,
     record: exchange.record,
+    send: exchange.send,
+    admitted: exchange.admitted,
     method: exchange.method,
     matching: exchange.matching,
     recalled: exchange.recalled,
@@ -176,7 +203,6 @@ export const asOutgoing = (exchange: Ready, forwarding: Forwarding): Outgoing =>
     policy: exchange.policy,
     extraFields: forwarding.extraFields,
     withheld: forwarding.withheld,
-    mayHandOver: forwarding.mayHandOver,
     background: forwarding.background,
     signal: forwarding.signal,
     upstreamTarget: undefined,
@@ -187,7 +213,7 @@ export const asOutgoing = (exchange: Ready, forwarding: Forwarding): Outgoing =>
 
 /** An outgoing request in the upstream's names. */
 export type Translated = Outgoing & {
-  /** Path and query as the upstream is asked, base path included. */
+  /** Path and query in the upstream's names, base path included. */
   readonly upstreamTarget: string
   /** `content` in the upstream's names. */
   readonly upstreamContent: Buffer | Readable | undefined

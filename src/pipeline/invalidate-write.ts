@@ -13,7 +13,7 @@ import { overheadOfChunk, type Reservation } from '../http/byte-budget.ts'
 import { fieldValue, requestField, withField } from '../http/fields.ts'
 import type { GatewayResponse, ResponseHead } from '../http/message.ts'
 import { wentUpWhole } from '../upstream/request-content.ts'
-import { carryOut } from './apply-invalidations.ts'
+import { applyInvalidations } from './apply-invalidations.ts'
 import type { Ready } from './exchange.ts'
 import { givenNames } from './given-names.ts'
 import type { Service } from './service.ts'
@@ -31,13 +31,13 @@ const chained = (read: readonly Buffer[], rest: AsyncIterator<Buffer>, source: R
     .on('close', () => source.destroy())
 
 /**
- * The response with its content read, as far as `mostBytes` and `room` go; one for which they do not suffice streams on, with what was
- * read in front. Nothing of `room` is taken when it is there.
+ * The response with its content read, as far as `mostBytes` and the budget allow; otherwise it streams, beginning with what was
+ * read. Nothing is left reserved afterwards.
  */
 export const completed = async (
   response: GatewayResponse,
   mostBytes: number,
-  room: Reservation,
+  reservation: Reservation,
 ): Promise<GatewayResponse> => {
   const { content } = response
   if (content === undefined || Buffer.isBuffer(content)) return response
@@ -57,19 +57,19 @@ export const completed = async (
       chunks.push(chunk)
       bytes += chunk.length
       const cost = chunk.length + overheadOfChunk
-      const hasRoom = room.reserve(cost)
+      const hasRoom = reservation.reserve(cost)
       if (hasRoom) taken += cost
       if (!hasRoom || bytes > mostBytes)
         return { ...response, content: chained(chunks, iterator, content as Readable) }
     }
   } finally {
-    room.shrink(taken)
+    reservation.shrink(taken)
   }
 }
 
 /**
- * No answer, or one of a proxy that got none: the program that carries the write out has said nothing yet. Any other answer ends it,
- * and so does one that came before the whole request had been sent.
+ * True without a response, and after a 502 or 504: the program behind may still carry the write out. Any other response ends the
+ * write, and so does one that came before the whole request had been sent.
  */
 const mayStillRun = (
   { content, request }: Ready,
@@ -80,7 +80,7 @@ const mayStillRun = (
   return wentUpWhole(content, requestField(request.fields, 'content-length'))
 }
 
-/** WordPress begins with its scheduled tasks after the answer: nothing is kept until they are likely to be done. */
+/** WordPress runs its scheduled tasks after the response: nothing is stored until they are likely to be done. */
 const cronMs = 5_000
 
 /** What RFC 9111 §4.4 needs to know of a write to an open service. */
@@ -121,7 +121,7 @@ const everythingOf = (service: Service, note: (tag: string) => Note): readonly N
   ...documentsNotes(service, ''),
 ]
 
-/** What a write may have changed; without a response nobody knows the outcome. */
+/** What a write may have changed; without a response its outcome is unknown. */
 export const writeNotes = (
   exchange: Ready,
   response: GatewayResponse | undefined,
@@ -155,9 +155,9 @@ export const writeNotes = (
   ]
 }
 
-/** Drops what a write may have changed. To be called before its answer leaves the gateway. */
+/** Invalidates what a write may have changed. To be called before the response leaves the gateway. */
 export const invalidateWrite = (cache: Cache, { service }: Ready, notes: readonly Note[]): void => {
   const documentsOutdated = (name: string, collection: string): void =>
     [service, ...service.sharing()].find((one) => one.name === name)?.local?.written(collection)
-  carryOut(notes, cache, documentsOutdated, 'write')
+  applyInvalidations(notes, cache, documentsOutdated, 'write')
 }

@@ -5,20 +5,20 @@ import type { ByteBudget } from '../http/byte-budget.ts'
 import type { ForwardingFacts } from './reads/forwarding-fields.ts'
 
 /** What reads and writes need of the cache. */
-export type CacheRoom = {
+export type CacheContext = {
   readonly cache: Cache
   /** Salted hash of a credential; see cache/cache-key.ts. */
   readonly partitionOf: (credential: string) => string
   readonly forwarding: ForwardingFacts
-  /** Where other processes store answers of the same upstreams: writes are told to them (docs/decisions/0007). */
-  readonly others?: WriteAnnouncer
-  /** Browsers are told by the gateway who may call: what is shared must not depend on who asked first. */
+  /** Absent where no other process stores responses of the same upstreams (docs/decisions/0007). */
+  readonly announcer?: WriteAnnouncer
+  /** The gateway answers CORS itself: a stored response must not depend on the Origin of the first request. */
   readonly withholdsOrigin?: boolean
-  /** Bounds what is held of requests under way. */
+  /** Bounds the bytes that are held for requests in flight. */
   readonly budget: ByteBudget
 }
 
-/** Tells other processes of writes, so that they drop what a write changes. */
+/** Announces writes to other processes, so that they invalidate what a write changes. */
 export type WriteAnnouncer = {
   /** To be awaited before a write is sent; `mayMatter`: something that it changes may be stored somewhere. */
   begin(
@@ -32,7 +32,7 @@ export type WriteAnnouncer = {
   ): Promise<{ readonly entries: number; readonly unheard: boolean }>
 }
 
-/** What one limit says of one request. */
+/** The state of one limit after one request. */
 export type RateLimitVerdict = {
   readonly name: string
   readonly max: number
@@ -43,7 +43,7 @@ export type RateLimitVerdict = {
   readonly exceeded: boolean
 }
 
-/** What is counted of a request. */
+/** The properties of a request that limits select and count by. */
 export type CountedRequest = {
   readonly service: string
   readonly method: string
@@ -60,12 +60,12 @@ export type CountRequest = (request: CountedRequest) => Promise<readonly RateLim
 export type ForwardedWork = 'batch' | 'miss' | 'pass'
 
 export type ShedOptions = {
-  /** Is there room for one more piece of this work? */
+  /** May one more request of this kind be started? */
   readonly admits: (work: ForwardedWork) => boolean
   readonly retryAfterSeconds: number
 }
 
-/** What is said to whom is turned away. */
+/** The 503 for a request that is refused because of overload. */
 export const overloaded = (
   { retryAfterSeconds }: Pick<ShedOptions, 'retryAfterSeconds'>,
   fields: readonly string[] = [],

@@ -1,11 +1,10 @@
 import type { Clock } from '../clock.ts'
 import type { GatewayError } from '../errors.ts'
-import type { Answer, GatewayResponse, Outcome } from '../http/message.ts'
-import { reshaped } from './answering.ts'
+import type { Answer, GatewayResponse } from '../http/message.ts'
 import type { PipelineEvent } from './events.ts'
-import type { Matched, Outgoing, Phase, Ready, Received, Translated } from './exchange.ts'
+import type { Matched, Next, Outgoing, Phase, Ready, Received, Translated } from './exchange.ts'
 import type { ExchangeWatch, OpenSpan, OpenSpans, SpanName } from './exchange-watch.ts'
-import type { CacheRoom, ShedOptions } from './phase-options.ts'
+import type { CacheContext, ShedOptions } from './phase-options.ts'
 import { answerLocally } from './phases/answer-locally.ts'
 import { authorize } from './phases/authorize.ts'
 import { cache } from './phases/cache.ts'
@@ -20,44 +19,25 @@ import { stamp } from './phases/stamp.ts'
 import { translate } from './phases/translate.ts'
 import { validate } from './phases/validate.ts'
 
-const ended = (span: OpenSpan, outcome: Outcome): Outcome => {
-  if (outcome.kind === 'response') {
-    span.end(outcome)
-    return outcome
-  }
-  const told = <Head extends GatewayResponse>(head: Head): Head => {
-    span.end(head)
-    return head
-  }
-  return reshaped(
-    outcome,
-    (head) => {
-      span.end(head)
-      return head
-    },
-    told,
-  )
-}
-
 const watched = (span: OpenSpan, run: () => Answer): Answer => {
+  const ended = (response: GatewayResponse): GatewayResponse => {
+    span.end(response)
+    return response
+  }
   const failed = (error: unknown): never => {
     span.failed(error)
     throw error
   }
   try {
     const answer = run()
-    return answer instanceof Promise
-      ? answer.then((outcome) => ended(span, outcome), failed)
-      : ended(span, answer)
+    if (answer instanceof Promise) return answer.then(ended, failed)
+    return ended(answer)
   } catch (error) {
     return failed(error)
   }
 }
 
-/**
- * The phase with a span around it. `own`: the span is the phase's own work and ends where the rest of the way begins;
- * otherwise the rest of the way is part of it.
- */
+/** The phase with a span around it. `own`: the span ends where the next phase begins; `whole`: it contains the phases behind. */
 const withSpan = <In extends Received, Out>(
   phase: Phase<In, Out>,
   name: SpanName,
@@ -81,24 +61,24 @@ const withSpan = <In extends Received, Out>(
         },
       }
 
-/** What the phases are built from. The rooms of a single service come with each exchange (service.ts). */
-export type Rooms = {
+/** What the phases are built from. What belongs to one service comes with each exchange (service.ts). */
+export type PhaseContext = {
   readonly clock: Clock
-  readonly cacheRoom: CacheRoom
+  readonly cacheContext: CacheContext
   readonly report: (event: PipelineEvent) => void
   readonly failed: (error: GatewayError, exchange: Received) => void
-  /** Undefined: no limits, and no phase that would look for them. */
+  /** Undefined disables `rate-limit`. */
   readonly limits: RateLimitOptions | undefined
-  /** Undefined: nothing is looked at, and nothing given up. */
+  /** Undefined disables `shed`. */
   readonly overload: ShedOptions | undefined
-  /** Undefined: nobody watches, and there is no phase that would tell them. */
+  /** Undefined disables `observe`. */
   readonly watches: readonly ExchangeWatch[] | undefined
-  /** Undefined: no traces are made. */
+  /** Undefined disables spans. */
   readonly spans: OpenSpans | undefined
 }
 
-/** The order is checked by the compiler: each phase takes what the one before it knows. */
-export type Way = readonly [
+/** The compiler checks the order: each phase takes what the one before it knows. */
+type Phases = readonly [
   Phase<Received> | undefined,
   Phase<Received>,
   Phase<Received>,
@@ -114,29 +94,45 @@ export type Way = readonly [
   Phase<Translated, never>,
 ]
 
-/** The way of a request, outermost first. docs/request-path.md tells it in words. */
-export const buildPhases = (rooms: Rooms): Way => [
-  rooms.watches && observe({ clock: rooms.clock, watches: rooms.watches }), // access log and traces; not in the list without them
-  stamp(rooms), //          counts the answer; request id and Via on the way out
-  recover(rooms), //        whatever is thrown behind it becomes an answer in the service's shape
-  match(), //               the method that is meant and the row of the route table, or 404, 405, 400
-  rooms.limits && rateLimit(rooms.limits), // 429 for who has asked too often; not in the list without limits
-  authorize(), //           a credential must be present where the contract says so, or 401
+/** The phases of a request, outermost first; docs/request-path.md describes them. */
+export const buildPhases = (context: PhaseContext): Phases => [
+  context.watches && observe({ clock: context.clock, watches: context.watches }), // access log and traces; not in the list without them
+  stamp(context), //          counts the answer; request id and Via on the way out
+  recover(context), //        an error of the phases behind it becomes a response in the service's format
+  match(), //               the method and the row of the route table, or 404, 405, 400
+  context.limits && rateLimit(context.limits), // 429 for clients over the limit; not in the list without limits
+  authorize(), //           a credential where the contract requires one, or 401
   withSpan(
-    validate({ report: rooms.report, budget: rooms.cacheRoom.budget }),
+    validate({ report: context.report, budget: context.cacheContext.budget }),
     'validate',
     'own',
-    rooms.spans,
+    context.spans,
   ), // arguments and content against the row, or 400, 413, 415; the canonical request
-  preconditions(rooms), //  the client's If-None-Match and friends: 304, 412
-  answerLocally(rooms.overload), //       discovery document, namespace indexes, OPTIONS; batch, whose items re-enter this list
-  withSpan(cache(rooms.cacheRoom), 'cache', 'whole', rooms.spans), // fresh, stale, revalidate, miss; stores, invalidates, collapses
-  rooms.overload && shed(rooms.overload), // 503 for what would need an upstream while there is too much to do
+  preconditions(context), //  the client's preconditions: 304, 412
+  answerLocally(context.overload), //       discovery document, namespace indexes, OPTIONS; batch, whose items go through this list
+  withSpan(cache(context.cacheContext), 'cache', 'whole', context.spans), // fresh, stale, revalidate, miss; stores, invalidates, collapses
+  context.overload && shed(context.overload), // 503 for requests that need an upstream while the process is overloaded
   translate(), //           public names and URLs become the upstream's, and back
   withSpan(
-    forward({ clock: rooms.clock, facts: rooms.cacheRoom.forwarding, budget: rooms.cacheRoom.budget }),
+    forward({
+      facts: context.cacheContext.forwarding,
+      budget: context.cacheContext.budget,
+    }),
     'upstream',
     'whole',
-    rooms.spans,
-  ), // queue, retry budget, one attempt at one target
+    context.spans,
+  ), // queue, breaker, retries, attempts
 ]
+
+/** The phases as one function. Built once: an exchange allocates nothing for it. */
+export const createPipeline = (list: Phases): ((exchange: Received) => Answer) => {
+  const end: Next<never> = () => {
+    throw new TypeError('the last phase has nothing behind it')
+  }
+  // Each phase takes what the one before it gives, which `Phases` has checked.
+  const phases = list.filter((phase) => phase !== undefined) as readonly unknown[] as readonly Phase<never>[]
+  return phases.reduceRight<Next<never>>(
+    (next, phase) => (exchange) => phase.run(exchange, next),
+    end,
+  ) as unknown as Next<Received>
+}

@@ -19,14 +19,14 @@ export type Translation = {
   fromUpstreamContent(lines: FieldLines): ContentMapper | undefined
 }
 
-/** Everything the phases need to know of one service. Built in assembly/, closed there. */
+/** What the phases use of one service; src/build makes and closes it. */
 export type Service = {
   readonly name: string
   readonly contract: 'plants' | 'site' | 'open'
   /** Public path in front of everything; '' for the root. */
   readonly mount: string
   readonly requiresBearer: boolean
-  /** What becomes of a path that no row lists: sent on unread, or 404. */
+  /** A path that no row lists is forwarded unread, or refused with 404. */
   readonly unlisted: 'pass' | 'refuse'
   readonly bodyBytes: number
   readonly uploadBytes: number
@@ -37,11 +37,11 @@ export type Service = {
   /** Undefined where names and URLs stay as they are. */
   readonly translation: Translation | undefined
   readonly tagger: Tagger
-  /** May anything of it be stored, by its rules, its profile, or what the gateway makes itself? */
+  /** Something of it may be stored: by its rules or its profile, or a document of the gateway. */
   readonly storesAnswers: boolean
   /** Targets that a write to an open service invalidates besides tags (RFC 9111 §4.4). */
   readonly invalidatesTargets: boolean
-  /** Services that hold answers of the same upstream, by the configuration in force: whatever is written here may change them. */
+  /** Other services with the same upstream, by the current configuration: a write to this one may change their responses. */
   sharing(): readonly Service[]
   /** Does the upstream let pages of every origin read, as WordPress does (any-origin.ts)? */
   allowsAnyOrigin(): boolean
@@ -58,7 +58,7 @@ export type Service = {
   readonly local: LocalAnswers | undefined
 }
 
-/** What an answer that the gateway makes itself needs to know of its request. */
+/** The part of a request that a local answer is made from. */
 export type LocalRequest = {
   readonly id: string
   readonly client: Client
@@ -72,14 +72,14 @@ export type LocalRequest = {
 /** Answers that need no upstream, or several requests to it. */
 export type LocalAnswers = {
   index(request: LocalRequest, row: Row): GatewayResponse | Promise<GatewayResponse>
-  /** `ask` lets the upstream answer, which alone knows the schema of its items. */
-  options(row: Row, ask: () => Answer): Answer
+  /** `forward` gives the upstream's response, which has the schema of its items. */
+  options(row: Row, forward: () => Answer): Answer
   batch(request: LocalRequest): Promise<GatewayResponse>
-  /** A write may have changed what the documents say; '' when no row tells which collection it was. */
+  /** A write may have changed the documents; '' when its collection is unknown. */
   written(collection: string): void
 }
 
-/** Who is at the other end of the connection, or what a trusted proxy says of it. */
+/** The client of the connection, or the one that a trusted proxy names. */
 export type Client = {
   /** IP address, or `unknown` when the connection has gone already. */
   readonly address: string

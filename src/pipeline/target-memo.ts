@@ -2,7 +2,7 @@ import type { CachePolicy } from '../cache/decide-caching.ts'
 import type { Sensitivity } from '../cache/sensitivity.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
 
-/** All that follows from the target of a valid GET alone, whoever sends it. */
+/** Everything about a valid GET that follows from its target alone. */
 export type RecalledTarget = {
   readonly matching: Extract<RouteFinding, { kind: 'found' }>
   /** Canonical path and query, relative to the mount. */

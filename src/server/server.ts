@@ -4,8 +4,7 @@ import httpProxy from '@fastify/http-proxy'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Logger } from 'pino'
 import { GatewayError } from '../errors.ts'
-import type { Answer, GatewayRequest, GatewayResponse, Outcome } from '../http/message.ts'
-import { carryHandOver } from '../pipeline/carry-hand-over.ts'
+import { type Answer, discard, type GatewayRequest, type GatewayResponse } from '../http/message.ts'
 import { errorAnswer } from '../pipeline/error-answer.ts'
 import { arrived, type Received } from '../pipeline/exchange.ts'
 import type { Client, Service } from '../pipeline/service.ts'
@@ -71,7 +70,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     const { raw } = reply
     reply.hijack()
     if (raw.headersSent || raw.destroyed) {
-      if (response.content !== undefined && !Buffer.isBuffer(response.content)) response.content.destroy()
+      discard(response.content)
       return
     }
     send(raw, withUnreadContent(raw, response, options.distrusted), sending)
@@ -121,21 +120,24 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     watch(reply.raw)
     holdUnread(reply, response.content, exchange.client)
   }
-  const answerLater = (exchange: Received, reply: FastifyReply, answer: Promise<Outcome>): void => {
+  const answerLater = (exchange: Received, reply: FastifyReply, answer: Promise<GatewayResponse>): void => {
     watch(reply.raw)
-    answer
-      .then((outcome) => (outcome.kind === 'response' ? outcome : carryHandOver(outcome)))
-      .then((response) => {
+    const failed = (cause: unknown): void => {
+      try {
+        refuse(reply, exchange.service, new GatewayError('internal', { cause }))
+      } catch (error) {
+        broken(error as Error)
+        reply.raw.destroy()
+      }
+    }
+    answer.then((response) => {
+      try {
         sendRaw(reply, response)
         holdUnread(reply, response.content, exchange.client)
-      })
-      .catch((error: unknown) =>
-        refuse(reply, exchange.service, new GatewayError('internal', { cause: error })),
-      )
-      .catch((error: Error) => {
-        broken(error)
-        reply.raw.destroy()
-      })
+      } catch (error) {
+        failed(error)
+      }
+    }, failed)
   }
   const takerOf =
     (service: Service) =>
@@ -148,8 +150,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       const exchange = receive(service, request, reply)
       const answer = options.run(exchange)
       if (answer instanceof Promise) answerLater(exchange, reply, answer)
-      else if (answer.kind === 'response') answerAtOnce(exchange, reply, answer)
-      else answerLater(exchange, reply, Promise.resolve(answer))
+      else answerAtOnce(exchange, reply, answer)
     }
 
   /**

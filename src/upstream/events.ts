@@ -20,12 +20,12 @@ export type GiveUpReason =
   | 'budget'
 
 /**
- * How the wait for a slot ended. `client-share`: its client has as many slots or places in the queue as one client may have;
- * `arriving-share`: as many requests wait as may wait with bodies that are still arriving.
+ * How the wait for a slot ended. `client-share`: its client has used up its share of the slots or of the queue;
+ * `arriving-share`: the share of requests whose bodies are still arriving is used up.
  */
 export type QueueOutcome = 'sent' | 'full' | 'client-share' | 'arriving-share' | 'timeout' | 'aborted'
 
-/** What a request that holds a slot waits for, when that is its client: the rest of its body, or that the answer is read. */
+/** What a request in flight waits for from its client: the rest of its body, or that the response is read. */
 export type ClientWait = 'request-body' | 'reader'
 
 /** How an active check ended; all but `good` are failures. */
@@ -45,7 +45,7 @@ export type AttemptEvent = {
   readonly attempt: number
 }
 
-/** What this room tells about itself. `service` and `target` come from the configuration, so they are safe as labels. */
+/** `service` and `target` come from the configuration, so they are safe as labels. */
 export type UpstreamEvent =
   | AttemptEvent
   | {

@@ -1,5 +1,6 @@
 import { errors } from 'undici'
 import { type ErrorCode, GatewayError } from '../errors.ts'
+import type { QueueOutcome } from './events.ts'
 
 /** What connector.ts makes of ECONNRESET. */
 export const resetCode = 'UPSTREAM_RESET'
@@ -75,7 +76,7 @@ const chainOf = (error: unknown): Error[] => {
 const codeOf = (error: Error): ErrorCode | undefined => {
   // Most of undici's parser errors carry no code.
   if (error instanceof errors.HTTPParserError) return 'upstream_broken'
-  // Whatever kept the name from being found (EAI_MEMORY, EIO, …): nobody was reached.
+  // Any failure of name resolution (EAI_MEMORY, EIO, …): no connection was made.
   if ('syscall' in error && error.syscall === 'getaddrinfo') return 'upstream_unreachable'
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   return Object.hasOwn(failureTable, code) ? failureTable[code] : familyOf(code)
@@ -119,7 +120,7 @@ const resultOf = (code: ErrorCode): 'connect' | 'timeout' | 'broken' => {
   return code === 'upstream_timeout' ? 'timeout' : 'broken'
 }
 
-/** What a named error says about the attempt; before anything was sent a broken connection is one that was never made. */
+/** The kind of a failed attempt; before anything was sent a broken connection counts as one that was never made. */
 export const failureKind = (
   error: GatewayError,
   sent: boolean,
@@ -151,3 +152,12 @@ export const neverSent = (error: Error): Error =>
   error instanceof GatewayError && !error.unsent
     ? new GatewayError(error.code, { ...error, cause: error.cause, unsent: true })
     : error
+
+const busyDetails: Partial<Record<QueueOutcome, string>> = {
+  'client-share': 'This client has too many requests in flight or waiting.',
+  'arriving-share': 'Too many requests with incomplete bodies are waiting.',
+}
+
+/** The refusal of a request that got no slot. */
+export const busy = (why: QueueOutcome): GatewayError =>
+  new GatewayError('upstream_busy', { detail: busyDetails[why], retryAfterSeconds: 1 })

@@ -22,7 +22,7 @@ export type UpstreamOptions = {
     readonly headersMs: number
     /** Between two pieces of content, either way. */
     readonly idleMs: number
-    /** From the arrival at this room to the last byte of the response, queue and retries included. */
+    /** From `forward` to the last byte of the response, queue and retries included. */
     readonly totalMs: number
   }
   /** `attempts` counts the first one too; `budget` is the share of requests that may be retried. */
@@ -50,7 +50,7 @@ export type UpstreamOptions = {
     /** PEM: what the gateway shows of itself. */
     readonly cert: string
     readonly key: string
-    /** Asked for by SNI, and the name that the certificate must show; '' = the target's. */
+    /** For SNI, and the name that the certificate must show; '' = the target's. */
     readonly serverName: string
     readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
     readonly acceptAnyCertificate: boolean

@@ -6,7 +6,7 @@ import { type FieldLines, fieldValue } from '../http/fields.ts'
 const handedOver = new WeakSet<Readable>()
 
 /**
- * Has the upstream all of this content, as far as anything here can tell? A declared length is what counts for it: a stream of HTTP/2
+ * Has all of this content been sent to the upstream? A declared length decides: a stream of HTTP/2
  * may hold back its end behind the last octet, or end early when it is reset.
  */
 export const wentUpWhole = (content: unknown, declared: string | undefined): boolean => {
@@ -14,7 +14,7 @@ export const wentUpWhole = (content: unknown, declared: string | undefined): boo
   return declared === undefined ? content.readableEnded : handedOver.has(content)
 }
 
-/** Streamed content on its way to an upstream, watched by the attempt that sends it. */
+/** Streamed request content, observed by the attempt that sends it. */
 export class Upload {
   readonly #content: Readable
   readonly #declared: string | undefined
@@ -58,14 +58,14 @@ export class Upload {
   }
 }
 
-/** Can this content be sent (again)? A stream only as long as nobody has read from it. */
+/** Can this content be sent (again)? A stream only before the first read. */
 export const isReplayable = (content: unknown, sent: boolean): boolean => {
   if (content === undefined || content === null) return true
   if (typeof content === 'string' || content instanceof Uint8Array) return true
   return content instanceof Readable && !sent && !content.destroyed && !content.readableDidRead
 }
 
-/** A stream or a session of HTTP/2 that was ended: undici hands that to the content before it tells of it. */
+/** A stream or a session of HTTP/2 that was ended: undici destroys the content with that error before it reports it. */
 const isOfStream = (error: Error): boolean =>
   'code' in error && typeof error.code === 'string' && error.code.startsWith('ERR_HTTP2_')
 
@@ -76,6 +76,6 @@ const isOfStream = (error: Error): boolean =>
 export const failedByContent = (content: unknown, error: Error): boolean =>
   content instanceof Readable && content.errored === error && !isOfStream(error)
 
-/** What that means: too much of it, or, if nobody here says otherwise, a client that went in the middle. */
+/** The error of such a content: the gateway's own (too large), otherwise a client that disconnected. */
 export const contentFailure = (error: Error): GatewayError =>
   error instanceof GatewayError ? error : new GatewayError('client_gone', { cause: error })

@@ -2,7 +2,7 @@ import { createSiteTagger } from '../../src/cache/site-tagger.ts'
 import type { Found } from '../../src/contracts/finding.ts'
 import { siteRows } from '../../src/contracts/site/route-table.ts'
 import { siteTags } from '../../src/contracts/site/tags.ts'
-import type { GatewayRequest, GatewayResponse, HandOver, Outcome } from '../../src/http/message.ts'
+import type { GatewayRequest, GatewayResponse } from '../../src/http/message.ts'
 import type { Matched, Outgoing, Ready, Received } from '../../src/pipeline/exchange.ts'
 import type { Service } from '../../src/pipeline/service.ts'
 import { createTargetMemo } from '../../src/pipeline/target-memo.ts'
@@ -60,6 +60,8 @@ export const received = (
     path,
     query,
     record: { route: 'unmatched', cache: 'none', upstreamMs: 0, ageSeconds: -1, trace: undefined },
+    send: undefined,
+    admitted: undefined,
   }
 }
 
@@ -96,7 +98,6 @@ export const outgoing = (
   ...ready(target, more, service),
   extraFields: {},
   withheld: new Set(),
-  mayHandOver: true,
   background: false,
   signal: new AbortController().signal,
 })
@@ -106,23 +107,7 @@ export const response = (
   content = '{}',
   fields: readonly string[] = [],
 ): GatewayResponse => ({
-  kind: 'response',
   status,
   fields,
   content: Buffer.from(content),
 })
-
-export const handOver = (): HandOver => ({
-  kind: 'hand-over',
-  forward: async () => response(200),
-  shape: (head) => head,
-  failed: (cause) => {
-    throw cause
-  },
-})
-
-/** The fields of an outcome that must be a response. */
-export const responseOf = (outcome: Outcome): GatewayResponse => {
-  if (outcome.kind !== 'response') throw new TypeError('expected a response')
-  return outcome
-}

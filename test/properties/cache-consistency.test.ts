@@ -58,7 +58,7 @@ const readOne = async (cache: Cache, upstream: Upstream, floor: number, step: St
       const version = await upstream.read(resource)
       const tag = `"v${version}"`
       if (fields['if-none-match'] === tag) {
-        return { kind: 'response', status: 304, fields: ['ETag', tag], content: undefined }
+        return { status: 304, fields: ['ETag', tag], content: undefined }
       }
       return response(String(version), etag ? ['ETag', tag] : [])
     }),

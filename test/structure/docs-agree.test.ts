@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { errorTable } from '../../src/errors.ts'
-import { buildPhases, type Rooms } from '../../src/pipeline/phases.ts'
+import { buildPhases, type PhaseContext } from '../../src/pipeline/phases.ts'
 import { renderings } from '../real/renderings/table.ts'
 
 const text = (name: string): Promise<string> => readFile(new URL(`../../${name}`, import.meta.url), 'utf8')
@@ -24,8 +24,8 @@ describe('documents agree with the code', () => {
   test('request-path.md lists the phases in their order, in the picture and in the table', async () => {
     const document = await text('docs/request-path.md')
     // Building a phase touches nothing of its rooms.
-    const rooms = new Proxy({}, { get: () => ({}) }) as Rooms
-    const names = buildPhases(rooms).map((phase) => phase?.name)
+    const context = new Proxy({}, { get: () => ({}) }) as PhaseContext
+    const names = buildPhases(context).map((phase) => phase?.name)
     expect(names).toHaveLength(13)
     expect(rows(document, '| phase |').map(([first]) => first)).toEqual(names.map((name) => `\`${name}\``))
     expect(document).toContain(names.join(' ─ '))

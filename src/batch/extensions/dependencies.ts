@@ -46,7 +46,7 @@ export const resolveItem = (
 
 type Pointer = Reference['pointer']
 
-/** What is kept of an item that others need: whether it succeeded, and the values in its answer that they refer to. */
+/** The outcome of an item that others need: whether it succeeded, and the values in its answer that they refer to. */
 type Known = {
   readonly succeeded: boolean
   readonly valueAt: ((pointer: Pointer) => string | undefined) | undefined
@@ -82,7 +82,7 @@ const referable = ({ content, status }: ItemAnswer): string | undefined => {
 
 /**
  * Lets an item that depends on others run only when they have succeeded, with their values in the place of its
- * references. Whoever calls must have waited for the items it needs.
+ * references. The caller must have waited for the items it needs.
  */
 export const withDependencies = (dispatch: Dispatch, options: DependencyOptions): Dispatch => {
   const { extensions } = options

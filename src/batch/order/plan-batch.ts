@@ -7,9 +7,9 @@ import {
 } from '../extensions.ts'
 import { type Admission, type BatchItem, type ItemError, itemError } from '../item.ts'
 import {
+  type EnvelopeItem,
+  envelopeItem,
   invalidRequests,
-  type Place,
-  placeOf,
   type ReadEnvelope,
   rawBodies,
   readEnvelope,
@@ -23,7 +23,6 @@ const parametersOf = (item: BatchItem, bodyNames: readonly string[]): readonly s
   return inQuery.concat(bodyNames)
 }
 
-/** What planning a batch needs from others. */
 export type PlanOptions = {
   readonly maxItems: number
   readonly extensions: ExtensionsMode
@@ -31,11 +30,18 @@ export type PlanOptions = {
   readonly services: readonly string[]
   /** Most characters that a body may have once its references have become values. */
   readonly bodyCharacters: number
+}
+
+/** A batch as it came, parsed. */
+export type BatchInput = {
+  readonly envelope: unknown
+  /** The JSON that `envelope` was parsed from, if it was JSON: the items' bodies are sent as they stand there. */
+  readonly text: string | undefined
   /** Route match, `allow_batch` and validation, without running the item. `mayRead`: GET is allowed. */
   admit(item: BatchItem, mayRead: boolean): Admission
 }
 
-/** A place once it has been admitted. */
+/** An item that has been admitted or refused. */
 export type PlannedItem =
   | { readonly kind: 'runnable'; readonly item: BatchItem; readonly order: OrderFacts }
   | { readonly kind: 'refused'; readonly error: ItemError; readonly method: string | undefined }
@@ -46,7 +52,7 @@ export type PlannedBatch = {
   readonly allMustValidate: boolean
   readonly items: readonly PlannedItem[]
   readonly waits: readonly Waits[]
-  /** Undefined for a batch as WordPress knows it. */
+  /** Undefined for a batch without extensions. */
   readonly extensions: { readonly dryRun: boolean; readonly items: readonly ItemExtension[] } | undefined
   isSingle(index: number): boolean
   /** An item whose references have become values. */
@@ -62,13 +68,13 @@ const credentialOf = (entry: unknown): string | undefined => {
   return typeof value === 'string' && /^[\x20-\x7e]{1,4096}$/.test(value) ? value : undefined
 }
 
-/** The place of an item that means another service: it has that service's name, and a credential for it. */
-const addressed = (place: Place, entry: unknown, service: string | undefined): Place => {
-  if (service === undefined || place.kind === 'faulty') return place
-  return { ...place, item: { ...place.item, service, credential: credentialOf(entry) } }
+/** An item for another service, with that service's name and a credential for it. */
+const addressed = (read: EnvelopeItem, entry: unknown, service: string | undefined): EnvelopeItem => {
+  if (service === undefined || read.kind === 'faulty') return read
+  return { ...read, item: { ...read.item, service, credential: credentialOf(entry) } }
 }
 
-/** Until its references have values, nobody can tell what such an item touches. */
+/** Until its references have values, it is unknown what such an item touches. */
 const unknownReach = (
   entry: unknown,
   index: number,
@@ -88,31 +94,31 @@ const withNeeds = (waits: Waits, needs: readonly number[], items: readonly Plann
   return [...new Set([...waits, ...runnable])].sort((a, b) => a - b)
 }
 
-/** Reads a batch, says of each item whether it may run, and in which order they keep. */
+/** Reads a batch, and decides which of its items may run and in which order. */
 export const planBatch = (
   options: PlanOptions,
-  envelope: unknown,
-  text: string | undefined,
+  { envelope, text, admit }: BatchInput,
 ): PlannedBatch | Malformed => {
-  const read = readEnvelope(envelope, options.maxItems, text)
-  if (read.kind === 'malformed') return read
+  const batch = readEnvelope(envelope, options.maxItems, text)
+  if (batch.kind === 'malformed') return batch
   const extended = isRecord(envelope) && isExtended(options.extensions, envelope) ? envelope : undefined
   const entries: readonly unknown[] = Array.isArray(extended?.['requests']) ? extended['requests'] : []
 
-  const planPlace = (place: Place): PlannedItem => {
-    if (place.kind === 'faulty') return { kind: 'refused', error: place.error, method: undefined }
-    const { item, bodyNames } = place
-    const admission = options.admit(item, extended !== undefined)
+  const planItem = (read: EnvelopeItem): PlannedItem => {
+    if (read.kind === 'faulty') return { kind: 'refused', error: read.error, method: undefined }
+    const { item, bodyNames } = read
+    const admission = admit(item, extended !== undefined)
     if (admission.kind === 'runnable') {
+      const { admitted, conflict } = admission
       const parameters = parametersOf(item, bodyNames)
-      return { kind: 'runnable', item, order: { ...admission.conflict, parameters } }
+      return { kind: 'runnable', item: { ...item, admitted }, order: { ...conflict, parameters } }
     }
     const { status, body, fields = [] } = admission
     return { kind: 'refused', error: { status, body, fields }, method: item.method }
   }
   const planned = (items: readonly PlannedItem[], more: Partial<PlannedBatch>): PlannedBatch => ({
     kind: 'planned',
-    allMustValidate: read.allMustValidate,
+    allMustValidate: batch.allMustValidate,
     items,
     waits: planOrder(items.map((item) => (item.kind === 'runnable' ? item.order : undefined))),
     extensions: undefined,
@@ -120,7 +126,7 @@ export const planBatch = (
     admitted: () => itemError('no_route'),
     ...more,
   })
-  if (extended === undefined) return planned(read.places.map(planPlace), {})
+  if (extended === undefined) return planned(batch.items.map(planItem), {})
 
   const texts = text === undefined ? undefined : rawBodies(text)
   const bodyText = (index: number): string | undefined => {
@@ -132,11 +138,11 @@ export const planBatch = (
   if (extensions.kind === 'faulty') {
     return invalidRequests('rest_invalid_param', extensions.message) as Malformed
   }
-  const items = read.places.map((place, index) => {
+  const items = batch.items.map((read, index) => {
     const { template, service } = extensions.items[index] as ItemExtension
     const entry = entries[index]
     return template === undefined
-      ? planPlace(addressed(place, entry, service))
+      ? planItem(addressed(read, entry, service))
       : unknownReach(entry, index, service)
   })
   const { waits } = planned(items, {})
@@ -150,14 +156,14 @@ export const planBatch = (
     admitted: (index, path, body) => {
       const entry = { ...(entries[index] as Record<string, unknown>), path }
       const whole = body === undefined ? entry : { ...entry, body: JSON.parse(body) as unknown }
-      const place = addressed(placeOf(whole, index, body), entry, extensions.items[index]?.service)
-      const item = planPlace(place)
+      const read = addressed(envelopeItem(whole, index, body), entry, extensions.items[index]?.service)
+      const item = planItem(read)
       return item.kind === 'runnable' ? item.item : item.error
     },
   })
 }
 
-/** What a dry run says of one item: what would be sent, or what would be answered. */
+/** One item in the answer to a dry run: the request that would be sent, or the error. */
 const outlook = (item: PlannedItem, extension: ItemExtension | undefined): object => {
   if (item.kind === 'refused') return { runs: false, status: item.error.status, body: item.error.body }
   const { method, path, query } = item.item

@@ -6,7 +6,7 @@ export type OrderFacts = ConflictFacts & { readonly parameters: readonly string[
 /**
  * How far an item reaches:
  * `read` changes nothing, `update` only its own item, `claim` something that the items of a collection share
- * (slugs, order, counts, the next number), `everything` cannot be told.
+ * (slugs, order, counts, the next number), `everything` is unknown.
  */
 type Reach = 'read' | 'update' | 'claim' | 'everything'
 
@@ -100,12 +100,12 @@ const mustKeepOrder = (earlier: Reaching, later: Reaching): boolean => {
   return meetInCollection(earlier, later)
 }
 
-/** Earlier places that one waits for; undefined for a place that does not run. */
+/** The earlier items that one waits for; undefined for an item that does not run. */
 export type Waits = readonly number[] | undefined
 
 /**
  * For each item the positions of earlier ones that it waits for, so that the outcome is that of one after the other;
- * undefined marks a place that does not run. Identifiers that the upstream makes up may differ, as they do between clients.
+ * undefined marks an item that does not run. Identifiers that the upstream makes up may differ, as they do between clients.
  */
 export const planOrder = (items: readonly (OrderFacts | undefined)[]): readonly Waits[] => {
   const reaching = items.map((facts) => (facts === undefined ? undefined : { facts, reach: reachOf(facts) }))
@@ -120,7 +120,7 @@ export const planOrder = (items: readonly (OrderFacts | undefined)[]): readonly 
 }
 
 /**
- * Positions of the items that run, in groups: who waits for whom, directly or through others, is in one group, in order.
+ * Positions of the items that run, in groups: items that wait for each other, directly or indirectly, are in one group, in order.
  * Items of different groups never wait for each other.
  */
 export const conflictGroups = (waits: readonly Waits[]): readonly (readonly number[])[] => {

@@ -8,7 +8,7 @@ export type Unit = {
   readonly waits: readonly number[]
 }
 
-/** How a batch is cut: into about so many upstream batches of at most so many items. */
+/** How a batch is split: the number of upstream batches, and the most items of one. */
 export type Cut = {
   readonly parts: Parts
   /** Most items that one upstream batch may have. */
@@ -19,7 +19,7 @@ export type Cut = {
 
 type Group = readonly number[]
 
-/** Every item a unit of its own; waits stay what they are, told in positions of units. */
+/** Every item is a unit of its own; waits become positions of units. */
 const singleUnits = (indices: readonly number[], waits: readonly Waits[], offset: number): Unit[] => {
   const unitOf = new Map(indices.map((index, at) => [index, offset + at]))
   return indices.map((index) => ({

@@ -10,14 +10,14 @@ export type TaskEnd<Result> =
     }
   /** The stop came before it began. */
   | { readonly kind: 'not-begun' }
-  /** The stop came while it ran; it goes on, unwatched. */
+  /** The stop came while it ran; it keeps running, and its result is ignored. */
   | { readonly kind: 'unfinished'; readonly startedMs: number }
 
 /** All ends, and the most tasks that ran at one moment. */
 export type ScheduleEnd<Result> = { readonly ends: readonly TaskEnd<Result>[]; readonly parallelism: number }
 
 type Schedule<Result> = {
-  /** For each place the smaller positions it waits for; undefined where there is nothing to run. */
+  /** For each task the earlier ones that it waits for; undefined where there is nothing to run. */
   readonly waits: readonly (readonly number[] | undefined)[]
   readonly concurrency: number
   /** Called before a task begins, within its turn; false = it does not begin. */
@@ -26,12 +26,12 @@ type Schedule<Result> = {
   leave(index: number): void
   /** Never rejects. */
   run(index: number): Promise<Result>
-  /** Aborted when nothing more shall begin and nobody waits any longer. */
+  /** Aborted when no more task shall begin, and those that run are no longer waited for. */
   readonly stop: AbortSignal
   now(): number
 }
 
-/** Runs tasks in an order that keeps every wait, at most `concurrency` at once; a task that waits holds no place. */
+/** Runs tasks in an order that keeps every wait, at most `concurrency` at once; a task that waits does not count. */
 export const runSchedule = async <Result>(schedule: Schedule<Result>): Promise<ScheduleEnd<Result>> => {
   const { stop, now } = schedule
   const limit = pLimit(schedule.concurrency)

@@ -17,7 +17,7 @@ const refusedBy = (code: ErrorCode): Admission => {
   return refused(status, siteCode ?? `trellis_${code}`, message)
 }
 
-/** WordPress shows what the caller may do with the resource; who that is only it knows, so a credential is taken for a good one. */
+/** WordPress lists the methods that the caller may use; only WordPress can check a credential, so any is taken for a valid one. */
 const allowField = (row: Row, hasCredential: boolean): readonly string[] => {
   const methods = row.endpoints.flatMap((endpoint) => endpoint.methods)
   const allowed = hasCredential ? methods : methods.filter((method) => method === 'GET')
@@ -68,6 +68,7 @@ export const admitItem = (batch: LocalRequest, item: BatchItem, { service, mayRe
   }
   return {
     kind: 'runnable',
+    admitted: { service, matching: finding, validation },
     conflict: {
       collection: row.collection,
       kind: row.kind,

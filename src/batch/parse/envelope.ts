@@ -90,7 +90,7 @@ export const itemFields = (headers: unknown, hasContent: boolean): Record<string
   return fields
 }
 
-/** Where an item wants to go: a path and query of this service, or why not, as WordPress says it. */
+/** The target of an item: a path and query of this service, or the error as in WordPress. */
 type ItemTarget =
   | { readonly kind: 'target'; readonly path: string; readonly query: string }
   | { readonly kind: 'unparsable' }
@@ -142,7 +142,7 @@ const targetText = (text: string): string =>
     .replaceAll(/[^\x21-\x7e]+/g, encodeURIComponent)
     .replaceAll(/["<>\\^`{|}]/g, encodeURIComponent)
 
-/** `scheme://host:port` or `//host:port` in front of a path; WordPress ignores who is named there, and so nobody is asked. */
+/** `scheme://host:port` or `//host:port` in front of a path; WordPress ignores the host there, and so does the gateway. */
 const authorityPattern = /^(?:[a-z][a-z0-9+.-]*:)?\/\/([^/?#]*)/i
 
 /** PHP's parse_url gives up on an empty host and on a port that is not one. */
@@ -171,8 +171,8 @@ export const parseItemPath = (text: string): ItemTarget => {
   return { kind: 'target', path, query }
 }
 
-/** One place of the batch: an item that can be asked about, or what is wrong with it. Places never shift. */
-export type Place =
+/** An entry of `requests`: an item, or its error. Positions never shift. */
+export type EnvelopeItem =
   | {
       readonly kind: 'item'
       readonly item: BatchItem
@@ -183,7 +183,7 @@ export type Place =
 
 /** A batch as read, or the error for the whole. */
 export type ReadEnvelope =
-  | { readonly kind: 'batch'; readonly allMustValidate: boolean; readonly places: readonly Place[] }
+  | { readonly kind: 'batch'; readonly allMustValidate: boolean; readonly items: readonly EnvelopeItem[] }
   | { readonly kind: 'malformed'; readonly status: 400; readonly body: unknown }
 
 const malformed = (code: string, params: unknown, message: string, details?: unknown): ReadEnvelope => ({
@@ -199,7 +199,7 @@ export const invalidRequests = (code: string, message: string): ReadEnvelope =>
   })
 
 /** One entry of `requests`; `bodyText` is its body as it stands in the text of the batch, when there is one. */
-export const placeOf = (entry: unknown, index: number, bodyText: string | undefined): Place => {
+export const envelopeItem = (entry: unknown, index: number, bodyText: string | undefined): EnvelopeItem => {
   if (!isRecord(entry) || typeof entry['path'] !== 'string')
     return { kind: 'faulty', error: itemError('no_route') }
   const target = parseItemPath(entry['path'])
@@ -207,7 +207,7 @@ export const placeOf = (entry: unknown, index: number, bodyText: string | undefi
   if (target.kind === 'no-route') return { kind: 'faulty', error: itemError('no_route') }
   const method = typeof entry['method'] === 'string' ? entry['method'] : 'POST'
   const { body } = entry
-  // A list is a body too, and its names are its places. An empty body is none, as in WordPress.
+  // A list is a body too, and its indexes are its names. An empty body is none, as in WordPress.
   const bodyNames = typeof body === 'object' && body !== null ? Object.keys(body) : []
   const content = bodyNames.length === 0 ? undefined : Buffer.from(bodyText ?? JSON.stringify(body))
   const fields = itemFields(entry['headers'], content !== undefined)
@@ -227,5 +227,9 @@ export const readEnvelope = (envelope: unknown, maxItems: number, text?: string)
   }
   const allMustValidate = isRecord(envelope) && envelope['validation'] === 'require-all-validate'
   const bodies = text === undefined ? [] : rawBodies(text)
-  return { kind: 'batch', allMustValidate, places: requests.map((entry, i) => placeOf(entry, i, bodies[i])) }
+  return {
+    kind: 'batch',
+    allMustValidate,
+    items: requests.map((entry, i) => envelopeItem(entry, i, bodies[i])),
+  }
 }

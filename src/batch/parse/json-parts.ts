@@ -64,7 +64,7 @@ export const valueEnd = (text: JsonText, from: number): number => {
   return at
 }
 
-/** Hears of a value that begins at `from`, and says where it ends. */
+/** Called with the begin of a value, gives its end. */
 export type VisitValue = (from: number, name: string) => number
 
 /** The text of the JSON string that stands from `from` to `end`. */

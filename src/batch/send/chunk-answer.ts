@@ -12,7 +12,7 @@ export type ChunkAnswer =
   | { readonly kind: 'not-run' }
   /** Too many requests: nothing of it has run, and nothing else should be tried now. */
   | { readonly kind: 'limited' }
-  /** Nobody can tell what has run. */
+  /** It is unknown which items ran. */
   | { readonly kind: 'broken' }
 
 const parsed = (text: JsonText): unknown => {
@@ -51,7 +51,7 @@ const sourceOf = (content: Buffer): Source => {
       .trim()
     return { text, slice: (from, end) => Buffer.from(text.slice(from, end)) }
   }
-  // WordPress writes nothing but ASCII: then a place in the text is a place in the octets, and nothing is copied.
+  // WordPress writes nothing but ASCII: then positions in the text are positions in the octets, and nothing is copied.
   const whole = content.toString('latin1')
   const text = whole.trim()
   const before = whole.length - whole.trimStart().length
@@ -123,7 +123,7 @@ const refusesWhole = (status: number, body: unknown): boolean => {
   return status === 401 || status === 403
 }
 
-/** Reads the answer to a chunk of `size` items. Pure; of anything unexpected it says that the outcome is unknown. */
+/** Reads the answer to a chunk of `size` items. Pure; after anything unexpected the outcome is unknown. */
 export const readChunkAnswer = (status: number, content: Buffer, size: number): ChunkAnswer => {
   if (status === 429) return { kind: 'limited' }
   const source = sourceOf(content)

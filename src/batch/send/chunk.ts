@@ -4,7 +4,7 @@ import type { ChunkResult } from '../events.ts'
 import type { ItemAnswer } from '../item.ts'
 import { type ChunkAnswer, readChunkAnswer } from './chunk-answer.ts'
 import { waitedFor } from './retry-after.ts'
-import { itemsPerTurn, type Turns } from './semaphore.ts'
+import { type EventLoopYield, itemsPerTurn } from './semaphore.ts'
 
 /** One item as it goes into an upstream batch, in the upstream's names. */
 type ChunkItem = {
@@ -26,7 +26,7 @@ const itemContent = ({ method, path, fields, content }: ChunkItem): Buffer => {
   return Buffer.concat([Buffer.from(`${head.slice(0, -1)},"body":`), content, Buffer.from('}')])
 }
 
-/** The body of an upstream batch. Its items have been admitted, so `normal` validation is asked for: no item decides over others. */
+/** The body of an upstream batch. Its items have been admitted, so `normal` validation is requested: no item decides over others. */
 const chunkContent = (items: readonly ChunkItem[]): Buffer => {
   const pieces: Buffer[] = [Buffer.from('{"validation":"normal","requests":[')]
   for (const [at, item] of items.entries()) {
@@ -37,7 +37,7 @@ const chunkContent = (items: readonly ChunkItem[]): Buffer => {
   return Buffer.concat(pieces)
 }
 
-/** An item that has come down its way as far as the upstream. */
+/** An item that has come through the pipeline as far as the upstream. */
 type ChunkRequest = ChunkItem & {
   /** Sends it as a request of its own. */
   alone(): Promise<GatewayResponse>
@@ -46,28 +46,28 @@ type ChunkRequest = ChunkItem & {
 /** What a chunk needs. */
 type ChunkOptions = {
   readonly size: number
-  /** Asks the upstream's batch route; the answer's content has been read. */
+  /** Sends a request to the upstream's batch route, and reads the response. */
   ask(content: Buffer): Promise<Asked>
   /** Aborted when nothing more shall begin. */
   readonly stop: AbortSignal
   /** Until the batch must be answered; infinite where it need not. */
   leftMs(): number
-  /** Between some items and the next ones: each goes back its whole way as soon as it has its answer. */
-  readonly turn: Turns
+  /** Awaited between groups of items: each goes back through the pipeline as soon as it has its answer. */
+  readonly turn: EventLoopYield
   readonly watch: ChunkWatch
 }
 
 type Asked = { readonly response: GatewayResponse; readonly content: Buffer }
 
-/** Hears of each time the upstream is asked: more than once when it wants to be asked later. */
+/** Called for each request to the upstream: there are two after a 429 with Retry-After. */
 export type ChunkWatch = {
   begun(): void
   ended(result: ChunkResult): void
 }
 
 /**
- * Items that go to the upstream in one batch. Each comes down its own way and joins, or leaves when it was answered
- * before; when every place is accounted for, the batch is sent, and each item goes on with its own answer.
+ * Items that go to the upstream in one batch. Each comes through the pipeline and joins, or leaves when it was answered
+ * before; when all have joined or left, the batch is sent, and each item continues with its own answer.
  */
 type Chunk = {
   join(place: number, request: ChunkRequest): Promise<SeatAnswer>
@@ -84,7 +84,6 @@ type Seat = {
 type SeatAnswer = GatewayResponse & { readonly isPart?: true }
 
 const asResponse = ({ status, fields, content }: ItemAnswer): SeatAnswer => ({
-  kind: 'response',
   status,
   fields,
   content,
@@ -111,7 +110,7 @@ const neverSent: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 const resultOf = (thrown: unknown): ChunkResult =>
   thrown instanceof GatewayError && neverSent.has(thrown.code) ? 'not-sent' : 'broken'
 
-/** Builds an empty chunk; nothing is sent until all places are accounted for. */
+/** An empty chunk; nothing is sent until all items have joined or left. */
 export const createChunk = (options: ChunkOptions): Chunk => {
   const seats = new Map<number, Seat | 'left'>()
 

@@ -5,7 +5,7 @@ import type { Dispatch } from '../item.ts'
 /** A longer wait is the client's to decide about: it gets the 429 with its Retry-After. */
 const longestMs = 10_000
 
-/** Milliseconds that the upstream asks to wait after having run nothing; undefined where it does not, or for too long. */
+/** Milliseconds to wait after a 429 of the upstream; undefined for other answers, or when that is too long. */
 const waitMs = (
   { status, fields }: Pick<ResponseHead, 'status' | 'fields'>,
   leftMs: number,
@@ -29,7 +29,7 @@ const pause = (ms: number, stop: AbortSignal): Promise<void> =>
   })
 
 /**
- * Waits for the time that the upstream asked for, when it has run nothing and `leftMs` allows: `again` = it may be asked once
+ * Waits as Retry-After of a 429 demands, when `leftMs` allows: `again` = the request may be sent once
  * more; `over` = the stop came first; `none` = there is nothing to wait for, the answer stands.
  */
 export const waitedFor = async (
@@ -43,7 +43,7 @@ export const waitedFor = async (
   return stop.aborted ? 'over' : 'again'
 }
 
-/** Sends an item once more after the time that the upstream asked for, when the batch has that much time left. */
+/** Sends an item once more after the time in Retry-After of a 429, when the batch has that much time left. */
 export const honouringRetryAfter =
   (dispatch: Dispatch, leftMs: () => number): Dispatch =>
   async (item, signal, stop) => {

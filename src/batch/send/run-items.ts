@@ -6,21 +6,25 @@ import { planUnits, type Unit } from '../order/plan-units.ts'
 import { runSchedule, type ScheduleEnd, type TaskEnd } from '../order/schedule.ts'
 import type { BatchSplit, Splitter } from '../splitter.ts'
 import type { ChunkWatch } from './chunk.ts'
-import type { Places, Turns } from './semaphore.ts'
+import type { EventLoopYield, Semaphore } from './semaphore.ts'
 
-/** What running the items of a batch needs from others. */
+/** What all batches of a service share. */
 export type RunOptions = {
   /** Upstream requests of one batch in flight. */
   readonly concurrency: number
   readonly clock: Clock
   readonly report: (event: BatchEvent) => void
   readonly splitter: Splitter
-  /** Room for items that go by themselves, and for chunks, of all batches together. */
-  readonly places: { readonly items: Places; readonly chunks: Places }
-  /** Whose line the batch's requests wait in. */
-  readonly flow: string
+  /** For single items and for chunks, of all batches together. */
+  readonly semaphores: { readonly items: Semaphore; readonly chunks: Semaphore }
   /** Makes batches that are there at the same moment take turns. */
-  readonly turn: Turns
+  readonly turn: EventLoopYield
+}
+
+/** Sends the items of one batch. */
+export type ItemSender = {
+  /** Its requests wait in the queue of this client. */
+  readonly flow: string
   /** Runs the item like a request of its own, with the credentials of the batch. */
   readonly dispatch: Dispatch
   /** Runs items in one upstream batch, in their order. An answer that rejects becomes its item's. */
@@ -33,7 +37,7 @@ export type RunOptions = {
 
 type Made = ItemAnswer | ItemError
 
-/** One batch on its way. */
+/** The items of one batch. */
 export type ItemsRun = {
   readonly items: readonly (BatchItem | undefined)[]
   readonly waits: readonly Waits[]
@@ -42,18 +46,18 @@ export type ItemsRun = {
   readonly stop: AbortSignal
   /** Never goes into an upstream batch. */
   isSingle(index: number): boolean
-  /** Who gets each item's answer at once; undefined: nobody does. */
+  /** Gets each item's answer at once; undefined for an answer in one piece. */
   readonly reader: ItemsReader | undefined
 }
 
-/** Somebody who reads the answers as they come. */
+/** A client that reads the answers as they come. */
 export type ItemsReader = {
   answered(index: number, made: ItemAnswer | ItemError): void
-  /** Has been read what was written so far? False = the stop came first. Nothing more begins until then. */
+  /** Resolves when the written answers have been read; false when the stop came first. No item begins until then. */
   caughtUp(stop: AbortSignal): Promise<boolean>
 }
 
-/** How each item ended, and the run as a whole told by its upstream requests. */
+/** How each item ended, and the schedule of the upstream requests. */
 export type ItemsEnd = {
   readonly items: readonly (TaskEnd<Made> | undefined)[]
   readonly requests: ScheduleEnd<unknown>
@@ -69,12 +73,13 @@ const answerOf = async (item: BatchItem, answer: Promise<ItemAnswer>): Promise<M
   }
 }
 
-/** A write that has begun is left to finish, so that its outcome is known to the cache; a read that nobody waits for is not. */
+/** A write that has begun is left to finish, so that its outcome is known to the cache; a read without a client is aborted. */
 const signalFor = (item: BatchItem, stop: AbortSignal): AbortSignal =>
   isWrite(item.method) ? new AbortController().signal : stop
 
 const runChunk = (
   options: RunOptions,
+  sender: ItemSender,
   split: BatchSplit,
   items: readonly BatchItem[],
   stop: AbortSignal,
@@ -95,7 +100,7 @@ const runChunk = (
       durationSeconds: ms / 1000,
     })
   }
-  const answers = options.dispatchChunk(items, stop, { begun, ended })
+  const answers = sender.dispatchChunk(items, stop, { begun, ended })
   return Promise.all(answers.map((answer, at) => answerOf(items[at] as BatchItem, answer)))
 }
 
@@ -108,12 +113,14 @@ const splitOf = (units: readonly Unit[]): 'items' | 'chunks' | 'whole' => {
 const itemEnd = (end: TaskEnd<readonly Made[]>, place: number): TaskEnd<Made> =>
   end.kind === 'finished' ? { ...end, result: end.result[place] as Made } : end
 
-/** Runs the items that are there, cut as the splitter says, so that the outcome is that of one after the other. */
+/** Runs the items, split as the splitter decides; the outcome is that of running one after the other. */
 export const runItems = async (
   options: RunOptions,
+  sender: ItemSender,
   { items, waits, work, stop, isSingle, reader }: ItemsRun,
 ): Promise<ItemsEnd> => {
-  const { clock, concurrency, places, flow } = options
+  const { clock, concurrency, semaphores } = options
+  const { flow } = sender
   const groups = conflictGroups(waits)
   const split = options.splitter.begin({ runnable: groups.flat().length, groups: groups.length, work })
   const isChunkable = (index: number): boolean => isWrite(items[index]?.method ?? 'GET') && !isSingle(index)
@@ -127,10 +134,10 @@ export const runItems = async (
     })
   }
   const startedMs = clock.monotonic()
-  const placesFor = (at: number): Places =>
-    (units[at]?.members.length ?? 1) > 1 ? places.chunks : places.items
+  const semaphoreFor = (at: number): Semaphore =>
+    (units[at]?.members.length ?? 1) > 1 ? semaphores.chunks : semaphores.items
 
-  // The way down is the processor's: side by side all chunks would be ready when the last one is.
+  // The phases take processor time: side by side all chunks would be ready when the last one is.
   const inOrder = createSendOrder()
   const run = async (at: number): Promise<readonly Made[]> => {
     const members = (units[at]?.members ?? []).map((index) => items[index] as BatchItem)
@@ -138,9 +145,9 @@ export const runItems = async (
     if (first === undefined) return []
     if (at > 0) await options.turn()
     if (members.length > 1) {
-      return inOrder((sent) => runChunk(options, split, members, stop, sent))
+      return inOrder((sent) => runChunk(options, sender, split, members, stop, sent))
     }
-    return [await answerOf(first, options.dispatch(first, signalFor(first, stop), stop))]
+    return [await answerOf(first, sender.dispatch(first, signalFor(first, stop), stop))]
   }
   const runAndTell = async (at: number): Promise<readonly Made[]> => {
     const made = await run(at)
@@ -148,14 +155,14 @@ export const runItems = async (
       reader?.answered(index, made[place] as Made)
     return made
   }
-  const enter = (at: number): Promise<boolean> => placesFor(at).enter(flow, stop)
+  const enter = (at: number): Promise<boolean> => semaphoreFor(at).enter(flow, stop)
   const enterWhenRead = async (at: number): Promise<boolean> =>
     (await reader?.caughtUp(stop)) === true && enter(at)
   const requests = await runSchedule<readonly Made[]>({
     waits: units.map((unit) => unit.waits),
     concurrency,
     enter: reader === undefined ? enter : enterWhenRead,
-    leave: (at) => placesFor(at).leave(flow),
+    leave: (at) => semaphoreFor(at).leave(flow),
     run: reader === undefined ? run : runAndTell,
     stop,
     now: () => clock.monotonic(),

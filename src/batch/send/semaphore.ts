@@ -1,11 +1,11 @@
-/** Lets work that occupies the process come one piece at a time; who waits is served in the order of arrival. */
-export type Turns = () => Promise<void>
+/** Resolves in a later turn of the event loop, for one caller in each turn, in the order of arrival. */
+export type EventLoopYield = () => Promise<void>
 
 /**
  * Reading and answering a batch takes some milliseconds of the one process that also answers everything else. Many batches
  * that arrive together take turns: what else has become ready is served between two of them.
  */
-export const createTurns = (): Turns => {
+export const createEventLoopYield = (): EventLoopYield => {
   const waiting: (() => void)[] = []
   const next = (): void => {
     waiting.shift()?.()
@@ -18,23 +18,23 @@ export const createTurns = (): Turns => {
     })
 }
 
-/** So many items of a chunk go down their way, or back up, in one turn: well under a millisecond, and some where caches are cold. */
+/** The items of a chunk that go through the pipeline in one turn: well under a millisecond. */
 export const itemsPerTurn = 3
 
 type Waiter = { readonly granted: () => void }
 
 /**
- * Room for upstream requests of all batches of a service together. Who waits is served in turn by flow, and first come
+ * Bounds the upstream requests of all batches of a service together. Waiting requests are served in turn by flow, and first come
  * first served within a flow, so that the batches of one caller do not keep those of another waiting.
  */
-export type Places = {
-  /** Waits for a place; false when the stop comes first. Who got true gives the place back with `leave`. */
+export type Semaphore = {
+  /** Waits to enter; false when the stop comes first. After true, `leave` must follow. */
   enter(flow: string, stop: AbortSignal): Promise<boolean>
   leave(flow: string): void
 }
 
-/** Places for as many as `most` says at the moment, and `mostOfFlow` for one flow; at least one. Who waits is bounded by the batches that are open. */
-export const createPlaces = (most: () => number, mostOfFlow: number): Places => {
+/** Lets `most()` requests in at a time, and `mostOfFlow` of one flow; at least one. The open batches bound those that wait. */
+export const createSemaphore = (most: () => number, mostOfFlow: number): Semaphore => {
   let taken = 0
   const takenBy = new Map<string, number>()
   // A Map keeps insertion order: the first flow is the next one to be served, and goes to the end afterwards.

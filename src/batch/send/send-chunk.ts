@@ -2,13 +2,14 @@ import { GatewayError } from '../../errors.ts'
 import type { Reservation } from '../../http/byte-budget.ts'
 import { withoutFields } from '../../http/fields.ts'
 import type { GatewayResponse } from '../../http/message.ts'
+import type { Send } from '../../pipeline/exchange.ts'
 import { completed } from '../../pipeline/invalidate-write.ts'
 import type { LocalRequest } from '../../pipeline/service.ts'
-import type { ForwardRequest } from '../../upstream/upstream.ts'
+import type { ForwardRequest } from '../../upstream/forward-request.ts'
 import type { BatchItem, ItemAnswer } from '../item.ts'
 import { type ChunkWatch, createChunk } from './chunk.ts'
 import { itemsPerTurn } from './semaphore.ts'
-import { type OutgoingBatch, ownFields, runItem, type SendItem, sendAlone } from './send-item.ts'
+import { type OutgoingBatch, ownFields, runItem, sendAlone } from './send-item.ts'
 
 /** The answers of one upstream batch are held together until each item has its own. */
 const mostChunkBytes = 64 * 1024 * 1024
@@ -16,8 +17,8 @@ const mostChunkBytes = 64 * 1024 * 1024
 /** The batch route under the upstream's REST root; it has the same name on both sides. */
 const batchRoute = '/batch/v1'
 
-const read = async (response: GatewayResponse, room: Reservation): Promise<Buffer> => {
-  const { content } = await completed(response, mostChunkBytes, room)
+const read = async (response: GatewayResponse, reservation: Reservation): Promise<Buffer> => {
+  const { content } = await completed(response, mostChunkBytes, reservation)
   if (content === undefined) return Buffer.alloc(0)
   if (Buffer.isBuffer(content)) return content
   content.destroy()
@@ -35,7 +36,7 @@ const chunkFields = (batch: LocalRequest, { fields }: ForwardRequest, item: Batc
 }
 
 /**
- * Lets several items go down the whole way, each like a request of its own, and the last step together: one request to
+ * Sends several items through the pipeline, each like a request of its own, and the last step together: one request to
  * the upstream's batch route. Validation, names, invalidation and counting are therefore those of single items.
  */
 export const runChunk = (
@@ -48,7 +49,7 @@ export const runChunk = (
   const { basePath } = batch.service
   // As long as it waits for its turn nothing of it has begun, and it need not.
   const alone = sendAlone(outgoing, stop)
-  // Nobody ends a chunk that has begun: it may have written.
+  // A chunk that has begun is never aborted: it may have written.
   const { signal } = new AbortController()
   let lead: ((content: Buffer) => ForwardRequest) | undefined
   const chunk = createChunk({
@@ -60,7 +61,7 @@ export const runChunk = (
     ask: async (content) => {
       if (lead === undefined) throw new TypeError('a chunk without items was sent')
       const response = await alone(lead(content))
-      return { response, content: await read(response, outgoing.room) }
+      return { response, content: await read(response, outgoing.reservation) }
     },
   })
   // All of them in one turn would keep every other request waiting for some milliseconds.
@@ -69,7 +70,7 @@ export const runChunk = (
     if (place > 0 && place % itemsPerTurn === 0) before = (before ?? Promise.resolve()).then(outgoing.turn)
     await before
     let isJson = false
-    const send: SendItem = async (request) => {
+    const send: Send = async (request) => {
       lead ??= (content) => ({
         ...request,
         method: 'POST',
@@ -90,7 +91,7 @@ export const runChunk = (
     }
     try {
       const answer = await runItem(outgoing, item, signal, send)
-      // What the way does to it, from the exchange of names to an error in its place, is JSON again.
+      // Whatever the phases make of it, from translated names to an error, is JSON again.
       return isJson ? { ...answer, isJson } : answer
     } finally {
       chunk.leave(place)

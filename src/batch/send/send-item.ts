@@ -1,15 +1,15 @@
+import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Reservation } from '../../http/byte-budget.ts'
 import { withField } from '../../http/fields.ts'
-import type { Answer, GatewayResponse, Outcome } from '../../http/message.ts'
-import { arrived, type Received } from '../../pipeline/exchange.ts'
+import type { Answer } from '../../http/message.ts'
+import { arrived, type Received, type Send } from '../../pipeline/exchange.ts'
 import { completed } from '../../pipeline/invalidate-write.ts'
 import type { LocalRequest, Service } from '../../pipeline/service.ts'
-import type { ForwardRequest } from '../../upstream/upstream.ts'
 import { AnswerTooLarge, type BatchItem, type ItemAnswer } from '../item.ts'
-import type { Turns } from './semaphore.ts'
+import type { EventLoopYield } from './semaphore.ts'
 
-/** Fields of the batch request that hold for each of its items: who asks, and from where. */
+/** Fields of the batch request that hold for each of its items: credentials and origin. */
 const inherited: readonly string[] = ['authorization', 'cookie', 'x-wp-nonce', 'origin', 'user-agent', 'via']
 
 const credentials: ReadonlySet<string> = new Set(['authorization', 'cookie', 'x-wp-nonce'])
@@ -17,39 +17,37 @@ const credentials: ReadonlySet<string> = new Set(['authorization', 'cookie', 'x-
 /** An item's answer is held until the batch is complete, and all of them together are bounded by `batch.answerBytes`. */
 const mostItemBytes = 8 * 1024 * 1024
 
-/** A batch on its way to upstreams, as far as its items need to know. */
+/** The part of a batch that its items share while they are sent. */
 export type OutgoingBatch = {
   readonly run: (exchange: Received) => Answer
+  readonly clock: Clock
   readonly batch: LocalRequest
   serviceNamed(name: string): Service | undefined
   /** Contents of answers that are held together until the batch is complete; counted as they come. */
   readonly held: { bytes: number; readonly mostBytes: number }
   /** For the same contents, out of what the process may hold of all requests. */
-  readonly room: Reservation
-  /** Lets others have their turn between some items and the next ones. */
-  readonly turn: Turns
+  readonly reservation: Reservation
+  /** Awaited between groups of items, so that other requests are served. */
+  readonly turn: EventLoopYield
   /** Milliseconds until the deadline; undefined when there is none. */
   leftMs(): number | undefined
 }
 
-/** The fields of an item that are its own: not those that say who asks, nor what describes its content. */
+/** The fields of an item that are its own: neither inherited nor about its content. */
 export const ownFields = (item: BatchItem): Readonly<Record<string, string>> =>
   Object.fromEntries(
     Object.entries(item.fields).filter(([name]) => name !== 'content-type' && !inherited.includes(name)),
   )
 
-/** Takes the item's request to the upstream; by itself, or in company. */
-export type SendItem = (request: ForwardRequest) => Promise<GatewayResponse>
-
 /**
- * How long somebody waits for the answer, for an upstream that wants to know: beyond that its work is in vain.
+ * Milliseconds until the deadline of the batch, for an upstream that can use it: later work is in vain.
  * There is no registered field for it; milliseconds, like Envoy's X-Envoy-Expected-Rq-Timeout-Ms.
  */
 const deadlineField = 'x-request-deadline-ms'
 
 /** Sends the item as a request of its own, in another line than single requests, which are not to wait behind it; when `stop` comes before it has been sent, it is not. */
 export const sendAlone =
-  ({ batch, leftMs, serviceNamed }: OutgoingBatch, stop: AbortSignal, service?: string): SendItem =>
+  ({ batch, leftMs, serviceNamed }: OutgoingBatch, stop: AbortSignal, service?: string): Send =>
   (request) => {
     const named = service === undefined ? batch.service : serviceNamed(service)
     if (named === undefined) throw new GatewayError('no_route')
@@ -58,16 +56,16 @@ export const sendAlone =
     return named.upstream.forward({ ...request, fields, line: 'batch', withdraw: stop })
   }
 
-/** The item as a request of its own, with the credentials of the batch and nothing that the item could set in their place. */
+/** The item as a request of its own, with the credentials of the batch and none of its own in their stead. */
 const itemExchange = (
   { batch, serviceNamed }: OutgoingBatch,
   item: BatchItem,
   signal: AbortSignal,
-  send: SendItem,
+  send: Send,
 ): Received => {
   const fields: Record<string, string | string[] | undefined> = { ...item.fields }
   for (const name of inherited) {
-    // Who the caller is for this service is no other service's business.
+    // Credentials for this service are not sent to another one.
     const isForeign = item.service !== undefined && credentials.has(name)
     const value = isForeign ? undefined : batch.request.fields[name]
     if (value === undefined) delete fields[name]
@@ -78,12 +76,11 @@ const itemExchange = (
   else fields['content-type'] = 'application/json'
   const service = item.service === undefined ? batch.service : serviceNamed(item.service)
   if (service === undefined) throw new GatewayError('no_route')
-  return arrived({
+  const exchange = {
     id: `${batch.id}.${item.index}`,
-    origin: 'batch',
+    origin: 'batch' as const,
     client: batch.client,
-    // Everything of the service's way but its last step.
-    service: { ...service, upstream: { ...service.upstream, forward: send } },
+    service,
     request: {
       method: item.method,
       target: item.query === '' ? item.path : `${item.path}?${item.query}`,
@@ -93,57 +90,60 @@ const itemExchange = (
     },
     path: item.path,
     query: item.query,
-  })
-}
-
-const responseOnly = (outcome: Outcome): GatewayResponse => {
-  if (outcome.kind === 'response') return outcome
-  throw new TypeError('an item of a batch was handed over')
+  }
+  return arrived(exchange, { send, admitted: item.admitted })
 }
 
 const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
 
-/** A read may be asked again; a write was carried out, and says so. */
+/** A read may be repeated; a write was carried out, and its error tells so. */
 const notHeld = (item: BatchItem, isCrowded: boolean): Error =>
   isCrowded && !isWrite(item.method)
     ? new GatewayError('overloaded', { retryAfterSeconds: 1 })
     : new AnswerTooLarge()
 
 /**
- * Lets an item go down the whole way, like a request of a client; `send` is its last step. Rejects where a write got no
- * answer from the upstream: the way makes an error page of that, which does not say whether the write may have happened.
+ * Sends an item through the pipeline, like a request of a client; `send` is its last step. Rejects where a write got no answer from the
+ * upstream: the pipeline makes an error response of that, which does not tell whether the write may have happened.
  */
 export const runItem = async (
   outgoing: OutgoingBatch,
   item: BatchItem,
   signal: AbortSignal,
-  send: SendItem,
+  send: Send,
 ): Promise<ItemAnswer> => {
-  const { held, room } = outgoing
+  const { held, reservation } = outgoing
   let failure: unknown
   let isCrowded = false
-  const itemRoom: Reservation = {
-    ...room,
+  const itemReservation: Reservation = {
+    ...reservation,
     reserve: (bytes) => {
-      const hasRoom = room.reserve(bytes)
+      const hasRoom = reservation.reserve(bytes)
       isCrowded ||= !hasRoom
       return hasRoom
     },
   }
-  const watched: SendItem = async (request) => {
+  const watched: Send = async ({ record, ...request }) => {
+    const began = outgoing.clock.monotonic()
     try {
-      // Read here, so that an answer that breaks off counts as none for all who are on the way back.
+      // Read here, so that the phases take an answer that breaks off for an error.
       const mostBytes = Math.min(mostItemBytes, held.mostBytes - held.bytes)
-      return await completed(await send(request), mostBytes, itemRoom)
+      return await completed(await send(request), mostBytes, itemReservation)
     } catch (thrown) {
       failure =
         thrown instanceof GatewayError ? thrown : new GatewayError('upstream_broken', { cause: thrown })
       throw failure
+    } finally {
+      if (record !== undefined) record.upstreamMs += outgoing.clock.monotonic() - began
     }
   }
-  const outcome = responseOnly(await outgoing.run(itemExchange(outgoing, item, signal, watched)))
-  // What another reader's request brings may still be on its way.
-  const response = await completed(outcome, Math.min(mostItemBytes, held.mostBytes - held.bytes), itemRoom)
+  const answer = await outgoing.run(itemExchange(outgoing, item, signal, watched))
+  // The response may still be on its way, when another reader's request brings it.
+  const response = await completed(
+    answer,
+    Math.min(mostItemBytes, held.mostBytes - held.bytes),
+    itemReservation,
+  )
   if (failure !== undefined && isWrite(item.method)) throw failure
   const { content, status, fields } = response
   if (content !== undefined && !Buffer.isBuffer(content)) {
@@ -153,6 +153,6 @@ export const runItem = async (
   const bytes = content?.length ?? 0
   held.bytes += bytes
   if (held.bytes > held.mostBytes) throw new AnswerTooLarge()
-  if (!room.reserve(bytes)) throw notHeld(item, true)
+  if (!reservation.reserve(bytes)) throw notHeld(item, true)
   return { status, fields, content: content ?? Buffer.alloc(0) }
 }

@@ -3,7 +3,7 @@ import { type Clock, type Moment, readClock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ByteBudget, Reservation } from '../../http/byte-budget.ts'
 import { fieldValue } from '../../http/fields.ts'
-import { discard, type GatewayResponse, type Outcome } from '../../http/message.ts'
+import { discard, type GatewayResponse } from '../../http/message.ts'
 import type { CacheEvent } from '../events.ts'
 import { isServerError, mayShareError, type NoStoreReason, storageOf } from '../policy/storability.ts'
 import { fieldsNotStored } from '../policy/stored-fields.ts'
@@ -30,7 +30,7 @@ const noContent = Buffer.alloc(0)
 /** A content up to this length is read whole before a reader gets it: it then has an entity tag and a length. */
 const heldBackBytes = 65_536
 
-const send = (fetch: FetchRequest, fields: Fields): Outcome | Promise<Outcome> => {
+const send = (fetch: FetchRequest, fields: Fields): GatewayResponse | Promise<GatewayResponse> => {
   const { forward, rangeFields, signal, background } = fetch
   return forward({
     fields: fields === noFields ? rangeFields : { ...rangeFields, ...fields },
@@ -53,10 +53,10 @@ type FetchOptions = {
 export const createFetch = (options: FetchOptions): ((fetch: FetchRequest) => Promise<FetchOutcome>) => {
   const { store, storage, partial, clock, report, budget, maxEntryBytes } = options
 
-  const received = (outcome: Outcome, requested: Moment): UpstreamResponse => {
-    if (outcome.kind !== 'response') throw new TypeError('a read through the cache was handed over')
-    return { response: outcome, times: { requested, received: readClock(clock) } }
-  }
+  const received = (response: GatewayResponse, requested: Moment): UpstreamResponse => ({
+    response,
+    times: { requested, received: readClock(clock) },
+  })
 
   const request = async (fetch: FetchRequest, fields: Fields): Promise<UpstreamResponse> => {
     const requested = readClock(clock)
@@ -177,7 +177,7 @@ export const createFetch = (options: FetchOptions): ((fetch: FetchRequest) => Pr
     if (decision.kind === 'no-store') {
       store.delete(stored.key)
       const { status, fields, content } = made
-      const own: GatewayResponse = { kind: 'response', status, fields, content }
+      const own: GatewayResponse = { status, fields, content }
       return unshareable(fetch, own, decision.reason, response.status)
     }
     return shareable(fetch, made, { upstreamStatus: response.status, validated: true, ownFields: [] })

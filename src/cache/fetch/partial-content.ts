@@ -46,7 +46,7 @@ const rangeResponse = (
   if (content === undefined) return undefined
   const fields = withField(stored.fields, 'Content-Length', String(content.length))
   fields.push('Content-Range', formatContentRange({ ...wanted, total }))
-  return { kind: 'response', status: 206, fields, content }
+  return { status: 206, fields, content }
 }
 
 /** The same of a fresh one, as a hit: preconditions come first. */

@@ -207,7 +207,7 @@ export const createResolveWaiter = (
       }
       if (content === undefined) return retryAlone
       const fields = [...head.fields, ...ownFields]
-      const response = { kind: 'response', status: head.status, fields, content } as const
+      const response = { status: head.status, fields, content } as const
       const reason = fill.reasonOfOverflow
       const own: UnshareableOutcome = { kind: 'unshareable', response, upstreamStatus, reason }
       return respond(responder.unshareable(own, read, waiting.need.reason, readClock(clock)))

@@ -16,7 +16,6 @@ export const takesWhole = (reader: ReaderFacts): boolean =>
   reader.method === 'GET' && reader.fields['range'] === undefined && !isConditional(reader.fields)
 
 const withoutContent = (head: ResponseHead): GatewayResponse => ({
-  kind: 'response',
   ...head,
   content: undefined,
 })
@@ -35,7 +34,7 @@ const ranged = (
       return withoutContent(rangeNotSatisfiable(whole, content.length))
     case 'parts': {
       const part = partialContent(whole, content, selection.ranges)
-      return { kind: 'response', ...part.head, content: part.content }
+      return { ...part.head, content: part.content }
     }
   }
 }

@@ -69,7 +69,6 @@ const ageOf = (stored: StoredResponse, at: Moment): number =>
 const ttlOf = (stored: StoredResponse, ageMs: number): number => seconds(stored.lifetimeMs - ageMs)
 
 const withFields = (stored: StoredResponse, added: FieldLines): GatewayResponse => ({
-  kind: 'response',
   status: stored.status,
   fields: [...stored.fields, ...added],
   content: stored.status === 204 ? undefined : stored.content,
@@ -84,8 +83,8 @@ const answerFor = (
   outcome: ReadOutcome,
   at: Moment,
 ): CacheAnswer => {
-  const { kind, status, fields, content } = responseFor(read, response, at.now)
-  return { kind, status, fields, content, outcome }
+  const { status, fields, content } = responseFor(read, response, at.now)
+  return { status, fields, content, outcome }
 }
 
 /** The form that the reader shares with others; undefined when its response has to be made for it. */
@@ -140,7 +139,6 @@ const freshAnswer = (
   const response = responseFor(read, withAge(stored, ageMs, hitStatus(ttl)), at.now)
   // Member by member: two spreads took longer than all else of it.
   return {
-    kind: 'response',
     status: response.status,
     fields: response.fields,
     content: response.content,
@@ -230,7 +228,7 @@ export const createResponder = (encodings: Encodings): Responder => {
       })
       const added = collapsed ? ['Age', String(seconds(ageMs))] : ownFields
       const fields = [...head.fields, ...added, 'Cache-Status', status]
-      const response: GatewayResponse = { kind: 'response', status: head.status, fields, content }
+      const response: GatewayResponse = { status: head.status, fields, content }
       return answerFor(read, response, collapsed ? 'collapsed' : 'miss', at)
     },
     serverError: (stored, read, reason, collapsed, at) => {
@@ -239,7 +237,6 @@ export const createResponder = (encodings: Encodings): Responder => {
       return answerFor(read, response, collapsed ? 'collapsed' : 'miss', at)
     },
     unavailable: () => ({
-      kind: 'response',
       status: 504,
       fields: ['Content-Length', '0', 'Cache-Status', unavailableStatus],
       content: undefined,

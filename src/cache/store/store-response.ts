@@ -85,7 +85,7 @@ export const createResponseStorage = (options: StorageOptions): ResponseStorage 
 
   const describe: ResponseStorage['describe'] = (read, stored) => {
     const { status, fields, content } = stored
-    const response = { kind: 'response', status, fields, content } as const
+    const response = { status, fields, content } as const
     setTags(stored, read.tags(response))
     return read.isReadable?.(response) === false ? undefined : stored
   }

@@ -10,11 +10,11 @@ const indexFor = (
 ): GatewayResponse | Promise<GatewayResponse> => {
   if (!service.allowsAnyOrigin()) return answer
   const origin = plainOrigin(fields)
-  const told = (response: GatewayResponse): GatewayResponse => {
+  const withOrigin = (response: GatewayResponse): GatewayResponse => {
     const varying = { ...response, fields: [...response.fields, 'Vary', 'Origin'] }
     return origin === undefined ? varying : permitted(varying, origin, method)
   }
-  return answer instanceof Promise ? answer.then(told) : told(answer)
+  return answer instanceof Promise ? answer.then(withOrigin) : withOrigin(answer)
 }
 
 /** Rows that the gateway answers itself: discovery document, namespace indexes, OPTIONS, and the batch, whose items re-enter the list. */

@@ -4,19 +4,18 @@ import { type CachingDecision, decideCaching } from '../../cache/decide-caching.
 import { isActing, type Sensitivity } from '../../cache/sensitivity.ts'
 import { conditionalFields } from '../../http/conditional/preconditions.ts'
 import type { Answer } from '../../http/message.ts'
-import { reshaped, whenAnswered } from '../answering.ts'
 import { permitted, plainOrigin } from '../any-origin.ts'
-import { asOutgoing, type Next, type Outgoing, type Phase, type Ready } from '../exchange.ts'
-import type { CacheRoom } from '../phase-options.ts'
+import { asOutgoing, type Next, type Outgoing, type Phase, type Ready, whenAnswered } from '../exchange.ts'
+import type { CacheContext } from '../phase-options.ts'
 import { ExchangeRead, publicPart, type ReadPartition } from '../reads/exchange-read.ts'
-import { writeThrough } from '../writes/forward-write.ts'
+import { forwardWrite } from '../writes/forward-write.ts'
 
 const besides = (...names: readonly string[]): ReadonlySet<string> =>
   new Set([...conditionalFields, ...names])
 
 /**
- * Fields of a client that a read through the cache does not send on: its preconditions, the cookies that no server reads, and
- * Origin where the gateway itself says which origins may read, or where all may.
+ * Request fields that a read through the cache does not forward: preconditions, cookies that no server reads, and Origin where the
+ * gateway itself allows origins, or where all are allowed.
  */
 const withholding = {
   asAsked: { nothing: besides(), cookie: besides('cookie') },
@@ -24,13 +23,10 @@ const withholding = {
 } as const
 
 const withStatus = (answer: Answer, status: string): Answer =>
-  whenAnswered(answer, (outcome) => {
-    const marked = <Head extends { readonly fields: readonly string[] }>(head: Head): Head => ({
-      ...head,
-      fields: [...head.fields, 'Cache-Status', status],
-    })
-    return outcome.kind === 'response' ? marked(outcome) : reshaped(outcome, marked, marked)
-  })
+  whenAnswered(answer, (response) => ({
+    ...response,
+    fields: [...response.fields, 'Cache-Status', status],
+  }))
 
 const nothing: ReadonlySet<string> = new Set()
 const noFields = {}
@@ -39,27 +35,26 @@ const outgoing = (exchange: Ready): Outgoing =>
   asOutgoing(exchange, {
     extraFields: noFields,
     withheld: nothing,
-    mayHandOver: exchange.origin === 'client',
     background: false,
     signal: exchange.request.signal,
   })
 
 type Read = Extract<CachingDecision, { kind: 'read' }>
 
-/** A read's own part of the cache, or the one that all share. */
-const partitionFor = (room: CacheRoom, decision: Read): ReadPartition =>
+/** The partition of the credential, or the one that all share. */
+const partitionFor = (context: CacheContext, decision: Read): ReadPartition =>
   decision.partition === 'public'
     ? publicPart
-    : { kind: 'credential', name: room.partitionOf(decision.credential) }
+    : { kind: 'credential', name: context.partitionOf(decision.credential) }
 
-const noted = (exchange: Ready, answer: CacheAnswer): CacheAnswer => {
+const recorded = (exchange: Ready, answer: CacheAnswer): CacheAnswer => {
   const { record } = exchange
   record.cache = answer.outcome
   if (answer.ageSeconds !== undefined) record.ageSeconds = answer.ageSeconds
   return answer
 }
 
-/** The Origin of an anonymous reader for whom the answer is the same as for those of all other origins. */
+/** The Origin of an anonymous request whose response is the same for all origins. */
 const sharedOrigin = ({ request: { fields }, service }: Ready, { partition }: Read): string | undefined =>
   fields['origin'] !== undefined &&
   partition === 'public' &&
@@ -71,33 +66,36 @@ const sharedOrigin = ({ request: { fields }, service }: Ready, { partition }: Re
 const forOrigin = ({ method }: Ready, origin: string | undefined, answer: CacheAnswer): CacheAnswer =>
   origin === undefined ? answer : permitted(answer, origin, method)
 
-const readThrough = (room: CacheRoom, exchange: Ready, decision: Read, next: Next<Outgoing>): Answer => {
-  const origin = room.withholdsOrigin === true ? undefined : sharedOrigin(exchange, decision)
+const readThrough = (
+  context: CacheContext,
+  exchange: Ready,
+  decision: Read,
+  next: Next<Outgoing>,
+): Answer => {
+  const origin = context.withholdsOrigin === true ? undefined : sharedOrigin(exchange, decision)
   const lists =
-    room.withholdsOrigin === true || origin !== undefined ? withholding.withoutOrigin : withholding.asAsked
+    context.withholdsOrigin === true || origin !== undefined ? withholding.withoutOrigin : withholding.asAsked
   const withheld = decision.withhold.length === 0 ? lists.nothing : lists.cookie
-  const read = new ExchangeRead(exchange, partitionFor(room, decision), withheld, room.forwarding)
-  const answer = room.cache.answer(read, (extra) =>
+  const read = new ExchangeRead(exchange, partitionFor(context, decision), withheld, context.forwarding)
+  const answer = context.cache.answer(read, (extra) =>
     next(
       asOutgoing(exchange, {
         extraFields: extra.fields,
         withheld,
-        mayHandOver: false,
         background: extra.background,
         signal: extra.signal,
       }),
     ),
   )
   if (answer instanceof Promise) {
-    return answer.then((answered) => forOrigin(exchange, origin, noted(exchange, answered)))
+    return answer.then((answered) => forOrigin(exchange, origin, recorded(exchange, answered)))
   }
-  return forOrigin(exchange, origin, noted(exchange, answer))
+  return forOrigin(exchange, origin, recorded(exchange, answer))
 }
 
 /**
- * Is a read to be treated as a write? Where a site is stored by its interface, what goes to it through an open service may
- * be a link of an admin screen that does something (trash, activate: a nonce), WordPress's own override of the method, or its
- * scheduled tasks.
+ * Is a read treated as a write? Through an open service in front of a site a GET may be a link of an admin screen that changes
+ * something (trash, activate: a nonce), WordPress's own override of the method, or its scheduled tasks.
  */
 const actsAsWrite = ({ service }: Ready, sensitive: Sensitivity): boolean => {
   if (!isActing(sensitive)) return false
@@ -105,8 +103,8 @@ const actsAsWrite = ({ service }: Ready, sensitive: Sensitivity): boolean => {
   return service.contract === 'open' && service.sharing().length > 0
 }
 
-/** Fresh, stale, validated or missed; stored, collapsed, invalidated. Reads with no rule and writes go past it, with the reason in Cache-Status. */
-export const cache = (room: CacheRoom): Phase<Ready, Outgoing> => ({
+/** Reads are answered from the cache or stored in it; writes invalidate. Writes and reads without a rule bypass it, with the reason in Cache-Status. */
+export const cache = (context: CacheContext): Phase<Ready, Outgoing> => ({
   name: 'cache',
   run: (exchange, next) => {
     const { method, record, request, sensitive, policy } = exchange
@@ -116,14 +114,14 @@ export const cache = (room: CacheRoom): Phase<Ready, Outgoing> => ({
     )
     if (decision.kind !== 'write' && sensitive !== undefined && actsAsWrite(exchange, sensitive)) {
       record.cache = 'bypass'
-      return withStatus(writeThrough(room, exchange, next), bypassStatus(sensitive))
+      return withStatus(forwardWrite(context, exchange, next), bypassStatus(sensitive))
     }
     switch (decision.kind) {
       case 'read':
-        return readThrough(room, exchange, decision, next)
+        return readThrough(context, exchange, decision, next)
       case 'write':
         record.cache = 'bypass'
-        return withStatus(writeThrough(room, exchange, next), writeStatus)
+        return withStatus(forwardWrite(context, exchange, next), writeStatus)
       case 'bypass':
         record.cache = 'bypass'
         return withStatus(next(outgoing(exchange)), bypassStatus(decision.reason))

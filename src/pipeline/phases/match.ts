@@ -55,7 +55,11 @@ export const match = (): Phase<Received, Matched> => ({
       })
     }
     const method = meantMethod(exchange)
-    const finding = service.find(method, exchange.path)
+    const { admitted } = exchange
+    const finding =
+      admitted?.service === service && method === exchange.request.method
+        ? admitted.matching
+        : service.find(method, exchange.path)
     switch (finding.kind) {
       case 'refused':
         throw new GatewayError('ambiguous_request', { detail: `Path refused: ${finding.reason}.` })

@@ -5,29 +5,27 @@ import {
   notModified,
   preconditionFailed,
 } from '../../http/conditional/preconditions.ts'
-import { whenAnswered } from '../answering.ts'
-import type { Phase, Ready } from '../exchange.ts'
+import { type Phase, type Ready, whenAnswered } from '../exchange.ts'
 
 /**
- * The client's If-None-Match and friends (RFC 9110 §13), on complete answers to reads. Answers that stream, and those of an
- * open service that went past the cache, are the upstream's own, which got the preconditions itself; what the cache
- * answered has been through it already.
+ * The client's preconditions (RFC 9110 §13), on complete responses to reads. A response that streams, and one of an open service
+ * that bypassed the cache, is left as it is: the upstream got the preconditions itself. The cache has evaluated them already.
  */
 export const preconditions = (options: { readonly clock: Clock }): Phase<Ready> => ({
   name: 'preconditions',
   run: (exchange, next) => {
     const { method, request, record, service } = exchange
     if ((method !== 'GET' && method !== 'HEAD') || !isConditional(request.fields)) return next(exchange)
-    return whenAnswered(next(exchange), (outcome) => {
-      if (outcome.kind !== 'response' || !Buffer.isBuffer(outcome.content)) return outcome
-      if (service.contract === 'open' && record.cache === 'bypass') return outcome
-      switch (evaluatePreconditions(request.fields, method, outcome, options.clock.now())) {
+    return whenAnswered(next(exchange), (response) => {
+      if (!Buffer.isBuffer(response.content)) return response
+      if (service.contract === 'open' && record.cache === 'bypass') return response
+      switch (evaluatePreconditions(request.fields, method, response, options.clock.now())) {
         case 'proceed':
-          return outcome
+          return response
         case 'not-modified':
-          return { kind: 'response', ...notModified(outcome), content: undefined }
+          return { ...notModified(response), content: undefined }
         case 'failed':
-          return { kind: 'response', ...preconditionFailed(outcome), content: undefined }
+          return { ...preconditionFailed(response), content: undefined }
       }
     })
   },

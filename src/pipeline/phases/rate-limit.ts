@@ -1,7 +1,6 @@
 import { GatewayError } from '../../errors.ts'
 import { requestField } from '../../http/fields.ts'
-import type { Answer, Outcome, ResponseHead } from '../../http/message.ts'
-import { reshaped } from '../answering.ts'
+import type { Answer, GatewayResponse } from '../../http/message.ts'
 import type { Matched, Phase } from '../exchange.ts'
 import type { CountRequest, RateLimitVerdict } from '../phase-options.ts'
 
@@ -10,7 +9,7 @@ export type RateLimitOptions = {
   readonly report: (event: { readonly kind: 'rate-limited'; readonly limit: string }) => void
 }
 
-/** draft-ietf-httpapi-ratelimit-headers-10 §3 and §4: names, quotas and windows; what is left and when it is over. */
+/** draft-ietf-httpapi-ratelimit-headers-10 §3 and §4: names, quotas and windows; what is left of each, and when its window ends. */
 const limitFields = (verdicts: readonly RateLimitVerdict[]): string[] => [
   'RateLimit-Policy',
   verdicts.map(({ name, max, windowMs }) => `"${name}";q=${max};w=${Math.ceil(windowMs / 1000)}`).join(', '),
@@ -20,24 +19,13 @@ const limitFields = (verdicts: readonly RateLimitVerdict[]): string[] => [
     .join(', '),
 ]
 
-const withLimits = (outcome: Outcome, verdicts: readonly RateLimitVerdict[]): Outcome => {
-  const marked = <Head extends ResponseHead>(head: Head): Head => ({
-    ...head,
-    fields: [...head.fields, ...limitFields(verdicts)],
-  })
-  return outcome.kind === 'response' ? marked(outcome) : reshaped(outcome, marked, marked)
-}
-
-/**
- * Counts requests by route, before anything is done for them: hits count, and each item of a batch counts as the request
- * that it is. In the list only when there are limits.
- */
+/** Counts requests by route, hits and items of a batch among them. In the list only when limits are configured. */
 export const rateLimit = ({ count, report }: RateLimitOptions): Phase<Matched> => {
   const decided = async (
     exchange: Matched,
     proceed: () => Answer,
     counting: Promise<readonly RateLimitVerdict[]>,
-  ) => {
+  ): Promise<GatewayResponse> => {
     const verdicts = await counting
     const exceeded = verdicts.filter((verdict) => verdict.exceeded)
     if (exceeded.length > 0) {
@@ -48,9 +36,11 @@ export const rateLimit = ({ count, report }: RateLimitOptions): Phase<Matched> =
         unsent: true,
       })
     }
-    const outcome = await proceed()
-    // The fields of an item are part of the answer of its batch, which has a form of its own.
-    return exchange.origin === 'client' ? withLimits(outcome, verdicts) : outcome
+    const response = await proceed()
+    // The fields of an item are part of the response to its batch, which has a format of its own.
+    return exchange.origin === 'client'
+      ? { ...response, fields: [...response.fields, ...limitFields(verdicts)] }
+      : response
   }
   return {
     name: 'rate-limit',

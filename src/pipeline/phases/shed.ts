@@ -6,7 +6,7 @@ const workOf = ({ origin, record }: Outgoing): ForwardedWork => {
   return record.cache === 'bypass' ? 'pass' : 'miss'
 }
 
-/** Gives work up that would wait for an upstream while the process is overloaded. Hits never come here. */
+/** Refuses requests that need an upstream while the process is overloaded; hits are never refused. */
 export const shed = (options: ShedOptions): Phase<Outgoing> => ({
   name: 'shed',
   run: (exchange, next) => {

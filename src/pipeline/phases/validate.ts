@@ -5,13 +5,13 @@ import type { Found } from '../../contracts/finding.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ByteBudget, Reservation } from '../../http/byte-budget.ts'
 import { type RequestFields, requestField } from '../../http/fields.ts'
-import type { Answer, Outcome } from '../../http/message.ts'
+import type { Answer, GatewayResponse } from '../../http/message.ts'
 import { refusalAnswer } from '../error-answer.ts'
 import type { PipelineEvent } from '../events.ts'
 import { asReady, asRecalled, type Matched, type Next, type Phase, type Ready } from '../exchange.ts'
 import { readContent } from '../reads/read-content.ts'
 
-/** What is done with a request's content before its row is asked. */
+/** How the content of a request is treated before validation. */
 type ContentPlan = 'none' | 'read' | 'stream'
 
 const readable =
@@ -20,8 +20,8 @@ const readable =
 const mayHaveContent = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
 
 /**
- * Nothing is opened here, so what a coded form says would not be checked; an upstream that opens it would act on it. The 415
- * says what is taken instead (RFC 9110 §15.5.16).
+ * The gateway decodes no content codings, so a coded body would not be checked, and the upstream would act on it. The 415 names what
+ * is accepted instead (RFC 9110 §15.5.16).
  */
 const isCoded = (fields: RequestFields): boolean => {
   const coding = requestField(fields, 'content-encoding')
@@ -60,16 +60,19 @@ const withCanonical = (
   report: Report,
   next: Next<Ready>,
 ): Answer => {
-  const { service, method, query, request } = exchange
-  const validation = service.validator.validate({
-    method,
-    row: found.row,
-    endpoint: found.endpoint,
-    pathParameters: found.pathParameters,
-    query,
-    contentType: requestField(request.fields, 'content-type'),
-    content: Buffer.isBuffer(content) ? content : undefined,
-  })
+  const { service, method, query, request, admitted } = exchange
+  const validation =
+    admitted?.matching === found
+      ? admitted.validation
+      : service.validator.validate({
+          method,
+          row: found.row,
+          endpoint: found.endpoint,
+          pathParameters: found.pathParameters,
+          query,
+          contentType: requestField(request.fields, 'content-type'),
+          content: Buffer.isBuffer(content) ? content : undefined,
+        })
   if (validation.kind === 'invalid') {
     const { id, record } = exchange
     report({ kind: 'request-refused', id, service: service.name, route: record.route, code: validation.code })
@@ -89,7 +92,7 @@ const withCanonical = (
     policy: service.policyFor(method, found.path),
   }
   const ready = asReady(exchange, canonical, content)
-  // Only what a GET means by its target alone; the rest depends on content or is not worth a place.
+  // Only what follows from the target alone.
   if (request.method === 'GET' && content === undefined) {
     remember(ready, found)
     if (request.target !== service.mount + ready.target)
@@ -116,14 +119,14 @@ const remember = (ready: Ready, matching: Found): void => {
   asRecalled(ready, recalled)
 }
 
-/** What says beforehand that it is too much is refused before a byte of it is read; the rest is counted on its way. */
+/** A declared length over the limit is refused before a byte is read; other content is counted while it is read. */
 const refuseTooMuch = ({ request, service }: Matched, plan: ContentPlan): void => {
   const declared = Number(requestField(request.fields, 'content-length') ?? 0)
   const most = plan === 'read' ? service.bodyBytes : service.uploadBytes
   if (declared > most) throw new GatewayError('content_too_large', { detail: `At most ${most} bytes.` })
 }
 
-/** What no row describes goes on as it came. */
+/** A request that no row describes is forwarded as it came. */
 const unchecked = (exchange: Matched, next: Next<Ready>): Answer => {
   const { matching, query, request } = exchange
   if (request.content !== undefined) refuseTooMuch(exchange, 'stream')
@@ -138,30 +141,18 @@ const unchecked = (exchange: Matched, next: Next<Ready>): Answer => {
   return next(asReady(exchange, canonical, request.content))
 }
 
-/** What was read of a request is held until its answer is there, or the head of one that streams. */
+/** The content that was read is counted in the budget until the response is there, or the head of one that streams. */
 const withRead = async (
   exchange: Matched,
   content: Buffer | Readable,
-  room: Reservation,
+  reservation: Reservation,
   proceed: (read: Buffer) => Answer,
-): Promise<Outcome> => {
+): Promise<GatewayResponse> => {
   const { service, request } = exchange
-  let isHandedOver = false
   try {
-    const outcome = await proceed(await readContent(content, service.bodyBytes, request.signal, room))
-    if (outcome.kind === 'response') return outcome
-    isHandedOver = true
-    const over = <Value>(value: Value): Value => {
-      room.release()
-      return value
-    }
-    return {
-      ...outcome,
-      shape: (head) => outcome.shape(over(head)),
-      failed: (cause) => outcome.failed(over(cause)),
-    }
+    return await proceed(await readContent(content, service.bodyBytes, request.signal, reservation))
   } finally {
-    if (!isHandedOver) room.release()
+    reservation.release()
   }
 }
 

@@ -6,7 +6,7 @@ import type { GatewayResponse } from '../../http/message.ts'
 import type { Ready } from '../exchange.ts'
 import { createSentField, type ForwardingFacts } from './forwarding-fields.ts'
 
-/** In which part of the cache an exchange reads; `name` as in the key. */
+/** The partition of the cache that an exchange reads from; `name` as in the key. */
 export type ReadPartition = { readonly kind: CacheRead['partition']; readonly name: string }
 
 const keyOf = ({ service, target, recalled }: Ready, partition: string): string =>
@@ -14,10 +14,10 @@ const keyOf = ({ service, target, recalled }: Ready, partition: string): string 
     ? recalled.publicKey
     : cacheKey({ service: service.name, target, dialect: '', partition })
 
-/** The part of the cache that all share. */
+/** The partition that all clients share. */
 export const publicPart: ReadPartition = { kind: 'public', name: 'public' }
 
-/** An exchange as the cache sees it. A class, since every hit makes one: what only a miss asks for costs a hit nothing. */
+/** The cache's view of an exchange. A class with lazy members: each hit makes one, and needs few of them. */
 export class ExchangeRead implements CacheRead {
   readonly #exchange: Ready
   readonly #withheld: ReadonlySet<string>
@@ -47,7 +47,7 @@ export class ExchangeRead implements CacheRead {
     this.policy = exchange.policy
   }
 
-  /** Made when the first variant asks for it. */
+  /** Made for the first variant that needs it. */
   sentField(name: string): string | undefined {
     this.#sentField ??= createSentField(this.#exchange, this.#withheld, this.#facts)
     return this.#sentField(name)

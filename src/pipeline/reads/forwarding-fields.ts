@@ -3,7 +3,7 @@ import { requestField } from '../../http/fields.ts'
 import { forwardableField, forwardableFields, namedAway } from '../../http/forwardable-fields.ts'
 import type { Received } from '../exchange.ts'
 
-/** What the gateway says of itself to upstreams. */
+/** What the gateway tells upstreams about itself. */
 export type ForwardingFacts = {
   /** Pseudonym in Via, different for each process, so that a request that comes back is recognised (RFC 9110 §7.6.3). */
   readonly via: string
@@ -15,7 +15,7 @@ type Known = Pick<Received, 'id' | 'client' | 'request'>
 
 const quoted = (address: string): string => (address.includes(':') ? `"[${address}]"` : address)
 
-/** Fields that the gateway writes in place of the client's: Via, Forwarded (RFC 7239) and X-Forwarded-* from what it knows itself. */
+/** Fields that the gateway writes in place of the client's: Via, Forwarded (RFC 7239) and X-Forwarded-* from the connection and the configuration. */
 const written: Readonly<Record<string, (known: Known, facts: ForwardingFacts) => string>> = {
   // Stored content must be uncoded.
   'accept-encoding': () => 'identity',

@@ -12,7 +12,7 @@ export const boundedContent = (content: Readable, mostBytes: number): Readable =
       else done(null, chunk)
     },
   })
-  // An error on either side ends both; who reads sees it.
+  // An error on either side ends both; the reader gets it.
   pipeline(content, bounded, () => {})
   return bounded
 }
@@ -22,7 +22,7 @@ export const readContent = async (
   content: Buffer | Readable,
   mostBytes: number,
   signal: AbortSignal,
-  room: Reservation,
+  reservation: Reservation,
 ): Promise<Buffer> => {
   if (Buffer.isBuffer(content)) {
     if (content.length > mostBytes) throw new GatewayError('content_too_large')
@@ -34,7 +34,7 @@ export const readContent = async (
     for await (const chunk of content as AsyncIterable<Buffer>) {
       bytes += chunk.length
       if (bytes > mostBytes) throw new GatewayError('content_too_large')
-      if (!room.reserve(chunk.length + overheadOfChunk)) {
+      if (!reservation.reserve(chunk.length + overheadOfChunk)) {
         throw new GatewayError('overloaded', {
           detail: 'Too many request bodies are in flight.',
           retryAfterSeconds: 1,

@@ -1,52 +1,59 @@
-/** Tells whether a write was the only one of what it writes to, from its beginning to its answer. */
-export type WriteWatch = {
-  /** To be called when it begins, with all services whose upstream it reaches; gives what tells, and what ends it, once or more often. */
-  begin(services: readonly string[]): { alone(): boolean; end(): void }
+/** The writes that are in flight to each service. */
+export type ConcurrentWrites = {
+  /** `services`: all whose upstream the write reaches. */
+  begin(services: readonly string[]): TrackedWrite
+}
+
+export type TrackedWrite = {
+  /** No other write to one of its services was in flight since it began. */
+  isAlone(): boolean
+  /** Only the first call counts. */
+  end(): void
 }
 
 type Write = { disturbed: boolean }
 
-/** The writes under way to one service: how many, and the one that is still alone. */
-type Running = { count: number; alone: Write | undefined }
+/** The writes in flight to one service: their number, and the one that is still alone. */
+type InFlight = { count: number; alone: Write | undefined }
 
-const enter = (running: Running, write: Write): void => {
-  if (running.count === 0) running.alone = write
+const enter = (inFlight: InFlight, write: Write): void => {
+  if (inFlight.count === 0) inFlight.alone = write
   else {
     write.disturbed = true
-    if (running.alone !== undefined) running.alone.disturbed = true
-    running.alone = undefined
+    if (inFlight.alone !== undefined) inFlight.alone.disturbed = true
+    inFlight.alone = undefined
   }
-  running.count += 1
+  inFlight.count += 1
 }
 
-const leave = (running: Running, write: Write): void => {
-  running.count -= 1
-  if (running.alone === write) running.alone = undefined
+const leave = (inFlight: InFlight, write: Write): void => {
+  inFlight.count -= 1
+  if (inFlight.alone === write) inFlight.alone = undefined
 }
 
-/** The state before a write is known only while nothing else is being written: what is stored may miss a write under way. */
-export const createWriteWatch = (): WriteWatch => {
-  // As many as services have ever been configured. Counts, no Set of writes: see docs/decisions/0013.
-  const services = new Map<string, Running>()
-  const runningAt = (service: string): Running => {
+/** The stored state is the state before a write only while no other write is in flight. */
+export const createConcurrentWrites = (): ConcurrentWrites => {
+  // Bounded by the services that have ever been configured. Counts instead of a Set of writes: docs/decisions/0013.
+  const services = new Map<string, InFlight>()
+  const inFlightTo = (service: string): InFlight => {
     const known = services.get(service)
     if (known !== undefined) return known
-    const running: Running = { count: 0, alone: undefined }
-    services.set(service, running)
-    return running
+    const inFlight: InFlight = { count: 0, alone: undefined }
+    services.set(service, inFlight)
+    return inFlight
   }
   return {
     begin: (names) => {
       const write = { disturbed: false }
-      const reached = names.map(runningAt)
-      for (const running of reached) enter(running, write)
+      const reached = names.map(inFlightTo)
+      for (const inFlight of reached) enter(inFlight, write)
       let hasEnded = false
       return {
-        alone: () => !write.disturbed,
+        isAlone: () => !write.disturbed,
         end: () => {
           if (hasEnded) return
           hasEnded = true
-          for (const running of reached) leave(running, write)
+          for (const inFlight of reached) leave(inFlight, write)
         },
       }
     },

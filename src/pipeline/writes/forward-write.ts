@@ -1,31 +1,25 @@
+import { pipeline } from 'node:stream'
 import type { Cache } from '../../cache/cache.ts'
 import { forbidsStoring } from '../../cache/decide-caching.ts'
 import type { PostResponse } from '../../cache/store-post-response.ts'
+import type { Row } from '../../contracts/row.ts'
 import { GatewayError } from '../../errors.ts'
 import { withUncodedTags } from '../../http/conditional/entity-tags.ts'
 import { EndSignal } from '../../http/end-signal.ts'
 import { fieldValue, type RequestFields, requestField } from '../../http/fields.ts'
-import type { GatewayResponse, Outcome, ShapedHead } from '../../http/message.ts'
+import { discard, type GatewayResponse } from '../../http/message.ts'
 import { teeContent } from '../../http/tee-content.ts'
 import { asOutgoing, type Next, type Outgoing, type Ready } from '../exchange.ts'
 import { completed, invalidateWrite, showsOwnTarget, writeNotes } from '../invalidate-write.ts'
-import type { CacheRoom, WriteAnnouncer } from '../phase-options.ts'
+import type { CacheContext } from '../phase-options.ts'
 import { ExchangeRead, publicPart } from '../reads/exchange-read.ts'
 import type { Service } from '../service.ts'
-import { createWriteWatch, type WriteWatch } from './concurrent-writes.ts'
+import { type ConcurrentWrites, createConcurrentWrites, type TrackedWrite } from './concurrent-writes.ts'
 
-/** The head of an answer to POST, with what keeps its content for later reads on the way to the client. */
-const keepingContent = (written: PostResponse, shaped: ShapedHead): ShapedHead => {
-  const keep = written.begin(shaped)
-  const declared = fieldValue(shaped.fields, 'content-length')
-  const bytes = declared === undefined ? undefined : Number(declared)
-  return { ...shaped, through: teeContent(written.maxBytes, bytes, written.reservation, keep) }
-}
-
-/** What `ownConditions` says in the client's place. */
+/** Request fields that `ownConditions` replaces. */
 const conditions: ReadonlySet<string> = new Set(['if-match', 'if-none-match'])
 
-/** The upstream does not know the tags of the forms that are coded here: a write under such a condition would be refused. */
+/** Entity tags of content codings are made by the gateway: the upstream would refuse a write under such a condition. */
 const ownConditions = (fields: RequestFields): Readonly<Record<string, string>> => {
   const match = requestField(fields, 'if-match')
   const noneMatch = requestField(fields, 'if-none-match')
@@ -35,26 +29,21 @@ const ownConditions = (fields: RequestFields): Readonly<Record<string, string>> 
   }
 }
 
-/**
- * A write that has begun is left to finish when its client goes away, so that its outcome is known: otherwise whoever
- * sends one and hangs up could empty the cache. A content that streams ends with its client all the same.
- */
-const lasting = (exchange: Ready): Outgoing =>
-  asOutgoing(exchange, {
-    extraFields: ownConditions(exchange.request.fields),
-    withheld: conditions,
-    mayHandOver: exchange.origin === 'client',
-    background: false,
-    // One of its own: what listens to it must go with the request.
-    signal: new EndSignal(),
-  })
+/** The cache outlives the configurations under which its services are written to. */
+const writesOfCaches = new WeakMap<Cache, ConcurrentWrites>()
 
-/** The upstream never got the whole request, or nothing of it, so it did not carry it out. */
-const wasIncomplete = (error: unknown): boolean =>
-  error instanceof GatewayError && (error.unsent || error.incomplete)
+const concurrentWritesOf = (cache: Cache): ConcurrentWrites => {
+  const known = writesOfCaches.get(cache) ?? createConcurrentWrites()
+  writesOfCaches.set(cache, known)
+  return known
+}
 
-/** RFC 9110 §9.3.3 lets an answer to POST serve later reads; only the wide profile makes use of it. */
-const maybeKept = ({ cache, forwarding }: CacheRoom, exchange: Ready): PostResponse | undefined => {
+/** Begins with all services of the same upstream, since a write through one of them changes what the others store. */
+const track = ({ cache }: CacheContext, { service }: Ready): TrackedWrite =>
+  concurrentWritesOf(cache).begin([service.name, ...service.sharing().map(({ name }) => name)])
+
+/** RFC 9110 §9.3.3: the response to a POST may serve later reads; only the profile `rfc-shared-cache` uses that. */
+const storableResponse = ({ cache, forwarding }: CacheContext, exchange: Ready): PostResponse | undefined => {
   const { method, policy, request, service } = exchange
   if (method !== 'POST' || policy.profile !== 'rfc-shared-cache' || !service.invalidatesTargets)
     return undefined
@@ -62,94 +51,139 @@ const maybeKept = ({ cache, forwarding }: CacheRoom, exchange: Ready): PostRespo
   return cache.postResponse(new ExchangeRead(exchange, publicPart, conditions, forwarding))
 }
 
-/** A cache outlives the configurations under which it is written to. */
-const watches = new WeakMap<Cache, WriteWatch>()
-
-const watchOf = (cache: Cache): WriteWatch => {
-  const watch = watches.get(cache) ?? createWriteWatch()
-  watches.set(cache, watch)
-  return watch
-}
-
-/** Tells nobody. */
-const alone: WriteAnnouncer = {
-  begin: async () => ({ kind: 'begun', write: '' }),
-  spread: async () => ({ entries: 0, unheard: false }),
-}
-
-/** What it changes may be stored, here or through another service of the same upstream. */
-const concernsStored = (service: Service): boolean =>
+const mayBeStored = (service: Service): boolean =>
   service.storesAnswers || service.sharing().some(({ storesAnswers }) => storesAnswers)
 
-/** Who knows that it is cut off looks for the store several times a second. */
-const unheard = (): GatewayError =>
-  new GatewayError('shared_store_unreachable', { retryAfterSeconds: 1, unsent: true })
+/** Announces the write to the other processes that store responses of its upstream; gives the id of the announcement. */
+const announce = async ({ announcer }: CacheContext, exchange: Ready): Promise<string | undefined> => {
+  if (announcer === undefined) return undefined
+  const begun = await announcer.begin(writeNotes(exchange, undefined), mayBeStored(exchange.service))
+  // The connection to the shared store is tried again several times a second.
+  if (begun.kind === 'refused')
+    throw new GatewayError('shared_store_unreachable', { retryAfterSeconds: 1, unsent: true })
+  return begun.write
+}
 
-/** Sends a write on; what it may have changed is gone, here and wherever else it is stored, before its answer leaves. */
-export const writeThrough = (room: CacheRoom, exchange: Ready, next: Next<Outgoing>): Promise<Outcome> => {
-  const { begin, spread } = room.others ?? alone
-  const { service } = exchange
-  // What is written through another service of the same upstream disturbs it as well.
-  const running = watchOf(room.cache).begin([service.name, ...service.sharing().map(({ name }) => name)])
-  let name: string | undefined
-  const ended = (error: unknown): never => {
-    running.end()
-    throw error
+/** The response to an upload names the new item and what it belongs to, which bounds what has to be invalidated. */
+const namesNewItem = ({ contract }: Service, { kind }: Row): boolean =>
+  contract === 'site' && kind === 'collection'
+
+/** Is the response streamed to the client? Otherwise it is read whole, because its content tells what the write has changed. */
+const streamsResponse = ({ origin, method, service, matching, content }: Ready): boolean => {
+  // An item of a batch has no connection of its own.
+  if (origin === 'batch' || method === 'GET' || method === 'HEAD') return false
+  if (service.contract === 'open' || matching.kind === 'unlisted') return true
+  if (content === undefined || Buffer.isBuffer(content)) return false
+  return matching.kind !== 'found' || !namesNewItem(service, matching.row)
+}
+
+/**
+ * Forwards the write with a signal of its own: a client that goes away does not end it, so that its outcome is known. Otherwise
+ * clients could empty the cache by sending writes and disconnecting. A content that streams ends with its client all the same.
+ */
+const forward = async (
+  { budget }: CacheContext,
+  exchange: Ready,
+  next: Next<Outgoing>,
+): Promise<GatewayResponse> => {
+  const response = await next(
+    asOutgoing(exchange, {
+      extraFields: ownConditions(exchange.request.fields),
+      withheld: conditions,
+      background: false,
+      signal: new EndSignal(),
+    }),
+  )
+  return streamsResponse(exchange)
+    ? response
+    : completed(response, exchange.service.bodyBytes, budget('write-answer', exchange.client.address))
+}
+
+/** The upstream got nothing of the request, or only a part of it, so it did not carry it out. */
+const wasIncomplete = (error: unknown): boolean =>
+  error instanceof GatewayError && (error.unsent || error.incomplete)
+
+type Write = { readonly tracked: TrackedWrite; readonly announced: string | undefined }
+
+/**
+ * Invalidates what the write may have changed: in this process at once, in others when the promise resolves. Without a response
+ * the outcome is unknown.
+ */
+const invalidate = (
+  { cache, announcer }: CacheContext,
+  exchange: Ready,
+  { tracked, announced }: Write,
+  response: GatewayResponse | undefined,
+): Promise<unknown> | undefined => {
+  const notes = writeNotes(exchange, response, tracked.isAlone() ? cache.contentsWithTag : undefined)
+  tracked.end()
+  invalidateWrite(cache, exchange, notes)
+  return announcer?.spread(notes, announced)
+}
+
+/** Ends a write that failed: what it may have changed is invalidated, unless the upstream cannot have carried it out. */
+const abandon = async (
+  context: CacheContext,
+  exchange: Ready,
+  write: Write,
+  error: unknown,
+): Promise<void> => {
+  if (!wasIncomplete(error)) await invalidate(context, exchange, write, undefined)
+  else if (write.announced !== undefined) {
+    write.tracked.end()
+    await context.announcer?.spread([], write.announced)
   }
-  /** Here at once, and then wherever else answers are stored: to be awaited before the answer leaves. */
-  const invalidate = (response: GatewayResponse | undefined): Promise<unknown> | undefined => {
-    const notes = writeNotes(exchange, response, running.alone() ? room.cache.contentsWithTag : undefined)
-    running.end()
-    invalidateWrite(room.cache, exchange, notes)
-    return room.others === undefined ? undefined : spread(notes, name)
-  }
-  /** Sent or not, nobody knows: what it may have changed is no longer served. */
-  const unlessKnown = async <Value>(known: () => Promise<Value>): Promise<Value> => {
+}
+
+/** The response with its content stored for later reads, once all of it has gone to the client. */
+const storingContent = (written: PostResponse, response: GatewayResponse): GatewayResponse => {
+  const store = written.begin(response)
+  const declared = fieldValue(response.fields, 'content-length')
+  const bytes = declared === undefined ? undefined : Number(declared)
+  const tee = teeContent(written.maxBytes, bytes, written.reservation, store)
+  const { content } = response
+  if (content === undefined || Buffer.isBuffer(content)) tee.end(content)
+  // An error on either side ends both; the reader of `tee` sees it.
+  else pipeline(content, tee, () => {})
+  return { status: response.status, fields: response.fields, content: tee }
+}
+
+/**
+ * Announces a write, forwards it, invalidates what it may have changed, here and wherever else it is stored, and only then
+ * acknowledges it: a read that begins after the response gets nothing older.
+ */
+export const forwardWrite = async (
+  context: CacheContext,
+  exchange: Ready,
+  next: Next<Outgoing>,
+): Promise<GatewayResponse> => {
+  const tracked = track(context, exchange)
+  const storable = storableResponse(context, exchange)
+  let response: GatewayResponse | undefined
+  try {
+    const write = { tracked, announced: await announce(context, exchange) }
     try {
-      return await known()
+      response = await forward(context, exchange, next)
     } catch (error) {
-      if (!wasIncomplete(error)) await invalidate(undefined)
-      else running.end()
-      if (wasIncomplete(error) && name !== undefined) await spread([], name)
+      await abandon(context, exchange, write, error)
       throw error
     }
+    if (!streamsResponse(exchange)) {
+      await invalidate(context, exchange, write, response)
+      return response
+    }
+    const isStored =
+      storable !== undefined && showsOwnTarget(exchange, response) && storable.isStorable(response)
+    // The content has not been read, so the row and the path decide.
+    const spread = invalidate(context, exchange, write, { ...response, content: undefined })
+    // Before the wait: what another write invalidates meanwhile must count.
+    const answer = isStored ? storingContent(storable, response) : response
+    await spread
+    return answer
+  } catch (error) {
+    discard(response?.content)
+    throw error
+  } finally {
+    tracked.end()
   }
-  const written = maybeKept(room, exchange)
-  const settled = async (): Promise<Outcome> => {
-    if (room.others !== undefined) {
-      const begun = await begin(writeNotes(exchange, undefined), concernsStored(service)).catch(ended)
-      if (begun.kind === 'refused') return ended(unheard())
-      name = begun.write
-    }
-    const outcome = await unlessKnown(async () => {
-      const first = await next(lasting(exchange))
-      return first.kind === 'response'
-        ? completed(first, exchange.service.bodyBytes, room.budget('write-answer', exchange.client.address))
-        : first
-    })
-    if (outcome.kind === 'response') {
-      await invalidate(outcome)
-      return outcome
-    }
-    return {
-      ...outcome,
-      shape: async (head) => {
-        const shaped = await unlessKnown(async () => outcome.shape(head))
-        const keeps = written !== undefined && showsOwnTarget(exchange, shaped) && written.isStorable(shaped)
-        // Before the client sees the first byte; the content behind is not read, so the row and the path decide.
-        const told = invalidate({
-          kind: 'response',
-          status: head.status,
-          fields: head.fields,
-          content: undefined,
-        })
-        // Begun now: what another write invalidates while this one waits must count.
-        const kept = keeps ? keepingContent(written, shaped) : shaped
-        await told
-        return kept
-      },
-      failed: (cause) => unlessKnown(async () => outcome.failed(cause)),
-    }
-  }
-  return settled()
 }

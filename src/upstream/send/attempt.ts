@@ -1,13 +1,15 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import { Deadline } from '../deadline.ts'
-import type { ClientWait } from '../events.ts'
+import type { AttemptEvent, AttemptOutcome, ClientWait, StatusClass, UpstreamEvent } from '../events.ts'
+import type { ForwardRequest } from '../forward-request.ts'
 import type { UpstreamOptions } from '../options.ts'
 import { Upload } from '../request-content.ts'
-import type { RelayOptions } from './upstream-context.ts'
+import type { Choice, Targets } from '../targets/targets.ts'
 
-/** What an attempt tells the relay it belongs to. Exactly one of `head` and `failed` comes first. */
+/** What an attempt reports to its request. Exactly one of `head` and `failed` comes first. */
 export type AttemptListener = {
   /** A 1xx, any number of times before `head`. */
   interim(status: number, rawFields: readonly (Buffer | string)[]): void
@@ -15,24 +17,59 @@ export type AttemptListener = {
   data(chunk: Buffer): void
   end(): void
   failed(error: Error): void
-  /** The request content has been taken whole. */
+  /** The request content has been sent whole. */
   contentSent(): void
+}
+
+export type AttemptContext = {
+  readonly options: Pick<UpstreamOptions, 'service' | 'timeouts'>
+  readonly clock: Clock
+  readonly report: (event: UpstreamEvent) => void
+  readonly targets: Pick<Targets, 'succeeded' | 'failed' | 'abandoned'>
 }
 
 type Handler = Dispatcher.DispatchHandler
 
-/** After so many octets of a response in a row the other connections of the process are served first. */
+/** After that many octets of a response in a row the other connections of the process are served first. */
 const mostBytesInARow = 128 * 1024
 
+/** A content that is not whole after this time is late because of its client, unless the upstream does not take it. */
+const slowUploadMs = 1_000
+
+const classOf = (status: number | undefined): StatusClass => {
+  if (status === undefined) return 'none'
+  if (status < 300) return '2xx'
+  if (status < 400) return '3xx'
+  return status < 500 ? '4xx' : '5xx'
+}
+
+/** How an attempt without a response head ended, for the log. */
+const failureTexts: Readonly<Record<AttemptOutcome, string>> = {
+  answered: 'no answer',
+  unreachable: 'the target could not be reached',
+  timeout: 'no response in time',
+  broken: 'the connection broke',
+  discarded: 'the response was discarded for a retry',
+  aborted: 'the request was cancelled',
+}
+
 /**
- * One try at one target: sends, keeps the time between its events, and says how it went. It takes undici's calls as the
- * connection makes them: for a handler of the newer kind undici makes a controller and an object of fields around each.
+ * One attempt at one target: sends the request, bounds the time between its events, and accounts for it: `outstanding`, the health
+ * of the target, one event at the end. It has undici's older handler interface: for the newer one undici makes a controller and an
+ * object of fields for each response.
  */
 export class Attempt implements Handler {
-  readonly #timeouts: UpstreamOptions['timeouts']
-  readonly #upload: Upload | undefined
+  readonly choice: Choice
+  readonly #context: AttemptContext
   readonly #listener: AttemptListener
   readonly #inTurn: (goOn: () => void) => void
+  readonly #upload: Upload | undefined
+  readonly #number: number
+  readonly #attempted: ForwardRequest['attempted']
+  readonly #startedMs: number
+  #headMs: number | undefined
+  #status: number | undefined
+  #isOpen = true
   #abort: ((reason?: Error) => void) | undefined
   #resume: (() => void) | undefined
   #paused = false
@@ -48,16 +85,23 @@ export class Attempt implements Handler {
   movedBytes = 0
 
   constructor(
-    { body, headers }: Pick<RelayOptions, 'body' | 'headers'>,
-    timeouts: UpstreamOptions['timeouts'],
+    context: AttemptContext,
+    choice: Choice,
+    number: number,
+    { content, fields, attempted }: Pick<ForwardRequest, 'content' | 'fields' | 'attempted'>,
     listener: AttemptListener,
-    /** Calls it when it is the turn of this response among the long ones. */
+    /** Calls the function when this response may continue: long responses continue in turn. */
     inTurn: (goOn: () => void) => void,
   ) {
-    this.#upload = body instanceof Readable ? new Upload(body, headers) : undefined
-    this.#timeouts = timeouts
+    this.choice = choice
+    this.#context = context
     this.#listener = listener
     this.#inTurn = inTurn
+    this.#upload = content instanceof Readable ? new Upload(content, fields) : undefined
+    this.#number = number
+    this.#attempted = attempted
+    this.#startedMs = context.clock.monotonic()
+    choice.target.outstanding += 1
   }
 
   /** Some of the content has not been sent: the upstream cannot have carried the request out. */
@@ -65,14 +109,62 @@ export class Attempt implements Handler {
     return this.sent && this.#upload?.isWhole === false
   }
 
-  /** The client is the one that is awaited, not the upstream; says so of an attempt that has ended, too. */
+  /** The attempt waits for the client's content, not for the upstream; also after its end. */
   get awaitsBody(): boolean {
     return this.sent && this.#upload?.waitsForClient === true
   }
 
+  /** It has waited for the client long enough that the upstream may have given the request up. */
+  get isHeldUpByClient(): boolean {
+    return this.awaitsBody && this.#context.clock.monotonic() - this.#startedMs >= slowUploadMs
+  }
+
+  /** Which of the client's actions it waits for; undefined while it waits for the upstream. */
+  get waitsForClient(): ClientWait | undefined {
+    if (this.#ended) return undefined
+    if (this.#paused) return 'reader'
+    return this.awaitsBody ? 'request-body' : undefined
+  }
+
+  /** Judges the target by the response head. */
+  judge(status: number, isFailure: boolean): void {
+    const { clock, targets } = this.#context
+    const now = clock.monotonic()
+    this.#headMs = now
+    this.#status = status
+    if (isFailure) targets.failed(this.choice, now, `answered ${status}`)
+    else targets.succeeded(this.choice)
+  }
+
+  /** Accounts for the end of the attempt; only the first call counts. */
+  close(outcome: AttemptOutcome): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    const { clock, targets, options, report } = this.#context
+    const now = clock.monotonic()
+    const { target } = this.choice
+    target.outstanding -= 1
+    if (this.#status === undefined) {
+      if (outcome === 'aborted') targets.abandoned(this.choice, now)
+      else targets.failed(this.choice, now, failureTexts[outcome])
+    }
+    const ended: AttemptEvent = {
+      kind: 'attempt-finished',
+      service: options.service,
+      target: target.origin,
+      outcome,
+      statusClass: classOf(this.#status),
+      headSeconds: this.#headMs === undefined ? undefined : (this.#headMs - this.#startedMs) / 1000,
+      durationSeconds: (now - this.#startedMs) / 1000,
+      attempt: this.#number,
+    }
+    report(ended)
+    this.#attempted?.(ended)
+  }
+
   /**
-   * Ends the attempt without telling the listener. `released` is called when the connection is free of it: at once when
-   * the request was sent (its connection is closed), else when the pool comes to it, since a handshake cannot be recalled.
+   * Ends the attempt without a call to the listener. `released` is called when the connection is free of it: at once when the request
+   * was sent (its connection is closed), else when the pool comes to it, since a handshake cannot be recalled.
    */
   stop(reason: Error, released: () => void): void {
     const waitsForPool = !this.#ended && this.#abort === undefined
@@ -85,13 +177,6 @@ export class Attempt implements Handler {
     else released()
   }
 
-  /** What keeps it from going on, when that is the client. */
-  get waitsForClient(): ClientWait | undefined {
-    if (this.#ended) return undefined
-    if (this.#paused) return 'reader'
-    return this.awaitsBody ? 'request-body' : undefined
-  }
-
   pause(): void {
     this.#paused = true
     // The reader is slow, not the upstream.
@@ -101,8 +186,14 @@ export class Attempt implements Handler {
   resume(): void {
     if (this.#ended || !this.#paused) return
     this.#paused = false
-    this.#arm(this.#timeouts.idleMs, 'no data for too long')
+    this.awaitContent()
     if (!this.#yields) this.#resume?.()
+  }
+
+  /** To be called in the microtask behind `head`: content that came with the head is there by then. */
+  awaitContent(): void {
+    if (!this.#ended && !this.#paused)
+      this.#arm(this.#context.options.timeouts.idleMs, 'no data for too long')
   }
 
   onConnect(abort: (reason?: Error) => void): void {
@@ -117,10 +208,10 @@ export class Attempt implements Handler {
     else this.#watchUpload(this.#upload)
   }
 
-  /** What it returns says whether the connection reads on. */
+  /** The result decides whether the connection reads on. */
   onHeaders(status: number, rawFields: Buffer[], resume: () => void): boolean {
     if (this.#ended) return true
-    // An interim response is no answer (RFC 9110 §15.2), and must not feed the timer: a server could send them for ever.
+    // An interim response (RFC 9110 §15.2) must not restart the timer: a server could send them for ever.
     if (status >= 100 && status < 200) {
       this.#listener.interim(status, rawFields)
       return true
@@ -128,8 +219,6 @@ export class Attempt implements Handler {
     this.#resume = resume
     this.#deadline?.stop()
     this.#deadline = undefined
-    // One read of the socket often brings head and content together: then there is nothing to wait for.
-    queueMicrotask(this.#awaitContent)
     this.#listener.head(status, rawFields)
     return !this.#paused
   }
@@ -160,7 +249,7 @@ export class Attempt implements Handler {
     this.#listener.failed(error)
   }
 
-  /** A socket is read as long as there is something to read: a response of many megabytes would keep all others waiting. */
+  /** A socket is read as long as there is something to read: a response of many megabytes would delay all others. */
   #yield(): void {
     this.#yields = true
     setImmediate(() => this.#inTurn(this.#readOn))
@@ -192,16 +281,12 @@ export class Attempt implements Handler {
   }
 
   #awaitHead(): void {
-    this.#arm(this.#timeouts.headersMs, 'no response headers in time')
+    this.#arm(this.#context.options.timeouts.headersMs, 'no response headers in time')
   }
 
-  readonly #awaitContent = (): void => {
-    if (!this.#ended && !this.#paused) this.#arm(this.#timeouts.idleMs, 'no data for too long')
-  }
-
-  /** While content goes up each piece of it is progress; the wait for the head begins when the last one is gone. */
+  /** Each piece of content that is sent restarts the timer; the wait for the head begins behind the last one. */
   #watchUpload(upload: Upload): void {
-    this.#arm(this.#timeouts.idleMs, 'The upstream did not read the request body.')
+    this.#arm(this.#context.options.timeouts.idleMs, 'The upstream did not read the request body.')
     upload.watch(
       (bytes) => {
         this.movedBytes += bytes

@@ -1,7 +1,7 @@
 import type { ClientWait } from '../events.ts'
 import type { Slots } from './slots.ts'
 
-/** A request under way, as far as its client can delay it. */
+/** A request in flight, as far as its client can delay it. */
 export type PacedRequest = {
   /** Undefined while it holds no slot, or waits for the upstream. */
   readonly waitsForClient: ClientWait | undefined
@@ -20,13 +20,13 @@ export type PaceOptions = {
 /** How often the requests are looked at: the longest time by which a slow client is found late. */
 export const lookEveryMs = 250
 
-/** So long a client may stay behind the rate: a phone that loses its network for a moment is no slow client. */
+/** Longest time for which a client may stay behind the rate: a phone may lose its network for a moment. */
 const patienceMs = 10_000
 
-/** The same while requests of others wait, and clients hold as many slots as they may. */
+/** The same while requests wait for slots, and clients hold as many as they may. */
 const crowdedPatienceMs = 2_000
 
-/** Octets within two looks, 64 KiB a second; a client that moves more is never ended in favour of others: then the slots are too few for honest use. */
+/** Octets within two looks, 64 KiB a second; a client that moves more is not ended for the sake of others. */
 const fastBytes = 32 * 1024
 
 /** How one client keeps up. */
@@ -65,7 +65,7 @@ const nextPace = (last: Pace, elapsedMs: number, minBytesPerSecond: number): Pac
 }
 
 /**
- * Which clients are to be ended, of those on which slots wait. Those that are behind the rate for too long; and while others wait for
+ * Which requests are ended because of their clients: those that are behind the rate for too long; and while others wait for
  * slots and there are more than `most` such clients, the slowest of them until there are no more.
  */
 const tooSlow = (waiting: readonly Pace[], most: number, isContended: boolean): readonly Pace[] => {
@@ -80,7 +80,7 @@ const tooSlow = (waiting: readonly Pace[], most: number, isContended: boolean): 
   return [...late, ...slowest.slice(0, surplus)]
 }
 
-/** Makes the look at all requests under way, which ends those whose clients are too slow: one timer for all of them. */
+/** Makes the function that ends requests whose clients are too slow; one timer calls it for all requests. */
 export const createPaceLook = ({
   slots,
   minBytesPerSecond,

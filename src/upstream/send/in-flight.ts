@@ -1,37 +1,33 @@
-/** What can be ended before its time; it keeps the number of its place among those under way, -1 outside. */
-export type Abortable = { place: number; abort(reason: Error): void }
+/** A request that can be ended before its time; `index` is its position in the list, -1 outside. */
+export type Abortable = { index: number; abort(reason: Error): void }
 
-/**
- * The requests under way. A list with numbered places and no Set: V8 makes a Set that is added to and deleted from anew every
- * few dozen steps, and a table that was left behind keeps what stood in it, and the next table, until the next full collection.
- * Once one of them is old, none of the requests after it dies young: that was a sixth of what a pass-through costs.
- */
-export class UnderWay<One extends Abortable> {
+/** The requests in flight. A list instead of a Set, whose tables would keep old requests alive: docs/decisions/0013. */
+export class InFlight<One extends Abortable> {
   readonly #all: One[] = []
 
   get size(): number {
     return this.#all.length
   }
 
-  /** In no order; not to be kept. */
+  /** In no order; changes with the next call. */
   get all(): readonly One[] {
     return this.#all
   }
 
-  enter(one: One): void {
-    one.place = this.#all.length
+  add(one: One): void {
+    one.index = this.#all.length
     this.#all.push(one)
   }
 
-  /** The last one takes the place that is free now. */
-  leave(one: One): void {
-    const { place } = one
-    if (place === -1) return
-    one.place = -1
+  /** The last one moves to the position that is free now. */
+  remove(one: One): void {
+    const { index } = one
+    if (index === -1) return
+    one.index = -1
     const last = this.#all.pop()
     if (last === undefined || last === one) return
-    this.#all[place] = last
-    last.place = place
+    this.#all[index] = last
+    last.index = index
   }
 
   abortAll(reason: Error): void {

@@ -2,11 +2,11 @@ import { createSlidingCount } from '../sliding-count.ts'
 
 const windowMs = 10_000
 
-/** Retries as a share of the requests of the last ten seconds, so that a failing upstream is never asked much more than usual. */
+/** Retries as a share of the requests of the last ten seconds, so that a failing upstream never gets many more requests than usual. */
 export type RetryBudget = {
   /** A request arrived (not a retry). */
   requested(nowMs: number): void
-  /** Takes one retry out of the budget, or says that none is left. */
+  /** Takes one retry out of the budget; false when none is left. */
   take(nowMs: number): boolean
   /** Retries that `take` would grant now. */
   left(nowMs: number): number

@@ -1,8 +1,6 @@
+import { parseHttpDate } from '../../http/conditional/dates.ts'
+import { type FieldLines, fieldValue } from '../../http/fields.ts'
 import type { GiveUpReason, RetryReason } from '../events.ts'
-import { isReplayable } from '../request-content.ts'
-import type { Target } from '../targets/targets.ts'
-import type { AttemptAccount } from './attempt-account.ts'
-import type { RelayRoom } from './upstream-context.ts'
 
 /** What went wrong with an attempt. */
 export type AttemptFailure =
@@ -15,7 +13,7 @@ export type RetryFacts = {
   readonly method: string
   /** Some of the request may have reached the target. */
   readonly sent: boolean
-  /** The content can be sent once more: complete in memory, absent, or a stream nobody has read from. */
+  /** The content can be sent once more: complete in memory, absent, or a stream that has not been read from. */
   readonly replayable: boolean
   readonly attemptsMade: number
   readonly attemptsAllowed: number
@@ -27,18 +25,17 @@ export type RetryFacts = {
   readonly random: number
 }
 
-/** Another attempt after a wait, or the end with its reason. The budget is asked by the caller, last, because asking spends it. */
+/** Another attempt after a wait, or the end with its reason. The caller takes it out of the budget. */
 export type RetryDecision =
   | { readonly kind: 'retry'; readonly reason: RetryReason; readonly waitMs: number }
   | { readonly kind: 'give-up'; readonly reason: GiveUpReason }
 
-/** RFC 9110 §9.2.2: only these may be repeated by a proxy once they were sent. */
 const idempotentMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
 
-/** May a request with this method be sent twice without the caller's saying so (RFC 9110 §9.2.2)? */
+/** May a request with this method be sent twice (RFC 9110 §9.2.2)? */
 export const isIdempotent = (method: string): boolean => idempotentMethods.has(method)
 
-/** A client waits for us: a longer Retry-After is handed on to it instead of being waited for. */
+/** A longer Retry-After is left to the client. */
 const longestRetryAfterMs = 2_000
 const jitterBaseMs = 25
 
@@ -86,41 +83,11 @@ export const decideRetry = (facts: RetryFacts): RetryDecision => {
   return waitMs < facts.remainingMs ? { kind: 'retry', reason, waitMs } : giveUp('deadline')
 }
 
-/** What a relay knows when one of its attempts has failed. */
-type FailedTry = {
-  readonly failure: AttemptFailure
-  readonly method: string
-  readonly content: unknown
-  readonly sent: boolean
-  readonly attempts: number
-  readonly startedMs: number
-  readonly tried: readonly Target[]
-  readonly account: AttemptAccount | undefined
-}
-
-/** Decides whether a failed attempt is followed by another one, spends the budget for it, and tells. */
-export const askForRetry = (room: RelayRoom, facts: FailedTry): RetryDecision => {
-  const { options, clock, targets, budget, report } = room
-  const now = clock.monotonic()
-  const { totalMs } = options.timeouts
-  const decision = decideRetry({
-    failure: facts.failure,
-    method: facts.method,
-    sent: facts.sent,
-    replayable: isReplayable(facts.content, facts.sent),
-    attemptsMade: facts.attempts,
-    attemptsAllowed: options.retry.attempts,
-    otherTarget: targets.hasOther(now, facts.tried),
-    remainingMs: totalMs > 0 ? facts.startedMs + totalMs - now : Number.POSITIVE_INFINITY,
-    random: room.random(),
-  })
-  const { service } = options
-  const target = facts.account?.choice.target.origin ?? ''
-  if (decision.kind === 'retry' && budget.take(now)) {
-    report({ kind: 'retried', service, target, reason: decision.reason })
-    return decision
-  }
-  const reason = decision.kind === 'retry' ? 'budget' : decision.reason
-  report({ kind: 'gave-up', service, target, reason })
-  return { kind: 'give-up', reason }
+/** Retry-After in milliseconds from `nowMs` (epoch): a number of seconds or a date (RFC 9110 §10.2.3); undefined when absent or neither. */
+export const retryAfterMs = (lines: FieldLines, nowMs: number): number | undefined => {
+  const value = fieldValue(lines, 'retry-after')?.trim()
+  if (value === undefined || value.length > 40) return undefined
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000
+  const date = parseHttpDate(value, nowMs)
+  return date === undefined ? undefined : Math.max(0, date - nowMs)
 }

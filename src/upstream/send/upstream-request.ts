@@ -1,174 +1,147 @@
 import { Readable } from 'node:stream'
+import type { Dispatcher } from 'undici'
 import { GatewayError } from '../../errors.ts'
-import { parseHttpDate } from '../../http/conditional/dates.ts'
-import { type FieldLines, fieldValue, withoutFields } from '../../http/fields.ts'
+import type { FairTurns } from '../../http/fair-turns.ts'
+import type { FieldLines } from '../../http/fields.ts'
 import { endToEndFields } from '../../http/forwardable-fields.ts'
-import { hasNoContent } from '../../http/message.ts'
-import type { AttemptOutcome, ClientWait, QueueOutcome } from '../events.ts'
-import { failureKind, leftAlone, neverSent, neverWhole, toGatewayError } from '../failure.ts'
+import { type GatewayResponse, hasNoContent } from '../../http/message.ts'
+import type { AttemptOutcome, ClientWait } from '../events.ts'
+import { busy, failureKind, leftAlone, neverSent, neverWhole, toGatewayError } from '../failure.ts'
+import { type ForwardRequest, withHost } from '../forward-request.ts'
+import type { UpstreamOptions } from '../options.ts'
 import { contentFailure, failedByContent, isReplayable } from '../request-content.ts'
-import type { RequestResult, Ticket } from '../targets/breaker.ts'
-import type { Target } from '../targets/targets.ts'
-import { Attempt, type AttemptListener } from './attempt.ts'
-import { AttemptAccount, isGatewayStatus } from './attempt-account.ts'
+import type { Breaker, RequestResult, Ticket } from '../targets/breaker.ts'
+import type { Target, Targets } from '../targets/targets.ts'
+import { Attempt, type AttemptContext, type AttemptListener } from './attempt.ts'
 import type { PacedRequest } from './client-pace.ts'
-import type { Abortable } from './in-flight.ts'
+import type { Abortable, InFlight } from './in-flight.ts'
 import { Place } from './queue-slot.ts'
-import { type Receiver, unfitAnswer } from './receive.ts'
-import { type AttemptFailure, askForRetry, isIdempotent, type RetryDecision } from './retry.ts'
-import type { RelayOptions, RelayRoom } from './upstream-context.ts'
+import { fieldTexts, invalidResponse, isGatewayStatus, responseFields } from './response-head.ts'
+import { type AttemptFailure, decideRetry, isIdempotent, type RetryDecision, retryAfterMs } from './retry.ts'
+import type { RetryBudget } from './retry-budget.ts'
+import type { Slots } from './slots.ts'
 
-const contentLength: ReadonlySet<string> = new Set(['content-length'])
-
-/** What goes on to the client: end-to-end fields, and no length where there must be none (RFC 9110 §8.6). */
-const answerFields = (status: number, fields: FieldLines): string[] => {
-  const kept = endToEndFields(fields)
-  return status === 204 ? withoutFields(kept, contentLength) : kept
+/** What all requests to one upstream share. */
+export type UpstreamContext = AttemptContext & {
+  readonly options: UpstreamOptions
+  readonly targets: Targets
+  readonly random: () => number
+  readonly slots: Slots
+  readonly budget: RetryBudget
+  readonly breaker: Breaker
+  /** Long responses continue a few at a time, those of different clients in turn. */
+  readonly longResponses: FairTurns
+  readonly inFlight: InFlight<UpstreamRequest>
+  /** Called after a request has left `inFlight`. */
+  readonly ended: () => void
 }
 
-/** Field lines as text; field values are octets, kept one to one (RFC 9110 §5.5). */
-const fieldTexts = (raw: readonly (Buffer | string)[]): string[] =>
-  raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1')))
+/** Content of a response that did not arrive in one piece. Destroyed early, it ends the upstream request. */
+class ResponseContent extends Readable {
+  readonly #request: UpstreamRequest
+  /** The upstream has sent all of it, or failed. */
+  settled = false
 
-/** Retry-After in milliseconds from `nowMs` (epoch): a number of seconds or a date (RFC 9110 §10.2.3); undefined when absent or neither. */
-const retryAfterMs = (lines: FieldLines, nowMs: number): number | undefined => {
-  const value = fieldValue(lines, 'retry-after')?.trim()
-  if (value === undefined || value.length > 40) return undefined
-  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000
-  const date = parseHttpDate(value, nowMs)
-  return date === undefined ? undefined : Math.max(0, date - nowMs)
-}
-
-type Signals = Pick<RelayOptions, 'client' | 'withdraw'>
-
-/** Who asked for a request, and may lose interest: the client that goes, or a batch that takes back what still waits. */
-class Asker {
-  readonly #signals: Signals
-  readonly #gone: () => void
-  readonly #withdrawn: () => void
-
-  /** `gone`: nobody waits for the answer. `withdrawn`: it is not wanted unless it was sent already. */
-  constructor(signals: Signals, gone: () => void, withdrawn: () => void) {
-    this.#signals = signals
-    this.#gone = gone
-    this.#withdrawn = withdrawn
+  constructor(request: UpstreamRequest) {
+    super({ highWaterMark: 64 * 1024 })
+    this.#request = request
+    // It may fail before a reader listens, which gets the error then; without this listener the process would end.
+    this.on('error', () => {})
   }
 
-  /** From now on who goes is heard, and at once who has gone already. */
-  listen(): void {
-    const { client, withdraw } = this.#signals
-    if (client?.aborted === true) {
-      this.#gone()
-      return
-    }
-    client?.addEventListener('abort', this.#gone)
-    withdraw?.addEventListener('abort', this.#withdrawn)
+  override _read(): void {
+    this.#request.resume()
   }
 
-  /** Leaves no listener behind: a client's signal outlives many requests. */
-  leave(): void {
-    this.#signals.client?.removeEventListener('abort', this.#gone)
-    this.#signals.withdraw?.removeEventListener('abort', this.#withdrawn)
-  }
-
-  /** Why the client went. */
-  get reason(): unknown {
-    return this.#signals.client?.reason
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    if (!this.settled) this.#request.abort(error ?? new GatewayError('client_gone'))
+    callback(error)
   }
 }
 
-/** One request's way past the breaker: let through once, and what came of it told once. */
-class BreakerPass {
-  readonly #room: Pick<RelayRoom, 'breaker' | 'clock'>
-  #ticket: Ticket | undefined
+/**
+ * `queued`: waits for a slot. `sending`: an attempt is in flight, and has brought no head that was accepted. `retrying`: waits, without a
+ * slot, before the next attempt. `answering`: the head has been accepted, and no retry follows. `done`: ended, or failed.
+ */
+type State = 'queued' | 'sending' | 'retrying' | 'answering' | 'done'
 
-  constructor(room: Pick<RelayRoom, 'breaker' | 'clock'>) {
-    this.#room = room
-  }
-
-  /**
-   * Milliseconds for which the upstream is left alone; undefined when the request may go. A retry is not asked again: the
-   * budget bounds it, and its first attempt was let through.
-   */
-  enter(): number | undefined {
-    if (this.#ticket !== undefined) return undefined
-    const entry = this.#room.breaker.enter(this.#room.clock.monotonic())
-    if (typeof entry === 'number') return entry
-    this.#ticket = entry
-    return undefined
-  }
-
-  /** Only the first call counts. */
-  settle(result: RequestResult): void {
-    if (this.#ticket === undefined) return
-    this.#room.breaker.settle(this.#ticket, result, this.#room.clock.monotonic())
-    this.#ticket = undefined
-  }
-}
-
-/** A content that is not whole after this time is late because of its client, unless the upstream does not take it. */
-const slowUploadMs = 1_000
-
-const busyDetails: Partial<Record<QueueOutcome, string>> = {
-  'client-share': 'This client has too many requests in flight or waiting.',
-  'arriving-share': 'Too many requests with incomplete bodies are waiting.',
-}
-
-const busy = (why: QueueOutcome): GatewayError =>
-  new GatewayError('upstream_busy', { detail: busyDetails[why], retryAfterSeconds: 1 })
-
-/** One request on its way through this room: waits for a slot, is tried, perhaps tried again, and answers its receiver once. */
-export class Relay implements Abortable, AttemptListener, PacedRequest {
-  readonly #room: RelayRoom
-  readonly #request: RelayOptions
-  readonly #receiver: Receiver
+/**
+ * One request to the upstream, from the queue through all its attempts to the end of its response: `queued` → `sending` →
+ * (`retrying` → `queued` → `sending`)* → `answering` → `done`. The response is a Buffer when it came in one piece, otherwise a stream.
+ */
+export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest {
+  readonly #context: UpstreamContext
+  readonly #request: ForwardRequest
+  readonly #dispatched: Dispatcher.DispatchOptions
+  readonly #resolve: (response: GatewayResponse) => void
+  readonly #reject: (error: GatewayError) => void
   readonly #tried: Target[] = []
   readonly #startedMs: number
-  readonly #place: Place
-  readonly #pass: BreakerPass
-  readonly #asker: Asker
-  #attempts = 0
-  #triedMs = 0
+  readonly #slot: Place
+  #state: State = 'queued'
+  #ticket: Ticket | undefined
   #attempt: Attempt | undefined
-  #account: AttemptAccount | undefined
+  /** An attempt before the present one may have sent something. */
   #everSent = false
-  #waiting: NodeJS.Timeout | undefined
-  #total: NodeJS.Timeout | undefined
-  #answering = false
-  /** The head was all there is to the answer. */
-  #complete = false
-  #done = false
-  place = -1
+  #retryTimer: NodeJS.Timeout | undefined
+  #totalTimer: NodeJS.Timeout | undefined
+  /** The accepted head, until it is given to the caller. */
+  #head: { readonly status: number; readonly fields: readonly string[] } | undefined
+  /** Content that arrived before the head was given to the caller. */
+  #held: Buffer[] | undefined = []
+  #content: ResponseContent | undefined
+  #hasContent = true
+  #isWhole = false
+  index = -1
 
-  constructor(room: RelayRoom, request: RelayOptions, receiver: Receiver) {
-    this.#room = room
+  constructor(
+    context: UpstreamContext,
+    request: ForwardRequest,
+    resolve: (response: GatewayResponse) => void,
+    reject: (error: GatewayError) => void,
+  ) {
+    this.#context = context
     this.#request = request
-    this.#receiver = receiver
-    this.#startedMs = room.clock.monotonic()
-    const { clientAddress: client, line, body } = request
-    const arriving = body instanceof Readable && !body.readableEnded
-    this.#place = new Place(room, { client, line, arriving })
-    this.#pass = new BreakerPass(room)
-    this.#asker = new Asker(request, this.#clientGone, this.#withdrawn)
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#startedMs = context.clock.monotonic()
+    const { method, target, fields, content, clientAddress = '', line = '' } = request
+    this.#dispatched = {
+      path: target,
+      method,
+      headers: withHost(fields, context.options.hostField) as string[],
+      body: content ?? null,
+    }
+    const arriving = content instanceof Readable && !content.readableEnded
+    this.#slot = new Place(context, { client: clientAddress, line, arriving })
   }
 
-  /** Starts; the receiver may abort from its first call on, also while the request still waits. */
   begin(refusal: GatewayError | undefined): void {
-    this.#room.relays.enter(this)
-    this.#receiver.begun(this)
-    if (refusal !== undefined) this.#fail(refusal, 'aborted')
-    if (this.#done) return
-    this.#asker.listen()
-    this.#leaveAlone(this.#room.breaker.refusal(this.#startedMs))
-    if (this.#done) return
-    const { totalMs } = this.#room.options.timeouts
-    if (totalMs > 0) this.#total = setTimeout(() => this.#expire(), totalMs)
-    this.#room.budget.requested(this.#startedMs)
+    const { inFlight, breaker, budget, options } = this.#context
+    inFlight.add(this)
+    const { signal, withdraw } = this.#request
+    if (refusal !== undefined) this.abort(refusal)
+    else if (signal.aborted) this.handleEvent()
+    else this.#refuseWhileOpen(breaker.refusal(this.#startedMs))
+    if (this.#state === 'done') return
+    signal.addEventListener('abort', this)
+    withdraw?.addEventListener('abort', this)
+    const { totalMs } = options.timeouts
+    if (totalMs > 0) this.#totalTimer = setTimeout(() => this.#expire(), totalMs)
+    budget.requested(this.#startedMs)
     this.#enqueue()
   }
 
   abort(reason: Error): void {
     this.#fail(reason, 'aborted')
+  }
+
+  /** One of the two signals was aborted. Once an attempt has been made, the request may have had an effect: it is not withdrawn. */
+  handleEvent(): void {
+    const { signal } = this.#request
+    const mayWithdraw = this.#attempt === undefined && !this.#everSent
+    if (signal.aborted || mayWithdraw)
+      this.abort(new GatewayError('client_gone', { cause: signal.reason as unknown }))
   }
 
   pause(): void {
@@ -187,186 +160,244 @@ export class Relay implements Abortable, AttemptListener, PacedRequest {
     return this.#attempt?.movedBytes ?? 0
   }
 
-  /** A body that did not arrive is a request that did not arrive (RFC 9110 §15.5.9); an answer that nobody reads is cut. */
+  /** A body that did not arrive is a request that did not arrive (RFC 9110 §15.5.9); a response that is not read is cut. */
   endForSlowClient(wait: ClientWait): void {
-    this.#room.report({ kind: 'slow-client-ended', service: this.#room.options.service, wait })
+    this.#context.report({ kind: 'slow-client-ended', service: this.#context.options.service, wait })
     const code = wait === 'request-body' ? 'request_timeout' : 'client_gone'
-    this.#fail(new GatewayError(code, { detail: 'The client was too slow.' }), 'aborted')
+    this.abort(new GatewayError(code, { detail: 'The client was too slow.' }))
+  }
+
+  #enqueue(): void {
+    this.#state = 'queued'
+    this.#slot.ask(
+      () => this.#send(),
+      (why) => this.abort(busy(why)),
+    )
+  }
+
+  /** Milliseconds for which the breaker is open. A retry is not refused: the budget bounds retries. */
+  #enterBreaker(): number | undefined {
+    if (this.#ticket !== undefined) return undefined
+    const entry = this.#context.breaker.enter(this.#context.clock.monotonic())
+    if (typeof entry === 'number') return entry
+    this.#ticket = entry
+    return undefined
+  }
+
+  #refuseWhileOpen(waitMs: number | undefined): void {
+    if (waitMs !== undefined) this.abort(leftAlone(waitMs))
+  }
+
+  #send(): void {
+    this.#refuseWhileOpen(this.#enterBreaker())
+    if (this.#state === 'done') return
+    this.#state = 'sending'
+    const { targets, clock, options } = this.#context
+    const { content, method } = this.#request
+    const mayTry = isIdempotent(method) && isReplayable(content, false) && options.retry.attempts > 1
+    const choice = targets.choose(clock.monotonic(), this.#tried, mayTry)
+    this.#tried.push(choice.target)
+    this.#attempt = new Attempt(this.#context, choice, this.#tried.length, this.#request, this, (goOn) =>
+      this.#context.longResponses.begin(this.#request.clientAddress ?? '', goOn),
+    )
+    choice.target.pool.dispatch(this.#dispatched, this.#attempt)
   }
 
   interim(status: number, rawFields: readonly (Buffer | string)[]): void {
     this.#request.interim?.({ status, fields: endToEndFields(fieldTexts(rawFields)) })
   }
 
+  contentSent(): void {
+    this.#slot.contentArrived()
+  }
+
   head(status: number, rawFields: readonly (Buffer | string)[]): void {
+    const attempt = this.#attempt
+    if (attempt === undefined) return
     const fields = fieldTexts(rawFields)
-    const unfit = unfitAnswer(this.#request, status, fields)
-    if (unfit !== undefined) {
-      this.#refuse(unfit)
+    const invalid = invalidResponse(this.#request.fields, status, fields)
+    if (invalid !== undefined) {
+      const error = new GatewayError('upstream_broken', { detail: `It sent ${invalid}.` })
+      // The connection cannot be trusted with another response.
+      attempt.stop(error, () => {})
+      this.failed(error)
       return
     }
-    // What an upstream says of a request that its client does not complete is no failure of the upstream.
-    const isFailure = isGatewayStatus(status) && !this.#isHeldUpByClient()
-    this.#account?.head(status, isFailure)
-    if (isFailure && this.#triesAgainInsteadOf(fields)) return
-    this.#pass.settle(isFailure ? 'failed' : 'answered')
-    this.#answering = true
-    this.#complete = hasNoContent(this.#request.method, status)
-    this.#receiver.head(status, answerFields(status, fields))
+    // What an upstream answers to a request that its client does not complete is no failure of the upstream.
+    const isFailure = isGatewayStatus(status) && !attempt.isHeldUpByClient
+    attempt.judge(status, isFailure)
+    if (isFailure && this.#retriesInsteadOf(attempt, fields)) return
+    this.#settleBreaker(isFailure ? 'failed' : 'answered')
+    this.#state = 'answering'
+    this.#hasContent = !hasNoContent(this.#request.method, status)
+    this.#head = { status, fields: responseFields(status, fields) }
+    // One read of the socket often brings head and content together; its events all come before this microtask.
+    queueMicrotask(() => this.#answer())
+  }
+
+  #answer(): void {
+    const head = this.#head
+    const held = this.#held
+    if (head === undefined || held === undefined) return
+    this.#held = undefined
+    this.#recordTime()
+    this.#resolve({ status: head.status, fields: head.fields, content: this.#contentOf(held) })
+    this.#attempt?.awaitContent()
+  }
+
+  #recordTime(): void {
+    const { record } = this.#request
+    if (record !== undefined) record.upstreamMs += this.#context.clock.monotonic() - this.#startedMs
+  }
+
+  #contentOf(held: Buffer[]): Buffer | Readable | undefined {
+    if (!this.#hasContent) return undefined
+    if (this.#isWhole) return held.length === 1 ? held[0] : Buffer.concat(held)
+    const content = new ResponseContent(this)
+    this.#content = content
+    let hasRoom = true
+    for (const chunk of held) hasRoom = content.push(chunk)
+    if (!hasRoom) this.pause()
+    return content
   }
 
   data(chunk: Buffer): void {
-    this.#receiver.data(chunk)
+    if (this.#held !== undefined) this.#held.push(chunk)
+    else if (this.#content?.push(chunk) === false) this.pause()
   }
 
-  contentSent(): void {
-    this.#place.contentArrived()
-  }
-
+  /** Trailers end here: merged into the head they could change its meaning (RFC 9110 §6.5.1). */
   end(): void {
     this.#finish('answered')
-    // Trailers end here: merged into the head they could change what it says (RFC 9110 §6.5.1).
-    this.#receiver.end()
+    this.#isWhole = true
+    if (this.#content === undefined) return
+    this.#content.settled = true
+    this.#content.push(null)
   }
 
   failed(error: Error): void {
+    const attempt = this.#attempt
+    if (attempt === undefined) return
     // A length that a 204 must not have makes undici wait for content.
-    if (this.#complete) {
+    if (!this.#hasContent) {
       this.end()
       return
     }
-    const named = failedByContent(this.#request.body, error) ? contentFailure(error) : toGatewayError(error)
+    const named = failedByContent(this.#request.content, error)
+      ? contentFailure(error)
+      : toGatewayError(error)
     // An upstream may give up a request that its client does not complete.
-    const kind = this.#isHeldUpByClient() ? 'aborted' : failureKind(named, this.#attempt?.sent ?? false)
-    if (kind === 'aborted' || this.#answering) {
+    const kind = attempt.isHeldUpByClient ? 'aborted' : failureKind(named, attempt.sent)
+    if (kind === 'aborted' || this.#state === 'answering') {
       this.#fail(named, kind)
       return
     }
-    const decision = this.#decide({ kind })
-    this.#account?.close(kind)
-    if (decision.kind === 'retry') this.#again(decision.waitMs)
+    const decision = this.#decideRetry(attempt, { kind })
+    attempt.close(kind)
+    if (decision.kind === 'retry') this.#retry(attempt, decision.waitMs)
     else this.#fail(named, kind)
   }
 
-  readonly #clientGone = (): void => {
-    this.abort(new GatewayError('client_gone', { cause: this.#asker.reason }))
-  }
-
-  /** A try that is under way, or has been, may have had an effect. */
-  readonly #withdrawn = (): void => {
-    if (this.#attempt === undefined && !this.#everSent) this.#clientGone()
-  }
-
-  #enqueue(): void {
-    this.#place.ask(
-      () => this.#tryOnce(),
-      (why) => this.#fail(busy(why), 'aborted'),
-    )
-  }
-
-  #leaveAlone(waitMs: number | undefined): void {
-    if (waitMs !== undefined) this.#fail(leftAlone(waitMs), 'aborted')
-  }
-
-  #tryOnce(): void {
-    this.#leaveAlone(this.#pass.enter())
-    if (this.#done) return
-    const { targets, clock, options } = this.#room
-    const { body, method } = this.#request
-    const mayTry = isIdempotent(method) && isReplayable(body, false) && options.retry.attempts > 1
-    const choice = targets.choose(clock.monotonic(), this.#tried, mayTry)
-    this.#tried.push(choice.target)
-    this.#attempts += 1
-    this.#triedMs = clock.monotonic()
-    this.#account = new AttemptAccount(this.#room, choice, this.#attempts, this.#request.attempted)
-    this.#attempt = new Attempt(this.#request, options.timeouts, this, (goOn) =>
-      this.#room.longResponses.begin(this.#request.clientAddress, goOn),
-    )
-    choice.target.pool.dispatch(this.#request, this.#attempt)
-  }
-
-  /** The connection cannot be trusted with another answer. */
-  #refuse(detail: string): void {
-    const error = new GatewayError('upstream_broken', { detail: `It sent ${detail}.` })
-    this.#attempt?.stop(error, () => {})
-    this.failed(error)
-  }
-
-  /** An answer like 503 may be worth another try; then its content is not wanted, and its connection is closed. */
-  #triesAgainInsteadOf(fields: FieldLines): boolean {
-    const decision = this.#decide({
+  /** A response like 503 may be followed by a retry; its content is not read, and its connection is closed. */
+  #retriesInsteadOf(attempt: Attempt, fields: FieldLines): boolean {
+    const decision = this.#decideRetry(attempt, {
       kind: 'status',
-      retryAfterMs: retryAfterMs(fields, this.#room.clock.now()),
+      retryAfterMs: retryAfterMs(fields, this.#context.clock.now()),
     })
     if (decision.kind === 'give-up') return false
-    this.#attempt?.stop(
-      new GatewayError('upstream_broken', { detail: 'response discarded for a retry' }),
-      () => {},
-    )
-    this.#account?.close('discarded')
-    this.#again(decision.waitMs)
+    attempt.stop(new GatewayError('upstream_broken', { detail: 'response discarded for a retry' }), () => {})
+    attempt.close('discarded')
+    this.#retry(attempt, decision.waitMs)
     return true
   }
 
-  #decide(failure: AttemptFailure): RetryDecision {
-    return askForRetry(this.#room, {
+  /** Decides, takes a retry out of the budget, and reports the decision. */
+  #decideRetry(attempt: Attempt, failure: AttemptFailure): RetryDecision {
+    const { options, clock, targets, budget, report, random } = this.#context
+    const { sent } = attempt
+    const now = clock.monotonic()
+    const { totalMs } = options.timeouts
+    const decision = decideRetry({
       failure,
       method: this.#request.method,
-      content: this.#request.body,
-      sent: this.#attempt?.sent ?? false,
-      attempts: this.#attempts,
-      startedMs: this.#startedMs,
-      tried: this.#tried,
-      account: this.#account,
+      sent,
+      replayable: isReplayable(this.#request.content, sent),
+      attemptsMade: this.#tried.length,
+      attemptsAllowed: options.retry.attempts,
+      otherTarget: targets.hasOther(now, this.#tried),
+      remainingMs: totalMs > 0 ? this.#startedMs + totalMs - now : Number.POSITIVE_INFINITY,
+      random: random(),
     })
+    const { service } = options
+    const target = attempt.choice.target.origin
+    if (decision.kind === 'retry' && budget.take(now)) {
+      report({ kind: 'retried', service, target, reason: decision.reason })
+      return decision
+    }
+    const reason = decision.kind === 'retry' ? 'budget' : decision.reason
+    report({ kind: 'gave-up', service, target, reason })
+    return { kind: 'give-up', reason }
   }
 
-  /** Waits without a slot, then queues like a new request: a retry has no right of way. */
-  #again(waitMs: number): void {
-    this.#everSent ||= this.#attempt?.sent === true
+  /** Waits without a slot, then queues like a new request: a retry has no priority. */
+  #retry(attempt: Attempt, waitMs: number): void {
+    this.#state = 'retrying'
+    this.#everSent ||= attempt.sent
     this.#attempt = undefined
-    this.#place.take()()
-    this.#waiting = setTimeout(() => this.#enqueue(), waitMs)
+    this.#slot.take()()
+    this.#retryTimer = setTimeout(() => this.#enqueue(), waitMs)
   }
 
   #expire(): void {
     const timeout = new GatewayError('upstream_timeout', { detail: 'The total timeout is over.' })
     // A slow upload may be the client's fault; `timeouts.idle` finds an upstream that reads none of it.
     if (this.#attempt?.isUploading !== true) this.#fail(timeout, 'timeout')
-    else this.#fail(this.#attempt.awaitsBody ? new GatewayError('request_timeout') : timeout, 'aborted')
+    else this.abort(this.#attempt.awaitsBody ? new GatewayError('request_timeout') : timeout)
   }
 
-  #fail(error: Error, outcome: AttemptOutcome): void {
-    if (this.#done) return
-    const release = this.#place.take()
-    const told = this.#asTold(error)
-    this.#pass.settle(outcome === 'aborted' ? 'unknown' : 'failed')
-    this.#finish(outcome)
-    if (this.#attempt === undefined) release()
-    else this.#attempt.stop(error, release)
-    this.#receiver.failed(told)
+  /** Only the first call counts. */
+  #settleBreaker(result: RequestResult): void {
+    if (this.#ticket === undefined) return
+    this.#context.breaker.settle(this.#ticket, result, this.#context.clock.monotonic())
+    this.#ticket = undefined
   }
 
-  /** For so long that the upstream may have given the request up. */
-  #isHeldUpByClient(): boolean {
-    return this.#attempt?.awaitsBody === true && this.#room.clock.monotonic() - this.#triedMs >= slowUploadMs
-  }
-
-  #asTold(error: Error): Error {
+  /** The error, with what is certain of the request: that nothing of it, or not all of it, was sent. */
+  #withExtentSent(error: Error): Error {
     if (this.#attempt?.isUploading === true) return neverWhole(error)
     return this.#everSent || this.#attempt?.sent === true ? error : neverSent(error)
   }
 
+  #fail(error: Error, outcome: AttemptOutcome): void {
+    if (this.#state === 'done') return
+    const release = this.#slot.take()
+    const named = toGatewayError(this.#withExtentSent(error))
+    this.#settleBreaker(outcome === 'aborted' ? 'unknown' : 'failed')
+    this.#finish(outcome)
+    if (this.#attempt === undefined) release()
+    else this.#attempt.stop(error, release)
+    this.#head = undefined
+    if (this.#content === undefined) {
+      this.#recordTime()
+      this.#reject(named)
+      return
+    }
+    this.#content.settled = true
+    this.#content.destroy(named)
+  }
+
   #finish(outcome: AttemptOutcome): void {
-    if (this.#done) return
-    this.#done = true
-    clearTimeout(this.#total)
-    clearTimeout(this.#waiting)
-    this.#asker.leave()
-    this.#place.leave()
-    this.#account?.close(outcome)
-    this.#place.take()()
-    this.#room.relays.leave(this)
-    this.#room.ended()
+    if (this.#state === 'done') return
+    this.#state = 'done'
+    clearTimeout(this.#totalTimer)
+    clearTimeout(this.#retryTimer)
+    // A client's signal outlives many requests.
+    this.#request.signal.removeEventListener('abort', this)
+    this.#request.withdraw?.removeEventListener('abort', this)
+    this.#slot.leave()
+    this.#attempt?.close(outcome)
+    this.#slot.take()()
+    this.#context.inFlight.remove(this)
+    this.#context.ended()
   }
 }

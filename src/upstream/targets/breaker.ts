@@ -1,7 +1,7 @@
 import type { UpstreamEvent } from '../events.ts'
 import { createSlidingCount } from '../sliding-count.ts'
 
-/** Whether the upstream as a whole is asked. Times are monotonic milliseconds. */
+/** Whether requests to the upstream as a whole are allowed. Times are monotonic milliseconds. */
 export type BreakerState =
   | { readonly state: 'closed' }
   | { readonly state: 'open'; readonly untilMs: number }
@@ -30,7 +30,7 @@ type Admission =
 
 const closedBreaker: BreakerState = { state: 'closed' }
 
-/** Nobody knows when the probes will be answered; a second is soon enough to ask again. */
+/** It is unknown when the probes will be answered. */
 const whileProbingMs = 1_000
 
 /** Decides about one request that is about to be sent. */
@@ -49,7 +49,7 @@ const admit = (breaker: BreakerState, nowMs: number, probes: number): Admission 
   }
 }
 
-/** What the window says after a request ended in the closed state. */
+/** Does the window demand to open the breaker? */
 type Tally = { readonly failed: number; readonly total: number }
 
 const hasFailed = ({ failed, total }: Tally, options: BreakerOptions): boolean =>
@@ -79,14 +79,14 @@ const afterResult = (
   }
 }
 
-/** Given to a request that may be sent; says under which state that was, so that late results do not count for another one. */
+/** The state under which a request was let through, so that late results do not count for another one. */
 export type Ticket = { readonly epoch: number }
 
-/** Leaves a failing upstream alone as a whole. Which of its targets is asked is decided elsewhere (target-health.ts). */
+/** Refuses requests to an upstream that fails as a whole; target-health.ts chooses among its targets. */
 export type Breaker = {
   /** Milliseconds to wait when it is certain already that a request would be refused. */
   refusal(nowMs: number): number | undefined
-  /** Lets a request through, or says how long to wait. */
+  /** Lets a request through, or gives the milliseconds to wait. */
   enter(nowMs: number): Ticket | number
   /** To be called once for each ticket. */
   settle(ticket: Ticket, result: RequestResult, nowMs: number): void

@@ -44,10 +44,10 @@ export type Targets = {
   /** Is there a target, not tried yet, that would be chosen in earnest? */
   hasOther(nowMs: number, tried: readonly Target[]): boolean
   succeeded(choice: Choice): void
-  /** `what` says in words how the attempt failed. */
+  /** `what`: how the attempt failed, in words. */
   failed(choice: Choice, nowMs: number, what: string): void
   abandoned(choice: Choice, nowMs: number): void
-  /** After an active check; `cause` says in words why it failed. */
+  /** After an active check; `cause`: why it failed, in words. */
   checked(target: Target, result: CheckResult, cause: string): void
 }
 
@@ -114,7 +114,7 @@ const leastOutstanding = (
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
-/** Builds the targets with one connection pool each; whoever calls closes the pools. */
+/** Builds the targets with one connection pool each; the caller closes the pools. */
 export const createTargets = (
   options: UpstreamOptions,
   lookup: LookupFunction,

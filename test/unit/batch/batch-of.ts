@@ -1,59 +1,81 @@
 import { type Batch, type BatchOptions, createBatch } from '../../../src/batch/batch.ts'
-import { createPlaces, createTurns } from '../../../src/batch/send/semaphore.ts'
+import type { BatchInput } from '../../../src/batch/order/plan-batch.ts'
+import type { ItemSender } from '../../../src/batch/send/run-items.ts'
+import { createEventLoopYield, createSemaphore } from '../../../src/batch/send/semaphore.ts'
 import { createSplitMemory, createSplitter } from '../../../src/batch/splitter.ts'
 import { systemClock } from '../../../src/clock.ts'
 
-/** A batch route with defaults for what a test does not care about: all items run, and answer with their own path. */
-export const batchOf = (options: Partial<BatchOptions>): Batch =>
-  createBatch({
+type Sending = Pick<BatchInput, 'admit'> & ItemSender
+
+/** A batch route, and how the items of its batches are admitted and sent. */
+export type TestBatch = { readonly batch: Batch; readonly sending: Sending }
+
+/** Defaults for what a test does not set: all items run, and answer with their own path. */
+export const batchOf = ({
+  admit,
+  flow,
+  dispatch,
+  dispatchChunk,
+  ...options
+}: Partial<BatchOptions & Sending>): TestBatch => ({
+  batch: createBatch({
     maxItems: 25,
     extensions: 'on-request',
     services: [],
     bodyCharacters: 100_000,
-    turn: createTurns(),
+    turn: createEventLoopYield(),
     concurrency: 8,
     deadlineMs: 5_000,
     clock: systemClock,
     report: () => {},
-    flow: 'client',
-    places: { items: createPlaces(() => 100, 100), chunks: createPlaces(() => 100, 100) },
+    semaphores: { items: createSemaphore(() => 100, 100), chunks: createSemaphore(() => 100, 100) },
     splitter: createSplitter(
       { mode: 'item', concurrency: 8, mostItems: 25, mostChunkMs: 0, clock: systemClock },
       createSplitMemory(),
     ),
-    dispatchChunk: () => {
-      throw new Error('no chunks here')
-    },
-    admit: (item) => {
-      const [, , , collection = '', itemId] = item.path.split('/')
-      return {
-        kind: 'runnable',
-        conflict: {
-          collection,
-          kind: itemId === undefined ? 'collection' : 'item',
-          itemId,
-          method: item.method,
-        },
-      }
-    },
-    dispatch: async (item) => ({ status: 200, fields: [], content: Buffer.from(JSON.stringify(item.path)) }),
     ...options,
-  })
+  }),
+  sending: {
+    flow: flow ?? 'client',
+    dispatchChunk:
+      dispatchChunk ??
+      (() => {
+        throw new Error('no chunks here')
+      }),
+    admit:
+      admit ??
+      ((item) => {
+        const [, , , collection = '', itemId] = item.path.split('/')
+        return {
+          kind: 'runnable',
+          conflict: {
+            collection,
+            kind: itemId === undefined ? 'collection' : 'item',
+            itemId,
+            method: item.method,
+          },
+        }
+      }),
+    dispatch:
+      dispatch ??
+      (async (item) => ({ status: 200, fields: [], content: Buffer.from(JSON.stringify(item.path)) })),
+  },
+})
 
 /** The answer to a batch in one piece. */
 export const wholeAnswer = async (
-  batch: Batch,
+  { batch, sending }: TestBatch,
   envelope: unknown,
   signal: AbortSignal = new AbortController().signal,
   text?: string,
 ): Promise<{ readonly status: number; readonly content: Buffer }> => {
-  const begun = await batch.begin(envelope, signal, text)
+  const begun = await batch.begin({ envelope, text, signal, admit: sending.admit, sender: sending })
   return begun.kind === 'answered' ? begun : begun.whole()
 }
 
 /** Runs a batch of these requests and gives back the parsed envelope. */
 export const runBatch = async (
-  batch: Batch,
+  batch: TestBatch,
   requests: readonly unknown[],
   signal: AbortSignal = new AbortController().signal,
 ): Promise<{ failed?: string; responses: { body: unknown; status: number; headers: unknown }[] }> =>

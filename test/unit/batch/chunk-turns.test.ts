@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createChunk } from '../../../src/batch/send/chunk.ts'
-import { createTurns } from '../../../src/batch/send/semaphore.ts'
+import { createEventLoopYield } from '../../../src/batch/send/semaphore.ts'
 
 const size = 25
 
@@ -9,10 +9,10 @@ test('the items of a chunk come back a few in a turn of the event loop', async (
   const content = Buffer.from(`{"responses":[${Array(size).fill(item).join(',')}]}`)
   const chunk = createChunk({
     size,
-    ask: async () => ({ response: { kind: 'response', status: 207, fields: [], content }, content }),
+    ask: async () => ({ response: { status: 207, fields: [], content }, content }),
     stop: new AbortController().signal,
     leftMs: () => Number.POSITIVE_INFINITY,
-    turn: createTurns(),
+    turn: createEventLoopYield(),
     watch: { begun: () => {}, ended: () => {} },
   })
   let turn = 0

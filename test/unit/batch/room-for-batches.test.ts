@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { createPlaces } from '../../../src/batch/send/semaphore.ts'
+import { createSemaphore } from '../../../src/batch/send/semaphore.ts'
 
 const never = new AbortController().signal
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 test('lines are served in turn, whatever their length', async () => {
-  const places = createPlaces(() => 1, 100)
+  const places = createSemaphore(() => 1, 100)
   const served: string[] = []
   const enter = (flow: string, name: string) => void places.enter(flow, never).then(() => served.push(name))
   enter('a', 'a1')
@@ -19,7 +19,7 @@ test('lines are served in turn, whatever their length', async () => {
 })
 
 test('who is stopped leaves the line, and holds no place', async () => {
-  const places = createPlaces(() => 1, 100)
+  const places = createSemaphore(() => 1, 100)
   const stop = new AbortController()
   expect(await places.enter('a', never)).toBe(true)
   const waiting = places.enter('a', stop.signal)
@@ -32,7 +32,7 @@ test('who is stopped leaves the line, and holds no place', async () => {
 
 test('the bound may move while others wait', async () => {
   let most = 1
-  const places = createPlaces(() => most, 100)
+  const places = createSemaphore(() => most, 100)
   let inside = 0
   for (let n = 0; n < 6; n += 1) {
     void places.enter('a', never).then(() => {
@@ -48,7 +48,7 @@ test('the bound may move while others wait', async () => {
 })
 
 test('one flow has no more than its part, and what it cannot have is for the others', async () => {
-  const places = createPlaces(() => 4, 2)
+  const places = createSemaphore(() => 4, 2)
   const inside: string[] = []
   for (const flow of ['a', 'a', 'a', 'b', 'b', 'c'])
     void places.enter(flow, never).then(() => inside.push(flow))

@@ -50,7 +50,6 @@ export const rfcPolicy: CachePolicy = { profile: 'rfc-shared-cache', rule: undef
 
 /** A response as an upstream gives it; fields as a flat list. */
 export const response = (text: string, fields: readonly string[] = [], status = 200): GatewayResponse => ({
-  kind: 'response',
   status,
   fields,
   content: Buffer.from(text),

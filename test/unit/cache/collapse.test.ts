@@ -86,7 +86,7 @@ test('a response for one reader is discarded when that reader has disconnected',
   leader.abort()
   await expect(left).rejects.toMatchObject({ code: 'client_gone' })
   const content = Readable.from([Buffer.from('private')])
-  calls[0]?.answer({ kind: 'response', status: 200, fields: ['Cache-Control', 'private'], content })
+  calls[0]?.answer({ status: 200, fields: ['Cache-Control', 'private'], content })
   await settle()
   expect(content.destroyed).toBe(true)
   calls[1]?.answer(response('public'))
@@ -139,9 +139,9 @@ test('a content that is too large to store streams to its reader completely and 
   const answers = [cache.answer(readOf(), forward), cache.answer(readOf(), forward)]
   await settle()
   const large = (): Readable => Readable.from(['12345', '67890', 'abcde'].map((text) => Buffer.from(text)))
-  calls[0]?.answer({ kind: 'response', status: 200, fields: [], content: large() })
+  calls[0]?.answer({ status: 200, fields: [], content: large() })
   await settle()
-  calls[1]?.answer({ kind: 'response', status: 200, fields: [], content: large() })
+  calls[1]?.answer({ status: 200, fields: [], content: large() })
   const done = await Promise.all(answers)
   expect(await Promise.all(done.map(textOf))).toEqual(['1234567890abcde', '1234567890abcde'])
   expect(cacheStatusOf(done[0] ?? (await cache.answer(readOf(), forward)))).toContain('detail=too-large')
@@ -162,9 +162,7 @@ test.each([
   ['is shorter than its length', Readable.from([Buffer.from('12345')]), ['Content-Length', '10']],
 ])('a content that %s is an error and not stored', async (_, content, fields) => {
   const { cache } = harness()
-  await expect(
-    cache.answer(readOf(), async () => ({ kind: 'response', status: 200, fields, content })),
-  ).rejects.toThrow()
+  await expect(cache.answer(readOf(), async () => ({ status: 200, fields, content }))).rejects.toThrow()
   expect(cache.stats().entries).toBe(0)
 })
 
@@ -284,7 +282,7 @@ test('a content that always breaks off is fetched twice, however many readers wa
   const fields = ['Content-Length', '90000']
   for (let at = 0; at < 6; at += 1) {
     await settle()
-    calls[at]?.answer({ kind: 'response', status: 200, fields, content: breaking() })
+    calls[at]?.answer({ status: 200, fields, content: breaking() })
     for (let turn = 0; turn < 5; turn += 1) await settle()
   }
   expect((await settled).every(({ status }) => status === 'rejected')).toBe(true)

@@ -129,7 +129,7 @@ test('a stale response is validated with its own validators, and a 304 updates i
   let asked: Readonly<Record<string, string>> = {}
   const validated = await cache.answer(readOf({ policy }), async ({ fields }) => {
     asked = fields
-    return { kind: 'response', status: 304, fields: ['ETag', '"a"', 'X', '2'], content: undefined }
+    return { status: 304, fields: ['ETag', '"a"', 'X', '2'], content: undefined }
   })
   expect(asked).toEqual({ 'if-none-match': '"a"', 'if-modified-since': lastModified })
   expect(validated.outcome).toBe('revalidated')

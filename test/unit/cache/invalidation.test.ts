@@ -105,7 +105,7 @@ test('a validation that started before an invalidation freshens nothing', async 
   clock.advance(6000)
   const validating = cache.answer(read(), forward)
   cache.invalidate(tags)
-  calls[0]?.answer({ kind: 'response', status: 304, fields: ['ETag', '"a"'], content: undefined })
+  calls[0]?.answer({ status: 304, fields: ['ETag', '"a"'], content: undefined })
   expect(await textOf(await validating)).toBe('old')
   expect(cache.stats().entries).toBe(0)
   const after = await cache.answer(read(), async ({ fields }) => response(`new ${Object.keys(fields)}`))

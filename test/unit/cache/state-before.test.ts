@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { TaggedArguments } from '../../../src/cache/tagger.ts'
-import { createWriteWatch } from '../../../src/pipeline/writes/concurrent-writes.ts'
+import { createConcurrentWrites } from '../../../src/pipeline/writes/concurrent-writes.ts'
 import { found, item, json, list, type Read, tagger } from './site-fixture.ts'
 
 const before = {
@@ -165,33 +165,33 @@ describe('an update of which the state before is known', () => {
 
 describe('a write is alone', () => {
   test('when no other of its service ran at any time', () => {
-    const watch = createWriteWatch()
+    const watch = createConcurrentWrites()
     const first = watch.begin(['site'])
     const elsewhere = watch.begin(['plants'])
-    expect([first.alone(), elsewhere.alone()]).toEqual([true, true])
+    expect([first.isAlone(), elsewhere.isAlone()]).toEqual([true, true])
     first.end()
-    expect(watch.begin(['site']).alone()).toBe(true)
+    expect(watch.begin(['site']).isAlone()).toBe(true)
   })
 
   test('not when one began before its end, or had not ended when it began', () => {
-    const watch = createWriteWatch()
+    const watch = createConcurrentWrites()
     const first = watch.begin(['site'])
     const second = watch.begin(['site'])
     second.end()
-    expect([first.alone(), second.alone()]).toEqual([false, false])
+    expect([first.isAlone(), second.isAlone()]).toEqual([false, false])
     const third = watch.begin(['site'])
     first.end()
     third.end()
-    expect(third.alone()).toBe(false)
-    expect(watch.begin(['site']).alone()).toBe(true)
+    expect(third.isAlone()).toBe(false)
+    expect(watch.begin(['site']).isAlone()).toBe(true)
   })
 
   test('not when another service writes to the same upstream, whichever began first', () => {
-    const watch = createWriteWatch()
+    const watch = createConcurrentWrites()
     const site = watch.begin(['site'])
     const pages = watch.begin(['pages', 'site'])
     site.end()
-    expect([site.alone(), watch.begin(['site']).alone()]).toEqual([false, false])
+    expect([site.isAlone(), watch.begin(['site']).isAlone()]).toEqual([false, false])
     pages.end()
   })
 })

@@ -6,7 +6,7 @@ import { createBufferedBytes } from '../../../src/server/buffered-bytes.ts'
 const buffered = () =>
   createBufferedBytes({ mostBytes: () => 20_000, groupOf: (address) => address, report: () => undefined })
 
-const answerOf = (content: Readable) => ({ kind: 'response', status: 200, fields: [], content }) as const
+const answerOf = (content: Readable) => ({ status: 200, fields: [], content }) as const
 
 test('an answer that is longer than may be read, and is given up before anything of it was taken, ends its source', async () => {
   const source = new PassThrough()

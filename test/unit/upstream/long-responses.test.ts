@@ -1,13 +1,22 @@
 import { expect, test } from 'vitest'
 import { createFairTurns } from '../../../src/http/fair-turns.ts'
 import { Attempt } from '../../../src/upstream/send/attempt.ts'
+import type { Target } from '../../../src/upstream/targets/targets.ts'
 
 const timeouts = { connectMs: 0, headersMs: 0, idleMs: 0, totalMs: 0 }
+const target = { origin: 'http://127.0.0.1', outstanding: 0 } as Target
 
 /** An attempt whose response has begun, the octets that its listener got, and how often reading was resumed. */
 const begun = (turns = createFairTurns({ perTurn: 4, gatherTurns: 0 })) => {
   const seen = { bytes: 0, resumed: 0 }
   const nothing = (): void => {}
+  const context = {
+    options: { service: 'test', timeouts },
+    clock: { now: () => 0, monotonic: () => 0 },
+    report: nothing,
+    targets: { succeeded: nothing, failed: nothing, abandoned: nothing },
+  }
+  const request = { content: undefined, fields: [], attempted: undefined }
   const listener = {
     interim: nothing,
     head: nothing,
@@ -18,7 +27,7 @@ const begun = (turns = createFairTurns({ perTurn: 4, gatherTurns: 0 })) => {
     failed: nothing,
     contentSent: nothing,
   }
-  const attempt = new Attempt({ body: null, headers: [] }, timeouts, listener, (goOn) =>
+  const attempt = new Attempt(context, { target, trial: false }, 1, request, listener, (goOn) =>
     turns.begin('a client', goOn),
   )
   attempt.onConnect(nothing)
@@ -63,7 +72,7 @@ test('a reader that resumes within the same turn does not end the wait', async (
   expect(seen.resumed).toBe(1)
 })
 
-test('of a hundred responses of many megabytes only some are read on in one turn of the event loop, and all of them in the end', async () => {
+test('of a hundred responses of many megabytes only some continue in one turn of the event loop, and all of them in the end', async () => {
   const turns = createFairTurns({ perTurn: 4, gatherTurns: 0 })
   const all = Array.from({ length: 100 }, () => begun(turns))
   for (const { attempt } of all) for (let at = 0; at < 2; at += 1) attempt.onData(chunk)

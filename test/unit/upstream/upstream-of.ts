@@ -2,8 +2,9 @@ import type { LookupFunction } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import type { UpstreamEvent } from '../../../src/upstream/events.ts'
+import type { ForwardRequest } from '../../../src/upstream/forward-request.ts'
 import type { UpstreamOptions } from '../../../src/upstream/options.ts'
-import { createUpstream, type ForwardRequest, type Upstream } from '../../../src/upstream/upstream.ts'
+import { createUpstream, type Upstream } from '../../../src/upstream/upstream.ts'
 
 /** Times for tests that wait for them to pass. */
 export const shortTimes = { connectMs: 300, headersMs: 300, idleMs: 300, totalMs: 3_000 }

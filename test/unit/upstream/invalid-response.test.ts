@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { unfitAnswer } from '../../../src/upstream/send/receive.ts'
+import { invalidResponse } from '../../../src/upstream/send/response-head.ts'
 
 test.each<[string, string[], number, readonly string[], boolean]>([
   ['an answer', [], 200, [], false],
@@ -14,6 +14,6 @@ test.each<[string, string[], number, readonly string[], boolean]>([
   ['a 304 to a date', ['if-modified-since', 'x'], 304, [], false],
   ['a part unasked', [], 206, [], true],
   ['a part asked for', ['range', 'bytes=0-1'], 206, [], false],
-])('%s', (_, headers, status, fields, unfit) => {
-  expect(unfitAnswer({ headers }, status, fields) !== undefined).toBe(unfit)
+])('%s', (_, headers, status, fields, invalid) => {
+  expect(invalidResponse(headers, status, fields) !== undefined).toBe(invalid)
 })

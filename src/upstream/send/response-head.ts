@@ -1,0 +1,40 @@
+import { type FieldLines, fieldValue, hasField, withoutFields } from '../../http/fields.ts'
+import { endToEndFields } from '../../http/forwardable-fields.ts'
+
+const conditions: ReadonlySet<string> = new Set(['if-none-match', 'if-modified-since'])
+
+/**
+ * Why a response head is no answer to the request, in words; undefined when it is one. Forwarded it would mislead the client, or be
+ * stored for others as something that it is not.
+ */
+export const invalidResponse = (
+  requestFields: FieldLines,
+  status: number,
+  fields: FieldLines,
+): string | undefined => {
+  // RFC 9110 §15: three digits, of which the first is 1 to 5.
+  if (status < 200 || status > 599) return 'an invalid status'
+  // The HTTP client decodes chunks; any other coding would be lost with its name (RFC 9112 §6.1).
+  const coding = fieldValue(fields, 'transfer-encoding')
+  if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked') return 'an unknown transfer coding'
+  if (status === 304 && !hasField(requestFields, conditions)) return 'a 304 without a condition'
+  // RFC 9110 §15.3.7: a client that does not implement ranges takes a part for the whole.
+  if (status === 206 && fieldValue(requestFields, 'range') === undefined)
+    return 'a partial response to a request without Range'
+  return undefined
+}
+
+const contentLength: ReadonlySet<string> = new Set(['content-length'])
+
+/** End-to-end fields, and no length where there must be none (RFC 9110 §8.6). */
+export const responseFields = (status: number, fields: FieldLines): string[] => {
+  const kept = endToEndFields(fields)
+  return status === 204 ? withoutFields(kept, contentLength) : kept
+}
+
+/** Field lines as text; field values are octets, kept one to one (RFC 9110 §5.5). */
+export const fieldTexts = (raw: readonly (Buffer | string)[]): string[] =>
+  raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1')))
+
+/** These say that the target, or the program behind it, is not there; a 500 is an answer of that program. */
+export const isGatewayStatus = (status: number): boolean => status === 502 || status === 503 || status === 504

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest'
+import { createConcurrentWrites } from '../../../src/pipeline/writes/concurrent-writes.ts'
+
+test('a write is alone as long as no other of its services has been under way beside it', () => {
+  const writes = createConcurrentWrites()
+  const first = writes.begin(['site', 'plants'])
+  const elsewhere = writes.begin(['files'])
+  expect([first.isAlone(), elsewhere.isAlone()]).toEqual([true, true])
+  const second = writes.begin(['plants'])
+  expect([first.isAlone(), second.isAlone(), elsewhere.isAlone()]).toEqual([false, false, true])
+  first.end()
+  const third = writes.begin(['plants'])
+  expect(third.isAlone()).toBe(false)
+  expect(writes.begin(['site']).isAlone()).toBe(true)
+})
+
+test('what was disturbed stays so, and the next one after all have ended is alone', () => {
+  const writes = createConcurrentWrites()
+  const first = writes.begin(['site'])
+  const second = writes.begin(['site'])
+  second.end()
+  expect(first.isAlone()).toBe(false)
+  first.end()
+  expect(writes.begin(['site']).isAlone()).toBe(true)
+})
+
+test('a write that is ended twice does not end another one', () => {
+  const writes = createConcurrentWrites()
+  const first = writes.begin(['site'])
+  const second = writes.begin(['site'])
+  first.end()
+  first.end()
+  expect(writes.begin(['site']).isAlone()).toBe(false)
+  second.end()
+})

@@ -1,0 +1,77 @@
+import { Readable } from 'node:stream'
+import { expect, test } from 'vitest'
+import type { Cache } from '../../../src/cache/cache.ts'
+import { GatewayError } from '../../../src/errors.ts'
+import { unlimited } from '../../../src/http/byte-budget.ts'
+import type { GatewayResponse } from '../../../src/http/message.ts'
+import type { CacheContext } from '../../../src/pipeline/phase-options.ts'
+import { forwardWrite } from '../../../src/pipeline/writes/forward-write.ts'
+import { ready, siteService } from '../../phases/exchange-of.ts'
+
+/** A context that notes the steps of a write in `steps`; `spread` replaces the end of its announcement. */
+const contextOf = (steps: string[], spread: () => Promise<void> = async () => {}): CacheContext => ({
+  cache: {
+    shown: () => [],
+    invalidate: () => steps.push('invalidate'),
+    suspect: () => steps.push('hold'),
+    purge: () => 0,
+    written: () => undefined,
+  } as unknown as Cache,
+  partitionOf: (credential) => credential,
+  forwarding: { via: 'test', publicHost: 'localhost' },
+  announcer: {
+    begin: async () => {
+      steps.push('announce')
+      return { kind: 'begun', write: 'w1' }
+    },
+    spread: async () => {
+      steps.push('spread')
+      await spread()
+      return { entries: 0, unheard: false }
+    },
+  },
+  budget: () => unlimited,
+})
+
+const upload = () => ready('/nope', { method: 'POST' }, siteService({ unlisted: 'pass' }))
+
+const streamed = (content: Readable): GatewayResponse => ({ status: 201, fields: [], content })
+
+test('a write is announced, forwarded, invalidated here and elsewhere, and then acknowledged', async () => {
+  const steps: string[] = []
+  await forwardWrite(contextOf(steps), upload(), () => {
+    steps.push('forward')
+    return streamed(Readable.from(['x']))
+  })
+  steps.push('acknowledge')
+  expect(steps).toEqual(['announce', 'forward', 'invalidate', 'spread', 'acknowledge'])
+})
+
+test('after a failure with an unknown outcome the stored responses are held back', async () => {
+  const steps: string[] = []
+  const failed = forwardWrite(contextOf(steps), upload(), () => {
+    throw new GatewayError('upstream_timeout')
+  })
+  await expect(failed).rejects.toMatchObject({ code: 'upstream_timeout' })
+  expect(steps).toEqual(['announce', 'hold', 'spread'])
+})
+
+test('a write that was never sent invalidates nothing, and ends its announcement', async () => {
+  const steps: string[] = []
+  const failed = forwardWrite(contextOf(steps), upload(), () => {
+    throw new GatewayError('upstream_busy', { unsent: true })
+  })
+  await expect(failed).rejects.toMatchObject({ code: 'upstream_busy' })
+  expect(steps).toEqual(['announce', 'spread'])
+})
+
+test('the content of a response is released when its write cannot be acknowledged', async () => {
+  const content = Readable.from(['x'])
+  const refused = async (): Promise<never> => {
+    throw new GatewayError('shared_store_unreachable')
+  }
+  await expect(forwardWrite(contextOf([], refused), upload(), () => streamed(content))).rejects.toMatchObject(
+    { code: 'shared_store_unreachable' },
+  )
+  expect(content.destroyed).toBe(true)
+})

@@ -1,17 +1,18 @@
 import { z } from 'zod'
-import type { EdgeConfig } from '../config.ts'
 import {
   corsOrigin,
   duration,
   fieldName,
   flag,
   host,
+  inMs,
   oneOf,
   port,
   routeMatch,
   secret,
   share,
   size,
+  tlsVersion,
   wait,
   whole,
 } from './leaves.ts'
@@ -25,7 +26,7 @@ const listen = z
       .strictObject({
         cert: secret().prefault('').describe('Secret. Certificate with its chain, PEM; empty = no TLS'),
         key: secret().prefault('').describe('Secret. Its key, PEM'),
-        minVersion: oneOf(['1.2', '1.3']).prefault('1.2').describe('Oldest TLS that is spoken'),
+        minVersion: tlsVersion().prefault('1.2').describe('Oldest TLS that is spoken'),
       })
       .prefault({}),
   })
@@ -66,6 +67,7 @@ const limits = z
       .prefault(0)
       .describe('Open connections of one IPv4 address or IPv6 /64, `trustedProxies` apart; 0 = no bound'),
   })
+  .transform(inMs('headersTimeout', 'requestTimeout', 'readerTimeout', 'keepAliveTimeout'))
   .prefault({})
 
 const cors = z
@@ -108,6 +110,7 @@ const cors = z
     credentials: flag().prefault(false).describe('Cookies and stored passwords are sent along'),
     maxAge: duration().prefault('10m').describe('How long a browser may remember what a preflight said'),
   })
+  .transform(inMs('maxAge'))
   .prefault({})
 
 const overload = z
@@ -126,27 +129,32 @@ const overload = z
     interval: wait().prefault('1s').describe('How often is looked; 0s = never'),
     retryAfter: duration().prefault('5s').describe('Retry-After of a refusal'),
   })
+  .transform(inMs('eventLoopDelay', 'interval', 'retryAfter'))
   .prefault({})
 
-const rateLimit = z.strictObject({
-  name: z
-    .string({ error: 'expected a name' })
-    .regex(/^[a-z][a-z0-9-]{0,31}$/, 'a name is 1 to 32 lower-case letters, digits and hyphens')
-    .describe('Shown in RateLimit fields, logs and metrics'),
-  service: z
-    .string({ error: 'expected the name of a service' })
-    .describe('Service whose requests are counted'),
-  match: routeMatch()
-    .prefault('* /**')
-    .describe(
-      'Methods, or `*`, and path under the mount; `*` within a segment, `**` for any number of segments',
-    ),
-  by: oneOf(['address', 'credential'])
-    .prefault('address')
-    .describe('Counted for each address (IPv6: /64), or for each credential and without one for the address'),
-  max: whole(1, 1_000_000_000).describe('Requests in a window'),
-  window: duration().prefault('1m').describe('Length of a window'),
-})
+const rateLimit = z
+  .strictObject({
+    name: z
+      .string({ error: 'expected a name' })
+      .regex(/^[a-z][a-z0-9-]{0,31}$/, 'a name is 1 to 32 lower-case letters, digits and hyphens')
+      .describe('Shown in RateLimit fields, logs and metrics'),
+    service: z
+      .string({ error: 'expected the name of a service' })
+      .describe('Service whose requests are counted'),
+    match: routeMatch()
+      .prefault('* /**')
+      .describe(
+        'Methods, or `*`, and path under the mount; `*` within a segment, `**` for any number of segments',
+      ),
+    by: oneOf(['address', 'credential'])
+      .prefault('address')
+      .describe(
+        'Counted for each address (IPv6: /64), or for each credential and without one for the address',
+      ),
+    max: whole(1, 1_000_000_000).describe('Requests in a window'),
+    window: duration().prefault('1m').describe('Length of a window'),
+  })
+  .transform(inMs('window'))
 
 const rateLimits = z
   .array(rateLimit)
@@ -163,44 +171,8 @@ const reload = z
     watch: flag().prefault(true).describe('A changed file is put in force without being asked for'),
     poll: wait().prefault('5s').describe('How often is looked where the system tells of no change'),
   })
+  .transform(inMs('poll'))
   .prefault({})
 
-/** What the file may say about the public port and the protection of the process. */
+/** Settings of the public port and of the protection of the process. */
 export const edgeShape = { listen, limits, cors, overload, rateLimits, rateLimitKeys, reload }
-
-type EdgeShape = { readonly [Key in keyof typeof edgeShape]: z.output<(typeof edgeShape)[Key]> }
-
-/** What holds where neither the file nor the contract says another. */
-export const generalLimits = { bodyBytes: 1024 * 1024, jsonDepth: 64 } as const
-
-/** Units into the names. */
-export const resolveEdge = (shape: EdgeShape): EdgeConfig => {
-  const { headersTimeout, requestTimeout, readerTimeout, keepAliveTimeout, ...sizes } = shape.limits
-  const { eventLoopDelay, interval, retryAfter, ...rest } = shape.overload
-  const { maxAge, ...cors } = shape.cors
-  return {
-    listen: {
-      ...shape.listen,
-      tls: { ...shape.listen.tls, minVersion: `TLSv${shape.listen.tls.minVersion}` },
-    },
-    limits: {
-      ...sizes,
-      bodyBytes: sizes.bodyBytes ?? generalLimits.bodyBytes,
-      jsonDepth: sizes.jsonDepth ?? generalLimits.jsonDepth,
-      headersTimeoutMs: headersTimeout,
-      requestTimeoutMs: requestTimeout,
-      readerTimeoutMs: readerTimeout,
-      keepAliveTimeoutMs: keepAliveTimeout,
-    },
-    cors: { ...cors, maxAgeMs: maxAge },
-    overload: {
-      ...rest,
-      eventLoopDelayMs: eventLoopDelay,
-      intervalMs: interval,
-      retryAfterMs: retryAfter,
-    },
-    rateLimits: shape.rateLimits.map(({ window, ...limit }) => ({ ...limit, windowMs: window })),
-    rateLimitKeys: shape.rateLimitKeys,
-    reload: { watch: shape.reload.watch, pollMs: shape.reload.poll },
-  }
-}

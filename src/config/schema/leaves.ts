@@ -99,6 +99,19 @@ const longestWaitMs = parseDuration(longestWait) ?? 0
 export const wait = () =>
   duration().refine((ms) => ms <= longestWaitMs, `expected at most ${longestWait}: a timer waits for it`)
 
+type InMs<Section, Key> = {
+  [Name in keyof Section as Name extends Key & string ? `${Name}Ms` : Name]: Section[Name]
+}
+
+/** For `transform` of a section: puts the unit of its durations into their names, `timeout` to `timeoutMs`. */
+export const inMs = <const Key extends string>(...durations: readonly Key[]) => {
+  const names: readonly string[] = durations
+  return <Section extends Readonly<Record<Key, number>>>(section: Section) =>
+    Object.fromEntries(
+      Object.entries(section).map(([name, value]) => [names.includes(name) ? `${name}Ms` : name, value]),
+    ) as InMs<Section, Key>
+}
+
 /** A size; bytes after parsing. */
 export const size = () =>
   z
@@ -122,12 +135,14 @@ export const share = () => {
 /** True or false. */
 export const flag = () => z.preprocess(booleanFromText, z.boolean({ error: 'expected true or false' }))
 
-/** Whether requests are logged: all, none, or a sample. */
+/** Which requests are logged: all, none, or a sample. */
 export const accessLog = () =>
-  z.preprocess(
-    booleanFromText,
-    z.union([z.boolean(), z.literal('sample')], { error: 'expected true, false or "sample"' }),
-  )
+  z
+    .preprocess(
+      booleanFromText,
+      z.union([z.boolean(), z.literal('sample')], { error: 'expected true, false or "sample"' }),
+    )
+    .transform((value) => (value === 'sample' ? value : value ? 'all' : 'off'))
 
 const statusHint = 'expected statuses from 200 to 599, e.g. 200-399, or 200,204, or 200-299,401'
 
@@ -229,6 +244,9 @@ export const fieldName = () =>
 /** One of a closed list of words. */
 export const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
   z.enum(words, { error: `expected one of: ${words.join(', ')}` })
+
+/** Oldest version of TLS, as Node names it after parsing. */
+export const tlsVersion = () => oneOf(['1.2', '1.3']).transform((version) => `TLSv${version}` as const)
 
 /** A query parameter's name; `*` at its end stands for any rest. */
 export const parameterName = () =>

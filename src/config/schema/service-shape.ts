@@ -2,6 +2,7 @@ import { z } from 'zod'
 import {
   duration,
   flag,
+  inMs,
   oneOf,
   parameterName,
   pathPrefix,
@@ -13,24 +14,27 @@ import {
 } from './leaves.ts'
 import { upstreamShape } from './upstream-shape.ts'
 
-const rule = z.strictObject({
-  match: ruleMatch().describe(
-    'Methods and path under the mount; `*` within a segment, `**` for any number of segments',
-  ),
-  ttl: duration().describe('Freshness lifetime where the upstream states none'),
-  staleWhileRevalidate: duration()
-    .prefault('0s')
-    .describe('RFC 5861: serve stale so long while fetching anew'),
-  staleIfError: duration().prefault('0s').describe('RFC 5861: serve stale so long when the upstream fails'),
-  negativeTtl: duration().prefault('0s').describe('Lifetime of 404 and 410 answers'),
-  scope: oneOf(['public', 'credential'])
-    .prefault('public')
-    .describe('`credential`: one stored answer per credential'),
-  override: flag().prefault(false).describe('The rule wins over what the upstream states'),
-})
+/** One cache rule. */
+export const cacheRule = z
+  .strictObject({
+    match: ruleMatch().describe(
+      'Methods and path under the mount; `*` within a segment, `**` for any number of segments',
+    ),
+    ttl: duration().describe('Freshness lifetime where the upstream states none'),
+    staleWhileRevalidate: duration()
+      .prefault('0s')
+      .describe('RFC 5861: serve stale so long while fetching anew'),
+    staleIfError: duration().prefault('0s').describe('RFC 5861: serve stale so long when the upstream fails'),
+    negativeTtl: duration().prefault('0s').describe('Lifetime of 404 and 410 answers'),
+    scope: oneOf(['public', 'credential'])
+      .prefault('public')
+      .describe('`credential`: one stored answer per credential'),
+    override: flag().prefault(false).describe('The rule wins over what the upstream states'),
+  })
+  .transform(inMs('ttl', 'staleWhileRevalidate', 'staleIfError', 'negativeTtl'))
 
 /** Cache rules of a service, first match wins. Without any, what the contract's defaults say. */
-const rules = z.array(rule).max(1_000).optional()
+const rules = z.array(cacheRule).max(1_000).optional()
 
 /** What the file may say about caching the answers of one service. `defaults` tells a reader what holds without rules. */
 const serviceCacheShape = (defaults: string) =>
@@ -40,7 +44,8 @@ const serviceCacheShape = (defaults: string) =>
       .array(
         z
           .string()
-          .regex(/^[A-Za-z\d-]{1,64}$/, 'expected the name of a request field, e.g. X-User-Agent-Class'),
+          .regex(/^[A-Za-z\d-]{1,64}$/, 'expected the name of a request field, e.g. X-User-Agent-Class')
+          .toLowerCase(),
       )
       .max(100)
       .prefault([])
@@ -61,9 +66,6 @@ const serviceCacheShape = (defaults: string) =>
       ),
     rules: rules.describe(`First match wins; without any: ${defaults}`),
   })
-
-export type RuleShape = z.output<typeof rule>
-export type ServiceCacheShape = z.output<ReturnType<typeof serviceCacheShape>>
 
 /** Parameters that campaigns add and no service reads. */
 const trackingParameters = [
@@ -160,6 +162,7 @@ const site = z.strictObject({
       refresh: wait().prefault('60s').describe("How often the upstream's own index is read"),
       identity: identity.optional().describe('The identity, with `source: static`'),
     })
+    .transform(inMs('refresh'))
     .prefault({}),
   batch: z
     .strictObject({
@@ -183,8 +186,10 @@ const site = z.strictObject({
           ttl: duration().prefault('24h').describe('How long an Idempotency-Key is remembered'),
           maxBytes: size().prefault('16MiB').describe('Keys and the answers kept for them'),
         })
+        .transform(inMs('ttl'))
         .prefault({}),
     })
+    .transform(inMs('deadline'))
     .prefault({}),
   upstream: upstreamShape('/index.php/wp-json', targets().prefault(['embedded'])).prefault({}),
   parameters: parameters('forward'),
@@ -203,5 +208,3 @@ const open = z.strictObject({
 
 /** What the file may say about one service. */
 export const serviceShape = z.discriminatedUnion('contract', [plants, site, open])
-
-export type SiteShape = z.output<typeof site>

@@ -6,6 +6,7 @@ import {
   duration,
   flag,
   host,
+  inMs,
   keyPrefix,
   oneOf,
   optionalUrl,
@@ -110,6 +111,7 @@ export const configShape = z.strictObject({
             .union([secret(), z.array(secret().describe('Secret. One of several keys')).max(8)], {
               error: 'expected a text, or a list of at most 8 texts',
             })
+            .transform((keys) => [keys].flat().filter(({ isSet }) => isSet))
             .prefault('')
             .describe(
               'Secret. Signs what is written to Redis; what is not signed with it is not believed. Of a list the first one signs, all verify',
@@ -145,6 +147,7 @@ export const configShape = z.strictObject({
               'What an instance that cannot reach the store does with writes and purges: carries them out, unheard, or answers 503',
             ),
         })
+        .transform(inMs('lease', 'forgetAfter'))
         .prefault({}),
     })
     .prefault({}),
@@ -153,6 +156,7 @@ export const configShape = z.strictObject({
       delay: wait().prefault('5s').describe('From "not ready" to closing the listener'),
       timeout: wait().prefault('30s').describe('Longest wait for requests in flight'),
     })
+    .transform(inMs('delay', 'timeout'))
     .prefault({}),
   services: services
     .prefault({ plants: { contract: 'plants' }, site: { contract: 'site' } })

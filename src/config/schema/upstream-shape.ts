@@ -3,16 +3,21 @@ import {
   duration,
   flag,
   host,
+  inMs,
   oneOf,
   pathPrefix,
   secret,
   share,
   statusRanges,
+  tlsVersion,
   wait,
   whole,
 } from './leaves.ts'
 
-/** What the file may say about the upstream of a service; base path and targets differ by contract. */
+/** Where `health.timeout` is not given; a shorter interval shortens it. */
+const defaultCheckTimeoutMs = 2_000
+
+/** Settings of the upstream of a service; base path and targets differ by contract. */
 export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Targets) =>
   z.strictObject({
     targets,
@@ -30,6 +35,7 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
         max: whole(0, 1_000_000).prefault(256).describe('Requests that may wait for a free place'),
         timeout: wait().prefault('5s').describe('Longest wait for a free place'),
       })
+      .transform(inMs('timeout'))
       .prefault({}),
     timeouts: z
       .strictObject({
@@ -38,6 +44,7 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
         idle: wait().prefault('10s').describe('Longest pause within an answer'),
         total: wait().prefault('30s').describe('Whole exchange with the upstream'),
       })
+      .transform(inMs('connect', 'headers', 'idle', 'total'))
       .prefault({}),
     retry: z
       .strictObject({
@@ -51,6 +58,7 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
         for: duration().prefault('10s').describe('How long it is left out'),
         maxShare: share().prefault(0.5).describe('Largest share of targets left out at once'),
       })
+      .transform(inMs('for'))
       .prefault({}),
     breaker: z
       .strictObject({
@@ -64,6 +72,7 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
         for: duration().prefault('5s').describe('How long the upstream is left alone'),
         probes: whole(1, 1_000).prefault(3).describe('Requests that then find out whether it is back'),
       })
+      .transform(inMs('window', 'for'))
       .prefault({}),
     host: oneOf(['target', 'preserve'])
       .prefault('target')
@@ -75,6 +84,7 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
           .prefault('5m')
           .describe('Then a new one is opened and the name looked up again; 0s = no bound'),
       })
+      .transform(inMs('maxAge'))
       .prefault({}),
     tls: z
       .strictObject({
@@ -85,7 +95,7 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
           .union([z.literal(''), host()])
           .prefault('')
           .describe("Name that the certificate must show; empty = the target's"),
-        minVersion: oneOf(['1.2', '1.3']).prefault('1.2').describe('Oldest TLS that is spoken'),
+        minVersion: tlsVersion().prefault('1.2').describe('Oldest TLS that is spoken'),
         acceptAnyCertificate: flag()
           .prefault(false)
           .describe('Believe whoever answers; for tests, warned about at the start'),
@@ -112,7 +122,11 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
           .prefault(1)
           .describe('Passed checks in a row until it counts as healthy again'),
       })
+      .transform((health) =>
+        inMs(
+          'interval',
+          'timeout',
+        )({ ...health, timeout: health.timeout ?? Math.min(defaultCheckTimeoutMs, health.interval) }),
+      )
       .prefault({}),
   })
-
-export type UpstreamShape = z.output<ReturnType<typeof upstreamShape>>

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { configShape } from './schema/shape.ts'
 
 /** JSON Schema (2020-12) as plain data. */

@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import type * as z from 'zod'
 import { closestName } from '../closest-name.ts'
 import type { Path, UnplacedFault } from '../fault.ts'
 import { configJsonSchema, type JsonSchema, knownKeys } from '../json-schema.ts'

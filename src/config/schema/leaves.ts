@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { z } from 'zod'
+import * as z from 'zod'
 import { durationPattern, parseDuration, parseSize, parseStatusRanges, sizePattern } from '../quantities.ts'
 import { parseRouteMatch, parseRuleMatch } from '../rule-match.ts'
 import { Secret } from '../secret.ts'

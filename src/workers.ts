@@ -1,4 +1,4 @@
-import { startEmbedded } from './build/service-contract.ts'
+import { type EmbeddedUpstream, startEmbedded } from './build/service-contract.ts'
 import { warnOf } from './build/upstream-findings.ts'
 import {
   createWorkersConfig,
@@ -13,7 +13,6 @@ import type { WorkerEvent } from './cluster/worker-events.ts'
 import type { WorkerLink } from './cluster/worker-link.ts'
 import type { Config, ServiceConfig } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
-import type { EmbeddedUpstream } from './demo/embedded-server.ts'
 import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts'
 import { createLogger } from './observability/logger.ts'
 import { freePort } from './server/free-port.ts'
@@ -58,7 +57,7 @@ const tell = (logger: ReturnType<typeof createLogger>, { kind, ...facts }: Worke
 }
 
 /** Starts the processes that share the port, and looks after them. */
-export const startWorkers = async (config: Config, options: WorkersOptions): Promise<Gateway> => {
+const startWorkers = async (config: Config, options: WorkersOptions): Promise<Gateway> => {
   const logger = createLogger({ ...config.log, access: 'off', dropped: () => {} })
   const port = config.listen.port === 0 ? await freePort(config.listen.host) : config.listen.port
   const publicUrl = config.publicUrl.replace(/:0$/, `:${port}`)
@@ -101,6 +100,10 @@ export const startWorkers = async (config: Config, options: WorkersOptions): Pro
     throw error
   }
 }
+
+/** Starts a gateway: in this process, or in as many as the configuration asks for. */
+export const startProcesses = (config: Config, options: WorkersOptions & GatewayOptions): Promise<Gateway> =>
+  workersOf(config) === 1 ? startGateway(config, options) : startWorkers(config, options)
 
 /** Embedded upstreams live in the parent, so that all workers ask the same ones. */
 const withOrigins = (config: Config, { embedded, port }: WorkerSettings): Config => ({

@@ -94,16 +94,14 @@ export type CliPorts = {
   /** Read when neither `-c` nor TRELLIS_CONFIG names a file; undefined when there is none either. */
   readonly defaultFile: string | undefined
   startGateway(config: Config, options: StartOptions): Promise<RunningGateway>
-  describeRoutes(config: Config): RouteReport
-  /** With the routes that upstreams announce beside the contract; asks each site's upstream once. */
-  describeLearnedRoutes(config: Config): Promise<RouteReport>
+  /** `learn`: with the routes that upstreams announce beside the contract, which takes one request to each site's upstream. */
+  describeRoutes(config: Config, learn: boolean): Promise<RouteReport>
   /** Asks the upstreams a few GETs each; never rejects. */
   upstreamFindings(config: Config): Promise<readonly UpstreamFinding[]>
   /** Asks the upstreams, once each. */
   driftReport(config: Config): Promise<readonly ServiceDriftLines[]>
-  explain(config: Config, request: ExplainedRequest): Explanation
-  /** With the routes that upstreams announce beside the contract; asks each site's upstream once. */
-  explainLearned(config: Config, request: ExplainedRequest): Promise<Explanation>
+  /** `learn`: as for `describeRoutes`. */
+  explain(config: Config, request: ExplainedRequest, learn: boolean): Promise<Explanation>
   /** Called once the gateway runs: a change of these files, which may be others after a reload, reloads. */
   reloadOnChange(gateway: RunningGateway, files: () => readonly string[], pollMs: number): void
   /** Called once the gateway runs: from then on signals stop and reload it, and what an operator asks for by the admin side ends it. */

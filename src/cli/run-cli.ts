@@ -1,7 +1,6 @@
 import type { Config, ServiceConfig } from '../config/config.ts'
 import type { ConfigFault } from '../config/fault.ts'
-import { configJsonSchema } from '../config/json-schema.ts'
-import { type ConfigResult, loadConfig } from '../config/load.ts'
+import type { ConfigResult } from '../config/load.ts'
 import { configWarnings } from '../config/warnings.ts'
 import type { CliPorts, RunningGateway, UpstreamFinding } from './cli-ports.ts'
 import { type CommandLine, helpText, readCommandLine } from './command-line.ts'
@@ -18,7 +17,9 @@ const readConfig = async (
   // An empty TRELLIS_CONFIG is what a container passes on when nothing is set.
   const fromEnvironment = env['TRELLIS_CONFIG'] === '' ? undefined : env['TRELLIS_CONFIG']
   const file = named ?? fromEnvironment ?? defaultFile
-  return { file, result: given ?? (await loadConfig({ file, env })) }
+  if (given !== undefined) return { file, result: given }
+  const { loadConfig } = await import('../config/load.ts')
+  return { file, result: await loadConfig({ file, env }) }
 }
 
 /** How a configuration is called in messages. */
@@ -148,9 +149,7 @@ const routes = async (
   { config, file }: Loaded,
   { upstreams }: Command,
 ): Promise<ExitReason> => {
-  const { lines, unread } = upstreams
-    ? await ports.describeLearnedRoutes(config)
-    : ports.describeRoutes(config)
+  const { lines, unread } = await ports.describeRoutes(config, upstreams)
   const cells = lines.map(({ method, path, service, cached, batchable, source }) => [
     method,
     path,
@@ -186,10 +185,7 @@ const explain = async (ports: CliPorts, { config }: Loaded, command: Command): P
   // The target as it is written, not as URL would spell it: the spelling is what is asked about.
   const target = url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/#.*$/s, '')
   const request = { method, target: target.startsWith('/') ? target : `/${target}`, fields: command.fields }
-  const explanation = command.upstreams
-    ? await ports.explainLearned(config, request)
-    : ports.explain(config, request)
-  ports.stdout.write(explanationText(explanation))
+  ports.stdout.write(explanationText(await ports.explain(config, request, command.upstreams)))
   return 'ok'
 }
 
@@ -232,6 +228,7 @@ const start = async (
 
 const runCommand = async (ports: CliPorts, command: Command): Promise<ExitReason | 'running'> => {
   if (command.command === 'schema') {
+    const { configJsonSchema } = await import('../config/json-schema.ts')
     ports.stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
     return 'ok'
   }

@@ -69,15 +69,14 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
       faulted: () => {},
       drain: async () => 'finished',
     }),
-    describeRoutes: () => ({ lines: listed, unread: [] }),
-    describeLearnedRoutes: async () => ({ lines: [...listed, learned], unread: [] }),
+    describeRoutes: async (_config, learn) => ({ lines: learn ? [...listed, learned] : listed, unread: [] }),
     upstreamFindings: async () => [],
     driftReport: async () => [],
-    explain: (_config, request) => {
+    explain: async (_config, request, learn) => {
+      if (learn) return { row: request.target, 'row from': 'learned' }
       asked.push(request)
       return { row: '/plants', tags: ['plants'], reason: 'no \u001b[31mrule', rule: undefined }
     },
-    explainLearned: async (_config, { target }) => ({ row: target, 'row from': 'learned' }),
     reloadOnChange: () => {},
     stopOnSignal: (_gateway, graceMs) => stops.push(graceMs),
     ...changes,
@@ -248,11 +247,11 @@ describe('--upstreams', () => {
   })
 
   test('routes says of which upstream nothing could be learned, and ends with 6', async () => {
-    const describeLearnedRoutes: CliPorts['describeLearnedRoutes'] = async () => ({
+    const describeRoutes: CliPorts['describeRoutes'] = async () => ({
       lines: listed,
       unread: [{ service: 'site', reason: 'no connection' }],
     })
-    const { end, stderr } = await run(['routes', '--upstreams'], { describeLearnedRoutes })
+    const { end, stderr } = await run(['routes', '--upstreams'], { describeRoutes })
     expect(stderr).toContain('upstream of site: nothing was learned')
     expect(end).toBe(6)
   })

@@ -1,8 +1,8 @@
-import { type Clock, systemClock } from '../clock.ts'
-import type { RouteFinding } from '../contracts/finding.ts'
-import type { Row } from '../contracts/row.ts'
-import type { Validation, ValidationInput } from '../contracts/validation.ts'
-import { requestField } from '../http/fields.ts'
+import { type Clock, systemClock } from '../src/clock.ts'
+import type { RouteFinding } from '../src/contracts/finding.ts'
+import type { Row } from '../src/contracts/row.ts'
+import type { Validation, ValidationInput } from '../src/contracts/validation.ts'
+import { requestField } from '../src/http/fields.ts'
 import {
   type EmbeddedReply,
   type EmbeddedSettings,
@@ -12,8 +12,7 @@ import {
 } from './embedded-server.ts'
 import { batchResource } from './site/batch.ts'
 import type { Answer, Site } from './site/call.ts'
-import type { Caller } from './site/caller.ts'
-import { callerOf } from './site/caller.ts'
+import { type Caller, callerOf } from './site/caller.ts'
 import { type Dialect, namesOf } from './site/dialect-names.ts'
 import { createDispatcher, type Dispatcher } from './site/dispatcher.ts'
 import { createEmbedding } from './site/embedding.ts'

@@ -1,6 +1,6 @@
-import type { RouteFinding } from '../contracts/finding.ts'
-import type { Validation, ValidationInput } from '../contracts/validation.ts'
-import { requestField } from '../http/fields.ts'
+import type { RouteFinding } from '../src/contracts/finding.ts'
+import type { Validation, ValidationInput } from '../src/contracts/validation.ts'
+import { requestField } from '../src/http/fields.ts'
 import {
   type EmbeddedReply,
   type EmbeddedSettings,

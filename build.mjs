@@ -51,6 +51,7 @@ const build = async () => {
     platform: 'node',
     target: 'node20.19',
     sourcemap: true,
+    sourcesContent: false,
     metafile: true,
     logLevel: 'warning',
     // Packages in CommonJS require the modules of Node.

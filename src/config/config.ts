@@ -13,7 +13,6 @@ export type Config = Frozen<ReturnType<typeof resolveConfig>>
 
 export type LimitsConfig = Config['limits']
 export type RateLimitConfig = Config['rateLimits'][number]
-export type SharedConfig = Config['cache']['shared']
 export type ServiceConfig = Config['services'][number]
 export type SiteConfig = Extract<ServiceConfig, { contract: 'site' }>
 export type ServiceCacheConfig = ServiceConfig['cache']

@@ -4,24 +4,16 @@ import { env, stderr, stdout } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import type { CliPorts } from './cli/cli-ports.ts'
-import { exitCodes, hearOutputFaults } from './cli/exit-codes.ts'
+import { exitCodes, handleOutputErrors } from './cli/exit-codes.ts'
 import { runCli } from './cli/run-cli.ts'
-import { hearWhileStarting, leaveSignals, stopOnSignal } from './cli/stop-on-signal.ts'
+import { handleSignalsWhileStarting, ignoreSignals, stopOnSignal } from './cli/stop-on-signal.ts'
 import { watchFiles } from './cli/watch-files.ts'
 import { isWorker, linkToParent, parentLine, type WorkerLink } from './cluster/worker-link.ts'
 import { packageFile } from './package-file.ts'
 
-/**
- * Keeps V8 from deciding, by what lived long while it looked, that objects made in some place are made old. What a gateway makes for a
- * request lives as long as the request: under slow ones, such as uploads, V8 takes them for lasting, and from then on each
- * request leaves old garbage that holds young garbage. Collections of the young then take six times as long, for as long as the
- * process runs (docs/decisions/0015). To be called before anything is served.
- */
-const keepObjectsYoung = (): void => {
-  setFlagsFromString('--no-allocation-site-pretenuring')
-}
-
-keepObjectsYoung()
+// V8 would place objects in the old generation if objects from the same place in the code survived before. Under slow requests such as
+// uploads it then does so for each request, and young collections take six times as long from then on (docs/decisions/0015).
+setFlagsFromString('--no-allocation-site-pretenuring')
 
 const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }
 const shipped = fileURLToPath(packageFile('config/gateway.yaml'))
@@ -31,12 +23,12 @@ const gateways = () => import('./workers.ts')
 const upstreamReports = () => import('./build/upstream-findings.ts')
 const explanations = () => import('./build/explain.ts')
 
-hearOutputFaults({ stdout, stderr, exit: (code) => process.exit(code) })
+handleOutputErrors({ stdout, stderr, exit: (code) => process.exit(code) })
 
-/** Ends what a start does with signals; see there. */
-let startIsOver = (): boolean => false
+/** Ends the handling of signals while starting; true when a reload is due. */
+let endOfStart = (): boolean => false
 
-/** What POST /drain asks for. Until the gateway runs there is nothing to finish. */
+/** Called by POST /drain. Until the gateway runs there are no requests to finish. */
 let drainAndEnd = (): void => {
   process.kill(process.pid, 'SIGTERM')
 }
@@ -62,12 +54,12 @@ const common = {
 
 const main: CliPorts = {
   ...common,
-  given: undefined,
-  startGateway: async (config, given) => {
-    startIsOver = hearWhileStarting(stderr)
+  handedConfig: undefined,
+  startGateway: async (config, options) => {
+    endOfStart = handleSignalsWhileStarting(stderr)
     const { startProcesses } = await gateways()
     return startProcesses(config, {
-      ...given,
+      ...options,
       file: fileURLToPath(import.meta.url),
       end: () => drainAndEnd(),
     })
@@ -77,7 +69,7 @@ const main: CliPorts = {
   },
   stopOnSignal: (gateway, graceMs) => {
     drainAndEnd = stopOnSignal(gateway, graceMs, stderr)
-    if (startIsOver()) void gateway.reload()
+    if (endOfStart()) void gateway.reload()
   },
 }
 
@@ -86,16 +78,16 @@ const workerPorts = async (link: WorkerLink): Promise<CliPorts> => {
   const { handedConfig, startAsWorker } = await gateways()
   return {
     ...common,
-    given: handedConfig(link),
+    handedConfig: handedConfig(link),
     stderr: { write: () => true },
     upstreamFindings: async () => [],
     startGateway: (config, options) => startAsWorker(config, { ...options, end: link.end }, link),
     reloadOnChange: () => {},
-    stopOnSignal: (gateway) => leaveSignals(gateway),
+    stopOnSignal: (gateway) => ignoreSignals(gateway),
   }
 }
 
 const end = await runCli(isWorker() ? await workerPorts(await linkToParent(parentLine())) : main)
-// A start that failed half-way has opened servers, which would keep the process.
+// A start that failed may have opened servers, which would keep the process running.
 if (end === exitCodes.notStarted.code) process.exit(end)
 if (end !== 'running') process.exitCode = end

@@ -6,25 +6,23 @@ export type RunningGateway = {
   /** Origin of the public side, with the port that was really taken. */
   readonly publicAddress: string
   readonly adminAddress: string
-  /** Puts the configuration in force that its file holds now, as a whole or not at all, and tells of it. */
+  /** Applies the present content of the configuration file, as a whole or not at all, and logs the outcome. */
   reload(): Promise<unknown>
-  /** Logs, as a warning, what does not fit between a service and its upstream. */
+  /** Logs a mismatch between a service and its upstream as a warning. */
   warn(finding: UpstreamFinding): void
-  /** Writes down and counts an error that nothing caught. */
+  /** Logs and counts an uncaught error. */
   faulted(cause: unknown): void
-  /** Drains, then closes everything that was opened; `cut`: not everybody who was waiting got an answer. */
+  /** Drains, then closes everything; `cut`: some requests in flight were not answered. */
   drain(): Promise<'finished' | 'cut'>
 }
 
 type StartOptions = {
-  /** Tells configurations apart in metrics and logs. */
+  /** Names the configuration in metrics and logs. */
   readonly configHash: string
-  /** Undefined when the built-in defaults hold. */
-  readonly configFile: string | undefined
   readonly version: string
-  /** What the configuration was made of, for processes that are to have the same one. */
+  /** The configuration file with environment and secrets filled in, for worker processes. */
   readonly filled: unknown
-  /** Reads the configuration anew. */
+  /** Reads the configuration again. */
   readonly readConfig: () => Promise<ConfigResult>
 }
 
@@ -33,22 +31,22 @@ type RouteLine = {
   readonly method: string
   readonly path: string
   readonly service: string
-  /** How answers are cached, in few words; `-` when they are not. */
+  /** How responses are cached, in few words; `-` when they are not. */
   readonly cached: string
   readonly batchable: boolean
   readonly source: 'contract' | 'learned'
 }
 
-/** What `trellis routes` shows, and of which upstreams nothing could be learned. */
+/** The lines of `trellis routes`, and the upstreams whose index could not be read. */
 export type RouteReport = {
   readonly lines: readonly RouteLine[]
   readonly unread: readonly { readonly service: string; readonly reason: string }[]
 }
 
-/** What does not fit between a service and its upstream. */
+/** A mismatch between a service and its upstream. */
 export type UpstreamFinding = { readonly service: string; readonly kind: string; readonly text: string }
 
-/** One thing that an upstream announces otherwise than its contract says. */
+/** One difference between what an upstream announces and its contract. */
 export type DriftLine = {
   readonly kind: string
   readonly route: string
@@ -59,7 +57,7 @@ export type DriftLine = {
   readonly theirs?: unknown
 }
 
-/** What asking the upstream of one service came to. */
+/** The outcome of comparing one service with its upstream. */
 export type ServiceDriftLines = {
   readonly service: string
   readonly outcome:
@@ -75,13 +73,12 @@ export type ExplainedRequest = {
   readonly fields: Readonly<Record<string, string>>
 }
 
-/** What would happen to a request, aspect by aspect, in the order to show. */
+/** What would happen to a request: aspects in the order in which they are printed. */
 export type Explanation = Readonly<Record<string, unknown>>
 
-/** Where lines of text go. */
 export type TextOutput = { write(text: string): unknown }
 
-/** Everything the command line needs of the world, so that it can be run without one. */
+/** The environment of the command line; tests replace it. */
 export type CliPorts = {
   /** Without the program's own name. */
   readonly argv: readonly string[]
@@ -89,21 +86,21 @@ export type CliPorts = {
   readonly stdout: TextOutput
   readonly stderr: TextOutput
   readonly version: string
-  /** Handed to this process by its parent; no file is read then. */
-  readonly given: ConfigResult | undefined
-  /** Read when neither `-c` nor TRELLIS_CONFIG names a file; undefined when there is none either. */
+  /** The configuration that a worker got from its parent; then no file is read. */
+  readonly handedConfig: ConfigResult | undefined
+  /** Read when neither `-c` nor TRELLIS_CONFIG names a file. */
   readonly defaultFile: string | undefined
   startGateway(config: Config, options: StartOptions): Promise<RunningGateway>
   /** `learn`: with the routes that upstreams announce beside the contract, which takes one request to each site's upstream. */
   describeRoutes(config: Config, learn: boolean): Promise<RouteReport>
-  /** Asks the upstreams a few GETs each; never rejects. */
+  /** Sends a few GETs to each upstream; never rejects. */
   upstreamFindings(config: Config): Promise<readonly UpstreamFinding[]>
-  /** Asks the upstreams, once each. */
+  /** Sends one request to each upstream. */
   driftReport(config: Config): Promise<readonly ServiceDriftLines[]>
   /** `learn`: as for `describeRoutes`. */
   explain(config: Config, request: ExplainedRequest, learn: boolean): Promise<Explanation>
-  /** Called once the gateway runs: a change of these files, which may be others after a reload, reloads. */
+  /** Reloads when one of the files changes; a reload may change the list of files. */
   reloadOnChange(gateway: RunningGateway, files: () => readonly string[], pollMs: number): void
-  /** Called once the gateway runs: from then on signals stop and reload it, and what an operator asks for by the admin side ends it. */
+  /** From then on signals stop and reload the gateway, and POST /drain of the admin side ends it. */
   stopOnSignal(gateway: RunningGateway, graceMs: number): void
 }

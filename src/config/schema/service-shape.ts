@@ -33,10 +33,10 @@ export const cacheRule = z
   })
   .transform(inMs('ttl', 'staleWhileRevalidate', 'staleIfError', 'negativeTtl'))
 
-/** Cache rules of a service, first match wins. Without any, what the contract's defaults say. */
+/** Cache rules of a service, first match wins. Without any, those of the contract hold. */
 const rules = z.array(cacheRule).max(1_000).optional()
 
-/** What the file may say about caching the answers of one service. `defaults` tells a reader what holds without rules. */
+/** Cache settings of a service. `defaults` describes the rules of its contract. */
 const serviceCacheShape = (defaults: string) =>
   z.strictObject({
     profile: oneOf(['safe', 'rfc-shared-cache']).prefault('safe').describe('What may be stored at all'),
@@ -67,7 +67,7 @@ const serviceCacheShape = (defaults: string) =>
     rules: rules.describe(`First match wins; without any: ${defaults}`),
   })
 
-/** Parameters that campaigns add and no service reads. */
+/** Parameters that advertising and newsletters add and services ignore. */
 const trackingParameters = [
   'utm_*',
   'gclid',
@@ -206,5 +206,4 @@ const open = z.strictObject({
   cache: serviceCacheShape('nothing in `safe`, what the upstream allows in `rfc-shared-cache`').prefault({}),
 })
 
-/** What the file may say about one service. */
 export const serviceShape = z.discriminatedUnion('contract', [plants, site, open])

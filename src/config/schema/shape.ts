@@ -30,7 +30,7 @@ const services = z
   )
   .refine((named) => Object.keys(named).length > 0, 'at least one service is needed')
 
-/** What the configuration file may say: names, defaults, bounds. Every name is described here and nowhere else. */
+/** The schema of the configuration file: names, defaults, bounds. */
 export const configShape = z.strictObject({
   ...edgeShape,
   admin: z
@@ -165,7 +165,7 @@ export const configShape = z.strictObject({
 
 export type ConfigShape = z.output<typeof configShape>
 
-/** Keys that hold secrets: the only ones read from files, and never shown. `*` = every service. */
+/** Keys of secrets, which may be read from files and are never shown. `*` = any key or index. */
 export const secretPaths = [
   ['listen', 'tls', 'cert'],
   ['listen', 'tls', 'key'],

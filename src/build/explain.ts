@@ -95,8 +95,8 @@ export const canonicalTarget = ({ service, path, query }: PublicTarget): Canonic
   }
 }
 
-/** A request that somebody asks about; nothing is sent anywhere. */
-type ExplainedRequest = {
+/** A request to explain; it is not sent. */
+export type ExplainedRequest = {
   readonly method: string
   /** Path and query on the public side. */
   readonly target: string
@@ -105,7 +105,7 @@ type ExplainedRequest = {
 }
 
 /** What would happen, aspect by aspect, in the order in which it is decided. */
-type Explanation = Readonly<Record<string, unknown>>
+export type Explanation = Readonly<Record<string, unknown>>
 
 type Valid = Extract<Validation, { kind: 'valid' }>
 

@@ -23,7 +23,7 @@ import { type BuiltService, buildService, closeServices, serverOf, upstreamOptio
 import { type ServiceContract, serviceContract } from './service-contract.ts'
 
 /** What asking the upstream of one service came to. */
-type ServiceDrift = {
+export type ServiceDrift = {
   readonly service: string
   readonly outcome:
     | { readonly kind: 'compared'; readonly differences: readonly Difference[] }
@@ -124,7 +124,7 @@ type RouteLine = {
 }
 
 /** What `trellis routes` shows, and of which upstreams nothing could be learned. */
-type RouteReport = {
+export type RouteReport = {
   readonly lines: readonly RouteLine[]
   readonly unread: readonly { readonly service: string; readonly reason: string }[]
 }

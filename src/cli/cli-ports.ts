@@ -1,80 +1,15 @@
+import type { ExplainedRequest, Explanation } from '../build/explain.ts'
+import type { RouteReport, ServiceDrift, UpstreamFinding } from '../build/upstream-findings.ts'
 import type { Config } from '../config/config.ts'
 import type { ConfigResult } from '../config/load.ts'
+import type { Gateway, GatewayOptions } from '../gateway.ts'
 
-/** A gateway that accepts requests. */
-export type RunningGateway = {
-  /** Origin of the public side, with the port that was really taken. */
-  readonly publicAddress: string
-  readonly adminAddress: string
-  /** Applies the present content of the configuration file, as a whole or not at all, and logs the outcome. */
-  reload(): Promise<unknown>
-  /** Logs a mismatch between a service and its upstream as a warning. */
-  warn(finding: UpstreamFinding): void
-  /** Logs and counts an uncaught error. */
-  faulted(cause: unknown): void
-  /** Drains, then closes everything; `cut`: some requests in flight were not answered. */
-  drain(): Promise<'finished' | 'cut'>
-}
+export type RunningGateway = Omit<Gateway, 'close'>
 
-type StartOptions = {
-  /** Names the configuration in metrics and logs. */
-  readonly configHash: string
-  readonly version: string
+type StartOptions = Required<Pick<GatewayOptions, 'configHash' | 'version' | 'readConfig'>> & {
   /** The configuration file with environment and secrets filled in, for worker processes. */
   readonly filled: unknown
-  /** Reads the configuration again. */
-  readonly readConfig: () => Promise<ConfigResult>
 }
-
-/** One line of `trellis routes`. */
-type RouteLine = {
-  readonly method: string
-  readonly path: string
-  readonly service: string
-  /** How responses are cached, in few words; `-` when they are not. */
-  readonly cached: string
-  readonly batchable: boolean
-  readonly source: 'contract' | 'learned'
-}
-
-/** The lines of `trellis routes`, and the upstreams whose index could not be read. */
-export type RouteReport = {
-  readonly lines: readonly RouteLine[]
-  readonly unread: readonly { readonly service: string; readonly reason: string }[]
-}
-
-/** A mismatch between a service and its upstream. */
-export type UpstreamFinding = { readonly service: string; readonly kind: string; readonly text: string }
-
-/** One difference between what an upstream announces and its contract. */
-export type DriftLine = {
-  readonly kind: string
-  readonly route: string
-  readonly method?: string
-  readonly argument?: string
-  readonly keyword?: string
-  readonly ours?: unknown
-  readonly theirs?: unknown
-}
-
-/** The outcome of comparing one service with its upstream. */
-export type ServiceDriftLines = {
-  readonly service: string
-  readonly outcome:
-    | { readonly kind: 'compared'; readonly differences: readonly DriftLine[] }
-    | { readonly kind: 'unread'; readonly reason: string }
-}
-
-/** A request that `trellis explain` asks about. */
-export type ExplainedRequest = {
-  readonly method: string
-  readonly target: string
-  /** Lower-case names. */
-  readonly fields: Readonly<Record<string, string>>
-}
-
-/** What would happen to a request: aspects in the order in which they are printed. */
-export type Explanation = Readonly<Record<string, unknown>>
 
 export type TextOutput = { write(text: string): unknown }
 
@@ -96,7 +31,7 @@ export type CliPorts = {
   /** Sends a few GETs to each upstream; never rejects. */
   upstreamFindings(config: Config): Promise<readonly UpstreamFinding[]>
   /** Sends one request to each upstream. */
-  driftReport(config: Config): Promise<readonly ServiceDriftLines[]>
+  driftReport(config: Config): Promise<readonly ServiceDrift[]>
   /** `learn`: as for `describeRoutes`. */
   explain(config: Config, request: ExplainedRequest, learn: boolean): Promise<Explanation>
   /** Reloads when one of the files changes; a reload may change the list of files. */

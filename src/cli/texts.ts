@@ -1,4 +1,6 @@
-import type { DriftLine, Explanation, ServiceDriftLines } from './cli-ports.ts'
+import type { Explanation } from '../build/explain.ts'
+import type { ServiceDrift } from '../build/upstream-findings.ts'
+import type { Difference } from '../site/drift.ts'
 
 /** Replaces control characters, which could drive a terminal: parts of the output come from URLs and upstreams. */
 export const printable = (text: string): string =>
@@ -30,7 +32,7 @@ const cellText = (value: unknown): string => {
   return text.length > longestCell ? `${text.slice(0, longestCell - 1)}…` : text
 }
 
-const cells = (service: string, line: DriftLine): string[] => [
+const cells = (service: string, line: Difference): string[] => [
   line.kind,
   service,
   line.method ?? '-',
@@ -44,7 +46,7 @@ const cells = (service: string, line: DriftLine): string[] => [
 const header = ['KIND', 'SERVICE', 'METHOD', 'ROUTE', 'ARGUMENT', 'KEYWORD', 'CONTRACT', 'UPSTREAM']
 
 /** One line for each difference and each unreadable index, then the number of differences if any index was compared. */
-export const driftText = (reports: readonly ServiceDriftLines[]): string => {
+export const driftText = (reports: readonly ServiceDrift[]): string => {
   const lines = reports.flatMap(({ service, outcome }) =>
     outcome.kind === 'compared' ? outcome.differences.map((line) => cells(service, line)) : [],
   )

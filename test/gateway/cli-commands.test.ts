@@ -2,8 +2,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { CliPorts, DriftLine, ExplainedRequest, RouteReport } from '../../src/cli/cli-ports.ts'
+import type { ExplainedRequest } from '../../src/build/explain.ts'
+import type { RouteReport } from '../../src/build/upstream-findings.ts'
+import type { CliPorts } from '../../src/cli/cli-ports.ts'
 import { runCli } from '../../src/cli/run-cli.ts'
+import type { Difference } from '../../src/site/drift.ts'
 
 let folder = ''
 let faulty = ''
@@ -64,7 +67,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
     startGateway: async ({ listen }) => ({
       publicAddress: `http://127.0.0.1:${listen.port}`,
       adminAddress: 'http://127.0.0.1:9090',
-      reload: async () => undefined,
+      reload: async () => ({ kind: 'unchanged', hash: '' }),
       warn: () => {},
       faulted: () => {},
       drain: async () => 'finished',
@@ -148,7 +151,7 @@ test('routes prints an aligned table', async () => {
 })
 
 describe('routes --drift', () => {
-  const compared = (differences: readonly DriftLine[]): Partial<CliPorts> => ({
+  const compared = (differences: readonly Difference[]): Partial<CliPorts> => ({
     driftReport: async () => [{ service: 'site', outcome: { kind: 'compared', differences } }],
   })
 
@@ -223,7 +226,11 @@ describe('explain', () => {
 })
 
 describe('--upstreams', () => {
-  const finding = { service: 'site', kind: 'redirect-loop', text: 'It redirects \u001b to itself: set host.' }
+  const finding = {
+    service: 'site',
+    kind: 'redirect-loop' as const,
+    text: 'It redirects \u001b to itself: set host.',
+  }
 
   test('check prints one line for each mismatch, without control characters, and ends with 1', async () => {
     const { end, stdout } = await run(['check', '--upstreams'], { upstreamFindings: async () => [finding] })
@@ -325,7 +332,7 @@ describe('start', () => {
       startGateway: async () => ({
         publicAddress: `http://${host}:8080`,
         adminAddress: `http://${host}:9090`,
-        reload: async () => undefined,
+        reload: async () => ({ kind: 'unchanged', hash: '' }),
         warn: () => {},
         faulted: () => {},
         drain: async () => 'finished',

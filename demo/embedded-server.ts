@@ -26,6 +26,9 @@ export type EmbeddedSettings = {
   readonly onRequest?: (request: SeenRequest) => void
 }
 
+/** The embedded servers accept what WordPress accepts, whatever the gateway in front is set to. */
+export const lenientValidation = { unknownParameters: 'strip', trackingParameters: [] } as const
+
 /** A request with its complete content. */
 export type ReceivedRequest = SeenRequest & { readonly content: Buffer }
 

@@ -237,18 +237,16 @@ export const startEmbedded = async (
   if (service.contract === 'open' || service.upstream.targets !== 'embedded') return undefined
   const { basePath } = service.upstream
   // The demo is loaded only where it is used.
-  const demo = await import('../../demo/start.ts')
   if (service.contract === 'plants') {
-    return demo.startPlants({ basePath, limitParameter: service.limitParameter }, limits)
+    const { startEmbeddedPlants } = await import('../../demo/plants.ts')
+    return startEmbeddedPlants({ basePath, limitParameter: service.limitParameter, limits })
   }
+  const { startEmbeddedSite } = await import('../../demo/site.ts')
   const isNeutral = service.names === 'same' && basePath.endsWith('/site-json')
-  return demo.startSite(
-    {
-      basePath,
-      home: new URL(publicUrl).origin,
-      dialect: isNeutral ? 'neutral' : 'wordpress',
-      rows: isNeutral ? siteRows : wordpressRows(),
-    },
+  return startEmbeddedSite({
+    basePath,
+    home: new URL(publicUrl).origin,
+    dialect: isNeutral ? 'neutral' : 'wordpress',
     limits,
-  )
+  })
 }

@@ -6,6 +6,46 @@ import { isAll } from './test/support/breadth.ts'
  * of theirs outlives their test: they share processes, of which each loads the gateway once.
  */
 const concurrent = ['conformance', 'contracts', 'gateway', 'phases', 'properties', 'structure', 'unit']
+const allConcurrent = concurrent.map((folder) => `test/${folder}/**/*.test.ts`)
+
+/** Not part of `npm test`: these need a program beside Node, or measure something, */
+const needProgram = [
+  'gateway/admin-documentation-page',
+  'gateway/admin-status-page',
+  'gateway/bench-side-by-side',
+  'gateway/hostile/secrets-of-peers',
+  'properties/raw-requests',
+  'structure/dashboards',
+  'structure/deploy-compose',
+  'structure/deploy-systemd',
+  'unit/observability/bounds',
+  'unit/bench/*',
+]
+/** or take five seconds and more: they wait for timeouts, drains and slow clients, or have long tables. */
+const takeLong = [
+  'gateway/batch-idempotency',
+  'gateway/batch-lines',
+  'gateway/cli-program',
+  'gateway/drain',
+  'gateway/fault-matrix/*',
+  'gateway/hostile/buffered-bytes',
+  'gateway/hostile/clock-jumps',
+  'gateway/hostile/costly-*',
+  'gateway/hostile/http2-*',
+  'gateway/hostile/raw-requests',
+  'gateway/hostile/secrets',
+  'gateway/hostile/unfinished-uploads',
+  'gateway/slow-clients',
+  'gateway/slow-clients-and-slots',
+  'gateway/tracing',
+  'gateway/upstream-health',
+  'gateway/workers-*',
+  'properties/*',
+  'unit/cache/bounded-memory',
+  'unit/cluster/cluster-answers',
+  'unit/cluster/damaged-answers',
+]
+const notQuick = [...needProgram, ...takeLong].map((suite) => `test/${suite}.test.ts`)
 
 /** Each starts a WordPress, or several, and waits for it most of the time. */
 const beforeWordPress = [
@@ -52,9 +92,9 @@ export default defineConfig({
     projects: [
       {
         test: {
-          name: 'concurrent',
-          include: concurrent.map((folder) => `test/${folder}/**/*.test.ts`),
-          exclude,
+          name: 'quick',
+          include: allConcurrent,
+          exclude: [...exclude, ...notQuick],
           ...patience,
           isolate: false,
           maxWorkers: 2,
@@ -63,11 +103,22 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'slow',
+          include: notQuick,
+          exclude,
+          ...patience,
+          isolate: false,
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
           name: 'wordpress',
           include: beforeWordPress,
           ...patience,
           maxWorkers: 2,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -77,7 +128,7 @@ export default defineConfig({
           exclude,
           ...patience,
           maxWorkers: 3,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
       {
@@ -93,7 +144,7 @@ export default defineConfig({
           ...patience,
           // Other programs run beside them: one after the other.
           maxWorkers: 1,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 4 },
         },
       },
     ],

@@ -112,7 +112,7 @@ function page(run: Run, peers: readonly Peer[], profile: readonly ProfileGroup[]
     'its level of production. Bare node:http answers from a Map with the bytes of the answers of Trellis. Bare',
     '@fastify/http-proxy has no cache; what is a miss for others it fetches. A Fastify route that gives undici its requests and',
     'does nothing else is the most that could be reached with these parts. All peers are configured in',
-    '[bench/peers](../bench/peers).',
+    '[bench/peers](../../bench/peers).',
     '',
     ...scenarios.flatMap((facts) => scenarioSection(facts, run, peers, name)),
     ...profileSection(profile),
@@ -131,7 +131,7 @@ function page(run: Run, peers: readonly Peer[], profile: readonly ProfileGroup[]
 }
 
 /**
- * Writes docs/NAME.md from a run, and its pictures into docs/NAME/: `performance` for the oldest Node that is supported,
+ * Writes docs/evidence/NAME.md from a run, and its pictures into docs/evidence/NAME/: `performance` for the oldest Node that is supported,
  * other names for others.
  */
 export async function writePerformanceDoc(
@@ -140,7 +140,7 @@ export async function writePerformanceDoc(
   profile: readonly ProfileGroup[],
   name: string,
 ): Promise<void> {
-  const docs = new URL('../docs/', import.meta.url)
+  const docs = new URL('../docs/evidence/', import.meta.url)
   const pictures = new URL(`${name}/`, docs)
   await mkdir(pictures, { recursive: true })
   for (const old of await readdir(pictures)) await rm(new URL(old, pictures))

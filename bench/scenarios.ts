@@ -97,7 +97,7 @@ export const scenarios: readonly ScenarioFacts[] = [
   },
   {
     name: 'mixed',
-    title: 'nine hits in ten on 1,000 targets, the rest misses and past the cache',
+    title: 'nine hits in ten on 1,000 targets, the rest misses and bypasses',
     yardstick: 'http-proxy',
     script: 'mixed.lua',
     scriptArguments: ['/plain/list'],

@@ -26,7 +26,7 @@ const warm = { requests: Number(setting('WARM_UP') ?? 30_000), seconds: 20 }
 
 type World = { readonly originPort: number; readonly serverPin: Pin; readonly generator: Generator }
 
-/** Every peer beside every other, in one run. Prints a table, keeps the figures, and with `page` writes docs/PAGE.md. */
+/** Every peer beside every other, in one run. Prints a table, keeps the figures, and with `page` writes docs/evidence/PAGE.md. */
 export async function benchServers(options: { readonly page?: string }): Promise<void> {
   const [loadBefore = 0] = loadavg()
   const [serverPin, loadPin] = pins()

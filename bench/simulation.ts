@@ -31,7 +31,7 @@ type Outcome = {
   readonly stalenessSeconds: number
 }
 
-/** Measured with `INFO commandstats` (docs/scale.md): microseconds of the store. */
+/** Measured with `INFO commandstats` (docs/evidence/scale.md): microseconds of the store. */
 const cost = { script: 60, plain: 3, delivery: 2 } as const
 const syncsPerSecond = 4
 /** Within a region: network and both event loops. */
@@ -170,7 +170,7 @@ const site = {
   regionRoundTrip: 0.08,
 } as const
 
-/** The rows of docs/scale.md. */
+/** The rows of docs/evidence/scale.md. */
 const scenarios: readonly Scenario[] = [
   { ...site, name: 'one instance', instancesPerRegion: 1 },
   { ...site, name: 'two', instancesPerRegion: 2 },
@@ -200,7 +200,7 @@ const scenarios: readonly Scenario[] = [
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`
 const whole = (value: number): string => value.toFixed(0)
 
-/** The table of docs/scale.md, one line each. */
+/** The table of docs/evidence/scale.md, one line each. */
 export const simulationTable = (): readonly string[] => [
   '| scenario | instances | reads/s | writes/s | from memory | from the tier | upstream/s | store commands/s | messages/s | store load | write waits | shows a write after |',
   '|---|---|---|---|---|---|---|---|---|---|---|---|',

@@ -51,25 +51,25 @@ export const errorTable = {
     status: 400,
     fault: 'client',
     retryable: false,
-    message: 'The request is not HTTP as this gateway understands it.',
+    message: 'The request is not valid HTTP.',
   },
   ambiguous_request: {
     status: 400,
     fault: 'client',
     retryable: false,
-    message: 'The request means something other than its path and method say.',
+    message: 'The request contradicts its path or method.',
   },
   content_too_large: {
     status: 413,
     fault: 'client',
     retryable: false,
-    message: 'The request content is larger than allowed.',
+    message: 'The request body is larger than allowed.',
   },
   target_too_long: {
     status: 414,
     fault: 'client',
     retryable: false,
-    message: 'The request target is longer than allowed.',
+    message: 'The request URL is longer than allowed.',
   },
   unsupported_content_type: {
     status: 415,
@@ -81,7 +81,7 @@ export const errorTable = {
     status: 431,
     fault: 'client',
     retryable: false,
-    message: 'The request header fields are larger than allowed.',
+    message: 'The request headers are larger than allowed.',
   },
   request_timeout: {
     status: 408,
@@ -93,19 +93,19 @@ export const errorTable = {
     status: 429,
     fault: 'client',
     retryable: true,
-    message: 'There have been too many requests.',
+    message: 'Too many requests.',
   },
   client_gone: {
     status: 499,
     fault: 'client',
     retryable: true,
-    message: 'The client went away before the answer was ready.',
+    message: 'The client disconnected before the response was ready.',
   },
   internal: {
     status: 500,
     fault: 'gateway',
     retryable: true,
-    message: 'The gateway met an unexpected condition.',
+    message: 'The gateway failed unexpectedly.',
   },
   upstream_unreachable: {
     status: 502,
@@ -117,7 +117,7 @@ export const errorTable = {
     status: 502,
     fault: 'upstream',
     retryable: true,
-    message: 'The upstream broke off its answer or sent one that is not HTTP.',
+    message: 'The upstream sent an invalid or incomplete response.',
   },
   loop_detected: {
     status: 508,
@@ -129,7 +129,7 @@ export const errorTable = {
     status: 503,
     fault: 'gateway',
     retryable: true,
-    message: 'The gateway has too much to do.',
+    message: 'The gateway is overloaded.',
   },
   upstream_busy: {
     status: 503,
@@ -141,13 +141,13 @@ export const errorTable = {
     status: 503,
     fault: 'gateway',
     retryable: true,
-    message: 'What several instances share cannot be reached; nothing was carried out.',
+    message: 'The shared store cannot be reached; nothing was done.',
   },
   upstream_suspended: {
     status: 503,
     fault: 'upstream',
     retryable: true,
-    message: 'The upstream has failed too often and is left alone for a while.',
+    message: 'The upstream failed too often; requests to it are suspended for a while.',
   },
   shutting_down: {
     status: 503,
@@ -159,7 +159,7 @@ export const errorTable = {
     status: 504,
     fault: 'upstream',
     retryable: true,
-    message: 'The upstream did not answer in time.',
+    message: 'The upstream did not respond in time.',
   },
   not_sent: {
     status: 504,
@@ -177,7 +177,7 @@ export const errorTable = {
     status: 409,
     fault: 'client',
     retryable: true,
-    message: 'A request with this Idempotency-Key is still being carried out.',
+    message: 'A request with this Idempotency-Key is still running.',
   },
   idempotency_key_reused: {
     status: 422,
@@ -189,7 +189,7 @@ export const errorTable = {
     status: 409,
     fault: 'client',
     retryable: false,
-    message: 'The request with this Idempotency-Key was carried out; its answer was too large to keep.',
+    message: 'The request with this Idempotency-Key was completed, but its response was too large to keep.',
   },
 } as const satisfies Record<string, ErrorFacts>
 

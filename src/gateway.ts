@@ -31,9 +31,9 @@ export type GatewayOptions = {
   /** Tells configurations apart in metrics. */
   readonly configHash: string
   readonly version: string
-  /** Reads the configuration anew; without it there is nothing to reload. */
+  /** Reads the configuration; without it a reload is impossible. */
   readonly readConfig?: () => Promise<ConfigResult>
-  /** Ends the program as SIGTERM does, for an operator who asks for it; called once or more. Without it the gateway alone is drained. */
+  /** Ends the program as SIGTERM does, for POST /drain; called once or more. Without it only the gateway is drained. */
   readonly end?: () => void
   /** Where this process is one of several that share the port. */
   readonly worker?: WorkerLink
@@ -41,18 +41,18 @@ export type GatewayOptions = {
 
 /** A gateway that accepts requests. */
 export type Gateway = {
-  /** Origin of the public side, with the port that was really taken. */
+  /** Origin of the public side, with the port in use. */
   readonly publicAddress: string
   readonly adminAddress: string
-  /** Puts the configuration in force that its file holds now, as a whole or not at all. */
+  /** Reads the configuration file and applies it completely or not at all. */
   reload(): Promise<ReloadOutcome>
-  /** Logs, as a warning, what does not fit between a service and its upstream. */
+  /** Logs a mismatch between a service and its upstream as a warning. */
   warn(finding: UpstreamFinding): void
-  /** Writes down and counts an error that nothing caught; to be followed by `close`. */
+  /** Logs and counts an uncaught error; call `close` afterwards. */
   faulted(cause: unknown): void
-  /** Drains, then closes everything that was opened; `cut`: not everybody who was waiting got an answer. */
+  /** Drains, then closes everything; `cut`: some requests got no response. */
   drain(): Promise<'finished' | 'cut'>
-  /** As `drain`, for those who do not ask what came of it. */
+  /** As `drain`, without the result. */
   close(): Promise<void>
 }
 
@@ -75,10 +75,10 @@ const within = async (work: Promise<unknown>, timeoutMs: number): Promise<void> 
   clearTimeout(timer)
 }
 
-/** What rooms and the admin side need to end after the last answer. */
+/** Longest time to close the parts and the admin side after the last response. */
 const closingMs = 2_000
 
-/** Builds every room, joins them and listens: the only place that knows all. */
+/** Builds all parts of the gateway, connects them and listens. */
 export const startGateway = async (config: Config, options: GatewayOptions): Promise<Gateway> => {
   const clock = systemClock
   const logger = createLogger({ ...config.log, dropped: () => metrics.observe.log() })
@@ -219,7 +219,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     membership?.close()
     cache.close()
   }
-  /** A client that has sent half a request, or takes nothing of an answer, would keep the process. */
+  /** A client with half a request, or one that reads nothing, would keep the process alive. */
   const closeAdmin = async (): Promise<void> => {
     const closed = admin.close()
     await within(closed, closingMs)
@@ -231,7 +231,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     await publicPort.listen(config.listen.host, port)
     await admin.listen({ host: config.admin.host, port: config.admin.port })
   } catch (error) {
-    // What was opened is closed by whoever opened it, also when a port is taken.
+    // Close everything that was opened, for example when a port is in use.
     await Promise.all([publicPort.close(0), closeAdmin(), closeRooms()])
     throw error
   }

@@ -6,21 +6,21 @@ import { mean, quantile, rate, series } from './query.ts'
 export const batch: DashboardFacts = {
   name: 'batch',
   title: 'Trellis batch',
-  description: 'Batches and their items: how many, how they ended, how parallel, how long.',
+  description: 'Batches and their items: number, results, parallelism, duration.',
   sections: [
     {
       title: 'Batches',
       panels: [
         lines({
           title: 'Batches',
-          description: 'Batches a second by how they ended.',
+          description: 'Batches per second, by result.',
           unit: 'reqps',
           stacked: true,
           queries: [[rate(series('batches'), ['service', 'result']), '{{service}} {{result}}']],
         }),
         lines({
           title: 'Size',
-          description: 'Items of a batch.',
+          description: 'Items per batch.',
           unit: 'short',
           queries: [
             [mean('batchSize', ['service']), '{{service}} mean'],
@@ -29,7 +29,7 @@ export const batch: DashboardFacts = {
         }),
         lines({
           title: 'Duration',
-          description: 'Whole batch.',
+          description: 'Time of a whole batch.',
           unit: 's',
           queries: [
             [quantile(0.5, 'batchSeconds', ['service']), '{{service}} half'],
@@ -37,20 +37,20 @@ export const batch: DashboardFacts = {
           ],
         }),
         lines({
-          title: 'Achieved parallelism',
-          description: 'Most items of a batch that ran at one moment.',
+          title: 'Parallelism',
+          description: 'Largest number of items of a batch in flight at once.',
           unit: 'short',
           queries: [[mean('batchParallelism', ['service']), '{{service}} mean']],
         }),
         lines({
           title: 'Time saved',
-          description: 'Seconds a second by which batches were faster than their items one after the other.',
+          description: 'Seconds saved per second by running items in parallel.',
           unit: 's',
           queries: [[rate(series('batchSavedSeconds'), ['service']), '{{service}}']],
         }),
         lines({
           title: 'Split chosen',
-          description: 'How items were sent, and why so (docs/batch.md).',
+          description: 'How items were sent, and the reason (docs/batch.md).',
           unit: 'reqps',
           stacked: true,
           queries: [
@@ -67,14 +67,14 @@ export const batch: DashboardFacts = {
       panels: [
         lines({
           title: 'Items by outcome',
-          description: 'Items a second by how they ended.',
+          description: 'Items per second, by outcome.',
           unit: 'reqps',
           stacked: true,
           queries: [[rate(series('batchItems'), ['service', 'outcome']), '{{service}} {{outcome}}']],
         }),
         lines({
           title: 'Items by route and status',
-          description: 'The ten most frequent, as they went the way of a request.',
+          description: 'The ten most frequent combinations.',
           unit: 'reqps',
           queries: [
             [
@@ -85,7 +85,7 @@ export const batch: DashboardFacts = {
         }),
         lines({
           title: 'Wait of items',
-          description: 'From the start of a batch to the start of an item.',
+          description: 'Time from the start of a batch to the start of an item.',
           unit: 's',
           queries: [
             [quantile(0.5, 'batchItemQueueSeconds', ['service']), '{{service}} half'],
@@ -95,7 +95,7 @@ export const batch: DashboardFacts = {
         lines({
           title: 'Items that wait for others',
           description:
-            'Items that had to wait for another one of their batch because they touch the same thing.',
+            'Items that had to wait for an earlier item of their batch because they touch the same resource.',
           unit: 'ops',
           width: 24,
           queries: [[rate(series('batchOrdered'), ['service']), '{{service}}']],
@@ -108,19 +108,19 @@ export const batch: DashboardFacts = {
         lines({
           title: 'By outcome',
           description:
-            'Upstream batches a second by how they ended; `broken` says that nobody knows which items took effect.',
+            'Upstream batches per second, by result; `broken` means that the outcome of the items is unknown.',
           unit: 'reqps',
           queries: [[rate(series('batchChunks'), ['service', 'result']), '{{service}} {{result}}']],
         }),
         lines({
-          title: 'Requests for one batch',
-          description: 'Upstream requests that one batch became.',
+          title: 'Upstream requests per batch',
+          description: 'Number of upstream requests for one batch.',
           unit: 'short',
           queries: [[mean('batchRequests', ['service', 'split']), '{{service}} {{split}}']],
         }),
         lines({
           title: 'Duration and size',
-          description: 'Of one upstream batch.',
+          description: 'Time and items of one upstream batch.',
           unit: 's',
           queries: [
             [quantile(0.99, 'batchChunkSeconds', ['service']), '{{service}} 99 %'],

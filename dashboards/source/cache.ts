@@ -11,28 +11,27 @@ const served = series('requests', { cache: '~hit|stale|collapsed' })
 export const cache: DashboardFacts = {
   name: 'cache',
   title: 'Trellis cache',
-  description: 'Hits, why there are not more, what is stored, and what is dropped.',
+  description: 'Hits, reasons for misses, stored responses, and invalidations.',
   sections: [
     {
       title: 'Reads',
       panels: [
         lines({
           title: 'Outcomes',
-          description: 'How the cache took part in the answer.',
+          description: 'Requests per second, by cache outcome.',
           unit: 'reqps',
           stacked: true,
           queries: [[rate(requests, ['cache']), '{{cache}}']],
         }),
         lines({
           title: 'Hit ratio',
-          description: 'Of the requests for which the cache was asked, those that cost the upstream nothing.',
+          description: 'Share of cacheable requests that needed no upstream request.',
           unit: 'percentunit',
           queries: [[share(rate(served, ['service']), rate(asked, ['service'])), '{{service}}']],
         }),
         lines({
-          title: 'Least hits',
-          description:
-            'Ten routes with the most requests that had to be forwarded: where a rule or a longer ttl pays.',
+          title: 'Most forwarded routes',
+          description: 'Ten routes with the most forwarded requests: candidates for a rule or a longer ttl.',
           unit: 'reqps',
           queries: [
             [
@@ -43,19 +42,19 @@ export const cache: DashboardFacts = {
         }),
         lines({
           title: 'Why forwarded',
-          description: 'Reads that the cache sent on, by the reason in Cache-Status (RFC 9211 fwd).',
+          description: 'Forwarded reads, by the reason in Cache-Status (RFC 9211 fwd).',
           unit: 'reqps',
           queries: [[rate(series('cacheForwards'), ['service', 'reason']), '{{service}} {{reason}}']],
         }),
         lines({
           title: 'Stale served',
-          description: 'Stale answers by reason; `error` says that an outage is hidden from readers.',
+          description: 'Stale responses, by reason; `error` means that the cache hides an outage.',
           unit: 'reqps',
           queries: [[rate(series('cacheServedStale'), ['service', 'reason']), '{{service}} {{reason}}']],
         }),
         lines({
-          title: 'Age of what is served',
-          description: 'How old the stored responses are that readers get.',
+          title: 'Age of served responses',
+          description: 'Age of the stored responses that were served.',
           unit: 's',
           queries: [
             [quantile(0.5, 'cacheServedAge', ['service']), '{{service}} half'],
@@ -64,53 +63,53 @@ export const cache: DashboardFacts = {
         }),
         lines({
           title: 'Collapsed',
-          description: "Readers answered by another reader's upstream request.",
+          description: 'Requests answered by the upstream request of another client.',
           unit: 'reqps',
           queries: [[rate(series('cacheCollapsed'), ['service']), '{{service}}']],
         }),
         lines({
-          title: 'Spellings brought together',
-          description: 'New spellings of targets that became the canonical form of others.',
+          title: 'Canonical merges',
+          description: 'New spellings of URLs that equal an already known request.',
           unit: 'ops',
           queries: [[rate(series('canonicalMerges'), ['service']), '{{service}}']],
         }),
         lines({
           title: 'Undeclared parameters',
-          description: 'New targets with query parameters that no route declares, by what becomes of these.',
+          description: 'New URLs with undeclared query parameters, by handling.',
           unit: 'ops',
           queries: [
             [rate(series('undeclaredParameters'), ['service', 'handling']), '{{service}} {{handling}}'],
           ],
         }),
         lines({
-          title: 'Background validations that failed',
-          description: 'Stale responses were served meanwhile, and could not be refreshed.',
+          title: 'Failed background revalidations',
+          description: 'Stale responses that could not be refreshed.',
           unit: 'ops',
           queries: [[rate(series('cacheBackgroundFailures'), ['service']), '{{service}}']],
         }),
       ],
     },
     {
-      title: 'What is stored',
+      title: 'Storage',
       panels: [
         lines({
-          title: 'Fill',
-          description: 'Bytes stored, beside what may be stored.',
+          title: 'Memory used',
+          description: 'Bytes stored, and the limit.',
           unit: 'bytes',
           queries: [
             [total(series('cacheBytes'), ['instance']), '{{instance}}'],
-            [total(series('cacheMaxBytes'), [], 'max'), 'may hold'],
+            [total(series('cacheMaxBytes'), [], 'max'), 'limit'],
           ],
         }),
         lines({
           title: 'Stored responses',
-          description: 'How many there are.',
+          description: 'Number of stored responses.',
           unit: 'short',
           queries: [[total(series('cacheEntries'), ['instance']), '{{instance}}']],
         }),
         lines({
           title: 'Stored and evicted, bytes',
-          description: 'As much evicted as stored says that the cache is too small for what is asked.',
+          description: 'If evictions equal stores, the cache is too small.',
           unit: 'Bps',
           queries: [
             [rate(series('cacheStoredBytes'), ['service']), '{{service}} stored'],
@@ -119,7 +118,7 @@ export const cache: DashboardFacts = {
         }),
         lines({
           title: 'Stored and evicted',
-          description: 'The same, counted.',
+          description: 'The same, in responses.',
           unit: 'ops',
           queries: [
             [rate(series('cacheStored'), ['service']), '{{service}} stored'],
@@ -128,8 +127,7 @@ export const cache: DashboardFacts = {
         }),
         lines({
           title: 'Compressed',
-          description:
-            'Stored responses compressed, once for each coding; bytes read for it, and bytes by which the forms are shorter.',
+          description: 'Bytes compressed and bytes saved, once for each stored response and coding.',
           unit: 'Bps',
           width: 24,
           queries: [
@@ -152,19 +150,20 @@ export const cache: DashboardFacts = {
       panels: [
         lines({
           title: 'Invalidations',
-          description: 'By writes and by purges.',
+          description: 'Invalidations by writes and by purges.',
           unit: 'ops',
           queries: [[rate(series('cacheInvalidations'), ['by']), '{{by}}']],
         }),
         lines({
-          title: 'Responses touched',
-          description: 'Stored responses that invalidations dropped or marked stale.',
+          title: 'Invalidated responses',
+          description: 'Stored responses that were removed or marked stale.',
           unit: 'ops',
           queries: [[rate(series('cacheInvalidatedEntries'), ['by']), '{{by}}']],
         }),
         lines({
-          title: 'Requests cut loose',
-          description: 'Upstream requests in flight whose answer could no longer be stored.',
+          title: 'Fetches overtaken by an invalidation',
+          description:
+            'Upstream requests in flight whose response was not stored because of an invalidation.',
           unit: 'ops',
           queries: [[rate(series('cacheCutForwards'), ['by']), '{{by}}']],
         }),

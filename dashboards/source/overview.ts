@@ -11,26 +11,26 @@ const served = series('requests', { cache: '~hit|stale|collapsed' })
 export const overview: DashboardFacts = {
   name: 'overview',
   title: 'Trellis overview',
-  description: 'Is it well? Requests, errors, durations, hits, targets and the process, at a glance.',
+  description: 'Requests, errors, durations, hits, targets and the process at a glance.',
   sections: [
     {
       title: 'At a glance',
       panels: [
         number({
           title: 'Requests',
-          description: 'Requests answered a second, batch items not counted.',
+          description: 'Requests per second, without batch items.',
           unit: 'reqps',
           queries: [[answered, '']],
         }),
         number({
           title: 'Errors',
-          description: 'Share of answers with a status of 500 or more.',
+          description: 'Share of responses with status 500 or above.',
           unit: 'percentunit',
           thresholds: [0.001, 0.01],
           queries: [[share(rate(series('requests', { status_class: '5xx' })), answered), '']],
         }),
         number({
-          title: 'Slowest in a hundred',
+          title: 'Duration, 99 %',
           description: '99th percentile of the request duration.',
           unit: 's',
           thresholds: [1, 2.5],
@@ -38,19 +38,19 @@ export const overview: DashboardFacts = {
         }),
         number({
           title: 'Hits',
-          description: 'Of the requests for which the cache was asked, those that cost the upstream nothing.',
+          description: 'Share of cacheable requests that needed no upstream request.',
           unit: 'percentunit',
           queries: [[share(rate(served), rate(asked)), '']],
         }),
         number({
           title: 'In flight',
-          description: 'Requests that are being answered.',
+          description: 'Requests in flight.',
           unit: 'short',
           queries: [[total(series('inFlight')), '']],
         }),
         number({
           title: 'Failing targets',
-          description: 'Upstream targets whose checks or requests fail, left out or still in use.',
+          description: 'Upstream targets whose checks or requests fail, ejected or still in use.',
           unit: 'short',
           thresholds: [1, 2],
           queries: [[`count(${series('upstreamTargetUp').text} == 0) or vector(0)`, '']],
@@ -62,14 +62,14 @@ export const overview: DashboardFacts = {
       panels: [
         lines({
           title: 'By status',
-          description: 'Answers a second by status class.',
+          description: 'Responses per second, by status class.',
           unit: 'reqps',
           stacked: true,
           queries: [[rate(requests, ['status_class']), '{{status_class}}']],
         }),
         lines({
           title: 'Duration',
-          description: 'From the request read to the answer ready.',
+          description: 'Time from the request read to the response ready.',
           unit: 's',
           queries: [
             [quantile(0.5, 'requestSeconds'), 'half'],
@@ -78,8 +78,8 @@ export const overview: DashboardFacts = {
           ],
         }),
         lines({
-          title: 'Own part and wait for the upstream, 99 %',
-          description: 'Which of the two is to blame for a long duration.',
+          title: 'Own duration and upstream wait, 99 %',
+          description: 'Time spent in the gateway, and time spent waiting for the upstream.',
           unit: 's',
           queries: [
             [quantile(0.99, 'ownSeconds', ['cache']), 'own, {{cache}}'],
@@ -102,7 +102,7 @@ export const overview: DashboardFacts = {
         }),
         lines({
           title: 'By method',
-          description: 'Requests a second by method; what is none of the usual ones is _OTHER.',
+          description: 'Requests per second, by method; unknown methods are _OTHER.',
           unit: 'reqps',
           stacked: true,
           queries: [[rate(requests, ['method']), '{{method}}']],
@@ -114,20 +114,20 @@ export const overview: DashboardFacts = {
       panels: [
         lines({
           title: 'Refusals by code',
-          description: 'Requests that the gateway refused, or that failed on their way.',
+          description: 'Refused or failed requests, by error code.',
           unit: 'reqps',
           queries: [[rate(series('refusals'), ['service', 'code']), '{{service}} {{code}}']],
         }),
         lines({
-          title: 'What is no request',
+          title: 'Malformed requests',
           description:
-            'Connections ended because of what came over them; `framing` and `chunking` are how requests are smuggled.',
+            'Connections closed because of malformed HTTP; `framing` and `chunking` are possible request smuggling.',
           unit: 'ops',
           queries: [[rate(series('protocolRefusals'), ['reason']), '{{reason}}']],
         }),
         table({
           title: 'Most refused routes',
-          description: 'Ten routes with the most refusals now.',
+          description: 'Ten routes with the most refusals.',
           unit: 'reqps',
           width: 8,
           queries: [[`topk(10, ${rate(series('refusals'), ['service', 'route', 'code'])})`, '']],
@@ -138,26 +138,25 @@ export const overview: DashboardFacts = {
       title: 'Protection',
       panels: [
         lines({
-          title: 'Given up because of overload',
-          description:
-            'Work refused, by its class and by the signal that showed the overload; and what found no room in limits.bufferedBytes.',
+          title: 'Refused because of overload',
+          description: 'Refused requests by class and signal, and times limits.bufferedBytes was exhausted.',
           unit: 'reqps',
           queries: [
             [rate(series('shed'), ['class', 'signal']), '{{class}}: {{signal}}'],
-            [rate(series('bufferedRefusals'), ['work']), 'no room: {{work}}'],
+            [rate(series('bufferedRefusals'), ['work']), 'buffer full: {{work}}'],
           ],
         }),
         lines({
           title: 'Pressure',
           description:
-            '0 all is done, 1 no batches and misses, 2 nothing that asks an upstream, 3 nothing at all.',
+            'Overload level: 0 = none, 1 = refuses batches and misses, 2 = all upstream requests, 3 = everything.',
           unit: 'short',
           queries: [[total(series('pressureLevel'), ['instance'], 'max'), '{{instance}}']],
         }),
         lines({
-          title: 'Limited and cut',
+          title: 'Rate limits and closed connections',
           description:
-            'Requests refused with 429 by limit, and connections that the gateway ended by reason.',
+            'Requests refused with 429, by limit, and connections closed by the gateway, by reason.',
           unit: 'ops',
           queries: [
             [rate(series('rateLimited'), ['limit']), '429: {{limit}}'],
@@ -171,7 +170,7 @@ export const overview: DashboardFacts = {
       panels: [
         lines({
           title: 'Bytes',
-          description: 'Over the connections of the public side, fields and framing included.',
+          description: 'Bytes on client connections, with headers and framing.',
           unit: 'Bps',
           queries: [
             [rate(series('receivedBytes')), 'received'],
@@ -180,7 +179,7 @@ export const overview: DashboardFacts = {
         }),
         states({
           title: 'Targets',
-          description: '1 while a target is healthy, 0 while its checks or its requests fail.',
+          description: '1 = healthy, 0 = its checks or requests fail.',
           unit: 'short',
           width: 8,
           queries: [
@@ -189,7 +188,7 @@ export const overview: DashboardFacts = {
         }),
         lines({
           title: 'Event loop delay, 99 %',
-          description: 'How late the process comes to its work; beyond 250 ms it cannot keep up.',
+          description: 'Delay of the event loop; above 250 ms the process is overloaded.',
           unit: 's',
           queries: [[ofProcess('nodejs_eventloop_lag_p99_seconds'), '{{instance}}']],
         }),

@@ -6,10 +6,10 @@ import { ofProcess, processRate, rate, series, total } from './query.ts'
 export const runtime: DashboardFacts = {
   name: 'runtime',
   title: 'Trellis runtime',
-  description: 'Event loop, processor, memory, connections, and which version and configuration run where.',
+  description: 'Event loop, CPU, memory, connections, versions and configurations.',
   sections: [
     {
-      title: 'What runs',
+      title: 'Instances',
       panels: [
         table({
           title: 'Versions',
@@ -19,27 +19,27 @@ export const runtime: DashboardFacts = {
         }),
         table({
           title: 'Configurations',
-          description: 'Configuration in force in each instance, by hash: all should have the same.',
+          description: 'Active configuration of each instance, by hash; all should be equal.',
           unit: 'none',
           queries: [[series('configInfo').text, '']],
         }),
         number({
           title: 'Last start',
-          description: 'When the youngest process began.',
+          description: 'Start time of the newest process.',
           unit: 'dateTimeFromNow',
           width: 8,
           queries: [[`max(${ofProcess('process_start_time_seconds')}) * 1000`, '']],
         }),
         number({
           title: 'Draining',
-          description: 'Instances that are going away.',
+          description: 'Instances that are shutting down.',
           unit: 'short',
           width: 8,
           queries: [[total(series('draining')), '']],
         }),
         number({
-          title: 'Lumped series',
-          description: 'Observations for which a metric had too many series; anything but 0 is a fault.',
+          title: 'Overflowing series',
+          description: 'Observations counted under _overflow; should be 0.',
           unit: 'short',
           width: 8,
           thresholds: [1, 1],
@@ -48,38 +48,38 @@ export const runtime: DashboardFacts = {
       ],
     },
     {
-      title: 'Life',
+      title: 'Configuration',
       panels: [
         lines({
           title: 'Reloads',
           description:
-            'Changes of the configuration, by how they ended; a refused one left the old configuration in force.',
+            'Reloads of the configuration, by outcome; after a refused one the old configuration stays active.',
           unit: 'ops',
           queries: [[rate(series('configReloads'), ['instance', 'outcome']), '{{instance}} {{outcome}}']],
         }),
         number({
           title: 'Last reload',
-          description: 'When an instance last read its configuration anew, whatever came of it.',
+          description: 'Time of the last reload, with any outcome.',
           unit: 'dateTimeFromNow',
           queries: [[`max(${series('configReloadTime').text}) * 1000`, '']],
         }),
         number({
           title: 'Refused configurations',
           description:
-            'Instances whose last reload was refused: their file says something else than they do.',
+            'Instances whose last reload was refused: the file and the active configuration differ.',
           unit: 'short',
           thresholds: [1, 1],
           queries: [[`count(${series('configReloadGood').text} == 0) or vector(0)`, '']],
         }),
         number({
           title: 'Certificate',
-          description: 'When the first of the certificates of the public side ends.',
+          description: 'Time until the first certificate expires.',
           unit: 'dateTimeFromNow',
           queries: [[`min(${series('certificateExpiry').text}) * 1000`, '']],
         }),
         number({
           title: 'Faults',
-          description: 'Rejections and exceptions that nobody caught.',
+          description: 'Uncaught exceptions and rejections.',
           unit: 'short',
           thresholds: [1, 1],
           queries: [[`sum(${series('processFaults').text}) or vector(0)`, '']],
@@ -91,7 +91,7 @@ export const runtime: DashboardFacts = {
       panels: [
         lines({
           title: 'Workers',
-          description: 'Processes that share the port, those that should and those that accept requests.',
+          description: 'Configured workers, and workers that accept requests.',
           unit: 'short',
           queries: [
             [total(series('workersWanted'), ['instance'], 'max'), '{{instance}} wanted'],
@@ -100,18 +100,17 @@ export const runtime: DashboardFacts = {
         }),
         lines({
           title: 'Workers ended',
-          description: 'Since the start, by how; each was replaced.',
+          description: 'Workers that ended unexpectedly since the start; each was replaced.',
           unit: 'short',
           queries: [[total(series('workerEnds'), ['instance', 'end'], 'max'), '{{instance}} {{end}}']],
         }),
         lines({
           title: 'Spans and log lines',
-          description:
-            'What was recorded, what the collector did not take, and lines given up because nobody read them.',
+          description: 'Recorded spans, failed exports, and dropped log lines.',
           unit: 'ops',
           queries: [
             [rate(series('traceSpans'), ['outcome']), 'spans {{outcome}}'],
-            [rate(series('logLinesDropped')), 'lines given up'],
+            [rate(series('logLinesDropped')), 'log lines dropped'],
           ],
         }),
       ],
@@ -121,7 +120,7 @@ export const runtime: DashboardFacts = {
       panels: [
         lines({
           title: 'Event loop delay',
-          description: 'How late the process comes to its work.',
+          description: 'Delay of the event loop.',
           unit: 's',
           queries: [
             [ofProcess('nodejs_eventloop_lag_p50_seconds'), '{{instance}} half'],
@@ -130,9 +129,9 @@ export const runtime: DashboardFacts = {
           ],
         }),
         lines({
-          title: 'Processor',
+          title: 'CPU',
           description:
-            'Processor seconds a second; much more than 1 is the work of threads (compression, garbage).',
+            'CPU seconds per second; above 1 is work of threads (compression, garbage collection).',
           unit: 'short',
           queries: [
             [processRate('process_cpu_user_seconds_total'), '{{instance}} user'],
@@ -141,25 +140,24 @@ export const runtime: DashboardFacts = {
         }),
         lines({
           title: 'Garbage collection',
-          description: 'Seconds a second, by kind.',
+          description: 'Seconds per second, by kind.',
           unit: 's',
           queries: [[processRate('nodejs_gc_duration_seconds_sum'), '{{instance}} {{kind}}']],
         }),
         lines({
           title: 'Memory',
-          description:
-            'Resident memory, heap, and what buffers hold outside of it: the cache is there, and what is held for requests under way.',
+          description: 'Resident memory, heap, and buffers outside the heap: the cache and bodies in flight.',
           unit: 'bytes',
           queries: [
             [ofProcess('process_resident_memory_bytes'), '{{instance}} resident'],
             [ofProcess('nodejs_heap_size_used_bytes'), '{{instance}} heap'],
             [ofProcess('nodejs_external_memory_bytes'), '{{instance}} outside'],
-            [total(series('bufferedBytes'), ['instance']), '{{instance}} under way'],
+            [total(series('bufferedBytes'), ['instance']), '{{instance}} bodies in flight'],
           ],
         }),
         lines({
           title: 'Connections and files',
-          description: 'Connections of clients, and files the process has open.',
+          description: 'Client connections, and open files of the process.',
           unit: 'short',
           queries: [
             [total(series('connections'), ['instance']), '{{instance}} connections'],
@@ -168,7 +166,7 @@ export const runtime: DashboardFacts = {
         }),
         lines({
           title: 'Bytes by instance',
-          description: 'Over the connections of the public side.',
+          description: 'Bytes on client connections.',
           unit: 'Bps',
           queries: [
             [rate(series('receivedBytes'), ['instance']), '{{instance}} received'],

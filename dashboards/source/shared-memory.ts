@@ -7,16 +7,15 @@ export const sharedMemory: Section = {
   title: 'Several processes',
   panels: [
     lines({
-      title: 'Trusted memory',
-      description:
-        'Processes that may answer from memory; the others ask their upstreams until they hear of writes again.',
+      title: 'Processes that serve from memory',
+      description: 'The other processes fetch everything from the upstream until they have contact again.',
       unit: 'short',
       queries: [[total(series('memoryTrusted'), ['instance']), '{{instance}}']],
     }),
     lines({
-      title: 'Trust lost, memory dropped',
+      title: 'Contact lost, cache dropped',
       description:
-        'How often a process could not hear of writes, and how often it dropped all that it had stored for that.',
+        'Times a process lost contact to the others, and times it dropped its cache because of that.',
       unit: 'ops',
       queries: [
         [rate(series('trustLost'), ['reason']), 'lost: {{reason}}'],
@@ -24,14 +23,14 @@ export const sharedMemory: Section = {
       ],
     }),
     lines({
-      title: 'What a write waits for',
-      description: 'Until the other processes know of it, 99 %, by how the wait ended.',
+      title: 'Wait of writes for other processes',
+      description: 'Time until the other processes have acknowledged a write, 99 %, by outcome.',
       unit: 's',
       queries: [[quantile(0.99, 'writeSpread', ['outcome']), '{{outcome}}']],
     }),
     lines({
-      title: 'Second tier',
-      description: 'Reads that memory could not answer, by what the shared store had.',
+      title: 'Redis lookups',
+      description: 'Lookups in Redis after a memory miss, by result.',
       unit: 'ops',
       queries: [
         [rate(series('sharedLookups'), ['outcome']), '{{outcome}}'],
@@ -40,17 +39,17 @@ export const sharedMemory: Section = {
       ],
     }),
     lines({
-      title: 'Second tier, stored',
-      description: 'Bytes put into the shared store.',
+      title: 'Redis, stored',
+      description: 'Bytes written to Redis.',
       unit: 'Bps',
       queries: [[rate(series('sharedStoredBytes')), 'bytes']],
     }),
     lines({
-      title: 'Messages',
-      description: 'Notes of writes carried out, responses put into the second tier, and what failed.',
+      title: 'Messages and failures',
+      description: 'Invalidations received, responses written to Redis, and failures.',
       unit: 'ops',
       queries: [
-        [rate(series('notesApplied')), 'notes carried out'],
+        [rate(series('notesApplied')), 'invalidations received'],
         [rate(series('sharedStored')), 'responses stored'],
         [rate(series('ledgerFailures'), ['step']), 'ledger failed: {{step}}'],
         [rate(series('writesRefused')), 'writes refused, unheard'],

@@ -13,14 +13,14 @@ export const upstreams: DashboardFacts = {
       panels: [
         lines({
           title: 'By outcome',
-          description: 'Attempts a second by how they ended.',
+          description: 'Attempts per second, by outcome.',
           unit: 'reqps',
           stacked: true,
           queries: [[rate(series('upstreamAttempts'), ['service', 'outcome']), '{{service}} {{outcome}}']],
         }),
         lines({
           title: 'By status',
-          description: 'Attempts a second by the status class of the answer; `none` got no head.',
+          description: 'Attempts per second, by status class; `none` = no response headers.',
           unit: 'reqps',
           stacked: true,
           queries: [
@@ -29,25 +29,25 @@ export const upstreams: DashboardFacts = {
         }),
         lines({
           title: 'By target',
-          description: 'Attempts a second: the load should spread evenly over targets that are alike.',
+          description: 'Attempts per second; equal targets should get equal load.',
           unit: 'reqps',
           queries: [[rate(series('upstreamAttempts'), ['service', 'target']), '{{service}} {{target}}']],
         }),
         lines({
-          title: 'Time to the head, 99 %',
-          description: 'From an attempt begun to its response head.',
+          title: 'Time to the response headers, 99 %',
+          description: 'Time from the start of an attempt to the response headers.',
           unit: 's',
           queries: [[quantile(0.99, 'upstreamHeadSeconds', ['service', 'target']), '{{service}} {{target}}']],
         }),
         lines({
           title: 'Whole attempt, 99 %',
-          description: 'With the last byte of the answer.',
+          description: 'Time from the start of an attempt to the last byte.',
           unit: 's',
           queries: [[quantile(0.99, 'upstreamSeconds', ['service', 'target']), '{{service}} {{target}}']],
         }),
         lines({
           title: 'Connections',
-          description: 'To each target, busy and idle.',
+          description: 'Connections to each target, busy and idle.',
           unit: 'short',
           queries: [
             [
@@ -63,16 +63,15 @@ export const upstreams: DashboardFacts = {
       panels: [
         states({
           title: 'Targets',
-          description: '1 while a target is healthy, 0 while its checks or its requests fail.',
+          description: '1 = healthy, 0 = its checks or requests fail.',
           unit: 'short',
           queries: [
             [total(series('upstreamTargetUp'), ['service', 'target'], 'min'), '{{service}} {{target}}'],
           ],
         }),
         states({
-          title: 'Targets left out',
-          description:
-            '1 while a target that fails gets no requests; eject.maxShare keeps the others in use.',
+          title: 'Ejected targets',
+          description: '1 = the target gets no requests; eject.maxShare limits how many.',
           unit: 'short',
           queries: [
             [total(series('upstreamTargetLeftOut'), ['service', 'target'], 'max'), '{{service}} {{target}}'],
@@ -80,7 +79,7 @@ export const upstreams: DashboardFacts = {
         }),
         lines({
           title: 'Active checks',
-          description: 'Checks of upstream.health by result: good, or why they failed.',
+          description: 'Health checks, by result.',
           unit: 'ops',
           queries: [
             [
@@ -91,15 +90,15 @@ export const upstreams: DashboardFacts = {
         }),
         states({
           title: 'Breaker',
-          description: '1 for the state that the breaker is in; open refuses all of a service.',
+          description: '1 for the current state; open = all requests to the service are refused.',
           unit: 'short',
           queries: [
             [total(series('upstreamBreakerState'), ['service', 'state'], 'max'), '{{service}} {{state}}'],
           ],
         }),
         lines({
-          title: 'Changes of targets',
-          description: 'Changes of targets between healthy, failing (and in use) and left out.',
+          title: 'State changes of targets',
+          description: 'Changes between healthy, failing (still in use) and left-out (ejected).',
           unit: 'ops',
           queries: [
             [
@@ -110,7 +109,7 @@ export const upstreams: DashboardFacts = {
         }),
         lines({
           title: 'Breaker: changes and refused requests',
-          description: 'Requests that were not sent because the breaker was open, and its changes.',
+          description: 'Requests not sent because the breaker was open, and state changes.',
           unit: 'reqps',
           queries: [
             [rate(series('upstreamBreakerRefused'), ['service']), '{{service}} refused'],
@@ -118,8 +117,8 @@ export const upstreams: DashboardFacts = {
           ],
         }),
         lines({
-          title: 'Retries and failures passed on',
-          description: 'Attempts tried again, and those that were not, by reason.',
+          title: 'Retries and final failures',
+          description: 'Attempts that were retried, and failed attempts that were not, by reason.',
           unit: 'reqps',
           queries: [
             [rate(series('upstreamRetries'), ['service', 'reason']), '{{service}} retried: {{reason}}'],
@@ -133,7 +132,7 @@ export const upstreams: DashboardFacts = {
       panels: [
         lines({
           title: 'In flight and waiting',
-          description: 'Requests at the targets, and requests that wait for a free place.',
+          description: 'Requests at the targets, and requests that wait for a slot.',
           unit: 'short',
           queries: [
             [total(series('upstreamInFlight'), ['service']), '{{service}} in flight'],
@@ -143,20 +142,20 @@ export const upstreams: DashboardFacts = {
         }),
         lines({
           title: 'In flight by target',
-          description: 'Requests at each target.',
+          description: 'Requests in flight to each target.',
           unit: 'short',
           queries: [
             [total(series('upstreamTargetOutstanding'), ['service', 'target']), '{{service}} {{target}}'],
           ],
         }),
         lines({
-          title: 'Wait for a place, 99 %',
-          description: 'Of the requests that asked for one.',
+          title: 'Wait for a slot, 99 %',
+          description: 'Time that requests wait for a free slot.',
           unit: 's',
           queries: [[quantile(0.99, 'upstreamQueueSeconds', ['service']), '{{service}}']],
         }),
         lines({
-          title: 'How the wait ended',
+          title: 'Queue outcomes',
           description: '`full` and `timeout` were refused with 503.',
           unit: 'reqps',
           width: 12,
@@ -170,7 +169,7 @@ export const upstreams: DashboardFacts = {
         }),
         lines({
           title: 'Retries left',
-          description: 'What the budget of the last ten seconds still grants; at 0 failures reach clients.',
+          description: 'Retries that the budget still allows; at 0, failures reach clients.',
           unit: 'short',
           width: 12,
           queries: [[total(series('upstreamRetriesLeft'), ['service'], 'min'), '{{service}}']],
@@ -181,15 +180,14 @@ export const upstreams: DashboardFacts = {
       title: 'Contract',
       panels: [
         lines({
-          title: 'Readings of the index',
-          description: "Of the upstream's own index, `ok` or why it could not be used.",
+          title: 'Index reads',
+          description: 'Reads of the upstream index: `ok`, or the reason of the failure.',
           unit: 'ops',
           queries: [[rate(series('discoveryRefreshes'), ['service', 'result']), '{{service}} {{result}}']],
         }),
         lines({
           title: 'Unlisted routes',
-          description:
-            'Routes that the contract does not list: of how many rows were made, and of how many not.',
+          description: 'Upstream routes outside the contract: learned and not learned.',
           unit: 'short',
           queries: [
             [total(series('discoveryUnlistedRoutes'), ['service'], 'max'), '{{service}} announced'],
@@ -199,7 +197,7 @@ export const upstreams: DashboardFacts = {
         }),
         lines({
           title: 'Differences',
-          description: "Between the upstream's index and the contract's table.",
+          description: 'Differences between the upstream index and the contract.',
           unit: 'short',
           queries: [
             [total(series('discoveryDifferences'), ['service', 'kind'], 'max'), '{{service}} {{kind}}'],

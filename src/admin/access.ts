@@ -4,12 +4,12 @@ import { type RequestFields, requestField } from '../http/fields.ts'
 import { isProxyField } from '../http/forwardable-fields.ts'
 import type { AccessRefusal } from './events.ts'
 
-/** What decides whether a request to the admin side is answered. */
+/** The facts that decide whether a request to the admin side is answered. */
 export type AdminRequest = {
   readonly writes: boolean
-  /** Is it for what machines read that carry no token? */
+  /** Is the path one that programs without a token read? */
   readonly isOpen: boolean
-  /** Address of the peer of the connection, not of what a field says. */
+  /** Address of the connection's peer; fields do not count. */
   readonly peer: string
   readonly fields: RequestFields
 }
@@ -23,7 +23,7 @@ const refused = (reason: AccessRefusal): Access => ({ kind: 'refused', reason })
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** In a time that tells nothing of the token, not even its length. */
+/** Compares in constant time; the time does not depend on the length of the token either. */
 const createTokenCheck = (token: string): ((given: string) => boolean) => {
   const expected = digest(token)
   return (given) => timingSafeEqual(digest(given), expected)
@@ -36,13 +36,13 @@ const isLoopback = (address: string): boolean =>
 const hostOf = (fields: RequestFields): string =>
   (requestField(fields, 'host') ?? '').replace(/:\d{1,5}$/, '').replace(/^\[(.*)\]$/, '$1')
 
-/** A name could be made to point here by whoever owns it (DNS rebinding); an address cannot. */
+/** The owner of a name can point it here (DNS rebinding); an address cannot be redirected. */
 const isHostItself = (fields: RequestFields): boolean => {
   const host = hostOf(fields)
   return host.toLowerCase() === 'localhost' || isIP(host) !== 0
 }
 
-/** A page of another origin made the browser send this, or somebody followed a link of it. Programs send neither field. */
+/** A page of another origin made the browser send this, or a link of it was followed. Programs send neither field. */
 const isCrossSite = (fields: RequestFields): boolean => {
   const site = requestField(fields, 'sec-fetch-site')
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return true
@@ -51,13 +51,13 @@ const isCrossSite = (fields: RequestFields): boolean => {
   return !URL.canParse(origin) || new URL(origin).host !== requestField(fields, 'host')
 }
 
-/** What a proxy on this host passes on is not the operator at this host. */
+/** A request that a proxy on this host forwarded does not come from this host. */
 const isForwarded = (fields: RequestFields): boolean => Object.keys(fields).some(isProxyField)
 
-/** A person follows a link to see the page; no other page gets to read it. */
+/** A link may lead to the page; other pages cannot read it. */
 const isNavigation = (fields: RequestFields): boolean => fields['sec-fetch-mode'] === 'navigate'
 
-/** A browser sends one of these with each request, also where a page made its name lead here; Prometheus sends none. */
+/** A browser sends one of these with each request, also after DNS rebinding; Prometheus sends none. */
 const isBrowser = (fields: RequestFields): boolean =>
   ['accept-language', 'origin', 'referer', 'cookie', 'sec-fetch-site', 'sec-fetch-mode'].some(
     (name) => fields[name] !== undefined,
@@ -68,7 +68,7 @@ const isJson = (fields: RequestFields): boolean =>
 
 type Credential = { readonly scheme: 'bearer' | 'basic'; readonly secret: string }
 
-/** Basic is what a browser can be asked for: any name, and the token as password. */
+/** Basic lets a browser ask for the token: any name, and the token as password. */
 const credentialOf = (fields: RequestFields): Credential | undefined => {
   const [, scheme = '', text = ''] =
     /^(bearer|basic) +([^\s]{1,4096})$/i.exec(requestField(fields, 'authorization') ?? '') ?? []
@@ -80,7 +80,7 @@ const credentialOf = (fields: RequestFields): Credential | undefined => {
 
 const byToken = (request: AdminRequest, isToken: (given: string) => boolean): Access => {
   const credential = credentialOf(request.fields)
-  // A browser sends a password along wherever a page tells it to: not enough for a write.
+  // A page can make a browser send its password: not enough for a write.
   if (credential === undefined || (request.writes && credential.scheme === 'basic')) {
     return refused('credential-missing')
   }
@@ -93,9 +93,9 @@ const byPlace = ({ writes, peer, fields }: AdminRequest): Access => {
 }
 
 /**
- * Who may see and who may change. With a token: who shows it. Without one: everybody who reaches the port may see, and
- * changes come from this host. No page of another site may make a browser change or read anything, in either case.
- * What is open is for programs by any name, since Prometheus asks for the name of its target, and for browsers by address.
+ * Decides who may read and who may write. With a token: clients that send it. Without one: every client that reaches the port may
+ * read, and only this host may write. In both cases no page of another site can make a browser read or write anything.
+ * Open paths accept any Host from programs, since Prometheus sends the name of its target, and an address from browsers.
  */
 export const createAccess = (token: string): ((request: AdminRequest) => Access) => {
   const isToken = token === '' ? undefined : createTokenCheck(token)

@@ -1,10 +1,10 @@
-/** What a client may notice although the gateway is ready. */
+/** Conditions that clients may notice although the gateway is ready. */
 export type Degradation =
-  /** No target of the service takes requests: stored answers go on, everything else fails. */
+  /** No target of the service accepts requests: only stored responses are served. */
   | { readonly reason: 'upstreams'; readonly service: string }
-  /** The last reload was refused: the file and what is in force differ. */
+  /** The last reload was refused: the file differs from the configuration in use. */
   | { readonly reason: 'config' }
-  /** Nothing is answered from memory: whoever else writes cannot be heard. */
+  /** Nothing is served from memory: notes of other writers do not arrive. */
   | { readonly reason: 'shared' }
   /** A worker has ended and its successor is not ready yet. */
   | { readonly reason: 'workers' }
@@ -12,16 +12,16 @@ export type Degradation =
 export type ReadinessFacts = {
   readonly draining: boolean
   readonly lastReloadRefused: boolean
-  /** Services of which no target takes requests. */
+  /** Services without a target that accepts requests. */
   readonly servicesDown: readonly string[]
   /** Not all workers have been ready once. */
   readonly starting: boolean
   readonly workersMissing: boolean
-  /** May answers be given from memory? */
+  /** May responses be served from memory? */
   readonly memoryTrusted: boolean
 }
 
-/** May requests be sent here: `reasons` say why not, `degraded` what is not as it should be. */
+/** Whether to send requests here; `reasons`: why not; `degraded`: conditions that clients may notice. */
 export type Readiness = {
   readonly ready: boolean
   readonly reasons: readonly ('draining' | 'starting')[]
@@ -29,8 +29,8 @@ export type Readiness = {
 }
 
 /**
- * Only draining takes an instance out, and workers that have not all started. A dead upstream is dead for all instances alike: were they all taken out because of it,
- * stored answers could not be had either. A refused reload leaves what was right before in force.
+ * Only draining and workers that have not all started make an instance unready. A dead upstream is dead for all instances: if all
+ * became unready, their stored responses would be lost too. A refused reload keeps the previous configuration.
  */
 export const decideReadiness = (facts: ReadinessFacts): Readiness => ({
   ready: !facts.draining && !facts.starting,

@@ -1,4 +1,4 @@
-/** Why the admin side turns a request away. */
+/** Why the admin side refuses a request. */
 export type AccessRefusal =
   | 'credential-missing'
   | 'credential-wrong'
@@ -7,7 +7,7 @@ export type AccessRefusal =
   | 'not-json'
   | 'not-loopback'
 
-/** What the admin side reports, for the log: every write, and whoever was turned away. Addresses are those of peers. */
+/** Events of the admin side, for the log: every write and every refusal. Addresses are those of peers. */
 export type AdminEvent =
   | {
       readonly kind: 'admin-purge'

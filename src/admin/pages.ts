@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { packageFile } from '../package-file.ts'
 
-/** Nothing from elsewhere, nothing inline, nothing to be framed; `data:` for the icons inside Swagger UI's style sheet. */
+/** No foreign content, nothing inline, no frames; `data:` for the icons inside Swagger UI's style sheet. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -31,7 +31,7 @@ const documentationPage = `<!doctype html>
 <script src="docs/start.js"></script>
 `
 
-// No trying out, and so nothing to log in for: requests would go to the public side, which is another origin. No validator: it would be asked on the Internet.
+// No "try it out": requests would go to the public side, which is another origin. No validator: it is a service on the Internet.
 const startScript = `SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#swagger-ui',
@@ -49,7 +49,7 @@ const scriptType = 'text/javascript; charset=utf-8'
 
 const statusFile = (name: string) => (): string => packageFile(`public/status/${name}`).href
 
-/** Resolved when asked for: whoever never opens the page does not need its files. */
+/** Resolved on first use: the page is optional. */
 const assets: readonly (readonly [path: string, type: string, address: () => string])[] = [
   [
     '/docs/swagger-ui.css',
@@ -67,7 +67,7 @@ const assets: readonly (readonly [path: string, type: string, address: () => str
   ),
 ]
 
-/** The pages for people: how the gateway is doing, and the documentation of all operations. */
+/** The pages for people: the status page and the documentation of all operations. */
 export const addPages = (server: FastifyInstance): void => {
   server.get('/', async (_request, reply) => {
     const page = await readFile(packageFile('public/status/index.html'))

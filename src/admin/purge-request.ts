@@ -1,4 +1,4 @@
-/** What an operator wants gone, in public URLs and paths. */
+/** The selector of a purge, in public URLs and paths. */
 export type PurgeSelection =
   | { readonly by: 'url'; readonly url: string }
   | { readonly by: 'tag'; readonly tag: string }

@@ -17,11 +17,14 @@ import { readPurgeRequest } from './purge-request.ts'
 import { statusReport } from './status-report.ts'
 
 const refusals: Readonly<Record<AccessRefusal, readonly [status: number, detail: string]>> = {
-  'credential-missing': [401, 'Send Authorization: Bearer with the token of the configuration.'],
-  'credential-wrong': [401, 'The token is not the one of the configuration.'],
-  'cross-site': [403, 'A page of another origin must not read or change anything here.'],
-  'host-by-name': [403, 'Without a configured token, address this side as localhost or by IP address.'],
-  'not-loopback': [403, 'Without a configured token, changes are accepted from this host only.'],
+  'credential-missing': [401, 'Send Authorization: Bearer with the value of admin.token.'],
+  'credential-wrong': [401, 'The token differs from admin.token.'],
+  'cross-site': [403, 'Requests from pages of other origins are refused.'],
+  'host-by-name': [
+    403,
+    'Without admin.token, the admin side must be addressed as localhost or by IP address.',
+  ],
+  'not-loopback': [403, 'Without admin.token, writes are accepted from this host only.'],
   'not-json': [415, 'Send Content-Type: application/json.'],
 }
 
@@ -32,10 +35,10 @@ const sendProblem = (reply: FastifyReply, status: number, code: string, detail: 
     .type('application/problem+json')
     .send(JSON.stringify({ type: 'about:blank', status, code, detail }))
 
-/** Tells whom the admin side turns away why. */
+/** Answers a refused request with the reason. */
 const sendRefusal = (reply: FastifyReply, reason: AccessRefusal): FastifyReply => {
   const [status, detail] = refusals[reason]
-  // RFC 9110 §11.6.1; Basic so that a browser asks for the token when somebody opens the documentation.
+  // RFC 9110 §11.6.1; Basic makes a browser ask for the token when the documentation is opened.
   if (status === 401) reply.header('www-authenticate', ['Bearer realm="trellis"', 'Basic realm="trellis"'])
   return sendProblem(reply, status, reason, detail)
 }
@@ -49,7 +52,7 @@ const sendAnswer = (reply: FastifyReply, answer: ReloadAnswer): FastifyReply => 
   return sendProblem(reply, statuses[outcome], outcome, detail)
 }
 
-/** POST /reload: the file's configuration in force, or why the one before stays. */
+/** POST /reload: applies the configuration file, or returns why it was refused. */
 const addReload = (
   server: FastifyInstance,
   { operator, report }: { readonly operator: Operator; report(event: AdminEvent): void },
@@ -60,7 +63,7 @@ const addReload = (
   })
 }
 
-/** POST /drain: what SIGTERM does, for who cannot send signals. The answer comes first, the end later. */
+/** POST /drain: does what SIGTERM does. Answers before the process ends. */
 const addDrain = (
   server: FastifyInstance,
   { operator, report }: { readonly operator: Operator; report(event: AdminEvent): void },
@@ -76,7 +79,7 @@ type Query = Readonly<Record<string, unknown>>
 
 const mostEntries = 1000
 
-/** Undefined when a value is not one of those documented. */
+/** Undefined when a value is not documented. */
 const readEntriesQuery = ({ sort = 'size', limit = '50' }: Query): EntriesQuery | undefined => {
   if (sort !== 'size' && sort !== 'hits' && sort !== 'age') return undefined
   if (typeof limit !== 'string' || !/^[1-9]\d{0,3}$/.test(limit) || Number(limit) > mostEntries) {
@@ -87,7 +90,7 @@ const readEntriesQuery = ({ sort = 'size', limit = '50' }: Query): EntriesQuery 
 
 const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}):[ \t]*([^\0\r\n]{0,8192})$/
 
-/** Lines of one name are one field, joined as they would be on their way in (RFC 9110 §5.3, RFC 9113 §8.2.3). */
+/** Joins the lines of one field as on the public side (RFC 9110 §5.3, RFC 9113 §8.2.3). */
 const joined = (name: string, before: string | undefined, value: string): string =>
   before === undefined ? value : `${before}${name === 'cookie' ? '; ' : ', '}${value}`
 
@@ -118,7 +121,7 @@ const sendDocument = (request: FastifyRequest, reply: FastifyReply, content: Buf
     : reply.type('application/json; charset=utf-8').send(content)
 }
 
-/** What an operator can look at; nothing here changes anything. */
+/** The read-only views for an operator. */
 const addViews = (server: FastifyInstance, operator: Operator): void => {
   server.get('/cache/entries', async (request, reply) => {
     const query = readEntriesQuery(request.query as Query)
@@ -131,7 +134,7 @@ const addViews = (server: FastifyInstance, operator: Operator): void => {
     const { method = 'GET', url, header } = request.query as Query
     const fields = readFields(header)
     if (!isMethod(method) || typeof url !== 'string' || url === '' || fields === undefined) {
-      const detail = 'url: a public URL or path; method: GET unless given; header: "Name: value", repeatable'
+      const detail = 'url: a public URL or path; method: default GET; header: "Name: value", repeatable'
       return sendProblem(reply, 400, 'invalid-query', detail)
     }
     return reply.send(await operator.explain({ method, url, fields }))
@@ -146,13 +149,13 @@ type AdminOptions = {
   /** '' when none is configured. */
   readonly token: string
   readonly operator: Operator
-  /** What Prometheus gets, in the format that its Accept field asks for. */
+  /** The metrics in the format that the Accept field selects. */
   scrape(accept: string | undefined): Promise<{ readonly contentType: string; readonly text: string }>
   readiness(): Readiness
   report(event: AdminEvent): void
 }
 
-/** Asked by orchestrators and balancers under any name, with any fields; they tell no more than whether the process is well. */
+/** Open to orchestrators and balancers under any name, with any fields; they reveal only whether the process is healthy. */
 const probePaths: ReadonlySet<string | undefined> = new Set(['/livez', '/readyz'])
 
 const guard = (server: FastifyInstance, { token, report }: AdminOptions): void => {
@@ -180,7 +183,12 @@ const addPurge = (server: FastifyInstance, { operator, report }: AdminOptions): 
     if (outcome.kind === 'refused') return sendProblem(reply, 400, 'invalid-purge', outcome.detail)
     if (outcome.kind === 'unheard') {
       reply.header('retry-after', '1')
-      return sendProblem(reply, 503, 'not-heard', 'Dropped here; other instances cannot be told now.')
+      return sendProblem(
+        reply,
+        503,
+        'not-heard',
+        'Purged in this instance only: the other instances cannot be reached.',
+      )
     }
     const { entries } = outcome
     const address = request.socket.remoteAddress ?? ''
@@ -189,7 +197,7 @@ const addPurge = (server: FastifyInstance, { operator, report }: AdminOptions): 
   })
 }
 
-/** The operator's side, on a port of its own. */
+/** The admin side, on its own port. */
 export const createAdmin = (options: AdminOptions): FastifyInstance => {
   const server = fastify({
     loggerInstance: options.logger as FastifyBaseLogger,
@@ -203,7 +211,7 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     reply.header('x-content-type-options', 'nosniff')
   })
   server.setNotFoundHandler((_request, reply) =>
-    sendProblem(reply, 404, 'not-found', 'GET / lists what is here.'),
+    sendProblem(reply, 404, 'not-found', 'No such page. GET / is the status page.'),
   )
   server.setErrorHandler((error, _request, reply) => {
     const status = (error as { statusCode?: number }).statusCode ?? 500

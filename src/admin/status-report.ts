@@ -3,7 +3,7 @@ import type { Readiness } from './operator.ts'
 /** One line of a scrape. */
 type Sample = { readonly labels: Readonly<Record<string, string>>; readonly value: number }
 
-/** Braces may stand inside a quoted value; what follows the value (a time, an exemplar) is not read. */
+/** A quoted value may contain braces. What follows the value (a time, an exemplar) is ignored. */
 const sampleLine = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\})? (\S+)/
 const label = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g
 const escapes: Readonly<Record<string, string>> = { n: '\n' }
@@ -16,7 +16,7 @@ const labelsOf = (text: string): Record<string, string> =>
     ]),
   )
 
-/** Reads what `wanted` names out of the gateway's own scrape; a name that is not there has no samples. */
+/** Reads the samples of the `wanted` names from the gateway's own scrape. */
 export const readExposition = (
   text: string,
   wanted: ReadonlySet<string>,
@@ -29,7 +29,7 @@ export const readExposition = (
   return found
 }
 
-/** What the status report reads from the scrape; a test holds these names against the metric table. */
+/** The metrics that the status report reads; a test compares the names with the metric table. */
 export const statusMetrics = {
   requests: 'trellis_requests_total',
   durations: 'trellis_request_duration_seconds_bucket',
@@ -75,13 +75,13 @@ export const statusMetrics = {
 
 type StatusMetric = keyof typeof statusMetrics
 
-/** Rows of one list at most: a page, not a scrape. */
+/** Longest list on the page. */
 const mostRows = 20
 
 type Labels = Readonly<Record<string, string>>
 type Count = { readonly count: number }
 
-/** Samples with the same values of `names` added up, the largest first. */
+/** Sums of the samples with the same values of `names`, the largest first. */
 const addedUp = <Name extends string>(
   samples: readonly Sample[],
   names: readonly Name[],
@@ -108,7 +108,7 @@ type Read = (metric: StatusMetric) => readonly Sample[]
 
 const isHit: ReadonlySet<string | undefined> = new Set(['hit', 'revalidated', 'collapsed', 'stale'])
 
-/** The routes that were asked most, with what was asked of the cache and how long their answers took in all. */
+/** The routes with most requests, with their cache results and total duration. */
 const routes = (read: Read) => {
   const requests = read('requests')
   return addedUp(requests, ['service', 'route'])
@@ -135,7 +135,7 @@ const upstreams = (read: Read) =>
       inFlight: total(of('upstreamInFlight')),
       waiting: total(of('upstreamWaiting')),
       retriesLeft: total(of('retriesLeft')),
-      // Of several workers a scrape shows the worst: a target is up when all of them hold it to be.
+      // With several workers a scrape shows the worst: a target is up when it is up for all of them.
       targets: of('targetUp').map(({ labels: { target = '' }, value }) => ({
         target,
         up: value > 0,
@@ -149,7 +149,7 @@ const upstreams = (read: Read) =>
     }
   })
 
-/** Buckets of all services together, cumulative as Prometheus has them; bounds in seconds, the last without one. */
+/** Buckets of all services together, cumulative as in Prometheus; bounds in seconds, the last one unbounded. */
 const durations = (read: Read) => ({
   sum: total(read('durationSum')),
   count: total(read('durationCount')),
@@ -159,8 +159,8 @@ const durations = (read: Read) => ({
 })
 
 /**
- * What the status page shows, from one scrape (of all workers) and the readiness. Counts are since the start, so that
- * whoever asks twice has rates; times are seconds, sizes bytes. Nothing in it was written by a client.
+ * The data of the status page, from one scrape (of all workers) and the readiness. Counts are since the start: two reports give
+ * rates. Times are seconds, sizes bytes. It contains no text of clients.
  */
 export const statusReport = (scrape: string, readiness: Readiness) => {
   const found = readExposition(scrape, new Set(Object.values(statusMetrics)))

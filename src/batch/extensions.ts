@@ -55,7 +55,7 @@ const idOf = (entry: Record<string, unknown>, at: number, ids: ReadonlyMap<strin
 /** Only what stands before can be named, and so there are no cycles. */
 const positionOf = (id: unknown, place: string, ids: ReadonlyMap<string, number>): number => {
   const position = typeof id === 'string' ? ids.get(id) : undefined
-  if (position === undefined) throw new Faulty(`${place} must name items that stand before it.`)
+  if (position === undefined) throw new Faulty(`${place} must name earlier items.`)
   return position
 }
 
@@ -70,7 +70,7 @@ const serviceOf = (entry: Record<string, unknown>, at: number, services: readonl
   const name = entry['service']
   if (name === undefined) return undefined
   if (typeof name !== 'string' || !services.includes(name)) {
-    throw new Faulty(`requests[${at}][service] is not a service that batches may address.`)
+    throw new Faulty(`requests[${at}][service] is not a service that batches may call.`)
   }
   return name
 }

@@ -11,7 +11,7 @@ const itemErrorTable = {
   outcome_unknown: {
     status: 504,
     code: 'trellis_outcome_unknown',
-    message: 'The deadline passed before the answer came; the request may have taken effect.',
+    message: 'The deadline passed before the response arrived; the request may have been executed.',
   },
   failed_dependency: {
     status: 424,
@@ -21,17 +21,17 @@ const itemErrorTable = {
   unresolved_reference: {
     status: 424,
     code: 'trellis_unresolved_reference',
-    message: 'A reference leads to no value that could stand there; nothing was sent.',
+    message: 'A reference has no usable value; nothing was sent.',
   },
   answer_too_large: {
     status: 502,
     code: 'trellis_answer_too_large',
-    message: 'The upstream answered with more than a batch may hold; the request itself was carried out.',
+    message: 'The response is too large for a batch; the request itself was executed.',
   },
   not_json: {
     status: 502,
     code: 'trellis_upstream_broken',
-    message: 'The upstream answered with something that is not JSON.',
+    message: 'The response of the upstream is not JSON.',
   },
 } as const
 

@@ -10,13 +10,13 @@ import { requestMeaning } from '../request/request-meaning.ts'
 import { type ServiceContract, serviceContract } from './service-contract.ts'
 import { withAskedServices } from './upstream-findings.ts'
 
-/** A service, as far as questions about its requests need it. */
+/** The facts of a service that explanations need. */
 export type AskedService = { readonly config: ServiceConfig; readonly contract: ServiceContract }
 
 /** Where a public URL leads. */
 type PublicTarget = {
   readonly service: AskedService
-  /** Relative to the mount, as it was written. */
+  /** Relative to the mount, as written. */
   readonly path: string
   readonly query: string
 }
@@ -27,7 +27,7 @@ const under = (mount: string, path: string): string | undefined => {
   return path.startsWith(`${mount}/`) ? path.slice(mount.length) : undefined
 }
 
-/** Path and query of a URL, as they are written. The host says nothing: the gateway does not look at it either. */
+/** Path and query of a URL, as written. The host is ignored, as the gateway ignores it. */
 const targetOfUrl = (publicUrl: string, url: string): string => {
   const bare = url.split('#', 1)[0] ?? ''
   const rest = bare.startsWith(publicUrl) ? bare.slice(publicUrl.length) : undefined
@@ -69,7 +69,7 @@ const joined = (path: string, query: string): string => (query === '' ? path : `
 export const canonicalTarget = ({ service, path, query }: PublicTarget): CanonicalTarget => {
   const { config, contract } = service
   if (config.contract === 'site' && requestMeaning('GET', query, {}).kind === 'refused') {
-    return refused('GET of this URL is refused, so nothing is stored for it: it means another request')
+    return refused('GET of this URL is refused, so nothing is stored for it: it overrides its method or path')
   }
   const finding = contract.find('GET', path)
   switch (finding.kind) {
@@ -95,7 +95,7 @@ export const canonicalTarget = ({ service, path, query }: PublicTarget): Canonic
   }
 }
 
-/** A request to explain; it is not sent. */
+/** The request to explain; it is not sent. */
 export type ExplainedRequest = {
   readonly method: string
   /** Path and query on the public side. */
@@ -111,7 +111,7 @@ type Valid = Extract<Validation, { kind: 'valid' }>
 
 const nothingYet = { status: 200, fields: [], content: Buffer.alloc(0) } as const
 
-/** What the stored answer would be found and invalidated by, as far as the request tells. */
+/** Key and tags of the stored response, as far as the request determines them. */
 const storedAs = (
   service: ServiceConfig,
   contract: ServiceContract,
@@ -136,7 +136,7 @@ const undeclaredOf = ({ undeclared }: Valid): Explanation =>
     ? {}
     : { [`undeclared parameters, ${undeclared.handling}`]: undeclared.names.join(', ') }
 
-/** What the write can have changed, as far as the request tells: its answer may narrow it, or add what the upstream names. */
+/** Tags that the write invalidates, as far as the request determines them: its response may narrow or extend them. */
 const mayInvalidate = (
   { contract: kind }: ServiceConfig,
   { tagger }: ServiceContract,
@@ -144,9 +144,9 @@ const mayInvalidate = (
   found: Found,
   valid: Valid,
 ): readonly string[] =>
-  kind === 'open' ? [targetOf(found, valid)] : tagger.writtenTags(found, valid.arguments, method, undefined)
+  kind === 'open' ? [targetOf(found, valid)] : tagger.writtenTags(found, () => undefined, method, undefined)
 
-/** The fields by which a request counts as a caller's own, beside Authorization; `harmlessFields` can name them. */
+/** The fields that make a request credentialed, beside Authorization; `harmlessFields` can name them. */
 const credentialsIn = (fields: RequestFields, { profile, harmlessFields = [] }: CachePolicy): Explanation => {
   const names = profile === 'safe' ? credentialFieldsOf(fields, harmlessFields) : []
   return names.length === 0 ? {} : { 'fields that count as credentials': names }
@@ -232,9 +232,7 @@ const known = (
       const passes = service.contract === 'site' && service.unlistedRoutes !== 'refuse'
       return {
         row: 'unlisted',
-        answer: passes
-          ? 'passed on; a route that the upstream announces is learned (--upstreams asks it)'
-          : '404',
+        answer: passes ? 'passed on; routes announced by the upstream are learned (see --upstreams)' : '404',
       }
     }
     case 'found': {
@@ -267,7 +265,7 @@ const known = (
   }
 }
 
-/** What becomes of a request to one of these services, by the same functions that decide it. */
+/** Explains a request to one of these services with the functions that decide about requests. */
 export const explainAt = (
   services: readonly AskedService[],
   publicUrl: string,
@@ -287,7 +285,7 @@ export const explainAt = (
   }
 }
 
-/** What the gateway would make of a request, as far as its configuration tells: nothing is asked of an upstream. */
+/** Explains a request from the configuration alone, without an upstream. */
 export const explain = (config: Config, request: ExplainedRequest): Explanation =>
   explainAt(
     config.services.map((service) => ({
@@ -298,7 +296,7 @@ export const explain = (config: Config, request: ExplainedRequest): Explanation 
     request,
   )
 
-/** The same with what the upstreams announce beside the contract; they are asked for their indexes, once each. */
+/** The same with the routes that upstreams announce; fetches the index of each once. */
 export const explainLearned = (config: Config, request: ExplainedRequest): Promise<Explanation> =>
   withAskedServices(config.services, config, (asked) =>
     explainAt(

@@ -33,9 +33,8 @@ import {
 } from './service.ts'
 
 /**
- * What a service of a new configuration takes over from the one of the same name before it:
- * `service` all of it; `rules` all but its cache rules; `upstream` the way to its upstream, with breakers, ejections and
- * connections; `nothing`.
+ * What a service of a new configuration takes over from the previous one of the same name: `service` everything; `rules`
+ * everything but its cache rules; `upstream` its upstream with breakers, ejections and connections; `nothing`.
  */
 type Adoption = 'service' | 'rules' | 'upstream' | 'nothing'
 
@@ -51,7 +50,7 @@ const ofService = ({ bodyBytes, uploadBytes, queryParameters, jsonDepth }: Limit
 
 const withoutCache = ({ cache: _cache, ...rest }: ServiceConfig): unknown => rest
 
-/** An embedded server is part of the way to the upstream, and is made of more than the upstream's settings. */
+/** The settings that make an upstream; those of an embedded server include more. */
 const ofWay = (service: ServiceConfig): unknown => {
   const { contract, upstream } = service
   if (upstream.targets !== 'embedded') return { contract, upstream }
@@ -59,7 +58,7 @@ const ofWay = (service: ServiceConfig): unknown => {
   return { contract, upstream, limitParameter: contract === 'plants' ? service.limitParameter : '' }
 }
 
-/** Decides what survives of a service; a mount that moved is another service to its clients. */
+/** Decides what a service takes over; a changed mount is a new service for its clients. */
 export const decideAdoption = (from: Configured, to: Configured): Adoption => {
   const sameLimits = sameSettings(ofService(from.limits), ofService(to.limits))
   if (sameLimits && sameSettings(withoutCache(from.service), withoutCache(to.service))) {
@@ -74,7 +73,7 @@ const ofUpstream = ({ contract, upstream: { targets, basePath } }: ServiceConfig
   basePath,
 })
 
-/** Is it the same program that is asked, whatever else has changed? */
+/** Does the service still use the same upstream program? */
 const sameUpstream = (from: ServiceConfig, to: ServiceConfig): boolean =>
   sameSettings(ofUpstream(from), ofUpstream(to))
 
@@ -91,7 +90,7 @@ type LimitsRooms = {
   readonly store: RateLimitStore | undefined
 }
 
-/** Builds the limits of a configuration; one that has not changed goes on with its counts. Undefined when there is none. */
+/** Builds the rate limits of a configuration; unchanged ones keep their counts. Undefined when there is none. */
 const buildLimits = async (
   { rateLimits, rateLimitKeys }: Config,
   rooms: LimitsRooms,
@@ -120,7 +119,7 @@ const buildLimits = async (
   }
 }
 
-/** What outlives a configuration. */
+/** Parts of the gateway that outlive a configuration. */
 export type LastingRooms = {
   readonly clock: Clock
   readonly logger: ReturnType<typeof createLogger>
@@ -128,11 +127,11 @@ export type LastingRooms = {
   readonly cache: Cache
   readonly cacheRoom: Omit<CacheRoom, 'forwarding'>
   readonly operatorCache: OperatorCache
-  /** Undefined where there is no store that instances share. */
+  /** Undefined without a shared store. */
   readonly stores: SharedStores | undefined
-  /** Is what was read from an upstream before still known to be true? */
+  /** Is knowledge that was read from an upstream earlier still valid? */
   mayRemember(): boolean
-  /** A service by the configuration in force. */
+  /** A service of the configuration in use. */
   serviceNamed(name: string): Service | undefined
   /** See sharing-upstream.ts. */
   sharing(name: string): readonly Service[]
@@ -142,7 +141,7 @@ export type LastingRooms = {
   readonly unread: UnreadAnswers
   /** Requests of all generations. */
   readonly inFlight: InFlight
-  /** Of refusals that come in floods. */
+  /** Samples log lines of frequent refusals. */
   readonly sampled: Sampled
   readonly publicUrl: string
   readonly version: string
@@ -150,15 +149,15 @@ export type LastingRooms = {
   readonly via: string
   /** See edge/guard.ts. */
   readonly distrusted: Set<Socket>
-  /** Who sees each exchange come and go. */
+  /** Observers of every exchange. */
   readonly watches: readonly ExchangeWatch[] | undefined
   readonly spans: OpenSpans | undefined
   isDraining(): boolean
-  /** The way of a request by the configuration in force: for items of a batch that began under another one. */
+  /** The pipeline of the configuration in use: for items of a batch that began under an earlier one. */
   run(exchange: Received): Answer
 }
 
-/** Everything that one configuration makes of the gateway; replaced as a whole. */
+/** Everything built from one configuration; replaced as a whole. */
 export type Generation = {
   readonly config: Config
   readonly hash: string
@@ -171,15 +170,15 @@ export type Generation = {
   /** See sharing-upstream.ts. */
   sharing(name: string): readonly Service[]
   run(exchange: Received): Answer
-  /** Ends what is not used by `next`; to be called when nothing is under way. */
+  /** Closes what `next` does not use; call it when no request is in flight. */
   close(next: readonly BuiltService[]): Promise<void>
 }
 
-/** Codes that are not in the error table come from validators, which find fault with clients only. */
+/** Codes outside the error table come from validators: the client's fault. */
 const faultOf = (code: string): ErrorFacts['fault'] =>
   code in errorTable ? errorTable[code as ErrorCode].fault : 'client'
 
-/** A service, with what may be taken over from the one of the same name before it. */
+/** Builds a service, and takes over what it can from the previous one of the same name. */
 const builtFor = async (
   service: ServiceConfig,
   parts: ServiceParts,
@@ -216,7 +215,7 @@ const buildServices = async (
   const built: BuiltService[] = []
   try {
     for (const service of config.services) built.push(await builtFor(service, parts, last))
-    // A site that is described anew has read its index before it is asked for it, when the upstream is there to be read.
+    // A new discovery reads the index of its site before the first request for it.
     const described = built.filter((one) => !last?.built.some(({ discovery }) => discovery === one.discovery))
     if (last !== undefined) await Promise.all(described.map(({ discovery }) => discovery?.refresh()))
     return built
@@ -226,7 +225,7 @@ const buildServices = async (
   }
 }
 
-/** Builds all that a configuration asks for, and takes over from the last one what has not changed. */
+/** Builds a generation from a configuration, and takes over what has not changed. */
 export const buildGeneration = async (
   { config, hash }: { readonly config: Config; readonly hash: string },
   rooms: LastingRooms,
@@ -234,7 +233,7 @@ export const buildGeneration = async (
 ): Promise<Generation> => {
   const { clock, logger, metrics, publicUrl, version } = rooms
   const lines = factsLogger(logger)
-  /** Requests come, and fail, as fast as clients send them: one line for each service and code in ten seconds. */
+  /** Clients decide how many requests fail: one log line for each service and code in ten seconds. */
   const linePermitted = (service: string, code: string): number | undefined =>
     rooms.sampled.pass(`${service} ${code}`)
   const report = (event: PipelineEvent): void => {
@@ -245,7 +244,7 @@ export const buildGeneration = async (
         lines.info({ service: event.service, count: event.count, held }, 'parameters-stripped')
     }
     if (event.kind !== 'request-refused') return
-    // What failed here or at an upstream is told by `failed`, with its cause.
+    // `failed` logs faults of the gateway or an upstream, with their cause.
     if (faultOf(event.code) !== 'client') return
     const { kind, ...facts } = event
     const held = linePermitted(event.service, event.code)

@@ -26,25 +26,25 @@ type MembershipParts = {
   readonly worker: WorkerLink | undefined
 }
 
-/** What the notes of others are carried out on. */
+/** The parts that notes of other members are applied to. */
 export type MembershipRooms = {
   readonly cache: Pick<Cache, 'invalidate' | 'suspect' | 'purge'>
-  /** What the gateway knows of a site may be from before a write. */
+  /** The gateway's documents about a site may predate a write. */
   documentsOutdated(service: string, collection: string): void
 }
 
-/** Several processes that keep one promise, as far as the cache has to know before it is there. */
+/** Membership among several processes: the parts that the cache needs before it is created. */
 export type Membership = {
   readonly forCache: Pick<CacheOptions, 'trust' | 'tier'>
-  /** Undefined where there is no store that instances share. */
+  /** Undefined without a shared store. */
   readonly stores: SharedStores | undefined
-  /** Makes this process a member; to be started. */
+  /** Makes this process a member; start it afterwards. */
   join(rooms: MembershipRooms): Coherence
-  /** To be called after the member has taken its leave. */
+  /** Call it after the member has left. */
   close(): void
 }
 
-/** Is what others cannot hear of refused? */
+/** Are writes refused that other members cannot learn of? */
 export const refusesUnheard = ({ cache }: Config): boolean => cache.shared.writes === 'refuse-while-cut-off'
 
 const tell = (logger: MembershipLog, event: CoherenceEvent): void => {
@@ -95,7 +95,7 @@ const coherenceFor = (
   })
 }
 
-/** Prepares this process to be one of several; undefined where it is alone. */
+/** Prepares the membership of this process; undefined for a single process. */
 export const prepareMembership = async (parts: MembershipParts): Promise<Membership | undefined> => {
   const { clock, config, worker } = parts
   const isShared = config.cache.shared.url.isSet
@@ -106,7 +106,7 @@ export const prepareMembership = async (parts: MembershipParts): Promise<Members
     coherence?.mayTrust(at) === true
   const shared = isShared
     ? await sharedStore({ ...parts, report: parts.metrics.observe.sharedTier }, member, {
-        place: () => coherence?.place ?? { epoch: '', applied: 0 },
+        position: () => coherence?.position ?? { epoch: '', applied: 0 },
         mayTrust: () => mayTrust({ now: clock.now(), monotonic: clock.monotonic() }),
         targetTag: targetKeyOf,
       })
@@ -118,7 +118,7 @@ export const prepareMembership = async (parts: MembershipParts): Promise<Members
     join: (rooms) => {
       const joined = coherenceFor(parts, rooms, member, { ledger, canBeCutOff: isShared, shared })
       coherence = joined
-      // Whoever saw it end need not wait until it has been silent for long.
+      // The exit was observed: do not wait for the lease to run out.
       worker?.onEnded((ended) => joined.forget(ended))
       return joined
     },

@@ -18,9 +18,9 @@ import type { BuiltService } from './service.ts'
 
 type Maybe<Value> = Value | Promise<Value>
 
-/** What the admin side sees of the cache: of all processes where there are several. */
+/** The cache as the admin side sees it: of all processes together. */
 export type OperatorCache = {
-  /** `unheard`: dropped here, and other instances cannot be told. */
+  /** `unheard`: dropped here; other instances could not be notified. */
   purge(purge: Purge): Maybe<number | 'unheard'>
   entries(order: EntryOrder, limit: number): Maybe<readonly CacheEntry[]>
 }
@@ -29,7 +29,7 @@ type OperatorCacheParts = {
   readonly cache: Pick<Cache, 'purgeInTurns' | 'entries'>
   readonly coherence: Coherence | undefined
   readonly worker: WorkerLink | undefined
-  /** Nobody is to believe that others have heard of what they have not. */
+  /** Refuses purges that other instances cannot learn of. */
   readonly refusesUnheard: boolean
 }
 
@@ -44,7 +44,7 @@ const noteOf = ({ selector, mode }: Purge): Note => {
     case 'all':
       return { kind: 'all', mode }
     case 'matching':
-      throw new TypeError('what only this process can tell cannot be told to others')
+      throw new TypeError('a purge by predicate cannot be sent to other processes')
   }
 }
 
@@ -54,12 +54,12 @@ const ranks: Readonly<Record<EntryOrder, (entry: CacheEntry) => number>> = {
   age: ({ ageSeconds }) => ageSeconds,
 }
 
-/** What one worker asks of all about their memories. */
+/** A worker's question to all workers about their caches. */
 export type CacheQuestion =
   | { readonly topic: 'count'; readonly content: Purge['selector'] }
   | { readonly topic: 'entries'; readonly content: { readonly order: EntryOrder; readonly limit: number } }
 
-/** Answers what another worker asks. */
+/** Answers the question of another worker. */
 export const answerCacheQuestion = (
   cache: Pick<Cache, 'purge' | 'entries'>,
   { topic, content }: CacheQuestion,
@@ -105,7 +105,7 @@ export const operatorCache = ({
   }
 }
 
-/** What a purge by public URLs needs to know. */
+/** The facts that a purge by public URLs needs. */
 type PurgeParts = {
   readonly services: readonly AskedService[]
   readonly publicUrl: string
@@ -124,13 +124,13 @@ const byUrl = ({ services, publicUrl }: PurgeParts, url: string, only: string | 
   const found = publicTarget(services, publicUrl, url)
   if (found === undefined) return refused('no service is mounted at this URL')
   const { name } = found.service.config
-  if (only !== undefined && only !== name) return refused('the URL leads to another service')
+  if (only !== undefined && only !== name) return refused('the URL belongs to another service')
   const canonical = canonicalTarget(found)
   if (canonical.kind === 'refused') return canonical
   return one({ kind: 'target', service: name, target: canonical.target })
 }
 
-/** What of a service lies under a public path; undefined when nothing does. */
+/** The part of a service under a public path; undefined when there is none. */
 const insidePrefix = (mount: string, prefix: string): string | undefined => {
   const bare = mount === '/' ? '' : mount
   if (prefix.startsWith(bare)) return prefix.slice(bare.length)
@@ -144,7 +144,9 @@ const byPrefix = ({ services }: PurgeParts, prefix: string, only: string | undef
     if (inside === undefined || (only !== undefined && only !== config.name)) continue
     selectors.push({ kind: 'prefix', service: config.name, prefix: inside })
   }
-  return selectors.length === 0 ? refused('no service is mounted there') : { kind: 'selectors', selectors }
+  return selectors.length === 0
+    ? refused('no service is mounted at this path')
+    : { kind: 'selectors', selectors }
 }
 
 const select = (parts: PurgeParts, { selection, service }: PurgeRequest): Selection => {
@@ -180,7 +182,7 @@ const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<Pur
   return { kind: 'purged', entries }
 }
 
-/** What depends on the configuration in force. */
+/** The parts that depend on the configuration in use. */
 export type GenerationOperator = Omit<Operator, 'reload' | 'drain'>
 
 const reloadAnswer = (outcome: ReloadOutcome): ReloadAnswer => {
@@ -197,7 +199,7 @@ const reloadAnswer = (outcome: ReloadOutcome): ReloadAnswer => {
   }
 }
 
-/** What the admin side shows and does, always by the configuration in force. */
+/** Implements the admin side for the configuration in use. */
 export const currentOperator = (
   current: () => GenerationOperator,
   reload: () => Promise<ReloadOutcome>,
@@ -238,7 +240,7 @@ const describedServices = ({ built }: OperatorParts): readonly DescribedService[
     rows: [...withExtensions(config, rows), ...(discovery?.learned().rows ?? [])],
   }))
 
-/** The discovery document describes the batch as WordPress has it; this one is about the gateway. */
+/** The discovery document describes WordPress's batch; this document describes the gateway's. */
 const withExtensions = (config: ServiceConfig, rows: readonly Row[]): readonly Row[] =>
   config.contract === 'site' && config.batch.extensions !== 'off'
     ? rows.map((row) =>
@@ -248,7 +250,7 @@ const withExtensions = (config: ServiceConfig, rows: readonly Row[]): readonly R
 
 const orders = { size: 'bytes', hits: 'hits', age: 'age' } as const
 
-/** Under its public path. What belongs to a credential shows neither what was asked for nor what it holds. */
+/** An entry under its public path. Entries of a credential show neither target nor content. */
 const shownEntry = (entry: CacheEntry, mountOf: ReadonlyMap<string, string>): unknown => {
   const { target, tags, ...facts } = entry
   const path = `${mountOf.get(entry.service) ?? ''}${target}`
@@ -257,7 +259,7 @@ const shownEntry = (entry: CacheEntry, mountOf: ReadonlyMap<string, string>): un
     : { ...facts, url: path.split('?', 1)[0] ?? '', tags: [] }
 }
 
-/** Makes the document again only when an upstream has announced other routes than before. */
+/** Builds the document again only when the announced routes have changed. */
 const openApiContent = (parts: OperatorParts): (() => Buffer) => {
   let known: readonly unknown[] = []
   let content: Buffer | undefined
@@ -274,7 +276,7 @@ const openApiContent = (parts: OperatorParts): (() => Buffer) => {
   }
 }
 
-/** What the admin side shows and does, by the rooms that serve requests: learned rows included. */
+/** Implements the admin side with the parts that serve requests: learned rows included. */
 export const createOperator = (parts: OperatorParts): GenerationOperator => {
   const { cache, config, publicUrl, built } = parts
   const services = askedServices(parts)

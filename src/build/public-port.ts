@@ -12,14 +12,14 @@ import type { PressureLevel } from '../server/overload-events.ts'
 import { type PressureSensor, startPressureSensor } from '../server/pressure-sensor.ts'
 import type { Generation } from './generation.ts'
 
-/** Who sees exchanges, by the configuration; nobody unless it says so. */
+/** Observers of exchanges that the configuration enables. */
 type Watches = {
   readonly watches: readonly ExchangeWatch[] | undefined
   readonly spans: OpenSpans | undefined
   close(): Promise<void>
 }
 
-/** Starts the access log and traces, as far as they are asked for. */
+/** Starts the access log and traces that the configuration enables. */
 export const startWatches = async (
   { log, tracing }: Pick<Config, 'log' | 'tracing'>,
   parts: { readonly lines: FactsLogger; readonly metrics: Metrics; readonly version: string },
@@ -45,11 +45,11 @@ export const startWatches = async (
   return { watches: [traces.watch, ...access], spans: traces.openSpans, close: traces.close }
 }
 
-/** What the public side shows; undefined without TLS. */
+/** The certificate of the public side; undefined without TLS. */
 const certificateOf = ({ cert, key, minVersion }: Config['listen']['tls']): Certificate | undefined =>
   cert.isSet ? { cert: cert.reveal(), key: key.reveal(), minVersion } : undefined
 
-/** When the first certificate of a PEM text runs out, in seconds since 1970. */
+/** When the first certificate of a PEM text expires, in seconds since 1970. */
 const notAfterSeconds = (pem: string): number => Date.parse(new X509Certificate(pem).validTo) / 1000
 
 type PublicPortParts = {
@@ -60,17 +60,17 @@ type PublicPortParts = {
   current(): Generation
 }
 
-/** The public port with what protects it: the same for all generations. */
+/** The public port and its protection, the same for all generations. */
 type PublicPort = Pick<Listener, 'traffic'> & {
   readonly overload: Overload
-  /** From here on the generation in force takes the requests, and its certificate is shown. */
+  /** Makes the current generation handle the requests, with its certificate. */
   use(): void
   listen(host: string, port: number): Promise<void>
-  /** Takes nothing new and lets requests finish, for so long. */
+  /** Stops accepting requests and waits for those in flight until the timeout. */
   close(timeoutMs: number): Promise<'finished' | 'cut'>
 }
 
-/** Makes the public port from the first configuration; what a reload may change of it is read from the generation in force. */
+/** Creates the public port from the first configuration; settings that a reload may change are read from the current generation. */
 export const createPublicPort = (
   { limits, listen, overload: { intervalMs } }: Config,
   { metrics, logger, inFlight, current }: PublicPortParts,
@@ -95,7 +95,7 @@ export const createPublicPort = (
       logger.warn({ pressure: event.level, signal: event.signal }, event.kind)
     },
   })
-  /** The last thing to be given up are hits; until then they are not even looked at. */
+  /** Hits are shed last; until then they are not checked. */
   const takeRequests = (): void => {
     const { handlers } = current()
     listener.use(level === 3 ? { ...handlers, request: handlers.turnAway } : handlers)

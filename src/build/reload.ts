@@ -7,7 +7,7 @@ import { restartKeys, sameSettings } from '../config/same-settings.ts'
 import { decideAdoption, type Generation } from './generation.ts'
 import { type BuiltService, stopChecks } from './service.ts'
 
-/** Of what a service has stored after a reload: `keep` all, `drop` all, or `compare` the rule of each target. */
+/** What happens to a service's stored responses at a reload: `keep` all, `drop` all, or `compare` the rule of each target. */
 type Verdict =
   | { readonly kind: 'keep' }
   | { readonly kind: 'drop' }
@@ -29,9 +29,9 @@ const verdictFor = (from: BuiltService, last: Generation, next: Generation): Ver
 }
 
 /**
- * Which stored answers must go when `next` takes the place of `last`: lifetimes are worked out when an answer is stored, so
- * one that was stored under another rule would live by it. All of a service go when more than its rules has changed,
- * because they may hold what the new one would have answered otherwise.
+ * Selects the stored responses to drop when `next` replaces `last`. A lifetime is computed when a response is stored, so a
+ * response would keep the lifetime of its old rule. All responses of a service are dropped when more than its rules has changed,
+ * because the new service might answer differently.
  */
 const outdatedAnswers = (
   last: Generation,
@@ -56,7 +56,7 @@ type Log = {
   error(facts: object, message: string): void
 }
 
-/** One line for each reload. Faults name keys and say what is wrong with them, not what they hold. */
+/** Logs one line for each reload. Faults name keys and reasons, never values. */
 export const logReload = (log: Log, outcome: ReloadOutcome): void => {
   switch (outcome.kind) {
     case 'applied':
@@ -79,11 +79,11 @@ type ReloadParts = {
   current(): Generation
   readConfig(): Promise<ConfigResult>
   build(config: Config, hash: string, last: Generation): Promise<Generation>
-  /** From here on requests are taken by the new one; happens at once. */
+  /** Makes the new generation handle the requests, synchronously. */
   replace(next: Generation): void
-  /** Tells what came of it, before anybody is answered by the new one. */
+  /** Reports the result, before the new generation answers a request. */
   report(outcome: ReloadOutcome): void
-  /** Ending the last one went wrong: nobody is answered by it any more. */
+  /** Closing the previous generation failed; it handles no requests any more. */
   endingFailed(cause: unknown): void
 }
 
@@ -99,11 +99,11 @@ const faultLine = ({
   message: string
 }): string => `${line}:${column} ${path === '' ? '' : `${path}: `}${message}`
 
-/** Takes the place of the last generation; what it still answers is answered by it, and then it is ended. `alive`: those not ended yet. */
+/** Replaces the last generation, which finishes its requests and is then closed. `alive`: generations not closed yet. */
 const exchange = (parts: ReloadParts, alive: Set<Generation>, last: Generation, next: Generation): void => {
   const outdated = { kind: 'matching', matches: outdatedAnswers(last, next) } as const
   const drop = (): number => parts.cache.purge({ selector: outdated, mode: 'hard', dryRun: false })
-  // One after the other without a pause between them: nobody is answered by new rules from an answer stored under old ones.
+  // Synchronous: no request is answered under new rules from a response stored under old ones.
   alive.add(next)
   parts.replace(next)
   stopChecks(last.built, next.built)
@@ -111,7 +111,7 @@ const exchange = (parts: ReloadParts, alive: Set<Generation>, last: Generation, 
   const end = async (): Promise<void> => {
     const wasBusy = last.inFlight.count > 0
     await last.inFlight.settled(last.config.drain.timeoutMs)
-    // What a request that began before has stored since.
+    // Drops what an earlier request has stored since.
     if (wasBusy) drop()
     alive.delete(last)
     await last.close([...alive].flatMap(({ built }) => built))
@@ -119,7 +119,7 @@ const exchange = (parts: ReloadParts, alive: Set<Generation>, last: Generation, 
   void end().catch(parts.endingFailed)
 }
 
-/** Reads the configuration anew and puts it in force, as a whole or not at all; one reload at a time. */
+/** Reads the configuration and applies it completely or not at all; one reload at a time. */
 export const createReload = (parts: ReloadParts): (() => Promise<ReloadOutcome>) => {
   const alive = new Set([parts.current()])
   const attempt = async (): Promise<ReloadOutcome> => {

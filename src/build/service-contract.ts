@@ -21,7 +21,7 @@ import { createRouter } from '../request/router.ts'
 import { mapRows } from '../request/row-names.ts'
 import { createSiteValidator } from '../request/site-validator.ts'
 
-/** Reads the content once more only when the word is in it. */
+/** Parses the content again only when it contains the word. */
 const asks = (mode: ExtensionsMode, content: Buffer | undefined): boolean => {
   if (mode !== 'on-request') return mode === 'on'
   if (content === undefined || !content.includes('"extensions"')) return false
@@ -32,7 +32,7 @@ const asks = (mode: ExtensionsMode, content: Buffer | undefined): boolean => {
   }
 }
 
-/** Checks a batch that asks for extensions against what such a batch may say, and all others as WordPress does. */
+/** Checks a batch with extensions by their rules, and every other batch as WordPress does. */
 const withBatchExtensions = (validator: Validator, mode: ExtensionsMode): Validator => {
   const extended = new WeakMap<Endpoint, Endpoint>()
   const extendedOf = (endpoint: Endpoint): Endpoint => {
@@ -71,7 +71,7 @@ const boundedItem = (item: ArgumentSchema, pathCharacters: number): ArgumentSche
   }
 }
 
-/** The batch route says what it takes, to whoever asks the discovery document, and refuses more before anything is made of it. */
+/** The discovery document announces the bounds of the batch route; larger batches are refused before they are parsed. */
 const withBatchBounds = (
   rows: readonly Row[],
   { items: maxItems, pathCharacters }: BatchBounds,
@@ -97,7 +97,7 @@ const withBatchBounds = (
   )
 }
 
-/** What can be said of requests to a service without asking its upstream. */
+/** Everything about requests to a service that needs no upstream. */
 export type ServiceContract = {
   readonly rows: readonly Row[]
   /** The rows as the upstream should announce them: without the gateway's own bounds. */
@@ -109,7 +109,7 @@ export type ServiceContract = {
   readonly tagger: Tagger
   policyFor(method: string, path: string): CachePolicy
   readonly memo: TargetMemo
-  /** Rows that the upstream announced join those of the table. */
+  /** Adds the rows that the upstream announced. */
   learn(rows: readonly Row[]): void
   /** The same with other cache rules: what has been learned, and what will be, holds for both. */
   withRules(cache: ServiceCacheConfig): ServiceContract

@@ -33,7 +33,7 @@ const asResponse = ({ fields, content }: DiscoveryDocument): GatewayResponse => 
   content,
 })
 
-/** The schema that only the upstream knows, or what the table says when the upstream says nothing. */
+/** The schema from the upstream, or the table's arguments without one. */
 const askedOptions = async (ask: () => Answer, fallback: DiscoveryDocument): Promise<GatewayResponse> => {
   try {
     const outcome = await ask()
@@ -56,7 +56,7 @@ type SiteAnswersOptions = BatchAnswersOptions & {
 /** Writes to these, and to what no row lists, can change the site's identity or its routes. */
 const describedBy: ReadonlySet<string> = new Set(['settings', 'plugins', 'themes', ''])
 
-/** What the gateway answers itself for a site: its documents, and the batch. */
+/** Requests that the gateway answers itself for a site: its documents and the batch. */
 const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
   const { discovery } = options
   return {
@@ -92,7 +92,7 @@ const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
 
 const mostIndexBytes = 8 * 1024 * 1024
 
-/** Reads the index of a site, under an origin that the site cannot know: its answer tells whether it lets every origin read. */
+/** Fetches the index of a site with an unknown origin: the response shows whether the site allows every origin. */
 const createIndexFetch = (upstream: Upstream, basePath: string) => {
   let anyOrigin = false
   const ask = (signal: AbortSignal, fields: readonly string[]): Promise<GatewayResponse> =>
@@ -116,7 +116,7 @@ const createIndexFetch = (upstream: Upstream, basePath: string) => {
     const first = await ask(signal, ['origin', origin])
     const isRefused = first.status >= 400 && first.status < 500
     if (isRefused && first.content !== undefined && !Buffer.isBuffer(first.content)) first.content.destroy()
-    // A plugin may refuse what comes from other origins: the index is not to be missed for that.
+    // A plugin may refuse other origins: fetch the index without one then.
     const response = isRefused ? await ask(signal, []) : first
     anyOrigin = response.status === 200 && permits(response.fields, origin)
     const { content, status } = await completed(response, mostIndexBytes, unlimited)
@@ -128,18 +128,18 @@ const createIndexFetch = (upstream: Upstream, basePath: string) => {
   return { fetchIndex, allowsAnyOrigin: () => anyOrigin }
 }
 
-/** The way to a service's upstream, with what is known about its targets, and the embedded server where there is one. */
+/** A service's upstream with the state of its targets, and its embedded server if it has one. */
 type UpstreamWay = {
   readonly upstream: Upstream
   readonly targets: readonly string[]
-  /** The servers that these mean; see server-of.ts. */
+  /** The servers of the targets; see `serverOf`. */
   readonly servers: readonly string[]
-  /** What batches have taught about it. */
+  /** Measurements of its batches. */
   readonly splitMemory: SplitMemory
   close(): Promise<void>
 }
 
-/** A service with everything behind it, and how to end it. */
+/** A service with everything behind it, and the function that closes it. */
 export type BuiltService = {
   readonly config: ServiceConfig
   readonly service: Service
@@ -148,13 +148,13 @@ export type BuiltService = {
   readonly way: UpstreamWay
 }
 
-/** Ends the active checks of upstreams that do not go on; what is under way there is still answered. */
+/** Ends the health checks of upstreams that are not taken over; their requests in flight finish. */
 export const stopChecks = (ended: readonly BuiltService[], goingOn: readonly BuiltService[]): void => {
   const ways = new Set(goingOn.map(({ way }) => way))
   for (const { way } of ended) if (!ways.has(way)) way.upstream.stopChecks()
 }
 
-/** Ends what the services that go on do not use. */
+/** Closes what the remaining services do not use. */
 export const closeServices = async (
   ended: readonly BuiltService[],
   goingOn: readonly BuiltService[],
@@ -175,11 +175,11 @@ export type ServiceParts = {
   /** Bounds what is held of requests under way. */
   readonly budget: ByteBudget
   run(exchange: Received): Answer
-  /** Is what was read from an upstream before still known to be true? */
+  /** Is knowledge that was read from an upstream earlier still valid? */
   mayRemember(): boolean
   /** Absent where there is no store that instances share. */
   readonly stores?: SharedStores | undefined
-  /** A service by the configuration in force. */
+  /** A service of the configuration in use. */
   serviceNamed(name: string): Service | undefined
   /** See sharing-upstream.ts. */
   sharing(name: string): readonly Service[]
@@ -188,7 +188,7 @@ export type ServiceParts = {
 const indexTimeoutMs = 10_000
 const indexRetryMs = 5_000
 
-/** A site's index and its batches are made here of what is known of it. */
+/** Builds the answers that the gateway gives itself for a site. */
 const storesAnswers = ({ cache, contract }: ServiceConfig): boolean =>
   cache.rules.length > 0 || cache.profile === 'rfc-shared-cache' || contract === 'site'
 
@@ -248,6 +248,7 @@ const siteRooms = (
             },
           },
     unlistedRoutes: config.unlistedRoutes,
+    undeclaredParameters: config.parameters.unknown,
     fetchIndex: index.fetchIndex,
     toPublic: (content) => names.fromUpstreamDocument(content),
     rowsLearned: contract.learn,
@@ -294,10 +295,10 @@ const buildWay = async (
   }
 }
 
-/** What is there already when a service is built: the way to its upstream, or what is known of it. */
+/** Parts taken over when a service is built: its upstream, or the measurements of it. */
 type Known = { readonly way?: UpstreamWay; readonly splitMemory?: SplitMemory }
 
-/** Builds one service: its embedded server when it has one, the way to its upstream, and its rooms. */
+/** Builds one service: its embedded server if it has one, its upstream, and its parts. */
 export const buildService = async (
   config: ServiceConfig,
   parts: ServiceParts,
@@ -345,7 +346,7 @@ export const buildService = async (
   return { config, service, contract, discovery: site?.discovery, way }
 }
 
-/** The same service under other cache rules: everything else goes on, learned routes included. */
+/** The same service with other cache rules; keeps everything else, learned routes included. */
 export const withRules = (built: BuiltService, config: ServiceConfig): BuiltService => {
   const contract = built.contract.withRules(config.cache)
   const { memo, policyFor } = contract
@@ -358,9 +359,9 @@ export const withRules = (built: BuiltService, config: ServiceConfig): BuiltServ
 }
 
 /**
- * The other services that ask one of the same servers and hold answers which a write through this one may make wrong:
- * a WordPress behind its interface and, for its pages and wp-admin, behind an open service. What an open service holds
- * is invalidated by targets and tags of its own (RFC 9111 §4.4).
+ * The other services with one of the same servers, whose stored responses a write through this service may outdate: a
+ * WordPress behind its interface and, for its pages and wp-admin, behind an open service. Stored responses of an open service
+ * are invalidated by their own targets and tags (RFC 9111 §4.4).
  */
 const othersOf = (writing: BuiltService, built: readonly BuiltService[]): readonly Service[] => {
   const servers = new Set(writing.way.servers)
@@ -370,22 +371,22 @@ const othersOf = (writing: BuiltService, built: readonly BuiltService[]): readon
     .map(({ service }) => service)
 }
 
-/** Of services by their names, found once for each configuration: every write asks. None for one that is no longer there. */
+/** Services sharing an upstream, by name, computed once for each configuration: every write needs them. Empty for a removed service. */
 export const sharingUpstream = (built: readonly BuiltService[]): ((name: string) => readonly Service[]) => {
   const found = new Map(built.map((one) => [one.config.name, othersOf(one, built)]))
   return (name) => found.get(name) ?? []
 }
 
-/** Services of which no answer is to be expected. */
+/** Services without an available target. */
 export const servicesDown = (built: readonly BuiltService[]): readonly string[] =>
   built.filter(({ service }) => service.upstream.snapshot().down).map(({ service }) => service.name)
 
-/** What the gateway answers itself of a site may be from before a write in another process. */
+/** Marks the gateway's own documents of a site outdated after a write in another process. */
 export const outdateDocuments = (built: readonly BuiltService[], name: string, collection: string): void => {
   built.find(({ config }) => config.name === name)?.service.local?.written(collection)
 }
 
-/** What the upstream room is told of a service. */
+/** The options of a service's upstream. */
 export const upstreamOptions = (
   { name, upstream }: ServiceConfig,
   targets: readonly string[],
@@ -407,9 +408,9 @@ export const upstreamOptions = (
 const loopback = /^(?:localhost|.+\.localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]|\[::ffff:7f00:1\])$/
 
 /**
- * Which server an origin means, as far as its spelling tells: the same for `localhost` and its addresses (RFC 6761 §6.3),
- * for a name with and without its final dot, and for a host's default ports, where http and https are two doors of one house.
- * Other names and addresses of one machine are told apart: nobody is asked.
+ * The server of an origin, judged by its spelling: the same for `localhost` and its addresses (RFC 6761 §6.3), for a name with
+ * and without its final dot, and for http and https on their default ports. Other names and addresses of one machine count as
+ * different servers: names are not resolved.
  */
 export const serverOf = (origin: string): string => {
   const { hostname, port } = new URL(origin)

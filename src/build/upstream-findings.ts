@@ -22,7 +22,7 @@ import { createUpstream } from '../upstream/upstream.ts'
 import { type BuiltService, buildService, closeServices, serverOf, upstreamOptions } from './service.ts'
 import { type ServiceContract, serviceContract } from './service-contract.ts'
 
-/** What asking the upstream of one service came to. */
+/** Result of comparing one service with its upstream. */
 export type ServiceDrift = {
   readonly service: string
   readonly outcome:
@@ -32,23 +32,23 @@ export type ServiceDrift = {
 }
 
 const inWords: Readonly<Record<IndexRefusal, string>> = {
-  unreachable: 'no connection, or it broke off',
-  timeout: 'no answer in time',
-  status: 'the status of the answer was not 200; is upstream.basePath the root of the interface?',
-  'too-large': 'the answer is too large',
-  'too-deep': 'the answer is nested too deep',
-  'too-many-routes': 'it announces too many routes',
-  'not-json': 'the answer is not JSON; is upstream.basePath the root of the interface?',
-  'not-an-index': 'the answer has no routes; is upstream.basePath the root of the interface?',
-  unusable: 'no use could be made of it',
+  unreachable: 'no connection, or the connection broke',
+  timeout: 'no response in time',
+  status: 'the status was not 200; check upstream.basePath',
+  'too-large': 'the response is too large',
+  'too-deep': 'the response is nested too deep',
+  'too-many-routes': 'it has too many routes',
+  'not-json': 'the response is not JSON; check upstream.basePath',
+  'not-an-index': 'the response has no routes; check upstream.basePath',
+  unusable: 'it could not be used',
 }
 
-/** No request is served while upstreams are looked at. */
+/** Upstreams are checked without serving requests. */
 const neverRun = (): never => {
   throw new Error('nothing is served')
 }
 
-/** A service that was built to be looked at, and why the index of its upstream could not be read, if it could not. */
+/** A service built for a check; `refusal`: why the index of its upstream could not be read. */
 type Asked = { readonly built: BuiltService; readonly refusal: string | undefined }
 
 const ask = async (service: ServiceConfig, config: Config): Promise<Asked> => {
@@ -57,7 +57,7 @@ const ask = async (service: ServiceConfig, config: Config): Promise<Asked> => {
   const discovery = (event: DiscoveryEvent): void => {
     if (event.kind === 'index-failed') refusal = event.reason
   }
-  // An identity of its own does not say what the upstream offers: the upstream is asked all the same.
+  // A configured identity does not describe the routes of the upstream: fetch the index anyway.
   const asked: ServiceConfig =
     service.contract === 'site'
       ? { ...service, discovery: { source: 'upstream', refreshMs: service.discovery.refreshMs } }
@@ -73,12 +73,12 @@ const ask = async (service: ServiceConfig, config: Config): Promise<Asked> => {
     serviceNamed: () => undefined,
     sharing: () => [],
   })
-  // The one request that building has begun.
+  // Wait for the request that building has started.
   await built.discovery?.refresh()
   return { built, refusal: refusal === undefined ? undefined : inWords[refusal] }
 }
 
-/** Builds these services one after the other, asks the upstream of each site for its index, once, and ends them after `use`. Listens nowhere public. */
+/** Builds these services one after the other, fetches the index of each site once, and closes them after `use`. Opens no public port. */
 export const withAskedServices = async <Value>(
   services: readonly ServiceConfig[],
   config: Config,
@@ -123,7 +123,7 @@ type RouteLine = {
   readonly source: 'contract' | 'learned'
 }
 
-/** What `trellis routes` shows, and of which upstreams nothing could be learned. */
+/** The output of `trellis routes`, and the upstreams whose routes could not be read. */
 export type RouteReport = {
   readonly lines: readonly RouteLine[]
   readonly unread: readonly { readonly service: string; readonly reason: string }[]
@@ -158,7 +158,7 @@ const linesOf = (
   )
 }
 
-/** Every route that the configuration serves by contract; what an upstream announces besides is learned at run time. */
+/** Every route of the configuration's contracts; further routes of an upstream are learned at run time. */
 export const describeRoutes = (config: Config): RouteReport => ({
   lines: config.services.flatMap((service) => {
     const contract = serviceContract(service, config.limits)
@@ -167,7 +167,7 @@ export const describeRoutes = (config: Config): RouteReport => ({
   unread: [],
 })
 
-/** The same with the routes that are learned from the upstreams, which are asked once each. */
+/** The same with routes learned from the upstreams; fetches the index of each once. */
 export const describeLearnedRoutes = (config: Config): Promise<RouteReport> =>
   withAskedServices(config.services, config, (asked) => ({
     lines: asked.flatMap(({ built: { config: service, contract, discovery } }) => [
@@ -179,25 +179,25 @@ export const describeLearnedRoutes = (config: Config): Promise<RouteReport> =>
     ),
   }))
 
-/** What does not fit between one service and its upstream. */
+/** A mismatch between one service and its upstream. */
 export type UpstreamFinding = SiteFinding & { readonly service: string }
 
 const mostBytes = 8 * 1024 * 1024
 const askMs = 5_000
-/** For all that is asked of one service. */
+/** Timeout for all requests to one service. */
 const serviceMs = 15_000
 
 const withoutRoot = (path: string): string => (path === '/' ? '' : path)
 
 const reasonOf = (error: unknown): string => {
-  if (!(error instanceof GatewayError)) return 'no answer in time'
+  if (!(error instanceof GatewayError)) return 'no response in time'
   const { cause } = error
   return cause instanceof Error && 'code' in cause ? String(cause.code) : error.message
 }
 
 type Ask = (target: string) => Promise<Seen>
 
-/** Hands out GETs to a service's upstream, sent as those of a client would be: no redirect is followed. */
+/** Sends GETs to a service's upstream as a client's GETs are sent, without following redirects. */
 const asking = async <Value>(
   service: ServiceConfig,
   targets: readonly string[],
@@ -251,7 +251,7 @@ const ofSite = async (ask: Ask, service: ServiceConfig, config: Config): Promise
   const basePath = withoutRoot(service.upstream.basePath)
   const seen = await ask(`${basePath}/`)
   const found: string[] = []
-  // Only an answer without an index leaves the question where the index is.
+  // Search for the index only when the response is not one.
   if (indexFinding(basePath, seen, [])?.kind === 'no-wordpress') {
     for (const root of otherRoots(basePath)) {
       if (found.length === 0 && isIndex(await ask(`${root}/`))) found.push(root)
@@ -274,8 +274,8 @@ const targetsOf = ({ upstream: { targets } }: ServiceConfig): readonly string[] 
   targets === 'embedded' ? [] : targets
 
 /**
- * Asks the upstreams of the site services, and the front pages of open services on the same servers, a few GETs each, and
- * says how they do not fit the configuration. Never throws; ends in bounded time.
+ * Sends a few GETs to the upstream of each site service, and to the front pages of open services on the same servers, and
+ * returns the mismatches with the configuration. Never throws; ends in bounded time.
  */
 export const upstreamFindings = async (config: Config): Promise<readonly UpstreamFinding[]> => {
   const sites = config.services.filter(({ contract }) => contract === 'site')
@@ -296,7 +296,7 @@ export const upstreamFindings = async (config: Config): Promise<readonly Upstrea
   return findings.flat()
 }
 
-/** One line a finding. */
+/** Logs one line for a finding. */
 export const warnOf = (
   log: { warn(facts: object, message: string): void },
   { service, kind, text }: UpstreamFinding,

@@ -9,7 +9,7 @@ import { type ConfigResult, configFromFilled } from '../config/load.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { answerCacheQuestion, type CacheQuestion } from './operator.ts'
 
-/** What a worker needs to answer what another one is asked by an operator. */
+/** The parts that a worker needs to answer questions of other workers. */
 type WorkerAnswers = {
   readonly cache: Pick<Cache, 'purge' | 'entries'>
   readonly metrics: Pick<Metrics, 'snapshot'>
@@ -45,7 +45,7 @@ export const scrapeAll = async (
 
 const isGood = ({ kind }: ReloadOutcome): boolean => kind === 'applied' || kind === 'unchanged'
 
-/** What came of a reload of all workers: what one of them refuses is told. */
+/** Result of a reload of all workers: a refusal of one counts. */
 const reloadOutcomeOf = (answers: readonly unknown[]): ReloadOutcome => {
   const known = (answers as readonly (ReloadOutcome | null)[]).filter((one) => one !== null)
   return (
@@ -55,11 +55,11 @@ const reloadOutcomeOf = (answers: readonly unknown[]): ReloadOutcome => {
   )
 }
 
-/** The parent reads the configuration anew, and all workers put it in force. */
+/** The parent reads the configuration, and all workers apply it. */
 export const reloadEverywhere = async (worker: Pick<WorkerLink, 'ask'>): Promise<ReloadOutcome> =>
   reloadOutcomeOf(await worker.ask({ topic: 'reload', content: null }))
 
-/** How the workers stand, for readiness. */
+/** State of the workers, for readiness. */
 export const workerStanding = (
   worker: WorkerLink | undefined,
 ): { readonly starting: boolean; readonly workersMissing: boolean } => {
@@ -68,7 +68,7 @@ export const workerStanding = (
   return { starting: !complete, workersMissing: complete && ready < wanted }
 }
 
-/** What the parent has read, as its workers get it: plain data. */
+/** The files that the parent has read, as plain data for its workers. */
 export type HandedConfig =
   | { readonly kind: 'filled'; readonly filled: unknown }
   | Extract<ConfigResult, { kind: 'faults' }>
@@ -76,7 +76,7 @@ export type HandedConfig =
 const asHanded = (result: ConfigResult): HandedConfig =>
   result.kind === 'ok' ? { kind: 'filled', filled: result.filled } : result
 
-/** What it means: the same for every worker, whatever its file says by now. */
+/** The configuration in these files: the same for every worker, even if a file has changed since. */
 export const fromHanded = (handed: HandedConfig): ConfigResult =>
   handed.kind === 'filled' ? configFromFilled(handed.filled) : handed
 
@@ -87,20 +87,20 @@ type WorkersConfig = Pick<SupervisorOptions, 'through' | 'outdated'> & {
 
 const readingFailed = (cause: unknown): readonly ReloadOutcome[] => [{ kind: 'failed', cause }]
 
-/** Keeps what was read at the start, or by the last reload that the workers took over: files are read here alone. */
+/** Holds the files read at the start, or by the last reload that the workers applied: only the parent reads files. */
 export const createWorkersConfig = (
   filled: unknown,
   readConfig: () => Promise<ConfigResult>,
 ): WorkersConfig => {
   let inForce: HandedConfig = { kind: 'filled', filled }
-  /** Asked for, and perhaps refused in a moment. */
+  /** Requested; the workers may still refuse it. */
   let asked: HandedConfig = inForce
   let before: Promise<unknown> = Promise.resolve()
 
   const reload = async (question: Question, ask: Ask): Promise<readonly unknown[]> => {
     const read = asHanded(await readConfig())
     if (read.kind === 'filled') asked = read
-    // One that takes long, since it reads a site's index, has taken it over all the same.
+    // A slow worker, which reads a site's index, applies it as well.
     const answers = await ask({ ...question, content: read }, 'until-all')
     const { kind } = reloadOutcomeOf(answers)
     if (kind === 'applied' || kind === 'unchanged') inForce = asked
@@ -117,7 +117,7 @@ export const createWorkersConfig = (
       before = answers
       return answers
     },
-    // It was told one, and started while another one was put in force.
+    // It got one configuration at its start, and another one was applied meanwhile.
     outdated: (told) => (told === asked ? undefined : { topic: 'reload', content: asked }),
   }
 }

@@ -10,7 +10,7 @@ import { isReadable } from './tags/parsed-content.ts'
 import { createTagNames, type TagNames } from './tags/tag-names.ts'
 import { invalidatedGroups, upstreamTags } from './tags/upstream-tags.ts'
 import { itemInPath, outcomeOf } from './tags/written-change.ts'
-import { createWrittenTags } from './tags/written-tags.ts'
+import { createWrittenTags, type Write } from './tags/written-tags.ts'
 
 /** A quotation mark, as it stands in HTML inside JSON. */
 const quote = '(?:\\\\?["\'])'
@@ -142,12 +142,13 @@ const contentTags = (
   { status, content }: TaggedResponse,
   entry: CollectionTags | undefined,
   description: Description | undefined,
+  isEmbedding: boolean,
 ): string[] => {
   if (status === 206) {
     return [names.embedded, names.opaque, names.dynamic, names.rendered, names.unknown]
   }
   const tags: string[] = []
-  if (content.includes('"_embedded"')) {
+  if (isEmbedding) {
     tags.push(names.embedded)
     const shown = (description?.items?.length ?? 0) + (description?.embedded.length ?? 0)
     const isKnown = description?.items !== undefined && description.embeddedKnown
@@ -166,6 +167,7 @@ const actionOf = (found: Found, method: string): WriteAction => {
 const anyItemTags = (names: TagNames, collection: string): readonly string[] => [
   names.list(collection),
   names.text(collection),
+  names.modified(collection),
   names.inner(collection),
   names.innerOf(collection, 'any'),
   names.related(collection),
@@ -178,23 +180,61 @@ type Stored = {
   readonly args: TaggedArguments
   readonly response: TaggedResponse
   readonly description: Description
+  readonly isEmbedding: boolean
+}
+
+/** Was it asked for linked items? There may be none yet. */
+const embeds = (args: TaggedArguments, { content }: TaggedResponse): boolean =>
+  args['_embed'] !== undefined || content.includes('"_embedded"')
+
+const embeddingTags = (
+  names: TagNames,
+  { found, collection, description, isEmbedding }: Stored,
+): readonly string[] => {
+  if (!isEmbedding) return []
+  const inPath = itemInPath(found)
+  const ids = (description.items ?? [])
+    .slice(0, mostItemTags)
+    .map((item) => [item.collection, item.id] as const)
+  const all = inPath === undefined ? ids : [...ids, [collection, inPath] as const]
+  return all.map(([of, id]) => names.embedding(of, id)).filter((tag) => tag !== undefined)
+}
+
+/** The item that the path is about, or the part of it. */
+const ownTag = (names: TagNames, { found, collection }: Stored): string | undefined => {
+  const id = itemInPath(found)
+  if (id === undefined) return undefined
+  switch (found.row.kind) {
+    case 'revisions':
+      return names.revisionsOf(collection, id)
+    case 'autosaves':
+      return names.autosavesOf(collection, id)
+    default:
+      return names.item(collection, id)
+  }
 }
 
 /** What a row of a known collection shows, and which writes to that it would show. */
 const rowTags = (names: TagNames, stored: Stored): readonly string[] => {
   const { found, collection, entry, args, response, description } = stored
   const shown = itemTags(names, [...(description.items ?? []), ...description.embedded])
-  const tags = [names.any(collection), ...shown]
+  const tags = [names.any(collection), ...shown, ...embeddingTags(names, stored)]
   if (entry.names !== undefined) {
     const isWhole = found.row.kind === 'collection' || found.row.kind === 'item'
     tags.push(...namedTags(names, entry.names, isWhole, response.content, description))
   }
-  const id = itemInPath(found)
   if (collection === 'search' && args['type'] !== 'post') tags.push(names.any('search/term'))
-  const own = id === undefined ? undefined : names.item(collection, id)
+  const own = ownTag(names, stored)
   if (own !== undefined) return [...tags, own]
   if (found.row.kind !== 'collection') return [...tags, ...anyItemTags(names, collection)]
   return [...tags, ...listTags(names, collection, entry, args, response, description)]
+}
+
+/** May a caller be able to do more or less afterwards, or be none any more? */
+const mayChangeRights = ({ entry: { rights }, action, found, given }: Write): boolean => {
+  if (rights === undefined) return false
+  const isUpdate = action === 'update' && found.row.kind === 'item'
+  return !isUpdate || given === undefined || !given.every((name) => rights.unlessOnly.includes(name))
 }
 
 /** Tags of a service with the site contract: from the row, the arguments and the content. */
@@ -210,17 +250,19 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
       const entry = entryOf(collection)
       const description = entry === undefined ? undefined : describeItems(response.content, collection)
       const upstream = upstreamTags(response.fields).map((name) => names.upstream(name))
-      const general = [names.all, ...upstream, ...contentTags(names, response, entry, description)]
+      const isEmbedding = embeds(args, response)
+      const ofContent = contentTags(names, response, entry, description, isEmbedding)
+      const general = [names.all, ...upstream, ...ofContent]
       if (found === undefined || entry === undefined || description === undefined) {
         return [...general, names.unknown]
       }
-      const of = { found, collection, entry, args, response, description }
+      const of = { found, collection, entry, args, response, description, isEmbedding }
       return [...new Set([...general, ...rowTags(names, of)])]
     },
     callers: names.callers,
     undeclared: names.unknown,
     isReadable,
-    writtenTags: (found, _args, method, response, shown) => {
+    writtenTags: (found, given, method, response, shown) => {
       const groups = response === undefined ? [] : invalidatedGroups(response.fields)
       const asked = groups.map((name) => names.upstream(name))
       if (outcomeOf(response) === 'nothing') return asked
@@ -229,8 +271,16 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
       if (found === undefined || entry === undefined) return [...asked, names.all]
       const action = actionOf(found, method)
       const done = outcomeOf(response) === 'done' ? response : undefined
-      const write = { found, collection, entry, action, response: done, shown: shown ?? (() => []) }
-      const rights = entry.rights === true ? [names.callers] : []
+      const write: Write = {
+        found,
+        collection,
+        entry,
+        action,
+        response: done,
+        shown: shown ?? (() => []),
+        given: given(),
+      }
+      const rights = mayChangeRights(write) ? [names.callers] : []
       return [...new Set([...asked, ...rights, ...writtenTags(write)])]
     },
   }

@@ -37,12 +37,15 @@ export type Tagger = {
    */
   writtenTags(
     found: Found | undefined,
-    args: TaggedArguments,
+    given: Given,
     method: string,
     response: WriteResponse | undefined,
     shown?: Shown,
   ): readonly string[]
 }
+
+/** Names of the arguments to which a write gives a value; undefined when not all of them are known. */
+export type Given = () => readonly string[] | undefined
 
 /** Contents of stored responses that carry a tag, some of them if there are many. */
 export type Shown = (tag: string) => readonly Buffer[]

@@ -83,16 +83,16 @@ const parse = (argv: readonly string[]): Parsed => {
 }
 
 const fileFault = (command: CommandName, files: readonly string[]): string | undefined => {
-  if (files.length > 0 && command === 'schema') return 'schema is the same for every file: it takes no -c'
-  if (files.length > 1) return '-c is given more than once: name one file'
-  return files[0] === '' ? '-c expects a file, and its name is empty' : undefined
+  if (files.length > 0 && command === 'schema') return 'schema takes no -c: it is the same for every file'
+  if (files.length > 1) return '-c is given more than once'
+  return files[0] === '' ? '-c expects a file name, but it is empty' : undefined
 }
 
 const upstreamsFault = (command: CommandName, { upstreams, drift }: Values): string | undefined => {
   if (upstreams !== true) return undefined
   if (command === 'start' || command === 'schema')
     return '--upstreams is an option of check, routes and explain'
-  return drift === true ? '--drift asks the upstreams by itself: leave out --upstreams' : undefined
+  return drift === true ? '--drift includes --upstreams; leave out --upstreams' : undefined
 }
 
 const readCommand = (command: CommandName, operands: readonly string[], values: Values): CommandLine => {
@@ -147,15 +147,15 @@ export const readCommandLine = (argv: readonly string[]): CommandLine => {
 type Help = { readonly usage: string; readonly summary: string; readonly details: readonly string[] }
 
 const configOption =
-  '  -c, --config FILE   configuration; otherwise TRELLIS_CONFIG, config/gateway.yaml, or the defaults'
-const helpOption = '  -h, --help          this text'
+  '  -c, --config FILE   configuration; default: TRELLIS_CONFIG, else config/gateway.yaml of the package'
+const helpOption = '  -h, --help          show this help'
 
 const helpTexts: Readonly<Record<CommandName, Help>> = {
   start: {
     usage: 'trellis start [-c FILE]',
     summary: 'run the gateway',
     details: [
-      'Runs until SIGTERM or SIGINT: then answers "not ready", finishes what is in flight, and exits.',
+      'Runs until SIGTERM or SIGINT. Then it reports "not ready", finishes the requests in flight, and exits.',
       'A second signal stops at once.',
       '',
       configOption,
@@ -164,15 +164,14 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
   },
   check: {
     usage: 'trellis check [--upstreams] [-c FILE]',
-    summary: 'check a configuration: every fault at once, with its place',
+    summary: 'check a configuration and list all faults',
     details: [
-      'Prints FILE:LINE:COLUMN KEY: MESSAGE for each fault.',
-      'With --upstreams it also asks the upstream of each site service, a few GETs, and prints what does not fit:',
-      'a wrong basePath, a front page that redirects to itself, a home that leads past the gateway. The exit code is 1',
-      'when something does not.',
+      'Prints FILE:LINE:COLUMN KEY: MESSAGE for each fault, and exits with 1 if there are any.',
+      'With --upstreams, it also sends a few GETs to the upstream of each site service, and reports problems such as a wrong',
+      'basePath, a front page that redirects to itself, or a home URL that bypasses the gateway. The exit code is then 1.',
       '',
       configOption,
-      '  --upstreams         ask the upstreams, too',
+      '  --upstreams         check the upstreams too',
       helpOption,
     ],
   },
@@ -185,26 +184,25 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
     usage: 'trellis routes [--upstreams | --drift] [-c FILE]',
     summary: 'print the route table: method, path, service, caching, batch',
     details: [
-      'With --upstreams it asks the upstream of each site service for its index, once, and adds the routes that are learned',
-      'from it. With --drift it asks the upstream of each site service for its index, once, and prints how that differs',
-      'from the contract; the exit code is 1 when it does.',
+      'With --upstreams, it reads the index of each site upstream once, and adds the routes learned from it.',
+      'With --drift, it prints how these indexes differ from the contract; the exit code is 1 if they do.',
       '',
       configOption,
-      '  --upstreams         add the routes that upstreams announce beside the contract',
-      '  --drift             compare with the upstream instead',
+      '  --upstreams         add the routes that upstreams announce beyond the contract',
+      '  --drift             compare with the upstreams instead',
       helpOption,
     ],
   },
   explain: {
     usage: "trellis explain [--upstreams] [-c FILE] METHOD URL [-H 'Name: value']...",
-    summary: 'tell what would happen to a request, without sending it',
+    summary: 'explain how a request would be handled, without sending it',
     details: [
-      'Shows the row, the canonical form, the cache key, the tags, the rule, why it is cached or not,',
-      'and what a write may invalidate. The request is taken for one without content.',
+      'Shows the route, the canonical form, the cache key, the tags and the rule, why the response is cached or not,',
+      'and what a write may invalidate. The request has no body.',
       '',
       configOption,
-      '  --upstreams         ask the upstreams for the routes that they announce beside the contract',
-      '  -H, --header FIELD  a request field, as in curl; may be given several times',
+      '  --upstreams         include the routes that upstreams announce beyond the contract',
+      '  -H, --header FIELD  a request header, as in curl; repeatable',
       helpOption,
     ],
   },
@@ -228,7 +226,7 @@ export const helpText = (command: CommandName | undefined): string => {
     'Options:',
     configOption,
     helpOption,
-    '  -v, --version       the version',
+    '  -v, --version       show the version',
     '',
     'Exit codes:',
     textTable(codes),

@@ -2,29 +2,35 @@ import type { Writable } from 'node:stream'
 
 /** Exit codes of the process; docs/configuration.md shows the same table. */
 export const exitCodes = {
-  ok: { code: 0, meaning: 'done; `start`: stopped by a signal, every request in flight was finished' },
+  ok: {
+    code: 0,
+    meaning: 'success; `start`: stopped by a signal after all requests in flight were finished',
+  },
   configFaults: { code: 1, meaning: 'the configuration has faults' },
   drift: {
     code: 1,
-    meaning: '`routes --drift`: an upstream announces something else than its contract says',
+    meaning: '`routes --drift`: a response differs from what an upstream announces',
   },
   findings: {
     code: 1,
-    meaning: '`check --upstreams`: an upstream and the configuration do not fit',
+    meaning: '`check --upstreams`: the configuration does not fit an upstream',
   },
-  usage: { code: 2, meaning: 'the command line is not understood' },
+  usage: { code: 2, meaning: 'wrong command line' },
   notStarted: {
     code: 3,
-    meaning: 'the configuration is right and the gateway could not start (port taken, no permission)',
+    meaning: 'the gateway could not start (port in use, no permission)',
   },
-  crashed: { code: 4, meaning: 'an unexpected error while running; what could be finished was' },
+  crashed: {
+    code: 4,
+    meaning: 'an unexpected error while running; requests in flight were finished where possible',
+  },
   forced: {
     code: 5,
-    meaning: 'stopped before every request in flight was finished: second signal, or drain took too long',
+    meaning: 'stopped with requests in flight: second signal, or `drain.timeout` was over',
   },
   indexUnread: {
     code: 6,
-    meaning: "`routes --drift`, `routes --upstreams`: an upstream's index could not be read",
+    meaning: '`routes --drift`, `routes --upstreams`: the index of an upstream could not be read',
   },
 } as const satisfies Record<string, { readonly code: number; readonly meaning: string }>
 

@@ -55,11 +55,11 @@ const startFailure = (error: unknown, config: Config): string => {
   const { code, message, address = config[side].host, port = config[side].port } = error
   switch (code) {
     case 'EADDRINUSE':
-      return `${side}.port: another program listens on ${address}:${port}; end it, or choose another port (${code})`
+      return `${side}.port: another program listens on ${address}:${port}; stop it, or choose another port (${code})`
     case 'EACCES':
       return `${side}.port: this user may not open port ${port}; choose one from 1024 on, or grant CAP_NET_BIND_SERVICE (${code})`
     case 'EADDRNOTAVAIL':
-      return `${side}.host: ${address} is no address of this machine; 0.0.0.0 stands for all it has (${code})`
+      return `${side}.host: ${address} is not an address of this machine; 0.0.0.0 means all addresses (${code})`
     case 'ENOTFOUND':
       return `${side}.host: the name cannot be resolved (${code})`
     default:
@@ -78,16 +78,16 @@ const rootOf = (address: string, { mount }: ServiceConfig): string =>
 
 const siteLines = (root: string): string[] => [
   `  curl -i '${root}/site/v2/posts?per_page=2'`,
-  '      # twice: the second is a hit, see Cache-Status',
+  '      # run it twice: the second response is a hit, see Cache-Status',
   `  curl -i '${root}/site/v2/posts?per_page=1000'`,
-  '      # refused before it costs the upstream anything',
+  '      # refused without an upstream request',
   `  curl -s -u admin:trellis-demo -H 'Content-Type: application/json' -d '${batchBody}' ${root}/batch/v1`,
-  '      # a batch: two updates, one answer',
+  '      # a batch: two updates, one response',
 ]
 
 const plantsLines = (root: string): string[] => [
   `  curl -i -H 'Authorization: Bearer anything' '${root}/plants?limit=3'`,
-  '      # a plant store that wants a bearer token',
+  '      # a plant store that requires a bearer token',
 ]
 
 const exampleLines = (address: string, service: ServiceConfig): string[] => {
@@ -105,7 +105,7 @@ const welcomeText = (config: Config, gateway: RunningGateway): string => {
   )
   const where = `Trellis listens on ${gateway.publicAddress} (public) and ${gateway.adminAddress} (admin).\n`
   if (examples.length === 0) return where
-  return `${where}\nTry:\n${examples.join('\n')}\n  curl -s ${reachableAddress(gateway.adminAddress)}/metrics | grep ^trellis_\n      # what it counted\n\n`
+  return `${where}\nTry:\n${examples.join('\n')}\n  curl -s ${reachableAddress(gateway.adminAddress)}/metrics | grep ^trellis_\n      # the metrics\n\n`
 }
 
 type Command = Extract<CommandLine, { kind: 'command' }>
@@ -163,7 +163,7 @@ const routes = async (
   ports.stdout.write(printable(textTable([header, ...cells])))
   for (const { service, reason } of unread) {
     ports.stderr.write(
-      `${configName(file)}: upstream of ${service}: nothing was learned, the index could not be read: ${reason}\n`,
+      `${configName(file)}: upstream of ${service}: no routes learned, the index could not be read: ${reason}\n`,
     )
   }
   return unread.length === 0 ? 'ok' : 'indexUnread'
@@ -173,7 +173,9 @@ const drift = async (ports: CliPorts, { config }: Loaded): Promise<ExitReason> =
   const reports = await ports.driftReport(config)
   ports.stdout.write(driftText(reports))
   if (reports.some(({ outcome }) => outcome.kind === 'unread')) return 'indexUnread'
-  const differs = reports.some(({ outcome }) => outcome.kind === 'compared' && outcome.differences.length > 0)
+  const differs = reports.some(
+    ({ outcome }) => outcome.kind === 'compared' && outcome.differences.some(({ matters }) => matters),
+  )
   return differs ? 'drift' : 'ok'
 }
 

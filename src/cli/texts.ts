@@ -34,6 +34,7 @@ const cellText = (value: unknown): string => {
 
 const cells = (service: string, line: Difference): string[] => [
   line.kind,
+  line.matters ? 'yes' : '-',
   service,
   line.method ?? '-',
   line.route,
@@ -43,13 +44,16 @@ const cells = (service: string, line: Difference): string[] => [
   cellText(line.theirs),
 ]
 
-const header = ['KIND', 'SERVICE', 'METHOD', 'ROUTE', 'ARGUMENT', 'KEYWORD', 'CONTRACT', 'UPSTREAM']
+const header = ['KIND', 'DRIFT', 'SERVICE', 'METHOD', 'ROUTE', 'ARGUMENT', 'KEYWORD', 'CONTRACT', 'UPSTREAM']
 
-/** One line for each difference and each unreadable index, then the number of differences if any index was compared. */
+/** One line a difference, those that matter first; what could not be asked; and how many there are, if anything was compared. */
 export const driftText = (reports: readonly ServiceDrift[]): string => {
-  const lines = reports.flatMap(({ service, outcome }) =>
-    outcome.kind === 'compared' ? outcome.differences.map((line) => cells(service, line)) : [],
+  const differences = reports.flatMap(({ service, outcome }) =>
+    outcome.kind === 'compared' ? outcome.differences.map((line) => ({ service, line })) : [],
   )
+  const drift = differences.filter(({ line }) => line.matters)
+  const others = differences.filter(({ line }) => !line.matters)
+  const lines = [...drift, ...others].map(({ service, line }) => cells(service, line))
   const unread = reports.flatMap(({ service, outcome }) =>
     outcome.kind === 'unread'
       ? [`${service}: the index of its upstream could not be read: ${outcome.reason}\n`]
@@ -57,7 +61,9 @@ export const driftText = (reports: readonly ServiceDrift[]): string => {
   )
   const table = lines.length === 0 ? '' : textTable([header, ...lines])
   const isCompared = reports.some(({ outcome }) => outcome.kind === 'compared')
-  const count = isCompared ? `${lines.length} ${lines.length === 1 ? 'difference' : 'differences'}\n` : ''
+  const count = isCompared
+    ? `${lines.length} ${lines.length === 1 ? 'difference' : 'differences'}, ${drift.length} of drift\n`
+    : ''
   return printable(`${table}${unread.join('')}${count}`)
 }
 

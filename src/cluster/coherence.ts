@@ -2,19 +2,19 @@ import { decodeNote, encodeNote, type Note } from '../cache/invalidation-note.ts
 import type { DistrustReason, LedgerStep } from './events.ts'
 import type { Appended, CoherenceOptions, Noted, Position, Push, Synced } from './ledger.ts'
 import { createAcknowledgements } from './protocol/acknowledgements.ts'
-import { type Begun, createBeginnings, createContact } from './protocol/announce-write.ts'
+import { type Begun, createContact, createWriteAnnouncer } from './protocol/announce-write.ts'
 import { type Batch, createBacklog } from './protocol/backlog.ts'
 
 type Hold = Extract<Note, { kind: 'hold' }>
 
-/** Writes of unknown outcome of this process that may still be carried out: a ledger that is made anew has to be told again. */
+/** Writes of this process with unknown outcome that the upstream may still carry out: they are announced again to a new ledger. */
 type Holds = {
   note(notes: readonly Note[], now: number): void
-  /** Those whose time is not over. Times are readings of the monotonic clock. */
+  /** Holds that have not expired. Times are readings of the monotonic clock. */
   current(now: number): readonly Hold[]
 }
 
-/** As many as a ledger remembers. */
+/** A ledger remembers the same number. */
 const mostHolds = 16_384
 
 const createHolds = (): Holds => {
@@ -27,7 +27,7 @@ const createHolds = (): Holds => {
       for (const note of notes) {
         if (note.kind !== 'hold') continue
         if (until.size >= mostHolds) tidy(now)
-        // Too many at once is what holds everything in memory as well.
+        // Above this number the cache holds everything anyway.
         if (until.size < mostHolds) until.set(note.tag, { hold: note, at: now + note.forMs })
       }
     },
@@ -41,15 +41,15 @@ const createHolds = (): Holds => {
 /** One reading of both clocks of this machine. */
 type Moment = { readonly now: number; readonly monotonic: number }
 
-/** How long this process may trust its memory. */
+/** How long this process may answer from its own memory. */
 type Lease = {
   isCurrent(at: Moment): boolean
-  /** From before the message was sent that asked for it. */
+  /** `sent`: when the request for the lease was sent; the lease counts from there. */
   granted(sent: Moment): void
   refused(reason: DistrustReason): void
-  /** What it was granted for is no longer there. */
+  /** Ends the lease: the ledger that granted it is gone. */
   end(): void
-  /** Why there was none the last time. */
+  /** Why the last request was refused. */
   readonly refusal: DistrustReason
 }
 
@@ -58,7 +58,7 @@ const never: Moment = { now: Number.NEGATIVE_INFINITY, monotonic: Number.NEGATIV
 /** Clocks of two machines may run at slightly different speeds. */
 const usedShare = 0.95
 
-/** By two clocks: the monotonic one stands still while a machine is suspended, the other one may be set back. */
+/** Checks two clocks: the monotonic clock stops while a machine is suspended, the wall clock may be set back. */
 const createLease = (leaseMs: number): Lease => {
   let until = never
   let refusal: DistrustReason = 'unreachable'
@@ -80,27 +80,27 @@ const createLease = (leaseMs: number): Lease => {
   }
 }
 
-/** What came of telling others. */
+/** Result of announcing a change to the other members. */
 type Spread = {
-  /** Stored responses dropped elsewhere. */
+  /** Stored responses that other members dropped. */
   readonly entries: number
-  /** This process is cut off, and those who may not be hear of it when it is back. */
+  /** This process cannot reach the ledger; the others learn of the change when it can again. */
   readonly unheard: boolean
 }
 
-const nobodyToTell: Spread = { entries: 0, unheard: false }
+const nothingSpread: Spread = { entries: 0, unheard: false }
 
-/** Keeps the memory tier of one process in step with those of others (docs/decisions/0007). */
+/** Keeps the memory of one process consistent with the other processes (docs/decisions/0007). */
 export type Coherence = {
   /** May a read that has been received be answered from memory at this moment? */
   mayTrust(at: Moment): boolean
-  /** What is fetched from now on is newer than everything noted up to here. */
-  readonly place: Position
-  /** To be awaited before a write is sent; `mayMatter`: something that it changes may be stored somewhere. */
+  /** Responses fetched from now on are newer than every note up to this position. */
+  readonly position: Position
+  /** Await before a write is sent. `mayMatter`: a response that the write changes may be stored somewhere. */
   begin(notes: readonly Note[], mayMatter: boolean): Promise<Begun>
   /**
-   * To be awaited before a write is answered: from then on nobody answers from memory with what the notes say is no longer
-   * true. They must have been carried out here before.
+   * Await before a write is acknowledged: afterwards no member answers from memory with responses that the notes invalidate.
+   * Apply the notes in this process first.
    */
   spread(notes: readonly Note[], write?: string): Promise<Spread>
   /** Another member is known to have ended. */
@@ -112,7 +112,7 @@ export type Coherence = {
 }
 
 const syncsPerLease = 4
-/** A connection takes a moment to be there. Without a ledger the process starts all the same, and asks upstreams. */
+/** A connection takes a moment to open. Without a ledger the process still starts, and forwards every read. */
 const mostFirstTries = 20
 const firstPauseMs = 50
 
@@ -123,7 +123,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
   const contact = createContact(leaseMs, options.canBeCutOff)
   const lease = createLease(leaseMs)
   const holds = createHolds()
-  let place: Position = { epoch: '', applied: 0 }
+  let position: Position = { epoch: '', applied: 0 }
   let wasTrusting = false
   let closed = false
   let syncing: Promise<void> | undefined
@@ -137,7 +137,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
     notes.length === 0 ? 0 : options.apply(notes.map(({ seq, text }) => ({ seq, note: decodeNote(text) })))
 
   const advance = (seq: number): void => {
-    if (seq > place.applied) place = { ...place, applied: seq }
+    if (seq > position.applied) position = { ...position, applied: seq }
   }
 
   const failed = (step: LedgerStep): void => {
@@ -145,12 +145,12 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
     if (!closed) report({ kind: 'ledger-failed', step })
   }
 
-  /** Nobody trusts its memory any more: a write need not wait for anybody. */
+  /** No member can still trust its memory, so writes stop waiting for acknowledgements. */
   const releaseIsolated = (): void => {
     if (contact.isIsolated(clock.monotonic())) backlog.release()
   }
 
-  const tellTrust = (): void => {
+  const reportTrust = (): void => {
     const trusting = lease.isCurrent(moment())
     if (trusting === wasTrusting) return
     wasTrusting = trusting
@@ -159,32 +159,32 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
 
   const catchUp = (reply: Synced, received: number): void => {
     const { epoch, floor, notes, seq } = reply
-    // Another ledger than before, or one that does not remember so far: whatever is stored may be wrong.
-    const isLost = epoch !== place.epoch || place.applied < floor
+    // A new ledger, or one that has forgotten notes since this position: every stored response may be stale.
+    const isLost = epoch !== position.epoch || position.applied < floor
     if (isLost) {
       if (reply.lease === 'young-ledger') acknowledgements.quiet(received + leaseMs)
-      if (place.epoch !== '') report({ kind: 'memory-dropped' })
+      if (position.epoch !== '') report({ kind: 'memory-dropped' })
       lease.end()
-      place = { epoch, applied: floor }
-      options.dropAll(place)
-      // A new ledger knows nothing of writes that may still be carried out.
+      position = { epoch, applied: floor }
+      options.dropAll(position)
+      // A new ledger lacks the writes that the upstream may still carry out.
       backlog.add(holds.current(clock.monotonic()).map(encodeNote), undefined)
     }
-    // A push may have been quicker than the reply.
-    const news = notes.filter((one) => one.seq > place.applied)
+    // A push may have arrived before the reply.
+    const news = notes.filter((one) => one.seq > position.applied)
     const entries = applyAll(news)
     advance(seq)
     if (isLost || news.length === 0) return
     report({ kind: 'notes-applied', notes: news.length })
-    ledger.acknowledge(place, entries, undefined)
+    ledger.acknowledge(position, entries, undefined)
   }
 
   const syncOnce = async (): Promise<void> => {
-    // What nobody has heard of yet goes first: a beat would make others trust their memory again.
+    // Undelivered notes go first: a beat would make other members trust their memory again.
     if (!(await deliver())) return
     const sent = moment()
     try {
-      const reply = await ledger.sync(place)
+      const reply = await ledger.sync(position)
       const received = clock.monotonic()
       contact.succeeded()
       catchUp(reply, received)
@@ -199,12 +199,12 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
   const sync = (): Promise<void> => {
     syncing ??= syncOnce().finally(() => {
       syncing = undefined
-      tellTrust()
+      reportTrust()
     })
     return syncing
   }
 
-  /** A sync that is under way may have been answered before. However often this is called, one more follows. */
+  /** The reply to a running sync may predate the hint. Any number of calls cause one more sync. */
   const syncOnceMore = (): void => {
     if (syncing === undefined) void sync()
     else if (!isHinted) {
@@ -216,7 +216,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
     }
   }
 
-  /** Twice: the first reply is the proof that the second one is granted for. */
+  /** Syncs twice: the first reply is the proof for which the second lease is granted. */
   const isJoined = async (): Promise<boolean> => {
     await sync()
     if (lease.refusal === 'unproven') await sync()
@@ -226,14 +226,14 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
   const appendedNow = (appended: Appended, batch: Batch, received: number): void => {
     contact.succeeded()
     const { epoch, seq } = appended
-    // Once more: the second tier may have given back what was true before.
+    // Apply again: the shared store may have returned an older response in between.
     if (batch.notes.length > 0) applyAll(batch.notes.map((text) => ({ seq, text })))
-    if (epoch === place.epoch && seq === place.applied + 1) advance(seq)
-    if (epoch !== place.epoch) acknowledgements.quiet(received + leaseMs)
+    if (epoch === position.epoch && seq === position.applied + 1) advance(seq)
+    if (epoch !== position.epoch) acknowledgements.quiet(received + leaseMs)
     void acknowledgements.wait(appended, received).then((heard) => {
       for (const { done } of batch.waiting) done(heard)
     })
-    if (epoch !== place.epoch || seq > place.applied) void sync()
+    if (epoch !== position.epoch || seq > position.applied) void sync()
   }
 
   const deliverOnce = async (): Promise<boolean> => {
@@ -251,7 +251,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
     }
     return true
   }
-  /** Appends what is waiting; false when that failed. */
+  /** Appends all waiting notes; false when an append failed. */
   const deliver = (): Promise<boolean> => {
     delivering ??= deliverOnce().finally(() => {
       delivering = undefined
@@ -265,13 +265,13 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       acknowledgements.acknowledged(epoch, push.member, seq, push.entries)
       return
     }
-    if (epoch === place.epoch && seq <= place.applied) return
+    if (epoch === position.epoch && seq <= position.applied) return
     if (push.kind === 'hint') {
-      // What this process appended comes with the answer to its append.
+      // This process gets its own notes with the reply to its append.
       if (push.writer !== member) syncOnceMore()
       return
     }
-    if (epoch !== place.epoch || seq !== place.applied + 1) {
+    if (epoch !== position.epoch || seq !== position.applied + 1) {
       void sync()
       return
     }
@@ -279,30 +279,30 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
     advance(seq)
     if (push.writer === member) return
     report({ kind: 'notes-applied', notes: push.notes.length })
-    ledger.acknowledge(place, entries, push.writer)
+    ledger.acknowledge(position, entries, push.writer)
   }
 
   const tick = (): void => {
     contact.tick(clock.monotonic())
-    tellTrust()
+    reportTrust()
     releaseIsolated()
     void sync()
   }
 
   return {
     mayTrust: (at) => lease.isCurrent(at),
-    get place() {
-      return place
+    get position() {
+      return position
     },
-    begin: createBeginnings({ ...options, backlog, contact, failed: () => failed('begin') }),
+    begin: createWriteAnnouncer({ ...options, backlog, contact, failed: () => failed('begin') }),
     spread: async (notes, write) => {
       const began = clock.monotonic()
       holds.note(notes, began)
       const { heard, nothing } = backlog.add(notes.map(encodeNote), write)
       releaseIsolated()
       void deliver()
-      // A write that changed nothing has nobody to wait for.
-      if (nothing) return nobodyToTell
+      // A write that changes nothing waits for no member.
+      if (nothing) return nothingSpread
       const end = await heard
       const waitedSeconds = (clock.monotonic() - began) / 1000
       const outcome = end === 'isolated' ? 'isolated' : end.all ? 'acknowledged' : 'lapsed'
@@ -325,10 +325,10 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
     close: async () => {
       closed = true
       clearInterval(timer)
-      const told = await deliver()
+      const delivered = await deliver()
       backlog.release()
       acknowledgements.close()
-      await ledger.leave(told)
+      await ledger.leave(delivered)
     },
   }
 }

@@ -2,21 +2,21 @@ import type { Note } from '../cache/invalidation-note.ts'
 import type { Clock } from '../clock.ts'
 import type { CoherenceEvent } from './events.ts'
 
-/** How far a member has come, as the ledger knows it. */
+/** The position of one member in the ledger. */
 export type Standing = {
   readonly member: string
   readonly applied: number
-  /** Grows with each lease that the member is given. */
+  /** Grows with each lease granted to the member. */
   readonly beat: number
 }
 
 /** Why a member got no lease. */
 export type LeaseRefusal =
-  /** The member has not shown that it hears the ledger, not just speaks to it. */
+  /** The member has not yet proved that it receives messages of the ledger. */
   | 'unproven'
-  /** Another member is silent and may answer writes that nobody hears of. */
+  /** Another member is silent; it may acknowledge writes that it cannot announce. */
   | 'member-silent'
-  /** The ledger has been made anew: members that are still looking for it may answer writes. */
+  /** The ledger is new: members that have not found it yet may acknowledge writes. */
   | 'young-ledger'
 
 /** An encoded note, and the number under which it was last appended. */
@@ -28,7 +28,7 @@ export type Synced = {
   readonly seq: number
   /** Notes up to this number may have been forgotten. */
   readonly floor: number
-  /** Oldest first: those after the position that was given, and all that are remembered when it is of another epoch. */
+  /** Oldest first: the notes after the given position, or all remembered ones when the position is of another epoch. */
   readonly notes: readonly Noted[]
   /** The other members. */
   readonly members: readonly Standing[]
@@ -37,7 +37,7 @@ export type Synced = {
 
 export type Appended = Pick<Synced, 'epoch' | 'seq' | 'members'>
 
-/** What a ledger says unasked: hints that make it quick; what is lost is found by the next `sync`. */
+/** Messages that a ledger sends on its own. They only save time: the next `sync` finds what a lost message said. */
 export type Push =
   | {
       readonly kind: 'noted'
@@ -46,7 +46,7 @@ export type Push =
       readonly writer: string
       readonly notes: readonly string[]
     }
-  /** Something was noted, by whoever says so: it has to be asked for. */
+  /** An unverified message that something was noted: sync to learn what. */
   | { readonly kind: 'hint'; readonly epoch: string; readonly seq: number; readonly writer: string }
   | {
       readonly kind: 'applied'
@@ -59,41 +59,41 @@ export type Push =
 export type Position = { readonly epoch: string; readonly applied: number }
 
 /**
- * The one place through which members agree (docs/decisions/0007). Each call rejects when no answer came in time; it may
- * have been carried out all the same, at any later moment.
+ * The shared log through which members agree (docs/decisions/0007). Each call rejects when no reply arrives in time; the
+ * ledger may still carry it out later.
  */
 export type Ledger = {
-  /** Tells what was noted since, and asks for a lease. */
+  /** Returns the notes after the position, and requests a lease. */
   sync(position: Position): Promise<Synced>
-  /** What a write may change, should this process not live to tell. */
+  /** Records what a write may change, in case this process ends before it appends the notes. */
   begin(write: string, notes: readonly string[]): Promise<void>
   append(notes: readonly string[], settled: readonly string[]): Promise<Appended>
-  /** Tells a writer, or all of them, how far this member has come. Best effort. */
+  /** Sends the position of this member to one writer, or to all. Best effort. */
   acknowledge(applied: Position, entries: number, writer: string | undefined): void
   /** A member is known to have ended. */
   forget(member: string): Promise<void>
-  /** Called with what comes unasked; once, before anything else. */
+  /** Sets the receiver of pushes; call it once, before anything else. */
   listen(take: (push: Push) => void): void
-  /** Ends the connection. `cleanly`: everything that this member knows has been told, so that it can be forgotten at once. */
+  /** Ends the connection. `cleanly`: all notes are delivered, so the others can forget this member at once. */
   leave(cleanly: boolean): Promise<void>
 }
 
-/** A note, and the number under which the ledger has it. */
+/** A note and its number in the ledger. */
 type NotedNote = { readonly seq: number; readonly note: Note }
 
 export type CoherenceOptions = {
   /** Name of this process among the members. */
   readonly member: string
   readonly ledger: Ledger
-  /** False where a process that cannot reach the ledger ends. */
+  /** False where a process that cannot reach the ledger exits. */
   readonly canBeCutOff: boolean
-  /** A write that the ledger cannot be told of is not begun. */
+  /** A write that cannot be announced is not forwarded. */
   readonly refusesUnheard: boolean
   readonly leaseMs: number
   readonly clock: Clock
-  /** Carries notes out in this process's memory; returns the number of stored responses concerned. */
+  /** Applies notes to this process's memory; returns the number of stored responses dropped. */
   readonly apply: (notes: readonly NotedNote[]) => number
-  /** Drops everything stored: what was noted up to that position is not known. */
+  /** Drops every stored response: the notes up to this position are unknown. */
   readonly dropAll: (at: Position) => void
   readonly report: (event: CoherenceEvent) => void
 }

@@ -22,7 +22,7 @@ type SharedStoreParts = {
   readonly report: (event: SharedTierEvent) => void
 }
 
-/** What the gateway's rooms keep together with those of other instances. */
+/** Stores that several instances share. */
 export type SharedStores = {
   readonly limits: RequestCounter
   /** The same hash of a credential on all instances. */
@@ -30,35 +30,35 @@ export type SharedStores = {
   idempotencyKeys(options: { readonly ttlMs: number; readonly maxBytes: number }): IdempotencyKeys
 }
 
-/** What instances share: the ledger, and a second tier of stored responses. */
+/** The ledger and the second tier of stored responses in Redis. */
 export type SharedStore = {
   readonly stores: SharedStores
   close(): void
   readonly ledger: Ledger
   readonly tier: SharedTier
-  /** What was noted makes entries of the second tier outdated. */
+  /** Invalidates entries of the second tier by notes. */
   noted(notes: Parameters<CoherenceOptions['apply']>[0]): void
   restarted(at: Position): void
 }
 
-/** How this process stands. */
+/** The state of this process. */
 type StoreStanding = {
-  place(): Position
+  position(): Position
   mayTrust(): boolean
   readonly targetTag: (key: string) => string
 }
 
-/** As many as the ledger remembers. */
+/** The ledger remembers the same number. */
 const rememberedTags = 16_384
-/** A miss must not wait long for a store that is slow. */
+/** Longest wait of a miss for the store. */
 const tierTimeoutMs = 250
-/** What a ledger says at once, and what is kept for an idempotency key, stay far below. */
+/** Replies of the ledger and answers stored for idempotency keys stay far below. */
 const otherReplyBytes = 64 * 1024 * 1024
-/** What an entry has beside its content: its head and its signature. */
+/** Head and signature of an entry, beside its content. */
 const besidesBytes = 512 * 1024
 const mostKeptAnswerBytes = otherReplyBytes / 2
 
-/** Loaded only where it is wanted: whoever runs one process needs no client of a store. */
+/** Loads the Redis client only when a store is configured. */
 export const sharedStore = async (
   { clock, config, logger, report }: SharedStoreParts,
   member: string,
@@ -68,7 +68,7 @@ export const sharedStore = async (
     { createRedisLedger },
     { createTier },
     { createNotedTags },
-    { createTroubled },
+    { createErrorReporter },
     { connect },
     counted,
     keys,
@@ -87,7 +87,7 @@ export const sharedStore = async (
   const url = config.cache.shared.url.reveal()
   const tls = { ...pem, ca: pem.ca.reveal(), cert: pem.cert.reveal(), key: pem.key.reveal() }
   const secrets = config.cache.shared.key.map((key) => key.reveal())
-  const troubled = createTroubled(clock.monotonic, (trouble, isNews) => {
+  const troubled = createErrorReporter(clock.monotonic, (trouble, isNews) => {
     report({ kind: 'store-trouble', trouble })
     if (isNews) logger.warn({ trouble }, 'shared-trouble')
   })
@@ -117,7 +117,7 @@ export const sharedStore = async (
     { url, cluster, tls, troubled, mostReplyBytes, timeoutMs: tierTimeoutMs },
     () => undefined,
   )
-  // Not the salt of a process: the same caller is to be counted as the same everywhere. Without a key whoever reads the store has the URL.
+  // All instances use the same salt, so that they count one client as one. Without a key it is derived from the URL.
   const [signing] = secrets
   const salt =
     signing === undefined
@@ -152,7 +152,7 @@ export const sharedStore = async (
     noted: (notes) => {
       for (const { seq, note } of notes) {
         if (note.kind === 'tag' || note.kind === 'hold') tags.note(note.tag, seq)
-        // What a prefix covers cannot be looked up by it: everything that was stored before is in doubt.
+        // Entries cannot be found by prefix: doubt every entry stored before.
         else if (note.kind !== 'documents') tags.noteAll(seq)
       }
     },

@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts'
 import type { WorkerEvent } from './worker-events.ts'
 import type { Question } from './worker-messages.ts'
-import type { Patience } from './workers/gathering.ts'
+import type { Patience } from './workers/questions.ts'
 
-/** Asks all workers that are ready; gives the answers of those who answered in time, or of all who go on living. */
+/** Sends a question to all ready workers; returns the answers that arrive in time, or those of all workers that stay alive. */
 export type Ask = (question: Question, patience: Patience) => Promise<readonly unknown[]>
 
 export type SupervisorOptions = {
@@ -11,15 +11,15 @@ export type SupervisorOptions = {
   /** The program that each worker runs, and its arguments. */
   readonly program: { readonly file: string; readonly args: readonly string[] }
   readonly leaseMs: number
-  /** Handed to each worker that starts. */
+  /** Data for each worker that starts. */
   readonly settings: () => unknown
-  /** Carries a question to the workers: as it is, or with what they all need to answer it. */
+  /** Prepares a question for the workers, with the data that they need to answer it. */
   readonly through: (question: Question, ask: Ask) => Promise<readonly unknown[]>
-  /** A worker was asked to end all of them; called once or more. */
+  /** Called once or more when a worker requests the end of all workers. */
   readonly end: () => void
-  /** What to ask of a worker that has become ready, since what was handed to it no longer holds. */
+  /** The question for a worker that became ready with outdated data. */
   readonly outdated: (settings: unknown) => Question | undefined
-  /** Until a worker that was asked to finish is killed. */
+  /** Time until a draining worker is killed. */
   readonly graceMs: number
   readonly clock: Clock
   readonly report: (event: WorkerEvent) => void

@@ -12,11 +12,11 @@ import type {
   ToWorker,
   WorkerEnd,
 } from './worker-messages.ts'
-import { createGatherings } from './workers/gathering.ts'
 import { createHandedConnections } from './workers/handed-connections.ts'
 import { createMemoryLedger, type MemoryLedger } from './workers/memory-ledger.ts'
+import { createQuestions } from './workers/questions.ts'
 
-/** Carries out at the parent's ledger what a worker asks of it. */
+/** Runs a worker's call at the parent's ledger. */
 const answerCall = (ledger: MemoryLedger, member: string, call: LedgerCall): LedgerAnswer => {
   switch (call.name) {
     case 'sync':
@@ -37,7 +37,7 @@ type RestartPause = {
 
 const first = 50
 const longest = 10_000
-/** Who has lived so long did not fail at its start. */
+/** A worker that was ready for this time did not fail at its start. */
 const healthyAfterMs = 30_000
 
 const createRestartPause = (): RestartPause => {
@@ -52,22 +52,22 @@ const createRestartPause = (): RestartPause => {
   }
 }
 
-/** A worker that is listened for. */
+/** A worker whose heartbeat is watched. */
 type Listened = {
   readonly worker: Worker
   readonly readyAt: number | undefined
-  /** To be set to 0 with each thing it says. */
+  /** Reset to 0 by each message of the worker. */
   silentTicks: number
   killed: boolean
 }
 
 const tickMs = 1_000
-/** Blocked for so long, a worker is of no use to anybody. */
+/** A worker blocked for this time is killed. */
 const stuckAfterTicks = 10
-/** While it starts it has much to do at once, and perhaps many beside it. */
+/** A starting worker loads modules, perhaps beside many others: it gets more time. */
 const stuckInStartAfterTicks = 60
 
-/** Kills who says nothing for too long. Counted in ticks of this process: when it was stopped itself, the others have not been silent. Returns what ends it. */
+/** Kills workers without a heartbeat. Counts ticks of this process, so that its own suspension is not held against them. Returns the function that stops it. */
 const watchSilence = (all: () => Iterable<Listened>): (() => void) => {
   const timer = setInterval(() => {
     for (const one of all()) {
@@ -81,13 +81,13 @@ const watchSilence = (all: () => Iterable<Listened>): (() => void) => {
   return () => clearInterval(timer)
 }
 
-/** Processes that share a port, watched and replaced by this one. */
+/** Supervises processes that share a port, and replaces those that end. */
 type Supervisor = {
-  /** What the first worker that was ready said of itself. */
+  /** The addresses that the first ready worker reported. */
   readonly addresses: unknown
-  /** Asks all workers that are ready; gives the answers of those who answered in time. */
+  /** Sends a question to all ready workers; returns the answers that arrive in time. */
   ask(question: Question): Promise<readonly unknown[]>
-  /** Lets all workers finish, and waits for them; `cut`: not all did in time. */
+  /** Drains all workers; `cut`: some did not finish in time. */
   close(): Promise<'finished' | 'cut'>
 }
 
@@ -97,11 +97,11 @@ type Watched = Omit<Listened, 'readyAt'> & {
   readyAt: number | undefined
 }
 
-/** Of a question whose answers nobody waits for. */
+/** Number of a question without waiting callers. */
 const nobodyAsked = 0
 
 const gatherPatienceMs = 2_000
-/** As many as a member of the cache remembers. */
+/** The cache of a member remembers the same number. */
 const rememberedNotes = 16_384
 
 /** Starts the workers and resolves when all are ready; rejects when one cannot start. */
@@ -112,7 +112,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
   const ended: Record<WorkerEnd, number> = { exit: 0, signal: 0, stuck: 0 }
   const instance = randomBytes(6).toString('hex')
   const pause = createRestartPause()
-  const gatherings = createGatherings<string>(gatherPatienceMs)
+  const questions = createQuestions<string>(gatherPatienceMs)
   const handed = createHandedConnections()
   let started = 0
   let complete = false
@@ -121,7 +121,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
   let startup: { done(): void; failed(error: Error): void } | undefined
 
   const tell = ({ worker }: Watched, message: ToWorker): void => {
-    // A worker that is going away hears nothing any more; its `exit` follows.
+    // A leaving worker reads no messages; its `exit` event follows.
     if (worker.isConnected()) worker.send(message, () => undefined)
   }
   const ledger = createMemoryLedger({
@@ -157,7 +157,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
     new Promise((answered) => {
       const asked = [...watched.values()].filter(({ readyAt }) => readyAt !== undefined)
       const members = asked.map(({ member }) => member)
-      const id = gatherings.begin(members, patience, answered)
+      const id = questions.begin(members, patience, answered)
       for (const one of asked) tell(one, { kind: 'asked', id, question })
     })
   const ask: Supervisor['ask'] = (question) => options.through(question, askReady)
@@ -192,7 +192,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
         void ask(message.question).then((answers) => tell(one, { kind: 'answered', id: message.id, answers }))
         break
       case 'answer':
-        gatherings.answer(message.id, one.member, message.content)
+        questions.answer(message.id, one.member, message.content)
         break
     }
   }
@@ -204,7 +204,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
   const gone = (one: Watched, code: number | null, signal: string | null): void => {
     watched.delete(one.worker.id)
     byMember.delete(one.member)
-    gatherings.gone(one.member)
+    questions.gone(one.member)
     handed.ended(one.worker)
     const unsettled = ledger.forget(one.member)
     for (const other of watched.values()) tell(other, { kind: 'ended', member: one.member })
@@ -224,7 +224,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
       if (!closing) start()
     }, nextInMs)
   }
-  /** The system had no process or no memory to give, or Node itself is being replaced on the disk: it may be there again in a moment. */
+  /** The system is out of processes or memory, or Node is being replaced on disk: try again in a moment. */
   const notStarted = (member: string, { code, message }: NodeJS.ErrnoException): void => {
     startup?.failed(new Error(`a worker could not be started: ${message}`))
     if (!closing) replace({ member, pid: 0, end: 'exit', code: code ?? message, unsettled: 0 }, 0)

@@ -11,23 +11,23 @@ import type {
   ToWorker,
 } from './worker-messages.ts'
 
-/** The worker's end of the line to its parent. */
+/** The worker's side of the channel to its parent. */
 export type WorkerLink = {
   readonly assignment: Assignment
-  /** The parent's ledger, where no other one is shared with other instances. */
+  /** The parent's ledger; undefined where instances share another one. */
   readonly ledger: Ledger
-  /** Asks all workers, this one included; gives the answers of those who answered in time. */
+  /** Sends a question to all workers, this one included, and returns the answers that arrive in time. */
   ask(question: Question): Promise<readonly unknown[]>
-  /** Who answers what other workers ask; once. */
+  /** Sets the function that answers questions of other workers; call it once. */
   onQuestion(answer: (question: Question) => unknown): void
   standing(): Standing
-  /** The parent wants this worker to finish and go. */
+  /** Called when the parent wants this worker to drain and exit. */
   onDrain(drain: () => void): void
   /** Called when the parent has seen another worker end. */
   onEnded(take: (member: string) => void): void
   ready(addresses: unknown): void
   failed(cause: unknown): void
-  /** Asks the parent to let all workers finish, and to end. */
+  /** Asks the parent to drain all workers and exit. */
   end(): void
 }
 
@@ -37,17 +37,17 @@ type Line = {
   listen(take: (message: ToWorker) => void): void
 }
 
-/** A parent takes a worker that says nothing for many of these for stuck. */
+/** Interval of the worker's heartbeat; after many missed ones the parent kills it. */
 const aliveEveryMs = 1_000
 
-const nobody: Standing = {
+const noWorkers: Standing = {
   wanted: 0,
   ready: 0,
   complete: false,
   ended: { exit: 0, signal: 0, stuck: 0 },
 }
 
-/** Calls and their answers, told apart by a number. */
+/** Calls and their answers, matched by a number. */
 const createCalls = <Value>() => {
   const open = new Map<number, (value: Value) => void>()
   let last = 0
@@ -71,14 +71,14 @@ const failureOf = (cause: unknown): Extract<ToParent, { kind: 'failed' }> => {
   return { kind: 'failed', message: cause.message, facts: { code, syscall, address, port } }
 }
 
-/** Waits for what the parent has to say first. A worker whose parent is gone ends, so that no call waits for ever. */
+/** Waits for the assignment of the parent. A worker whose parent is gone exits, so that no call waits for ever. */
 export const linkToParent = async (line: Line): Promise<WorkerLink> => {
   const calls = createCalls<LedgerAnswer>()
   const questions = createCalls<readonly unknown[]>()
-  let standing = nobody
+  let standing = noWorkers
   let push: (push: Push) => void = () => undefined
   let answer: (question: Question) => unknown = () => undefined
-  // Nothing has begun yet.
+  // No request has begun yet.
   let drain: () => void = () => process.exit(0)
   let ended: (member: string) => void = () => undefined
 
@@ -87,7 +87,7 @@ export const linkToParent = async (line: Line): Promise<WorkerLink> => {
     try {
       content = await answer(question)
     } catch {
-      // Whoever asked gets the answers of the others.
+      // The asking worker gets the answers of the others.
     }
     line.send({ kind: 'answer', id, content })
   }
@@ -135,7 +135,7 @@ export const linkToParent = async (line: Line): Promise<WorkerLink> => {
       },
       append: async (notes, settled) => (await call({ name: 'append', notes, settled })) as Appended,
       acknowledge: (applied, entries, writer) => line.send({ kind: 'acknowledge', applied, entries, writer }),
-      // The parent sees it end.
+      // The parent notices the exit.
       forget: () => Promise.resolve(),
       listen: (take) => {
         push = take
@@ -159,14 +159,14 @@ export const linkToParent = async (line: Line): Promise<WorkerLink> => {
   }
 }
 
-/** Was this process started by a parent, to be one of its workers? */
+/** Is this process a worker of a parent? */
 export const isWorker = (): boolean => cluster.isWorker
 
-/** The line of this process to its parent. */
+/** The channel of this process to its parent. */
 export const parentLine = (): Line => ({
   send: (message) => {
-    // After the parent is gone this process ends by itself; until it has heard of that, what it sends is an error, which is thrown
-    // where nobody hears it.
+    // After the parent is gone this process exits. Until it notices, sending fails with an error that would be thrown
+    // where no listener catches it.
     if (process.connected) process.send?.(message, undefined, undefined, () => undefined)
   },
   listen: (take) => {

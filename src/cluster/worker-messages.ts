@@ -1,28 +1,28 @@
 import type { Appended, Position, Push, Synced } from './ledger.ts'
 
-/** What one worker is told when it starts. Plain data: it goes through JSON. */
+/** The assignment of a worker at its start. Plain data: it is sent as JSON. */
 export type Assignment = {
-  /** Name among the members; another one for each process. */
+  /** Name among the members, unique for each process. */
   readonly member: string
   readonly leaseMs: number
-  /** What the one who composes the gateway has to say; not looked at here. */
+  /** Data of the composition root; not read here. */
   readonly settings: unknown
 }
 
-/** How the workers stand, for readiness and metrics. */
+/** State of the workers, for readiness and metrics. */
 export type Standing = {
   readonly wanted: number
   readonly ready: number
   /** Have all been ready once? */
   readonly complete: boolean
-  /** Workers that ended unasked, by how. */
+  /** Workers that ended unexpectedly, by cause. */
   readonly ended: Readonly<Record<WorkerEnd, number>>
 }
 
-/** `stuck`: it said nothing for so long that it was killed. */
+/** `stuck`: its heartbeat was missing and it was killed. */
 export type WorkerEnd = 'exit' | 'signal' | 'stuck'
 
-/** What the system said of a socket that could not be opened; of other failures nothing. */
+/** The system's error for a socket that could not be opened; undefined for other failures. */
 export type FailureFacts = {
   readonly code?: unknown
   readonly syscall?: unknown
@@ -37,17 +37,17 @@ export type LedgerCall =
 
 export type LedgerAnswer = Synced | Appended | null
 
-/** What one worker asks of all of them. */
+/** A question of one worker to all. */
 export type Question = { readonly topic: string; readonly content: unknown }
 
 export type ToParent =
-  /** The worker listens: what is said before would be lost. */
+  /** The worker listens: earlier messages would be lost. */
   | { readonly kind: 'hello' }
-  /** Nothing else may need to be said for long: the ledger can be in another place. */
+  /** The heartbeat: other messages may be rare when the ledger is in Redis. */
   | { readonly kind: 'alive' }
   | { readonly kind: 'ready'; readonly addresses: unknown }
   | { readonly kind: 'failed'; readonly message: string; readonly facts: FailureFacts }
-  /** An operator has asked this worker to end all of them. */
+  /** An operator has requested the end of all workers. */
   | { readonly kind: 'end' }
   | { readonly kind: 'call'; readonly id: number; readonly call: LedgerCall }
   | {

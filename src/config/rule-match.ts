@@ -29,13 +29,10 @@ const readMatch = (text: string, methodFault: (method: string) => string | undef
   if (!path.startsWith('/'))
     return fault('the path must start with "/" and is relative to the mount of the service')
   const segments = path === '/' ? [] : path.slice(1).split('/')
-  const invalid = segments.find(
-    (segment) => !segmentPattern.test(segment) || segment === '.' || segment === '..',
-  )
-  if (invalid !== undefined)
-    return fault('the path has an empty segment, a dot segment, or a character that no path has')
+  const odd = segments.find((segment) => !segmentPattern.test(segment) || segment === '.' || segment === '..')
+  if (odd !== undefined) return fault('the path has an empty segment, a dot segment or an invalid character')
   if (segments.some((segment) => segment.includes('**') && segment !== '**')) {
-    return fault('"**" stands alone between two slashes')
+    return fault('"**" must be a whole segment')
   }
   const withHead = methods.includes('GET') ? [...new Set([...methods, 'HEAD'])] : methods
   return { kind: 'match', match: { text, methods: withHead, segments } }
@@ -46,7 +43,7 @@ export const parseRuleMatch = (text: string): RuleMatchReading =>
   readMatch(text, (method) =>
     cacheableMethods.has(method)
       ? undefined
-      : 'only answers to GET and HEAD are stored: the rule must start with GET or HEAD',
+      : 'only responses to GET and HEAD are stored: the rule must start with GET or HEAD',
   )
 
 /** Parses the `match` of a rate limit: any methods, `*` for all. */

@@ -14,20 +14,20 @@ const advice: readonly Row[] = [
   {
     path: 'cache.compression.encodings',
     isUsed: ({ cache }) => cache.compression.encodings.includes('zstd') && !('zstdCompress' in zlib),
-    message: 'zstd needs Node 22.15 or newer; the other codings are used',
+    message: 'zstd requires Node 22.15 or newer; only the other codings are used',
   },
   {
     path: 'cache.shared.key',
     isUsed: ({ cache: { shared } }) =>
       shared.url.isSet && shared.key.length === 0 && !loopback.test(hostOf(shared.url.reveal())),
     message:
-      'is not set, and Redis is on another machine: who can write to it decides what clients are answered and what counts as changed',
+      'is not set, and Redis is on another machine: anyone who can write to it can change responses and hide writes',
   },
   {
     path: 'admin.host',
     isUsed: ({ admin }) => !loopback.test(admin.host) && !admin.token.isSet,
     message:
-      'the admin side can be reached from other machines and no admin.token is set: they can see everything there, and change nothing',
+      'other machines can reach the admin side, and admin.token is not set: they can read everything there, but change nothing',
   },
 ]
 
@@ -36,7 +36,7 @@ const insecureUpstream = ({ name, upstream }: ServiceConfig): ConfigWarning[] =>
     ? [
         {
           path: `services.${name}.upstream.tls.acceptAnyCertificate`,
-          message: 'no certificate is checked: whoever stands between can read and change everything',
+          message: 'certificates are not checked: an attacker in between can read and change everything',
         },
       ]
     : []
@@ -49,7 +49,7 @@ const deadRules = (service: ServiceConfig): ConfigWarning[] =>
           ? [
               {
                 path: `services.${service.name}.cache.rules[${index}].match`,
-                message: 'matches nothing: with names: same the paths are those of the upstream (/wp/v2/...)',
+                message: 'matches nothing: with names: same, paths are those of the upstream (/wp/v2/...)',
               },
             ]
           : [],

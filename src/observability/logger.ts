@@ -2,25 +2,25 @@ import { type DestinationStream, destination, type Logger, pino } from 'pino'
 import { prettyFactory } from 'pino-pretty'
 import { systemClock } from '../clock.ts'
 
-/** What a line may say that needs no redaction: nothing hangs on it that could hold a secret under some name. */
+/** Values of a log line that need no redaction: texts and numbers without members. */
 type Facts = Readonly<Record<string, string | number | boolean | undefined>>
 
-/** Writes lines of facts. */
+/** Writes log lines of texts and numbers. */
 export type FactsLogger = { info(facts: Facts, event: string): void }
 
 /**
- * The same log, for lines of texts and numbers alone. Redaction looks for members of members, and is asked for each text anew:
- * for a line without an object in it that is a third of what the line costs, and finds nothing.
+ * The same log, for lines of texts and numbers only. Redaction searches nested members of each value: for a line without objects
+ * that is a third of its cost, and finds nothing.
  */
 export const factsLogger = (logger: Logger): FactsLogger => logger.child({}, { redact: { paths: [] } })
 
-/** Lets one through of what may come in floods, and says with the next how many it held back. */
+/** Samples frequent log lines: passes one, and returns the number held back with the next. */
 export type Sampled = {
-  /** How many were held back since the last one that was let through; undefined: hold this one back too. */
+  /** Number of lines held back since the last one passed; undefined: hold this one back too. */
   pass(key: string): number | undefined
 }
 
-/** One for each key in so long. Keys come from closed lists, so what is remembered is bounded. */
+/** Passes one line for each key and period. Keys come from closed lists, so the number of keys is bounded. */
 export const createSampled = (everyMs: number, monotonic: () => number): Sampled => {
   const last = new Map<string, { at: number; held: number }>()
   return {
@@ -40,13 +40,13 @@ export const createSampled = (everyMs: number, monotonic: () => number): Sampled
 type LoggerOptions = {
   readonly level: string
   readonly format: 'json' | 'pretty'
-  /** A line for many requests: then lines are not waited for. */
+  /** With an access log, lines are written asynchronously. */
   readonly access: 'off' | 'sample' | 'all'
-  /** Lines that were given up because whoever reads them is too slow. */
+  /** Called for lines that were dropped because their reader is too slow. */
   readonly dropped: () => void
 }
 
-/** Beyond this, lines that nobody takes are given up instead of kept: a reader that stands still must not cost the memory. */
+/** Above this size of unread lines, new lines are dropped: a stalled reader must not fill the memory. */
 const mostWaitingBytes = 8 * 1024 * 1024
 
 type FlushedStream = DestinationStream & { flushSync(): void }
@@ -57,8 +57,8 @@ const countOnly = (dropped: () => void) => (): boolean => {
 }
 
 /**
- * Few lines are written at once, so that none is lost when the process ends. With an access log there are many: they are
- * handed to the kernel beside the work, at once and in order, and what is on its way is lost with a process that is killed.
+ * Without an access log, lines are few and written synchronously, so that none is lost when the process ends. With one, they are
+ * written asynchronously and in order; a killed process loses those in flight.
  */
 const destinationFor = ({ access, dropped }: LoggerOptions): FlushedStream => {
   const stream = destination({ fd: 1, sync: access === 'off', maxLength: mostWaitingBytes })
@@ -67,13 +67,13 @@ const destinationFor = ({ access, dropped }: LoggerOptions): FlushedStream => {
   stream.on('write', () => {
     failing = false
   })
-  // A disk that is full or a reader that has gone must not end the gateway: without a listener the error would.
+  // A full disk or a closed reader must not end the gateway: without a listener the error would.
   stream.on('error', ({ code }: NodeJS.ErrnoException) => {
     failing = true
-    // pino has made `write` do nothing: nobody will ever read again. What meets another error is tried again with the next line.
+    // pino has replaced `write` by a no-op: the reader is gone for good. After any other error the next line is tried.
     if (code === 'EPIPE') stream.write = countOnly(dropped)
   })
-  // Called at the end, and for a fatal line: it tries until there is room, and the process would not end.
+  // Called at the end and for a fatal line: it retries until there is room, and the process would not exit.
   const flushSync = stream.flushSync.bind(stream)
   stream.flushSync = () => {
     if (!failing) flushSync()

@@ -1,6 +1,6 @@
 import type { ExchangeWatch, OpenSpans } from '../pipeline/exchange-watch.ts'
 
-/** What becomes of spans: `ended` here, then `exported`, or `failed` when the collector did not take them. The rest was given up. */
+/** Counts of spans: `ended` here, then `exported`, or `failed` when the collector refused them. The remainder was dropped. */
 export type TracingEvent = {
   readonly kind: 'spans'
   readonly outcome: 'ended' | 'exported' | 'failed'
@@ -10,17 +10,17 @@ export type TracingEvent = {
 export type TracingOptions = {
   /** Of an OTLP collector over HTTP; without a path, `/v1/traces` is meant. */
   readonly otlpUrl: string
-  /** Share of the traces that are recorded; what the traceparent of a trusted proxy says goes before. */
+  /** Share of the traces that are recorded; the traceparent of a trusted proxy takes precedence. */
   readonly sampleRatio: number
   readonly serviceName: string
   readonly version: string
   readonly report: (event: TracingEvent) => void
 }
 
-/** Sees exchanges and makes spans of them. */
+/** Makes spans of exchanges. */
 export type Tracing = {
   readonly watch: ExchangeWatch
   readonly openSpans: OpenSpans
-  /** Sends what is waiting, if the collector takes it in time. */
+  /** Exports the waiting spans, if the collector accepts them in time. */
   close(): Promise<void>
 }

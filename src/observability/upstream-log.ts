@@ -19,7 +19,7 @@ const writeDrift = (log: Log, event: DiscoveryEvent): void => {
   }
 }
 
-/** Metrics that also write down when an index cannot be read, and when an upstream begins to differ in another way. */
+/** Metrics that also log failures to read an index, and changes of an upstream's drift. */
 export const withDriftLog = (metrics: Metrics, log: Log): Metrics => ({
   ...metrics,
   observe: {
@@ -39,7 +39,7 @@ type Log = {
 
 type Change = Extract<UpstreamEvent, { kind: 'target-changed' | 'breaker-changed' }>
 
-/** So many lines about one target or breaker in so long; a state that changes faster is summed up at the end of that time. */
+/** Bound of log lines about one target or breaker; faster changes are summed up at the end of the period. */
 const mostLines = 10
 const everyMs = 60_000
 
@@ -52,8 +52,8 @@ const write = (log: Log, { kind, ...facts }: Change, held: number): void => {
 type Window = { written: number; held: number; last: Change | undefined }
 
 /**
- * Writes changes of state, each once. What flaps gets ten lines a minute, and the last of those held back when the minute is over:
- * the last line always says the present state.
+ * Logs each change of state once. A flapping state gets ten lines a minute, and after the minute one line for the last change held
+ * back: the last line always shows the current state.
  */
 const createChangeLog = (log: Log): ((change: Change) => void) => {
   const windows = new Map<string, Window>()
@@ -87,7 +87,7 @@ const createChangeLog = (log: Log): ((change: Change) => void) => {
   }
 }
 
-/** Metrics that also write down when a target or a breaker changes its state. */
+/** Metrics that also log changes of state of targets and breakers. */
 export const withUpstreamLog = (metrics: Metrics, log: Log): Metrics => {
   const changed = createChangeLog(log)
   return {

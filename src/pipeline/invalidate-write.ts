@@ -15,6 +15,7 @@ import type { GatewayResponse, ResponseHead } from '../http/message.ts'
 import { wentUpWhole } from '../upstream/request-content.ts'
 import { carryOut } from './apply-invalidations.ts'
 import type { Ready } from './exchange.ts'
+import { givenNames } from './given-names.ts'
 import type { Service } from './service.ts'
 
 /** A stream of what has been read already and of what is still to come; destroying it destroys its source. */
@@ -116,7 +117,7 @@ const documentsNotes = ({ name, local }: Service, collection: string): readonly 
 
 /** All that a service holds, as after a write to it that no row describes. */
 const everythingOf = (service: Service, note: (tag: string) => Note): readonly Note[] => [
-  ...service.tagger.writtenTags(undefined, {}, 'POST', undefined).map(note),
+  ...service.tagger.writtenTags(undefined, () => undefined, 'POST', undefined).map(note),
   ...documentsNotes(service, ''),
 ]
 
@@ -133,8 +134,12 @@ export const writeNotes = (
       ? undefined
       : { ...response, content: Buffer.isBuffer(response.content) ? response.content : undefined }
   const found = matching.kind === 'found' ? matching : undefined
+  const given = (): readonly string[] | undefined => {
+    const { query, content, request } = exchange
+    return givenNames(query, requestField(request.fields, 'content-type'), content)
+  }
   const tags = [
-    ...service.tagger.writtenTags(found, exchange.arguments, method, written, shown),
+    ...service.tagger.writtenTags(found, given, method, written, shown),
     ...targetTags(exchange, written),
   ]
   // It may still be carried out, until the upstream's own time is over.

@@ -20,9 +20,9 @@ const int64Of = (text: string): bigint | undefined => {
 
 /** Why a plant request is refused: closed, because it labels metrics. */
 const refusals = {
-  invalid_json: [400, 'The content is not valid JSON.'],
-  not_an_object: [400, 'The content must be a JSON object.'],
-  repeated_member: [400, 'A member of the object is given more than once.'],
+  invalid_json: [400, 'The body is not valid JSON.'],
+  not_an_object: [400, 'The body must be a JSON object.'],
+  repeated_member: [400, 'A member of the object occurs more than once.'],
   invalid_name: [400, 'name is required and must be a string.'],
   invalid_id: [400, 'id is required and must be a 64-bit integer in decimal digits.'],
   invalid_tag: [400, 'tag must be a string.'],

@@ -2,28 +2,28 @@ import type { BufferedFor, ByteBudget, Reservation } from '../http/byte-budget.t
 import type { OverloadEvent } from './overload-events.ts'
 
 export type BufferedBytesOptions = {
-  /** In force; read each time, since a reload may change it. */
+  /** The configured bound; read each time, since a reload may change it. */
   mostBytes(): number
   /** Addresses that count as one client. */
   groupOf(address: string): string
   report(event: OverloadEvent): void
 }
 
-/** A reservation that can also take what is there already, room or not. */
+/** A reservation that can also exceed the bound for bytes that exist already. */
 type ForcedReservation = Reservation & { force(bytes: number): void }
 
-/** All bytes that the process has buffered, stored responses apart. */
+/** Counts all bytes that the process has buffered, except stored responses. */
 export type BufferedBytes = {
   readonly bytes: number
   readonly budget: ByteBudget
-  /** For what has been made already, and cannot be refused any more. */
+  /** Reserves bytes that exist already and can no longer be refused. */
   forced(work: BufferedFor, client: string): ForcedReservation
 }
 
-/** One client may hold half of it: the others go on while it does. */
+/** One client may hold half of the budget; the rest is left to the others. */
 const shareOfClient = 0.5
 
-/** Makes it with nothing buffered. */
+/** Creates an empty budget. */
 export const createBufferedBytes = (options: BufferedBytesOptions): BufferedBytes => {
   const byClient = new Map<string, number>()
   let total = 0

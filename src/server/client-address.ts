@@ -2,12 +2,12 @@ import { BlockList, isIP, type Socket } from 'node:net'
 import { type RequestFields, requestField } from '../http/fields.ts'
 import type { Client } from '../pipeline/service.ts'
 
-/** Which peers are proxies of ours, whose X-Forwarded-For and -Proto, or Forwarded, are believed. */
+/** Matches peers that are trusted proxies: their X-Forwarded-For and -Proto, or Forwarded, are used. */
 export type TrustedProxies = (address: string) => boolean
 
 const plain = (address: string): string => (address.startsWith('::ffff:') ? address.slice(7) : address)
 
-/** CIDRs have been checked with the configuration. */
+/** The configuration has validated the CIDRs. */
 export const createTrustedProxies = (cidrs: readonly string[]): TrustedProxies => {
   if (cidrs.length === 0) return () => false
   const list = new BlockList()
@@ -23,7 +23,7 @@ export const createTrustedProxies = (cidrs: readonly string[]): TrustedProxies =
   }
 }
 
-/** Who asked one proxy, as the proxy says; undefined where it does not say it, hides it, or cannot be read. */
+/** The client of one proxy, from the field the proxy sent; undefined when it is absent, hidden or malformed. */
 type Hop = { readonly address: string | undefined; readonly protocol: Client['protocol'] | undefined }
 
 const unknown: Hop = { address: undefined, protocol: undefined }
@@ -46,7 +46,7 @@ const protocolOf = (text: string | undefined): Client['protocol'] | undefined =>
   return protocol === 'http' || protocol === 'https' ? protocol : undefined
 }
 
-/** One `name=value` of Forwarded; more is taken for a value than a token has, since not all proxies quote a port. */
+/** One `name=value` of Forwarded. A value may have more characters than a token, since not all proxies quote a port. */
 const pairForm = /[ \t]*([\w!#$%&'*+.^`|~-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s",;=]+))[ \t]*(?:;|$)/y
 
 const hopOf = (element: string): Hop => {
@@ -64,8 +64,8 @@ const hopOf = (element: string): Hop => {
 const hasOpenQuote = (text: string): boolean => text.replace(/\\./g, '').split('"').length % 2 === 0
 
 /**
- * The elements of Forwarded, the last one first. Read from the right, where the trusted proxy wrote: from the left a quote that a
- * client left open would swallow what the proxy added.
+ * The elements of Forwarded, the last one first. Parsed from the right, where the trusted proxy wrote: from the left, an open
+ * quote of the client would swallow the proxy's element.
  */
 const elementsFromRight = (value: string): readonly string[] => {
   const elements: string[] = []
@@ -81,7 +81,7 @@ const elementsFromRight = (value: string): readonly string[] => {
   return rest === undefined ? elements : [...elements, rest]
 }
 
-/** The first from the right that is not a proxy of ours: everything left of it may be invented. */
+/** The first address from the right that is not a trusted proxy: the client may have invented everything left of it. */
 const clientAmong = (hopsFromRight: readonly Hop[], isTrusted: TrustedProxies): Hop => {
   let client = unknown
   for (const hop of hopsFromRight) {
@@ -92,8 +92,8 @@ const clientAmong = (hopsFromRight: readonly Hop[], isTrusted: TrustedProxies): 
 }
 
 /**
- * What a trusted proxy says. X-Forwarded-For and -Proto go before Forwarded, which is read only without both of them: most proxies
- * write the former and pass on the latter as their client sent it.
+ * Reads the fields of a trusted proxy. Forwarded counts only without X-Forwarded-For and -Proto: most proxies write the latter
+ * and pass the former on as their client sent it.
  */
 const clientSaid = (fields: RequestFields, isTrusted: TrustedProxies): Hop => {
   const addresses = requestField(fields, 'x-forwarded-for')
@@ -109,7 +109,7 @@ const clientSaid = (fields: RequestFields, isTrusted: TrustedProxies): Hop => {
   return { address: clientAmong(hops, isTrusted).address, protocol: protocolOf(protocol) }
 }
 
-/** What an encrypted socket has more than a plain one. */
+/** The additional members of an encrypted socket. */
 type PeerSocket = Socket & { readonly encrypted?: boolean }
 
 const peerOf = (socket: PeerSocket): Client => {
@@ -121,11 +121,11 @@ const peerOf = (socket: PeerSocket): Client => {
   }
 }
 
-/** Makes the function that tells who is asking: the peer itself, unless it is a trusted proxy that says more. */
+/** Creates the function that finds the client of a request: the peer, or the client that a trusted proxy names. */
 export const createClientOf = (
   isTrusted: TrustedProxies,
 ): ((socket: Socket, fields: RequestFields) => Client) => {
-  // A connection has one peer, asked for once: with its first request, when it is surely there.
+  // A connection has one peer: look it up once, with the first request, while it is certainly connected.
   const peers = new WeakMap<Socket, Client>()
   return (socket, fields) => {
     const known = peers.get(socket)

@@ -12,7 +12,7 @@ export type CorsOptions = {
   readonly maxAgeMs: number
 }
 
-/** Told to browsers by the gateway, so nobody behind it has a say in it. */
+/** Fields that the gateway sends to browsers itself; those of upstreams are removed. */
 const corsFields: ReadonlySet<string> = new Set([
   'access-control-allow-origin',
   'access-control-allow-credentials',
@@ -26,7 +26,7 @@ const corsFields: ReadonlySet<string> = new Set([
 const isPreflight = ({ headers }: FastifyRequest): boolean =>
   headers['access-control-request-method'] !== undefined && headers.origin !== undefined
 
-/** Lets browsers call from some origins. Preflights are answered here: no phase sees them, and no upstream. */
+/** Allows cross-origin requests from some origins. Preflights are answered here, before the phases and without an upstream. */
 export const registerCors = async (server: FastifyInstance, options: CorsOptions): Promise<void> => {
   const { default: fastifyCors } = await import('@fastify/cors')
   const everybody = options.origins.includes('*')
@@ -46,13 +46,13 @@ export const registerCors = async (server: FastifyInstance, options: CorsOptions
   })
 }
 
-/** The answer with what the gateway says to the browser, instead of what an upstream says. */
+/** The response with the gateway's CORS fields in place of the upstream's. */
 export const withCorsFields = (response: GatewayResponse, reply: FastifyReply): GatewayResponse => {
   const fields = withoutFields(response.fields, new Set([...corsFields, 'vary']))
   const upstreamVary = fieldValue(response.fields, 'vary')
   const { vary: ownVary, ...own } = reply.getHeaders()
   for (const [name, value] of Object.entries(own)) {
-    // Without a permission the rest says nothing (Fetch standard, CORS check).
+    // Without Access-Control-Allow-Origin the other fields have no effect (Fetch standard, CORS check).
     if (corsFields.has(name) && own['access-control-allow-origin'] !== undefined)
       fields.push(name, String(value))
   }

@@ -1,6 +1,6 @@
 import type { MessageFault } from './listener/message-faults.ts'
 
-/** Why what came over a connection is no request that is taken. `framing` and `chunking` leave open where a request ends. */
+/** Why a message is not accepted as a request. `framing` and `chunking`: the end of the request is ambiguous. */
 export type ProtocolFault =
   | MessageFault
   | 'start-line'
@@ -12,7 +12,7 @@ export type ProtocolFault =
   | 'cut-off'
   | 'other'
 
-/** What the public side reports of its connections; requests are the pipeline's business. Closed words only, never an address. */
+/** Events of connections on the public side; the pipeline reports requests. Values from closed lists only, never an address. */
 export type EdgeEvent =
   | {
       readonly kind: 'connection-cut'

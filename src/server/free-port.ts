@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer } from 'node:net'
 
-/** Links must carry the port before anything listens; so a free one is looked up when the configuration leaves it open. */
+/** Finds a free port when the configuration leaves it open: links need the port before anything listens. */
 export const freePort = (host: string): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer()

@@ -1,13 +1,13 @@
-/** Counts requests that are not answered yet. */
+/** Counts requests in flight. */
 export type InFlight = {
   readonly count: number
   enter(): void
   leave(): void
-  /** Resolves when nothing is under way, or after so long. */
+  /** Resolves when no request is in flight, or after the timeout. */
   settled(timeoutMs: number): Promise<void>
 }
 
-/** Counts the requests of one generation, and with them those of all. */
+/** Counts the requests of one generation, and adds them to the count of all. */
 export const createInFlight = (all?: Pick<InFlight, 'enter' | 'leave'>): InFlight => {
   let count = 0
   const waiting = new Set<() => void>()

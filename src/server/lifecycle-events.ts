@@ -1,7 +1,7 @@
-/** What came of reading the configuration anew. */
+/** Result of a reload. */
 export type ReloadResult = 'applied' | 'unchanged' | 'invalid' | 'restart-needed' | 'failed'
 
-/** What the process tells of its own life. */
+/** Events of the process. */
 export type LifecycleEvent =
   | {
       readonly kind: 'reloaded'
@@ -9,7 +9,7 @@ export type LifecycleEvent =
       /** Seconds since 1970. */
       readonly atSeconds: number
     }
-  /** An error that nothing caught: the process drains and ends. */
+  /** An uncaught error: the process drains and exits. */
   | { readonly kind: 'process-fault' }
   | {
       readonly kind: 'certificate-in-force'

@@ -9,9 +9,9 @@ import { createServer as createHttpsServer, type Server as HttpsServer } from 'n
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { EdgeEvent } from './events.ts'
 import { type Traffic, watchConnections } from './listener/connections.ts'
-import { boundStreams } from './listener/stream-bounds.ts'
+import { boundStreams, requestsInTurn } from './listener/stream-bounds.ts'
 
-/** PEM texts of the public side's certificate and what it is spoken with. */
+/** TLS settings of the public side; certificate and key as PEM texts. */
 export type Certificate = {
   readonly cert: string
   readonly key: string
@@ -24,7 +24,7 @@ export type ListenerOptions = {
   /** Offered by ALPN beside HTTP/1.1; needs a certificate. */
   readonly http2: boolean
   readonly headerBytes: number
-  /** Until all fields of a request, and until the whole request, have arrived. */
+  /** Timeouts for the fields of a request, and for the whole request. */
   readonly headersTimeoutMs: number
   readonly requestTimeoutMs: number
   readonly keepAliveTimeoutMs: number
@@ -36,38 +36,38 @@ export type ListenerOptions = {
   readonly report: (event: EdgeEvent) => void
 }
 
-/** Who takes requests. */
+/** Handles requests. */
 export type EdgeHandlers = {
   request(incoming: IncomingMessage, outgoing: ServerResponse): void
   clientError(error: Error, socket: Socket): void
 }
 
-/** The public port. It outlives configurations: who takes its requests can be exchanged without a connection being lost. */
+/** The public port. It outlives configurations: a reload replaces the handlers and keeps the connections. */
 export type Listener = {
   use(handlers: EdgeHandlers): void
-  /** Gives the port that was taken. */
+  /** Resolves with the port in use. */
   listen(host: string, port: number): Promise<number>
   traffic(): Traffic
-  /** New connections get the new certificate; those that are open stay. */
+  /** Sets the certificate for new connections; open ones stay. */
   renew(certificate: Certificate): void
-  /** Takes no new connections and lets requests finish, for so long; gives the number of connections that were cut then. */
+  /** Stops accepting connections and waits for requests until the timeout; resolves with the number of connections cut. */
   close(timeoutMs: number): Promise<number>
 }
 
 type AnyServer = Server | HttpsServer | Http2SecureServer
 
-/** One client's requests under way on one connection, as the document for the Rapid Reset attack advises (CVE-2023-44487). */
+/** Concurrent streams of one connection, as advised against the Rapid Reset attack (CVE-2023-44487). */
 const mostStreams = 100
 
 const build = (options: ListenerOptions, refuseConnections: (group: string) => void): AnyServer => {
   const shared = {
     maxHeaderSize: options.headerBytes,
-    // How often overdue requests are looked for bounds how much later than its time one is ended.
+    // This interval bounds how late an overdue request is ended.
     connectionsCheckingInterval: Math.max(50, Math.min(5_000, options.headersTimeoutMs / 2)),
     requestTimeout: options.requestTimeoutMs,
     headersTimeout: Math.min(options.headersTimeoutMs, options.requestTimeoutMs || Number.POSITIVE_INFINITY),
     keepAliveTimeout: options.keepAliveTimeoutMs,
-    // guard.ts looks at Host, and answers in the shape of the service.
+    // guard.ts checks Host, and answers in the shape of the service.
     requireHostHeader: false,
   }
   const { certificate } = options
@@ -83,13 +83,13 @@ const build = (options: ListenerOptions, refuseConnections: (group: string) => v
       enablePush: false,
     },
   })
-  // The constructor takes no such options for the HTTP/1.1 side.
+  // The constructor does not accept these options for HTTP/1.1.
   const { maxHeaderSize: _bytes, connectionsCheckingInterval: _interval, ...timeouts } = shared
   boundStreams(server, { ...options, refuseConnections })
   return Object.assign(server, timeouts)
 }
 
-/** Notes HTTP/2 sessions: closing the server alone leaves them open. */
+/** Tracks HTTP/2 sessions: closing the server leaves them open. */
 const trackSessions = (server: AnyServer, idleMs: number): ReadonlySet<ServerHttp2Session> => {
   const sessions = new Set<ServerHttp2Session>()
   server.on('session', (session: ServerHttp2Session) => {
@@ -101,15 +101,15 @@ const trackSessions = (server: AnyServer, idleMs: number): ReadonlySet<ServerHtt
 }
 
 /**
- * An interim response of which the turn has not come is told when it comes, if there is no answer yet: node:http would keep it and
- * write it behind the head of the answer, as a part of the content.
+ * Sends an interim response when its turn on the connection comes, if there is no final response yet: node:http would queue it
+ * and write it behind the head of the final response, as part of its content.
  */
 const tellToContinue = (outgoing: ServerResponse): void => {
   if (outgoing.socket !== null) outgoing.writeContinue()
   else outgoing.once('socket', () => outgoing.headersSent || outgoing.writeContinue())
 }
 
-/** Makes the public port; nothing listens yet. */
+/** Creates the public port without listening. */
 export const createListener = (options: ListenerOptions): Listener => {
   const server = build(options, (group) => connections.refuse(group))
   if (options.connections > 0) server.maxConnections = options.connections
@@ -125,7 +125,7 @@ export const createListener = (options: ListenerOptions): Listener => {
 
   const closeGently = async (): Promise<void> => {
     let isClosed = false
-    // node:http's own close() would end connections on which a request has arrived that nobody has read yet, and the search for overdue requests.
+    // node:http's close() would cut connections with an unread request, and stop the check for overdue requests.
     const closed = new Promise<void>((resolve) => {
       NetServer.prototype.close.call(server, () => {
         isClosed = true
@@ -133,31 +133,35 @@ export const createListener = (options: ListenerOptions): Listener => {
       })
     })
     while (!isClosed) {
-      // GOAWAY: streams under way finish, new ones are refused (RFC 9113 §6.8).
+      // GOAWAY: open streams finish, new ones are refused (RFC 9113 §6.8).
       for (const session of sessions) session.close()
       await Promise.race([closed, connections.endQuiet()])
     }
     server.close(() => {})
   }
 
-  // RFC 9110 §10.1.1. Who is current may be looked up here: such requests are rare.
+  const takeCurrent = (incoming: IncomingMessage, outgoing: ServerResponse): void =>
+    current?.request(incoming, outgoing)
+  // A request over HTTP/2 may wait for its turn; the handlers that are current then take it.
+  const takeInTurn = options.http2 ? requestsInTurn(takeCurrent) : undefined
+  // RFC 9110 §10.1.1. Such requests are rare, so the current handlers may be looked up here.
   server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
     tellToContinue(outgoing)
-    current?.request(incoming, outgoing)
+    const take = takeInTurn ?? takeCurrent
+    take(incoming, outgoing)
   })
 
   return {
     use: (handlers) => {
-      // Registered themselves, not behind a function that looks up who is current: a hit pays for nothing.
-      if (current !== undefined) {
-        server.removeListener('request', current.request)
-        server.removeListener('clientError', current.clientError)
-        server.removeListener('checkExpectation', current.request)
+      // Over HTTP/1.1 registered directly, not behind a lookup of the current handlers: hits do not pay for the lookup.
+      const request = (takeInTurn ?? handlers.request) as (...given: unknown[]) => void
+      for (const event of ['request', 'checkExpectation']) {
+        if (current !== undefined) server.removeListener(event, takeInTurn ?? current.request)
+        // An unknown expectation may be ignored (RFC 9110 §10.1.1); node:http would answer without any check.
+        server.on(event, request)
       }
-      server.on('request', handlers.request as (...given: unknown[]) => void)
+      if (current !== undefined) server.removeListener('clientError', current.clientError)
       server.on('clientError', handlers.clientError)
-      // An expectation that nobody knows may be passed over (RFC 9110 §10.1.1); node:http would answer without any check.
-      server.on('checkExpectation', handlers.request as (...given: unknown[]) => void)
       current = handlers
     },
     listen: (host, port) =>

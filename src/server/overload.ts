@@ -1,6 +1,6 @@
 import type { OverloadEvent, PressureLevel, PressureSignal, WorkClass } from './overload-events.ts'
 
-/** What the process measures about itself. */
+/** Measurements of the process. */
 export type PressureReadings = {
   /** Mean of the last interval. */
   readonly eventLoopDelayMs: number
@@ -10,9 +10,9 @@ export type PressureReadings = {
   readonly rssBytes: number
 }
 
-/** From where on work is given up; 0 = not looked at. */
+/** Thresholds above which requests are shed; 0 disables a signal. */
 export type PressureThresholds = PressureReadings & {
-  /** Requests under way that wait for an upstream. */
+  /** Requests that wait for an upstream. */
   readonly inFlight: number
 }
 
@@ -23,8 +23,8 @@ type Pressure =
 export const noPressure: Pressure = { level: 0, signal: undefined }
 
 /**
- * How many times its threshold a signal must reach for each level. A busy loop alone is no reason to give up more than what
- * costs most; memory is used up at once when it is used up, so its levels lie close together.
+ * The multiple of its threshold at which a signal reaches each level. A busy event loop alone sheds only the costliest
+ * requests; memory runs out suddenly, so its levels are close together.
  */
 const factors = [
   ['event-loop-delay', 'eventLoopDelayMs', [1, 2, 4]],
@@ -43,7 +43,7 @@ const levelOf = (share: number, [first, second, third]: readonly [number, number
   return share >= first ? 1 : 0
 }
 
-/** How much is given up: the signal that shows most decides. */
+/** The level of the strongest signal. */
 export const decidePressure = (readings: PressureReadings, thresholds: PressureThresholds): Pressure => {
   let found: Pressure = noPressure
   for (const [signal, key, steps] of factors) {
@@ -57,7 +57,7 @@ export const decidePressure = (readings: PressureReadings, thresholds: PressureT
 
 const levelAt: Readonly<Record<WorkClass, PressureLevel>> = { batch: 1, miss: 1, pass: 2, hit: 3 }
 
-/** Batches and misses leave the last fifth of the places to what cannot wait for a better time: writes, mostly. */
+/** Batches and misses leave the last fifth of the slots to requests that cannot be repeated later, mostly writes. */
 const shareOfPlaces: Readonly<Record<WorkClass, number>> = {
   batch: 0.8,
   miss: 0.8,
@@ -65,7 +65,7 @@ const shareOfPlaces: Readonly<Record<WorkClass, number>> = {
   hit: Number.POSITIVE_INFINITY,
 }
 
-/** Why a piece of work is given up; undefined when it is not. `inFlight`: how many are under way, with or without this one: it is counted from its first wait on. */
+/** Why a request is shed; undefined when it is not. `inFlight`: number of waiting requests; this one counts from its first wait on. */
 export const decideShedding = (
   work: WorkClass,
   pressure: Pressure,
@@ -78,22 +78,22 @@ export const decideShedding = (
 }
 
 type OverloadOptions = {
-  /** In force; read each time, since a reload may change them. */
+  /** The configured thresholds; read each time, since a reload may change them. */
   thresholds(): PressureThresholds
-  /** Requests under way. */
+  /** Requests in flight. */
   inFlight(): number
   report(event: OverloadEvent): void
 }
 
-/** Keeps the process able to answer: gives work up, the most expensive first. */
+/** Protects the process from overload: sheds requests, the costliest first. */
 export type Overload = {
-  /** False: give it up. */
+  /** False: shed the request. */
   admits(work: WorkClass): boolean
-  /** Takes in what was measured; gives the level from now on. */
+  /** Takes a measurement; returns the new level. */
   measured(readings: PressureReadings): PressureLevel
 }
 
-/** Builds it at ease. */
+/** Starts at level 0. */
 export const createOverload = ({ thresholds, inFlight, report }: OverloadOptions): Overload => {
   let pressure: Pressure = noPressure
   return {

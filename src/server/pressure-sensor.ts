@@ -1,7 +1,7 @@
 import { type EventLoopUtilization, monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 
-/** What the process measures about itself. */
+/** Measurements of the process. */
 export type PressureReading = {
   readonly eventLoopDelayMs: number
   readonly eventLoopUtilization: number
@@ -11,10 +11,10 @@ export type PressureReading = {
 
 export type PressureSensor = { close(): Promise<void> }
 
-/** How often the delay is sampled; that much of each sample is waiting that was asked for. */
+/** Sampling interval of the delay; each sample includes one interval of intended waiting. */
 const resolutionMs = 10
 
-/** Linux tells it in a file, and when descriptors have run out there is none to be opened: what was known last then holds. */
+/** Linux reports it in a file. Without a free file descriptor the last value stays valid. */
 const rssOr = (known: number): number => {
   try {
     return process.memoryUsage.rss()
@@ -23,7 +23,7 @@ const rssOr = (known: number): number => {
   }
 }
 
-/** Measures every `intervalMs`, and hands each reading over; keeps no process alive. */
+/** Measures every `intervalMs` and reports each measurement; does not keep the process alive. */
 export const startPressureSensor = async (
   intervalMs: number,
   measured: (reading: PressureReading) => void,
@@ -35,7 +35,7 @@ export const startPressureSensor = async (
 
   const timer = setInterval(
     () => {
-      // Nothing was sampled: nothing was running, or the loop stood still all the time.
+      // No sample: the process was idle, or the event loop was blocked for the whole interval.
       const delayMs = delays.count === 0 ? Number.POSITIVE_INFINITY : delays.mean / 1e6 - resolutionMs
       delays.reset()
       const now = performance.eventLoopUtilization()

@@ -4,9 +4,9 @@ import type { Clock } from '../clock.ts'
 import { addressGroup } from '../http/address-group.ts'
 import type { RateLimitVerdict } from '../pipeline/phase-options.ts'
 
-/** Where requests are counted, when several processes count together. */
+/** The store of request counts that several processes share. */
 export type RateLimitStore = {
-  /** Counts one more for a key of a limit, and says how many there are in the present window and when it ends. */
+  /** Adds one to a key of a limit; returns the count of the current window and the time until it ends. */
   increment(
     limit: string,
     key: string,
@@ -22,24 +22,24 @@ export type RateLimit = {
 }
 
 export type RateLimiterOptions = {
-  /** Callers remembered for each limit. */
+  /** Clients remembered for each limit. */
   readonly mostKeys: number
-  /** Undefined: in this process. */
+  /** Undefined: counts in this process. */
   readonly store: RateLimitStore | undefined
   readonly clock: Pick<Clock, 'monotonic'>
   /** Salted hash of a credential. */
   readonly partitionOf: (credential: string) => string
 }
 
-/** Who asks. */
+/** The client of a request. */
 export type RateLimitCaller = { readonly address: string; readonly credential: string | undefined }
 
-/** One limit with its count of callers. */
+/** One limit with its counts. */
 export type RateLimiter = { count(caller: RateLimitCaller): Promise<RateLimitVerdict> }
 
 /**
- * Counts in this process. The library's own store ends a window by the wall clock: a clock that is set back by an hour would refuse
- * a caller for an hour longer.
+ * Counts in this process. The library's own store ends a window by the wall clock: after a clock is set back by an hour it would
+ * refuse a client for an hour longer.
  */
 const countedHere = (mostKeys: number, clock: Pick<Clock, 'monotonic'>): RateLimitStore => {
   const windows = new Map<string, { count: number; readonly endsMs: number }>()
@@ -49,7 +49,7 @@ const countedHere = (mostKeys: number, clock: Pick<Clock, 'monotonic'>): RateLim
       const last = windows.get(key)
       const window = last !== undefined && last.endsMs > nowMs ? last : { count: 0, endsMs: nowMs + windowMs }
       window.count += 1
-      // The caller that has sent nothing for longest is the first key, and is forgotten first.
+      // The least recently active client is the first key, and is evicted first.
       windows.delete(key)
       windows.set(key, window)
       if (windows.size > mostKeys) windows.delete(windows.keys().next().value ?? key)
@@ -60,7 +60,7 @@ const countedHere = (mostKeys: number, clock: Pick<Clock, 'monotonic'>): RateLim
 
 type Counted = (error: Error | null, result?: { current: number; ttl: number }) => void
 
-/** The library's interface of a store, which it makes one instance of and then one for each limit. */
+/** The library's interface of a store: it creates one instance, then one for each limit. */
 const adapted = (store: RateLimitStore, limit: string) =>
   class Adapter {
     incr(key: string, counted: Counted, windowMs: number): void {
@@ -75,8 +75,8 @@ const adapted = (store: RateLimitStore, limit: string) =>
   }
 
 /**
- * A limit counted by @fastify/rate-limit, which is asked without a hook: routes are known only when a path has been brought to its
- * one spelling, and items of a batch are counted where they are run. A store that fails lets requests through.
+ * A limit counted by @fastify/rate-limit without a hook: routes are known only after a path is canonical, and items of a batch
+ * are counted when they run. A store that fails lets requests through.
  */
 export const createRateLimiter = async (
   limit: RateLimit,
@@ -98,7 +98,7 @@ export const createRateLimiter = async (
       : `address ${addressGroup(address)}`
   return {
     count: async (caller) => {
-      // All that is asked of a request here is its key.
+      // The library reads only the key of the request.
       const request = { id: keyOf(caller), routeOptions: {} } as unknown as FastifyRequest
       const result = await check(request)
       const { name, max, windowMs } = limit

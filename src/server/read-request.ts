@@ -4,12 +4,12 @@ import { EndSignal } from '../http/end-signal.ts'
 import { fieldValues, type RequestFields, withoutFields } from '../http/fields.ts'
 import type { GatewayRequest, Interim, ResponseHead } from '../http/message.ts'
 
-/** An upstream could send them for ever. */
+/** Bounds the interim responses of an upstream. */
 const mostInterim = 16
 
 const notInHints: ReadonlySet<string> = new Set(['link', 'content-length', 'set-cookie'])
 
-/** Several links may stand in one line; node:http wants each for itself. */
+/** One field line may hold several links; node:http takes them one by one. */
 const linksOf = (head: ResponseHead): string[] =>
   fieldValues(head.fields, 'link').flatMap((line) => line.split(/,\s{0,8}(?=<)/))
 
@@ -21,20 +21,20 @@ const sendEarlyHints = (outgoing: ServerResponse, head: ResponseHead): void => {
   try {
     outgoing.writeEarlyHints(hints)
   } catch {
-    // A link that node:http does not accept: hints are worth having, not worth an error.
+    // node:http rejects the link: drop the hint.
   }
 }
 
 /**
- * Relays a 1xx (RFC 9110 §15.2). node:http can write 102 and 103 (the latter with at least one Link); others are dropped, and so is
- * everything for HTTP/1.0, which knows no interim responses, or after the answer.
+ * Relays a 1xx (RFC 9110 §15.2). node:http can write 102 and 103 (the latter with at least one Link). Others are dropped, and so
+ * are all for HTTP/1.0, which has no interim responses, and all after the final response.
  */
 const createInterim = (outgoing: ServerResponse): Interim => {
   let left = mostInterim
   return (head) => {
     const { req } = outgoing
     const takesNone = req.httpVersionMajor === 1 && req.httpVersionMinor === 0
-    // Before its turn on the connection it would be written behind the head of the answer, as a part of the content.
+    // Before its turn on the connection it would be written behind the head of the final response, as part of its content.
     const waits = outgoing.socket === null
     if (left === 0 || waits || takesNone || outgoing.headersSent || outgoing.destroyed) return
     left -= 1
@@ -50,7 +50,7 @@ const hasContent = (fields: RequestFields): boolean =>
 
 const gone = (): Error => new Error('the client has closed its connection')
 
-/** A client's request. The abort signal is made only when somebody asks for it: a hit does not. */
+/** A client's request. Its abort signal is created on first use: a hit does not use it. */
 export class EdgeRequest implements GatewayRequest {
   readonly #incoming: IncomingMessage
   readonly #outgoing: ServerResponse
@@ -80,7 +80,7 @@ export class EdgeRequest implements GatewayRequest {
     const signal = new EndSignal()
     this.#signal = signal
     const outgoing = this.#outgoing
-    // 'close' comes when the answer is complete too; only one that was cut short means that the client has gone.
+    // 'close' also follows a complete response; only before that it means that the client disconnected.
     if (outgoing.destroyed) signal.end(gone())
     else outgoing.on('close', () => outgoing.writableFinished || signal.end(gone()))
     return signal

@@ -19,7 +19,7 @@ import { EdgeRequest } from './read-request.ts'
 import { type SendOptions, sendEither, sendResponse } from './send/send-response.ts'
 import type { UnreadAnswers } from './unread-answers.ts'
 
-/** Ids that are unique across processes and cheap: a random beginning for the process, then a count. */
+/** Cheap ids, unique across processes: a random prefix for the process, then a count. */
 const createRequestIds = (): (() => string) => {
   const prefix = randomBytes(6).toString('base64url')
   let count = 0
@@ -36,17 +36,17 @@ type EdgeOptions = Omit<FrontOptions, 'take' | 'send'> & {
   readonly trustedProxies: readonly string[]
   /** The port speaks HTTP/2 too. */
   readonly http2: boolean
-  /** Undefined: what the upstream says to browsers passes through. */
+  /** Undefined: the upstream's CORS fields pass through. */
   readonly cors: CorsOptions | undefined
   readonly logger: Logger
   run(exchange: Received): Answer
   isDraining(): boolean
-  /** Called once each for an answer that is not out in the turn in which its request came. */
+  /** Called for each response that is not flushed synchronously. */
   readonly inFlight: { enter(): void; leave(): void }
   readonly unread: UnreadAnswers
 }
 
-/** Who takes the requests of one configuration. */
+/** Handles the requests of one configuration. */
 export type Edge = Front & { close(): Promise<void> }
 
 /** CONNECT asks for a tunnel and TRACE for an echo of the credentials (RFC 9110 §9.3.6, §9.3.8): neither is routed. */
@@ -54,12 +54,12 @@ const routedMethods = METHODS.filter((method) => method !== 'CONNECT' && method 
 
 const noQuery: Record<string, never> = {}
 
-/** Fastify keeps sockets, limits and timeouts; every request goes down the phases. */
+/** Creates the handlers of one configuration; every request runs through the phases. */
 export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   const { limits, services, logger } = options
   const nextId = createRequestIds()
   const clientOf = createClientOf(createTrustedProxies(options.trustedProxies))
-  const broken = (error: Error): void => logger.debug({ err: error }, 'content broke off')
+  const broken = (error: Error): void => logger.debug({ err: error }, 'the body ended early')
 
   const sending: SendOptions = {
     isDraining: options.isDraining,
@@ -86,7 +86,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
         isHttp2(incoming) ? new Http2EdgeRequest(incoming, outgoing) : new EdgeRequest(incoming, outgoing)
     : (incoming: IncomingMessage, outgoing: ServerResponse): GatewayRequest =>
         new EdgeRequest(incoming, outgoing)
-  /** What is not out in the turn in which it came is in flight until its connection is done with it. */
+  /** A response that is not flushed synchronously is in flight until its connection has finished with it. */
   const watch = (raw: ServerResponse): void => {
     options.inFlight.enter()
     raw.once('close', options.inFlight.leave)
@@ -153,9 +153,9 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     }
 
   /**
-   * Each request is answered by the phases as soon as its route is known: behind `onRequest` Fastify looks at the content type and
-   * may read the content. So @fastify/http-proxy mounts the service and is never called; its upstream is a placeholder
-   * that leads nowhere (docs/decisions/0013).
+   * The phases answer each request in `onRequest`, as soon as its route is known: later hooks of Fastify check the content type
+   * and may read the content. So @fastify/http-proxy mounts the service and is never called; its upstream is a placeholder
+   * (docs/decisions/0013).
    */
   const register = async (server: FastifyInstance, service: Service): Promise<void> => {
     const take = takerOf(service)
@@ -172,17 +172,17 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   let take: EdgeHandlers['request'] | undefined
 
   const server = fastify({
-    // What goes wrong is told once, by the phases; and Fastify would make a logger for each request.
+    // The phases log failures once; Fastify would create a logger for each request.
     logger: false,
-    // Nobody reads a query but the phases.
+    // Only the phases read the query.
     routerOptions: { querystringParser: () => noQuery },
-    // The listener owns the port and its limits, and outlives this instance; Fastify's own server never listens.
+    // The listener owns the port and its limits and outlives this instance; Fastify's own server never listens.
     serverFactory: (handler) => {
       take = handler as EdgeHandlers['request']
       return createServer()
     },
     return503OnClosing: false,
-    // What cannot be a URL is refused before any route; the service is picked by its mount alone.
+    // An invalid URL is refused before routing; the mount alone selects the service.
     frameworkErrors: (error, request, reply) => {
       const service = serviceOf(services, request.raw.url as string)
       refuse(reply, service, new GatewayError('malformed_request', { cause: error }))
@@ -198,7 +198,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   })
   if (options.cors !== undefined) await registerCors(server, options.cors)
   for (const service of services) await register(server, service)
-  // Added after the services, whose routes therefore do not have it: for a path outside of them, which Fastify would read the content of, too.
+  // Added after the services, so that their routes do not have it: answers paths outside of them before Fastify reads the content.
   server.addHook('onRequest', (request, reply) =>
     refuse(reply, serviceOf(services, request.raw.url as string), new GatewayError('no_route')),
   )

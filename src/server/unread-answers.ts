@@ -4,26 +4,26 @@ import type { BufferedFor, Reservation } from '../http/byte-budget.ts'
 import type { EdgeEvent } from './events.ts'
 
 export type UnreadAnswersOptions = {
-  /** limits.bufferedBytes, read each time. */
+  /** limits.bufferedBytes; read each time, since a reload may change it. */
   mostBytes(): number
   /** As in overload/buffered-bytes.ts. */
   forced(work: BufferedFor, client: string): Pick<Reservation, 'release'> & { force(bytes: number): void }
   report(event: EdgeEvent): void
 }
 
-/** Contents of answers that their clients have not taken yet. */
+/** Contents of responses that clients have not read yet. */
 export type UnreadAnswers = {
-  /** To be called when an answer was written and is not out. */
+  /** Call it when a response was written and is not flushed. */
   hold(raw: ServerResponse, content: Buffer, address: string): void
 }
 
-/** What a connection may hold in any case. */
+/** Bytes that every connection may hold. */
 const uncountedBytes = 65_536
 
-/** The other half is for work under way. */
+/** The other half is for requests in progress. */
 const shareOfUnread = 0.5
 
-/** A content with the connections that it is on its way over: counted once, for the client that began first of those that are left. */
+/** A content and the connections that send it: counted once, for the earliest of its remaining clients. */
 type Unread = {
   readonly content: Buffer
   readonly readers: Map<ServerResponse, string>
@@ -38,11 +38,11 @@ const cut = (raw: ServerResponse): void => {
 }
 
 /**
- * Counts contents on their way to slow clients; a stored one too, since it may be evicted before it was taken. Where they take too
- * much, the client that has most of them loses the connection that has been reading longest.
+ * Counts contents that are being sent to slow clients; stored ones too, since they may be evicted before they are sent. Above the
+ * bound, the client with the most bytes loses the connection that has been reading longest.
  */
 export const createUnreadAnswers = (options: UnreadAnswersOptions): UnreadAnswers => {
-  // In the order in which they began.
+  // In the order of their start.
   const unread = new Map<Buffer, Unread>()
   const byClient = new Map<string, number>()
   let total = 0
@@ -63,7 +63,7 @@ export const createUnreadAnswers = (options: UnreadAnswersOptions): UnreadAnswer
     one.room.release()
     count(one.client, -one.content.length)
   }
-  /** Once for each reader; a second time it does nothing. */
+  /** Has an effect once for each reader. */
   const leave = (one: Unread, raw: ServerResponse): void => {
     if (!one.readers.delete(raw)) return
     const [next] = one.readers.values()

@@ -9,7 +9,7 @@ export type DiscoveryDocument = {
   readonly content: Buffer
 }
 
-/** What discovery says to a request for one of its documents. */
+/** Discovery's response to a request for one of its documents. */
 export type SiteIndexAnswer = DiscoveryDocument | { readonly kind: 'identity-unknown' }
 export type NamespaceAnswer = DiscoveryDocument | { readonly kind: 'unknown-namespace' }
 /** The upstream knows the schema of its items, which no index holds; without it the fallback still tells the arguments. */

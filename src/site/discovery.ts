@@ -91,6 +91,7 @@ export type DiscoveryOptions = {
       }
     | { readonly kind: 'static'; readonly identity: JsonObject }
   readonly unlistedRoutes: 'learn' | 'pass' | 'refuse'
+  readonly undeclaredParameters: 'strip' | 'forward'
   fetchIndex(signal: AbortSignal): Promise<IndexAnswer>
   /** Names and URLs of the upstream's index → public ones; called after `upstreamRoot` knows the new root. */
   toPublic(content: Buffer): Buffer

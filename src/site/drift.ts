@@ -4,14 +4,20 @@ import type { IndexDocument } from './discovery/index-document.ts'
 import { isObject, type JsonObject, member } from './discovery/json.ts'
 import { describeRow } from './discovery/route-entry.ts'
 import { shapeOf } from './discovery/route-pattern.ts'
+import { isAnsweredOtherwise } from './drift-matters.ts'
 import type { DifferenceKind } from './events.ts'
 
-/** Beyond this the list says that the two are different services, and more of it says nothing new. */
+/** Longest list of differences. */
 const maxDifferences = 2000
 
-/** One thing that the upstream announces otherwise than the contract's table. */
+/** One difference between the upstream's index and the contract's table. */
 export type Difference = {
   readonly kind: DifferenceKind
+  /**
+   * The gateway answers some request otherwise than the upstream would: that is drift. Otherwise it is another version of the upstream,
+   * whose requests and answers pass.
+   */
+  readonly matters: boolean
   /** Template of the row. */
   readonly route: string
   readonly method?: string
@@ -21,7 +27,16 @@ export type Difference = {
   readonly theirs?: unknown
 }
 
+/** What the gateway does with what its table does not list. */
+export type Unlisted = {
+  readonly routes: 'learn' | 'pass' | 'refuse'
+  readonly parameters: 'strip' | 'forward'
+}
+
 type Report = (difference: Difference) => void
+
+/** A difference of which it is not said yet whether it matters. */
+type Place = Omit<Difference, 'matters'>
 
 /** Words for people, not rules. */
 const proseKeywords = new Set(['description', 'title'])
@@ -45,22 +60,45 @@ const normalised = (value: unknown): unknown => {
 
 const asMap = (value: unknown): JsonObject => (isObject(value) ? value : {})
 
-const compareArgument = (at: Difference, ours: JsonObject, theirs: JsonObject, report: Report): void => {
+/** What the path holds is compared by the pattern: what only the upstream's takes is an unlisted route. */
+const isInPath = ({ pattern }: Row, argument: string): boolean => pattern.includes(`(?P<${argument}>`)
+
+const compareArgument = (
+  row: Row,
+  at: Place & { readonly argument: string },
+  ours: JsonObject,
+  theirs: JsonObject,
+  report: Report,
+): void => {
   const our = asMap(normalised(ours))
   const their = asMap(normalised(theirs))
+  const matters = !isInPath(row, at.argument) && isAnsweredOtherwise(our, their)
   for (const keyword of new Set([...Object.keys(our), ...Object.keys(their)])) {
     const difference = { ours: member(our, keyword), theirs: member(their, keyword) }
-    if (!isDeepStrictEqual(difference.ours, difference.theirs)) report({ ...at, keyword, ...difference })
+    if (!isDeepStrictEqual(difference.ours, difference.theirs))
+      report({ ...at, matters, keyword, ...difference })
   }
 }
 
-const compareArguments = (at: Difference, ours: JsonObject, theirs: JsonObject, report: Report): void => {
+const compareArguments = (
+  row: Row,
+  at: Place,
+  ours: JsonObject,
+  theirs: JsonObject,
+  unlisted: Unlisted,
+  report: Report,
+): void => {
   for (const argument of new Set([...Object.keys(ours), ...Object.keys(theirs)])) {
     const our = member(ours, argument)
     const their = member(theirs, argument)
-    if (their === undefined) report({ ...at, kind: 'argument-missing', argument })
-    else if (our === undefined) report({ ...at, kind: 'argument-added', argument })
-    else compareArgument({ ...at, kind: 'argument-changed', argument }, asMap(our), asMap(their), report)
+    if (their === undefined) {
+      // The upstream does not look at it, wherever it comes from.
+      const matters = member(asMap(our), 'required') === true
+      report({ ...at, kind: 'argument-missing', matters, argument })
+    } else if (our === undefined) {
+      report({ ...at, kind: 'argument-added', matters: unlisted.parameters === 'strip', argument })
+    } else
+      compareArgument(row, { ...at, kind: 'argument-changed', argument }, asMap(our), asMap(their), report)
   }
 }
 
@@ -79,30 +117,31 @@ const compareEndpoint = (
   endpoint: Endpoint,
   ours: JsonObject,
   theirs: JsonObject,
+  unlisted: Unlisted,
   report: Report,
 ): void => {
   for (const method of endpoint.methods) {
     const their = endpointsOf(theirs).find((candidate) => methodsOf(candidate).includes(method))
-    if (their === undefined) report({ kind: 'method-missing', route: row.template, method })
+    if (their === undefined) report({ kind: 'method-missing', matters: true, route: row.template, method })
     // The methods of an endpoint share their arguments: once is enough.
     else if (method === endpoint.methods[0]) {
-      const at: Difference = { kind: 'batch-changed', route: row.template, method }
+      const at: Place = { kind: 'batch-changed', route: row.template, method }
       const marks = { ours: member(ours, 'allow_batch'), theirs: member(their, 'allow_batch') }
-      if (!isDeepStrictEqual(marks.ours, marks.theirs)) report({ ...at, ...marks })
-      compareArguments(at, asMap(member(ours, 'args')), asMap(member(their, 'args')), report)
+      if (!isDeepStrictEqual(marks.ours, marks.theirs)) report({ ...at, matters: true, ...marks })
+      compareArguments(row, at, asMap(member(ours, 'args')), asMap(member(their, 'args')), unlisted, report)
     }
   }
 }
 
-const compareRoute = (row: Row, theirs: JsonObject, report: Report): void => {
+const compareRoute = (row: Row, theirs: JsonObject, unlisted: Unlisted, report: Report): void => {
   const ours = endpointsOf(describeRow(row, '', undefined))
   row.endpoints.forEach((endpoint, i) => {
-    compareEndpoint(row, endpoint, ours[i] ?? {}, theirs, report)
+    compareEndpoint(row, endpoint, ours[i] ?? {}, theirs, unlisted, report)
   })
   const known = new Set<unknown>(row.endpoints.flatMap((endpoint) => endpoint.methods))
   for (const method of new Set(endpointsOf(theirs).flatMap(methodsOf))) {
     if (typeof method === 'string' && method.length <= 16 && !known.has(method)) {
-      report({ kind: 'method-added', route: row.template, method })
+      report({ kind: 'method-added', matters: true, route: row.template, method })
     }
   }
 }
@@ -111,7 +150,11 @@ const compareRoute = (row: Row, theirs: JsonObject, report: Report): void => {
  * Compares the table with an index in the same names. What the table drops as a default or refuses must be what the upstream
  * defaults to and refuses, or canonical requests would mean something else there.
  */
-export const compareWithUpstream = (rows: readonly Row[], index: IndexDocument): readonly Difference[] => {
+export const compareWithUpstream = (
+  rows: readonly Row[],
+  index: IndexDocument,
+  unlisted: Unlisted,
+): readonly Difference[] => {
   const differences: Difference[] = []
   const report: Report = (difference) => {
     if (differences.length < maxDifferences) differences.push(difference)
@@ -123,12 +166,18 @@ export const compareWithUpstream = (rows: readonly Row[], index: IndexDocument):
   for (const row of rows) {
     const pattern = index.routes.has(row.pattern) ? row.pattern : byTemplate.get(row.template.toLowerCase())
     const theirs = pattern === undefined ? undefined : index.routes.get(pattern)
-    if (theirs === undefined) report({ kind: 'route-missing', route: row.template })
+    if (theirs === undefined) report({ kind: 'route-missing', matters: true, route: row.template })
     else {
       if (pattern !== row.pattern) {
-        report({ kind: 'pattern-changed', route: row.template, ours: row.pattern, theirs: pattern })
+        report({
+          kind: 'pattern-changed',
+          matters: unlisted.routes === 'refuse',
+          route: row.template,
+          ours: row.pattern,
+          theirs: pattern,
+        })
       }
-      compareRoute(row, theirs, report)
+      compareRoute(row, theirs, unlisted, report)
     }
   }
   return differences

@@ -54,7 +54,7 @@ export type DiscoveryEvent =
       readonly cause?: unknown
     }
   | {
-      /** Sent after the first refresh and whenever the differences change, with zero counts left out. */
+      /** Sent after the first refresh and whenever the differences change: the counts of those that matter, with zero left out. */
       readonly kind: 'drift-compared'
       readonly service: string
       readonly differences: Readonly<Partial<Record<DifferenceKind, number>>>

@@ -9,10 +9,10 @@ export type IndexSourceOptions = {
   readonly clock: Clock
   readonly refreshMs: number
   readonly timeoutMs: number
-  /** After a failure nobody's request asks again before this has passed. */
+  /** After a failure, requests cause no new attempt before this has passed. */
   readonly retryAfterMs: number
   fetchIndex(signal: AbortSignal): Promise<IndexAnswer>
-  /** Takes a complete answer in; says why when it is of no use. */
+  /** Takes a complete response; returns the reason when it is unusable. */
   accept(content: Buffer, durationSeconds: number): 'accepted' | IndexRefusal
   /** `cause` is what was thrown, if anything was; for the log. */
   failed(reason: IndexRefusal, durationSeconds: number, cause: unknown): void
@@ -22,9 +22,9 @@ export type IndexSourceOptions = {
 export type IndexSource = {
   /** Begins the first refresh and the timer, which does not keep the process alive. */
   start(): void
-  /** What was accepted before is outdated: `ready` waits for an answer that was asked for after this moment. */
+  /** Marks the accepted index outdated: `ready` waits for a response requested after this moment. */
   invalidate(): void
-  /** Whether nothing needs to be waited for. */
+  /** Is a current index available? */
   isReady(): boolean
   /** Resolves, never rejects, after an attempt when one is due; at once otherwise. */
   ready(): Promise<void>
@@ -37,7 +37,7 @@ type Failure = { readonly reason: IndexRefusal; readonly cause: unknown }
 
 type Attempt = { readonly generation: number; readonly done: Promise<void> }
 
-/** Builds a source that has not asked yet. */
+/** Creates the source; it has sent no request yet. */
 export const createIndexSource = (options: IndexSourceOptions): IndexSource => {
   const closing = new AbortController()
   let generation = 0
@@ -84,13 +84,13 @@ export const createIndexSource = (options: IndexSourceOptions): IndexSource => {
       const outcome = options.accept(answer.content, seconds)
       return outcome === 'accepted' ? undefined : { reason: outcome, cause: undefined }
     } catch (cause) {
-      // Whatever an upstream sends must not end the process; the last good index stays.
+      // A response must never end the process; the last good index stays.
       return { reason: 'unusable', cause }
     }
   }
 
   const refresh = (): Promise<void> => {
-    // An attempt that began before an invalidation may carry what was there before it, so it does not count.
+    // An attempt that began before an invalidation may carry old data, so it does not count.
     if (inFlight?.generation === generation) return inFlight.done
     const begun = generation
     const before = inFlight?.done ?? Promise.resolve()

@@ -1,6 +1,6 @@
 import { isObject, member } from './discovery/json.ts'
 
-/** What an upstream said to one GET. */
+/** An upstream's response to one GET. */
 export type Seen =
   | {
       readonly kind: 'answer'
@@ -11,7 +11,7 @@ export type Seen =
   /** The reason in words. */
   | { readonly kind: 'none'; readonly reason: string }
 
-/** How a service and its upstream do not fit; logs name it by `kind`. */
+/** A mismatch between a service and its upstream; logs name it by `kind`. */
 export type SiteFinding = {
   readonly kind:
     | 'no-answer'
@@ -23,7 +23,7 @@ export type SiteFinding = {
     | 'no-wordpress'
     | 'home-elsewhere'
     | 'redirect-loop'
-  /** What is wrong and what to do, for a person. */
+  /** The fault and its remedy, for a person. */
   readonly text: string
 }
 
@@ -71,32 +71,32 @@ const plainFinding = (root: string, seen: Seen): SiteFinding | undefined => {
   if (seen.kind === 'none') {
     return {
       kind: 'no-answer',
-      text: `The upstream does not answer (${seen.reason}): start it, or set upstream.targets to where it listens.`,
+      text: `The upstream does not respond (${seen.reason}): start it, or correct upstream.targets.`,
     }
   }
   const { status, content, location } = seen
   if (status === 503) {
     return {
       kind: 'maintenance',
-      text: `The upstream answers GET ${root} with 503, as WordPress does while an update runs: wait for its end; if an update was broken off, delete the file .maintenance in WordPress's folder.`,
+      text: `The upstream answers GET ${root} with 503, as WordPress does during an update: wait until it ends. If an update was interrupted, delete the file .maintenance in the folder of WordPress.`,
     }
   }
   if (status === 401 || status === 403) {
     return {
       kind: 'index-refused',
-      text: `The upstream refuses its index to anonymous readers (GET ${root}: ${status}${errorCode(content)}), as security plugins and logins in front of a site do: Trellis reads it without a login, so allow this one GET.`,
+      text: `The upstream refuses its index to anonymous requests (GET ${root}: ${status}${errorCode(content)}), for example because of a security plugin. Trellis reads it without a login: allow this GET.`,
     }
   }
   if (status >= 300 && status < 400 && location !== undefined) {
     return {
       kind: 'index-redirected',
-      text: `The upstream redirects GET ${root} to ${shown(location)}, and Trellis follows no redirects: set upstream.targets and upstream.basePath to the address that answers.`,
+      text: `The upstream redirects GET ${root} to ${shown(location)}, but Trellis does not follow redirects: set upstream.targets and upstream.basePath to the final address.`,
     }
   }
   return undefined
 }
 
-/** What the answer at the root of the interface says; `found` are those of `otherRoots` at which there is an index. */
+/** Judges the response at the root of the interface; `found`: those of `otherRoots` that have an index. */
 export const indexFinding = (
   basePath: string,
   seen: Seen,
@@ -111,21 +111,21 @@ export const indexFinding = (
   if (other === undefined) {
     return {
       kind: 'no-wordpress',
-      text: `The upstream answers, and is no WordPress: GET ${root} is ${status} without an index (JSON with namespaces and routes), and so are the other places where WordPress has it. Look at upstream.targets, and at upstream.host if several sites share the server.`,
+      text: `The upstream is not a WordPress: GET ${root} is ${status} without an index (JSON with namespaces and routes), and so are the other usual paths. Check upstream.targets, and upstream.host if several sites share the server.`,
     }
   }
   return other.endsWith('?rest_route=')
     ? {
         kind: 'plain-permalinks',
-        text: `There is no index at ${root}, only at ${other}/: WordPress has plain permalinks. Choose any other structure in Settings, Permalinks; basePath is then /wp-json, or /index.php/wp-json where the structure begins with /index.php.`,
+        text: `There is no index at ${root}, only at ${other}/: WordPress uses plain permalinks. Choose another structure in Settings, Permalinks; basePath is then /wp-json, or /index.php/wp-json if the structure begins with /index.php.`,
       }
     : {
         kind: 'wrong-base-path',
-        text: `There is no index at ${root} (${status}), but there is one at ${other}/: set upstream.basePath to ${other}, and mount too if clients are to keep their URLs.`,
+        text: `There is no index at ${root} (${status}), but there is one at ${other}/: set upstream.basePath to ${other}, and also mount if clients should keep their URLs.`,
       }
 }
 
-/** How clients reach the site, and how the upstream is asked. */
+/** How clients reach the site, and how the gateway reaches the upstream. */
 export type Reached = {
   /** Origin and, where it has one, path; no slash at the end. */
   readonly publicUrl: string
@@ -149,7 +149,7 @@ export const homeFinding = (reached: Reached, seen: Seen): SiteFinding | undefin
   if (typeof home !== 'string' || same(home, expected)) return undefined
   return {
     kind: 'home-elsewhere',
-    text: `WordPress takes ${shown(home)} for its home, and clients come by ${expected}: its redirects, the links of its pages and the Link field by which clients find the interface lead past the gateway, and what is written there is not seen here. Set WP_HOME and WP_SITEURL to ${expected} in wp-config.php; where another server is meant to show the pages, leave it.`,
+    text: `The home of WordPress is ${shown(home)}, but clients use ${expected}: its redirects and links bypass the gateway, and so do writes through them. Set WP_HOME and WP_SITEURL to ${expected} in wp-config.php, unless another server is meant to show the pages.`,
   }
 }
 
@@ -162,7 +162,7 @@ export const loopFinding = ({ publicUrl, mount, host }: Reached, seen: Seen): Si
     return undefined
   const why =
     host === 'target'
-      ? 'WordPress is asked under the host of its target, takes that for a wrong address and sends clients to its home. Set upstream.host: preserve'
-      : 'the upstream does not see that it was asked by this address. Have it read X-Forwarded-Proto if clients come by https, and set WP_HOME and WP_SITEURL to the public URL'
-  return { kind: 'redirect-loop', text: `The front page ${asked} redirects to itself for ever: ${why}.` }
+      ? 'WordPress receives the host of the target and redirects to its home. Set upstream.host: preserve'
+      : 'the upstream does not know the public address. Make it read X-Forwarded-Proto if clients use https, and set WP_HOME and WP_SITEURL to the public URL'
+  return { kind: 'redirect-loop', text: `The front page ${asked} redirects to itself: ${why}.` }
 }

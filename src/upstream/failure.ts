@@ -98,10 +98,10 @@ export const toGatewayError = (error: unknown): GatewayError => {
 const tlsCode = /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|EPROTO$)/
 
 const checkCauses = {
-  connect: 'check could not connect',
-  tls: 'check failed in TLS',
-  timeout: 'check got no connection in time',
-  broken: 'check got a broken answer',
+  connect: 'the check could not connect',
+  tls: 'the check failed in TLS',
+  timeout: 'the check got no connection in time',
+  broken: 'the check got an invalid response',
 } as const
 
 /** Why an active check got no whole answer, with the code of the innermost error that has one. */

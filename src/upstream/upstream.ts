@@ -1,6 +1,7 @@
 import type { LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Clock } from '../clock.ts'
+import { createFairTurns } from '../http/fair-turns.ts'
 import type { FieldLines } from '../http/fields.ts'
 import type { GatewayResponse, Interim } from '../http/message.ts'
 import type { AttemptEvent, UpstreamEvent } from './events.ts'
@@ -83,6 +84,9 @@ const snapshotOf = (target: Target): TargetSnapshot => ({
   idleConnections: target.pool.stats.free,
 })
 
+/** Long responses that are read on in one turn of the event loop, 128 KiB each: some milliseconds of it. */
+const turnsOfLongResponses = { perTurn: 4, gatherTurns: 0 }
+
 /** Builds the way to a service; nothing is connected until the first request or probe. */
 export const createUpstream = (
   options: UpstreamOptions,
@@ -105,7 +109,8 @@ export const createUpstream = (
   const budget = createRetryBudget(options.retry.budget)
   const breaker = createBreaker({ ...options.breaker, service: options.service }, deps.report)
   const relays = new UnderWay<Abortable & PacedRequest>()
-  const room = { ...deps, options, slots, targets, budget, breaker, relays }
+  const longResponses = createFairTurns(turnsOfLongResponses)
+  const room = { ...deps, options, slots, targets, budget, breaker, relays, longResponses }
   const dispatcher = new UpstreamDispatcher(room)
   const stopChecks = startProbes(options, targets, lookup, deps)
   const { minBytesPerSecond } = options

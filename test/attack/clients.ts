@@ -178,11 +178,15 @@ export const flood = async (
 export const askHttp2 = async (scene: Scene, path: string, question: Question = {}): Promise<Answer> => {
   const began = performance.now()
   const client = await dialHttp2(scene, question.from ?? attacker)
-  const stream = client.request({
-    ':method': question.method ?? 'GET',
-    ':path': path,
-    ...(question.fields as Record<string, string> | undefined),
-  })
+  const stream = client.request(
+    {
+      ':method': question.method ?? 'GET',
+      ':path': path,
+      ...(question.fields as Record<string, string> | undefined),
+    },
+    // Node would send GET, HEAD and DELETE without the content that is written.
+    { endStream: question.content === undefined },
+  )
   stream.setTimeout(question.timeoutMs ?? 8_000, () => stream.destroy())
   stream.on('error', () => {})
   let fields: IncomingHttpHeaders = {}

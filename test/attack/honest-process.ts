@@ -40,6 +40,7 @@ const createPhase = ({ origin, reads, direct }: Extract<HonestCommand, { kind: '
   const outstanding = new Set<{ readonly kind: Kind; readonly began: number; end(): void }>()
   let requests = 0
   let lost = 0
+  const asked: Record<Kind, number> = { miss: 0, hit: 0, direct: 0 }
 
   const ask = (kind: Kind): void => {
     if (outstanding.size >= mostOutstanding) return
@@ -56,8 +57,9 @@ const createPhase = ({ origin, reads, direct }: Extract<HonestCommand, { kind: '
     }
     const url = kind === 'direct' ? direct : origin + reads[kind].replace('{n}', `${process.pid}${number}`)
     const send = isTls(url) ? tlsRequest : plainRequest
-    // One in twenty comes on a connection of its own: new readers must get in too.
-    const agent = number % 20 === 0 ? false : agents[isTls(url) ? 'tls' : 'plain'][kind]
+    // One in twenty of each kind comes on a connection of its own: new readers must get in too.
+    asked[kind] += 1
+    const agent = asked[kind] % 20 === 0 ? false : agents[isTls(url) ? 'tls' : 'plain'][kind]
     const request = send(
       url,
       { agent, localAddress: address, rejectUnauthorized: false, timeout: patienceMs },

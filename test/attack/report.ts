@@ -11,6 +11,7 @@ const heads = [
   'requests',
   'failed',
   'miss p99 idle > attack (ms)',
+  'worst miss (ms)',
   'hit p99 idle > attack (ms)',
   'upstream alone (ms)',
   'RSS before > peak (MiB)',
@@ -20,13 +21,14 @@ const heads = [
 
 const cellsOf = ({ name, verdict, idle, meanwhile, memory, tries }: Outcome): readonly string[] => {
   if (idle === undefined || meanwhile === undefined || memory === undefined) {
-    return [name, '', '', '', '', '', '', '', verdict]
+    return [name, '', '', '', '', '', '', '', '', verdict]
   }
   return [
     name,
     String(meanwhile.requests),
     String(failuresOf(meanwhile)),
     `${ms(idle.missP99)} > ${ms(meanwhile.missP99)}`,
+    `${ms(idle.missMax)} > ${ms(meanwhile.missMax)}`,
     `${ms(idle.hitP99)} > ${ms(meanwhile.hitP99)}`,
     `${ms(idle.directP99)} > ${ms(meanwhile.directP99)}`,
     `${ms(memory.beforeMiB)} > ${ms(memory.peakMiB)}`,
@@ -35,7 +37,7 @@ const cellsOf = ({ name, verdict, idle, meanwhile, memory, tries }: Outcome): re
   ]
 }
 
-const width = (at: number): number => [28, 8, 6, 27, 26, 19, 23, 11, 0][at] ?? 0
+const width = (at: number): number => [28, 8, 6, 27, 15, 26, 19, 23, 11, 0][at] ?? 0
 
 const line = (cells: readonly string[]): string =>
   cells

@@ -201,9 +201,10 @@ describe('/openapi.json', () => {
 
 describe('drift', () => {
   const expected = expect.arrayContaining([
-    { kind: 'route-missing', route: '/site/v2/blocks' },
+    { kind: 'route-missing', matters: true, route: '/site/v2/blocks' },
     {
       kind: 'argument-changed',
+      matters: true,
       route: '/site/v2/posts',
       method: 'GET',
       argument: 'per_page',

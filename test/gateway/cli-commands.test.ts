@@ -116,7 +116,7 @@ describe('check', () => {
     const file = join(folder, 'allowed.yaml')
     await writeFile(file, 'admin: { host: 0.0.0.0 }')
     const { end, stdout } = await run(['check', '-c', file])
-    expect(stdout).toContain('warning: admin.host: the admin side can be reached from other machines')
+    expect(stdout).toContain('warning: admin.host: other machines can reach the admin side')
     expect(end).toBe(0)
   })
 
@@ -130,9 +130,7 @@ describe('check', () => {
 
   test('a missing file is a fault', async () => {
     const { end, stdout } = await run(['check', '-c', 'nowhere.yaml'])
-    expect(stdout).toBe(
-      'nowhere.yaml:1:1 the file cannot be read, there is none of that name (ENOENT)\n1 fault\n',
-    )
+    expect(stdout).toBe('nowhere.yaml:1:1 the file cannot be read, it does not exist (ENOENT)\n1 fault\n')
     expect(end).toBe(1)
   })
 })
@@ -155,13 +153,15 @@ describe('routes --drift', () => {
     driftReport: async () => [{ service: 'site', outcome: { kind: 'compared', differences } }],
   })
 
-  test('prints each difference and their number, and ends with 1', async () => {
+  test('prints each difference, those that matter first, and their number, and ends with 1', async () => {
     const { end, stdout } = await run(
       ['routes', '--drift'],
       compared([
-        { kind: 'route-missing', route: '/site/v2/blocks' },
+        { kind: 'argument-missing' as const, matters: false, route: '/site/v2/blocks', argument: 'new' },
+        { kind: 'route-missing', matters: true, route: '/site/v2/blocks' },
         {
           kind: 'argument-changed',
+          matters: true,
           route: '/site/v2/posts',
           method: 'GET',
           argument: 'per_page\u001b[31m',
@@ -172,10 +172,11 @@ describe('routes --drift', () => {
       ]),
     )
     expect(stdout.split('\n')).toEqual([
-      'KIND              SERVICE  METHOD  ROUTE            ARGUMENT       KEYWORD  CONTRACT  UPSTREAM',
-      'route-missing     site     -       /site/v2/blocks  -              -        -         -',
-      `argument-changed  site     GET     /site/v2/posts   per_page?[31m  maximum  100       ${'x'.repeat(59)}…`,
-      '2 differences',
+      'KIND              DRIFT  SERVICE  METHOD  ROUTE            ARGUMENT       KEYWORD  CONTRACT  UPSTREAM',
+      'route-missing     yes    site     -       /site/v2/blocks  -              -        -         -',
+      `argument-changed  yes    site     GET     /site/v2/posts   per_page?[31m  maximum  100       ${'x'.repeat(59)}…`,
+      'argument-missing  -      site     -       /site/v2/blocks  new            -        -         -',
+      '3 differences, 2 of drift',
       '',
     ])
     expect(end).toBe(1)
@@ -184,8 +185,20 @@ describe('routes --drift', () => {
   test('without a difference it ends with 0', async () => {
     expect(await run(['routes', '--drift'], compared([]))).toMatchObject({
       end: 0,
-      stdout: '0 differences\n',
+      stdout: '0 differences, 0 of drift\n',
     })
+  })
+
+  test('with differences of another version only it ends with 0', async () => {
+    const version = {
+      kind: 'argument-missing' as const,
+      matters: false,
+      route: '/site/v2/posts',
+      argument: 'format',
+    }
+    const { end, stdout } = await run(['routes', '--drift'], compared([version]))
+    expect(end).toBe(0)
+    expect(stdout).toContain('1 difference, 0 of drift\n')
   })
 
   test('ends with 6 when an index cannot be read', async () => {
@@ -259,7 +272,7 @@ describe('--upstreams', () => {
       unread: [{ service: 'site', reason: 'no connection' }],
     })
     const { end, stderr } = await run(['routes', '--upstreams'], { describeRoutes })
-    expect(stderr).toContain('upstream of site: nothing was learned')
+    expect(stderr).toContain('upstream of site: no routes learned')
     expect(end).toBe(6)
   })
 
@@ -280,14 +293,10 @@ describe('the command line', () => {
     ['an option of another command', ['check', '-H', 'a: b'], '-H is an option of explain only'],
     ['--drift of another command', ['check', '--drift'], '--drift is an option of routes only'],
     ['--upstreams of another command', ['start', '--upstreams'], '--upstreams is an option of check, routes'],
-    [
-      '--upstreams with --drift',
-      ['routes', '--drift', '--upstreams'],
-      '--drift asks the upstreams by itself',
-    ],
-    ['two files', ['check', '-c', 'a', '--config=b'], '-c is given more than once: name one file'],
-    ['a file without a name', ['check', '-c', ''], '-c expects a file, and its name is empty'],
-    ['a file for schema', ['schema', '-c', 'x'], 'schema is the same for every file: it takes no -c'],
+    ['--upstreams with --drift', ['routes', '--drift', '--upstreams'], '--drift includes --upstreams'],
+    ['two files', ['check', '-c', 'a', '--config=b'], '-c is given more than once'],
+    ['a file without a name', ['check', '-c', ''], '-c expects a file name, but it is empty'],
+    ['a file for schema', ['schema', '-c', 'x'], 'schema takes no -c: it is the same for every file'],
     ['a header that is none', ['explain', 'GET', '/', '-H', 'a b'], "-H expects 'Name: value'"],
   ])('%s ends with 2 and a reason', async (_description, argv, message) => {
     const { end, stdout, stderr } = await run(argv)
@@ -364,11 +373,11 @@ describe('start', () => {
   test.each([
     [
       { code: 'EADDRINUSE', address: '127.0.0.1', port: 8080 },
-      'listen.port: another program listens on 127.0.0.1:8080; end it, or choose another port (EADDRINUSE)',
+      'listen.port: another program listens on 127.0.0.1:8080; stop it, or choose another port (EADDRINUSE)',
     ],
     [
       { code: 'EADDRINUSE', address: '127.0.0.1', port: 9090 },
-      'admin.port: another program listens on 127.0.0.1:9090; end it, or choose another port (EADDRINUSE)',
+      'admin.port: another program listens on 127.0.0.1:9090; stop it, or choose another port (EADDRINUSE)',
     ],
     [
       { code: 'EACCES', address: '127.0.0.1', port: 8080 },
@@ -376,11 +385,11 @@ describe('start', () => {
     ],
     [
       { code: 'EADDRNOTAVAIL', address: '10.9.9.9', port: 9090 },
-      'admin.host: 10.9.9.9 is no address of this machine; 0.0.0.0 stands for all it has (EADDRNOTAVAIL)',
+      'admin.host: 10.9.9.9 is not an address of this machine; 0.0.0.0 means all addresses (EADDRNOTAVAIL)',
     ],
     [
       { syscall: 'bind', code: 'EADDRINUSE', address: '127.0.0.1', port: 8080 },
-      'listen.port: another program listens on 127.0.0.1:8080; end it, or choose another port (EADDRINUSE)',
+      'listen.port: another program listens on 127.0.0.1:8080; stop it, or choose another port (EADDRINUSE)',
     ],
     [{ code: 'EMFILE' }, 'listen failed'],
   ])('names the key and the remedy when a socket cannot be opened: %j', async (facts, said) => {

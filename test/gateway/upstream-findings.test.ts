@@ -133,7 +133,7 @@ describe('what is asked of upstreams before they are relied on', () => {
     ['/wp-json', '/index.php/wp-json/', 'wrong-base-path', 'set upstream.basePath to /index.php/wp-json,'],
     ['/api', '/wp-json/', 'wrong-base-path', 'set upstream.basePath to /wp-json,'],
     ['/blog/wp-json', '/blog/index.php/wp-json/', 'wrong-base-path', 'to /blog/index.php/wp-json,'],
-    ['/wp-json', '/?rest_route=/', 'plain-permalinks', 'Choose any other structure in Settings, Permalinks'],
+    ['/wp-json', '/?rest_route=/', 'plain-permalinks', 'Choose another structure in Settings, Permalinks'],
     ['/', '/wp-json/', 'wrong-base-path', 'set upstream.basePath to /wp-json,'],
   ])('basePath %s where the index is at %s', async (basePath, where, kind, text) => {
     serve({ [where]: { content: index(publicUrl) }, '/': { content: '<html>' } })
@@ -154,8 +154,8 @@ describe('what is asked of upstreams before they are relied on', () => {
   })
 
   test.each<[string, Answer, string, string]>([
-    ['a page', { content: '<html>' }, 'no-wordpress', 'is no WordPress'],
-    ['JSON without namespaces', { content: '{"routes":{}}' }, 'no-wordpress', 'is no WordPress'],
+    ['a page', { content: '<html>' }, 'no-wordpress', 'is not a WordPress'],
+    ['JSON without namespaces', { content: '{"routes":{}}' }, 'no-wordpress', 'is not a WordPress'],
     ['maintenance', { status: 503, content: '<p>Briefly unavailable' }, 'maintenance', '.maintenance'],
     [
       'a security plugin',
@@ -168,7 +168,7 @@ describe('what is asked of upstreams before they are relied on', () => {
       'a redirect',
       { status: 301, fields: { Location: 'https://shop.example/wp-json/' } },
       'index-redirected',
-      'to https://shop.example/wp-json/, and Trellis follows no redirects',
+      'to https://shop.example/wp-json/, but Trellis does not follow redirects',
     ],
   ])('%s at the root of the interface', async (_, answer, kind, text) => {
     serve({ '/wp-json/': answer, '/': {} })
@@ -177,7 +177,7 @@ describe('what is asked of upstreams before they are relied on', () => {
 
   test('an upstream that does not answer', async () => {
     expect(await found({ targets: ['http://127.0.0.1:9'] })).toEqual([
-      ['wordpress', 'no-answer', expect.stringContaining('does not answer')],
+      ['wordpress', 'no-answer', expect.stringContaining('does not respond')],
     ])
   })
 })

@@ -316,7 +316,7 @@ test('each change of a target by its checks is one log line with its cause, howe
   const failed = {
     from: 'healthy',
     to: 'failing',
-    cause: 'check answered 404, expected 200-399; 2 checks in a row failed',
+    cause: 'the check got status 404, expected 200-399; 2 checks failed consecutively',
   }
   expect(linesOf(gateway, 'target-changed')).toEqual([failed])
   expect(logLinesOf(gateway.program, 'target-changed')[0]).toMatchObject({
@@ -326,7 +326,7 @@ test('each change of a target by its checks is one log line with its cause, howe
   })
   status = 200
   await expect.poll(() => linesOf(gateway, 'target-changed').length).toBe(2)
-  const recovered = { from: 'failing', to: 'healthy', cause: '1 check in a row passed' }
+  const recovered = { from: 'failing', to: 'healthy', cause: '1 check passed consecutively' }
   expect(linesOf(gateway, 'target-changed')).toEqual([failed, recovered])
 })
 
@@ -372,13 +372,13 @@ test('ejection and return of a target, and each state of the breaker, are one lo
     {
       from: 'healthy',
       to: 'left-out',
-      cause: '2 requests in a row failed, the last one: the connection broke',
+      cause: '2 requests failed consecutively, the last one: the connection broke',
     },
-    { from: 'left-out', to: 'healthy', cause: 'a request sent as a trial was answered' },
+    { from: 'left-out', to: 'healthy', cause: 'a trial request succeeded' },
   ])
   expect(linesOf(gateway, 'breaker-changed')).toEqual([
     { from: 'closed', to: 'open', cause: '4 of 4 requests in the last 60000 ms failed' },
-    { from: 'open', to: 'half-open', cause: 'the upstream was left alone for 300 ms' },
-    { from: 'half-open', to: 'closed', cause: 'all requests sent as a trial were answered: 1' },
+    { from: 'open', to: 'half-open', cause: 'the breaker was open for 300 ms' },
+    { from: 'half-open', to: 'closed', cause: 'all trial requests succeeded: 1' },
   ])
 })

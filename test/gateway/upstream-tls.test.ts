@@ -11,7 +11,7 @@ import { configWarnings } from '../../src/config/warnings.ts'
 import type { UpstreamOptions } from '../../src/upstream/options.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { startOrigin } from '../support/origin.ts'
-import { noTls, request, upstreamOf } from '../unit/upstream/upstream-of.ts'
+import { noTls, request, shortTimes, upstreamOf } from '../unit/upstream/upstream-of.ts'
 
 const fixture = (name: string): string =>
   fileURLToPath(new URL(`fixtures/upstream-tls/${name}`, import.meta.url))
@@ -66,18 +66,19 @@ test('any certificate is taken only when the configuration says so in as many wo
   expect(await outcome(origin.origin, { acceptAnyCertificate: true })).toBe(200)
 })
 
-const http2Server = async (): Promise<{ origin: string; versions: string[] }> => {
+const http2Server = async (settings = {}): Promise<{ origin: string; versions: string[] }> => {
   const versions: string[] = []
   const server: Http2SecureServer = createSecureServer(
-    { ...serverOf('good'), allowHTTP1: true },
+    { ...serverOf('good'), allowHTTP1: true, settings },
     (incoming, response) => {
       versions.push(incoming.httpVersion)
-      incoming.resume()
+      const chunks: Buffer[] = []
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
       incoming.on('end', () => {
+        const { method, url, headers } = incoming
+        const content = chunks.length === 0 ? '' : ` ${Buffer.concat(chunks).subarray(0, 100)}`
         response.writeHead(200, { 'content-type': 'text/plain', 'cache-control': 'max-age=60' })
-        response.end(
-          `${incoming.method} ${incoming.url} ${incoming.headers.host ?? incoming.headers[':authority']}`,
-        )
+        response.end(`${method} ${url} ${headers.host ?? headers[':authority']}${content}`)
       })
     },
   )
@@ -104,6 +105,56 @@ test.each([
   expect(new Set(versions)).toEqual(new Set([version]))
   expect(upstream.snapshot()).toMatchObject({ inFlight: 0, targets: [{ outstanding: 0 }] })
   await upstream.close()
+})
+
+test.each(
+  ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'QUERY'].flatMap((method) =>
+    (['read before', 'streamed'] as const).map((kind) => [method, kind] as const),
+  ),
+)('over HTTP/2 the content of %s, %s, reaches the upstream whole', async (method, kind) => {
+  const { origin } = await http2Server()
+  const { upstream } = upstreamOf([origin], {
+    http2: true,
+    retry: { attempts: 1, budget: 0 },
+    tls: { ...noTls, ca: pem('ca.pem') },
+  })
+  const octets = Buffer.from('ten octets')
+  for (const target of ['/first', '/next']) {
+    const answer = await upstream.forward(
+      request({
+        method,
+        target,
+        fields: ['content-type', 'text/plain', 'content-length', String(octets.length)],
+        content: kind === 'streamed' ? Readable.from([octets]) : octets,
+      }),
+    )
+    const { content } = answer
+    const text = content instanceof Readable ? await buffer(content) : content
+    expect(String(text)).toMatch(/ten octets$/)
+  }
+  await upstream.close()
+})
+
+test.each([
+  ['for longer than content may pause', { idleMs: 300, totalMs: 5_000 }],
+  ['until the time for the whole is over', { idleMs: 5_000, totalMs: 300 }],
+])('over HTTP/2 an upstream that takes nothing of a content %s is late, not the client', async (_, times) => {
+  const { origin } = await http2Server({ initialWindowSize: 0 })
+  const { upstream } = upstreamOf([origin], {
+    http2: true,
+    tls: { ...noTls, ca: pem('ca.pem') },
+    timeouts: { ...shortTimes, ...times },
+  })
+  const length = 1024 * 1024
+  const sent = upstream.forward(
+    request({
+      method: 'POST',
+      fields: ['content-length', String(length)],
+      content: Readable.from(Array.from({ length: 16 }, () => Buffer.alloc(length / 16))),
+    }),
+  )
+  await expect(sent).rejects.toMatchObject({ code: 'upstream_timeout', incomplete: true })
+  await upstream.destroy()
 })
 
 test('over HTTP/2 a caller that goes ends its stream, and others on the connection go on', async () => {
@@ -146,15 +197,15 @@ const upstreamText = (tls: string) =>
   `services: { a: { contract: open, mount: /, upstream: { targets: ['https://a.test'], tls: ${tls} } } }`
 
 test.each([
-  ['a CA that is none', '{ ca: x }', 'services.a.upstream.tls.ca', 'is not a certificate in PEM form'],
+  ['a CA that is none', '{ ca: x }', 'services.a.upstream.tls.ca', 'is not a PEM certificate'],
   ['a certificate without a key', '{ cert: x }', 'services.a.upstream.tls.cert', 'needs both cert and key'],
   ['a key without a certificate', '{ key: x }', 'services.a.upstream.tls.key', 'needs both cert and key'],
-  ['what is no PEM', '{ cert: x, key: y }', 'services.a.upstream.tls.cert', 'do not fit'],
+  ['what is no PEM', '{ cert: x, key: y }', 'services.a.upstream.tls.cert', 'do not match'],
   [
     'a key of another certificate',
     `{ cert: 'file:${fixture('good.pem')}', key: 'file:${fixture('client.key')}' }`,
     'services.a.upstream.tls.cert',
-    'do not fit',
+    'do not match',
   ],
   ['a version that is too old', "{ minVersion: '1.1' }", 'services.a.upstream.tls.minVersion', '1.2, 1.3'],
 ])('the configuration refuses %s', async (_, tls, path, message) => {

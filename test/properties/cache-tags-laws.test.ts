@@ -61,7 +61,7 @@ test('no answer makes the tagger throw or grow, and every tag belongs to its ser
       const finding = found(collection, kind, { id })
       const response = { status: 200, fields: lines.flat(), content }
       const stored = tagger.storedTags(finding, { page: 1, author: [1] }, response)
-      const written = tagger.writtenTags(finding, {}, 'PUT', response)
+      const written = tagger.writtenTags(finding, () => undefined, 'PUT', response)
       const all = [...stored, ...written]
       expect(all.every((tag) => tag.startsWith('site/'))).toBe(true)
       expect(stored.length).toBeLessThan(500)

@@ -1,5 +1,10 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { compareValues } from '../contracts/compare-values.ts'
+import { startProcess } from '../support/processes.ts'
 import { describeWith } from '../support/requirements.ts'
 import { expectedInIndex } from './differential/index-differences.ts'
 import { type Relay, startRelay } from './differential/relay.ts'
@@ -10,7 +15,7 @@ import { basic } from './site-under-test.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
 type Document = Readonly<Record<string, unknown>> & { readonly routes?: Readonly<Record<string, unknown>> }
-type Drift = { readonly kind: string; readonly argument?: string }
+type Drift = { readonly kind: string; readonly matters: boolean; readonly argument?: string }
 type Told = { readonly document: Document; readonly allow: string | null; readonly status: number }
 
 /** Whose schemas the block editor reads before it shows a form, and those of one of each kind. */
@@ -90,7 +95,7 @@ describeWith('php', 'discovery documents in front of a real WordPress', () => {
     return { ...told, document: { ...document, routes: routesAsWordPress(document.routes, site) } }
   }
 
-  test('drift is what 6.9 has changed since 6.7, and nothing of the gateway or of plugins', async () => {
+  test('what differs is what 6.9 has changed since 6.7, nothing of the gateway or of plugins, and none of it is drift', async () => {
     const answer = await fetch(`${both.gateway.adminAddress}/drift`)
     const { services } = (await answer.json()) as { services: readonly { differences: readonly Drift[] }[] }
     const told = services.map(({ differences }) =>
@@ -105,6 +110,24 @@ describeWith('php', 'discovery documents in front of a real WordPress', () => {
       'pattern-changed',
     ].sort()
     expect(told).toEqual([expected, expected])
+    expect(services.flatMap(({ differences }) => differences).filter(({ matters }) => matters)).toEqual([])
+  })
+
+  test('routes --drift ends with 0, and lists in what another version differs', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'trellis-drift-'))
+    const file = join(folder, 'gateway.yaml')
+    const upstream = { targets: [wordpress.origin], basePath: '/index.php/wp-json' }
+    const site = { contract: 'site', mount: '/wp-json', names: 'wordpress', upstream }
+    await writeFile(file, JSON.stringify({ services: { site } }))
+    const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+    const program = startProcess(process.execPath, [
+      ...['--import', 'tsx', main],
+      ...['routes', '--drift', '-c', file],
+    ])
+    const end = await program.ended
+    expect(program.output()).toMatch(/^\d+ differences, 0 of drift$/m)
+    expect(end).toBe(0)
+    await rm(folder, { recursive: true })
   })
 
   describe.each(['names: same', 'names: wordpress'])('%s', (title) => {

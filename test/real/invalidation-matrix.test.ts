@@ -173,7 +173,7 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
     if (process.env['TRELLIS_VERBOSE'] !== undefined) table.push(...verbose)
     process.stdout.write(`${table.join('\n')}\n`)
     expect({ stale, unexpected }).toEqual({ stale: [], unexpected: [] })
-    expect(precision).toBeGreaterThan(isAll ? 0.8 : 0.7)
+    expect(precision).toBeGreaterThan(isAll ? 0.9 : 0.8)
   }, 600_000)
 })
 

@@ -1,7 +1,5 @@
-import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { upstreamFindings } from '../../src/build/upstream-findings.ts'
 import { checkConfig } from '../../src/config/load.ts'
@@ -10,6 +8,7 @@ import { startOrigin } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
 import { type RunningProcess, startProcess, untilReady } from '../support/processes.ts'
 import { describeWith } from '../support/requirements.ts'
+import { comparable, printedBy, shownCommands } from '../support/shown-commands.ts'
 import { basic } from './site-under-test.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
@@ -17,16 +16,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const document = await readFile(`${root}docs/wordpress.md`, 'utf8')
 const example = `${root}config/wordpress.example.yaml`
 
-/** Commands and what they print, in the order of the document. */
-const shown = [...document.matchAll(/^```console\n([\s\S]*?)^```$/gm)].flatMap(([, session = '']) =>
-  session
-    .split(/^\$ /m)
-    .slice(1)
-    .map((step) => ({
-      command: step.slice(0, step.indexOf('\n')),
-      output: step.slice(step.indexOf('\n') + 1),
-    })),
-)
+const shown = shownCommands(document)
 
 let wordpress: WordPress
 let trellis: RunningProcess
@@ -51,19 +41,13 @@ const settings = () => ({
   WORDPRESS_REST: '/index.php/wp-json',
 })
 
-const printed = async (command: string): Promise<string> => {
+const printed = (command: string): Promise<string> => {
   const { username, password } = wordpress.credentials.admin
-  const env = { ...process.env, ...settings(), WP_USER: username, WP_PASSWORD: password }
-  const { stdout } = await promisify(execFile)('bash', ['-c', `${here(command)}; true`], { env, cwd: root })
-  return stdout
+  return printedBy(here(command), {
+    cwd: root,
+    env: { ...settings(), WP_USER: username, WP_PASSWORD: password },
+  })
 }
-
-/** A second may pass between an answer and its arrival; tables are as wide as their longest cell. */
-const comparable = (text: string): string =>
-  text
-    .replaceAll('\r', '')
-    .replace(/ttl=\d+/g, 'ttl=N')
-    .replace(/ {2,}/g, '  ')
 
 /** A browser in which somebody has logged in, with nothing but a jar of cookies. */
 const logIn = async (): Promise<(path: string, form?: Record<string, string>) => Promise<Response>> => {
@@ -112,7 +96,7 @@ describeWith('php', 'docs/wordpress.md goes as it is written', () => {
   })
 
   test('it has commands', () => {
-    expect(shown).toHaveLength(9)
+    expect(shown).toHaveLength(8)
   })
 
   test.each(shown)('$command', async ({ command, output }) => {

@@ -22,10 +22,10 @@ const permissions = (): readonly string[] => {
   return line.split(' ')
 }
 
-/** What it names besides for a cluster. */
+/** What a cluster needs besides. */
 const clusterPermissions = (): readonly string[] => {
   const page = readFileSync(new URL('../../docs/scale.md', import.meta.url), 'utf8')
-  const words = /^\(with a `prefix` of `trellis`; (.*) for a cluster\):$/m.exec(page)?.[1] ?? ''
+  const words = /^A cluster also needs (.*)\.$/m.exec(page)?.[1] ?? ''
   return [...words.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word)
 }
 

@@ -8,6 +8,9 @@ import { requirements } from '../support/requirements.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const script = readFileSync(join(root, '.ci/run'), 'utf8')
+const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  scripts: Record<string, string>
+}
 const folder = mkdtempSync(join(tmpdir(), 'trellis-count-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
@@ -18,15 +21,17 @@ test('CI installs every package that a suite needs', () => {
 })
 
 test('CI runs every step of npm run check', () => {
-  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-    scripts: Record<string, string>
-  }
   const steps = [...(scripts['check'] ?? '').matchAll(/npm run (check:\S+)/g)].map((match) => match[1] ?? '')
   expect(steps.length).toBeGreaterThan(3)
   for (const step of steps) expect(script).toContain(`npm run --silent ${step}\n`)
   // Of the longest tables CI runs a part: test/support/breadth.ts.
-  expect(scripts['test:all']).toBe(`TRELLIS_TESTS=all ${scripts['test']}`)
-  expect(scripts['test:coverage']).toBe(`${scripts['test:all']} --coverage`)
+  expect(scripts['test:coverage']).toBe(`TRELLIS_TESTS=all ${scripts['test:all']} --coverage`)
+})
+
+test('CI runs what npm run test:all runs: npm test, and every other project', () => {
+  expect(scripts['test']).toBe(`${scripts['test:all']} --project=quick`)
+  expect(script).toContain('npm test --silent')
+  expect(script).toContain("npm run test:all --silent -- --project='!quick'")
 })
 
 test('the script is one that bash takes', () => {
@@ -65,4 +70,15 @@ test.each([
   const counted = spawnSync(process.execPath, [join(root, '.ci/count.mjs'), path], { encoding: 'utf8' })
   expect(counted.stdout).toBe(`${line}\n`)
   expect(counted.status).toBe(code)
+})
+
+test('the last line counts all reports, and a report without a test is a failure', () => {
+  const paths = ['sound', 'other', 'empty'].map((name) => join(folder, `${name}.json`))
+  writeFileSync(paths[0] ?? '', JSON.stringify({ testResults: [file('passed', passed)] }))
+  writeFileSync(paths[1] ?? '', JSON.stringify({ testResults: [file('passed', passed, passed)] }))
+  writeFileSync(paths[2] ?? '', JSON.stringify({ testResults: [] }))
+  const count = (...reports: readonly string[]) =>
+    spawnSync(process.execPath, [join(root, '.ci/count.mjs'), ...reports], { encoding: 'utf8' })
+  expect(count(...paths.slice(0, 2))).toMatchObject({ stdout: '3 passed, 0 failed, 0 skipped\n', status: 0 })
+  expect(count(...paths).status).toBe(1)
 })

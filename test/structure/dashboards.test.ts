@@ -154,6 +154,17 @@ describe('alerts', () => {
       expect(annotations?.runbook).toBe(`docs/operations.md#${alert.toLowerCase()}`)
   })
 
+  test('each panel that a paragraph quotes is in a dashboard', async () => {
+    const docs = await readFile('docs/operations.md', 'utf8')
+    const quoted = [...docs.slice(docs.indexOf('\n## Alerts')).matchAll(/"([A-Z][^"]+)"/g)].map(
+      ([, name]) => name,
+    )
+    const all = await Promise.all(dashboards.map(readDashboard))
+    const titles = new Set(all.flatMap(({ panels }) => panels.map(({ title }) => title)))
+    expect(quoted.length).toBeGreaterThan(4)
+    expect(quoted.filter((name) => name === undefined || !titles.has(name))).toEqual([])
+  })
+
   test('each is tried by a promtool test', async () => {
     const tests = (await Promise.all(ruleTests.map((file) => read(`rules/${file}`)))).join('')
     for (const { alert } of await readRules('trellis-alerts.yml'))

@@ -7,7 +7,7 @@ import { errorTable } from '../../src/errors.ts'
 import { metricTable } from '../../src/observability/metrics/metric-table.ts'
 
 const pages = (await readdir('docs')).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`)
-const files = ['README.md', ...pages]
+const files = ['README.md', 'CONTRIBUTING.md', ...pages]
 const texts = new Map(
   await Promise.all(files.map(async (file) => [file, await readFile(file, 'utf8')] as const)),
 )
@@ -27,7 +27,7 @@ const anchorsOf = (text: string): string[] =>
 
 /** All keys of the configuration and their sections; docs-config.test.ts holds this page to the schema. */
 const keys = new Set(
-  found(textOf('docs/configuration.md'), /^\| `([^`]+)` \|/gm).flatMap((key) =>
+  found(textOf('docs/configuration.md'), /^\|`([^`]+)`\|/gm).flatMap((key) =>
     key.split('.').map((_, index, steps) => steps.slice(0, index + 1).join('.')),
   ),
 )
@@ -52,9 +52,22 @@ test('docs/README.md leads to every page', () => {
   )
 })
 
-test.each(files)('%s: every link leads to a file that is there, and to a heading in it', async (file) => {
+const evidence = (await readdir('docs/evidence')).filter((file) => file.endsWith('.md'))
+const linking = [...files, ...evidence.map((file) => `docs/evidence/${file}`)]
+
+test('every page of docs/evidence is linked from a page', async () => {
+  const linked = await Promise.all(
+    linking.map(async (file) =>
+      found(await readFile(file, 'utf8'), /\]\(([^)#\s]+\.md)/g).map((target) => join(dirname(file), target)),
+    ),
+  )
+  const known = new Set(linked.flat())
+  expect(evidence.filter((file) => !known.has(`docs/evidence/${file}`))).toEqual([])
+})
+
+test.each(linking)('%s: every link leads to a file that is there, and to a heading in it', async (file) => {
   const wrong: string[] = []
-  for (const [, target = ''] of textOf(file).matchAll(/\]\(([^)\s]+)\)/g)) {
+  for (const [, target = ''] of (await readFile(file, 'utf8')).matchAll(/\]\(([^)\s]+)\)/g)) {
     if (/^[a-z]+:/.test(target)) continue
     const [path = '', anchor] = target.split('#')
     const resolved = path === '' ? file : join(dirname(file), path)
@@ -70,8 +83,11 @@ test.each(files)('%s: every metric and error that it names exists', (file) => {
   expect(named.filter((name) => !known.has(name))).toEqual([])
 })
 
-test.each(files)('%s: every key of the configuration that it names exists', (file) => {
-  const named = found(textOf(file), /`([a-zA-Z]+(?:\[\])?(?:\.[a-zA-Z]+(?:\[\])?)+)`/g)
+/** A reference for people who have other names for the same. */
+const settings = 'docs/evidence/migration-settings.md'
+
+test.each([...files, settings])('%s: every key of the configuration that it names exists', async (file) => {
+  const named = found(await readFile(file, 'utf8'), /`([a-zA-Z]+(?:\[\])?(?:\.[a-zA-Z]+(?:\[\])?)+)`/g)
   const meant = named.filter(
     (name) => sections.has(name.split('.')[0] ?? '') && !/\.(md|ts|json|yaml)$/.test(name),
   )
@@ -90,7 +106,7 @@ test.each(files)('%s: every command of trellis and npm that it shows is understo
   const { scripts } = JSON.parse(await readFile('package.json', 'utf8')) as {
     scripts: Record<string, string>
   }
-  const named = found(textOf(file), /npm run ([a-z:]+)/g)
+  const named = found(textOf(file), /npm run ([a-z:-]+)/g)
   expect(named.filter((name) => scripts[name] === undefined)).toEqual([])
 })
 

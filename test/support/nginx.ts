@@ -7,7 +7,20 @@ import { startProcess, untilReady } from './processes.ts'
 /** A real nginx that passes everything on to one upstream. */
 export type Nginx = { readonly address: string; stop(): Promise<void> }
 
-const configuration = (folder: string, port: number, upstream: string): string => `
+type NginxOptions = {
+  /** Keeps each 200 for so long, as a cache that hears of no write; says HIT or not in `X-Cache`. Without it nothing is kept. */
+  readonly keptFor?: string
+}
+
+const cacheOf = (folder: string): string => `proxy_cache_path ${folder}/cache keys_zone=kept:8m;`
+
+const cachingFor = (keptFor: string): string => `
+      proxy_cache kept;
+      proxy_cache_key $request_uri;
+      proxy_cache_valid 200 ${keptFor};
+      add_header X-Cache $upstream_cache_status;`
+
+const configuration = (folder: string, port: number, upstream: string, { keptFor }: NginxOptions): string => `
 daemon off;
 master_process off;
 pid ${folder}/pid;
@@ -20,6 +33,7 @@ http {
   fastcgi_temp_path ${folder}/fastcgi;
   uwsgi_temp_path ${folder}/uwsgi;
   scgi_temp_path ${folder}/scgi;
+  ${keptFor === undefined ? '' : cacheOf(folder)}
   upstream target { server ${new URL(upstream).host}; keepalive 64; }
   server {
     listen 127.0.0.1:${port} backlog=4096;
@@ -29,23 +43,23 @@ http {
     location / {
       proxy_pass http://target;
       proxy_http_version 1.1;
-      proxy_set_header Connection "";
+      proxy_set_header Connection "";${keptFor === undefined ? '' : cachingFor(keptFor)}
     }
   }
 }
 `
 
 /** Starts nginx on a free port. */
-export const startNginx = async (upstream: string): Promise<Nginx> => {
+export const startNginx = async (upstream: string, options: NginxOptions = {}): Promise<Nginx> => {
   const folder = await mkdtemp(join(tmpdir(), 'trellis-nginx-'))
   const port = await freePort()
-  await writeFile(join(folder, 'nginx.conf'), configuration(folder, port, upstream))
+  await writeFile(join(folder, 'nginx.conf'), configuration(folder, port, upstream, options))
   const program = startProcess('nginx', ['-p', folder, '-e', 'stderr', '-c', join(folder, 'nginx.conf')], {
     env: { PATH: `${process.env['PATH']}:/usr/sbin` },
   })
   const address = `http://127.0.0.1:${port}`
   await untilReady(program, async () => {
-    await (await fetch(address)).text()
+    await (await fetch(address, { redirect: 'manual' })).text()
   })
   return {
     address,

@@ -21,7 +21,7 @@ const read = async (response: GatewayResponse, room: Reservation): Promise<Buffe
   if (content === undefined) return Buffer.alloc(0)
   if (Buffer.isBuffer(content)) return content
   content.destroy()
-  throw new GatewayError('upstream_broken', { detail: 'The answer to several items is too large.' })
+  throw new GatewayError('upstream_broken', { detail: 'The response to several items is too large.' })
 }
 
 /** The fields of the chunk are those of its first item, without what is the item's own. */

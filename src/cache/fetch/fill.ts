@@ -107,7 +107,7 @@ const readStream = async (
   }
   room.release()
   if (declared !== undefined && declared !== length) {
-    throw new GatewayError('upstream_broken', { detail: 'content is shorter than its length' })
+    throw new GatewayError('upstream_broken', { detail: 'the body is shorter than its Content-Length' })
   }
   return { kind: 'complete', content: joined(chunks, length) }
 }
@@ -181,7 +181,9 @@ export class Fill {
     this.#settle = settle
     const { source } = options
     source.on('error', (error) => this.#fail(error))
-    source.on('close', () => this.#fail(new GatewayError('upstream_broken', { detail: 'content broke off' })))
+    source.on('close', () =>
+      this.#fail(new GatewayError('upstream_broken', { detail: 'the body ended early' })),
+    )
     source.on('end', () => this.#end())
     source.on('data', (chunk: Buffer) => this.#take(chunk))
   }
@@ -247,7 +249,9 @@ export class Fill {
   #end(): void {
     const { declared } = this.#options
     if (declared !== undefined && declared !== this.#length) {
-      this.#fail(new GatewayError('upstream_broken', { detail: 'content is shorter than its length' }))
+      this.#fail(
+        new GatewayError('upstream_broken', { detail: 'the body is shorter than its Content-Length' }),
+      )
       return
     }
     this.#ended = true
@@ -337,7 +341,7 @@ export class Fill {
     const slow = [...this.#readers].filter(({ taken }) => taken === this.#dropped)
     if (slow.length === this.#readers.size) return
     for (const reader of slow) {
-      reader.destroy(new GatewayError('client_gone', { detail: 'too slow for a content that is shared' }))
+      reader.destroy(new GatewayError('client_gone', { detail: 'too slow to share a response' }))
     }
   }
 }

@@ -3,7 +3,7 @@ import { isConditional } from '../../http/conditional/preconditions.ts'
 import type { FieldLines } from '../../http/fields.ts'
 import { type GatewayResponse, longestText } from '../../http/message.ts'
 import type { CacheRead } from '../cache-read.ts'
-import { type ForwardReason, forwardedStatus, hitStatus } from '../cache-status.ts'
+import { type ForwardReason, forwardedStatus, hitStatus, unavailableStatus } from '../cache-status.ts'
 import { type CacheAnswer, forReader, takesWhole } from '../conditional-response.ts'
 import type { ReadOutcome } from '../events.ts'
 import type { Landing } from '../fetch/fetch-outcome.ts'
@@ -253,11 +253,10 @@ export const createAnswers = (encodings: Encodings): Answers => {
       })
       return given(read, whole(stored, ['Cache-Status', status]), collapsed ? 'collapsed' : 'miss', at)
     },
-    // RFC 9111 §5.2.1.7
     unavailable: () => ({
       kind: 'response',
       status: 504,
-      fields: ['Content-Length', '0', 'Cache-Status', 'trellis; detail=only-if-cached'],
+      fields: ['Content-Length', '0', 'Cache-Status', unavailableStatus],
       content: undefined,
       outcome: 'miss',
     }),

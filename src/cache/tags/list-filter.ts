@@ -49,19 +49,14 @@ const appliedFilter = (filters: readonly ListFilter[], args: TaggedArguments): A
 const given = (args: TaggedArguments, name: string): boolean =>
   args[name] !== undefined && args[name] !== null && args[name] !== ''
 
-const byText: ReadonlySet<unknown> = new Set([
-  'title',
-  'relevance',
-  'modified',
-  'name',
-  'description',
-  'email',
-])
+const byText: ReadonlySet<unknown> = new Set(['title', 'relevance', 'name', 'description', 'email'])
 
-/** Does the list look at properties that any update may change: texts, and the time of the last change? */
-const looksAtText = (args: TaggedArguments): boolean =>
-  ['search', 'modified_after', 'modified_before'].some((name) => given(args, name)) ||
-  byText.has(args['orderby'])
+/** Does the list depend on texts? */
+const looksAtText = (args: TaggedArguments): boolean => given(args, 'search') || byText.has(args['orderby'])
+
+/** Does the list depend on the time of the last change, which every update changes? */
+const looksAtModified = (args: TaggedArguments): boolean =>
+  ['modified_after', 'modified_before'].some((name) => given(args, name)) || args['orderby'] === 'modified'
 
 /** Arguments on which no list depends beyond the texts, dates and statuses of its items. */
 const independent: ReadonlySet<string> = new Set([
@@ -116,7 +111,11 @@ export const listTags = (
   response: TaggedResponse,
   description: Description,
 ): readonly string[] => {
-  const text = looksAtText(args) || !itemsKnown(description) ? [names.text(collection)] : []
+  const isUnknown = !itemsKnown(description)
+  const text = [
+    ...(isUnknown || looksAtText(args) ? [names.text(collection)] : []),
+    ...(isUnknown || looksAtModified(args) ? [names.modified(collection)] : []),
+  ]
   const relatedUnless = (filters: readonly string[]): readonly string[] =>
     looksAtRelations(args, filters) ? [names.related(collection)] : []
   const listed = entry.refinement?.listed

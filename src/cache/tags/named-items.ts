@@ -4,15 +4,25 @@ import { integersOf } from './list-filter.ts'
 import type { TagNames } from './tag-names.ts'
 
 /** Beyond this an answer counts as one that may name any item. */
-const mostNamed = 64
+const mostNamed = 128
+
+/** Tags of an answer that may name any item of a collection. */
+const anyOf = (names: TagNames, collection: string): readonly string[] => [
+  names.shownBySome(collection),
+  names.nameShownBySome(collection),
+]
 
 const someOf = (names: TagNames): readonly string[] => {
   const named = new Set([...Object.values(namedItems), ...Object.values(linkedItems)])
-  return [...named].map(names.shownBySome)
+  return [...named].flatMap((collection) => anyOf(names, collection))
 }
 
 const idsOf = (names: TagNames, ids: readonly number[], collection: string): readonly string[] =>
   ids.map((id) => names.shownBy(collection, String(id)) ?? names.shownBySome(collection))
+
+/** The same where the answer depends on their names, too. */
+const namesOf = (names: TagNames, ids: readonly number[], collection: string): readonly string[] =>
+  ids.map((id) => names.nameShownBy(collection, String(id)) ?? names.nameShownBySome(collection))
 
 type Properties = DescribedItem['properties']
 
@@ -25,11 +35,14 @@ const namedIn = (names: TagNames, properties: Properties, expected: readonly str
     const value = properties[property]
     if (value === undefined) {
       const isTold = expected.includes(property) && tellsOtherwise(properties)
-      return isTold ? [names.shownBySome(collection)] : []
+      return isTold ? anyOf(names, collection) : []
     }
     if (value === 0 || (Array.isArray(value) && value.length === 0)) return []
     const ids = integersOf(value)
-    return ids === undefined ? [names.shownBySome(collection)] : idsOf(names, ids, collection)
+    if (ids === undefined) return anyOf(names, collection)
+    // One alone has no order.
+    const sorted = ids.length > 1 ? namesOf(names, ids, collection) : []
+    return [...idsOf(names, ids, collection), ...sorted]
   })
 
 /** What a menu item leads to. */
@@ -39,7 +52,9 @@ const linkedBy = (names: TagNames, { type, object, object_id: id }: Properties):
   const collection = Object.hasOwn(linkedItems, object) ? linkedItems[object] : undefined
   if (collection === undefined) return []
   const ids = integersOf(id)
-  return ids === undefined ? [names.shownBySome(collection)] : idsOf(names, ids, collection)
+  return ids === undefined
+    ? anyOf(names, collection)
+    : [...idsOf(names, ids, collection), ...namesOf(names, ids, collection)]
 }
 
 /** Items that an answer names by their ids, and the images in its texts. */

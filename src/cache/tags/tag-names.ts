@@ -28,6 +28,8 @@ export type TagNames = {
   unsure(collection: string): string
   /** An answer that looks at texts, or of which nobody knows which items it shows. */
   text(collection: string): string
+  /** An answer that looks at the time of the last change, or of which it is not known which items it shows. */
+  modified(collection: string): string
   /** A list that may show what only editors see. */
   inner(collection: string): string
   /** The same, which shows what has that status, or `any`. */
@@ -36,10 +38,19 @@ export type TagNames = {
   related(collection: string): string
   /** undefined when the identifier is too long to be kept in an index; `any` then stands for it. */
   item(collection: string, id: string): string | undefined
+  /** On the revisions of an item. */
+  revisionsOf(collection: string, id: string): string | undefined
+  /** On the autosaves of an item. */
+  autosavesOf(collection: string, id: string): string | undefined
+  /** On answers that show an item with `_embedded`, or were asked to. */
+  embedding(collection: string, id: string): string | undefined
   /** On answers of items that name that item by its id. */
   shownBy(collection: string, id: string): string | undefined
+  /** The same, when they show its name or sort by it. */
+  nameShownBy(collection: string, id: string): string | undefined
   /** On answers of which it is not known which items of that collection theirs name. */
   shownBySome(collection: string): string
+  nameShownBySome(collection: string): string
   /** A tag that the upstream itself gave. */
   upstream(name: string): string
 }
@@ -69,11 +80,17 @@ export const createTagNames = (service: string): TagNames => ({
   filteredBy: (collection, property) => `${service}/list/${collection}/${property}`,
   unsure: (collection) => `${service}/unsure/${collection}`,
   text: (collection) => `${service}/text/${collection}`,
+  modified: (collection) => `${service}/modified/${collection}`,
   inner: (collection) => `${service}/inner/${collection}`,
   innerOf: (collection, status) => `${service}/inner/${collection}/${status}`,
   related: (collection) => `${service}/related/${collection}`,
   item: (collection, id) => itemName(`${service}/item`, collection, id),
+  revisionsOf: (collection, id) => itemName(`${service}/revisions`, collection, id),
+  autosavesOf: (collection, id) => itemName(`${service}/autosaves`, collection, id),
+  embedding: (collection, id) => itemName(`${service}/embedding`, collection, id),
   shownBy: (collection, id) => itemName(`${service}/shown`, collection, id),
+  nameShownBy: (collection, id) => itemName(`${service}/name`, collection, id),
   shownBySome: (collection) => `${service}/shown/${collection}`,
+  nameShownBySome: (collection) => `${service}/name/${collection}`,
   upstream: (name) => `${service}/upstream/${name}`,
 })

@@ -62,8 +62,6 @@ export type Reach =
   | { readonly kind: 'hidden' }
   | { readonly kind: 'minor'; readonly related: readonly string[] }
 
-export const minor: Reach = { kind: 'minor', related: [] }
-
 const full: Reach = { kind: 'full' }
 
 const propertyAt = (properties: Properties, path: string): unknown =>
@@ -90,14 +88,66 @@ const same = (before: Properties, after: Properties, path: string): boolean => {
 
 const isEmpty = (value: unknown): boolean => typeof value !== 'string' || value.trim() === ''
 
+const asRecord = (value: unknown): Properties | undefined => {
+  // PHP has one spelling for an empty list and an empty object.
+  if (Array.isArray(value)) return value.length === 0 ? {} : undefined
+  return typeof value === 'object' && value !== null ? (value as Properties) : undefined
+}
+
+/** Is the change of a property one of its members that a minor update may change? */
+const isWithin = (before: Properties, after: Properties, name: string, { within }: Refinement): boolean => {
+  const members = within?.[name]
+  const [was, is] = [asRecord(before[name]), asRecord(after[name])]
+  if (members === undefined || was === undefined || is === undefined) return false
+  const changed = [...Object.keys(was), ...Object.keys(is)].filter(
+    (member) => !isDeepStrictEqual(was[member], is[member]),
+  )
+  return changed.every((member) => members.includes(member))
+}
+
 /** Everything that was shown before is as it was, but for texts and what only some lists look at. */
 const compare = (before: Properties, after: Properties, refinement: Refinement): Reach => {
   const { structure, texts, related = {}, filled } = refinement
   if (filled !== undefined && isEmpty(propertyAt(before, filled))) return full
   const compared = [...structure, ...Object.keys(before).filter((name) => !texts.includes(name))]
-  const changed = compared.filter((path) => !same(before, after, path))
+  const changed = compared.filter(
+    (path) => !same(before, after, path) && !isWithin(before, after, path, refinement),
+  )
   if (!changed.every((name) => Object.hasOwn(related, name))) return full
   return { kind: 'minor', related: [...new Set(changed)] }
+}
+
+const revisionsIn = (state: Properties): unknown => {
+  const [history] = asList(propertyAt(state, '_links.version-history'))
+  const [last] = asList(propertyAt(state, '_links.predecessor-version'))
+  const count = history?.['count']
+  return typeof count === 'number' ? [count, last?.['id']] : undefined
+}
+
+const asList = (value: unknown): readonly (Properties | undefined)[] =>
+  Array.isArray(value) ? value.map(asRecord) : []
+
+/** Has the item the same revisions as before, by their number and the newest of them? */
+export const keepsRevisions = (before: ItemState, after: ItemState): boolean => {
+  if (before === 'absent' || after === 'absent' || before === undefined || after === undefined) return false
+  const known = revisionsIn(before)
+  return known !== undefined && isDeepStrictEqual(known, revisionsIn(after))
+}
+
+/**
+ * Is what a search looks at as it was? The request must not name it and the revisions must be the same, since raw content can change
+ * where the rendered one does not.
+ */
+export const keepsTexts = (
+  before: ItemState,
+  after: ItemState,
+  given: readonly string[] | undefined,
+  { searched }: Refinement,
+): boolean => {
+  if (searched === undefined || given === undefined || !keepsRevisions(before, after)) return false
+  const { properties } = searched
+  if (before === 'absent' || after === 'absent' || before === undefined || after === undefined) return false
+  return properties.every((name) => !given.includes(name) && same(before, after, `${name}.rendered`))
 }
 
 /** Does the state say all that has to be compared? A trimmed answer does not. */

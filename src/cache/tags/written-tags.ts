@@ -1,16 +1,23 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Found } from '../../contracts/finding.ts'
-import type { NamedEffect } from '../../contracts/site/refinements.ts'
+import {
+  effect,
+  type NamedEffect,
+  type ReachedContents,
+  type Refinement,
+} from '../../contracts/site/refinements.ts'
 import { type CollectionTags, namedBy, type WriteAction } from '../../contracts/site/tags.ts'
 import type { Shown, WriteResponse } from '../tagger.ts'
 import { type DescribedItem, type Description, describeItems } from './described-items.ts'
 import { integersOf } from './list-filter.ts'
+import { parsedContent } from './parsed-content.ts'
 import type { TagNames } from './tag-names.ts'
 import {
   copiesChanged,
   type ItemState,
   itemInPath,
-  minor,
-  type Reach,
+  keepsRevisions,
+  keepsTexts,
   reachOf,
   saysEnough,
 } from './written-change.ts'
@@ -23,6 +30,7 @@ export type Write = {
   readonly action: WriteAction
   readonly response: WriteResponse | undefined
   readonly shown: Shown
+  readonly given: readonly string[] | undefined
 }
 
 /** One item before and after. */
@@ -93,6 +101,11 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     return ['any', ...known].map((status) => names.innerOf(collection, status))
   }
 
+  const textLists = (collection: string): readonly string[] => [
+    names.text(collection),
+    names.modified(collection),
+  ]
+
   /** All lists that may lose, gain or move it, and those of which that is not known. */
   const listsOf = (
     write: Write,
@@ -101,19 +114,24 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
   ): readonly string[] => {
     const { collection } = write
     const states = after === undefined ? items.map(({ properties }) => properties) : [before, after]
-    const tags = [names.list(collection), names.text(collection), ...innerLists(collection, [before, after])]
+    const tags = [
+      names.list(collection),
+      ...textLists(collection),
+      ...innerLists(collection, [before, after]),
+    ]
     if (before === undefined) tags.push(names.unsure(collection))
     return [...tags, ...states.flatMap((state) => filteredLists(write, state))]
   }
 
-  /** The item and its parts; undefined when nobody knows which it was. */
+  /** The written item, or those parts of it; undefined when nobody knows which it was. */
   const itemsOf = (
     { found, collection }: Write,
     items: readonly DescribedItem[],
+    parts: readonly ('item' | 'revisionsOf' | 'autosavesOf')[] = ['item', 'revisionsOf', 'autosavesOf'],
   ): readonly string[] | undefined => {
     const path = itemInPath(found)
-    const inPath = path === undefined ? [] : [names.item(collection, path)]
-    const all = [...inPath, ...items.map(({ id }) => names.item(collection, id))]
+    const ids = [...(path === undefined ? [] : [path]), ...items.map(({ id }) => id)]
+    const all = ids.flatMap((id) => parts.map((part) => names[part](collection, id)))
     const known = all.filter((tag) => tag !== undefined)
     return known.length === all.length ? known : undefined
   }
@@ -132,21 +150,48 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
   }
 
   /** Answers of items that name the written ones by their ids; of any that name others when it is not known which were written. */
-  const shownByTags = (collection: string, items: readonly DescribedItem[]): readonly string[] => {
-    const known = items.map(({ id }) => names.shownBy(collection, id)).filter((tag) => tag !== undefined)
+  const shownByTags = (
+    collection: string,
+    items: readonly DescribedItem[],
+    shownBy: TagNames['shownBy'],
+    some: string,
+  ): readonly string[] => {
+    const known = items.map(({ id }) => shownBy(collection, id)).filter((tag) => tag !== undefined)
     if (known.length === 0 || known.length < items.length) return (namedBy[collection] ?? []).map(names.any)
-    return [names.shownBySome(collection), ...known]
+    return [some, ...known]
+  }
+
+  /** Items of a collection that count the written one before or after, and lists of them, which may follow their counts. */
+  const countedByTags = (counting: string, { before, after }: Change): readonly string[] => {
+    // Lists of the terms of a post can be read as long as it can be, whether it has any or not; a new one has no such lists.
+    const tags: string[] = before === 'absent' ? [] : [names.list(counting)]
+    for (const state of [before, after]) {
+      if (state === 'absent') continue
+      const value = state?.[counting]
+      if (Array.isArray(value) && value.length === 0) continue
+      const items = integersOf(value)?.map((id) => names.item(counting, String(id)))
+      if (items === undefined) return [names.any(counting)]
+      tags.push(names.list(counting), ...items.map((tag) => tag ?? names.any(counting)))
+    }
+    return [...new Set(tags)]
   }
 
   const effectTags = (
     effect: NamedEffect,
     { collection }: Write,
+    change: Change,
     items: readonly DescribedItem[],
   ): readonly string[] => {
     const tags = effect.collections.map((other) => names.any(other))
     if (effect.siblings) tags.push(names.any(collection))
     if (effect.embedded) tags.push(names.embedded)
-    if (effect.shownBy) tags.push(...shownByTags(collection, items))
+    if (effect.shownBy) {
+      tags.push(...shownByTags(collection, items, names.shownBy, names.shownBySome(collection)))
+    }
+    if (effect.nameShownBy) {
+      tags.push(...shownByTags(collection, items, names.nameShownBy, names.nameShownBySome(collection)))
+    }
+    tags.push(...effect.countedBy.flatMap((counting) => countedByTags(counting, change)))
     for (const lists of effect.filteredBy) {
       tags.push(names.related(lists.collection), names.filteredBy(lists.collection, lists.property))
     }
@@ -154,13 +199,16 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
   }
 
   /** What owns an item in that state; undefined when it does not say so. */
-  const ownersOf = ({ entry }: Write, state: ItemState): readonly string[] | undefined => {
+  const ownersOf = ({ entry }: Write, state: ItemState, isGone = false): readonly string[] | undefined => {
     if (entry.owners === undefined || state === undefined || state === 'absent') return undefined
     const tags: string[] = []
-    for (const { property, collections } of entry.owners) {
+    for (const { property, collections, embedsOnly } of entry.owners.filter(
+      ({ createOnly }) => !isGone || createOnly === undefined,
+    )) {
       const [owner] = integersOf(state[property]) ?? []
       if (owner === undefined) return undefined
-      tags.push(...collections.flatMap((one) => names.item(one, String(owner)) ?? []))
+      const tagOf = embedsOnly ? names.embedding : names.item
+      tags.push(...collections.flatMap((one) => tagOf(one, String(owner)) ?? []))
     }
     return tags
   }
@@ -175,13 +223,14 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     const isNew = before === 'absent'
     const effect = entry.effects[isNew ? 'create' : 'delete']
     if (effect === 'everything' || (!isNew && after !== 'absent')) return undefined
-    const owners = ownersOf(write, isNew ? after : before)
+    const owners = ownersOf(write, isNew ? after : before, !isNew)
     if (owners === undefined) return undefined
-    const owned = new Set(entry.owners?.flatMap(({ collections }) => collections))
-    const collections = effect.collections.filter((one) => !owned.has(one))
+    const owning = new Set(entry.owners?.flatMap(({ collections }) => collections))
+    const collections = effect.collections.filter((one) => !owning.has(one))
     // What hung on one that is gone hangs on another.
     const siblings = effect.siblings && !isNew
-    return [...owners, ...effectTags({ ...effect, collections, siblings, embedded: false }, write, items)]
+    const owned = { ...effect, collections, siblings, embedded: false }
+    return [...owners, ...effectTags(owned, write, { before, after }, items)]
   }
 
   /** What owns it after an update, which may have moved it there. */
@@ -191,50 +240,150 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     return ownersOf(write, after) ?? entry.owners.flatMap(({ collections }) => collections.map(names.any))
   }
 
+  /** Was another one rendered beside a new item, so that there is a trace of what renders them? */
+  const hasFellow = ({ collection, entry, shown }: Write, { before, after }: Change): boolean => {
+    const { fellows } = entry
+    if (fellows === undefined || before !== 'absent' || after === undefined || after === 'absent')
+      return false
+    const wanted = { ...fellows.rendered, [fellows.property]: after[fellows.property] }
+    if (wanted[fellows.property] === undefined) return false
+    return shown(names.any(collection))
+      .slice(0, mostLookedInto)
+      .some((content) =>
+        describeItems(content, collection).items?.some(({ properties }) =>
+          Object.entries(wanted).every(([name, value]) => isDeepStrictEqual(properties[name], value)),
+        ),
+      )
+  }
+
+  /** Did an object without an id show a text there? */
+  const wasShown = ({ collection, shown }: Write, name: string): boolean =>
+    shown(names.any(collection))
+      .slice(0, mostLookedInto)
+      .some((content) => {
+        const parsed = parsedContent(content)
+        const value = parsed.kind === 'json' ? (parsed.value as Record<string, unknown> | null) : null
+        const text = value?.[name]
+        return typeof text === 'string' && text.trim() !== ''
+      })
+
+  /** What an update reaches by the names of what it gives; undefined when one of them is not listed. */
+  const tagsByArgument = (write: Write): readonly string[] | undefined => {
+    const { action, collection, entry, given, response } = write
+    const { byArgument } = entry
+    if (byArgument === undefined || action === 'delete' || given === undefined || response === undefined) {
+      return undefined
+    }
+    const reached: string[] = [names.any(collection)]
+    for (const name of given) {
+      const one = Object.hasOwn(byArgument, name) ? byArgument[name] : undefined
+      if (one === undefined) return undefined
+      const contents: ReachedContents =
+        one.leavesTrace === false && !wasShown(write, name) ? 'any' : one.effect.contents
+      reached.push(...effectTags({ ...one.effect, contents }, write, nobodyKnows, []))
+    }
+    return reached
+  }
+
   const fullTags = (write: Write, change: Change, items: readonly DescribedItem[]): readonly string[] => {
     const { collection, entry, action } = write
     const own = items.length === 0 ? undefined : itemsOf(write, items)
-    const lists = own === undefined ? [names.any(collection)] : [...own, ...listsOf(write, change, items)]
+    const lists =
+      own === undefined ? [names.any(collection), names.embedded] : [...own, ...listsOf(write, change, items)]
     const owned = ownedTags(write, change, items)
     if (owned !== undefined) return [...lists, ...owned]
     const effect = (write.found.row.kind === 'action' ? entry.action : undefined) ?? entry.effects[action]
     if (effect === 'everything') return [names.all]
-    return [...lists, ...newOwners(write, change), ...effectTags(effect, write, items)]
+    const contents = hasFellow(write, change) ? 'dynamic' : effect.contents
+    return [
+      ...lists,
+      ...newOwners(write, change),
+      ...effectTags({ ...effect, contents }, write, change, items),
+    ]
+  }
+
+  /** An autosave of its own, by which the item itself keeps its texts. */
+  const isBeside = ({ found }: Write, items: readonly DescribedItem[]): boolean => {
+    const [saved] = items
+    const parent = itemInPath(found)
+    return parent !== undefined && saved?.id !== parent && String(saved?.properties['parent']) === parent
+  }
+
+  /** What an update of the item itself leaves of its parts: autosaves always, revisions when they are the same as before. */
+  const keptParts = (
+    write: Write,
+    { before, after }: Change,
+    items: readonly DescribedItem[],
+    related: readonly string[],
+  ): readonly string[] | undefined => {
+    // Who may read its revisions and autosaves depends on its author.
+    if (write.found.row.kind !== 'item' || related.includes('author')) return itemsOf(write, items)
+    return itemsOf(write, items, keepsRevisions(before, after) ? ['item'] : ['item', 'revisionsOf'])
+  }
+
+  /** What an update reaches that changed nothing but texts, and what only some lists look at. */
+  const minorTags = (
+    write: Write,
+    change: Change,
+    items: readonly DescribedItem[],
+    refinement: Refinement,
+    changed: readonly string[],
+  ): readonly string[] => {
+    const { collection, given } = write
+    const { before, after } = change
+    const parts = keptParts(write, change, items, changed)
+    const searched = keepsTexts(before, after, given, refinement)
+      ? []
+      : [refinement.searched?.effect ?? effect([])]
+    const effects = [
+      refinement.minor,
+      ...searched,
+      ...changed.flatMap((name) => refinement.related?.[name] ?? []),
+    ]
+    return [
+      ...(parts ?? []),
+      ...(searched.length === 0 ? [] : [names.text(collection)]),
+      names.modified(collection),
+      ...(changed.length === 0 ? [] : [names.related(collection)]),
+      ...[before, after].flatMap((state) => filteredLists(write, state, changed)),
+      ...effects.flatMap((one) => effectTags(one, write, change, items)),
+    ]
+  }
+
+  /** What a write to an item reaches by what it can have changed; undefined when it may be anything. */
+  const refinedTags = (
+    write: Write,
+    change: Change,
+    items: readonly DescribedItem[],
+  ): readonly string[] | undefined => {
+    const { collection, response } = write
+    const { refinement } = write.entry
+    const own = itemsOf(write, items)
+    if (refinement === undefined || own === undefined) return undefined
+    const unknown = [names.opaque, names.unknown]
+    const { before, after } = change
+    const copies = copiesChanged(before, after, refinement)
+    const copied = copies.flatMap((one) => effectTags(one, write, change, items))
+    if (isAutosave(write) && response !== undefined) {
+      const texts = isBeside(write, items) ? [] : [...textLists(collection), ...copied]
+      return [...own, ...texts, ...unknown]
+    }
+    const reach = reachOf(before, after, refinement)
+    if (reach.kind === 'full') return undefined
+    if (reach.kind === 'hidden') {
+      return [...own, ...innerLists(collection, [before, after]), ...copied, ...unknown]
+    }
+    return [...minorTags(write, change, items, refinement, reach.related), ...copied, ...unknown]
   }
 
   return (write) => {
-    const { collection, entry, response } = write
-    const { refinement } = entry
+    const byArgument = tagsByArgument(write)
+    if (byArgument !== undefined) return byArgument
+    const { collection, response } = write
     const description =
       response?.content === undefined ? undefined : describeItems(response.content, collection)
     const items = (description?.items ?? []).filter((item) => item.collection === collection)
     const change = changeOf(write, description)
-    const { before, after } = change
-    const autosave = isAutosave(write) && response !== undefined
-    const reach: Reach = autosave ? minor : reachOf(before, after, refinement)
-    const own = itemsOf(write, items)
-    if (refinement === undefined || reach.kind === 'full' || own === undefined) {
-      return fullTags(write, change, items)
-    }
-    const copies = copiesChanged(before, after, refinement)
-    const copied = copies.flatMap((effect) => effectTags(effect, write, items))
-    if (reach.kind === 'hidden') {
-      return [...own, ...innerLists(collection, [before, after]), ...copied, names.opaque, names.unknown]
-    }
-    const { related } = reach
-    const effects = [
-      ...(autosave ? [] : [refinement.minor]),
-      ...related.flatMap((name) => refinement.related?.[name] ?? []),
-    ]
-    return [
-      ...own,
-      names.text(collection),
-      ...(related.length === 0 ? [] : [names.related(collection)]),
-      ...[before, after].flatMap((state) => filteredLists(write, state, related)),
-      ...copied,
-      ...effects.flatMap((effect) => effectTags(effect, write, items)),
-      names.opaque,
-      names.unknown,
-    ]
+    return refinedTags(write, change, items) ?? fullTags(write, change, items)
   }
 }

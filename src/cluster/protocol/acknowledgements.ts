@@ -15,18 +15,18 @@ export const deferred = <Value>(): Deferred<Value> => {
   return { promise, resolve }
 }
 
-/** What came of waiting for the other members. */
+/** Result of waiting for the other members. */
 export type Heard = { readonly all: boolean; readonly entries: number }
 
-/** Waits until every other member has applied an append, or can no longer trust what it had before. */
+/** Waits until every other member has applied an append, or until its lease has run out. */
 type Acknowledgements = {
-  /** What a reply says of the others; `receivedAt` is when it came. */
+  /** Takes the standing of the other members from a reply that arrived at `receivedAt`. */
   seen(reply: Pick<Synced, 'epoch' | 'members'>, receivedAt: number): void
-  /** The ledger is a new one: leases of the old one may run on until then. */
+  /** The ledger is new: leases of the old one may run until this time. */
   quiet(until: number): void
   acknowledged(epoch: string, member: string, applied: number, entries: number): void
   wait(appended: Appended, receivedAt: number): Promise<Heard>
-  /** Ends all waits: nobody will answer any more. */
+  /** Ends all waits. */
   close(): void
 }
 
@@ -45,22 +45,22 @@ type Early = {
   readonly entries: number
 }
 
-/** Messages that are read in one turn are told one after the other before any promise goes on: no more than these matter. */
+/** Acknowledgements that may arrive in the turn of the event loop in which the append is answered. */
 const mostEarly = 64
 
-/** Stands for the members of a ledger that is gone: nobody knows who they were. */
+/** Stands for the unknown members of a previous ledger. */
 const former = ''
-/** To some of them it may not be gone: they trust their memory for so long without a word from this one (docs/decisions/0007, 7). */
+/** Some of them may still reach the previous ledger; their leases end within this many (docs/decisions/0007, 7). */
 const formerLeases = 3
 
 /**
- * A member's lease is over one `leaseMs` after its current beat was first seen here: the beat was given before that, and
- * the message that asked for it was sent even earlier. Times are readings of the monotonic clock.
+ * A member's lease ends at the latest one `leaseMs` after its current beat was first seen here: the lease counts from the
+ * request for that beat, which was sent earlier. Times are readings of the monotonic clock.
  */
 export const createAcknowledgements = (leaseMs: number): Acknowledgements => {
   const beats = new Map<string, { readonly beat: number; readonly seenAt: number }>()
   const waits = new Set<Wait>()
-  /** The last ones, oldest first: a member may answer before the reply to the append has reached who waits. */
+  /** The last acknowledgements, oldest first: one may arrive before the reply to the append. */
   const early: Early[] = []
   let beatsOf = ''
   let lastSeenAt = Number.NEGATIVE_INFINITY
@@ -75,7 +75,7 @@ export const createAcknowledgements = (leaseMs: number): Acknowledgements => {
   }
   const seen: Acknowledgements['seen'] = ({ epoch, members }, receivedAt) => {
     if (epoch !== beatsOf) {
-      // Numbers of another ledger say nothing.
+      // Numbers of another ledger do not compare.
       beats.clear()
       quietUntil = Math.max(quietUntil, lastSeenAt + formerLeases * leaseMs)
     }
@@ -88,7 +88,7 @@ export const createAcknowledgements = (leaseMs: number): Acknowledgements => {
       heard(epoch, member, applied, 0)
     }
   }
-  /** Who has to be waited for, and until when. */
+  /** The members to wait for, each with its deadline. */
   const behind = ({ seq, members }: Appended, now: number): Map<string, number> => {
     const deadlines = new Map<string, number>()
     if (quietUntil > now) deadlines.set(former, quietUntil)

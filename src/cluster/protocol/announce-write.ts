@@ -6,27 +6,27 @@ import type { Backlog } from './backlog.ts'
 type Contact = {
   succeeded(): void
   failed(now: number): void
-  /** To be called often: a process that was stopped has not been looking for the ledger meanwhile. */
+  /** Call it regularly: a process that was suspended has not tried to reach the ledger meanwhile. */
   tick(now: number): void
   isFailing(): boolean
-  /** True once in each outage: what is the same for every write is told once. */
+  /** True once in each outage, so that an outage is reported once. */
   isNews(): boolean
-  /** Has it been looked for in vain for so long that nobody can trust its memory any more? */
+  /** Has the ledger been unreachable for longer than any lease can last? */
   isIsolated(now: number): boolean
 }
 
-/** After so many leases without a word from a member nobody trusts its memory (docs/decisions/0007, 7). */
+/** No lease outlasts a silent member by more than this many lease times (docs/decisions/0007, 7). */
 const isolatedAfterLeases = 3
 
-/** `canBeCutOff` false: who cannot reach the ledger is about to end, and waits for it until then. */
+/** `canBeCutOff` false: a process that cannot reach the ledger is about to exit, and waits until then. */
 export const createContact = (leaseMs: number, canBeCutOff: boolean): Contact => {
   let failingSince: number | undefined
   let lastTick = Number.POSITIVE_INFINITY
-  let isTold = false
+  let isReported = false
   return {
     succeeded: () => {
       failingSince = undefined
-      isTold = false
+      isReported = false
     },
     failed: (now) => {
       failingSince ??= now
@@ -37,20 +37,20 @@ export const createContact = (leaseMs: number, canBeCutOff: boolean): Contact =>
     },
     isFailing: () => failingSince !== undefined,
     isNews: () => {
-      const wasTold = isTold
-      isTold = true
-      return !wasTold
+      const wasReported = isReported
+      isReported = true
+      return !wasReported
     },
     isIsolated: (now) =>
       canBeCutOff &&
-      // What is due first after a stop may not be the tick: nothing is known until that has looked.
+      // After a suspension another timer may fire before the tick: wait for the tick.
       now - lastTick <= leaseMs &&
       failingSince !== undefined &&
       now - failingSince >= isolatedAfterLeases * leaseMs,
   }
 }
 
-/** Whether a write may be sent, and the name to settle it by. */
+/** Whether a write may be sent, and the name that settles it later. */
 export type Begun = { readonly kind: 'begun'; readonly write: string } | { readonly kind: 'refused' }
 
 type Parts = Pick<CoherenceOptions, 'ledger' | 'member' | 'refusesUnheard' | 'report'> & {
@@ -59,15 +59,15 @@ type Parts = Pick<CoherenceOptions, 'ledger' | 'member' | 'refusesUnheard' | 're
   readonly failed: () => void
 }
 
-/** Names writes, and tells the ledger of them before they are sent. */
-export const createBeginnings = (
+/** Names writes, and records them in the ledger before they are sent. */
+export const createWriteAnnouncer = (
   parts: Parts,
 ): ((notes: readonly Note[], mayMatter: boolean) => Promise<Begun>) => {
   const { backlog, contact, report } = parts
   let writes = 0
 
   const unheard = (write: string, mayMatter: boolean): Begun => {
-    // When this process ends before it is settled, a member that fell silent makes all drop everything.
+    // If this process ends before the write is settled, the other members drop everything when its lease runs out.
     if (!parts.refusesUnheard || !mayMatter) return { kind: 'begun', write }
     report({ kind: 'write-refused' })
     if (contact.isNews()) report({ kind: 'cut-off', writes: 'refused' })
@@ -81,7 +81,7 @@ export const createBeginnings = (
       await parts.ledger.begin(write, notes.map(encodeNote))
     } catch {
       parts.failed()
-      // It may have arrived all the same: what was refused must not count as carried out, perhaps.
+      // The ledger may have it: settle it, or a refused write would count as one with unknown outcome.
       if (parts.refusesUnheard && mayMatter) backlog.add([], write)
       return unheard(write, mayMatter)
     }

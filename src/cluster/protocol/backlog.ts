@@ -14,8 +14,8 @@ export type Batch = {
 }
 
 /**
- * Changes that are not in the ledger yet. While an append is under way those that come are gathered for the next one;
- * while nobody can be reached they are kept for when somebody can.
+ * Changes that are not in the ledger yet. During an append, new ones are collected for the next append; while the ledger
+ * is unreachable, they wait.
  */
 export type Backlog = {
   add(
@@ -25,13 +25,13 @@ export type Backlog = {
   isEmpty(): boolean
   take(): Batch
   putBack(batch: Batch): void
-  /** Nobody trusts its memory any more: those who wait need not. What they changed stays to be told. */
+  /** Ends all waits: every lease has run out. The changes stay queued. */
   release(): void
 }
 
-/** One text is some hundred bytes at most times; more of them than the ledger remembers mean everything. */
+/** More notes than the ledger remembers become one note for everything. */
 const mostNotes = 16_384
-/** Of their texts: clients choose how long the targets are that they write to. */
+/** Length of all notes together: clients choose how long the targets are that they write to. */
 const mostCharacters = 4 * 1024 * 1024
 const mostSettled = 65_536
 const everything = encodeNote({ kind: 'all', mode: 'hard' })
@@ -54,7 +54,7 @@ export const createBacklog = (): Backlog => {
   return {
     add: (more, write) => {
       addNotes(more)
-      // Pending writes that are never settled are taken for unknown when this member ends: too much, never too little.
+      // A write that is never settled counts as one with unknown outcome when this member ends: safe, only less precise.
       if (write !== undefined && settled.length < mostSettled) settled.push(write)
       const { promise, resolve } = deferred<Delivery>()
       const nothing = more.length === 0

@@ -22,8 +22,8 @@ const slotsIn = (row: unknown): number | undefined => {
 }
 
 /**
- * What a node answers to CLUSTER. ioredis walks from the first slot of each row to its last one, whatever they are, where
- * nobody hears of an error. No slot is named twice.
+ * Checks a node's reply to CLUSTER SLOTS. ioredis walks from the first slot of each row to the last one, whatever they are, and
+ * its errors there end the process. No slot may be named twice.
  */
 const checkedSlots = (reply: unknown): unknown => {
   if (typeof reply === 'string') return reply
@@ -51,7 +51,7 @@ export type ConnectionOptions = {
   readonly mostReplyBytes: number
 }
 
-/** A connection that says nothing is not waited for until the kernel gives it up; nor is one whose answers are late. */
+/** A silent connection, or one whose replies are late, is closed after these many timeouts, before the kernel gives it up. */
 const silentTimeouts = 3
 const lateTimeouts = 4
 
@@ -105,9 +105,9 @@ const nodeOptions = ({ timeoutMs, mostReplyBytes, tls, url }: ConnectionOptions)
   commandTimeout: timeoutMs,
   socketTimeout: timeoutMs * silentTimeouts,
   connectionName: 'trellis',
-  // CLIENT SETINFO tells nothing more, and is no right that is needed (docs/scale.md).
+  // CLIENT SETINFO would need another permission (docs/scale.md).
   disableClientInfo: true,
-  // Whoever was made a replica keeps its connections; behind the address is another one by now.
+  // A master that became a replica keeps its connections; its address leads to the new master.
   reconnectOnError: ({ message }: Error) => message.includes('READONLY'),
   ...credentialsOf(new URL(url)),
   ...tlsOf(new URL(url), tls),
@@ -148,7 +148,7 @@ const openCluster = (options: ConnectionOptions): Cluster => {
   cluster.on('ready', connectMasters)
   cluster.on('+node', (node: Redis) => {
     const { asking } = node
-    // ioredis does not hear when it fails, which would end the process; what is asked after it fails as well.
+    // ioredis ignores its failure, which would end the process; the command that follows fails as well.
     node.asking = () => asking.call(node).catch(() => 'OK')
     // It is found for a command, which goes first.
     setImmediate(connectMasters)
@@ -156,7 +156,7 @@ const openCluster = (options: ConnectionOptions): Cluster => {
   return cluster
 }
 
-/** Opens a connection that looks for its server until it is closed. `changed` is told when it is found and when it is lost. */
+/** Opens a connection that looks for its server until it is closed. `changed` is called when the server is found or lost. */
 export const connect = (options: ConnectionOptions, changed: (state: 'up' | 'down') => void): Connection => {
   const connection: Connection = options.cluster
     ? openCluster(options)

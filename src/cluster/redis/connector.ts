@@ -12,9 +12,9 @@ type Options = {
 }
 
 /**
- * Opens the sockets of ioredis, whose own connector hears one error of each. TLS may tell two: what was no record, and
- * then that nothing can be written (Node closes a socket at the first only while it shakes hands). A second that nobody
- * hears ends the process.
+ * Opens the sockets of ioredis, whose own connector listens to one error of each. TLS may emit two: an invalid record, then a
+ * failed write (Node closes a socket at the first error only during the handshake). A second error without a listener ends the
+ * process.
  */
 export const connectorWith = (guard: GuardOptions) =>
   class Connector extends AbstractConnector {

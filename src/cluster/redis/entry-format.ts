@@ -1,4 +1,4 @@
-/** What stands before the content of an entry. Another version is another format: entries of it are not read. */
+/** The head before the content of an entry. Entries of another version are not read. */
 export type EntryHead = {
   readonly version: 2
   /** In full: the key in the store is a digest. */
@@ -8,14 +8,14 @@ export type EntryHead = {
   readonly tags: readonly string[]
   readonly varyKey: string
   readonly ageMs: number
-  /** Time to live that it was stored with: what is left of it tells how long ago that was, by the store's clock. */
+  /** Time to live when it was stored: what is left of it gives its age by the store's clock. */
   readonly keptMs: number
-  /** By the clock of the instance that stored it: nobody can make it look younger by giving it more time to live. */
+  /** Time of storing by the instance's clock: a longer time to live cannot make the entry look younger. */
   readonly storedAt: number
   readonly facts: unknown
 }
 
-/** An entry, or where to look for the one that a request selects. */
+/** An entry, or the list of fields that select one. */
 export type Entry =
   | { readonly kind: 'entry'; readonly head: EntryHead; readonly content: Buffer }
   | { readonly kind: 'selected'; readonly varyNames: readonly string[] }
@@ -62,7 +62,7 @@ const isHead = (value: unknown): value is EntryHead => {
   )
 }
 
-/** Undefined for what is not of this version or not whole. */
+/** Undefined unless it is complete and of this version. */
 export const decodeEntry = (bytes: Buffer): Entry | undefined => {
   if (bytes.length < markBytes) return undefined
   const mark = bytes.readUInt32BE(0)

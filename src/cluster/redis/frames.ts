@@ -1,21 +1,21 @@
-/** One reply or command of RESP, versions 2 and 3, as far as it can be told from its lengths. */
+/** One reply or command of RESP, versions 2 and 3, as far as its lengths describe it. */
 export type Frame = {
   readonly kind: 'text' | 'error' | 'number' | 'null' | 'list' | 'push'
   /** Bytes of a text. */
   readonly length: number
   /** How many elements of a list, counted from its first one, are texts. */
   readonly leadingTexts: number
-  /** What an error says. */
+  /** Text of an error. */
   readonly said: string
 }
 
 export type FrameLimits = {
   readonly bytes: number
-  /** All that lists announce, in lists of lists too: room is made for them before they come. */
+  /** Elements that lists announce, nested ones included: they are allocated before they arrive. */
   readonly elements: number
 }
 
-/** Takes what comes; says what is wrong with it. Nothing can be said of what comes after that. */
+/** Reads chunks; returns the first fault. After a fault it is not used again. */
 export type FrameReader = { read(chunk: Buffer): string | undefined }
 
 const longestLine = 65_536
@@ -24,13 +24,13 @@ const lineFeed = 10
 
 type Type = {
   readonly kind: Frame['kind']
-  /** What stands in its line. */
+  /** Content of its line. */
   readonly rest: RegExp
-  /** What the line is the number of. */
+  /** What the number in the line counts. */
   readonly of: 'nothing' | 'bytes' | 'elements' | 'pairs'
 }
 
-/** By the first octet of a line. Doubles, large numbers, attributes and errors with a length are sent by nothing that is asked. */
+/** By the first octet of a line. The commands in use never return doubles, large numbers, attributes or errors with a length. */
 const types = new Map<string, Type>([
   ['+', { kind: 'text', rest: /^/, of: 'nothing' }],
   ['-', { kind: 'error', rest: /^/, of: 'nothing' }],
@@ -46,7 +46,7 @@ const types = new Map<string, Type>([
   ['>', { kind: 'push', rest: /^\d{1,10}$/, of: 'elements' }],
 ])
 
-/** Reads lines, and leaves out the texts whose lengths they give; `take` says what is wrong with a whole frame. */
+/** Reads lines, and skips the texts whose lengths they give; `take` returns the fault of a whole frame. */
 export const createFrameReader = (
   limits: FrameLimits,
   take: (frame: Frame) => string | undefined,
@@ -56,7 +56,7 @@ export const createFrameReader = (
   let bytes = 0
   let elements = 0
   let root: Frame | undefined
-  /** What is still to come of the lists that are open, outermost first. */
+  /** Elements still to come of each open list, outermost first. */
   const open: number[] = []
 
   const ended = (): string | undefined => {
@@ -83,14 +83,14 @@ export const createFrameReader = (
     return ended()
   }
   const text = (length: number): string | undefined => {
-    if (bytes + length > limits.bytes) return 'a reply without end'
+    if (bytes + length > limits.bytes) return 'a reply that is too long'
     begun('text', length)
     leftOfText = length + 2
     return undefined
   }
   const list = (kind: Frame['kind'], length: number): string | undefined => {
     elements += length
-    if (elements > limits.elements || open.length === deepest) return 'a list without end'
+    if (elements > limits.elements || open.length === deepest) return 'a list that is too long'
     begun(kind, length)
     if (length === 0) return ended()
     open.push(length)
@@ -98,7 +98,7 @@ export const createFrameReader = (
   }
   const header = (octet: string, rest: string): string | undefined => {
     const type = types.get(octet)
-    if (type === undefined || !type.rest.test(rest)) return 'no reply of Redis'
+    if (type === undefined || !type.rest.test(rest)) return 'not a reply of Redis'
     const { kind } = type
     if (kind === 'push' && root !== undefined) return 'a message within a reply'
     switch (type.of) {
@@ -115,18 +115,18 @@ export const createFrameReader = (
 
   type Read = { readonly at: number; readonly fault: string | undefined }
 
-  /** Up to the end of a line, or of what there is of it. */
+  /** Reads to the end of the line, or of the chunk. */
   const readLine = (chunk: Buffer, at: number): Read => {
     const feed = chunk.indexOf(lineFeed, at)
     const end = feed < 0 ? chunk.length : feed + 1
     bytes += end - at
-    if (line.length + end - at > longestLine) return { at: end, fault: 'a line without end' }
+    if (line.length + end - at > longestLine) return { at: end, fault: 'a line that is too long' }
     line += chunk.toString('latin1', at, end)
     if (feed < 0) return { at: end, fault: undefined }
     const whole = line
     line = ''
-    // ioredis takes a line for ended by the first of the two.
-    if (whole.indexOf('\r') !== whole.length - 2) return { at: end, fault: 'a line that ends wrongly' }
+    // ioredis ends a line at the first of the two octets.
+    if (whole.indexOf('\r') !== whole.length - 2) return { at: end, fault: 'a line with a wrong ending' }
     return { at: end, fault: header(whole.charAt(0), whole.slice(1, -2)) }
   }
   const skipText = (chunk: Buffer, at: number): Read => {

@@ -21,12 +21,12 @@ export type IdempotencyKeys = {
 export type IdempotencyOptions = {
   readonly prefix: string
   readonly ttlMs: number
-  /** A longer answer is not kept. */
+  /** A longer answer is not stored. */
   readonly mostBytes: number
   readonly signatures: Signatures
 }
 
-/** One step for all instances: whoever finds nothing has begun. */
+/** One atomic step for all instances: the caller that finds nothing owns the key. */
 const beginScript = `
 if redis.call('EXISTS', KEYS[1]) == 0 then
   redis.call('HSET', KEYS[1], 'fingerprint', ARGV[1], 'state', 'in-flight')
@@ -39,7 +39,7 @@ if known ~= ARGV[1] then return 'mismatch' end
 return redis.call('HGET', KEYS[1], 'state')
 `
 
-/** Only what has begun: a key whose time was over may be another request's by now. */
+/** Only for a key in flight: an expired key may belong to another request. */
 const finishScript = `
 if redis.call('HGET', KEYS[1], 'state') ~= 'in-flight' then return 0 end
 redis.call('HSET', KEYS[1], 'state', ARGV[2], 'status', ARGV[3], 'type', ARGV[4], 'content', ARGV[5])
@@ -59,7 +59,7 @@ const answerIn = (
   return { status: Number(code), contentType, content }
 }
 
-/** Keys of requests that must not be carried out twice, by whichever instance. */
+/** Keys of requests that no two instances may carry out. */
 export const createIdempotencyKeys = (
   connection: Connection,
   { prefix, ttlMs, mostBytes, signatures }: IdempotencyOptions,
@@ -68,7 +68,7 @@ export const createIdempotencyKeys = (
   const finish = scriptOn(connection, finishScript)
   const keyOf = (key: string): string => `${prefix}:i:{${key}}`
 
-  /** What an answer is signed with: it answers this request and no other one with the same key. */
+  /** The name that an answer is signed with: it answers this request and no other one with the same key. */
   const nameOf = (key: string, fingerprint: string, status: number, contentType: string): string =>
     JSON.stringify([keyOf(key), fingerprint, status, contentType])
 
@@ -79,7 +79,7 @@ export const createIdempotencyKeys = (
       'type',
       'content',
     )
-    // Its time was over in between.
+    // It expired in between.
     if (status == null && contentType == null && content == null) return { kind: 'in-flight' }
     const answer = answerIn(status, contentType, content)
     const name = nameOf(key, fingerprint, answer.status, answer.contentType)
@@ -97,7 +97,7 @@ export const createIdempotencyKeys = (
       case 'finished':
         return kept(key, fingerprint)
       default:
-        // Of another version, or damaged: it may stand for a batch that has been carried out.
+        // Of another version, or damaged: the batch may have been carried out.
         throw new Error(`an idempotency key in a state that is not known: ${said}`)
     }
   }
@@ -107,14 +107,14 @@ export const createIdempotencyKeys = (
       try {
         return await stateOf(key, fingerprint, await begin([keyOf(key)], [fingerprint, ttlMs]))
       } catch (cause) {
-        // Not carried out: whether another instance has done so cannot be told.
+        // Not carried out here; whether another instance has carried it out is unknown.
         throw new GatewayError('shared_store_unreachable', { cause, retryAfterSeconds: 1 })
       }
     },
     finish: async (key, fingerprint, { status, contentType, content }) => {
       const isKept = content.length <= mostBytes
       const state = isKept ? 'finished' : 'not-kept'
-      // What cannot be kept now stays in flight until its time is over; the client has its answer all the same.
+      // An answer that cannot be stored leaves the key in flight until it expires; the client still gets the answer.
       const signed = isKept ? signatures.sign(nameOf(key, fingerprint, status, contentType), [content]) : ''
       await finish([keyOf(key)], [ttlMs, state, status, contentType, signed]).catch(() => undefined)
     },

@@ -1,7 +1,7 @@
 /**
- * The ledger in Redis (docs/decisions/0007): four keys in one slot. Each script looks first whether they are all there, are
- * of one making and were made by this very server process in its present time as a master; otherwise they are made anew,
- * since what was there may be older than what members have seen. Time is the server's own and compared with nothing but itself.
+ * The ledger in Redis (docs/decisions/0007): four keys in one slot. Each script first checks that all of them exist, belong
+ * together and were made by this server process since it became master. Otherwise it makes a new ledger, since the old data may
+ * predate what members have seen. Times are the server's own and are compared only with each other.
  *
  * KEYS: ledger (epoch, run, term, seq, floor, born, heard, resumed), log (note -> seq), members (name -> applied:beat:at), pending (write -> notes)
  * ARGV[1]: a fresh epoch; ARGV[2]: prefix of the channels; ARGV[3]: the member that calls; further ones by script
@@ -11,7 +11,7 @@ local ledger, log, members, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') or 'unknown'
--- Another one with each replica that becomes the master: a process that was master before may have lost what it had answered.
+-- Changes with each replica that becomes the master: a former master may have lost acknowledged data.
 local term = string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') or 'unknown'
 local me = ARGV[3]
 local epoch, seq, floor, born
@@ -78,7 +78,7 @@ local function flat(list)
   return out
 end
 
--- What a member had begun is noted as of unknown outcome; everything, when it may have answered writes unheard.
+-- Notes a member's unsettled writes as of unknown outcome; notes everything when it may have acknowledged unannounced writes.
 local function forget(member, unheard, remembered)
   local notes, seen = {}, {}
   local all = redis.call('HGETALL', pending)
@@ -102,16 +102,16 @@ end
 
 /** ARGV: position's epoch, its number, time of the last reply or 0, lease, forgetAfter, notes remembered, epoch of the last reply. */
 const sync = `${opening}
--- It has gone back: a number that is given again would be taken for the note that had it before.
+-- The ledger has gone back: a repeated number would be taken for an earlier note.
 if ARGV[4] == epoch and tonumber(ARGV[5]) > seq then makeAnew() end
 local applied = ARGV[4] == epoch and tonumber(ARGV[5]) or 0
 local proof, lease, forgetAfter, remembered = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
--- Nobody was heard: the ledger itself was out of reach, and whoever comes back late has not been silent alone.
+-- No member reached the ledger: it was unreachable itself, so a late member was not silent alone.
 local heard = redis.call('HMGET', ledger, 'heard', 'resumed')
 local last, resumed = tonumber(heard[1] or now), tonumber(heard[2] or born)
 if now - last > lease then
   resumed = now
-  -- Those who had not found a new ledger yet get their time again.
+  -- Members that have not found a new ledger yet get the full time again.
   if last - born < forgetAfter then born = now end
   redis.call('HSET', ledger, 'resumed', number(now), 'born', number(born))
 end
@@ -121,7 +121,7 @@ for _, one in ipairs(others()) do
   if now - math.max(one[4], resumed) > forgetAfter then forget(one[1], true, remembered)
   elseif now - one[4] > lease then silent = true end
 end
--- The time of another server says nothing: with a clock that is ahead, what was stuck on its way here for long would renew a beat.
+-- The time of another server does not compare: with a clock that is ahead, a long delayed message would renew a beat.
 local proven = ARGV[10] == epoch and proof > 0 and now - proof <= lease
 local said = 'granted'
 if now - born < forgetAfter then said = 'young-ledger'
@@ -131,7 +131,7 @@ if proven then
   local mine = redis.call('HGET', members, me)
   local was, beat = 0, 0
   if mine then was, beat = standing(mine) end
-  -- By the clock: a member that comes back after it was forgotten must not beat again what somebody has seen of it.
+  -- Beats follow the clock: a member that returns after it was forgotten must not repeat a beat that others have seen.
   if said == 'granted' then beat = math.max(beat + 1, now) end
   redis.call('HSET', members, me, number(math.max(was, applied)) .. ':' .. number(beat) .. ':' .. number(now))
 end
@@ -141,7 +141,7 @@ return { epoch, number(seq), number(floor), notes, flat(others()), said, number(
 
 /** ARGV: write, its notes as JSON. */
 const begin = `${opening}
--- Only of who is a member is it noted when it falls silent, what it had begun.
+-- Unsettled writes are noted only for members, when they fall silent.
 redis.call('HSETNX', members, me, '0:0:' .. number(now))
 redis.call('HSET', pending, ARGV[4], ARGV[5])
 return 1
@@ -154,7 +154,7 @@ note(cjson.decode(ARGV[4]), me, tonumber(ARGV[6]))
 return { epoch, number(seq), flat(others()) }
 `
 
-/** ARGV: member that has ended, lease, notes remembered. Heard within a lease, it has answered nothing unheard. */
+/** ARGV: member that has ended, lease, notes remembered. A member seen within a lease has acknowledged no unannounced write. */
 const forget = `${opening}
 local known = redis.call('HGET', members, ARGV[4])
 local unheard = false
@@ -166,7 +166,7 @@ forget(ARGV[4], unheard, tonumber(ARGV[6]))
 return 1
 `
 
-/** ARGV: notes remembered. A member that has told everything it knows goes; what it had begun and does not know the end of is noted. */
+/** ARGV: notes remembered. Removes a member that has delivered all notes; its unsettled writes are noted. */
 const leave = `${opening}
 forget(me, false, tonumber(ARGV[4]))
 return 1

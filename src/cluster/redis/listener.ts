@@ -4,23 +4,23 @@ import type { Troubled } from './redis-errors.ts'
 
 export type ListenerOptions = {
   readonly channels: readonly string[]
-  /** How often the server is asked for a sign of life. */
+  /** Interval of the pings that detect a silent server. */
   readonly everyMs: number
-  /** Publishes something to one of the channels. */
+  /** Publishes a message to one of the channels. */
   readonly speak: () => Promise<unknown>
   readonly troubled: Troubled
   readonly connector: ReturnType<typeof connectorFor>
 }
 
-/** Hears what is published, from whichever server is there, until it is closed. */
+/** Receives published messages from any available server, until it is closed. */
 export type Listener = { close(): void }
 
-/** A node that has left its cluster, or is cut off from it, answers and passes nothing on. */
+/** A node that has left its cluster, or is cut off from it, still answers but forwards no messages. */
 const mostUnheard = 3
 
 const addressOf = ({ options: { host, port } }: Redis): string => `${host}:${port}`
 
-/** Any node of a cluster will do, since what is published at one is heard at all; rather another one than the last. */
+/** Any node of a cluster serves, since all nodes get every message; prefer another node than the last. */
 const serverOf = (calls: Connection, last: string): Redis | undefined => {
   if (!(calls instanceof Cluster)) return calls
   const nodes = calls.nodes()
@@ -30,19 +30,18 @@ const serverOf = (calls: Connection, last: string): Redis | undefined => {
 }
 
 /**
- * Listens at a server that another connection knows. ioredis would do so for a cluster as well, but with none of our
- * time limits and with sockets of its own (see connector.ts): it would wait for a node that fell silent for as long as
- * the kernel does.
+ * Subscribes at a server that another connection has found. ioredis can do so for a cluster, but without our time limits and
+ * with its own sockets (see connector.ts): it would wait for a silent node as long as the kernel does.
  */
 export const listen = (
   calls: Connection,
   { channels, connector, everyMs, speak, troubled }: ListenerOptions,
   hear: (channel: string, message: string) => void,
 ): Listener => {
-  let ears: Redis | undefined
+  let subscriber: Redis | undefined
   let last = ''
   let attempts = 0
-  let unheard = 0
+  let unanswered = 0
   let retry: NodeJS.Timeout | undefined
   const again = (): void => {
     attempts += 1
@@ -54,26 +53,26 @@ export const listen = (
       again()
       return
     }
-    // Which server is next is chosen here, and no command waits for one.
+    // The next server is chosen here, and no command waits for a connection.
     const one = server.duplicate({
       Connector: connector,
       retryStrategy: null,
       enableOfflineQueue: false,
       lazyConnect: true,
     })
-    ears = one
+    subscriber = one
     last = addressOf(one)
-    unheard = 0
+    unanswered = 0
     one.on('error', troubled)
     one.on('message', (channel, message) => {
-      unheard = 0
+      unanswered = 0
       hear(channel, message)
     })
     one.once('ready', () => {
       one.subscribe(...channels).then(
         () => {
           attempts = 0
-          unheard = 0
+          unanswered = 0
         },
         (error: unknown) => {
           troubled(error)
@@ -86,12 +85,12 @@ export const listen = (
   }
   begin()
   const look = setInterval(() => {
-    if (unheard >= mostUnheard) ears?.disconnect()
-    // A connection that only listens would not notice that nobody speaks any more.
-    ears?.ping().catch(() => undefined)
+    if (unanswered >= mostUnheard) subscriber?.disconnect()
+    // A connection that only receives does not notice a silent server.
+    subscriber?.ping().catch(() => undefined)
     speak().then(
       () => {
-        unheard += 1
+        unanswered += 1
       },
       () => undefined,
     )
@@ -100,8 +99,8 @@ export const listen = (
     close: () => {
       clearInterval(look)
       clearTimeout(retry)
-      ears?.off('end', again)
-      ears?.disconnect()
+      subscriber?.off('end', again)
+      subscriber?.disconnect()
     },
   }
 }

@@ -1,16 +1,16 @@
 import { shortText } from '../../http/fields.ts'
 
 /**
- * When each tag was last noted, by the numbers of the ledger: what was stored before cannot be believed. As large as the
- * ledger's own memory; what is older than that counts as noted.
+ * The ledger's number of the last note of each tag: entries stored before it are outdated. Remembers as many tags as the
+ * ledger; older ones count as noted.
  */
 export type NotedTags = {
   note(tag: string, seq: number): void
-  /** Everything stored before is in doubt. */
+  /** Doubts every entry stored before. */
   noteAll(seq: number): void
-  /** Another ledger, or one that does not remember further back. */
+  /** A new ledger, or one that has forgotten older notes. */
   restart(epoch: string, floor: number): void
-  /** Was any of the tags noted after that number of that ledger, or may it have been? */
+  /** Was any of the tags noted after that number, or is that unknown? */
   touchedSince(tags: readonly string[], epoch: string, seq: number): boolean
 }
 
@@ -20,7 +20,7 @@ export const createNotedTags = (mostTags: number): NotedTags => {
   let floor = 0
   return {
     note: (named, seq) => {
-      // Of a target as long as a client makes it only a digest.
+      // Clients choose the length of a target: long ones are stored as a digest.
       const tag = shortText(named)
       if ((last.get(tag) ?? 0) > seq) return
       last.delete(tag)

@@ -1,4 +1,4 @@
-/** Why the store does not do what it is asked: its own first word, the code of the connection, `timeout`, or `other`. */
+/** Why the store failed: the first word of its error, the code of the connection, `timeout`, or `other`. */
 export type StoreTrouble = (typeof known)[number] | 'timeout' | 'other'
 
 const known = [
@@ -24,39 +24,39 @@ const known = [
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
   'ERR_TLS_CERT_ALTNAME_INVALID',
   'CERT_HAS_EXPIRED',
-  // Of our own: what came is no answer.
+  // Made here: the reply is not valid.
   'MALFORMED',
-  // Not by an instance with the key of this one.
+  // Not signed with the key of this instance.
   'UNSIGNED',
 ] as const
 
-/** Undefined: there is no connection, or none yet, and whoever lost it has said why. */
+/** Undefined: there is no connection; its loss was reported already. */
 const troubleOf = (error: Error): StoreTrouble | undefined => {
   if (/^Connection is closed|^Stream isn't writeable|^Cluster isn't ready/.test(error.message))
     return undefined
   if (error.message.startsWith('Command timed out')) return 'timeout'
   const code = 'code' in error ? error.code : undefined
-  // Its first word, also where a script met it, and where it was said once too often.
+  // The first word of the error, also inside an error of a script and in a repeated one.
   const said = error.message.replace(/^Too many Cluster redirections\. Last error: \w+: /, '')
   return known.find((one) => one === code || said.startsWith(one)) ?? 'other'
 }
 
-/** Takes an error of the store, and tells its kind. */
+/** Classifies an error of the store and reports it. */
 export type Troubled = (error: unknown) => void
 
-const toldEveryMs = 60_000
+const reportEveryMs = 60_000
 
-/** Counts troubles, and has each kind told in words once a minute at most: they come with every command. */
-export const createTroubled = (
+/** Counts errors, and logs each kind at most once a minute: every command may fail. */
+export const createErrorReporter = (
   monotonic: () => number,
-  tell: (trouble: StoreTrouble, isNews: boolean) => void,
+  report: (trouble: StoreTrouble, isNews: boolean) => void,
 ): Troubled => {
-  const toldAt = new Map<StoreTrouble, number>()
+  const reportedAt = new Map<StoreTrouble, number>()
   return (error) => {
     const trouble = error instanceof Error ? troubleOf(error) : 'other'
     if (trouble === undefined) return
-    const isNews = monotonic() - (toldAt.get(trouble) ?? Number.NEGATIVE_INFINITY) >= toldEveryMs
-    if (isNews) toldAt.set(trouble, monotonic())
-    tell(trouble, isNews)
+    const isNews = monotonic() - (reportedAt.get(trouble) ?? Number.NEGATIVE_INFINITY) >= reportEveryMs
+    if (isNews) reportedAt.set(trouble, monotonic())
+    report(trouble, isNews)
   }
 }

@@ -5,10 +5,10 @@ import { ledgerScripts } from './ledger-scripts.ts'
 import { type Listener, listen } from './listener.ts'
 import type { Signatures } from './signatures.ts'
 
-/** What a script said that is not what the scripts say. A member that took it for an answer would trust what nobody has told it. */
+/** A reply that no script sends. Taking it for an answer would make a member trust its memory without a lease. */
 const malformed = (what: string): Error => new Error(`MALFORMED ${what}`)
 
-/** Scripts write numbers as texts: an integer of Lua is one of 64 bits only as long as it is a text. */
+/** Scripts write numbers as texts: Lua keeps 64 bits of an integer only in a text. */
 const numberIn = (value: unknown, what: string): number => {
   const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN
   if (!Number.isSafeInteger(number)) throw malformed(what)
@@ -18,7 +18,7 @@ const numberIn = (value: unknown, what: string): number => {
 const isTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((one) => typeof one === 'string')
 
-/** An epoch, the name of a member: never empty, since that stands for none. */
+/** An epoch or the name of a member; the empty text stands for none. */
 const nameIn = (value: unknown, what: string): string => {
   if (typeof value !== 'string' || value === '') throw malformed(what)
   return value
@@ -71,7 +71,7 @@ const readAppended = (reply: unknown): Appended => {
   return { epoch: nameIn(epoch, 'epoch'), seq: numberIn(seq, 'number'), members: standingsIn(members) }
 }
 
-/** What a script says that has nothing to tell. */
+/** The reply of a script without a result. */
 const readDone = (reply: unknown): void => {
   if (reply !== 1) throw malformed('answer')
 }
@@ -86,7 +86,7 @@ const parsed = (text: string): unknown => {
 
 const isNumber = (text: unknown): boolean => typeof text === 'string' && /^\d{1,15}$/.test(text)
 
-/** What a channel carries; undefined when it is not what the scripts write: whoever may publish there may say anything. */
+/** A message of a channel; undefined unless the scripts could have sent it. Any client that may publish can send anything. */
 const readPush = (channel: string, message: string): Push | undefined => {
   const content = parsed(message)
   if (!Array.isArray(content) || content.length !== 4 || !isTexts(content.slice(0, 3))) return undefined
@@ -101,7 +101,7 @@ const readPush = (channel: string, message: string): Push | undefined => {
 }
 
 export type RedisLedgerOptions = ConnectionOptions & {
-  /** In front of every key and channel: gateways with other content use another one. */
+  /** Prefix of every key and channel: gateways with other content use another prefix. */
   readonly prefix: string
   readonly member: string
   readonly leaseMs: number
@@ -110,12 +110,12 @@ export type RedisLedgerOptions = ConnectionOptions & {
   readonly signatures: { readonly notes: Signatures; readonly acknowledgements: Signatures }
 }
 
-/** As many as a member of the cache remembers. */
+/** The cache of a member remembers the same number. */
 const rememberedNotes = 16_384
 
-/** What a member says to itself, to hear whether it is heard. */
+/** The message that a member sends to itself to prove that it receives messages. */
 const signOfLife = '[]'
-/** As the scripts note it, which sign nothing. */
+/** The form that the scripts write; they sign nothing. */
 const everything = 'a:'
 
 /** The ledger that several instances share. */
@@ -142,13 +142,13 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
   const { acknowledgements, notes: ofNotes } = options.signatures
   const signed = (notes: readonly string[]): string =>
     JSON.stringify(notes.map((text) => ofNotes.signText(prefix, text)))
-  /** What cannot be believed may stand for any note. The scripts' own is the one that means everything. */
+  /** A note without a valid signature may stand for any note, so it means everything. Notes of the scripts mean everything as well. */
   const believed = (text: string): string => {
     const verified = text === everything ? text : ofNotes.verifiedText(prefix, text)
     if (verified === undefined) options.troubled(new Error('UNSIGNED note'))
     return verified ?? everything
   }
-  /** Where notes are signed, a message is a hint: its number is not, and what it says may have been said before. */
+  /** Where notes are signed, a message is only a hint: its number is not signed, and it may be a replay. */
   const pushOf = (channel: string, message: string): Push | undefined => {
     if (message === signOfLife) return undefined
     if (channel === notedChannel) {
@@ -163,7 +163,7 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
     if (verified === undefined) options.troubled(new Error('UNSIGNED acknowledgement'))
     return verified === undefined ? undefined : readPush(channel, verified)
   }
-  /** The server's time in the last reply: shows that this member hears what it is told. */
+  /** The server's time in the last reply: proves that this member receives replies. */
   let proof = { epoch: '', time: '0' }
   const notedChannel = `${base}noted`
   const channels = [notedChannel, `${base}applied:${member}`, `${base}applied:all`]
@@ -191,7 +191,7 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
     append: (notes, settled): Promise<Appended> =>
       run('append', readAppended, signed(notes), JSON.stringify(settled), rememberedNotes),
     acknowledge: ({ epoch, applied }, entries, writer) => {
-      // No script: the ledger learns it with the next sync, and most of what it does would be this.
+      // Not a script: the ledger learns the position with the next sync, and scripts cost more.
       const message = JSON.stringify([epoch, String(applied), member, String(entries)])
       const text = acknowledgements.signText(prefix, message)
       calls.publish(`${base}applied:${writer ?? 'all'}`, text).catch(() => undefined)
@@ -205,7 +205,7 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
         {
           channels,
           everyMs: options.leaseMs,
-          // To itself, and no push.
+          // The message to itself, not a push.
           speak: () => calls.publish(`${base}applied:${member}`, signOfLife),
           troubled: options.troubled,
           connector: connectorFor('listens', options),
@@ -220,7 +220,7 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
       try {
         if (cleanly) await run('leave', readDone, rememberedNotes)
       } catch {
-        // Then the others find out by themselves.
+        // The other members find out when the lease runs out.
       }
       calls.disconnect()
       listener?.close()

@@ -1,35 +1,35 @@
 import type { Socket } from 'node:net'
 import { createFrameReader, type Frame } from './frames.ts'
 
-/** What a connection is for: it gives commands, or it listens to channels. */
+/** A connection either sends commands or subscribes to channels. */
 export type Purpose = 'calls' | 'listens'
 
 export type GuardOptions = {
   readonly purpose: Purpose
   /** Longest reply. */
   readonly mostBytes: number
-  /** A command that has no answer by then has none any more. */
+  /** Longest wait for the reply to a command. */
   readonly lateMs: number
 }
 
-/** All slots of a cluster one by one, with the nodes that have each. */
+/** Enough for a reply that lists every slot of a cluster with its nodes. */
 const mostElements = 524_288
 
 const redirectPattern = /^(?:MOVED|ASK) \d{1,5} \S*:\d{1,5}$/
 
-/** ioredis reads the first two elements of what comes over a channel, and of the answer to SUBSCRIBE, as texts. */
+/** ioredis reads the first two elements of a message, and of the reply to SUBSCRIBE, as texts. */
 const faultToListener = ({ kind, length, leadingTexts }: Frame): string | undefined => {
   const isText = (kind === 'text' && length >= 2) || leadingTexts >= 2
-  return isText || kind === 'error' ? undefined : 'no message of a channel'
+  return isText || kind === 'error' ? undefined : 'not a message of a channel'
 }
 
 const faultOf = (frame: Frame, purpose: Purpose): string | undefined => {
   const { kind, said } = frame
   if (kind === 'error' && /^(?:MOVED|ASK)(?: |$)/.test(said) && !redirectPattern.test(said)) {
-    return 'a redirection to nowhere'
+    return 'an invalid redirection'
   }
   if (purpose === 'listens') return faultToListener(frame)
-  return kind === 'push' ? 'a message where nobody listens' : undefined
+  return kind === 'push' ? 'a message on a connection without subscription' : undefined
 }
 
 /** Counts commands and their answers. */
@@ -43,21 +43,21 @@ const createOutstanding = (lateMs: number) => {
     },
     answered: (): string | undefined => {
       answered += 1
-      return answered > sent ? 'an answer to nothing' : undefined
+      return answered > sent ? 'a reply without a command' : undefined
     },
-    /** Whoever answers one after the other, each too late, has us remember ever more. */
+    /** Replies that are all late would let the number of remembered commands grow. */
     fault: (): string | undefined => {
       const now = performance.now()
       if (answered >= mark.sent) mark = { sent, at: now }
-      return now - mark.at > lateMs ? 'answers that come too late' : undefined
+      return now - mark.at > lateMs ? 'replies that are too late' : undefined
     },
   }
 }
 
 /**
- * Looks at what comes before ioredis does, which takes what a server says on trust: a null in the wrong place, an answer
- * to nothing or a redirection to nowhere ends the process, and the length of a list is the room that is made for it.
- * What is no reply ends the connection instead.
+ * Checks replies before ioredis, which trusts the server: a misplaced null, an unexpected reply or a redirection without an
+ * address ends the process, and the announced length of a list is allocated at once. An invalid reply ends the connection
+ * instead.
  */
 export const guardReplies = (stream: Socket, { purpose, mostBytes, lateMs }: GuardOptions): void => {
   const outstanding = createOutstanding(lateMs)

@@ -1,14 +1,14 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 
-/** What is signed. Each has a key of its own, so that one kind never passes for another. */
+/** The kinds of signed values. Each kind has its own key, so that none passes for another. */
 export type Purpose = 'entry' | 'note' | 'acknowledgement' | 'answer' | 'caller'
 
-/** Shows that what Redis gives back was written by an instance that has the key. Without keys nothing is signed. */
+/** Proves that an instance with the key wrote a value read from Redis. Without keys nothing is signed. */
 export type Signatures = {
   readonly isSigning: boolean
-  /** The parts as one, signed together with the name under which they are kept. */
+  /** Joins the parts, signed together with the name under which they are stored. */
   sign(name: string, parts: readonly Buffer[]): Buffer
-  /** What was signed under that name, or what is unsigned where there is no key; undefined for everything else. */
+  /** The value that was signed under that name (any value where there is no key); undefined for everything else. */
   verified(name: string, bytes: Buffer): Buffer | undefined
   /** The same for texts. */
   signText(name: string, text: string): string
@@ -20,11 +20,11 @@ const macBytes = 32
 const mark = Buffer.from('TS02')
 const textPattern = /^v:([\w-]{43}):/
 
-/** The key of one purpose (RFC 5869): what is learnt of one says nothing of the others. */
+/** The key of one purpose (RFC 5869): a leaked key does not reveal the others. */
 export const subkey = (key: string, purpose: Purpose): Buffer =>
   Buffer.from(hkdfSync('sha256', key, salt, purpose, macBytes))
 
-/** The length keeps a name and what follows it apart. */
+/** The length separates a name from what follows it. */
 const macOf = (key: Buffer, name: string, parts: readonly Buffer[]): Buffer => {
   const named = Buffer.from(name)
   const length = Buffer.alloc(4)

@@ -7,9 +7,9 @@ import type { NotedTags } from './noted-tags.ts'
 import type { Troubled } from './redis-errors.ts'
 import type { Signatures } from './signatures.ts'
 
-type Place = { readonly epoch: string; readonly applied: number }
+type Position = { readonly epoch: string; readonly applied: number }
 
-/** As in cache/shared-tier.ts; what `facts` holds is the cache's business. */
+/** As in cache/shared-tier.ts; only the cache reads `facts`. */
 type Record = {
   readonly key: string
   readonly tags: readonly string[]
@@ -39,40 +39,40 @@ export type TierOptions = {
   readonly connection: Connection
   readonly prefix: string
   readonly noted: Pick<NotedTags, 'touchedSince'>
-  /** The tag that stands for the target of a key. */
+  /** The tag of the target of a key. */
   readonly targetTag: (key: string) => string
   readonly signatures: Signatures
-  /** Longest entry that is read. */
+  /** Largest entry that is read. */
   readonly mostBytes: number
-  readonly place: () => Place
-  /** Can this process hear whoever else writes? */
+  readonly position: () => Position
+  /** Does this process receive the notes of other writers? */
   readonly mayTrust: () => boolean
   readonly clock: Clock
   readonly report: (event: SharedTierEvent) => void
   readonly troubled: Troubled
 }
 
-/** Responses that several instances keep together, in a store that bounds its own memory. */
+/** Responses that several instances share in a store that bounds its own memory. */
 export type Tier = {
-  readonly place: Place
+  readonly place: Position
   load<Taken extends Tagged>(query: Query<Taken>): Promise<Taken | undefined>
-  store(record: Record, since: Place): void
+  store(record: Record, since: Position): void
   claim<Taken extends Tagged>(query: Query<Taken>): Promise<Claim<Taken>>
 }
 
-/** After a failure the store is left alone for so long: a slow one must not slow every miss. */
+/** Pause after a failure: a slow store must not slow every miss. */
 const restMs = 1_000
-/** Shorter lives are not worth the way. */
+/** A response that is fresh for less time is not stored. */
 const leastKeptMs = 1_000
 const mostKeptMs = 86_400_000
-/** Clocks of two machines differ by less; what was stored later than that is from no instance. */
+/** Clocks of two machines differ by less; an entry from further in the future is not from an instance. */
 const mostAheadMs = 60_000
-/** Longest that another instance is waited for, and that a claim lasts when its owner dies. */
+/** Longest wait for another instance, and lifetime of a claim whose owner died. */
 const waitMs = 2_000
 const firstPauseMs = 10
 const longestPauseMs = 160
 
-/** Whatever an instance is configured to keep. */
+/** Upper bound, whatever an instance is configured to store. */
 const isWrongForAll: ReadonlySet<TierRefusal> = new Set(['malformed', 'signature', 'key', 'age', 'fields'])
 
 const releaseScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
@@ -87,7 +87,7 @@ export const createTier = (options: TierOptions): Tier => {
   const release: RunScript = scriptOn(store, releaseScript)
   let restsUntil = Number.NEGATIVE_INFINITY
 
-  // The digest is the hash tag: what belongs to one key lies in one slot of a cluster.
+  // The digest is the hash tag: all entries of one key are in one slot of a cluster.
   const entryKey = (key: string): string => `${prefix}:e:{${digest(key)}}`
   const claimKey = (key: string): string => `${prefix}:c:{${digest(key)}}`
   const variantKey = (key: string, secondary: string): string => `${entryKey(key)}:${digest(secondary)}`
@@ -101,7 +101,7 @@ export const createTier = (options: TierOptions): Tier => {
 
   type Read = { readonly at: string; readonly entry: Entry; readonly leftMs: number }
 
-  /** What nobody can take is in the way of what belongs there; what only this instance does not take may be of use to others. */
+  /** An entry that no instance can use is deleted; an entry that only this instance refuses may serve others. */
   const refuse = (reason: TierRefusal, at: string): 'refused' => {
     report({ kind: 'tier-refused', reason })
     if (reason === 'signature') options.troubled(new Error('UNSIGNED entry'))
@@ -121,7 +121,7 @@ export const createTier = (options: TierOptions): Tier => {
   }
 
   const get = async (at: string): Promise<Read | 'absent' | 'refused'> => {
-    // What is left is asked first: one that is stored between the two then looks older than it is, not younger.
+    // The remaining lifetime is read first: an entry stored between the two reads then looks older than it is, not younger.
     const [leftMs, bytes] = await Promise.all([store.pttl(at), bytesAt(at)])
     if (!Number.isSafeInteger(leftMs)) throw new Error('MALFORMED entry')
     if (bytes === 'wrong type') return refuse('malformed', at)
@@ -139,7 +139,7 @@ export const createTier = (options: TierOptions): Tier => {
     return get(variantKey(key, secondary(first.entry.varyNames)))
   }
 
-  /** How old it is by both clocks, whichever says more. */
+  /** Its age by both clocks; the larger one counts. */
   const ageOf = ({ ageMs, keptMs, storedAt }: EntryHead, leftMs: number): number | undefined => {
     const aheadMs = storedAt - clock.now()
     const isPossible = leftMs > 0 && leftMs <= keptMs && keptMs <= mostKeptMs && aheadMs <= mostAheadMs
@@ -150,18 +150,18 @@ export const createTier = (options: TierOptions): Tier => {
     { at, entry, leftMs }: Read,
     { key, take }: Query<Taken>,
   ): Taken | 'absent' | 'outdated' | 'refused' => {
-    // Two lists of selecting fields behind each other.
+    // A second list of selecting fields behind the first.
     if (entry.kind !== 'entry') return 'absent'
     const { head, content } = entry
     if (head.key !== key) return refuse('key', at)
-    // Gone by now.
+    // It has been deleted meanwhile.
     if (leftMs === -2) return 'absent'
     const ageMs = ageOf(head, leftMs)
     if (ageMs === undefined) return refuse('age', at)
     const { facts, tags, varyKey } = head
     const made = take({ ageMs, content, facts, tags, varyKey })
     if (typeof made === 'string') return refuse(made, at)
-    // Looked at last, with what has been heard by now.
+    // Checked last, with all notes received so far.
     const isOutdated = noted.touchedSince([options.targetTag(key), ...made.tags], head.epoch, head.applied)
     return isOutdated ? 'outdated' : made
   }
@@ -177,7 +177,7 @@ export const createTier = (options: TierOptions): Tier => {
       const read = await select(query)
       const made = typeof read === 'string' ? read : taken(read, query)
       if (typeof made === 'string') return tell(made)
-      // The lease may have run out on the way.
+      // The lease may have run out during the lookup.
       if (!mayTrust()) return undefined
       tell('found')
       return made
@@ -187,7 +187,7 @@ export const createTier = (options: TierOptions): Tier => {
     }
   }
 
-  /** Waits until it is there, or until whoever asked for it has given up. */
+  /** Waits until the entry exists, or until its fetcher has given up. */
   const whenOver = async <Taken extends Tagged>(query: Query<Taken>): Promise<Taken | undefined> => {
     const until = clock.monotonic() + waitMs
     for (let ms = firstPauseMs; clock.monotonic() < until; ms = Math.min(ms * 2, longestPauseMs)) {
@@ -209,7 +209,7 @@ export const createTier = (options: TierOptions): Tier => {
 
   return {
     get place() {
-      return options.place()
+      return options.position()
     },
     load: lookUp,
     store: (record, since) => {
@@ -260,7 +260,7 @@ export const createTier = (options: TierOptions): Tier => {
       return {
         kind: 'mine',
         release: () => {
-          // After what was stored: both go down one connection, in this order.
+          // Sent after the entry: one connection keeps the order.
           release([claimKey(key)], [token]).catch(() => undefined)
         },
       }

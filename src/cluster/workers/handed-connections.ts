@@ -1,6 +1,6 @@
 import type { Worker } from 'node:cluster'
 
-/** What `node:cluster` sends with an accepted connection, and answers with once it is taken. */
+/** The message that `node:cluster` sends with an accepted connection, and the reply of the worker that took it. */
 type Message = {
   readonly cmd?: unknown
   readonly act?: unknown
@@ -18,19 +18,19 @@ type Channel = {
 type Handed = { readonly message: Message; readonly handle: Handle }
 
 /**
- * Connections that were handed to a worker and that it has not taken yet. `node:cluster` knows them too, but forgets them with the
- * worker, and nobody would ever answer or close them. A worker says that it takes one before it reads from it.
+ * Connections handed to a worker that has not accepted them yet. `node:cluster` forgets them when the worker ends, so that they
+ * would never be answered or closed. A worker confirms a connection before it reads from it.
  */
 export type HandedConnections = {
   watch(worker: Worker): void
-  /** It has ended: what it did not take goes to another one, now or as soon as there is one. */
+  /** The worker has ended: connections that it did not take go to another worker, now or when one starts. */
   ended(worker: Worker): void
   ready(worker: Worker): void
-  /** There will be no other one. */
+  /** No other worker will start. */
   close(): void
 }
 
-/** One each time that a worker ends: more of them mean that none lives for long. */
+/** Counts the workers that one connection was handed to; more mean that workers keep dying. */
 const mostWaiting = 64
 
 export const createHandedConnections = (): HandedConnections => {
@@ -44,7 +44,7 @@ export const createHandedConnections = (): HandedConnections => {
       if (!taker.isConnected()) continue
       const all = waiting
       waiting = []
-      // The same message: the answer to it ends what the first one began.
+      // Sends the same message again: the reply to it completes the first one.
       for (const { message, handle } of all) (taker.process as unknown as Channel).send(message, handle)
       return
     }
@@ -73,7 +73,7 @@ export const createHandedConnections = (): HandedConnections => {
         untaken.delete(worker)
         handOn()
       }
-      // What it has said last may not have been read yet.
+      // Its last messages may still be unread.
       const channel = worker.process as unknown as Channel
       if (channel.connected) channel.once('disconnect', takeBack)
       else takeBack()

@@ -1,16 +1,16 @@
 import type { Appended, Noted, Position, Push, Standing, Synced } from '../ledger.ts'
 
-/** The ledger that a parent keeps for its workers (docs/decisions/0007). It lives as long as they do, so that it has one epoch. */
+/** The ledger that a parent process holds for its workers (docs/decisions/0007). It outlives them, so it has one epoch. */
 export type MemoryLedger = {
   sync(member: string, position: Position): Synced
   begin(member: string, write: string, notes: readonly string[]): void
   append(member: string, notes: readonly string[], settled: readonly string[]): Appended
   acknowledge(member: string, applied: Position, entries: number, writer: string | undefined): void
-  /** What the member had begun and not settled counts as written with unknown outcome. Returns the number of such writes. */
+  /** Notes the member's unsettled writes as writes with unknown outcome. Returns their number. */
   forget(member: string): number
 }
 
-/** Of the texts that it remembers: clients choose how long the targets are that they write to. */
+/** Total length of the remembered notes: clients choose how long the targets are that they write to. */
 const mostCharacters = 8 * 1024 * 1024
 
 type Member = { applied: number; beat: number; readonly pending: Map<string, readonly string[]> }
@@ -23,7 +23,7 @@ export type MemoryLedgerOptions = {
 
 export const createMemoryLedger = ({ epoch, rememberedNotes, push }: MemoryLedgerOptions): MemoryLedger => {
   const members = new Map<string, Member>()
-  /** In the order of the last append of each. */
+  /** Ordered by the last append of each. */
   const log = new Map<string, number>()
   let seq = 0
   let floor = 0
@@ -62,7 +62,7 @@ export const createMemoryLedger = ({ epoch, rememberedNotes, push }: MemoryLedge
   return {
     sync: (name, position) => {
       const member = memberOf(name)
-      // What it says of another ledger says nothing of this one.
+      // A position in another ledger does not compare.
       const applied = position.epoch === epoch ? position.applied : 0
       member.applied = Math.max(member.applied, applied)
       member.beat += 1

@@ -12,7 +12,7 @@ const rateLimitFaults = ({ rateLimits, services }: Config): UnplacedFault[] =>
     ...faultWhen(
       rateLimits.findIndex((one) => one.name === name) !== index,
       ['rateLimits', index, 'name'],
-      'is the name of another limit already',
+      'another limit has the same name',
     ),
   ])
 
@@ -21,17 +21,17 @@ const edgeFaults = (config: Config): UnplacedFault[] => [
   ...faultWhen(
     config.cors.credentials && config.cors.origins.includes('*'),
     ['cors', 'credentials'],
-    'goes with named origins only: browsers refuse credentials for "*" (Fetch standard, CORS check)',
+    'requires origins by name: browsers refuse credentials for "*" (Fetch standard, CORS check)',
   ),
   ...faultWhen(
     config.limits.requestTimeoutMs > 0 && config.limits.headersTimeoutMs > config.limits.requestTimeoutMs,
     ['limits', 'headersTimeout'],
-    'must be at most limits.requestTimeout: the part cannot be longer than the whole',
+    'must be at most limits.requestTimeout, which includes it',
   ),
   ...faultWhen(
     config.limits.bufferedBytes < 2 * config.limits.bodyBytes,
     ['limits', 'bufferedBytes'],
-    'must be at least twice limits.bodyBytes: one client may hold half of it, and a body is read whole',
+    'must be at least twice limits.bodyBytes, because one client gets half of it and a body is read completely',
   ),
   ...config.services.flatMap((service) =>
     faultWhen(
@@ -39,13 +39,13 @@ const edgeFaults = (config: Config): UnplacedFault[] => [
         service.limits.bodyBytes !== config.limits.bodyBytes &&
         config.limits.bufferedBytes < 2 * service.limits.bodyBytes,
       ['services', service.name, 'limits', 'bodyBytes'],
-      'must be at most half of limits.bufferedBytes: one client may hold that much, and a body is read whole',
+      'must be at most half of limits.bufferedBytes, because one client gets half of it and a body is read completely',
     ),
   ),
   ...faultWhen(
     config.overload.intervalMs > 0 && config.overload.intervalMs < 100,
     ['overload', 'interval'],
-    'must be 0s or at least 100ms: in a shorter time too little is measured',
+    'must be 0s or at least 100ms, because a shorter interval measures too little',
   ),
   ...rateLimitFaults(config),
 ]
@@ -70,12 +70,19 @@ const faultsAt = (path: Path, tls: Shown): UnplacedFault[] => {
   const faults: UnplacedFault[] = []
   // Without a certificate in it OpenSSL takes any text, and believes nobody.
   const badCa = ca === '' ? undefined : isCertificate(ca) ? refusal({ ca }) : 'no PEM'
-  if (badCa !== undefined) faults.push(faultAt(at('ca'), `is not a certificate in PEM form (${badCa})`))
+  if (badCa !== undefined)
+    faults.push(faultAt(at('ca'), `is not a PEM certificate; write file:/path/to/file for a file (${badCa})`))
   if ((cert === '') !== (key === '')) {
     faults.push(faultAt(at(cert === '' ? 'key' : 'cert'), 'a client certificate needs both cert and key'))
   } else if (cert !== '') {
     const bad = refusal({ cert, key })
-    if (bad !== undefined) faults.push(faultAt(at('cert'), `cert and key do not fit or are not PEM (${bad})`))
+    if (bad !== undefined)
+      faults.push(
+        faultAt(
+          at('cert'),
+          `cert and key do not match or are not PEM; write file:/path/to/file for a file (${bad})`,
+        ),
+      )
   }
   return faults
 }
@@ -84,7 +91,7 @@ const listenFaults = ({ listen: { tls, http2 } }: Config): UnplacedFault[] => {
   const [cert, key] = [tls.cert.reveal(), tls.key.reveal()]
   if (cert === '' && key === '') {
     return http2
-      ? [faultAt(['listen', 'http2'], 'needs listen.tls: HTTP/2 is chosen during the handshake')]
+      ? [faultAt(['listen', 'http2'], 'requires listen.tls: HTTP/2 is negotiated in the TLS handshake')]
       : []
   }
   if (cert === '' || key === '') {
@@ -93,7 +100,12 @@ const listenFaults = ({ listen: { tls, http2 } }: Config): UnplacedFault[] => {
   const bad = isCertificate(cert) ? refusal({ cert, key }) : 'no PEM'
   return bad === undefined
     ? []
-    : [faultAt(['listen', 'tls', 'cert'], `cert and key do not fit or are not PEM (${bad})`)]
+    : [
+        faultAt(
+          ['listen', 'tls', 'cert'],
+          `cert and key do not match or are not PEM; write file:/path/to/file for a file (${bad})`,
+        ),
+      ]
 }
 
 /** Faults in the certificates for clients, for upstreams and for the shared store. */
@@ -135,7 +147,7 @@ const sharedFaults = (config: Config): UnplacedFault[] => {
     ...faultWhen(
       isTlsSet && message === undefined && !url.reveal().startsWith('rediss:'),
       ['cache', 'shared', 'tls'],
-      'is of use only with a cache.shared.url that starts with rediss://',
+      'only works with a cache.shared.url that starts with rediss://',
     ),
     ...faultWhen(
       key.some((one) => one.reveal().length < leastKeyLength),
@@ -145,12 +157,12 @@ const sharedFaults = (config: Config): UnplacedFault[] => {
     ...faultWhen(
       leaseMs < 100 || leaseMs > 60_000,
       ['cache', 'shared', 'lease'],
-      'expected 100ms to 1m: shorter ones are lost in pauses of a process, longer ones make writes wait',
+      'expected 100ms to 1m: a shorter lease ends during pauses of the process, a longer one delays writes',
     ),
     ...faultWhen(
       forgetAfterMs < 3 * leaseMs,
       ['cache', 'shared', 'forgetAfter'],
-      'must be at least three times cache.shared.lease: an instance that was cut off must have noticed by then',
+      'must be at least three times cache.shared.lease, so that an instance notices that it is cut off',
     ),
   ]
 }
@@ -181,13 +193,13 @@ const targetFaults = (shape: ServiceSources, services: readonly ServiceConfig[])
     const path = ['services', name, 'upstream', 'targets']
     const embedded = targets.includes('embedded')
     return [
+      ...faultWhen(embedded && contract === 'open', path, 'only plants and site have an embedded upstream'),
       ...faultWhen(
-        embedded && contract === 'open',
+        embedded && contract !== 'open' && targets.length > 1,
         path,
-        'embedded upstreams exist for plants and site only',
+        'embedded cannot be combined with other targets',
       ),
-      ...faultWhen(embedded && contract !== 'open' && targets.length > 1, path, 'embedded stands alone'),
-      ...faultWhen(new Set(targets).size < targets.length, path, 'each target is listed once'),
+      ...faultWhen(new Set(targets).size < targets.length, path, 'a target is listed twice'),
     ]
   })
 
@@ -196,12 +208,12 @@ const ejectFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
     ...faultWhen(
       timeouts.totalMs < timeouts.headersMs,
       ['services', name, 'upstream', 'timeouts', 'total'],
-      'must be at least timeouts.headers: the whole cannot be shorter than its part',
+      'must be at least timeouts.headers, which is a part of it',
     ),
     ...faultWhen(
       timeouts.totalMs < timeouts.connectMs,
       ['services', name, 'upstream', 'timeouts', 'connect'],
-      'must be at most timeouts.total: the part cannot be longer than the whole',
+      'must be at most timeouts.total, which includes it',
     ),
   ])
 
@@ -213,17 +225,17 @@ const healthFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
       ...faultWhen(
         health.intervalMs === 0,
         [...path, 'interval'],
-        'must be more than 0s: checks would never pause',
+        'must be more than 0s: otherwise checks never pause',
       ),
       ...faultWhen(
         health.timeoutMs === 0 && health.intervalMs > 0,
         [...path, 'timeout'],
-        'must be more than 0s: no check could pass',
+        'must be more than 0s: otherwise no check can pass',
       ),
       ...faultWhen(
         health.timeoutMs > health.intervalMs,
         [...path, 'timeout'],
-        'must be at most health.interval: the next check of a target begins when the last one has ended',
+        'must be at most health.interval, because checks of a target do not overlap',
       ),
     ]
   })
@@ -248,17 +260,17 @@ export const crossChecks = (config: Config, services: ServiceSources): UnplacedF
   ...faultWhen(
     config.admin.port !== 0 && config.admin.port === config.listen.port,
     ['admin', 'port'],
-    `must differ from listen.port (${config.listen.port}): the admin side is never public`,
+    `must differ from listen.port (${config.listen.port}): the admin side must not be public`,
   ),
   ...faultWhen(
     config.cache.maxEntryBytes > config.cache.maxBytes,
     ['cache', 'maxEntryBytes'],
-    'must be at most cache.maxBytes: a larger response would never fit',
+    'must be at most cache.maxBytes, because a larger response cannot be stored',
   ),
   ...faultWhen(
     config.limits.urlBytes > config.limits.headerBytes,
     ['limits', 'urlBytes'],
-    'must be at most limits.headerBytes: the request line is counted with the fields',
+    'must be at most limits.headerBytes, which includes the URL',
   ),
   ...sharedFaults(config),
   ...mountFaults(config.services),

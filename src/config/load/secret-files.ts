@@ -4,10 +4,10 @@ import { secretPaths } from '../schema/shape.ts'
 import { valueAt, withValueAt } from './value-at.ts'
 
 const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'there is none of that name',
-  EACCES: 'the user that Trellis runs as may not read it',
-  EISDIR: 'it is a folder: name a file',
-  ENOTDIR: 'a part of its path is no folder',
+  ENOENT: 'it does not exist',
+  EACCES: 'the user of the process may not read it',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of its path is not a folder',
 }
 
 /** Why a file cannot be read, with the error code of the system. */
@@ -27,8 +27,7 @@ type SecretReading = {
 }
 
 const readSecret = async (file: string): Promise<{ text: string } | { fault: string }> => {
-  if (!file.startsWith('/'))
-    return { fault: 'a secret file is named by its absolute path: file:/run/secrets/x' }
+  if (!file.startsWith('/')) return { fault: 'expected an absolute path: file:/run/secrets/x' }
   try {
     const text = await readFile(file, 'utf8')
     if (text.length > largestSecret) return { fault: `the secret file is larger than ${largestSecret} bytes` }

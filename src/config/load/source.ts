@@ -139,7 +139,7 @@ const mostSyntaxFaults = 10
 
 const syntaxFault = (error: Document['errors'][number] | Document['warnings'][number]): string =>
   error.code === 'MULTIPLE_DOCS'
-    ? 'not one YAML document: "---" begins another one, and which counts is not known'
+    ? 'expected one YAML document, but "---" begins another one'
     : `not YAML: ${error.message}`
 
 /** Parses the text of a file. Broken YAML gives its faults alone. */

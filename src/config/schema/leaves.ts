@@ -42,7 +42,7 @@ const readOrigin = (text: string): OriginReading => {
     return { kind: 'fault', message: 'the scheme must be http or https' }
   }
   if (url.username !== '' || url.password !== '') {
-    return { kind: 'fault', message: 'an origin carries no credentials' }
+    return { kind: 'fault', message: 'an origin has no credentials' }
   }
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || /[?#]$/.test(text)) {
     return {
@@ -97,7 +97,10 @@ const longestWaitMs = parseDuration(longestWait) ?? 0
 
 /** A duration for a timer; timers with a longer one fire at once. */
 export const wait = () =>
-  duration().refine((ms) => ms <= longestWaitMs, `expected at most ${longestWait}: a timer waits for it`)
+  duration().refine(
+    (ms) => ms <= longestWaitMs,
+    `expected at most ${longestWait}: the longest time of a timer`,
+  )
 
 type InMs<Section, Key> = {
   [Name in keyof Section as Name extends Key & string ? `${Name}Ms` : Name]: Section[Name]
@@ -193,8 +196,8 @@ export const corsOrigin = () =>
       if (text === '*') return undefined
       const reading = readOrigin(text)
       if (reading.kind === 'fault') return reading.message
-      // Browsers send the ASCII serialisation, which is compared as text (Fetch standard, CORS check).
-      return reading.origin === text ? undefined : `browsers spell this origin ${reading.origin}`
+      // Browsers send the ASCII serialisation and it is compared as text (Fetch standard, CORS check).
+      return reading.origin === text ? undefined : `browsers write this origin as ${reading.origin}`
     }),
   )
 
@@ -251,7 +254,7 @@ export const tlsVersion = () => oneOf(['1.2', '1.3']).transform((version) => `TL
 export const parameterName = () =>
   z
     .string({ error: 'expected a parameter name' })
-    .regex(/^[A-Za-z0-9_.[\]-]{1,64}\*?$/, 'expected a parameter name; "*" may stand at its end')
+    .regex(/^[A-Za-z0-9_.[\]-]{1,64}\*?$/, 'expected a parameter name; "*" is allowed at the end')
 
 /** Prefix of all keys in a store that is shared with other programs. */
 export const keyPrefix = () =>

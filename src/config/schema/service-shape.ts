@@ -18,18 +18,20 @@ import { upstreamShape } from './upstream-shape.ts'
 export const cacheRule = z
   .strictObject({
     match: ruleMatch().describe(
-      'Methods and path under the mount; `*` within a segment, `**` for any number of segments',
+      'Method and path under the mount; `*` = any text in one segment, `**` = any number of segments',
     ),
-    ttl: duration().describe('Freshness lifetime where the upstream states none'),
+    ttl: duration().describe('How long a response is fresh when the upstream does not say'),
     staleWhileRevalidate: duration()
       .prefault('0s')
-      .describe('RFC 5861: serve stale so long while fetching anew'),
-    staleIfError: duration().prefault('0s').describe('RFC 5861: serve stale so long when the upstream fails'),
-    negativeTtl: duration().prefault('0s').describe('Lifetime of 404 and 410 answers'),
+      .describe('How long an expired response may be served while a new one is fetched (RFC 5861)'),
+    staleIfError: duration()
+      .prefault('0s')
+      .describe('How long an expired response may be served when the upstream fails (RFC 5861)'),
+    negativeTtl: duration().prefault('0s').describe('How long 404 and 410 are stored'),
     scope: oneOf(['public', 'credential'])
       .prefault('public')
-      .describe('`credential`: one stored answer per credential'),
-    override: flag().prefault(false).describe('The rule wins over what the upstream states'),
+      .describe('`credential` = a separate stored response for each credential'),
+    override: flag().prefault(false).describe('The rule overrides the `Cache-Control` of the upstream'),
   })
   .transform(inMs('ttl', 'staleWhileRevalidate', 'staleIfError', 'negativeTtl'))
 
@@ -39,7 +41,7 @@ const rules = z.array(cacheRule).max(1_000).optional()
 /** Cache settings of a service. `defaults` describes the rules of its contract. */
 const serviceCacheShape = (defaults: string) =>
   z.strictObject({
-    profile: oneOf(['safe', 'rfc-shared-cache']).prefault('safe').describe('What may be stored at all'),
+    profile: oneOf(['safe', 'rfc-shared-cache']).prefault('safe').describe('Which responses may be stored'),
     harmlessFields: z
       .array(
         z
@@ -49,22 +51,20 @@ const serviceCacheShape = (defaults: string) =>
       )
       .max(100)
       .prefault([])
-      .describe('Request fields whose names look like credentials and that say nothing of who asks'),
+      .describe('Request headers that look like credentials but are none'),
     harmlessCookies: z
       .array(
         z
           .string({ error: 'expected the name of a cookie' })
           .regex(
             /^[!#$%&'+.^_`|~0-9A-Za-z-]{1,128}\*?$/,
-            'expected the name of a cookie, e.g. PHPSESSID; "*" may stand at its end',
+            'expected the name of a cookie, e.g. PHPSESSID; "*" is allowed at the end',
           ),
       )
       .max(100)
       .prefault([])
-      .describe(
-        'Cookies that make no difference to an answer and are not sent on with a read that is stored',
-      ),
-    rules: rules.describe(`First match wins; without any: ${defaults}`),
+      .describe('Cookies that do not affect responses; removed from cacheable requests'),
+    rules: rules.describe(`The first matching rule applies; without rules: ${defaults}`),
   })
 
 /** Parameters that advertising and newsletters add and services ignore. */
@@ -93,26 +93,33 @@ const parameters = (unknown: 'strip' | 'forward') =>
     .strictObject({
       unknown: oneOf(['strip', 'forward'])
         .prefault(unknown)
-        .describe('Query parameters that the row does not list: left out, or sent on and keyed'),
+        .describe(
+          'Query parameters that the route does not declare: removed, or sent and made part of the cache key',
+        ),
       tracking: z
         .array(parameterName())
         .max(200)
         .prefault(trackingParameters)
-        .describe('Left out even when unknown parameters are sent on'),
+        .describe('Parameters of campaigns, always removed'),
     })
     .prefault({})
 
 const ownLimits = z
   .strictObject({
-    bodyBytes: size().optional().describe('In place of `limits.bodyBytes`'),
-    jsonDepth: whole(1, 1_000).optional().describe('In place of `limits.jsonDepth`'),
+    bodyBytes: size().optional().describe('Overrides `limits.bodyBytes` for this service'),
+    jsonDepth: whole(1, 1_000).optional().describe('Overrides `limits.jsonDepth` for this service'),
   })
   .prefault({})
 
 const contract = <const Name extends string>(name: Name) =>
-  z.literal(name).describe('Which interface the service speaks')
-const targets = () => z.array(target()).min(1).max(64).describe('`[embedded]`, or a list of http(s) origins')
-const mount = () => pathPrefix().describe('Path under which clients see the service')
+  z.literal(name).describe('Interface of the service')
+const targets = () =>
+  z
+    .array(target())
+    .min(1)
+    .max(64)
+    .describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`')
+const mount = () => pathPrefix().describe('Public path of the service')
 
 const plants = z.strictObject({
   contract: contract('plants'),
@@ -121,11 +128,11 @@ const plants = z.strictObject({
     .string({ error: 'expected a parameter name' })
     .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, 'expected a parameter name')
     .prefault('limit')
-    .describe('Name of the query parameter that bounds the list'),
+    .describe('Query parameter that limits the list of plants'),
   upstream: upstreamShape('/', targets().prefault(['embedded'])).prefault({}),
   parameters: parameters('strip'),
   limits: ownLimits,
-  cache: serviceCacheShape('GET /plants for 5s, one stored answer per credential').prefault({}),
+  cache: serviceCacheShape('`GET /plants` for 5s, per credential').prefault({}),
 })
 
 const text = (longest: number, meaning: string) =>
@@ -134,15 +141,15 @@ const text = (longest: number, meaning: string) =>
 const identity = z.strictObject({
   name: text(1_000, 'Title of the site'),
   description: text(10_000, 'Tagline of the site'),
-  url: text(2_000, 'Where the software answers'),
-  home: text(2_000, 'Where readers see the site'),
+  url: text(2_000, 'URL of WordPress'),
+  home: text(2_000, 'URL of the front page'),
   gmtOffset: z
     .number({ error: 'expected hours from -15 to 15' })
     .min(-15)
     .max(15)
     .prefault(0)
     .describe('Hours from UTC'),
-  timezone: text(100, 'Name of the time zone, e.g. Europe/Berlin'),
+  timezone: text(100, 'Time zone, e.g. Europe/Berlin'),
 })
 
 const site = z.strictObject({
@@ -150,16 +157,18 @@ const site = z.strictObject({
   mount: mount().prefault('/index.php/site-json'),
   names: oneOf(['wordpress', 'same'])
     .prefault('wordpress')
-    .describe('Public neutral names to upstream WordPress names, or names left alone'),
+    .describe(
+      '`wordpress` = neutral public names are translated to WordPress names; `same` = no translation',
+    ),
   unlistedRoutes: oneOf(['learn', 'pass', 'refuse'])
     .prefault('learn')
-    .describe('Routes that the upstream announces and the contract does not list'),
+    .describe('Upstream routes outside the contract: validate as announced, pass unchecked, or refuse'),
   discovery: z
     .strictObject({
       source: oneOf(['upstream', 'static'])
         .prefault('upstream')
-        .describe('Where the identity of the site comes from'),
-      refresh: wait().prefault('60s').describe("How often the upstream's own index is read"),
+        .describe('Where title, URL and time zone of the site come from'),
+      refresh: wait().prefault('60s').describe('How often the index of the upstream is read'),
       identity: identity.optional().describe('The identity, with `source: static`'),
     })
     .transform(inMs('refresh'))
@@ -170,21 +179,23 @@ const site = z.strictObject({
       concurrency: whole(1, 256).prefault(8).describe('Items of one batch in flight'),
       split: oneOf(['item', 'chunk', 'whole', 'auto'])
         .prefault('auto')
-        .describe('One upstream request an item, a few upstream batches, one, or what measures faster'),
-      deadline: wait().prefault('30s').describe('For the whole batch'),
-      answerBytes: size().prefault('64MiB').describe('Answers of all items of one batch together'),
+        .describe(
+          'One upstream request per item, several upstream batches, one batch, or the fastest as measured',
+        ),
+      deadline: wait().prefault('30s').describe('Time for the whole batch'),
+      answerBytes: size().prefault('64MiB').describe('All item responses of one batch together'),
       extensions: oneOf(['off', 'on-request', 'on'])
         .prefault('on-request')
-        .describe("What goes beyond WordPress's batch: never, when the request asks for it, or always"),
+        .describe('Batch features that WordPress lacks: never, on request, or always'),
       services: z
         .array(z.string({ error: 'expected the name of a service' }).max(64))
         .max(64)
         .prefault([])
-        .describe('Other services that items may address, with `extensions`'),
+        .describe('Other services that batch items may call; requires `extensions`'),
       idempotency: z
         .strictObject({
-          ttl: duration().prefault('24h').describe('How long an Idempotency-Key is remembered'),
-          maxBytes: size().prefault('16MiB').describe('Keys and the answers kept for them'),
+          ttl: duration().prefault('24h').describe('How long an `Idempotency-Key` is remembered'),
+          maxBytes: size().prefault('16MiB').describe('Memory for keys and their stored responses'),
         })
         .transform(inMs('ttl'))
         .prefault({}),
@@ -194,16 +205,19 @@ const site = z.strictObject({
   upstream: upstreamShape('/index.php/wp-json', targets().prefault(['embedded'])).prefault({}),
   parameters: parameters('forward'),
   limits: ownLimits,
-  cache: serviceCacheShape(
-    'GET of the main namespace for 60s, stale 30s while fetching anew, 1h on errors',
-  ).prefault({}),
+  cache: serviceCacheShape('main namespace for 60s, stale 30s, on errors 1h').prefault({}),
 })
 
 const open = z.strictObject({
   contract: contract('open'),
   mount: mount(),
-  upstream: upstreamShape('/', targets().describe('List of http(s) origins')),
-  cache: serviceCacheShape('nothing in `safe`, what the upstream allows in `rfc-shared-cache`').prefault({}),
+  upstream: upstreamShape(
+    '/',
+    targets().describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`'),
+  ),
+  cache: serviceCacheShape('nothing with `safe`, what the upstream allows with `rfc-shared-cache`').prefault(
+    {},
+  ),
 })
 
 export const serviceShape = z.discriminatedUnion('contract', [plants, site, open])

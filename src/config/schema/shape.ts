@@ -35,78 +35,75 @@ export const configShape = z.strictObject({
   ...edgeShape,
   admin: z
     .strictObject({
-      host: host().prefault('127.0.0.1').describe('Address of the admin side'),
-      port: port()
-        .prefault(9090)
-        .describe('Port of metrics, health, purge and status page; 0 = any free one'),
+      host: host().prefault('127.0.0.1').describe('Address that the admin side listens on'),
+      port: port().prefault(9090).describe('Port of the admin side; 0 = any free port'),
       token: secret()
         .prefault('')
         .describe(
-          'Secret. Asked for when set, on all but metrics and health; without one, writes come from loopback only',
+          'Secret. Required on all admin requests except metrics and health; empty = writes only from loopback',
         ),
     })
     .prefault({}),
-  publicUrl: publicUrl().prefault('').describe('Used in links; empty = made of `listen`'),
+  publicUrl: publicUrl()
+    .prefault('')
+    .describe('Public URL of the gateway, used in links; empty = made from `listen`'),
   workers: whole(0, 256).prefault(1).describe('Processes that share the port; 0 = one per core'),
   trustedProxies: z
     .array(cidr())
     .max(1_000)
     .prefault([])
-    .describe(
-      'CIDR blocks whose X-Forwarded-For and X-Forwarded-Proto are believed, or Forwarded where they send neither',
-    ),
+    .describe('Proxies (CIDR) whose `X-Forwarded-*` or `Forwarded` headers are trusted'),
   log: z
     .strictObject({
       level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
         .prefault('info')
-        .describe('Least severe level that is written'),
-      format: oneOf(['json', 'pretty']).prefault('json').describe('JSON lines, or text for people'),
+        .describe('Lowest level that is logged'),
+      format: oneOf(['json', 'pretty'])
+        .prefault('json')
+        .describe('JSON lines, or text for reading in a terminal'),
       access: accessLog()
         .prefault(false)
-        .describe('A line for each request; `sample`: for a share of the hits, and for all others'),
-      sampleHits: share()
-        .prefault(0.01)
-        .describe('Share of the hits that get a line with `access: sample`; 0 = none'),
+        .describe('One line per request; `sample` = all requests except hits, and a share of the hits'),
+      sampleHits: share().prefault(0.01).describe('Share of hits that `access: sample` logs'),
     })
     .prefault({}),
   tracing: z
     .strictObject({
       otlpUrl: optionalUrl(['http://', 'https://'])
         .prefault('')
-        .describe('OpenTelemetry collector; empty = no tracing'),
+        .describe('URL of the OpenTelemetry collector (OTLP over HTTP); empty = no tracing'),
       sampleRatio: share()
         .prefault(0.1)
-        .describe('Share of the traces that are recorded; a trusted proxy may decide for its own'),
-      serviceName: z
-        .string()
-        .min(1)
-        .max(255)
-        .prefault('trellis')
-        .describe('How the traces name this gateway'),
+        .describe('Share of traces that are recorded; a trusted proxy decides for its own requests'),
+      serviceName: z.string().min(1).max(255).prefault('trellis').describe('Service name in traces'),
     })
     .prefault({}),
   cache: z
     .strictObject({
-      maxBytes: size().prefault('256MiB').describe('All stored responses together, with keys and tags'),
+      maxBytes: size()
+        .prefault('256MiB')
+        .describe('Memory for all stored responses, including keys and tags'),
       maxEntryBytes: size().prefault('4MiB').describe('Largest response that is stored'),
       admission: oneOf(['always', 'second-request'])
         .prefault('always')
-        .describe('`second-request`: while over 90 % full, only what is asked for again is stored'),
+        .describe(
+          '`second-request` = when the cache is over 90 % full, store a response only on its second request',
+        ),
       compression: z
         .strictObject({
           encodings: z
             .array(oneOf(['br', 'gzip', 'zstd']))
             .max(3)
             .prefault(['br', 'gzip'])
-            .describe('Content codings of stored answers, best first: br, gzip, zstd; [] = none'),
-          minBytes: size().prefault('1KiB').describe('Shorter contents are not compressed'),
+            .describe('Codings for stored responses, best first: br, gzip, zstd; [] = none'),
+          minBytes: size().prefault('1KiB').describe('Smaller bodies are not compressed'),
         })
         .prefault({}),
       shared: z
         .strictObject({
           url: secret()
             .prefault('')
-            .describe('Secret. redis:// or rediss:// of the second tier; empty = none'),
+            .describe('Secret. URL of the shared Redis, redis:// or rediss://; empty = none'),
           key: z
             .union([secret(), z.array(secret().describe('Secret. One of several keys')).max(8)], {
               error: 'expected a text, or a list of at most 8 texts',
@@ -114,37 +111,37 @@ export const configShape = z.strictObject({
             .transform((keys) => [keys].flat().filter(({ isSet }) => isSet))
             .prefault('')
             .describe(
-              'Secret. Signs what is written to Redis; what is not signed with it is not believed. Of a list the first one signs, all verify',
+              'Secret. Signs data in Redis; unsigned data is ignored. In a list, the first key signs and all verify',
             ),
           tls: z
             .strictObject({
               ca: secret()
                 .prefault('')
-                .describe('Secret. Authorities to believe instead of the usual ones, PEM'),
-              cert: secret()
-                .prefault('')
-                .describe('Secret. Certificate that the gateway shows to Redis, PEM'),
-              key: secret().prefault('').describe('Secret. Its key, PEM'),
+                .describe('Secret. CA certificates for Redis instead of the default ones, PEM'),
+              cert: secret().prefault('').describe('Secret. Client certificate for Redis, PEM'),
+              key: secret().prefault('').describe('Secret. Key of the client certificate, PEM'),
               serverName: z
                 .union([z.literal(''), host()])
                 .prefault('')
-                .describe("Name that the certificate of Redis must show; empty = the URL's"),
+                .describe('Name that the certificate of Redis must have; empty = host of the URL'),
             })
             .prefault({}),
-          cluster: flag().prefault(false).describe('The URL is that of a node of a Redis cluster'),
+          cluster: flag().prefault(false).describe('The URL names a node of a Redis cluster'),
           prefix: keyPrefix()
             .prefault('trellis')
-            .describe('In front of all keys: gateways with other content on one Redis use another one'),
+            .describe('Prefix of all keys in Redis; different gateways on one Redis need different prefixes'),
           lease: duration()
             .prefault('1s')
-            .describe('So long a process trusts its memory without a word; also that of `workers`'),
+            .describe(
+              'How long a process may serve from memory without contact to the others; applies to `workers` too',
+            ),
           forgetAfter: duration()
             .prefault('5s')
-            .describe('After so long an instance that fell silent is done without'),
+            .describe('Time after which a silent instance is removed from the group'),
           writes: oneOf(['go-on', 'refuse-while-cut-off'])
             .prefault('go-on')
             .describe(
-              'What an instance that cannot reach the store does with writes and purges: carries them out, unheard, or answers 503',
+              'When Redis is unreachable: `go-on` = send writes anyway, `refuse-while-cut-off` = answer writes and purges with 503',
             ),
         })
         .transform(inMs('lease', 'forgetAfter'))
@@ -153,7 +150,7 @@ export const configShape = z.strictObject({
     .prefault({}),
   drain: z
     .strictObject({
-      delay: wait().prefault('5s').describe('From "not ready" to closing the listener'),
+      delay: wait().prefault('5s').describe('Time between "not ready" and closing the listener'),
       timeout: wait().prefault('30s').describe('Longest wait for requests in flight'),
     })
     .transform(inMs('delay', 'timeout'))

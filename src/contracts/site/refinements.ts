@@ -9,7 +9,7 @@ export type WriteEffect = 'everything' | NamedEffect
  * static-content.ts), `styled` those with any class, `any` are all of them, for what can be rendered without a trace, or was not
  * rendered at all before.
  */
-type ReachedContents = 'none' | 'dynamic' | 'styled' | 'any'
+export type ReachedContents = 'none' | 'dynamic' | 'styled' | 'any'
 
 /** A reach that can be named. */
 export type NamedEffect = {
@@ -21,6 +21,10 @@ export type NamedEffect = {
   readonly embedded: boolean
   /** Answers of items that name the item by its id, such as posts their terms. */
   readonly shownBy: boolean
+  /** Those of them that depend on its name: they show it, or sort several such items by it. */
+  readonly nameShownBy: boolean
+  /** Collections whose items count the written one, when it names them in the property of that name: these items, and lists. */
+  readonly countedBy: readonly string[]
   /** Lists of these collections under a filter by that property. */
   readonly filteredBy: readonly FilteredLists[]
   readonly contents: ReachedContents
@@ -32,6 +36,8 @@ type EffectOptions = {
   readonly siblings?: true
   readonly embedded?: true
   readonly shownBy?: true
+  readonly nameShownBy?: true
+  readonly countedBy?: readonly string[]
   readonly filteredBy?: readonly FilteredLists[]
   readonly contents?: ReachedContents
 }
@@ -42,6 +48,8 @@ export const effect = (collections: readonly string[], options: EffectOptions = 
   collections,
   embedded: options.embedded === true,
   shownBy: options.shownBy === true,
+  nameShownBy: options.nameShownBy === true,
+  countedBy: options.countedBy ?? [],
   filteredBy: options.filteredBy ?? [],
   contents: options.contents ?? 'none',
 })
@@ -54,6 +62,10 @@ export type Refinement = {
   readonly texts: readonly string[]
   /** What a minor update reaches besides the item and the lists that look at texts. */
   readonly minor: NamedEffect
+  /** Properties in which a search looks, and what a change of one of them reaches besides. Without this any update may change them. */
+  readonly searched?: { readonly properties: readonly string[]; readonly effect: NamedEffect }
+  /** Members of a property that a minor update may change; all others of its members must be as they were. */
+  readonly within?: Readonly<Record<string, readonly string[]>>
   /**
    * Properties on which no list depends that is not under a filter by them, and what a change reaches besides what a minor
    * update does.
@@ -67,6 +79,14 @@ export type Refinement = {
   readonly hidden: readonly string[]
   readonly listed: string | undefined
 }
+
+/** Terms count their posts, and lists of terms may leave those without posts out. */
+export const countedInTerms = (taxonomies: readonly string[]) => ({
+  countedBy: taxonomies,
+  filteredBy: taxonomies
+    .filter((collection) => collection === 'categories')
+    .map((collection) => ({ collection, property: 'parent' })),
+})
 
 const onlyEditorsSee = ['draft', 'pending', 'future', 'auto-draft', 'trash'] as const
 
@@ -85,6 +105,17 @@ const textsOfPosts = [
   'ping_status',
 ] as const
 
+const searchedPosts = {
+  properties: ['title', 'content', 'excerpt'],
+  effect: effect(['search']),
+} as const
+
+/** The permalink of a page begins with those of its parents, and what belongs to a page has its permalink in its own. */
+const movedPage = effect(['media', 'comments', 'search', 'oembed', 'menu-items'], {
+  siblings: true,
+  contents: 'any',
+})
+
 /** Menu items without a label of their own take the title of what they lead to. */
 const titleInMenus = { property: 'title.rendered', effect: effect([], { shownBy: true }) } as const
 
@@ -93,7 +124,7 @@ const term: Refinement = {
   structure: ['slug', 'link', 'taxonomy', 'parent'],
   texts: [...ofAnswers, 'name', 'description', 'count'],
   minor: effect([], { contents: 'dynamic' }),
-  copied: [{ property: 'name', effect: effect(['search/term'], { shownBy: true }) }],
+  copied: [{ property: 'name', effect: effect(['search/term'], { nameShownBy: true }) }],
   hidden: [],
   listed: undefined,
 }
@@ -103,11 +134,12 @@ export const refinements = {
   posts: {
     structure: [...shown, 'categories', 'tags', 'sticky', 'format'],
     texts: textsOfPosts,
-    // A result of the search and an oEmbed answer show title and text.
-    minor: effect(['search', 'oembed'], { contents: 'dynamic' }),
+    // An oEmbed answer shows title, author and image.
+    minor: effect(['oembed'], { contents: 'dynamic' }),
+    searched: searchedPosts,
     related: {
-      categories: effect(['categories']),
-      tags: effect(['tags']),
+      categories: effect([], countedInTerms(['categories'])),
+      tags: effect([], countedInTerms(['tags'])),
       sticky: effect([]),
       // Who has published something is public.
       author: effect(['users']),
@@ -119,8 +151,9 @@ export const refinements = {
   pages: {
     structure: [...shown, 'parent', 'menu_order'],
     texts: textsOfPosts,
-    minor: effect(['search', 'oembed'], { contents: 'dynamic' }),
-    related: { menu_order: effect([]) },
+    minor: effect(['oembed'], { contents: 'dynamic' }),
+    searched: searchedPosts,
+    related: { menu_order: effect([]), parent: movedPage, link: movedPage },
     copied: [titleInMenus],
     hidden: onlyEditorsSee,
     listed: 'publish',
@@ -143,6 +176,25 @@ export const refinements = {
     texts: [...ofAnswers, 'title', 'content', 'slug', 'link', 'date', 'date_gmt', 'template'],
     minor: effect([], { contents: 'dynamic' }),
     filled: 'content.rendered',
+    copied: [],
+    hidden: [],
+    listed: undefined,
+  },
+  // What it holds is shown unrendered: contents change with that, not with its title or its categories.
+  blocks: {
+    structure: ['status', 'slug', 'content.raw', 'content.protected', 'wp_pattern_sync_status'],
+    texts: [...ofAnswers, 'title', 'excerpt', 'wp_pattern_category', 'site_pattern_category'],
+    minor: effect([], { siblings: true }),
+    copied: [],
+    hidden: [],
+    listed: undefined,
+  },
+  // Colours and fonts are in the style sheet of a page, not in its content.
+  'global-styles': {
+    structure: ['settings', 'styles'],
+    texts: [...ofAnswers, 'title'],
+    within: { styles: ['color', 'typography', 'css'] },
+    minor: effect([], { siblings: true }),
     copied: [],
     hidden: [],
     listed: undefined,

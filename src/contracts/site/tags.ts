@@ -1,4 +1,11 @@
-import { effect, type Refinement, refinements, type WriteEffect } from './refinements.ts'
+import {
+  countedInTerms,
+  effect,
+  type NamedEffect,
+  type Refinement,
+  refinements,
+  type WriteEffect,
+} from './refinements.ts'
 
 /** What was done to an item. */
 export type WriteAction = 'create' | 'update' | 'delete'
@@ -13,10 +20,20 @@ export type CollectionTags = {
    */
   readonly filters: readonly ListFilter[]
   readonly refinement?: Refinement
-  /** A new item shows in what this property names, in any of these collections: its links, its embedded replies. */
-  readonly owners?: readonly { readonly property: string; readonly collections: readonly string[] }[]
-  /** A write may give or take a caller's rights, or end a credential: no caller's own answers are left. */
-  readonly rights?: true
+  /** A new item, and one that is gone, shows in what this property names. */
+  readonly owners?: readonly Owner[]
+  /**
+   * A write may give or take a caller's rights, or end a credential: no caller's own answers are left, unless an update of an item
+   * gives no other arguments than these.
+   */
+  readonly rights?: { readonly unlessOnly: readonly string[] }
+  /** What a change reaches besides its collection that gives only arguments listed here, instead of what `effects` says. */
+  readonly byArgument?: Readonly<Record<string, ArgumentEffect>>
+  /**
+   * A new item reaches dynamic contents only where another one with the same value of `property` was rendered before: what is empty
+   * leaves no trace, and what is not does.
+   */
+  readonly fellows?: { readonly property: string; readonly rendered: Readonly<Record<string, unknown>> }
   /**
    * What its answers render of others: by default what the HTML in the content tells. `none`: they hold what was written,
    * and render nothing. `any`: they render lists that no class tells, such as the classic widgets and the blocks of plugins.
@@ -30,6 +47,22 @@ export type CollectionTags = {
   readonly action?: WriteEffect
 }
 
+/** What a property of an item names, in any of these collections. */
+type Owner = {
+  readonly property: string
+  readonly collections: readonly string[]
+  /** It shows the item in its `_embedded` alone. */
+  readonly embedsOnly?: true
+  /** One that is gone was shown with a trace, which other tags cover. */
+  readonly createOnly?: true
+}
+
+type ArgumentEffect = {
+  readonly effect: NamedEffect
+  /** A value that was empty before left no trace in the content where it stands: then every content is reached. */
+  readonly leavesTrace?: false
+}
+
 const always = (one: WriteEffect): CollectionTags['effects'] => ({ create: one, update: one, delete: one })
 
 const same = (name: string): ListFilter => ({ argument: name, property: name })
@@ -41,13 +74,13 @@ const everything = always('everything')
 // A term's count and its lists by post follow the post's status; an author is public only with a public post.
 const shown = ['search', 'oembed', 'users', 'comments'] as const
 
-const ofPosts = ['categories', 'tags', ...shown] as const
+const counted = countedInTerms(['categories', 'tags'])
 
 /** What is attached to a post or page is public as long as that is: a new one has nothing attached, and is embedded nowhere. */
 const post: CollectionTags['effects'] = {
-  create: effect(['categories', 'tags', 'search', 'oembed', 'users'], { contents: 'dynamic' }),
-  update: effect(['media', ...ofPosts], { shownBy: true, embedded: true, contents: 'dynamic' }),
-  delete: effect(['media', ...ofPosts], { shownBy: true, embedded: true, contents: 'dynamic' }),
+  create: effect(['search', 'oembed', 'users'], { ...counted, contents: 'dynamic' }),
+  update: effect(['media', ...shown], { ...counted, shownBy: true, embedded: true, contents: 'dynamic' }),
+  delete: effect(['media', ...shown], { ...counted, shownBy: true, embedded: true, contents: 'dynamic' }),
 }
 
 // A list of pages that was empty leaves no trace in the content where it stands.
@@ -62,11 +95,10 @@ const byTerm = (property: string) =>
 
 // `class_list` of a post holds the slugs of its terms, its link may, and lists may follow the parents of terms. A deleted term
 // leaves its posts to the default one.
-const term = (property: string): CollectionTags['effects'] => {
+const term = (property: string, siblings: { readonly siblings?: true } = {}): CollectionTags['effects'] => {
   const reached = {
-    siblings: true,
+    ...siblings,
     shownBy: true,
-    embedded: true,
     filteredBy: byTerm(property),
     contents: 'dynamic',
   } as const
@@ -111,7 +143,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     refinement: refinements.media,
     names: [],
     // Where it is attached, galleries may show it.
-    owners: [{ property: 'post', collections: ['posts', 'pages'] }],
+    owners: [{ property: 'post', collections: ['posts', 'pages'], createOnly: true }],
     // The link to the file in the description.
     ownClasses: ['attachment', 'attachment-[\\w-]+'],
   },
@@ -124,6 +156,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     },
     filters: [],
     refinement: refinements['menu-items'],
+    fellows: { property: 'menus', rendered: { status: 'publish', invalid: false } },
     names: ['object_id'],
     renders: 'none',
   },
@@ -131,6 +164,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   blocks: {
     effects: always(effect([], { siblings: true, contents: 'any' })),
     filters: [],
+    refinement: refinements.blocks,
     names: ['site_pattern_category', 'wp_pattern_category'],
   },
   // One that was no more than a draft was not rendered at all.
@@ -149,6 +183,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   'global-styles': {
     effects: always(effect(['themes'], { siblings: true, contents: 'styled' })),
     filters: [],
+    refinement: refinements['global-styles'],
     renders: 'none',
   },
   // A filter of the theme may take the class away that tells a form.
@@ -159,7 +194,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     action: effect([], { siblings: true }),
   },
   categories: {
-    effects: term('categories'),
+    effects: term('categories', { siblings: true }),
     filters: [same('parent')],
     refinement: refinements.categories,
     renders: 'none',
@@ -178,7 +213,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     effects: always(effect(['posts', 'pages'], { siblings: true, embedded: true, contents: 'dynamic' })),
     filters: [same('post'), same('parent'), same('author')],
     owners: [
-      { property: 'post', collections: ['posts', 'pages', 'media'] },
+      { property: 'post', collections: ['posts', 'pages', 'media'], embedsOnly: true },
       { property: 'parent', collections: ['comments'] },
     ],
   },
@@ -196,7 +231,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     filters: [],
     refinement: refinements.users,
     // Roles and passwords; application passwords lie below a user.
-    rights: true,
+    rights: { unlessOnly: ['description', 'first_name', 'last_name', 'name', 'nickname', 'slug', 'url'] },
   },
   // Renders a block for an editor; its POST stores nothing.
   'block-renderer': { effects: onlyOwn, filters: [], renders: 'any' },
@@ -212,7 +247,20 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   },
   'font-families': { effects: onlyOwn, filters: [], renders: 'none' },
   'font-faces': { effects: onlyOwn, filters: [], renders: 'none' },
-  settings: { effects: everything, filters: [], renders: 'none' },
+  settings: {
+    effects: everything,
+    filters: [],
+    renders: 'none',
+    byArgument: {
+      title: { effect: effect(['oembed'], { contents: 'dynamic' }), leavesTrace: false },
+      description: { effect: effect([], { contents: 'dynamic' }), leavesTrace: false },
+      // How many posts a query loop shows that does not say it.
+      posts_per_page: { effect: effect([], { contents: 'dynamic' }) },
+      date_format: { effect: effect([], { contents: 'dynamic' }) },
+      time_format: { effect: effect([], { contents: 'dynamic' }) },
+      start_of_week: { effect: effect([], { contents: 'dynamic' }) },
+    },
+  },
   themes: { effects: everything, filters: [], renders: 'none' },
   plugins: { effects: everything, filters: [], renders: 'none' },
   // Read only, but what they show is known: no other write reaches them.

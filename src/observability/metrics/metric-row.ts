@@ -3,20 +3,20 @@ export const httpSeconds = [
   0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
 ] as const
 /**
- * A series for each route is what fills a scrape, so routes are told by fewer of the same buckets: enough for an objective
- * and for finding the slow one. Counted by all of them, from which the series of the service are added up.
+ * Series for each route fill a scrape, so routes show fewer of the same buckets: enough for an objective and for finding a slow
+ * route. All buckets are counted, and the series of the service are their sums.
  */
 export const routeSeconds = [0.005, 0.025, 0.1, 0.25, 1, 2.5, 10] as const
-/** What the gateway adds by itself lies far below the first HTTP bucket. */
+/** The gateway's own overhead is far below the first HTTP bucket. */
 export const ownSeconds = [
   0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5,
 ] as const
-/** Ages of what is served: from what a burst of readers shares to what nobody has changed for a day. */
+/** Ages of served responses: from a burst of readers to a day. */
 export const ageSeconds = [1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400] as const
-/** For numbers of things, of which most batches have few. */
+/** For counts that are small in most batches. */
 export const counts = [1, 2, 3, 5, 8, 12, 16, 20, 25, 50, 100] as const
 
-/** How the numbers of several processes become one: added, or the largest, the smallest. */
+/** How the values of several processes are combined: sum, maximum or minimum. */
 export type Together = 'sum' | 'max' | 'min'
 
 /** One metric. */
@@ -25,7 +25,7 @@ export type MetricRow = {
   readonly help: string
   /** Values come from the configuration, from a route table or from a closed list: never from a client. */
   readonly labels: readonly string[]
-  /** How the numbers of several processes become one; without it they are added. */
+  /** How the values of several processes are combined; the sum by default. */
   readonly together?: Together
 } & (
   | { readonly type: 'counter' | 'gauge' }

@@ -9,7 +9,7 @@ import {
 } from './request-metrics.ts'
 import { upstreamMetrics } from './upstream-metrics.ts'
 
-/** Every metric of the gateway, one row each, by area. The registry is made of it; docs/metrics.md and dashboards/ are checked against it. */
+/** Every metric of the gateway, one row each, by area. The registry is built from it; docs/metrics.md and dashboards/ are tested against it. */
 export const metricTable = {
   ...requestMetrics,
   ...cacheMetrics,

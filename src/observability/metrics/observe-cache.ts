@@ -4,7 +4,7 @@ import type { SharedTierEvent } from '../../cluster/redis-events.ts'
 import type { Families } from './registry.ts'
 import { observeValue } from './series.ts'
 
-/** Counts what a process among several reports of the others. */
+/** Counts events of coherence between processes. */
 export const createCoherenceObserver =
   (families: Families) =>
   (event: CoherenceEvent): void => {
@@ -38,7 +38,7 @@ export const createCoherenceObserver =
     }
   }
 
-/** Counts what the second tier reports. */
+/** Counts events of the shared store. */
 export const createSharedTierObserver =
   (families: Families) =>
   (event: SharedTierEvent): void => {
@@ -70,7 +70,7 @@ export const createSharedTierObserver =
     }
   }
 
-/** Counts what the cache reports. */
+/** Counts events of the cache. */
 export const createCacheObserver =
   (families: Families) =>
   (event: CacheEvent): void => {

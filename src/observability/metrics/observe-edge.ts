@@ -4,7 +4,7 @@ import type { OverloadEvent } from '../../server/overload-events.ts'
 import type { DiscoveryEvent } from '../../site/events.ts'
 import type { Families } from './registry.ts'
 
-/** Counts what the process tells of its own life. */
+/** Counts events of the process. */
 export const createLifecycleObserver =
   (families: Families): ((event: LifecycleEvent) => void) =>
   (event) => {
@@ -27,7 +27,7 @@ export const createLifecycleObserver =
     }
   }
 
-/** Sets one gauge for each named count, and those that are no longer named to zero. */
+/** Sets one gauge for each named count, and resets the others to zero. */
 const setCounts = (
   counts: Readonly<Record<string, number | undefined>>,
   known: Set<string>,
@@ -37,9 +37,9 @@ const setCounts = (
   for (const name of known) seriesOf(name).value = counts[name] ?? 0
 }
 
-/** Counts what discovery reports. */
+/** Counts events of discovery. */
 export const createDiscoveryObserver = (families: Families): ((event: DiscoveryEvent) => void) => {
-  // Closed lists by type; remembered a service, so that a reason that went away goes back to zero.
+  // Closed lists by type, remembered for each service, so that a resolved reason returns to zero.
   const reasons = new Map<string, Set<string>>()
   const kinds = new Map<string, Set<string>>()
   const knownOf = (all: Map<string, Set<string>>, service: string): Set<string> => {
@@ -73,7 +73,7 @@ export const createDiscoveryObserver = (families: Families): ((event: DiscoveryE
   }
 }
 
-/** Counts what the public port refuses or ends. */
+/** Counts connections and requests that the public port refuses or ends. */
 export const createEdgeObserver =
   (families: Families): ((event: EdgeEvent | OverloadEvent) => void) =>
   (event) => {

@@ -25,26 +25,26 @@ const otherStatus = statusClasses.length - 1
 const statusSlot = (status: number): number =>
   status >= 100 && status < 600 ? Math.trunc(status / 100) - 1 : otherStatus
 
-/** `2xx` and so on; `other` for what is no status. */
+/** `2xx` and so on; `other` for an invalid status. */
 const statusClass = (status: number): (typeof statusClasses)[number] =>
   statusClasses[statusSlot(status)] ?? 'other'
 
 /** Routes of one service that are remembered; a contract has some sixty, a learned one some hundred more. */
 const maxRoutes = 1_000
 
-/** What one kind of exchange touches, resolved once: from then on it costs additions only. */
+/** The series of one kind of exchange, resolved once: afterwards counting costs additions only. */
 type ExchangeSeries = {
   readonly requests: NumberSeries
   readonly duration: HistogramSeries
   readonly own: HistogramSeries
   readonly upstream: HistogramSeries
-  /** Only where something out of memory is served. */
+  /** Only for responses served from memory. */
   readonly age: HistogramSeries | undefined
 }
 
 type Slots = (ExchangeSeries | undefined)[]
 
-/** Counts answered exchanges. The way of a cache hit: two lookups by strings that are the same objects each time, then additions. */
+/** Counts completed exchanges. A cache hit costs two lookups by strings that are the same objects each time, then additions. */
 const createExchangeObserver = (families: Families): ((event: ExchangeEvent) => void) => {
   const services = new Map<string, Map<string, Slots>>()
 
@@ -66,7 +66,7 @@ const createExchangeObserver = (families: Families): ((event: ExchangeEvent) => 
     const routes = services.get(service) ?? new Map<string, Slots>()
     services.set(service, routes)
     const slots: Slots = []
-    // Beyond the cap a route is resolved each time anew instead of being remembered.
+    // Above the cap a route is resolved each time.
     if (routes.size < maxRoutes) routes.set(route, slots)
     return slots
   }
@@ -103,7 +103,7 @@ const createExchangeObserver = (families: Families): ((event: ExchangeEvent) => 
   }
 }
 
-/** Counts what the batch room of one service reports. */
+/** Counts events of batches of one service. */
 export const createBatchObserver =
   (families: Families) =>
   (service: string, event: BatchEvent): void => {
@@ -144,7 +144,7 @@ export const createBatchObserver =
     families.batchOrdered.series({ service }).value += event.ordered
   }
 
-/** Counts what the pipeline reports. */
+/** Counts events of the pipeline. */
 export const createPipelineObserver = (families: Families): ((event: PipelineEvent) => void) => {
   const observeExchange = createExchangeObserver(families)
   return (event) => {

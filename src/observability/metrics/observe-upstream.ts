@@ -4,7 +4,7 @@ import { type HistogramSeries, type NumberSeries, observeValue } from './series.
 
 type Attempt = Extract<UpstreamEvent, { kind: 'attempt-finished' }>
 
-/** What each attempt and each wait for a place touches, resolved once. */
+/** The series of each attempt and each wait for a slot, resolved once. */
 type TargetSeries = {
   readonly head: HistogramSeries
   readonly whole: HistogramSeries
@@ -41,7 +41,7 @@ const createAttemptObserver = (families: Families): ((event: Attempt) => void) =
 
 type SlotWait = Extract<UpstreamEvent, { kind: 'slot-wait-finished' }>
 
-/** As for attempts: what each wait touches is resolved once for each service. */
+/** As for attempts: the series of waits, resolved once for each service. */
 const createSlotObserver = (families: Families): ((event: SlotWait) => void) => {
   const services = new Map<string, { waits: Map<string, NumberSeries>; seconds: HistogramSeries }>()
   const resolve = (service: string) => {
@@ -64,7 +64,7 @@ const createSlotObserver = (families: Families): ((event: SlotWait) => void) => 
   }
 }
 
-/** Counts what the upstreams report. */
+/** Counts events of the upstreams. */
 export const createUpstreamObserver = (families: Families): ((event: UpstreamEvent) => void) => {
   const observeAttempt = createAttemptObserver(families)
   const observeWait = createSlotObserver(families)

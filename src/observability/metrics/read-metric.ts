@@ -2,7 +2,7 @@ import { Gauge, type OpenMetricsContentType, Registry } from 'prom-client'
 import type { MetricRow } from './metric-row.ts'
 import type { Exemplar, HistogramSeries } from './series.ts'
 
-/** One line of a scrape, as prom-client takes it. */
+/** One line of a scrape in prom-client's form. */
 export type Value = {
   readonly labels: Readonly<Record<string, string | number>>
   readonly value: number
@@ -14,8 +14,8 @@ export type Value = {
 export type ScrapeFormat = 'prometheus' | 'openmetrics'
 
 /**
- * A metric that prom-client writes out and does not count itself. Its own counters hash the labels at each observation,
- * several times the cost of a cache hit's other accounting; here the series are resolved once and held.
+ * A metric that prom-client prints but does not count. Its own counters hash the labels at each observation, which costs several
+ * times the other accounting of a cache hit; here the series are resolved once.
  */
 export class ReadMetric extends Gauge<string> {
   readonly #row: MetricRow
@@ -29,15 +29,15 @@ export class ReadMetric extends Gauge<string> {
 
   override async get(): ReturnType<Gauge<string>['get']> {
     const { name, help, type, together = 'sum' } = this.#row
-    // The declared enum of types has no counterpart at run time: prom-client itself uses these words.
+    // The declared enum of types does not exist at run time: prom-client itself uses these words.
     const read = { name, help, type, aggregator: together, values: this.#values() }
     return read as unknown as Awaited<ReturnType<Gauge<string>['get']>>
   }
 }
 
 /**
- * The metrics of one registry, to be written as OpenMetrics by another one. There a counter is named without the ending that
- * its samples have; prom-client would rename the metric for good, and a stand-in keeps it as it was.
+ * The metrics of one registry, printed as OpenMetrics by another one. OpenMetrics names a counter without the suffix of its
+ * samples; prom-client would rename the metric for good, so copies are renamed.
  */
 export const openMetricsOf = (registry: Registry): Registry => {
   const other = new Registry()

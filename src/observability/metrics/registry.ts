@@ -3,14 +3,14 @@ import { type MetricKey, metricTable } from './metric-table.ts'
 import { histogramValues, ReadMetric, type Value } from './read-metric.ts'
 import { createHistogramSeries, type HistogramSeries, type NumberSeries } from './series.ts'
 
-/** The label that stands for all series beyond the cap. */
+/** The label value of the series for everything above the cap. */
 const overflowLabel = '_overflow'
 
 /** All series of one metric, each found by its label values. */
 type Family<Label extends string, Series> = {
   /** The series of these label values; the overflow series when there are too many. */
   series(values: Readonly<Record<Label, string>>): Series
-  /** Drops every series: for gauges that are told anew as a whole. */
+  /** Drops every series: for gauges that are set again completely. */
   clear(): void
   entries(): Iterable<readonly [labels: Readonly<Record<string, string>>, series: Series]>
 }
@@ -19,14 +19,14 @@ type FamilyOptions<Label extends string, Series> = {
   readonly labels: readonly Label[]
   readonly maxSeries: number
   readonly create: () => Series
-  /** Told each time a series is asked for and not made. */
+  /** Called each time the cap prevents a new series. */
   readonly onOverflow: () => void
 }
 
-/** Label values come from lists without control characters, so a separator that is one keeps keys apart. */
+/** Label values contain no control characters, so one separates them in a key. */
 const separator = '\u0001'
 
-/** Makes the series of one metric. Bounded: a label value that should not be there costs a series, never memory without end. */
+/** Creates the series of one metric. Their number is bounded, whatever the label values. */
 const createFamily = <Label extends string, Series>(
   options: FamilyOptions<Label, Series>,
 ): Family<Label, Series> => {
@@ -101,7 +101,7 @@ export const createRegistry = (
   const registry = new Registry()
   const families: Record<string, unknown> = {}
   const onOverflow = (metric: string) => (): void => {
-    // Bounded by the table: the metric of overflows has one series a row.
+    // Bounded by the table: the metric of overflows has one series for each row.
     ;(families as Families).seriesOverflow.series({ metric }).value += 1
   }
   for (const [key, row] of Object.entries(metricTable)) {
@@ -110,7 +110,7 @@ export const createRegistry = (
         ? histogramFamily(row, caps.histograms, onOverflow(row.name))
         : numberFamily(row, caps.numbers, onOverflow(row.name))
     families[key] = family
-    // A counter that has one series only shows 0 from the start, so that its first step is seen as one.
+    // A counter with one series shows 0 from the start, so that its first step is visible.
     if (row.type === 'counter' && row.labels.length === 0) family.series({})
     registry.registerMetric(new ReadMetric(row, read))
   }

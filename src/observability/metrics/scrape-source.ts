@@ -1,6 +1,6 @@
 import type { Families } from './registry.ts'
 
-/** What is true at the moment of a scrape, read then and not before. */
+/** Values that are read at the moment of a scrape. */
 export type ScrapeSource = {
   readonly publicSide: () => {
     readonly inFlight: number
@@ -76,7 +76,7 @@ const readWorkers = (families: Families, { workers }: ScrapeSource): void => {
   for (const [end, count] of Object.entries(ended)) families.workerEnds.series({ end }).value = count
 }
 
-/** Sets the gauges from their sources. Targets that are gone after a reload leave no series behind. */
+/** Sets the gauges from their sources. Targets removed by a reload leave no series behind. */
 export const readSource = (families: Families, source: ScrapeSource): void => {
   const publicSide = source.publicSide()
   families.inFlight.series({}).value = publicSide.inFlight

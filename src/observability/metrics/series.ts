@@ -1,7 +1,7 @@
 /** One time series of a counter or a gauge. Holding it makes an observation one addition. */
 export type NumberSeries = { value: number }
 
-/** An observation told apart from the others of its bucket: by the trace that it was part of. */
+/** An exemplar: one observation of a bucket with its trace. */
 export type Exemplar = {
   readonly labelSet: { readonly trace_id: string }
   readonly value: number
@@ -9,13 +9,13 @@ export type Exemplar = {
   readonly timestamp: number
 }
 
-/** One time series of a histogram: how many values fell into each bucket, not added up yet. */
+/** One time series of a histogram: the number of values in each bucket, not cumulative. */
 export type HistogramSeries = {
   readonly bounds: readonly number[]
-  /** One more than there are bounds: the last is beyond all of them. */
+  /** One more than there are bounds: the last bucket is unbounded. */
   readonly counts: Float64Array
   sum: number
-  /** The last of each bucket; undefined until there is one. */
+  /** The last exemplar of each bucket. */
   exemplars: (Exemplar | undefined)[] | undefined
 }
 
@@ -26,19 +26,19 @@ export const createHistogramSeries = (bounds: readonly number[]): HistogramSerie
   exemplars: undefined,
 })
 
-/** Counts one value and says in which bucket. What is no number (a clock that failed) would spoil the sum for good, so it is left out: -1. */
+/** Counts one value and returns its bucket. NaN (a clock that failed) would spoil the sum for good, so it is left out: -1. */
 export const observeValue = (series: HistogramSeries, value: number): number => {
   if (!Number.isFinite(value)) return -1
   const { bounds, counts } = series
   let bucket = 0
-  // Most values lie in the first buckets: a scan beats a search by halves.
+  // Most values are in the first buckets: a scan beats a binary search.
   while (bucket < bounds.length && value > (bounds[bucket] as number)) bucket += 1
   counts[bucket] = (counts[bucket] as number) + 1
   series.sum += value
   return bucket
 }
 
-/** Counts one value, and remembers the trace that it was part of. */
+/** Counts one value, and keeps its trace as the exemplar. */
 export const observeTraced = (
   series: HistogramSeries,
   value: number,
@@ -50,7 +50,7 @@ export const observeTraced = (
   series.exemplars[bucket] = { labelSet: { trace_id: id }, value, timestamp: epochMs / 1000 }
 }
 
-/** Adds all that one series has counted to another of the same bounds. */
+/** Adds the counts of one series to another one with the same bounds. */
 export const addSeries = (sum: HistogramSeries, part: HistogramSeries): void => {
   part.counts.forEach((count, bucket) => {
     sum.counts[bucket] = (sum.counts[bucket] as number) + count

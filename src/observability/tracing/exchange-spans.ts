@@ -83,24 +83,24 @@ const attemptSpan = (tracer: Tracer, method: string, parent: Span, attempt: Atte
   span.end(end)
 }
 
-/** Beyond this, items of a batch are roots of traces of their own: far more requests than are ever under way. */
+/** Above this number of requests in flight, batch items start traces of their own. */
 const mostUnderWay = 10_000
 
-/** Id of the batch that an item belongs to: items have its id with their place behind. */
+/** Id of an item's batch: items have its id with their index behind. */
 const batchOf = (id: string): string => id.slice(0, id.lastIndexOf('.'))
 
-/** Makes spans of exchanges. What they say is of closed lists and of the configuration: no target, no field, no content. */
+/** Makes spans of exchanges. Attributes come from closed lists and the configuration: no target, no field, no content. */
 export const createExchangeSpans = (
   tracer: Tracer,
   sampleRatio: number,
 ): { readonly watch: ExchangeWatch; readonly openSpans: OpenSpans } => {
   const open = new WeakMap<Received['record'], Open>()
-  /** Requests under way by id, under which items of a batch find their parent. */
+  /** Requests in flight by id: items of a batch find their parent here. */
   const byId = new Map<string, Span>()
 
   /**
-   * A client cannot have all of its requests recorded: beyond the share its flag counts only from a trusted proxy. By chance, and not by
-   * the trace id, which a client chooses too.
+   * A client cannot have all of its requests recorded: above the share, its flag counts only from a trusted proxy. Sampled at
+   * random, not by the trace id, which the client chooses.
    */
   const isRecorded = (sampled: boolean, viaTrustedProxy: boolean): boolean =>
     sampled && (viaTrustedProxy || Math.random() < sampleRatio)
@@ -147,7 +147,7 @@ export const createExchangeSpans = (
         [ATTR_HTTP_RESPONSE_STATUS_CODE]: head.status,
         'trellis.cache': record.cache,
       })
-      // Conventions: what a client did wrong is no error of the server.
+      // Conventions: a fault of the client is no error of the server span.
       if (head.status >= 500) {
         span.setStatus({ code: SpanStatusCode.ERROR })
         span.setAttribute(ATTR_ERROR_TYPE, String(head.status))
@@ -179,7 +179,7 @@ export const createExchangeSpans = (
       if (known.innermost === span) known.innermost = parent
       span.end()
     }
-    // What the upstream is told is its parent.
+    // The upstream gets this span as its parent.
     if (name === 'upstream') record.trace = { ...traceContext(span), attempted: opened.attempted }
     return opened
   }

@@ -50,7 +50,9 @@ export const match = (): Phase<Received, Matched> => ({
     }
     // RFC 3986 §2: nothing but visible ASCII. node:http lets raw bytes through, which mean one thing here and another there.
     if (outsideAscii.test(exchange.request.target)) {
-      throw new GatewayError('malformed_request', { detail: 'The target has bytes that must be escaped.' })
+      throw new GatewayError('malformed_request', {
+        detail: 'The URL has bytes that must be percent-encoded.',
+      })
     }
     const method = meantMethod(exchange)
     const finding = service.find(method, exchange.path)

@@ -34,12 +34,12 @@ const contentPlan = (exchange: Matched, found: Found): ContentPlan => {
   if (service.contract === 'open') return 'stream'
   // PHP would read a JSON content on GET as parameters: an answer for another request than the one that is keyed.
   if (!mayHaveContent(method)) {
-    throw new GatewayError('ambiguous_request', { detail: `Content on ${method} is not accepted here.` })
+    throw new GatewayError('ambiguous_request', { detail: `A body on ${method} is not accepted here.` })
   }
   if (readable.test(requestField(request.fields, 'content-type') ?? '')) {
     if (isCoded(request.fields)) {
       throw new GatewayError('unsupported_content_type', {
-        detail: 'Send it without a content coding.',
+        detail: 'Send the body without Content-Encoding.',
         fields: ['Accept-Encoding', 'identity'],
       })
     }

@@ -36,7 +36,7 @@ export const readContent = async (
       if (bytes > mostBytes) throw new GatewayError('content_too_large')
       if (!room.reserve(chunk.length + overheadOfChunk)) {
         throw new GatewayError('overloaded', {
-          detail: 'Too many request bodies are on their way.',
+          detail: 'Too many request bodies are in flight.',
           retryAfterSeconds: 1,
           unsent: true,
         })

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Server, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { addressGroup } from '../../http/address-group.ts'
+import { createFairTurns } from '../../http/fair-turns.ts'
 import type { EdgeEvent } from '../events.ts'
 
 /** The response whose turn it is on a connection. node:http keeps it there, under no public name. */
@@ -62,6 +63,15 @@ const refusedMs = 10_000
 /** Refused clients are remembered up to this number, the latest ones. */
 const mostRefused = 10_000
 
+/**
+ * A handshake takes up to two milliseconds, and a turn of the event loop should take less than ten. Node accepts one connection in each
+ * turn, in the order in which the kernel has queued them for all: so those that wait are accepted first, which costs a tenth
+ * of a millisecond each, and then begin in an order that is fair.
+ */
+const turnsOfConnections = { perTurn: 4, gatherTurns: 32 }
+
+const ignore = (): void => {}
+
 type Watched = { taken: number; isSuspect: boolean }
 
 /** Octets of answers that have left the process. */
@@ -78,6 +88,8 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
   const { perAddress, readerTimeoutMs, report } = options
   const open = new Map<Socket, Watched>()
   const handshakes = new Map<string, Socket>()
+  const turns = createFairTurns(turnsOfConnections)
+  const waiting = new Set<Socket>()
   const byAddress = new Map<string, number>()
   /** When the refusal of a group ends, by the monotonic clock; the latest last. */
   const refusedUntil = new Map<string, number>()
@@ -159,14 +171,26 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
     }
   }
 
+  /** What node:http or node:tls do with a connection, which costs far more than to accept it. */
+  const taking = server.listeners('connection')
+  server.removeAllListeners('connection')
+  const begin = (socket: Socket): void => {
+    waiting.delete(socket)
+    socket.off('error', ignore)
+    if (socket.destroyed) return
+    for (const take of taking) take.call(server, socket)
+  }
   server.on('connection', (socket: Socket) => {
-    if (enter(socket)) {
-      if (options.encrypted) watchHandshake(socket)
-      else watch(socket)
+    if (!enter(socket)) {
+      report({ kind: 'connection-cut', reason: 'address' })
+      socket.destroy()
       return
     }
-    report({ kind: 'connection-cut', reason: 'address' })
-    socket.destroy()
+    if (options.encrypted) watchHandshake(socket)
+    else watch(socket)
+    waiting.add(socket)
+    socket.on('error', ignore)
+    turns.begin(addressGroup(socket.remoteAddress ?? ''), () => begin(socket))
   })
   if (options.encrypted) {
     server.on('secureConnection', (socket: Socket) => {
@@ -182,8 +206,9 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
     refuse,
     traffic,
     endQuiet: async () => {
-      const quiet = [...open.keys()].filter(isQuiet)
-      const begun = [...handshakes.values()]
+      const hasBegun = (socket: Socket): boolean => !waiting.has(socket)
+      const quiet = [...open.keys()].filter((socket) => hasBegun(socket) && isQuiet(socket))
+      const begun = [...handshakes.values()].filter(hasBegun)
       await arrivalsRead()
       for (const socket of quiet) if (isQuiet(socket)) socket.destroy()
       for (const socket of begun) if (handshakes.get(peerOf(socket)) === socket) socket.destroy()

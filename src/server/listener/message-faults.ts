@@ -3,11 +3,11 @@ export type MessageFault = 'version' | 'host' | 'transfer-coding' | 'field-count
 
 /** What the client is told. */
 export const faultTexts: Readonly<Record<MessageFault, string>> = {
-  version: 'Speak HTTP/1.1 or HTTP/1.0.',
-  host: 'One Host field with a valid host is required.',
+  version: 'Use HTTP/1.1 or HTTP/1.0.',
+  host: 'One Host header with a valid host is required.',
   'transfer-coding': 'The only transfer coding accepted is chunked, once, in HTTP/1.1.',
-  'field-count': 'There are too many fields.',
-  target: 'The target must be a path or an http URL.',
+  'field-count': 'There are too many headers.',
+  target: 'The request target must be a path or an http URL.',
 }
 
 /** What the parser says of a request. */

@@ -1,14 +1,17 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import {
   constants,
   type Http2SecureServer,
   type Http2ServerRequest,
+  type Http2Session,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2'
 import { GatewayError } from '../../errors.ts'
 import { addressGroup } from '../../http/address-group.ts'
+import { createFairTurns } from '../../http/fair-turns.ts'
 import type { EdgeEvent } from '../events.ts'
+import { isHttp2, isReset } from './http2-request.ts'
 
 export type StreamBounds = {
   /** As for connections: the longest time in which nothing is taken of an answer that waits; 0 = no bound. */
@@ -46,7 +49,7 @@ const watchReaders = (server: Http2SecureServer, { readerTimeoutMs, report }: St
     if (watched.looks * everyMs <= readerTimeoutMs) return
     report({ kind: 'connection-cut', reason: 'slow-reader' })
     open.delete(stream)
-    end(stream, 'nothing of the answer was taken')
+    end(stream, 'the client read nothing of the response')
   }
   const look = (): void => {
     for (const [stream, watched] of open) {
@@ -74,7 +77,7 @@ const lastAnswerMs = 2_000
 const answerTimeout = (request: Http2ServerRequest): void => {
   const { stream } = request
   stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR))
-  const timer = setTimeout(() => end(stream, 'the answer was not taken'), lastAnswerMs).unref()
+  const timer = setTimeout(() => end(stream, 'the client did not read the response'), lastAnswerMs).unref()
   stream.once('close', () => clearTimeout(timer))
   request.on('error', () => {})
   request.destroy(new GatewayError('request_timeout'))
@@ -132,6 +135,38 @@ const watchResets = (server: Http2SecureServer, bounds: StreamBounds): void => {
     })
   }
   server.on('session', bound)
+}
+
+type TakeRequest = (incoming: IncomingMessage, outgoing: ServerResponse) => void
+
+/** Of requests over HTTP/2, of which one read of a socket may bring a hundred for each connection. */
+const turnsOfRequests = { perTurn: 8, gatherTurns: 0 }
+
+/**
+ * Hands on only so many requests in one turn of the event loop, those of different clients in turn. One that is reset while it waits, as
+ * those of a client are that resets what it has just begun, costs nothing more.
+ */
+export const requestsInTurn = (take: TakeRequest): TakeRequest => {
+  const turns = createFairTurns(turnsOfRequests)
+  const groups = new WeakMap<Http2Session, string>()
+  const groupOf = (session: Http2Session): string => {
+    const known = groups.get(session)
+    if (known !== undefined) return known
+    const group = addressGroup(session.socket.remoteAddress ?? '')
+    groups.set(session, group)
+    return group
+  }
+  return (incoming, outgoing) => {
+    if (!isHttp2(incoming)) {
+      take(incoming, outgoing)
+      return
+    }
+    const { session } = (incoming as unknown as Http2ServerRequest).stream
+    if (session === undefined) return
+    turns.begin(groupOf(session), () => {
+      if (!isReset(incoming)) take(incoming, outgoing)
+    })
+  }
 }
 
 /**

@@ -5,16 +5,16 @@ import { type FieldLines, withoutFields } from '../../http/fields.ts'
 import { type ContentText, type GatewayResponse, longestText } from '../../http/message.ts'
 import { isHttp2 } from '../listener/http2-request.ts'
 
-/** HTTP/1.0 knows no chunks: there the end of the connection may be the end of the content (RFC 9112 §6.3), a reset is not. */
+/** HTTP/1.0 has no chunks: the end of the connection may end the content (RFC 9112 §6.3), a reset does not. */
 const cut = (raw: ServerResponse): void => {
   if (raw.req.httpVersion === '1.0') raw.socket?.resetAndDestroy()
   raw.destroy()
 }
 
 /**
- * Carries a content to the client, no faster than the client reads. Ended early on either side, both end: a short answer must
- * not look whole, and an upstream whose reader has gone is left alone. stream.pipeline() does the same, and makes an
- * AbortController and a DOMException for each answer: as much as all else that passing on a small one costs.
+ * Streams a content to the client as fast as the client reads. An early end on either side ends both: a truncated response must
+ * not look complete, and the upstream need not go on sending. stream.pipeline() does the same, but creates an AbortController
+ * and a DOMException for each response, which doubles the cost of a small one.
  */
 const pump = (content: Readable, raw: ServerResponse, broken: (error: Error) => void): void => {
   content.on('data', (chunk: Buffer) => {
@@ -23,20 +23,20 @@ const pump = (content: Readable, raw: ServerResponse, broken: (error: Error) => 
   raw.on('drain', () => content.resume())
   raw.once('close', () => content.destroy())
   content.once('end', () => raw.end())
-  // Stays for as long as the content does: it may fail while it is being destroyed.
+  // The listener stays: the content may fail while it is being destroyed.
   content.on('error', broken)
   content.once('close', () => {
     if (!content.readableEnded) cut(raw)
   })
-  // It broke off before anybody listened.
+  // The content failed before the listener was added.
   if (content.closed && !content.readableEnded) cut(raw)
 }
 
-/** What the edge wants to know of an answer on its way out. */
+/** Events of a response that is being sent. */
 export type SendOptions = {
-  /** The gateway is going away: clients are told to connect elsewhere (RFC 9112 §9.6). */
+  /** The gateway is draining: clients should connect elsewhere (RFC 9112 §9.6). */
   readonly isDraining: () => boolean
-  /** The content broke off: the client has got a short answer and sees it, since the connection is closed. */
+  /** The content broke off: the client got a truncated response and notices, since the connection is closed. */
   readonly broken: (error: Error) => void
 }
 
@@ -49,12 +49,12 @@ const closing = (fields: readonly string[]): string[] => [
 ]
 
 /**
- * Held back and let go, a head and a text leave in one write. With a Buffer there are two pieces, and end(content) would
- * add an empty third: writev instead of write, a fifth of what a small hit costs. Latin-1 gives the octets one to one.
+ * Corked, head and text leave in one write. A Buffer would be a second piece, and end(content) would add an empty third:
+ * writev instead of write, a fifth of the cost of a small hit. Latin-1 maps octets one to one.
  */
 const sendSmall = (raw: ServerResponse, content: Buffer, text: ContentText | undefined): void => {
   const { socket } = raw
-  // Queued behind another answer on its connection; or of more pieces than head and text.
+  // Queued behind another response on its connection; or more pieces than head and text.
   if (socket === null || raw.chunkedEncoding) {
     raw.end(content)
     return
@@ -65,12 +65,12 @@ const sendSmall = (raw: ServerResponse, content: Buffer, text: ContentText | und
   raw.end()
 }
 
-/** TLS encrypts all that it is given at once, and keeps what the client does not take; it is given so much at a time. */
+/** TLS encrypts each write at once and buffers what the client does not read; so contents are written in slices of this size. */
 const sliceBytes = 64 * 1024
 
 const isEncrypted = ({ req }: ServerResponse): boolean => 'encrypted' in req.socket
 
-/** Writes the next slice when the one before has been taken, so that only the stored content waits for a slow reader. */
+/** Writes the next slice when the previous one has been flushed, so that a slow reader costs no second copy of the content. */
 const sendInSlices = (raw: ServerResponse, content: Buffer): void => {
   let at = 0
   const proceed = (): void => {
@@ -87,7 +87,7 @@ const sendInSlices = (raw: ServerResponse, content: Buffer): void => {
   proceed()
 }
 
-/** Writes head and content. A content that breaks off destroys the connection: a short answer must not look whole. */
+/** Writes head and content. A content that breaks off destroys the connection: a truncated response must not look complete. */
 export const sendResponse = (raw: ServerResponse, response: GatewayResponse, options: SendOptions): void => {
   const { status, fields, content } = response
   raw.writeHead(status, options.isDraining() ? closing(fields) : (fields as string[]))
@@ -104,7 +104,7 @@ export const sendResponse = (raw: ServerResponse, response: GatewayResponse, opt
   pump(content, raw, options.broken)
 }
 
-/** RFC 9113 §8.2.2: fields of the connection make a message malformed. */
+/** RFC 9113 §8.2.2: connection-specific fields make a message malformed. */
 const ofConnection: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -114,8 +114,8 @@ const ofConnection: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Lower-case names (RFC 9113 §8.2), and repeated lines as one (RFC 9110 §5.3): node:http2 throws at a second line of a field that it
- * knows to have one value, and an upstream may send two. Set-Cookie alone is a line each.
+ * Lower-case names (RFC 9113 §8.2), and repeated lines joined (RFC 9110 §5.3): node:http2 throws at a second line of a
+ * single-value field, and an upstream may send two. Only Set-Cookie keeps its lines.
  */
 const asHeaders = (fields: FieldLines): OutgoingHttpHeaders => {
   const headers: Record<string, string | string[]> = Object.create(null)
@@ -133,7 +133,7 @@ const asHeaders = (fields: FieldLines): OutgoingHttpHeaders => {
   return Object.fromEntries(Object.entries(headers))
 }
 
-/** Of a longer write nobody could tell how much of it a slow reader has taken (stream-bounds.ts). */
+/** Longest write, so that the progress of a slow reader can be measured (stream-bounds.ts). */
 const mostAtOnce = 64 * 1024
 
 const pieces = function* (content: Buffer): Generator<Buffer> {
@@ -155,13 +155,13 @@ const send = (raw: Http2ServerResponse, response: GatewayResponse, options: Send
     raw.end(content)
     return
   }
-  // Into the stream itself: a content that breaks off must reset it, so that a short answer does not look whole.
+  // Written to the stream itself: a content that breaks off must reset it, so that a truncated response does not look complete.
   pipeline(Buffer.isBuffer(content) ? pieces(content) : content, raw.stream, (error) => {
     if (error) options.broken(error)
   })
 }
 
-/** As `sendResponse`, for a port that speaks both. A gateway that goes away says so with GOAWAY. */
+/** As `sendResponse`, for a port with HTTP/2. A draining gateway sends GOAWAY. */
 export const sendEither = (raw: ServerResponse, response: GatewayResponse, options: SendOptions): void => {
   if (isHttp2(raw)) send(raw as unknown as Http2ServerResponse, response, options)
   else sendResponse(raw, response, options)

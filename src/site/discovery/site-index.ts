@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Row } from '../../contracts/row.ts'
 import { type DiscoveryDocument, documentOf } from '../discovery-answer.ts'
-import { compareWithUpstream, type Difference } from '../drift.ts'
+import { compareWithUpstream, type Difference, type Unlisted } from '../drift.ts'
 import type { DiscoveryEvent } from '../events.ts'
 import type { IndexDocument } from './index-document.ts'
 import { isObject, type JsonObject, member } from './json.ts'
@@ -108,7 +108,8 @@ type Outlook = {
   readonly rows: readonly Row[]
   readonly announced: readonly Row[]
   readonly publicRoot: string
-  readonly unlistedRoutes: 'learn' | 'pass' | 'refuse'
+  readonly unlistedRoutes: Unlisted['routes']
+  readonly undeclaredParameters: Unlisted['parameters']
 }
 
 /** All that follows from one index of the upstream; replaced as a whole. */
@@ -137,7 +138,7 @@ const offered = (rows: readonly Row[], { routes, namespaces }: IndexDocument): r
 
 /** Understands an index whose names are already public. */
 export const knowledgeOf = (index: IndexDocument, outlook: Outlook): SiteKnowledge => {
-  const { rows, announced, publicRoot, unlistedRoutes } = outlook
+  const { rows, announced, publicRoot, unlistedRoutes, undeclaredParameters } = outlook
   const unlisted = unlistedPatterns(index, rows)
   const shown = unlistedRoutes === 'refuse' ? [] : unlisted
   const site = buildSiteIndex({
@@ -153,7 +154,10 @@ export const knowledgeOf = (index: IndexDocument, outlook: Outlook): SiteKnowled
     document: documentOf(site.site, publicRoot, ['GET']),
     unlistedRoutes: unlisted.length,
     learned: unlistedRoutes === 'learn' ? learnRows(index, rows) : nothingLearned,
-    drift: compareWithUpstream(offered(announced, index), index),
+    drift: compareWithUpstream(offered(announced, index), index, {
+      routes: unlistedRoutes,
+      parameters: undeclaredParameters,
+    }),
   }
 }
 
@@ -178,9 +182,7 @@ export const eventsOf = (
     learnedRows: next.learned.rows.length,
     refused: countBy(next.learned.refused.map(({ reason }) => reason)),
   }
+  const drift = next.drift.filter(({ matters }) => matters)
   if (last !== undefined && isDeepStrictEqual(next.drift, last.drift)) return [refreshed]
-  return [
-    refreshed,
-    { kind: 'drift-compared', service, differences: countBy(next.drift.map(({ kind }) => kind)) },
-  ]
+  return [refreshed, { kind: 'drift-compared', service, differences: countBy(drift.map(({ kind }) => kind)) }]
 }

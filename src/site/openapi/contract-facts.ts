@@ -53,11 +53,11 @@ export const sharedSchemas: JsonObject = {
 
 /** How callers say who they are. */
 export const securitySchemes: JsonObject = {
-  bearer: { type: 'http', scheme: 'bearer', description: 'Demanded on every operation of a plant store.' },
+  bearer: { type: 'http', scheme: 'bearer', description: 'Required on every operation of a plant store.' },
   basic: {
     type: 'http',
     scheme: 'basic',
-    description: 'User and application password of the site; who may do what is decided by the site.',
+    description: 'User and application password of the site; the site decides about permissions.',
   },
 }
 
@@ -68,8 +68,8 @@ const errors: Readonly<Record<Contract, JsonObject>> = {
 }
 
 const refusals = (contract: Contract): JsonObject => ({
-  '4XX': { description: 'Refused, by the gateway or by the service.', content: errors[contract] },
-  '5XX': { description: 'Failed on its way, or at the service.', content: errors[contract] },
+  '4XX': { description: 'Refused by the gateway or by the service.', content: errors[contract] },
+  '5XX': { description: 'Failed in the gateway or in the service.', content: errors[contract] },
 })
 
 const plantAnswer = (row: Row, method: Method): JsonObject => {
@@ -93,16 +93,16 @@ const isExtended = (endpoint: Endpoint): boolean => endpoint.arguments['extensio
 const batchAnswer = (endpoint: Endpoint): JsonObject => {
   const content = json({ type: 'object' })
   if (!isExtended(endpoint)) {
-    return { '207': { description: 'One answer for each request, in order.', content } }
+    return { '207': { description: 'One response for each request, in order.', content } }
   }
   const line = { type: 'object', description: 'One line: `index` and `response`; the last one has `end`.' }
   return {
     '200': { description: 'The plan, for `dryRun`.', content },
     '207': {
-      description: 'One answer for each request, in order; or lines, as they are there.',
+      description: 'One response for each request, in order; or one line per item as it completes.',
       content: { ...content, 'application/x-ndjson': { schema: line } },
     },
-    '409': { description: 'A request with this key is still being carried out.', content: errors.site },
+    '409': { description: 'A request with this key is still running.', content: errors.site },
     '422': { description: 'This key was used for a different request.', content: errors.site },
   }
 }
@@ -114,7 +114,7 @@ export const requestFieldsOf = (row: Row, endpoint: Endpoint): readonly JsonObje
         {
           name: 'Idempotency-Key',
           in: 'header',
-          description: 'Repeated with the same key, the request gets the same answer and runs nothing again.',
+          description: 'A repeated request with the same key gets the same response and runs nothing again.',
           schema: { type: 'string', maxLength: 257 },
         },
       ]

@@ -21,10 +21,10 @@ const classOf = (status: number | undefined): StatusClass => {
 const failureTexts: Readonly<Record<AttemptOutcome, string>> = {
   answered: 'no answer',
   unreachable: 'the target could not be reached',
-  timeout: 'no answer in time',
+  timeout: 'no response in time',
   broken: 'the connection broke',
-  discarded: 'the answer was discarded for a retry',
-  aborted: 'the request was given up',
+  discarded: 'the response was discarded for a retry',
+  aborted: 'the request was cancelled',
 }
 
 /** These say that the target, or what is behind it, is not there; a 500 is an answer of the program that runs on it. */

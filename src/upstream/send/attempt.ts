@@ -32,6 +32,7 @@ export class Attempt implements Handler {
   readonly #timeouts: UpstreamOptions['timeouts']
   readonly #upload: Upload | undefined
   readonly #listener: AttemptListener
+  readonly #inTurn: (goOn: () => void) => void
   #abort: ((reason?: Error) => void) | undefined
   #resume: (() => void) | undefined
   #paused = false
@@ -50,10 +51,13 @@ export class Attempt implements Handler {
     { body, headers }: Pick<RelayOptions, 'body' | 'headers'>,
     timeouts: UpstreamOptions['timeouts'],
     listener: AttemptListener,
+    /** Calls it when it is the turn of this response among the long ones. */
+    inTurn: (goOn: () => void) => void,
   ) {
     this.#upload = body instanceof Readable ? new Upload(body, headers) : undefined
     this.#timeouts = timeouts
     this.#listener = listener
+    this.#inTurn = inTurn
   }
 
   /** Some of the content has not been sent: the upstream cannot have carried the request out. */
@@ -97,7 +101,7 @@ export class Attempt implements Handler {
   resume(): void {
     if (this.#ended || !this.#paused) return
     this.#paused = false
-    this.#arm(this.#timeouts.idleMs, 'no content for too long')
+    this.#arm(this.#timeouts.idleMs, 'no data for too long')
     if (!this.#yields) this.#resume?.()
   }
 
@@ -159,11 +163,13 @@ export class Attempt implements Handler {
   /** A socket is read as long as there is something to read: a response of many megabytes would keep all others waiting. */
   #yield(): void {
     this.#yields = true
-    setImmediate(() => {
-      this.#yields = false
-      this.#bytesInARow = 0
-      if (!this.#ended && !this.#paused) this.#resume?.()
-    })
+    setImmediate(() => this.#inTurn(this.#readOn))
+  }
+
+  readonly #readOn = (): void => {
+    this.#yields = false
+    this.#bytesInARow = 0
+    if (!this.#ended && !this.#paused) this.#resume?.()
   }
 
   #finish(): void {
@@ -186,16 +192,16 @@ export class Attempt implements Handler {
   }
 
   #awaitHead(): void {
-    this.#arm(this.#timeouts.headersMs, 'no response head in time')
+    this.#arm(this.#timeouts.headersMs, 'no response headers in time')
   }
 
   readonly #awaitContent = (): void => {
-    if (!this.#ended && !this.#paused) this.#arm(this.#timeouts.idleMs, 'no content for too long')
+    if (!this.#ended && !this.#paused) this.#arm(this.#timeouts.idleMs, 'no data for too long')
   }
 
   /** While content goes up each piece of it is progress; the wait for the head begins when the last one is gone. */
   #watchUpload(upload: Upload): void {
-    this.#arm(this.#timeouts.idleMs, 'The request content was not taken.')
+    this.#arm(this.#timeouts.idleMs, 'The upstream did not read the request body.')
     upload.watch(
       (bytes) => {
         this.movedBytes += bytes

@@ -17,11 +17,14 @@ export type SlotOptions = {
   readonly queueMax: number
   /** Longest wait in the queue; 0 = as long as the caller waits. */
   readonly queueTimeoutMs: number
-  /** The part of the slots, and of the places in the queue, that one client may have; 1 = no bound for a client, and none for arriving bodies. */
+  /**
+   * The part of the slots that others do not hold, and of the places in the queue, that one client may have; 1 = no bound for a
+   * client, and none for arriving bodies.
+   */
   readonly clientShare: number
 }
 
-/** Bounded concurrency with a bounded queue, of which no client has more than its share. */
+/** Bounded concurrency with a bounded queue, of which no client has more than its share; the more clients hold slots, the smaller it is. */
 export type Slots = {
   /** Takes a slot if the request may have one at once. It never overtakes a request that waits and could have it. */
   take(request: SlotRequest): boolean
@@ -63,10 +66,8 @@ export const createSlots = (options: SlotOptions): Slots => {
   // Of all that may be held or waited for, half is out of reach of requests whose bodies are still arriving.
   const arrivingShare = clientShare >= 1 ? 1 : 0.5
   const most = {
-    held: partOf(max, clientShare),
     queued: partOf(queueMax, clientShare),
     arriving: partOf(max, arrivingShare),
-    arrivingOfClient: partOf(partOf(max, clientShare), arrivingShare),
     arrivingQueued: partOf(queueMax, arrivingShare),
   }
   let inFlight = 0
@@ -89,14 +90,28 @@ export const createSlots = (options: SlotOptions): Slots => {
     if (held === 0 && waiting === 0) clients.delete(name)
   }
 
-  /** Has the client room in its share for one more? */
+  /**
+   * A client has at most its share of what the others leave. Alone that is its share of all; of n clients that take what they get,
+   * with a share of a half, each has one part in n + 1, and the last part stays free for those that come (Choudhury and Hahne,
+   * Dynamic queue length thresholds for shared-memory packet switches, 1998). One that has none may take any that is free.
+   */
+  const mayTake = (own: number, ofOthers: number, all: number): boolean =>
+    own < partOf(all - ofOthers, clientShare)
   const hasShare = (name: string, isArriving: boolean): boolean => {
     const client = clients.get(name)
     if (client === undefined) return true
-    return client.held < most.held && (!isArriving || client.arriving < most.arrivingOfClient)
+    return (
+      mayTake(client.held, inFlight - client.held, max) &&
+      (!isArriving || mayTake(client.arriving, arriving - client.arriving, most.arriving))
+    )
   }
   const mayHold = (name: string, isArriving: boolean): boolean =>
     inFlight < max && (!isArriving || arriving < most.arriving) && hasShare(name, isArriving)
+  /** Others keep it from more: it has less than it would have alone. */
+  const isHeldUp = ({ client, arriving: isArriving }: Line): boolean => {
+    const { held, arriving: own } = clientOf(client)
+    return mayTake(held, 0, max) && (!isArriving || mayTake(own, 0, most.arriving))
+  }
 
   const hold = (request: SlotRequest): void => {
     const client = clientOf(request.client)
@@ -244,6 +259,6 @@ export const createSlots = (options: SlotOptions): Slots => {
       return queued
     },
     mostWaitingForClients: most.arriving,
-    isContended: () => [...lines.values()].some((line) => hasShare(line.client, line.arriving)),
+    isContended: () => [...lines.values()].some(isHeldUp),
   }
 }

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import type { FairTurns } from '../../http/fair-turns.ts'
 import type { Interim } from '../../http/message.ts'
 import type { AttemptEvent } from '../events.ts'
 import type { UpstreamOptions } from '../options.ts'
@@ -17,6 +18,8 @@ export type RelayRoom = AccountRoom & {
   readonly budget: RetryBudget
   readonly breaker: Breaker
   readonly relays: UnderWay<Abortable & PacedRequest>
+  /** In which responses of many megabytes go on. */
+  readonly longResponses: FairTurns
   /** Called after a relay has left `relays`. */
   readonly ended: () => void
 }

@@ -110,8 +110,8 @@ class BreakerPass {
 const slowUploadMs = 1_000
 
 const busyDetails: Partial<Record<QueueOutcome, string>> = {
-  'client-share': 'Too many requests of this client are under way or waiting.',
-  'arriving-share': 'Too many requests wait whose bodies have not arrived.',
+  'client-share': 'This client has too many requests in flight or waiting.',
+  'arriving-share': 'Too many requests with incomplete bodies are waiting.',
 }
 
 const busy = (why: QueueOutcome): GatewayError =>
@@ -279,7 +279,9 @@ export class Relay implements Abortable, AttemptListener, PacedRequest {
     this.#attempts += 1
     this.#triedMs = clock.monotonic()
     this.#account = new AttemptAccount(this.#room, choice, this.#attempts, this.#request.attempted)
-    this.#attempt = new Attempt(this.#request, options.timeouts, this)
+    this.#attempt = new Attempt(this.#request, options.timeouts, this, (goOn) =>
+      this.#room.longResponses.begin(this.#request.clientAddress, goOn),
+    )
     choice.target.pool.dispatch(this.#request, this.#attempt)
   }
 
@@ -298,7 +300,7 @@ export class Relay implements Abortable, AttemptListener, PacedRequest {
     })
     if (decision.kind === 'give-up') return false
     this.#attempt?.stop(
-      new GatewayError('upstream_broken', { detail: 'answer discarded for a retry' }),
+      new GatewayError('upstream_broken', { detail: 'response discarded for a retry' }),
       () => {},
     )
     this.#account?.close('discarded')
@@ -328,12 +330,10 @@ export class Relay implements Abortable, AttemptListener, PacedRequest {
   }
 
   #expire(): void {
-    // How long the content took is up to the client; an upstream that takes nothing of it is found by `timeouts.idle`.
-    if (this.#attempt?.isUploading === true) {
-      this.#fail(new GatewayError('request_timeout'), 'aborted')
-      return
-    }
-    this.#fail(new GatewayError('upstream_timeout', { detail: 'total time used up' }), 'timeout')
+    const timeout = new GatewayError('upstream_timeout', { detail: 'The total timeout is over.' })
+    // A slow upload may be the client's fault; `timeouts.idle` finds an upstream that reads none of it.
+    if (this.#attempt?.isUploading !== true) this.#fail(timeout, 'timeout')
+    else this.#fail(this.#attempt.awaitsBody ? new GatewayError('request_timeout') : timeout, 'aborted')
   }
 
   #fail(error: Error, outcome: AttemptOutcome): void {

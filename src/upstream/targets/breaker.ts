@@ -104,12 +104,12 @@ const causeOf = (
 ): string => {
   switch (to) {
     case 'half-open':
-      return `the upstream was left alone for ${forMs} ms`
+      return `the breaker was open for ${forMs} ms`
     case 'closed':
-      return `all requests sent as a trial were answered: ${probes}`
+      return `all trial requests succeeded: ${probes}`
     case 'open':
       return from === 'half-open'
-        ? 'a request sent as a trial failed'
+        ? 'a trial request failed'
         : `${failed} of ${total} requests in the last ${windowMs} ms failed`
   }
 }

@@ -53,7 +53,8 @@ export class AgingClient extends Client {
   }
 }
 
-type Asked = { abort(error: Error): void }
+/** A request as undici keeps it: the content is null when there is none. */
+type Asked = { readonly method: string; body: unknown; abort(error: Error): void }
 
 /** What undici keeps of a connection that stands. */
 type Connection = {
@@ -112,16 +113,31 @@ const failingIfCut = (stream: ClientHttp2Stream): void => {
   stream.on('error', () => undefined)
 }
 
-const watchStreams = (session: ClientHttp2Session): void => {
-  const request = session.request.bind(session)
-  session.request = (...asked) => {
-    const stream = request(...asked)
+/** Methods for whose content undici keeps the length that it then compares with. */
+const methodsWithLength: readonly string[] = ['POST', 'PUT', 'PATCH']
+
+/**
+ * undici expects content of three methods only. With content of another one in a Buffer it tries the request again and again within
+ * one turn of the event loop, which then stands still; content of pieces it sends. A GET or HEAD it ends with its head.
+ */
+const watchStreams = (session: ClientHttp2Session, connection: Connection): void => {
+  const { write } = connection
+  let hasContent = false
+  connection.write = (request) => {
+    const { body, method } = request
+    hasContent = body !== null
+    if (Buffer.isBuffer(body) && !methodsWithLength.includes(method)) request.body = [body]
+    return write(request)
+  }
+  const open = session.request.bind(session)
+  session.request = (fields, options) => {
+    const stream = open(fields, { ...options, endStream: !hasContent })
     failingIfCut(stream)
     return stream
   }
 }
 
-/** A client that offers HTTP/2, outlives what ends its sessions, and takes no part of an answer for the whole. */
+/** A client that offers HTTP/2, outlives what ends its sessions, sends content with every method, and takes no part of an answer for the whole. */
 export class Http2Client extends Client {
   constructor(...given: ConstructorParameters<typeof Client>) {
     super(...given)
@@ -132,7 +148,7 @@ export class Http2Client extends Client {
       set: (next: Connection | null) => {
         current = next === null ? null : refusing(next)
         const session = next === null ? undefined : sessionOf(this)
-        if (session !== undefined) watchStreams(session)
+        if (current !== null && session !== undefined) watchStreams(session, current)
       },
     })
   }

@@ -35,7 +35,7 @@ const ask = async (pool: Pool, { basePath, hostField, health }: UpstreamOptions)
   const expected = health.expect
     .map(([first, last]) => (first === last ? first : `${first}-${last}`))
     .join(',')
-  return { result: 'status', cause: `check answered ${statusCode}, expected ${expected}` }
+  return { result: 'status', cause: `the check got status ${statusCode}, expected ${expected}` }
 }
 
 /**
@@ -55,7 +55,7 @@ const check = async (pool: Pool, options: UpstreamOptions, stopped: AbortSignal)
     return await ask(pool, options)
   } catch (error) {
     return timedOut
-      ? { result: 'timeout', cause: `check got no complete answer in ${timeoutMs} ms` }
+      ? { result: 'timeout', cause: `the check got no complete response in ${timeoutMs} ms` }
       : checkFault(error)
   } finally {
     deadline.stop()

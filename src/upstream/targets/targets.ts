@@ -155,7 +155,7 @@ export const createTargets = (
     for (const target of all) {
       if (!target.checks.failing || target.leftOut || !mayLeave(target)) continue
       target.leftOut = true
-      settle(target, 'its checks fail, and another target is back')
+      settle(target, 'its checks fail, and another target has recovered')
     }
   }
 
@@ -184,7 +184,7 @@ export const createTargets = (
       const health = afterSuccess(target.health, trial)
       if (health === target.health) return
       target.health = health
-      settle(target, trial ? 'a request sent as a trial was answered' : 'a request was answered')
+      settle(target, trial ? 'a trial request succeeded' : 'a request succeeded')
     },
     failed({ target, trial }, nowMs, what) {
       // A request sent before the ejection fails late: only the trial itself may end the trial.
@@ -192,7 +192,7 @@ export const createTargets = (
       const before = target.health
       target.health = afterFailure(before, nowMs, options.eject, mayLeave(target))
       const failures = before.state === 'healthy' ? before.failures + 1 : 1
-      settle(target, `${counted(failures, 'request')} in a row failed, the last one: ${what}`)
+      settle(target, `${counted(failures, 'request')} failed consecutively, the last one: ${what}`)
     },
     abandoned({ target, trial }, nowMs) {
       if (trial) target.health = afterAbandonedTrial(target.health, nowMs)
@@ -208,8 +208,8 @@ export const createTargets = (
       settle(
         target,
         failing
-          ? `${cause}; ${counted(health.failAfter, 'check')} in a row failed`
-          : `${counted(health.recoverAfter, 'check')} in a row passed`,
+          ? `${cause}; ${counted(health.failAfter, 'check')} failed consecutively`
+          : `${counted(health.recoverAfter, 'check')} passed consecutively`,
       )
     },
   }

@@ -40,7 +40,7 @@ export const answerFaults: readonly Fault[] = [
   scripted('sends a 206 unasked', answer(206, '{}', { 'Content-Range': 'bytes 0-1/10' }), badGateway),
   scripted('sends a 416 unasked', answer(416, '{}', { 'Content-Range': 'bytes */10' }), passes(416)),
   scripted(
-    'redirects to the same place',
+    'redirects to the same URL',
     (request, wire) => wire.respond({ status: 302, fields: { Location: request.target } }),
     passes(302),
     'redirects are never followed',
@@ -80,7 +80,7 @@ export const answerFaults: readonly Fault[] = [
       else good(request, wire, 0)
     },
     ['200', '502', '200|502|200 502', '200', '200|502'],
-    'a read is sent again, a write is not: nobody knows whether it was carried out',
+    'a read is sent again, a write is not, because its outcome is unknown',
   ),
   {
     name: 'answers 413 before the content has come',

@@ -24,7 +24,7 @@ const tls = (
 
 /** Faults below HTTP: there is no connection, or none that can be trusted. */
 export const connectionFaults: readonly Fault[] = [
-  below('nobody listens on its port', 'refused', badGateway),
+  below('no process listens on its port', 'refused', badGateway),
   below(
     'its packets are dropped',
     'dropped',

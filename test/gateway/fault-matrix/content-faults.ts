@@ -162,7 +162,7 @@ export const contentFaults: readonly Fault[] = [
     badGateway,
   ),
   scripted(
-    'sends a transfer coding that nobody knows',
+    'sends an unknown transfer coding',
     (_, wire) => {
       wire.write(`${headOf(`${json}\r\nTransfer-Encoding: rot13`)}{}`)
       wire.end()

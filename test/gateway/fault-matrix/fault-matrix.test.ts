@@ -117,8 +117,8 @@ test('the gateway still answers', () => {
   expect(stillAnswers).toBe(200)
 })
 
-test('docs/fault-matrix.md shows these rows', async () => {
-  const file = 'docs/fault-matrix.md'
+test('docs/evidence/fault-matrix.md shows these rows', async () => {
+  const file = 'docs/evidence/fault-matrix.md'
   if (process.env['UPDATE_DOCS'] !== undefined) await writeFile(file, matrixDocument())
   expect(await readFile(file, 'utf8')).toBe(matrixDocument())
 })

@@ -145,7 +145,7 @@ export const headFaults: readonly Fault[] = [
     passes(200),
   ),
   scripted(
-    'sends a 100 that nobody asked for, then its answer',
+    'sends an unrequested 100, then its answer',
     (request, wire) => {
       wire.write('HTTP/1.1 100 Continue\r\n\r\n')
       good(request, wire, 0)

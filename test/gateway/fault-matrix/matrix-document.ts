@@ -11,21 +11,21 @@ const head = [
   '|---|---|---|---|---|---|---|---|',
 ]
 
-/** docs/fault-matrix.md, made of the rows that are played. */
+/** docs/evidence/fault-matrix.md, made of the rows that are played. */
 export const matrixDocument = (): string =>
   [
     '# What clients see when an upstream fails',
     '',
     'Written by `UPDATE_DOCS=1 npx vitest run test/gateway/fault-matrix`, which plays every row over real sockets and compares.',
     '',
-    'A status is what the client gets; `cut`: its connection ends before the answer is complete, so that it cannot be taken for',
-    'one that is. `stored` reads what the cache holds, while the fault lasts and after the others; `read` is a GET of a row that',
-    'is not stored; `write` a POST of JSON; `batch` the status of two written items (the batch itself is 207); `pass-through` a',
-    'GET and `upload` a POST of 1 MiB, both streamed by an open service. Every timeout is 800 ms, 1.6 s in total.',
+    'Each cell is the status that the client gets; `cut` means that its connection closes before the response is complete.',
+    '`stored` reads a cached response during the fault; `read` is a GET that is not cached; `write` is a POST of JSON; `batch` is',
+    'the status of two written items (the batch itself is 207); `pass-through` is a GET and `upload` a POST of 1 MiB, both streamed',
+    'by an open service. Every timeout is 800 ms, 1.6 s in total.',
     '',
-    'In each row, too: a read reaches the upstream at most twice and a write at most once, errors have the shape of the service,',
-    'and once the fault is over the next reads show what the upstream then says: nothing of the fault was stored.',
-    'After two rounds of all rows no socket, no place in a queue and no memory is left taken.',
+    'For each row the test also checks that a read reaches the upstream at most twice and a write at most once, that errors have',
+    'the format of the service, and that nothing of the fault is stored: once it is over, reads return the new state. After two',
+    'rounds of all rows, no socket, queue slot or memory is leaked.',
     ...sections.flatMap(([title, faults]) => ['', `## ${title}`, '', ...head, ...faults.map(row)]),
     '',
   ].join('\n')

@@ -326,7 +326,7 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
       targetTag: (key) => key,
       signatures: createSignatures([], 'entry'),
       mostBytes: 1024 * 1024,
-      place: () => ({ epoch: 'e', applied: 3 }),
+      position: () => ({ epoch: 'e', applied: 3 }),
       mayTrust: () => true,
       clock: systemClock,
       report: () => undefined,

@@ -71,7 +71,7 @@ describe('one request, one answer', () => {
     ['a folded value', (_, wire) => wire.write(ok('X-A: a\r\n evil\r\nContent-Length: 0\r\n')), '502 200.'],
     ['a space in a name', (_, wire) => wire.write(ok('X A: evil\r\nContent-Length: 0\r\n')), '502 200.'],
     [
-      'a status that is none',
+      'an invalid status',
       (_, wire) => wire.write('HTTP/1.1 2000 evil\r\nContent-Length: 0\r\n\r\n'),
       '502 200.',
     ],

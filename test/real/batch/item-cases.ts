@@ -60,7 +60,7 @@ const bodies: readonly [title: string, body: unknown][] = [
   ['text for lists', { categories: '2,3', sticky: 'false' }],
   ['lists and numbers as text', { tags: ['8', '9'], author: '2' }],
   ['unknown members', { title: 'u', nothing: { a: [1, { b: null }] } }],
-  ['a status that is none', { status: 'bogus' }],
+  ['an invalid status', { status: 'bogus' }],
   ['several wrong values', { status: 'bogus', author: 'x', sticky: 'maybe' }],
   ['a date with zone', { date: '2026-02-01T00:00:00+02:00' }],
   ['a date that is none', { date: 'yesterday' }],

@@ -8,6 +8,9 @@ import { type Operation, type RestStyle, restStyles, type Sending, type Write } 
 const weights: Readonly<Record<string, number>> = {
   'posts.create': 8,
   'posts.update': 30,
+  'posts.update.image': 6,
+  'posts.update.status': 8,
+  'media.update.post': 6,
   'posts.delete': 6,
   'pages.create': 6,
   'pages.update': 24,
@@ -26,7 +29,7 @@ const weights: Readonly<Record<string, number>> = {
   'notes.create': 2,
   'notes.update': 2,
   'notes.delete': 1,
-  'settings.update': 2,
+  'settings.update': 6,
   'users.delete': 1,
 }
 

@@ -46,6 +46,9 @@ const pieces: readonly Piece[] = [
     ),
   () => query('<!-- wp:post-author-name /--><!-- wp:post-excerpt /--><!-- wp:post-featured-image /-->'),
   () => query('<!-- wp:post-content /-->'),
+  // As many as the settings say.
+  () =>
+    '<!-- wp:query {"queryId":2,"query":{"postType":"post","inherit":false}} --><div class="wp-block-query"><!-- wp:post-template --><!-- wp:post-date {"format":null} /--><!-- /wp:post-template --></div><!-- /wp:query -->',
   () =>
     query('<!-- wp:post-comments-count /--><!-- wp:post-terms {"term":"post_tag"} /-->', ',"sticky":"only"'),
   (pools, random) => query('<!-- wp:post-title /-->', `,"author":"${oneOf(pools, 'users', random)}"`),

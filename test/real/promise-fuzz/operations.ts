@@ -264,6 +264,21 @@ const others: Readonly<Record<string, MakeOperation>> = {
     route: `/wp/v2/posts/${oneOf(pools, 'posts', random)}/autosaves`,
     body: { title: text(random), content: content(pools, random) },
   }),
+  // What everybody may see of an image depends on the post that it is attached to, wherever else it is shown.
+  'posts.update.image': (pools, random) =>
+    update(
+      `/wp/v2/posts/${oneOf(pools, 'posts', random)}`,
+      { featured_media: oneOf(pools, 'media', random) },
+      random,
+    ),
+  'posts.update.status': (pools, random) =>
+    update(
+      `/wp/v2/posts/${oneOf(pools, 'posts', random)}`,
+      { status: random.pick(['publish', 'publish', 'draft', 'private']) },
+      random,
+    ),
+  'media.update.post': (pools, random) =>
+    update(`/wp/v2/media/${oneOf(pools, 'media', random)}`, { post: oneOf(pools, 'posts', random) }, random),
   'templates.update': (pools, random) =>
     update(
       `/wp/v2/templates/${theme}//${random.pick(['single', 'page'])}`,
@@ -298,6 +313,7 @@ const others: Readonly<Record<string, MakeOperation>> = {
           () => ({ show_on_front: 'posts' }),
           () => ({ site_logo: oneOf(pools, 'media', random) }),
           () => ({ date_format: random.pick(['F j, Y', 'Y-m-d']) }),
+          () => ({ time_format: random.pick(['g:i a', 'H:i']), start_of_week: random.int(7) }),
         ],
         random,
       ),

@@ -1,3 +1,4 @@
+import type { Refinement } from '../../../src/contracts/site/refinements.ts'
 import { effect, type NamedEffect, type WriteEffect } from '../../../src/contracts/site/refinements.ts'
 import { type CollectionTags, siteTags, type WriteAction } from '../../../src/contracts/site/tags.ts'
 
@@ -13,9 +14,13 @@ const actions: readonly WriteAction[] = ['create', 'update', 'delete']
 
 type Weakened = readonly [part: string, left: NamedEffect]
 
+/** A collection, or lists of one under a filter by a property. */
+const partName = (part: string | { readonly collection: string; readonly property: string }): string =>
+  typeof part === 'string' ? part : `${part.property}.${part.collection}`
+
 /** The weaker values of one member, each with the name of what is missing then. */
 const weaker = (name: string, value: unknown): readonly (readonly [part: string, value: unknown])[] => {
-  if (Array.isArray(value)) return value.map((one) => [String(one), value.filter((other) => other !== one)])
+  if (Array.isArray(value)) return value.map((one) => [partName(one), value.filter((other) => other !== one)])
   if (value === true) return [[name, false]]
   if (value === 'any')
     return [
@@ -65,6 +70,38 @@ const ofCollection = ([collection, entry]: readonly [string, CollectionTags]): P
             }),
           ),
         ]
+  const searched = (refinement?.searched === undefined ? [] : [refinement.searched]).flatMap((one) =>
+    weakened(one.effect).map(([part, left]) =>
+      plant(`searched.${part}`, {
+        ...entry,
+        refinement: { ...(refinement as Refinement), searched: { ...one, effect: left } },
+      }),
+    ),
+  )
+  // Properties that change together reach the same.
+  const relations = Object.entries(refinement?.related ?? {})
+  const related = [...new Set(relations.map(([, effect]) => effect))].flatMap((whole) => {
+    const together = relations.filter(([, effect]) => effect === whole).map(([property]) => property)
+    return weakened(whole).map(([part, left]) =>
+      plant(`related.${together.join('+')}.${part}`, {
+        ...entry,
+        refinement: {
+          ...(refinement as Refinement),
+          related: Object.fromEntries(
+            relations.map(([property, effect]) => [property, effect === whole ? left : effect]),
+          ),
+        },
+      }),
+    )
+  })
+  const byArgument = Object.entries(entry.byArgument ?? {}).flatMap(([argument, one]) =>
+    weakened(one.effect).map(([part, left]) =>
+      plant(`argument.${argument}.${part}`, {
+        ...entry,
+        byArgument: { ...entry.byArgument, [argument]: { ...one, effect: left } },
+      }),
+    ),
+  )
   const owned = (owners ?? []).map(({ property }) =>
     plant(`owners.${property}`, {
       ...entry,
@@ -72,8 +109,8 @@ const ofCollection = ([collection, entry]: readonly [string, CollectionTags]): P
     }),
   )
   const { rights: _, ...withoutRights } = entry
-  const rights = entry.rights === true ? [plant('rights', withoutRights)] : []
-  return [...effects, ...minor, ...filters, ...owned, ...rights]
+  const rights = entry.rights !== undefined ? [plant('rights', withoutRights)] : []
+  return [...effects, ...minor, ...searched, ...related, ...byArgument, ...filters, ...owned, ...rights]
 }
 
 /** Every row of the table without one of its effects. */

@@ -11,7 +11,7 @@ export type Step = {
 /** Something that WordPress renders into a content, and a write that changes what it shows there. */
 export type Rendering = {
   readonly title: string
-  /** As docs/caching.md calls what is rendered. */
+  /** As docs/evidence/caching.md calls what is rendered. */
   readonly thing: string
   /** What the content needs before it is made. */
   readonly setUp?: readonly Step[]

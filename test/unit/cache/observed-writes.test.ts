@@ -74,11 +74,16 @@ const shownAt: Readonly<Record<string, unknown>> = {
   'navigation/92': navigation,
 }
 
+const embedding = {
+  id: 44,
+  _embedded: { author: [{ id: 1 }], 'wp:term': [[{ id: 2, taxonomy: 'category' }]] },
+}
+
 const readOf = (probe: string, shows = false): Read => {
   const [path = '', query = ''] = probe.split('?')
   if (shownAt[path] !== undefined) return { found: findingOf(path), body: shownAt[path] }
   const listed = shows ? [{ id: 44, type: 'post' }] : []
-  const body = query.includes('_embed') ? { id: 44, _embedded: { author: [{ id: 1 }] } } : listed
+  const body = query.includes('_embed') ? embedding : listed
   return { found: findingOf(path), body, fields: ['X-WP-TotalPages', '3'] }
 }
 

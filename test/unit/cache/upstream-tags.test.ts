@@ -28,10 +28,10 @@ test('every write to a plant store reaches its list, a refused one does not', ()
   const tagger = createPlantsTagger({ service: 'plants' })
   const stored = tagger.storedTags(undefined, {}, { status: 200, fields: [], content: Buffer.from('[]') })
   const written = (status: number) =>
-    tagger.writtenTags(undefined, {}, 'POST', { status, fields: [], content: undefined })
+    tagger.writtenTags(undefined, () => undefined, 'POST', { status, fields: [], content: undefined })
   expect(written(201)).toEqual(stored)
   expect(written(409)).toEqual([])
-  expect(tagger.writtenTags(undefined, {}, 'POST', undefined)).toEqual(stored)
+  expect(tagger.writtenTags(undefined, () => undefined, 'POST', undefined)).toEqual(stored)
 })
 
 test('an open service is known by its own tags only', () => {

@@ -128,7 +128,19 @@ test.each<[string, Write, Read, boolean]>([
     item('menu-items', 9, { title: { rendered: 'x' } }),
     true,
   ],
-  ['a term reaches what embeds', update('categories', 2), embedding, true],
+  ['a term leaves what embeds others', update('categories', 2), embedding, false],
+  [
+    'a term reaches what embeds it',
+    update('categories', 2),
+    item('posts', 9, { _embedded: { 'wp:term': [[{ id: 2, taxonomy: 'category' }]] } }),
+    true,
+  ],
+  [
+    'a term whose id is not known reaches what embeds',
+    { found: found('categories', 'item', { id: '2' }), method: 'DELETE', response: json({ deleted: true }) },
+    embedding,
+    true,
+  ],
   [
     'a term reaches posts that have it',
     update('categories', 2),
@@ -234,9 +246,21 @@ test.each<[string, Write, Read, boolean]>([
   ['a menu item leaves posts alone', update('menu-items', 83), list('posts'), false],
   ['a comment reaches what embeds', create('comments', { id: 3, post: 5 }), embedding, true],
   [
-    'a comment reaches its post, which may have been asked to embed replies and had none',
+    'a comment leaves its post, which shows no comments',
     create('comments', { id: 3, post: 5, parent: 0 }),
     item('posts', 5),
+    false,
+  ],
+  [
+    'a comment reaches its post that was asked to embed replies and had none',
+    create('comments', { id: 3, post: 5, parent: 0 }),
+    { ...item('posts', 5), args: { _embed: true } },
+    true,
+  ],
+  [
+    'a comment reaches its post whose answer was asked to embed and shows no id',
+    create('comments', { id: 3, post: 5, parent: 0 }),
+    { ...list('posts', { _embed: ['replies'] }, [{ _links: {} }]) },
     true,
   ],
   [
@@ -398,6 +422,6 @@ test('no tag of one service is a tag of another', async () => {
   const { createSiteTagger } = await import('../../../src/cache/site-tagger.ts')
   const { siteTags } = await import('../../../src/contracts/site/tags.ts')
   const other = createSiteTagger({ service: 'other', table: siteTags })
-  const written = other.writtenTags(updatePost.found, {}, 'PUT', updatePost.response)
+  const written = other.writtenTags(updatePost.found, () => undefined, 'PUT', updatePost.response)
   expect(written.every((tag) => tag.startsWith('other/'))).toBe(true)
 })

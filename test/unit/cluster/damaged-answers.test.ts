@@ -69,7 +69,7 @@ const askedOf = async (node: ScriptedNode, cluster: boolean): Promise<readonly A
     targetTag: (key) => key,
     signatures: createSignatures([], 'entry'),
     mostBytes: 1024 * 1024,
-    place: () => ({ epoch: 'e', applied: 3 }),
+    position: () => ({ epoch: 'e', applied: 3 }),
     mayTrust: () => true,
     // After each failure it rests for a second.
     clock: { ...systemClock, monotonic: () => (passed += 10_000) },

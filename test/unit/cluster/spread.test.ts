@@ -141,7 +141,7 @@ test('changes that come together go in one message', async () => {
   const notes = Array.from({ length: 50 }, (_, tag): Note => ({ kind: 'tag', tag: `t${tag}`, mode: 'hard' }))
   await Promise.all(notes.map((one) => a.coherence.spread([one])))
   expect(b.applied).toHaveLength(50)
-  expect(a.coherence.place.applied).toBeLessThan(5)
+  expect(a.coherence.position.applied).toBeLessThan(5)
 })
 
 test('a write that nobody would hear of is not begun where that is wanted, and this is told once', async () => {

@@ -131,7 +131,7 @@ test('an unreadable file is a fault', async () => {
         path: '',
         line: 1,
         column: 1,
-        message: 'the file cannot be read, there is none of that name (ENOENT)',
+        message: 'the file cannot be read, it does not exist (ENOENT)',
       },
     ],
   })

@@ -75,12 +75,12 @@ test.each([
   [
     'missing',
     "admin: { token: 'file:/nowhere/at/all' }",
-    'admin.token: the secret file cannot be read, there is none of that name (ENOENT)',
+    'admin.token: the secret file cannot be read, it does not exist (ENOENT)',
   ],
   [
     'relative',
     "admin: { token: 'file:token' }",
-    'admin.token: a secret file is named by its absolute path: file:/run/secrets/x',
+    'admin.token: expected an absolute path: file:/run/secrets/x',
   ],
   [
     'not a secret',

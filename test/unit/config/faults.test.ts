@@ -39,7 +39,7 @@ describe('all faults of a file are reported at once, with their positions', () =
       '    upstream: { timeouts: { total: 12d, headers: 600h } }',
       '    cache: { rules: [{ match: GET /site/v2/**, ttl: 30d }] }',
     ].join('\n')
-    const message = 'expected at most 12d: a timer waits for it'
+    const message = 'expected at most 12d: the longest time of a timer'
     expect(await faultsOf(text)).toEqual([
       `1:19 drain.timeout: ${message}`,
       `5:27 services.site.discovery.refresh: ${message}`,
@@ -50,9 +50,9 @@ describe('all faults of a file are reported at once, with their positions', () =
   test('faults across values are reported together with faults of single values', async () => {
     const text = 'listen: { port: 9090, hots: x }\ncache: { maxBytes: 1MiB, maxEntryBytes: 2MiB }'
     expect(await faultsOf(text)).toEqual([
-      '1:1 admin.port: must differ from listen.port (9090): the admin side is never public',
+      '1:1 admin.port: must differ from listen.port (9090): the admin side must not be public',
       '1:23 listen.hots: unknown key <host>',
-      '2:41 cache.maxEntryBytes: must be at most cache.maxBytes: a larger response would never fit',
+      '2:41 cache.maxEntryBytes: must be at most cache.maxBytes, because a larger response cannot be stored',
     ])
   })
 
@@ -90,7 +90,7 @@ describe('all faults of a file are reported at once, with their positions', () =
 
   test('a second YAML document is a fault with an understandable message', async () => {
     expect(await faultsOf('workers: 1\n---\nworkers: 2')).toEqual([
-      '2:1 : not one YAML document: "---" begins another one, and which counts is not known',
+      '2:1 : expected one YAML document, but "---" begins another one',
     ])
   })
 
@@ -207,7 +207,7 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'CORS origin with a slash',
     'cors: { origins: ["https://a.test/"] }',
-    'cors.origins[0]: browsers spell this origin https://a.test',
+    'cors.origins[0]: browsers write this origin as https://a.test',
   ],
   [
     'target with a path',
@@ -217,7 +217,7 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'target with credentials',
     'services: { a: { contract: plants, upstream: { targets: ["http://u:p@a"] } } }',
-    'services.a.upstream.targets[0]: an origin carries no credentials',
+    'services.a.upstream.targets[0]: an origin has no credentials',
   ],
   [
     'target scheme',
@@ -232,17 +232,17 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'target twice',
     'services: { a: { contract: plants, upstream: { targets: ["http://a", "http://a:80"] } } }',
-    'services.a.upstream.targets: each target is listed once',
+    'services.a.upstream.targets: a target is listed twice',
   ],
   [
     'embedded beside another',
     'services: { a: { contract: site, upstream: { targets: [embedded, "http://a"] } } }',
-    'services.a.upstream.targets: embedded stands alone',
+    'services.a.upstream.targets: embedded cannot be combined with other targets',
   ],
   [
     'embedded for open',
     'services: { a: { contract: open, mount: /a, upstream: { targets: [embedded] } } }',
-    'services.a.upstream.targets: embedded upstreams exist for plants and site only',
+    'services.a.upstream.targets: only plants and site have an embedded upstream',
   ],
   [
     'mount twice',
@@ -282,7 +282,7 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'rule for a method that is not stored',
     'services: { a: { contract: plants, cache: { rules: [{ match: POST /a, ttl: 1s }] } } }',
-    'services.a.cache.rules[0].match: only answers to GET and HEAD are stored: the rule must start with GET or HEAD',
+    'services.a.cache.rules[0].match: only responses to GET and HEAD are stored: the rule must start with GET or HEAD',
   ],
   [
     'rule without a path',
@@ -302,22 +302,22 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'total shorter than headers',
     'services: { a: { contract: plants, upstream: { timeouts: { total: 5s } } } }',
-    'services.a.upstream.timeouts.total: must be at least timeouts.headers: the whole cannot be shorter than its part',
+    'services.a.upstream.timeouts.total: must be at least timeouts.headers, which is a part of it',
   ],
   [
     'check timeout longer than its interval',
     'services: { a: { contract: plants, upstream: { health: { path: /up, interval: 1s, timeout: 2s } } } }',
-    'services.a.upstream.health.timeout: must be at most health.interval: the next check of a target begins when the last one has ended',
+    'services.a.upstream.health.timeout: must be at most health.interval, because checks of a target do not overlap',
   ],
   [
     'checks without a pause',
     'services: { a: { contract: plants, upstream: { health: { path: /up, interval: 0s } } } }',
-    'services.a.upstream.health.interval: must be more than 0s: checks would never pause',
+    'services.a.upstream.health.interval: must be more than 0s: otherwise checks never pause',
   ],
   [
     'checks that cannot pass in time',
     'services: { a: { contract: plants, upstream: { health: { path: /up, timeout: 0s } } } }',
-    'services.a.upstream.health.timeout: must be more than 0s: no check could pass',
+    'services.a.upstream.health.timeout: must be more than 0s: otherwise no check can pass',
   ],
   ...['2xx', '399-200', '100-199', '200,', '', '200-299;401', '700'].map(
     (expected): readonly [string, string, string] => [

@@ -22,7 +22,7 @@ describe('recordings of WordPress 6.9', () => {
   test.each(ambiguous)('$name acts on another item there and is refused here', (recording) => {
     expect(refusalOf(recording)).toEqual({
       code: 'trellis_ambiguous_request',
-      message: 'The request means something other than its path and method say.',
+      message: 'The request contradicts its path or method.',
       data: { status: 400, params: { id: 'id must equal the value in the path' } },
     })
   })

@@ -1,14 +1,16 @@
 import { expect, test } from 'vitest'
 import { siteRows } from '../../../src/contracts/site/route-table.ts'
-import { compareWithUpstream } from '../../../src/site/drift.ts'
+import { compareWithUpstream, type Unlisted } from '../../../src/site/drift.ts'
 import { indexOf, names, publicDocument, realIndex } from './upstream-index.ts'
 
 type Loose = { [name: string]: Loose } & { [index: number]: Loose }
 
+const forwarding: Unlisted = { routes: 'learn', parameters: 'forward' }
+
 const driftAfter = (change: (routes: Loose) => void) => {
   const document = publicDocument()
   change(document.routes as unknown as Loose)
-  return compareWithUpstream(siteRows, indexOf(document))
+  return compareWithUpstream(siteRows, indexOf(document), forwarding)
 }
 
 const set = (object: Loose | undefined, name: string, value: unknown): void => {
@@ -21,7 +23,8 @@ const argumentsOf = (routes: Loose) => listOf(routes)['args'] as Loose
 test('the table and WordPress 6.9 agree, under either names', () => {
   expect(driftAfter(() => {})).toEqual([])
   const upstreamRows = names.rowsInUpstreamNames(siteRows)
-  expect(compareWithUpstream(upstreamRows, indexOf(JSON.parse(realIndex.toString())))).toEqual([])
+  const index = indexOf(JSON.parse(realIndex.toString()))
+  expect(compareWithUpstream(upstreamRows, index, forwarding)).toEqual([])
 })
 
 const posts = { route: '/site/v2/posts' }
@@ -122,5 +125,63 @@ test('two different services are not listed without end', () => {
     { length: 3000 },
     (_, i) => ({ ...siteRows[0], template: `/${i}`, pattern: `/${i}` }) as (typeof siteRows)[number],
   )
-  expect(compareWithUpstream(rows, indexOf({ routes: {} }))).toHaveLength(2000)
+  expect(compareWithUpstream(rows, indexOf({ routes: {} }), forwarding)).toHaveLength(2000)
+})
+
+const matterAfter = (change: (routes: Loose) => void, unlisted: Unlisted = forwarding): boolean => {
+  const document = publicDocument()
+  change(document.routes as unknown as Loose)
+  const differences = compareWithUpstream(siteRows, indexOf(document), unlisted)
+  expect(differences.length).toBeGreaterThan(0)
+  return differences.some(({ matters }) => matters)
+}
+
+const changed =
+  (argument: string, schema: object): ((routes: Loose) => void) =>
+  (routes) =>
+    Object.assign(argumentsOf(routes)[argument] as object, schema)
+
+test.each<[string, (routes: Loose) => void, boolean]>([
+  ['a route that went away', (routes) => delete routes['/site/v2/posts'], true],
+  [
+    'a method that came',
+    (routes) =>
+      set(routes['/site/v2/posts'], 'endpoints', [
+        ...Object.values(routes['/site/v2/posts']?.['endpoints'] ?? {}),
+        { methods: ['DELETE'] },
+      ]),
+    true,
+  ],
+  ['an argument that went away', (routes) => delete argumentsOf(routes)['sticky'], false],
+  ['an argument that came', (routes) => set(argumentsOf(routes), 'new', {}), false],
+  ['another default', changed('order', { default: 'asc' }), true],
+  ['a default that went away', changed('order', { default: undefined }), true],
+  ['a value that came', changed('order', { enum: ['asc', 'desc', 'random'] }), true],
+  ['a value that went away', changed('order', { enum: ['desc'] }), false],
+  ['a higher bound', changed('per_page', { maximum: 200 }), true],
+  ['a lower bound', changed('per_page', { maximum: 50 }), false],
+  ['a bound that went away', changed('per_page', { maximum: undefined }), true],
+  ['another type', changed('page', { type: 'string' }), true],
+  ['one value where the gateway takes a list', changed('author', { type: 'string', items: undefined }), true],
+  [
+    'one value where the gateway takes a list of such',
+    changed('slug', { type: 'string', items: undefined }),
+    false,
+  ],
+  ['a pattern that came', changed('search', { pattern: '^x' }), false],
+  ['required now', changed('search', { required: true }), false],
+])('what the gateway answers: %s', (_what, change, expected) => {
+  expect(matterAfter(change)).toBe(expected)
+})
+
+test('what is not passed on matters where the upstream would take it', () => {
+  const added = (routes: Loose) => set(argumentsOf(routes), 'new', {})
+  expect(matterAfter(added, { ...forwarding, parameters: 'strip' })).toBe(true)
+  const renamed = (routes: Loose) => {
+    const pattern = '/site/v2/global-styles/(?P<id>[\\/\\d+]+)'
+    set(routes, '/site/v2/global-styles/(?P<id>[\\/\\w-]+)', routes[pattern])
+    delete routes[pattern]
+  }
+  expect(matterAfter(renamed)).toBe(false)
+  expect(matterAfter(renamed, { ...forwarding, routes: 'refuse' })).toBe(true)
 })

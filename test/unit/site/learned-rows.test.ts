@@ -68,6 +68,7 @@ test('what is learned is what is announced', () => {
     announced: [],
     publicRoot,
     unlistedRoutes: 'learn',
+    undeclaredParameters: 'forward',
   })
   const routes = site.site['routes'] as Record<string, unknown>
   const announced = publicDocument().routes as Record<string, unknown>
@@ -258,6 +259,7 @@ test('whatever a document holds, nothing throws', () => {
         announced: siteRows.slice(0, 8),
         publicRoot,
         unlistedRoutes: 'learn',
+        undeclaredParameters: 'forward',
       })
     }),
     { numRuns: 100 },

@@ -263,6 +263,7 @@ test('drift is told once, and again when it is another', async () => {
   expect(discovery.drift()).toEqual([
     {
       kind: 'argument-changed',
+      matters: true,
       route: '/site/v2/posts',
       method: 'GET',
       argument: 'per_page',

@@ -52,6 +52,7 @@ export const watched = (changed: Partial<DiscoveryOptions> = {}): Watched => {
     upstreamBasePath: '/index.php/wp-json',
     source: { kind: 'upstream', refreshMs: 60_000, timeoutMs: 30_000, retryAfterMs: 0 },
     unlistedRoutes: 'learn',
+    undeclaredParameters: 'forward',
     fetchIndex: async () => ({ status: 200, content: realIndex }),
     toPublic: (content) => names.fromUpstreamDocument(content),
     rowsLearned: (rows) => learned.push(rows.map((row) => row.template)),

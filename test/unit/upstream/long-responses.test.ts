@@ -1,22 +1,26 @@
 import { expect, test } from 'vitest'
+import { createFairTurns } from '../../../src/http/fair-turns.ts'
 import { Attempt } from '../../../src/upstream/send/attempt.ts'
 
 const timeouts = { connectMs: 0, headersMs: 0, idleMs: 0, totalMs: 0 }
 
 /** An attempt whose response has begun, the octets that its listener got, and how often reading was resumed. */
-const begun = () => {
+const begun = (turns = createFairTurns({ perTurn: 4, gatherTurns: 0 })) => {
   const seen = { bytes: 0, resumed: 0 }
   const nothing = (): void => {}
-  const attempt = new Attempt({ body: null, headers: [] }, timeouts, {
+  const listener = {
     interim: nothing,
     head: nothing,
-    data: (chunk) => {
+    data: (chunk: Buffer) => {
       seen.bytes += chunk.length
     },
     end: nothing,
     failed: nothing,
     contentSent: nothing,
-  })
+  }
+  const attempt = new Attempt({ body: null, headers: [] }, timeouts, listener, (goOn) =>
+    turns.begin('a client', goOn),
+  )
   attempt.onConnect(nothing)
   attempt.onHeaders(200, [], () => {
     seen.resumed += 1
@@ -57,4 +61,17 @@ test('a reader that resumes within the same turn does not end the wait', async (
   expect(seen.resumed).toBe(0)
   await turn()
   expect(seen.resumed).toBe(1)
+})
+
+test('of a hundred responses of many megabytes only some are read on in one turn of the event loop, and all of them in the end', async () => {
+  const turns = createFairTurns({ perTurn: 4, gatherTurns: 0 })
+  const all = Array.from({ length: 100 }, () => begun(turns))
+  for (const { attempt } of all) for (let at = 0; at < 2; at += 1) attempt.onData(chunk)
+  const resumed = (): number => all.reduce((sum, { seen }) => sum + seen.resumed, 0)
+  for (let passed = 1; passed <= 40; passed += 1) {
+    const before = resumed()
+    await turn()
+    expect(resumed() - before).toBeLessThanOrEqual(4)
+  }
+  expect(resumed()).toBe(100)
 })

@@ -21,13 +21,40 @@ test('a client has no more than its share, though slots are free, and another cl
   for (const name of ['a1', 'a2', 'a3', 'a4']) ask(name, requestOf('a'))
   expect(log).toEqual(['a1', 'a2'])
   ask('b1', requestOf('b'))
-  ask('b2', requestOf('b'))
-  expect(log.splice(0)).toEqual(['a1', 'a2', 'b1', 'b2'])
+  expect(log.splice(0)).toEqual(['a1', 'a2', 'b1'])
   slots.release(requestOf('b'))
   expect(log).toEqual([])
   slots.release(requestOf('a'))
   expect(log).toEqual(['a3'])
 })
+
+test('what a client may have shrinks with what others hold and grows again when they give it back, and then those who wait get it', () => {
+  const { slots, log, ask } = slotsOf(8, 8, 0.5)
+  for (const name of ['a1', 'a2', 'a3', 'b1', 'b2', 'b3']) ask(name, requestOf(name.charAt(0)))
+  // Of the five that the first client leaves the second one has half.
+  expect(log.splice(0)).toEqual(['a1', 'a2', 'a3', 'b1', 'b2'])
+  ask('a4', requestOf('a'))
+  slots.release(requestOf('b'))
+  expect(log.splice(0)).toEqual(['b3'])
+  slots.release(requestOf('b'))
+  expect(log.splice(0)).toEqual([])
+  slots.release(requestOf('b'))
+  expect(log.splice(0)).toEqual(['a4'])
+})
+
+test.each([1, 2, 5, 20, 40])(
+  '%i clients that come in turn and take all they get leave what one client more would have',
+  (count) => {
+    const { slots, log, ask } = slotsOf(64, 10_000, 0.5)
+    for (let round = 0; round < 64; round += 1)
+      for (let client = 0; client < count; client += 1) ask('greedy', requestOf(`client ${client}`))
+    const free = 64 - slots.inFlight
+    expect(free).toBeGreaterThanOrEqual(Math.floor(64 / (count + 1)))
+    log.length = 0
+    ask('new', requestOf('a newcomer'))
+    expect(log).toEqual(['new'])
+  },
+)
 
 test('a client has no more than its share of the queue, and in a full queue the client with the most gives way', () => {
   const { log, ask } = slotsOf(2, 4, 0.5)
@@ -77,7 +104,6 @@ const partOf = (whole: number, share: number): number =>
 const modelOf = ({ max, queueMax, clientShare }: Bounds) => {
   const slots: Slots = createSlots({ max, queueMax, queueTimeoutMs: 0, clientShare })
   const all: Held[] = []
-  const mostOfClient = partOf(max, clientShare)
   const arrivingShare = clientShare >= 1 ? 1 : 0.5
 
   const count = (state: Held['state'], willDo: (request: SlotRequest) => boolean = () => true): number =>
@@ -118,12 +144,14 @@ const modelOf = ({ max, queueMax, clientShare }: Bounds) => {
       count('waiting', (request) => isOwn(request) && request.arriving === isArriving) > 0
     const own = count('held', isOwn)
     const ownArriving = count('held', (request) => isOwn(request) && request.arriving)
-    expect(own).toBeLessThanOrEqual(mostOfClient)
-    const hasRoom = held < max && own < mostOfClient
+    expect(own).toBeLessThanOrEqual(partOf(max, clientShare))
+    const hasRoom = held < max && own < partOf(max - (held - own), clientShare)
     expect(waits(false) && hasRoom).toBe(false)
+    const most = partOf(max, arrivingShare)
     const hasRoomToArrive =
-      arriving < partOf(max, arrivingShare) && ownArriving < partOf(mostOfClient, arrivingShare)
+      arriving < most && ownArriving < partOf(most - (arriving - ownArriving), clientShare)
     expect(waits(true) && hasRoom && hasRoomToArrive).toBe(false)
+    if (own === 0 && held < max) expect(waits(false)).toBe(false)
   }
   const check = (): void => {
     const held = count('held')

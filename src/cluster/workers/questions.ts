@@ -1,29 +1,29 @@
-/** A view can do without somebody who is slow; what changes all must be known of all. */
+/** A view may lack a slow worker's answer; a change needs the answers of all. */
 export type Patience = 'brief' | 'until-all'
 
-/** Questions that one worker asks of all, itself included, by way of the parent. */
-export type Gatherings<Asker> = {
-  /** `answered` gets the answers of those who gave one in time; with `until-all`, of all who have not gone. */
+/** Questions of one worker to all workers, itself included, sent through the parent. */
+export type Questions<Member> = {
+  /** `answered` gets the answers that arrived in time; with `until-all`, those of all workers that did not exit. */
   begin(
-    members: readonly Asker[],
+    members: readonly Member[],
     patience: Patience,
     answered: (answers: readonly unknown[]) => void,
   ): number
-  answer(id: number, from: Asker, content: unknown): void
-  /** Nothing more is to be expected of it. */
-  gone(member: Asker): void
+  answer(id: number, from: Member, content: unknown): void
+  /** No more answers will come from it. */
+  gone(member: Member): void
 }
 
-type Gathering<Asker> = {
-  readonly left: Set<Asker>
+type Gathering<Member> = {
+  readonly left: Set<Member>
   readonly answers: unknown[]
   readonly end: () => void
 }
 
-export const createGatherings = <Asker>(briefMs: number): Gatherings<Asker> => {
-  const open = new Map<number, Gathering<Asker>>()
+export const createQuestions = <Member>(briefMs: number): Questions<Member> => {
+  const open = new Map<number, Gathering<Member>>()
   let last = 0
-  const heard = (gathering: Gathering<Asker>, member: Asker): void => {
+  const heard = (gathering: Gathering<Member>, member: Member): void => {
     if (gathering.left.delete(member) && gathering.left.size === 0) gathering.end()
   }
   return {

@@ -1,0 +1,58 @@
+import { isDeepStrictEqual } from 'node:util'
+import { isObject, type JsonObject, member } from './discovery/json.ts'
+
+const typesOf = (schema: JsonObject): readonly unknown[] | undefined => {
+  const type = member(schema, 'type')
+  if (type === undefined) return undefined
+  return Array.isArray(type) ? type : [type]
+}
+
+const takesTypes = (ours: JsonObject, theirs: JsonObject): boolean => {
+  const [our, their] = [typesOf(ours), typesOf(theirs)]
+  if (our === undefined) return true
+  return their?.every((type) => our.includes(type) || (type === 'integer' && our.includes('number'))) ?? false
+}
+
+/** Keywords that bound from below and from above, and those of which each member allows more. */
+const least: ReadonlySet<string> = new Set(['minimum', 'minLength', 'minItems', 'minProperties'])
+const most: ReadonlySet<string> = new Set(['maximum', 'maxLength', 'maxItems', 'maxProperties'])
+const alternatives: ReadonlySet<string> = new Set(['enum', 'oneOf', 'anyOf'])
+
+/** They say nothing of what is taken, or are looked at elsewhere. */
+const otherwise: ReadonlySet<string> = new Set(['type', 'default', 'required'])
+
+const takesKeyword = (keyword: string, ours: unknown, theirs: unknown): boolean => {
+  if (ours === undefined || isDeepStrictEqual(ours, theirs)) return true
+  if (typeof ours === 'number' && typeof theirs === 'number') {
+    return least.has(keyword) ? ours <= theirs : most.has(keyword) && ours >= theirs
+  }
+  if (alternatives.has(keyword) && Array.isArray(ours) && Array.isArray(theirs)) {
+    return theirs.every((one) => ours.some((other) => isDeepStrictEqual(other, one)))
+  }
+  return keyword === 'items' && isObject(ours) && isObject(theirs) && takesAll(ours, theirs)
+}
+
+/** A list of one value is written as that value. */
+const asList = (ours: JsonObject, theirs: JsonObject): JsonObject | undefined => {
+  const items = member(ours, 'items')
+  const isList = member(ours, 'type') === 'array' && member(theirs, 'type') === 'string'
+  return isList && isObject(items) ? items : undefined
+}
+
+/** Does a schema take every value that the other one takes? Where that is not plain, it does not. */
+const takesAll = (ours: JsonObject, theirs: JsonObject): boolean =>
+  takesTypes(ours, theirs) &&
+  Object.keys(ours)
+    .filter((keyword) => !otherwise.has(keyword))
+    .every((keyword) => takesKeyword(keyword, member(ours, keyword), member(theirs, keyword)))
+
+/**
+ * Is an argument that the upstream announces otherwise answered wrongly? That is so when the gateway leaves out a default which the
+ * upstream does not fill in, or refuses what the upstream takes. What the gateway takes beyond that, the upstream refuses itself.
+ */
+export const isAnsweredOtherwise = (ours: JsonObject, theirs: JsonObject): boolean => {
+  if (!isDeepStrictEqual(member(ours, 'default'), member(theirs, 'default'))) return true
+  if (member(ours, 'required') === true && member(theirs, 'required') !== true) return true
+  const items = asList(ours, theirs)
+  return !takesAll(items ?? ours, theirs)
+}

@@ -1,0 +1,189 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { pagesNotRewritten } from './pages-not-rewritten.ts'
+
+type Row = {
+  readonly pattern: RegExp
+  /** What to write, or why not to write it. */
+  readonly plain: string
+  /** A text in which the pattern is found. */
+  readonly example: string
+}
+
+/** Nouns of people, after which a relative clause with "who" has a subject. */
+const people =
+  'clients?|readers?|callers?|users?|editors?|visitors?|operators?|people|persons?|those|anyone|someone|everyone|others?|teams?'
+
+/** Names and phrases that do not occur any more. A text has no line breaks and no code when it is searched. */
+const banned: readonly Row[] = [
+  // Names that meant several things.
+  {
+    pattern: /(?<!\bin (?:its|their) )\bplaces?\b(?! of\b)/i,
+    plain: 'queue slot, position, index, state: which one it is',
+    example: 'a place in the queue',
+  },
+  { pattern: /\blandings?\b/i, plain: 'outcome of a fetch', example: 'what a landing brings' },
+  { pattern: /\berrands?\b/i, plain: 'fetch request', example: 'one errand for all' },
+  { pattern: /\baskers?\b/i, plain: 'client, or the request that was sent', example: 'the asker has gone' },
+  { pattern: /(?<!\bin[ -])\bflights?\b/i, plain: 'upstream request, fetch', example: 'it joins a flight' },
+  { pattern: /(?<!\bmakes? )\brooms?\b/i, plain: 'folder, bytes, capacity', example: 'the cache room' },
+  { pattern: /\bhand(?:s|ed)?-?overs?\b/i, plain: 'streamed response', example: 'a hand-over streams' },
+  {
+    pattern: /\b(?:a|an|one|each|the same|second) forward\b/i,
+    plain: 'upstream request',
+    example: 'from one forward',
+  },
+  { pattern: /\bunder way\b/i, plain: 'in flight', example: 'requests under way' },
+  // Sentences without a subject.
+  { pattern: /\bnobody\b/i, plain: 'no client, no request', example: 'shared with nobody' },
+  { pattern: /\beverybody\b/i, plain: 'every client, all', example: 'it fails for everybody' },
+  { pattern: /\bwhoever\b/i, plain: 'the client that', example: 'whoever else writes' },
+  {
+    pattern: new RegExp(
+      `(?<!\\b(?:${people}) )\\bwho (?:has|had|have|left|came|comes|asks?|asked|waits?|waited|wants?|reads?|writes?|takes?|took|gets?|began|begins|is|was|else)\\b`,
+      'i',
+    ),
+    plain: 'a clause with a subject: "clients that …"',
+    example: '429 for who has asked too often',
+  },
+  {
+    pattern: /(?:^|[.;:] )(?:what|who) [^.;:]{3,80}, (?:is|are) (?:for|let|left|kept)\b/i,
+    plain: 'subject, verb, object',
+    example: 'What does not fit in, is left to the upstream.',
+  },
+  // Code is not a person, and nothing walks past a cache.
+  {
+    pattern: /\b(?:is|are|was|were|be|been) told\b(?! apart)/i,
+    plain: 'is notified, receives',
+    example: 'the parent is told',
+  },
+  { pattern: /\bwould tell\b/i, plain: 'would report', example: 'no phase that would tell them' },
+  { pattern: /\b(?:is|are|was|were) let\b/i, plain: 'is allowed, is dropped', example: 'who is let go' },
+  { pattern: /\b(?:go|goes|went|gone|leads?) past\b/i, plain: 'bypasses', example: 'it goes past the cache' },
+  { pattern: /\bpast the (?:cache|gateway)\b/i, plain: 'bypasses', example: 'a nonce: past the cache' },
+  {
+    pattern: /\bpass(?:es|ed)? by (?:it|the gateway)\b/i,
+    plain: 'bypasses',
+    example: 'when most writes pass by it',
+  },
+  { pattern: /\bunwatched\b/i, plain: 'its result is ignored', example: 'it goes on, unwatched' },
+  { pattern: /\bbrings? [\w ]{1,30} along\b/i, plain: 'also starts', example: 'brings both services along' },
+  {
+    pattern: /\b(?:speaks?|says?) (?:nothing )?of (?:its|the|their) (?:caller|whole|key)\b/i,
+    plain: 'identifies, describes',
+    example: 'a field that says nothing of its caller',
+  },
+  // Things that have a name.
+  { pattern: /\bthe state before\b/i, plain: 'older data', example: 'shows the state before' },
+  { pattern: /\banswered write\b/i, plain: 'acknowledged write', example: 'after an answered write' },
+  { pattern: /\bsent or not\b/i, plain: 'outcome unknown', example: 'sent or not, that is open' },
+  {
+    pattern: /\botherwise than\b/i,
+    plain: 'differently, changed',
+    example: 'what behaves otherwise than it did',
+  },
+  {
+    pattern: /\b(?:after|for|within|in) so (?:many|long|much|often)\b/i,
+    plain: 'the number, or the name of the setting',
+    example: 'trusted for so long',
+  },
+  { pattern: /\bon (?:its|their) way\b/i, plain: 'in flight', example: 'while it was on its way' },
+  {
+    pattern: /\bin the turn in which\b/i,
+    plain: 'synchronously',
+    example: 'not out in the turn in which it came',
+  },
+  {
+    pattern: /\b(?:blazing|seamless|effortless|world-class|cutting-edge|powerful)(?:ly)?\b/i,
+    plain: 'a figure, or nothing',
+    example: 'a blazing fast gateway',
+  },
+]
+
+/** Running text of a page: without code, which has names of its own, and without line breaks. */
+const proseOf = (markdown: string): string =>
+  markdown
+    .replaceAll(/^```[\s\S]*?^```$/gm, '')
+    .replaceAll(/`[^`\n]*`/g, '…')
+    .replaceAll(/\]\([^)]*\)/g, ']')
+    .replaceAll(/\s+/g, ' ')
+
+/** Comments of a source file, and the texts of more than one word that it writes into logs, errors and documents. */
+const wordsOfSource = (source: string): string => {
+  const comments = source.match(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/ .*$/gm) ?? []
+  const texts = source.match(/(?<=[\s(:[])'[^'\n]* [^'\n]*'/g) ?? []
+  return proseOf([...comments.map((comment) => comment.replaceAll(/^\s*\*\s/gm, '')), ...texts].join('\n. '))
+}
+
+/** Titles of tests and suites. */
+const titlesOf = (source: string): string =>
+  [...source.matchAll(/\b(?:test|describe)(?:\.\w+|With)?\([^\n]*?(?:'([^'\n]+)'|`([^`\n]+)`|"([^"\n]+)")/g)]
+    .map(([, single, template, double]) => single ?? template ?? double ?? '')
+    .join('. ')
+
+const sourcesIn = async (folder: string, end: string): Promise<string[]> =>
+  (await readdir(folder, { recursive: true }))
+    .filter((file) => file.endsWith(end))
+    .map((file) => `${folder}/${file}`)
+
+type Scope = {
+  readonly title: string
+  readonly files: () => Promise<readonly string[]>
+  readonly textOf: (content: string) => string
+  /** How many phrases are left, where not all are gone yet. To be lowered to 0 as files are rewritten; 0 shows them all. */
+  readonly most: number
+}
+
+const scopes: readonly Scope[] = [
+  {
+    title: 'documents',
+    files: async () => [
+      'README.md',
+      'CONTRIBUTING.md',
+      ...(await readdir('docs')).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`),
+    ],
+    textOf: proseOf,
+    most: 0,
+  },
+  {
+    title: 'comments and texts of src',
+    files: () => sourcesIn('src', '.ts'),
+    textOf: wordsOfSource,
+    most: 388,
+  },
+  { title: 'titles of tests', files: () => sourcesIn('test', '.test.ts'), textOf: titlesOf, most: 187 },
+]
+
+const findingsIn = (text: string): string[] =>
+  banned.flatMap(({ pattern, plain }) =>
+    [...text.matchAll(new RegExp(pattern.source, `${pattern.flags}g`))].map(
+      ({ 0: found, index }) =>
+        `"${found}" in "${text.slice(Math.max(0, index - 40), index + found.length + 30)}": write ${plain}`,
+    ),
+  )
+
+test.each(banned)('a text with "$example" is found', ({ pattern, example }) => {
+  expect(proseOf(`Some words.\n${example}`)).toMatch(pattern)
+})
+
+test.each(scopes)('no phrase of the list occurs in the $title', async ({ files, textOf, most }) => {
+  const searched = (await files()).filter((file) => !pagesNotRewritten.includes(file))
+  expect(searched.length).toBeGreaterThan(0)
+  const findings = await Promise.all(
+    searched.map(async (file) =>
+      findingsIn(textOf(await readFile(file, 'utf8'))).map((finding) => `${file}: ${finding}`),
+    ),
+  )
+  const found = findings.flat()
+  expect(most === 0 ? found : []).toEqual([])
+  expect(found.length).toBeLessThanOrEqual(most)
+})
+
+test('a page that has no phrase of the list is taken off the list of pages that are not rewritten', async () => {
+  const clean: string[] = []
+  for (const page of pagesNotRewritten) {
+    const text = await readFile(page, 'utf8').catch(() => '')
+    if (findingsIn(proseOf(text)).length === 0) clean.push(page)
+  }
+  expect(clean).toEqual([])
+})

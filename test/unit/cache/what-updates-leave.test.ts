@@ -1,0 +1,302 @@
+import { describe, expect, test } from 'vitest'
+import { found, item, json, list, type Read, tagger } from './site-fixture.ts'
+
+type Properties = Readonly<Record<string, unknown>>
+
+type Update = {
+  readonly collection: string
+  readonly id?: number
+  readonly after: Properties
+  readonly given?: readonly string[]
+  /** What stored answers show. */
+  readonly known?: unknown
+  readonly method?: string
+  readonly status?: number
+}
+
+const reaches = (update: Update, read: Read): boolean => {
+  const { collection, id, after, given, known, method = 'PUT', status = 200 } = update
+  const finding =
+    id === undefined ? found(collection, 'collection') : found(collection, 'item', { id: String(id) })
+  const shown = () => (known === undefined ? [] : [Buffer.from(JSON.stringify(known))])
+  const written = tagger.writtenTags(finding, () => given, method, json(after, [], status), shown)
+  const stored = tagger.storedTags(read.found, read.args ?? {}, json(read.body ?? {}, read.fields ?? []))
+  return written.some((tag) => stored.includes(tag))
+}
+
+const revisions = (count: number, newest: number): Properties => ({
+  'version-history': [{ count, href: '/revisions' }],
+  'predecessor-version': [{ id: newest, href: '/revisions/x' }],
+})
+
+const post: Properties = {
+  id: 5,
+  type: 'post',
+  status: 'publish',
+  date: '2026-01-01T00:00:00',
+  date_gmt: '2026-01-01T00:00:00',
+  slug: 'five',
+  link: '/five',
+  author: 1,
+  categories: [2],
+  tags: [],
+  sticky: false,
+  format: 'standard',
+  title: { rendered: 'Five' },
+  content: { rendered: '<p>Five</p>', protected: false },
+  excerpt: { rendered: '<p>Five</p>' },
+  _links: revisions(2, 77),
+}
+
+const partOf = (kind: 'revisions' | 'autosaves', id: string): Read => ({
+  found: found('posts', kind, kind === 'revisions' ? { parent: id } : { id }),
+  body: [],
+})
+
+describe('an update of a post of which the state before is known', () => {
+  const sticky: Update = {
+    collection: 'posts',
+    id: 5,
+    after: { ...post, sticky: true },
+    given: ['sticky'],
+    known: post,
+  }
+  const search = list('posts', { search: 'five' })
+  const results: Read = { found: found('search', 'lookup'), args: { type: 'post' }, body: [] }
+
+  test.each<[string, Update, Read, boolean]>([
+    ['that gives no text leaves searches', sticky, search, false],
+    ['that gives no text leaves results of the search', sticky, results, false],
+    [
+      'that gives no text reaches lists by the last change',
+      sticky,
+      list('posts', { orderby: 'modified' }),
+      true,
+    ],
+    [
+      'that gives no text reaches a search that shows it',
+      sticky,
+      list('posts', { search: 'five' }, [post]),
+      true,
+    ],
+    ['that gives a text reaches searches', { ...sticky, given: ['sticky', 'excerpt'] }, search, true],
+    ['whose content was not read reaches searches', { ...sticky, given: undefined as never }, search, true],
+    [
+      'that makes a revision reaches searches: raw content has changed',
+      { ...sticky, after: { ...post, sticky: true, _links: revisions(3, 78) } },
+      search,
+      true,
+    ],
+    [
+      'that does not tell of revisions reaches searches',
+      { ...sticky, after: { ...post, sticky: true, _links: {} } },
+      search,
+      true,
+    ],
+    ['that makes no revision leaves its revisions', sticky, partOf('revisions', '5'), false],
+    [
+      'that makes one reaches its revisions',
+      { ...sticky, after: { ...post, sticky: true, _links: revisions(3, 78) } },
+      partOf('revisions', '5'),
+      true,
+    ],
+    [
+      'that makes one and drops the oldest reaches its revisions',
+      { ...sticky, after: { ...post, sticky: true, _links: revisions(2, 78) } },
+      partOf('revisions', '5'),
+      true,
+    ],
+    ['leaves its autosaves', sticky, partOf('autosaves', '5'), false],
+    [
+      'of its author reaches its revisions and autosaves, which another may read then',
+      { ...sticky, after: { ...post, author: 2 }, given: ['author'] },
+      partOf('autosaves', '5'),
+      true,
+    ],
+    [
+      'of its status reaches its revisions and autosaves',
+      { ...sticky, after: { ...post, status: 'draft' }, given: ['status'] },
+      partOf('autosaves', '5'),
+      true,
+    ],
+    [
+      'of its category leaves categories that it never had',
+      { ...sticky, after: { ...post, categories: [3] }, given: ['categories'] },
+      item('categories', 4),
+      false,
+    ],
+    [
+      'of its category reaches the one that it had',
+      { ...sticky, after: { ...post, categories: [3] }, given: ['categories'] },
+      item('categories', 2),
+      true,
+    ],
+    [
+      'of its category reaches lists of the children of one',
+      { ...sticky, after: { ...post, categories: [3] }, given: ['categories'] },
+      list('categories', { parent: 9 }),
+      true,
+    ],
+  ])('%s', (_, update, read, expected) => {
+    expect(reaches(update, read)).toBe(expected)
+  })
+})
+
+test('a post without tags that is no longer public reaches the list of its tags, which is refused then', () => {
+  const hidden: Update = { collection: 'posts', id: 5, after: { ...post, status: 'pending' }, known: post }
+  expect(reaches(hidden, list('tags', { post: 5 }))).toBe(true)
+})
+
+describe('a new post', () => {
+  const created: Update = { collection: 'posts', after: post, method: 'POST', status: 201 }
+
+  test('without tags leaves tags', () => {
+    expect(reaches(created, list('tags'))).toBe(false)
+  })
+
+  test('that does not tell its tags reaches them', () => {
+    const { tags: _, ...untold } = post
+    expect(reaches({ ...created, after: untold }, list('tags'))).toBe(true)
+    expect(reaches({ ...created, after: untold }, item('tags', 9))).toBe(true)
+  })
+})
+
+describe('the new name of a term', () => {
+  const term = { id: 2, taxonomy: 'category', slug: 'guides', link: '/guides', parent: 0, name: 'Guides' }
+  const renamed: Update = {
+    collection: 'categories',
+    id: 2,
+    after: { ...term, name: 'Zeal' },
+    given: ['name'],
+    known: term,
+  }
+
+  test.each<[string, Read, boolean]>([
+    ['leaves posts that have no other', item('posts', 9, { categories: [2], tags: [], link: '/' }), false],
+    ['reaches posts that sort it among others', item('posts', 9, { categories: [3, 2], tags: [] }), true],
+    ['reaches posts that do not say how many they have', item('posts', 9, { link: '/', tags: [] }), true],
+    [
+      'reaches menu items that lead to it',
+      item('menu-items', 9, { type: 'taxonomy', object: 'category', object_id: 2 }),
+      true,
+    ],
+  ])('%s', (_, read, expected) => {
+    expect(reaches(renamed, read)).toBe(expected)
+  })
+
+  test('with a new slug it reaches all its posts', () => {
+    const moved = { ...renamed, after: { ...term, slug: 'zeal' } }
+    expect(reaches(moved, item('posts', 9, { categories: [2], tags: [] }))).toBe(true)
+  })
+})
+
+describe('an update of settings', () => {
+  const update: Update = {
+    collection: 'settings',
+    after: { title: 'New' },
+    given: ['title'],
+    known: { title: 'Old' },
+  }
+  const plain = item('posts', 6, { content: { rendered: '<p>Plain.</p>' }, categories: [], tags: [] })
+  const dynamic = item('posts', 6, { content: { rendered: '<h1 class="wp-block-site-title">Old</h1>' } })
+  test.each<[string, Update, Read, boolean]>([
+    ['of the title leaves terms', update, list('categories'), false],
+    ['of the title leaves plain contents', update, plain, false],
+    ['of the title reaches contents that may show it', update, dynamic, true],
+    ['of the title reaches the settings', update, list('settings', {}, { title: 'Old' }), true],
+    ['of a title that was empty reaches plain contents', { ...update, known: { title: ' ' } }, plain, true],
+    ['of a title that is not known reaches plain contents', { ...update, known: undefined }, plain, true],
+    [
+      'of another setting reaches everything',
+      { ...update, given: ['title', 'page_on_front'] },
+      list('categories'),
+      true,
+    ],
+    [
+      'that was not read reaches everything',
+      { ...update, given: undefined as never },
+      list('categories'),
+      true,
+    ],
+    ['of the posts per page leaves plain contents', { ...update, given: ['posts_per_page'] }, plain, false],
+  ])('%s', (_, one, read, expected) => {
+    expect(reaches(one, read)).toBe(expected)
+  })
+})
+
+describe('an update of a user', () => {
+  const reachesCallers = (given: readonly string[] | undefined): boolean => {
+    const finding = found('users', 'item', { id: '1' })
+    const tags = tagger.writtenTags(finding, () => given, 'PUT', json({ id: 1 }))
+    return tags.includes(tagger.callers ?? '')
+  }
+
+  test('of texts leaves what is kept for single callers', () => {
+    expect(reachesCallers(['description', 'first_name'])).toBe(false)
+  })
+
+  test.each(['roles', 'password', 'email', 'locale', 'meta', 'acf'])('of %s does not', (name) => {
+    expect(reachesCallers(['description', name])).toBe(true)
+  })
+
+  test('of what is not known does not', () => {
+    expect(reachesCallers(undefined)).toBe(true)
+  })
+})
+
+describe('a new menu item', () => {
+  const created = { id: 9, type: 'custom', status: 'publish', menus: 3, invalid: false }
+  const plain = item('posts', 6, { content: { rendered: '<p>Plain.</p>' } })
+  const beside = (known: unknown): Update => ({
+    collection: 'menu-items',
+    after: created,
+    method: 'POST',
+    status: 201,
+    known,
+  })
+
+  test.each<[string, unknown, boolean]>([
+    ['leaves plain contents when its menu had another', [{ ...created, id: 8 }], false],
+    ['reaches them when another menu had one', [{ ...created, id: 8, menus: 4 }], true],
+    ['reaches them when the other one was a draft', [{ ...created, id: 8, status: 'draft' }], true],
+    ['reaches them when the other one led nowhere', [{ ...created, id: 8, invalid: true }], true],
+    ['reaches them when nothing is known of its menu', undefined, true],
+  ])('%s', (_, known, expected) => {
+    expect(reaches(beside(known), plain)).toBe(expected)
+  })
+})
+
+describe('an update of what contents are made of', () => {
+  const plain = item('posts', 6, { content: { rendered: '<p class="has-text-align-center">Plain.</p>' } })
+
+  test('a synced pattern with another title leaves contents, with another content it does not', () => {
+    const pattern = {
+      id: 7,
+      type: 'wp_block',
+      status: 'publish',
+      slug: 'seven',
+      content: { raw: '<p>x</p>', protected: false },
+      wp_pattern_sync_status: '',
+    }
+    const update: Update = {
+      collection: 'blocks',
+      id: 7,
+      after: { ...pattern, title: { raw: 'New' } },
+      known: pattern,
+    }
+    expect(reaches(update, plain)).toBe(false)
+    const content = { raw: '<p>y</p>', protected: false }
+    expect(reaches({ ...update, after: { ...pattern, content } }, plain)).toBe(true)
+    expect(reaches({ ...update, known: undefined }, plain)).toBe(true)
+  })
+
+  test('other colours leave contents, other blocks do not', () => {
+    const styles = { id: 8, settings: {}, styles: { color: { text: '#111111' }, blocks: {} } }
+    const after = { ...styles, styles: { color: { text: '#222222' }, blocks: {} } }
+    const update: Update = { collection: 'global-styles', id: 8, after, known: styles }
+    expect(reaches(update, plain)).toBe(false)
+    expect(reaches({ ...update, known: { ...styles, styles: [] } }, plain)).toBe(true)
+    const blocks = { ...styles, styles: { ...styles.styles, blocks: { 'core/group': {} } } }
+    expect(reaches({ ...update, after: blocks }, plain)).toBe(true)
+  })
+})

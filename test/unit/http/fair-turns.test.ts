@@ -1,0 +1,78 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { createFairTurns } from '../../../src/http/fair-turns.ts'
+
+const turnsOf = (perTurn: number, gatherTurns = 0) => {
+  const turns = createFairTurns({ perTurn, gatherTurns })
+  const log: string[] = []
+  const bring = (client: string, count: number): void => {
+    for (let at = 0; at < count; at += 1) turns.begin(client, () => log.push(client))
+  }
+  return { turns, log, bring }
+}
+
+test('work begins at once until the turn of the event loop has had as much as it takes, the rest in the next turns', async () => {
+  const { log, bring } = turnsOf(2)
+  bring('a', 5)
+  expect(log).toHaveLength(2)
+  await nextTurn()
+  expect(log).toHaveLength(4)
+  await nextTurn()
+  expect(log).toHaveLength(5)
+})
+
+test('the work of a client that brings little does not wait for that of one that brings much', async () => {
+  const { log, bring } = turnsOf(2)
+  bring('many', 1_000)
+  bring('few', 1)
+  await nextTurn()
+  expect(log.slice(2)).toEqual(['many', 'few'])
+})
+
+test.each([0, 8])(
+  'after a turn without any, work begins at once (gathered for %i turns)',
+  async (gatherTurns) => {
+    const { log, bring } = turnsOf(1, gatherTurns)
+    for (let count = 1; count <= 3; count += 1) {
+      bring('a', 1)
+      expect(log).toHaveLength(count)
+      await nextTurn()
+      await nextTurn()
+    }
+  },
+)
+
+test('while each turn brings one more piece, they are gathered for some turns, and then those of others are not behind', async () => {
+  const { log, bring } = turnsOf(2, 4)
+  bring('many', 1)
+  expect(log.splice(0)).toEqual(['many'])
+  for (let turn = 0; turn < 4; turn += 1) {
+    await nextTurn()
+    expect(log).toEqual([])
+    bring(turn === 3 ? 'few' : 'many', 1)
+  }
+  await nextTurn()
+  expect(log).toEqual(['many', 'few'])
+})
+
+test('all work begins in the end, however it arrives', async () => {
+  const { log, bring } = turnsOf(3, 8)
+  let brought = 0
+  for (let turn = 0; turn < 200; turn += 1) {
+    const count = (turn * 7) % 4
+    bring(`client ${turn % 5}`, count)
+    brought += count
+    await nextTurn()
+  }
+  for (let turn = 0; turn < 200 && log.length < brought; turn += 1) await nextTurn()
+  expect(log).toHaveLength(brought)
+})
+
+test('work that brings more of it leaves the rest in its turn', async () => {
+  const { turns, log, bring } = turnsOf(1)
+  bring('a', 1)
+  turns.begin('b', () => bring('b', 2))
+  bring('c', 1)
+  for (let turn = 0; turn < 5; turn += 1) await nextTurn()
+  expect(log).toEqual(['a', 'c', 'b', 'b'])
+})

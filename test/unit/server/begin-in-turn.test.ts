@@ -1,0 +1,105 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
+import { connect, type Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { connect as connectTls } from 'node:tls'
+import { expect, onTestFinished, test } from 'vitest'
+import { createListener, type ListenerOptions } from '../../../src/server/listener.ts'
+
+const pem = (name: string): string =>
+  readFileSync(new URL(`../../gateway/fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
+const certificate = { cert: pem('good.pem'), key: pem('good.key'), minVersion: 'TLSv1.2' as const }
+
+const greedy = '127.0.0.2'
+const other = '127.0.0.3'
+
+/** A port whose requests take half a millisecond of the event loop each; the addresses of those that were taken, in order. */
+const portOf = async (options: Partial<ListenerOptions> = {}): Promise<{ port: number; taken: string[] }> => {
+  const listener = createListener({
+    certificate: undefined,
+    http2: false,
+    headerBytes: 16 * 1024,
+    headersTimeoutMs: 60_000,
+    requestTimeoutMs: 60_000,
+    keepAliveTimeoutMs: 60_000,
+    readerTimeoutMs: 60_000,
+    connections: 0,
+    connectionsPerAddress: 0,
+    isExempt: () => false,
+    report: () => {},
+    ...options,
+  })
+  const taken: string[] = []
+  listener.use({
+    request: (incoming, outgoing) => {
+      const until = performance.now() + 0.5
+      while (performance.now() < until);
+      taken.push(incoming.socket.remoteAddress ?? '')
+      outgoing.end('ok')
+    },
+    clientError: (_, socket) => socket.destroy(),
+  })
+  const port = await listener.listen('127.0.0.1', 0)
+  onTestFinished(async () => void (await listener.close(0)))
+  return { port, taken }
+}
+
+const ask = (port: number, localAddress: string): Promise<unknown> => {
+  const socket: Socket = connect({ port, host: '127.0.0.1', localAddress })
+  onTestFinished(() => void socket.destroy())
+  socket.write('GET / HTTP/1.1\r\nHost: a.test\r\n\r\n')
+  return once(socket, 'data')
+}
+
+const dialHttp2 = async (port: number, localAddress: string): Promise<ClientHttp2Session> => {
+  const client = connectHttp2(`https://127.0.0.1:${port}`, {
+    createConnection: () =>
+      connectTls({
+        host: '127.0.0.1',
+        port,
+        rejectUnauthorized: false,
+        ALPNProtocols: ['h2'],
+        ...{ localAddress },
+      }),
+  })
+  onTestFinished(() => client.destroy())
+  client.on('error', () => {})
+  await once(client, 'remoteSettings')
+  return client
+}
+const answered = (client: ClientHttp2Session): Promise<unknown> =>
+  once(client.request({ ':path': '/' }).resume(), 'end')
+
+test('a connection does not wait for hundreds that another address opened before it', async () => {
+  const { port, taken } = await portOf()
+  const asked = Array.from({ length: 400 }, () => ask(port, greedy))
+  await ask(port, other)
+  expect(taken.indexOf(other)).toBeLessThan(150)
+  await Promise.all(asked)
+  expect(taken).toHaveLength(401)
+})
+
+test('a request over HTTP/2 does not wait for hundreds that another address has sent before it', async () => {
+  const { port, taken } = await portOf({ certificate, http2: true })
+  const clients = await Promise.all(Array.from({ length: 4 }, () => dialHttp2(port, greedy)))
+  const late = await dialHttp2(port, other)
+  const asked = clients.flatMap((client) => Array.from({ length: 100 }, () => answered(client)))
+  while (taken.length === 0) await nextTurn()
+  await answered(late)
+  expect(taken.indexOf(other)).toBeLessThan(150)
+  await Promise.all(asked)
+  expect(taken).toHaveLength(401)
+})
+
+test('requests over HTTP/2 that are reset as soon as they are sent are hardly ever taken', async () => {
+  const { port, taken } = await portOf({ certificate, http2: true })
+  const client = await dialHttp2(port, greedy)
+  for (let at = 0; at < 90; at += 1) {
+    const stream = client.request({ ':path': '/' })
+    stream.on('error', () => {})
+    stream.close(constants.NGHTTP2_CANCEL)
+  }
+  await answered(client)
+  expect(taken.length).toBeLessThan(30)
+})

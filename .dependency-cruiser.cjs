@@ -11,9 +11,7 @@ const levels = [
   ['build'],
 ]
 /** Files at the top of src that every folder may import. */
-const shared = '^src/(errors|clock)\\.ts$'
-/** The embedded upstreams stand beside the levels: build starts them. */
-const beside = { build: ['^src/demo/'] }
+const shared = '^src/(errors|clock|package-file)\\.ts$'
 
 const levelRules = levels.flatMap((folders, level) =>
   folders.map((folder) => ({
@@ -26,21 +24,20 @@ const levelRules = levels.flatMap((folders, level) =>
         `^src/${folder}/`,
         `^src/(${['no-folder', ...levels.slice(0, level).flat()].join('|')})/`,
         shared,
-        ...(beside[folder] ?? []),
       ],
     },
   })),
 )
 
 /** Subfolders are private to their folder; http and contracts are open. */
-const open = ['http', 'contracts', 'demo']
+const open = ['http', 'contracts']
 const privacyRules = levels
   .flat()
   .filter((folder) => !open.includes(folder))
   .map((folder) => ({
     name: `subfolders-of-${folder}-are-private`,
     severity: 'error',
-    from: { path: '^src/', pathNot: `^src/${folder}/` },
+    from: { path: '^(src|demo)/', pathNot: `^src/${folder}/` },
     to: { path: `^src/${folder}/[^/]+/` },
   }))
 
@@ -65,14 +62,14 @@ const packageHomes = {
 const packageRules = Object.entries(packageHomes).map(([name, home]) => ({
   name: `${name.replace(/[@/]/g, '')}-has-one-home`,
   severity: 'error',
-  from: { path: '^src/', pathNot: home },
+  from: { path: '^(src|demo)/', pathNot: home },
   to: { path: `(^|/)node_modules/${name}/` },
 }))
 
 module.exports = {
   forbidden: [
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
-    { name: 'no-orphans', severity: 'error', from: { orphan: true, path: '^src/' }, to: {} },
+    { name: 'no-orphans', severity: 'error', from: { orphan: true, path: '^(src|demo)/' }, to: {} },
     {
       name: 'contracts-import-nothing',
       severity: 'error',
@@ -89,13 +86,33 @@ module.exports = {
       name: 'cli-imports-config',
       severity: 'error',
       from: { path: '^src/cli/' },
-      to: { path: '^src/', pathNot: '^src/(cli|config)/' },
+      // Commands load the gateway with the ports that main.ts hands in.
+      to: { path: '^src/', pathNot: '^src/(cli|config)/', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'only-the-top-imports-the-top',
       severity: 'error',
-      from: { path: '^src/[^/]+/' },
+      from: { path: '^src/[^/]+/', pathNot: '^src/cli/' },
       to: { path: '^src/(main|gateway|workers)\\.ts$' },
+    },
+    {
+      name: 'demo-imports-what-every-service-needs',
+      severity: 'error',
+      from: { path: '^demo/' },
+      to: { path: '^src/', pathNot: ['^src/(http|contracts|request)/', shared] },
+    },
+    {
+      // With `import()`: a gateway without embedded upstreams does not load it.
+      name: 'build-loads-the-demo-when-it-is-used',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^demo/', dynamic: false },
+    },
+    {
+      name: 'only-build-loads-the-demo',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/build/' },
+      to: { path: '^demo/' },
     },
     ...levelRules,
     ...privacyRules,

@@ -5,9 +5,10 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # The package's own `prepare` would build before the sources are here.
 RUN npm ci --ignore-scripts
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json build.mjs ./
 COPY src ./src
-RUN npm run build && rm -f dist/.tsbuildinfo
+COPY demo ./demo
+RUN npm run build
 RUN npm prune --omit=dev --ignore-scripts
 
 FROM node:26-slim

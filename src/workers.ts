@@ -1,4 +1,4 @@
-import { startEmbedded } from './build/service-contract.ts'
+import { type EmbeddedUpstream, startEmbedded } from './build/service-contract.ts'
 import { warnOf } from './build/upstream-findings.ts'
 import {
   createWorkersConfig,
@@ -13,14 +13,13 @@ import type { WorkerEvent } from './cluster/worker-events.ts'
 import type { WorkerLink } from './cluster/worker-link.ts'
 import type { Config, ServiceConfig } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
-import type { EmbeddedUpstream } from './demo/embedded-server.ts'
 import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts'
 import { createLogger } from './observability/logger.ts'
 import { freePort } from './server/free-port.ts'
 
-/** What each worker is told beside the configuration. */
+/** What the parent sends to each worker. */
 type WorkerSettings = {
-  /** Of the public side: taken once, shared by all. */
+  /** Of the public side, shared by all workers. */
   readonly port: number
   /** Origins of the embedded upstreams, by service. */
   readonly embedded: Readonly<Record<string, string>>
@@ -28,19 +27,19 @@ type WorkerSettings = {
 }
 
 type WorkersOptions = {
-  /** The program that each worker runs. */
+  /** The module that each worker runs. */
   readonly file: string
-  /** As the configuration was read. */
+  /** The configuration file with environment and secrets filled in. */
   readonly filled: unknown
   readonly readConfig: () => Promise<ConfigResult>
-  /** A worker was asked to end the program as SIGTERM does; called once or more. */
+  /** Ends the program as SIGTERM does, when a worker gets POST /drain; called once or more. */
   readonly end: () => void
 }
 
-/** Beyond what draining may take. */
+/** Added to the time of draining. */
 const marginMs = 3_000
 
-const startUpstreams = async (
+const startEmbeddedUpstreams = async (
   config: Config,
   publicUrl: string,
 ): Promise<ReadonlyMap<string, EmbeddedUpstream>> => {
@@ -52,17 +51,17 @@ const startUpstreams = async (
   return started
 }
 
-const tell = (logger: ReturnType<typeof createLogger>, { kind, ...facts }: WorkerEvent): void => {
+const logEvent = (logger: ReturnType<typeof createLogger>, { kind, ...facts }: WorkerEvent): void => {
   if (kind === 'worker-ended') logger.warn(facts, kind)
   else logger.info(facts, kind)
 }
 
-/** Starts the processes that share the port, and looks after them. */
-export const startWorkers = async (config: Config, options: WorkersOptions): Promise<Gateway> => {
+/** Starts and supervises the processes that share the port. */
+const startWorkers = async (config: Config, options: WorkersOptions): Promise<Gateway> => {
   const logger = createLogger({ ...config.log, access: 'off', dropped: () => {} })
   const port = config.listen.port === 0 ? await freePort(config.listen.host) : config.listen.port
   const publicUrl = config.publicUrl.replace(/:0$/, `:${port}`)
-  const upstreams = await startUpstreams(config, publicUrl)
+  const upstreams = await startEmbeddedUpstreams(config, publicUrl)
   const embedded = Object.fromEntries([...upstreams].map(([name, { origin }]) => [name, origin]))
   const handed = createWorkersConfig(options.filled, options.readConfig)
   const closeUpstreams = async (): Promise<void> => {
@@ -79,7 +78,7 @@ export const startWorkers = async (config: Config, options: WorkersOptions): Pro
       outdated: (settings) => handed.outdated((settings as WorkerSettings).config),
       graceMs: config.drain.delayMs + config.drain.timeoutMs + marginMs,
       clock: systemClock,
-      report: (event) => tell(logger, event),
+      report: (event) => logEvent(logger, event),
     })
     const drain = async (): Promise<'finished' | 'cut'> => {
       const outcome = await supervisor.close()
@@ -102,7 +101,11 @@ export const startWorkers = async (config: Config, options: WorkersOptions): Pro
   }
 }
 
-/** Embedded upstreams live in the parent, so that all workers ask the same ones. */
+/** Starts a gateway: in this process, or in as many as the configuration asks for. */
+export const startProcesses = (config: Config, options: WorkersOptions & GatewayOptions): Promise<Gateway> =>
+  workersOf(config) === 1 ? startGateway(config, options) : startWorkers(config, options)
+
+/** Embedded upstreams run in the parent, so that all workers use the same ones. */
 const withOrigins = (config: Config, { embedded, port }: WorkerSettings): Config => ({
   ...config,
   listen: { ...config.listen, port },
@@ -113,18 +116,18 @@ const withOrigins = (config: Config, { embedded, port }: WorkerSettings): Config
   }),
 })
 
-/** The configuration that a worker was handed by its parent, as all others have it. */
+/** The configuration that a worker got from its parent. */
 export const handedConfig = (link: WorkerLink): ConfigResult =>
   fromHanded((link.assignment.settings as WorkerSettings).config)
 
-/** Starts a gateway in a process that shares its port with others; it ends when its parent says so. */
+/** Starts a gateway in a worker process; the parent ends it. */
 export const startAsWorker = async (
   config: Config,
   options: GatewayOptions,
   link: WorkerLink,
 ): Promise<Gateway> => {
   const settings = link.assignment.settings as WorkerSettings
-  const own = (result: ConfigResult): ConfigResult =>
+  const withOwnOrigins = (result: ConfigResult): ConfigResult =>
     result.kind === 'ok' ? { ...result, config: withOrigins(result.config, settings) } : result
   let latest = settings.config
   const worker: WorkerLink = {
@@ -138,7 +141,7 @@ export const startAsWorker = async (
   try {
     const gateway = await startGateway(withOrigins(config, settings), {
       ...options,
-      readConfig: async () => own(fromHanded(latest)),
+      readConfig: async () => withOwnOrigins(fromHanded(latest)),
       worker,
     })
     link.onDrain(() => {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
+import { packageFile } from '../package-file.ts'
 
 /** No foreign content, nothing inline, no frames; `data:` for the icons inside Swagger UI's style sheet. */
 const policy = [
@@ -46,9 +47,7 @@ const startScript = `SwaggerUIBundle({
 
 const scriptType = 'text/javascript; charset=utf-8'
 
-/** Beside src/ and dist/: browsers get the files of the repository. */
-const statusFile = (name: string) => (): string =>
-  new URL(`../../public/status/${name}`, import.meta.url).href
+const statusFile = (name: string) => (): string => packageFile(`public/status/${name}`).href
 
 /** Resolved on first use: the page is optional. */
 const assets: readonly (readonly [path: string, type: string, address: () => string])[] = [
@@ -71,7 +70,7 @@ const assets: readonly (readonly [path: string, type: string, address: () => str
 /** The pages for people: the status page and the documentation of all operations. */
 export const addPages = (server: FastifyInstance): void => {
   server.get('/', async (_request, reply) => {
-    const page = await readFile(new URL('../../public/status/index.html', import.meta.url))
+    const page = await readFile(packageFile('public/status/index.html'))
     return reply.headers(pageFields).type(html).send(page)
   })
   server.get('/docs', (_request, reply) => reply.headers(pageFields).type(html).send(documentationPage))

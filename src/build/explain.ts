@@ -96,7 +96,7 @@ export const canonicalTarget = ({ service, path, query }: PublicTarget): Canonic
 }
 
 /** The request to explain; it is not sent. */
-type ExplainedRequest = {
+export type ExplainedRequest = {
   readonly method: string
   /** Path and query on the public side. */
   readonly target: string
@@ -105,7 +105,7 @@ type ExplainedRequest = {
 }
 
 /** What would happen, aspect by aspect, in the order in which it is decided. */
-type Explanation = Readonly<Record<string, unknown>>
+export type Explanation = Readonly<Record<string, unknown>>
 
 type Valid = Extract<Validation, { kind: 'valid' }>
 

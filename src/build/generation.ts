@@ -23,7 +23,7 @@ import type { Service } from '../pipeline/service.ts'
 import type { BufferedBytes } from '../server/buffered-bytes.ts'
 import { createInFlight, type InFlight } from '../server/in-flight.ts'
 import type { Overload } from '../server/overload.ts'
-import { createRateLimiter, type RateLimiter, type RateLimitStore } from '../server/rate-limiter.ts'
+import type { RateLimiter, RateLimitStore } from '../server/rate-limiter.ts'
 import { createEdge, type Edge } from '../server/server.ts'
 import type { UnreadAnswers } from '../server/unread-answers.ts'
 import { createOperator, type GenerationOperator, type OperatorCache } from './operator.ts'
@@ -101,6 +101,7 @@ const buildLimits = async (
   last: Limits | undefined,
 ): Promise<Limits | undefined> => {
   if (rateLimits.length === 0) return undefined
+  const { createRateLimiter } = await import('../server/rate-limiter.ts')
   const counted = await Promise.all(
     rateLimits.map(async (config) => {
       const known = last?.counted.find((one) => sameSettings(one.config, config))

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import type { Config, EdgeConfig } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import { createAccessLog } from '../observability/access-log.ts'
 import type { createLogger, FactsLogger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -46,7 +46,7 @@ export const startWatches = async (
 }
 
 /** The certificate of the public side; undefined without TLS. */
-const certificateOf = ({ cert, key, minVersion }: EdgeConfig['listen']['tls']): Certificate | undefined =>
+const certificateOf = ({ cert, key, minVersion }: Config['listen']['tls']): Certificate | undefined =>
   cert.isSet ? { cert: cert.reveal(), key: key.reveal(), minVersion } : undefined
 
 /** When the first certificate of a PEM text expires, in seconds since 1970. */

@@ -13,9 +13,6 @@ import { keyNames, namespaceNames, segmentNames } from '../contracts/site/names.
 import { siteRows } from '../contracts/site/route-table.ts'
 import { siteTags } from '../contracts/site/tags.ts'
 import type { Validator } from '../contracts/validation.ts'
-import type { EmbeddedUpstream } from '../demo/embedded-server.ts'
-import { startEmbeddedPlants } from '../demo/plants.ts'
-import { startEmbeddedSite } from '../demo/site.ts'
 import { createTargetMemo, type TargetMemo } from '../pipeline/target-memo.ts'
 import { createNameSwap, type NameTable } from '../request/name-swap.ts'
 import { createOpenValidator } from '../request/open-validator.ts'
@@ -225,10 +222,13 @@ export const serviceContract = (service: ServiceConfig, general: LimitsConfig): 
   return ruledBy(service.cache)
 }
 
-/** Options of the embedded servers, as in WordPress; independent of the gateway's settings. */
-const lenient = { unknownParameters: 'strip', trackingParameters: [] } as const
+/** A demo server that runs in this process, on loopback. */
+export type EmbeddedUpstream = {
+  readonly origin: string
+  close(): Promise<void>
+}
 
-/** Starts the demo backend of a service with `targets: [embedded]`; undefined for other services. */
+/** Starts the demo server for a service with `targets: [embedded]`; undefined where the service has other targets. */
 export const startEmbedded = async (
   service: ServiceConfig,
   limits: LimitsConfig,
@@ -236,22 +236,17 @@ export const startEmbedded = async (
 ): Promise<EmbeddedUpstream | undefined> => {
   if (service.contract === 'open' || service.upstream.targets !== 'embedded') return undefined
   const { basePath } = service.upstream
+  // The demo is loaded only where it is used.
   if (service.contract === 'plants') {
-    const { limitParameter } = service
-    const { find } = createRouter(plantRows({ limitParameter }))
-    const { validate } = createPlantsValidator({ limits, limitParameter, ...lenient })
-    return startEmbeddedPlants({ basePath, find, validate })
+    const { startEmbeddedPlants } = await import('../../demo/plants.ts')
+    return startEmbeddedPlants({ basePath, limitParameter: service.limitParameter, limits })
   }
+  const { startEmbeddedSite } = await import('../../demo/site.ts')
   const isNeutral = service.names === 'same' && basePath.endsWith('/site-json')
-  const rows = isNeutral ? siteRows : wordpressRows()
-  const { find } = createRouter(rows)
-  const { validate } = createSiteValidator({ limits, ...lenient })
   return startEmbeddedSite({
     basePath,
     home: new URL(publicUrl).origin,
     dialect: isNeutral ? 'neutral' : 'wordpress',
-    rows,
-    find,
-    validate,
+    limits,
   })
 }

@@ -390,12 +390,13 @@ export const upstreamOptions = (
   publicUrl: string,
   { minBytesPerSecond }: LimitsConfig,
 ): UpstreamOptions => {
-  const { tls, host, ...rest } = upstream
+  const { connections, tls, host, ...rest } = upstream
   return {
     ...rest,
     service: name,
     targets,
     minBytesPerSecond,
+    connectionMaxAgeMs: connections.maxAgeMs,
     hostField: host === 'preserve' ? new URL(publicUrl).host : '',
     tls: { ...tls, ca: tls.ca.reveal(), cert: tls.cert.reveal(), key: tls.key.reveal() },
   }

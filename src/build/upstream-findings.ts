@@ -23,7 +23,7 @@ import { type BuiltService, buildService, closeServices, serverOf, upstreamOptio
 import { type ServiceContract, serviceContract } from './service-contract.ts'
 
 /** Result of comparing one service with its upstream. */
-type ServiceDrift = {
+export type ServiceDrift = {
   readonly service: string
   readonly outcome:
     | { readonly kind: 'compared'; readonly differences: readonly Difference[] }
@@ -124,7 +124,7 @@ type RouteLine = {
 }
 
 /** The output of `trellis routes`, and the upstreams whose routes could not be read. */
-type RouteReport = {
+export type RouteReport = {
   readonly lines: readonly RouteLine[]
   readonly unread: readonly { readonly service: string; readonly reason: string }[]
 }

@@ -5,7 +5,7 @@ import type { Ask, SupervisorOptions } from '../cluster/supervisor-options.ts'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import type { Question } from '../cluster/worker-messages.ts'
 import type { Config } from '../config/config.ts'
-import { type ConfigResult, configOf } from '../config/load.ts'
+import { type ConfigResult, configFromFilled } from '../config/load.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { answerCacheQuestion, type CacheQuestion } from './operator.ts'
 
@@ -78,7 +78,7 @@ const asHanded = (result: ConfigResult): HandedConfig =>
 
 /** The configuration in these files: the same for every worker, even if a file has changed since. */
 export const fromHanded = (handed: HandedConfig): ConfigResult =>
-  handed.kind === 'filled' ? configOf(handed.filled) : handed
+  handed.kind === 'filled' ? configFromFilled(handed.filled) : handed
 
 /** The configuration that all workers have, also those that are started later. */
 type WorkersConfig = Pick<SupervisorOptions, 'through' | 'outdated'> & {

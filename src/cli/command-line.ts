@@ -7,7 +7,6 @@ const commandNames = ['start', 'check', 'schema', 'routes', 'explain'] as const
 
 type CommandName = (typeof commandNames)[number]
 
-/** A command line that was understood, or why it was not. */
 export type CommandLine =
   | { readonly kind: 'help'; readonly command: CommandName | undefined }
   | { readonly kind: 'version' }
@@ -17,9 +16,9 @@ export type CommandLine =
       readonly file: string | undefined
       readonly operands: readonly string[]
       readonly fields: Readonly<Record<string, string>>
-      /** Of routes: compare with the upstream instead. */
+      /** `routes`: compare with the upstream instead. */
       readonly drift: boolean
-      /** Of check, routes and explain: ask the upstreams, too. */
+      /** `check`, `routes` and `explain`: send requests to the upstreams, too. */
       readonly upstreams: boolean
     }
   | { readonly kind: 'fault'; readonly message: string; readonly command: CommandName | undefined }
@@ -27,7 +26,7 @@ export type CommandLine =
 const isCommand = (word: string): word is CommandName => (commandNames as readonly string[]).includes(word)
 
 const options = {
-  // Several, so that a second one is seen and not taken for the only one.
+  // `multiple`, so that a second one is refused instead of replacing the first.
   config: { type: 'string', short: 'c', multiple: true },
   header: { type: 'string', short: 'H', multiple: true },
   drift: { type: 'boolean' },
@@ -36,7 +35,7 @@ const options = {
   version: { type: 'boolean', short: 'v' },
 } as const
 
-/** Operands that each command takes: least and most. */
+/** Least and greatest number of operands. */
 const operandCounts: Readonly<Record<CommandName, readonly [number, number]>> = {
   start: [0, 0],
   check: [0, 0],
@@ -47,11 +46,11 @@ const operandCounts: Readonly<Record<CommandName, readonly [number, number]>> = 
 
 const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}):[ \t]*([^\0\r\n]{0,8192}?)[ \t]*$/
 
-/** Lines of one name are one field, joined as they would be on their way in (RFC 9110 §5.3, RFC 9113 §8.2.3). */
+/** Field lines of one name are combined (RFC 9110 §5.3, RFC 9113 §8.2.3 for Cookie). */
 const joined = (name: string, before: string | undefined, value: string): string =>
   before === undefined ? value : `${before}${name === 'cookie' ? '; ' : ', '}${value}`
 
-/** Field lines as curl spells them, `Name: value`; undefined when one is no field line (RFC 9110 §5.6.2 token). */
+/** Fields of lines such as `Name: value`; undefined when a line is malformed (RFC 9110 §5.6.2 token). */
 const fieldsOf = (lines: readonly string[]): Record<string, string> | undefined => {
   const fields = new Map<string, string>()
   for (const line of lines) {
@@ -126,7 +125,7 @@ const readCommand = (command: CommandName, operands: readonly string[], values: 
   }
 }
 
-/** Reads the arguments of the process, without the program's own name. */
+/** Parses the arguments of the process, without the program's name. */
 export const readCommandLine = (argv: readonly string[]): CommandLine => {
   const parsed = parse(argv)
   if ('fault' in parsed) return { kind: 'fault', command: undefined, message: parsed.fault }

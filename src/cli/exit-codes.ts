@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 
-/** How the process ends, one row each; docs/configuration.md shows the same table. */
+/** Exit codes of the process; docs/configuration.md shows the same table. */
 export const exitCodes = {
   ok: {
     code: 0,
@@ -34,20 +34,18 @@ export const exitCodes = {
   },
 } as const satisfies Record<string, { readonly code: number; readonly meaning: string }>
 
-/** The name of a row of the table. */
 export type ExitReason = keyof typeof exitCodes
 
-/** What errors of the process's own output are told to. */
 type OutputPorts = { readonly stdout: Writable; readonly stderr: Writable; exit(code: number): void }
 
 /**
- * What to do when output finds no place; unheard, either error would end the process with a stack trace. Only commands that
- * answer and end write to stdout, the log of a gateway has its own way there; what goes to stderr may be lost.
+ * Handles failed writes, which would otherwise end the process with a stack trace. Only commands that print and end write to
+ * stdout here (the log of a gateway has its own stream); losing messages on stderr is accepted.
  */
-export const hearOutputFaults = ({ stdout, stderr, exit }: OutputPorts): void => {
+export const handleOutputErrors = ({ stdout, stderr, exit }: OutputPorts): void => {
   stderr.on('error', () => {})
   stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
-    // The reader has seen enough, as in `trellis schema | head`.
+    // The reader closed the pipe, as in `trellis schema | head`.
     if (code === 'EPIPE') return
     stderr.write(`trellis: cannot write to stdout: ${message}\n`)
     exit(exitCodes.crashed.code)

@@ -1,30 +1,31 @@
+import type { UpstreamFinding } from '../build/upstream-findings.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import type { ConfigFault } from '../config/fault.ts'
-import { configJsonSchema } from '../config/json-schema.ts'
-import { type ConfigResult, loadConfig } from '../config/load.ts'
+import type { ConfigResult } from '../config/load.ts'
 import { configWarnings } from '../config/warnings.ts'
-import type { CliPorts, RunningGateway, UpstreamFinding } from './cli-ports.ts'
+import type { CliPorts, RunningGateway } from './cli-ports.ts'
 import { type CommandLine, helpText, readCommandLine } from './command-line.ts'
 import { type ExitReason, exitCodes } from './exit-codes.ts'
 import { driftText, explanationText, printable, textTable } from './texts.ts'
 
 type NamedConfig = { readonly file: string | undefined; readonly result: ConfigResult }
 
-/** Takes the configuration that was handed over, or reads the one that the command line, the environment or the default file names, in this order. */
+/** The configuration from the parent process, or else from the file named by -c, TRELLIS_CONFIG or the default, in this order. */
 const readConfig = async (
   named: string | undefined,
-  { env, defaultFile, given }: Pick<CliPorts, 'env' | 'defaultFile' | 'given'>,
+  { env, defaultFile, handedConfig }: Pick<CliPorts, 'env' | 'defaultFile' | 'handedConfig'>,
 ): Promise<NamedConfig> => {
-  // An empty TRELLIS_CONFIG is what a container passes on when nothing is set.
+  // Containers pass an empty TRELLIS_CONFIG when it is not set.
   const fromEnvironment = env['TRELLIS_CONFIG'] === '' ? undefined : env['TRELLIS_CONFIG']
   const file = named ?? fromEnvironment ?? defaultFile
-  return { file, result: given ?? (await loadConfig({ file, env })) }
+  if (handedConfig !== undefined) return { file, result: handedConfig }
+  const { loadConfig } = await import('../config/load.ts')
+  return { file, result: await loadConfig({ file, env }) }
 }
 
-/** How a configuration is called in messages. */
 const configName = (file: string | undefined): string => file ?? '(defaults)'
 
-/** One line a fault, and how many there are. */
+/** One line for each fault, then their number. */
 const faultLines = (file: string | undefined, faults: readonly ConfigFault[]): string => {
   const lines = faults.map(({ line, column, path, message, suggestion }) => {
     const hint = suggestion === undefined ? '' : ` (did you mean "${suggestion}"?)`
@@ -34,21 +35,20 @@ const faultLines = (file: string | undefined, faults: readonly ConfigFault[]): s
   return `${lines.join('')}${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}\n`
 }
 
-/** What Node says of a socket that could not be opened. */
 type ListenError = Error & { readonly code: string; readonly address?: string; readonly port?: number }
 
-/** The parent of workers opens their ports for them, and there it is called `bind`. */
+/** The parent of workers opens their ports, where the system call is `bind`. */
 const isListenError = (error: unknown): error is ListenError =>
   error instanceof Error &&
   'syscall' in error &&
   (error.syscall === 'listen' || error.syscall === 'bind') &&
   'code' in error
 
-/** Whose port it was; the public side is opened first. */
+/** The side whose port could not be opened; the public side is opened first. */
 const sideOf = ({ listen }: Config, { address, port }: ListenError): 'listen' | 'admin' =>
   port === listen.port && (address === undefined || address === listen.host) ? 'listen' : 'admin'
 
-/** Why the gateway could not start: which key it is about, and what can be done. */
+/** Why the gateway could not start: the key concerned and a remedy. */
 const startFailure = (error: unknown, config: Config): string => {
   if (!isListenError(error)) return error instanceof Error ? error.message : String(error)
   const side = sideOf(config, error)
@@ -69,8 +69,8 @@ const startFailure = (error: unknown, config: Config): string => {
 
 const batchBody = `{"requests":[{"path":"/site/v2/posts/1","body":{"title":"One"}},{"path":"/site/v2/posts/2","body":{"title":"Two"}}]}`
 
-/** Who listens at every address is asked at loopback: the address that stands for all is none to connect to. */
-const askedAt = (address: string): string =>
+/** The address to connect to: loopback for a gateway that listens on every address. */
+const reachableAddress = (address: string): string =>
   address.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 
 const rootOf = (address: string, { mount }: ServiceConfig): string =>
@@ -90,7 +90,7 @@ const plantsLines = (root: string): string[] => [
   '      # a plant store that requires a bearer token',
 ]
 
-const linesOf = (address: string, service: ServiceConfig): string[] => {
+const exampleLines = (address: string, service: ServiceConfig): string[] => {
   if (service.upstream.targets !== 'embedded') return []
   if (service.contract === 'plants') return plantsLines(rootOf(address, service))
   return service.contract === 'site' && service.names === 'wordpress'
@@ -98,12 +98,14 @@ const linesOf = (address: string, service: ServiceConfig): string[] => {
     : []
 }
 
-/** What to try first; nothing when no upstream is embedded, because then people know what they are after. */
+/** The addresses, and example requests for services with an embedded upstream. */
 const welcomeText = (config: Config, gateway: RunningGateway): string => {
-  const tries = config.services.flatMap((service) => linesOf(askedAt(gateway.publicAddress), service))
+  const examples = config.services.flatMap((service) =>
+    exampleLines(reachableAddress(gateway.publicAddress), service),
+  )
   const where = `Trellis listens on ${gateway.publicAddress} (public) and ${gateway.adminAddress} (admin).\n`
-  if (tries.length === 0) return where
-  return `${where}\nTry:\n${tries.join('\n')}\n  curl -s ${askedAt(gateway.adminAddress)}/metrics | grep ^trellis_\n      # the metrics\n\n`
+  if (examples.length === 0) return where
+  return `${where}\nTry:\n${examples.join('\n')}\n  curl -s ${reachableAddress(gateway.adminAddress)}/metrics | grep ^trellis_\n      # the metrics\n\n`
 }
 
 type Command = Extract<CommandLine, { kind: 'command' }>
@@ -115,7 +117,7 @@ type Loaded = {
   readonly filled: unknown
 }
 
-/** Beyond what draining may take by itself: time to close sockets and stores. */
+/** Added to the time of draining, for closing sockets and stores. */
 const closeMarginMs = 5_000
 
 const warningLines = (config: Config, file: string | undefined): string =>
@@ -148,9 +150,7 @@ const routes = async (
   { config, file }: Loaded,
   { upstreams }: Command,
 ): Promise<ExitReason> => {
-  const { lines, unread } = upstreams
-    ? await ports.describeLearnedRoutes(config)
-    : ports.describeRoutes(config)
+  const { lines, unread } = await ports.describeRoutes(config, upstreams)
   const cells = lines.map(({ method, path, service, cached, batchable, source }) => [
     method,
     path,
@@ -185,13 +185,10 @@ const explain = async (ports: CliPorts, { config }: Loaded, command: Command): P
     ports.stderr.write('trellis: explain expects a path such as /plants, or a URL\n')
     return 'usage'
   }
-  // The target as it is written, not as URL would spell it: the spelling is what is asked about.
+  // Not normalised by URL: the spelling itself is explained.
   const target = url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/#.*$/s, '')
   const request = { method, target: target.startsWith('/') ? target : `/${target}`, fields: command.fields }
-  const explanation = command.upstreams
-    ? await ports.explainLearned(config, request)
-    : ports.explain(config, request)
-  ports.stdout.write(explanationText(explanation))
+  ports.stdout.write(explanationText(await ports.explain(config, request, command.upstreams)))
   return 'ok'
 }
 
@@ -205,12 +202,11 @@ const start = async (
   try {
     gateway = await ports.startGateway(config, {
       configHash: hash,
-      configFile: file,
       version: ports.version,
       filled,
       readConfig: async () => {
         const { result } = await readConfig(file, ports)
-        // A file that cannot be read whole is still the one to watch, with all that it named before.
+        // After a failed reading the files of the last good one stay watched.
         if (result.kind === 'ok') files = result.files
         return result
       },
@@ -222,9 +218,9 @@ const start = async (
   if (config.reload.watch && file !== undefined)
     ports.reloadOnChange(gateway, () => files, config.reload.pollMs)
   ports.stopOnSignal(gateway, config.drain.delayMs + config.drain.timeoutMs + closeMarginMs)
-  // Not on stdout, which carries log lines for machines.
+  // stdout carries the log.
   ports.stderr.write(welcomeText(config, gateway))
-  // Not waited for: an upstream may be slow, or start later than its gateway.
+  // In the background: an upstream may be slow or start later than the gateway.
   const publicUrl = config.publicUrl.endsWith(':0') ? gateway.publicAddress : config.publicUrl
   void ports.upstreamFindings({ ...config, publicUrl }).then((findings) => {
     for (const finding of findings) gateway.warn(finding)
@@ -234,6 +230,7 @@ const start = async (
 
 const runCommand = async (ports: CliPorts, command: Command): Promise<ExitReason | 'running'> => {
   if (command.command === 'schema') {
+    const { configJsonSchema } = await import('../config/json-schema.ts')
     ports.stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
     return 'ok'
   }
@@ -275,7 +272,7 @@ const run = async (ports: CliPorts): Promise<ExitReason | 'running'> => {
   }
 }
 
-/** Runs one command. Gives the code to exit with, or `running` when the gateway is up and signals will end it. */
+/** Runs one command. Returns the exit code, or `running` when a gateway was started. */
 export const runCli = async (ports: CliPorts): Promise<number | 'running'> => {
   const end = await run(ports)
   return end === 'running' ? end : exitCodes[end].code

@@ -6,10 +6,10 @@ const reasonOf = (error: unknown): string =>
   error instanceof Error ? (error.stack ?? error.message) : String(error)
 
 /**
- * From now on SIGTERM and SIGINT close the gateway once, and the process ends with a row of the exit table; SIGHUP reloads.
- * An uncaught error closes it too: what is in flight may still be finished, but nothing can be trusted for long.
- * Returns what does the same for an operator who asks for it by the admin side. Asked again, or told by a signal as well, it is one
- * and the same closing: whoever runs the process sends SIGTERM next, and that must not cut off what is being finished.
+ * From now on SIGTERM and SIGINT drain the gateway once and end the process with a code of the exit table; SIGHUP reloads.
+ * An uncaught error drains it too: requests in flight may still finish, but the state of the process is uncertain.
+ * Returns the function that POST /drain of the admin side calls. A SIGTERM that follows it joins the same drain, because
+ * orchestrators send one next and it must not cut off the requests in flight.
  */
 export const stopOnSignal = (gateway: RunningGateway, graceMs: number, stderr: TextOutput): (() => void) => {
   const end = (line: string, code: number): never => {
@@ -32,14 +32,14 @@ export const stopOnSignal = (gateway: RunningGateway, graceMs: number, stderr: T
     process.exit(exitCodes.ok.code)
   }
   process.on('SIGHUP', () => {
-    stderr.write('trellis: SIGHUP, reading the configuration anew\n')
+    stderr.write('trellis: SIGHUP, reading the configuration again\n')
     void gateway.reload()
   })
   closeWithGrace(
     {
       delay: graceMs,
       logger: false,
-      // SIGHUP is answered above; an empty event loop cannot happen while the gateway listens.
+      // SIGHUP is handled above; the event loop cannot become empty while the gateway listens.
       skip: ['SIGHUP', 'SIGUSR2', 'beforeExit'],
       onSecondSignal: (signal) =>
         end(`second signal (${signal}), not waiting any longer`, exitCodes.forced.code),
@@ -56,35 +56,38 @@ export const stopOnSignal = (gateway: RunningGateway, graceMs: number, stderr: T
   )
   return () => {
     if (draining !== undefined) return
-    stderr.write('trellis: asked to drain, closing\n')
+    stderr.write('trellis: POST /drain, closing\n')
     setTimeout(late, graceMs, graceMs)
     void close(false)
   }
 }
 
 /**
- * While a gateway starts: SIGTERM and SIGINT end the process at once, since there is nothing to finish; SIGHUP is kept until it runs. What
- * nobody listens for is lost on the first process of a container, and SIGHUP would end any other one.
- * Returns what is to be called once `stopOnSignal` listens: it says whether there is something to reload.
+ * While a gateway starts, SIGTERM and SIGINT end the process at once and SIGHUP is remembered. Without handlers the first process of
+ * a container ignores them, and SIGHUP ends any other one.
+ * Returns the function to call when `stopOnSignal` has taken over: true if a SIGHUP arrived, so that a reload is due.
  */
-export const hearWhileStarting = (stderr: TextOutput): (() => boolean) => {
-  let isOutdated = false
+export const handleSignalsWhileStarting = (stderr: TextOutput): (() => boolean) => {
+  let isReloadDue = false
   const end = (signal: NodeJS.Signals): never => {
-    stderr.write(`trellis: ${signal} before the start was over\n`)
+    stderr.write(`trellis: ${signal} before the start was complete\n`)
     process.exit(exitCodes.ok.code)
   }
-  const keep = (): void => {
-    isOutdated = true
+  const remember = (): void => {
+    isReloadDue = true
   }
-  process.on('SIGTERM', end).on('SIGINT', end).on('SIGHUP', keep)
+  process.on('SIGTERM', end).on('SIGINT', end).on('SIGHUP', remember)
   return () => {
-    process.off('SIGTERM', end).off('SIGINT', end).off('SIGHUP', keep)
-    return isOutdated
+    process.off('SIGTERM', end).off('SIGINT', end).off('SIGHUP', remember)
+    return isReloadDue
   }
 }
 
-/** For a process whose parent is told by signals: a terminal sends them to all of a group. An uncaught error ends it, and it is replaced. */
-export const leaveSignals = (gateway: Pick<RunningGateway, 'faulted'>): void => {
+/**
+ * For a worker: its parent handles signals, and a terminal sends them to the whole process group. An uncaught error ends the
+ * worker, and the parent starts another one.
+ */
+export const ignoreSignals = (gateway: Pick<RunningGateway, 'faulted'>): void => {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)
   process.on('uncaughtException', (error) => {
     gateway.faulted(error)

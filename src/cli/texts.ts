@@ -1,11 +1,13 @@
-import type { DriftLine, Explanation, ServiceDriftLines } from './cli-ports.ts'
+import type { Explanation } from '../build/explain.ts'
+import type { ServiceDrift } from '../build/upstream-findings.ts'
+import type { Difference } from '../site/drift.ts'
 
-/** Text with what would drive a terminal replaced: some of what is printed comes from URLs and upstreams. */
+/** Replaces control characters, which could drive a terminal: parts of the output come from URLs and upstreams. */
 export const printable = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not get through
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters are replaced
   text.replaceAll(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, '?')
 
-/** Lines of cells as text in columns of equal width; the last column is left as it is. */
+/** Formats rows of cells in aligned columns; the last column is not padded. */
 export const textTable = (lines: readonly (readonly string[])[]): string => {
   const widths: number[] = []
   for (const line of lines) {
@@ -22,15 +24,15 @@ export const textTable = (lines: readonly (readonly string[])[]): string => {
   return text.map((line) => `${line}\n`).join('')
 }
 
-const longest = 60
+const longestCell = 60
 
 const cellText = (value: unknown): string => {
   if (value === undefined) return '-'
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return text.length > longest ? `${text.slice(0, longest - 1)}…` : text
+  return text.length > longestCell ? `${text.slice(0, longestCell - 1)}…` : text
 }
 
-const cells = (service: string, line: DriftLine): string[] => [
+const cells = (service: string, line: Difference): string[] => [
   line.kind,
   line.matters ? 'yes' : '-',
   service,
@@ -45,7 +47,7 @@ const cells = (service: string, line: DriftLine): string[] => [
 const header = ['KIND', 'DRIFT', 'SERVICE', 'METHOD', 'ROUTE', 'ARGUMENT', 'KEYWORD', 'CONTRACT', 'UPSTREAM']
 
 /** One line a difference, those that matter first; what could not be asked; and how many there are, if anything was compared. */
-export const driftText = (reports: readonly ServiceDriftLines[]): string => {
+export const driftText = (reports: readonly ServiceDrift[]): string => {
   const differences = reports.flatMap(({ service, outcome }) =>
     outcome.kind === 'compared' ? outcome.differences.map((line) => ({ service, line })) : [],
   )
@@ -71,6 +73,6 @@ const valueText = (value: unknown): string => {
   return value === undefined || value === null ? '-' : JSON.stringify(value)
 }
 
-/** One line an aspect. Control characters of the asked URL do not reach the terminal. */
+/** One line for each aspect. */
 export const explanationText = (explanation: Explanation): string =>
   printable(textTable(Object.entries(explanation).map(([aspect, value]) => [aspect, valueText(value)])))

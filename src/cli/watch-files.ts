@@ -4,19 +4,19 @@ import { readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 export type WatchOptions = {
-  /** Read each time anew: what is put in force may name others. */
+  /** Called before each comparison: a reload may change the list. */
   readonly files: () => readonly string[]
-  /** Changes that come within this time of each other are one. */
+  /** Changes within this time of each other count as one. */
   readonly settleMs: number
-  /** What is in force was read after this time, in milliseconds since 1970: a file that changed later may hold something else. */
+  /** The present configuration was read after this time, in milliseconds since 1970; a file that changed later may differ from it. */
   readonly readAfterMs: number
-  /** The content is looked at so often, whether the system tells of a change or not. */
+  /** Interval of comparing the content, with or without an event of the file system. */
   readonly pollMs: number
 }
 
 const digest = (content: Buffer): string => createHash('sha256').update(content).digest('base64')
 
-/** What the files hold; undefined while one of them cannot be read: between the two halves of a replacement, say. */
+/** Digests of the files; undefined while one cannot be read, for instance in the middle of a replacement. */
 const contentsOf = async (files: readonly string[]): Promise<string | undefined> => {
   try {
     const contents = await Promise.all(files.map((file) => readFile(file)))
@@ -26,13 +26,13 @@ const contentsOf = async (files: readonly string[]): Promise<string | undefined>
   }
 }
 
-/** By its content, its name or a link to it; a file that cannot be looked at is none that changed. */
+/** Compares times of content and of inode; an unreadable file counts as unchanged. */
 const hasChangedSince = async (files: readonly string[], ms: number): Promise<boolean> => {
   const changes = await Promise.all(files.map((file) => stat(file).catch(() => undefined)))
   return changes.some((one) => one !== undefined && Math.max(one.mtimeMs, one.ctimeMs) > ms)
 }
 
-/** Told by the system where it can: network file systems say nothing, and there may be no watches left. */
+/** Events of the file system, where available: network file systems have none, and the number of watches is limited. */
 const watchFolder = (folder: string, changed: () => void): FSWatcher | undefined => {
   try {
     const watcher = watch(folder, { persistent: false }, changed)
@@ -44,25 +44,25 @@ const watchFolder = (folder: string, changed: () => void): FSWatcher | undefined
 }
 
 export type FileWatch = {
-  /** Fulfilled once the folders are watched. */
-  readonly begun: Promise<void>
+  /** Resolves when the folders are watched. */
+  readonly ready: Promise<void>
   readonly stop: () => void
 }
 
 /**
- * Calls `reload`, which does not reject, when the content of a file is another than before. The folders are watched and not the
- * files: editors and orchestrators replace a file by renaming another one, or the symbolic link on the way to it.
+ * Calls `reload`, which does not reject, when the content of a file has changed. It watches folders instead of files: editors and
+ * orchestrators replace a file by renaming another one or a symbolic link in its path.
  */
 export const watchFiles = (options: WatchOptions, reload: () => Promise<unknown>): FileWatch => {
   const watchers = new Map<string, FSWatcher | undefined>()
   let stopped = false
-  let settle: NodeJS.Timeout | undefined
-  let known: string | undefined
-  let looking = false
-  /** Asked to look while a reload was under way, which had read the files already. */
-  let lookAgain = false
+  let settling: NodeJS.Timeout | undefined
+  let contents: string | undefined
+  let comparing = false
+  /** An event arrived during a reload, which had already read the files. */
+  let isCompareDue = false
 
-  const follow = (files: readonly string[]): void => {
+  const watchFoldersOf = (files: readonly string[]): void => {
     if (stopped) return
     const folders = new Set(files.map((file) => dirname(file)))
     for (const [folder, watcher] of watchers) {
@@ -70,52 +70,53 @@ export const watchFiles = (options: WatchOptions, reload: () => Promise<unknown>
       watcher?.close()
       watchers.delete(folder)
     }
-    for (const folder of folders) if (!watchers.has(folder)) watchers.set(folder, watchFolder(folder, soon))
+    for (const folder of folders)
+      if (!watchers.has(folder)) watchers.set(folder, watchFolder(folder, compareSoon))
   }
-  const look = async (): Promise<void> => {
+  const compare = async (): Promise<void> => {
     if (stopped) return
-    if (looking) {
-      lookAgain = true
+    if (comparing) {
+      isCompareDue = true
       return
     }
-    looking = true
+    comparing = true
     const files = options.files()
     const now = await contentsOf(files)
-    if (now !== undefined && now !== known) {
-      known = now
+    if (now !== undefined && now !== contents) {
+      contents = now
       await reload()
       const named = options.files()
-      // Other files than those just looked at: compared the next time with nothing, and so read once more.
-      if (named.join('\n') !== files.join('\n')) known = undefined
-      follow(named)
+      // Other files than those just compared: the next comparison reloads.
+      if (named.join('\n') !== files.join('\n')) contents = undefined
+      watchFoldersOf(named)
     }
-    looking = false
-    if (lookAgain) {
-      lookAgain = false
-      soon()
+    comparing = false
+    if (isCompareDue) {
+      isCompareDue = false
+      compareSoon()
     }
   }
-  const soon = (): void => {
+  const compareSoon = (): void => {
     if (stopped) return
-    clearTimeout(settle)
-    settle = setTimeout(() => void look(), options.settleMs)
-    settle.unref()
+    clearTimeout(settling)
+    settling = setTimeout(() => void compare(), options.settleMs)
+    settling.unref()
   }
   const begin = async (): Promise<void> => {
     const files = options.files()
-    follow(files)
+    watchFoldersOf(files)
     const now = await contentsOf(files)
-    // During the start: nothing tells which of both contents was read, so it is read once more.
-    if (await hasChangedSince(files, options.readAfterMs)) soon()
-    else known ??= now
+    // Changed during the start: which content was read is unknown, so it is read again.
+    if (await hasChangedSince(files, options.readAfterMs)) compareSoon()
+    else contents ??= now
   }
-  const poll = setInterval(() => void look(), options.pollMs)
+  const poll = setInterval(() => void compare(), options.pollMs)
   poll.unref()
   return {
-    begun: begin(),
+    ready: begin(),
     stop: () => {
       stopped = true
-      clearTimeout(settle)
+      clearTimeout(settling)
       clearInterval(poll)
       for (const watcher of watchers.values()) watcher?.close()
     },

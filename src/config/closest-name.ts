@@ -1,7 +1,7 @@
-/** Names longer than this are no slip of a known one; also keeps the table below small whatever is typed. */
+/** Longer names get no suggestion; this also bounds the table below. */
 const longestName = 64
 
-/** Edits (insert, delete, replace, swap of neighbours count as one each) that turn `a` into `b`. */
+/** Damerau–Levenshtein distance (optimal string alignment). */
 const editDistance = (a: string, b: string): number => {
   let beforePrevious: number[] = []
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column)
@@ -20,10 +20,10 @@ const editDistance = (a: string, b: string): number => {
   return previous[b.length] ?? 0
 }
 
-/** Case and separators are what people mix up first: `max_bytes`, `max-bytes` and `MaxBytes` all mean `maxBytes`. */
+/** Ignores case and separators: `max_bytes`, `max-bytes` and `MaxBytes` all mean `maxBytes`. */
 const folded = (name: string): string => name.toLowerCase().replaceAll(/[-_ ]/g, '')
 
-/** The known name that was probably meant, or undefined when none is near. */
+/** The known name that is most similar, or undefined when none is similar enough. */
 export const closestName = (name: string, known: readonly string[]): string | undefined => {
   if (name.length > longestName) return undefined
   const wanted = folded(name)

@@ -1,18 +1,18 @@
-/** Where something stands in the file, counted from 1. */
+/** A position in the file, counted from 1. */
 export type Position = { readonly line: number; readonly column: number }
 
-/** One thing that is wrong with a configuration. */
+/** One error in a configuration. */
 export type ConfigFault = Position & {
-  /** Key as people write it, e.g. `services.site.batch.maxItems`; '' for the file as a whole. */
+  /** Key such as `services.site.batch.maxItems`; '' for the file as a whole. */
   readonly path: string
   readonly message: string
-  /** The name that was probably meant. */
+  /** A known name that is similar to an unknown one. */
   readonly suggestion?: string
 }
 
 export type Path = readonly (string | number)[]
 
-/** A fault whose place in the file is not looked up yet. `at: 'key'` points at the key instead of its value. */
+/** A fault without its position in the file yet. `at: 'key'` means the position of the key instead of its value. */
 export type UnplacedFault = {
   readonly path: Path
   readonly message: string
@@ -20,10 +20,9 @@ export type UnplacedFault = {
   readonly suggestion?: string
 }
 
-/** A fault of the value that stands there. */
 export const faultAt = (path: Path, message: string): UnplacedFault => ({ path, message, at: 'value' })
 
-/** The fault of a value for which a check across values does not hold. */
+/** One fault if the condition holds, otherwise none. */
 export const faultWhen = (broken: boolean, path: Path, message: string): UnplacedFault[] =>
   broken ? [faultAt(path, message)] : []
 

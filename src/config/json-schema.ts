@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { configShape } from './schema/shape.ts'
 
 /** JSON Schema (2020-12) as plain data. */
@@ -7,14 +7,14 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
 const isSchema = (value: unknown): value is JsonSchema =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** What stands for a value that comes from the environment; the loader checks what arrives. */
+/** A reference to the environment; the loader checks the value that it is replaced by. */
 const reference = { type: 'string', pattern: String.raw`\$\{[A-Za-z_]` } as const
 
 const isLeafWithRules = (schema: JsonSchema): boolean =>
   ['integer', 'number', 'boolean'].includes(String(schema['type'])) ||
   (schema['type'] === 'string' && (schema['enum'] !== undefined || schema['pattern'] !== undefined))
 
-/** Lets every checked value be a reference to the environment too, so that editors do not mark `'${PORT:-8080}'`. */
+/** Allows a reference to the environment for every checked value, so that editors accept `'${PORT:-8080}'`. */
 const withReferences = (schema: JsonSchema): JsonSchema => {
   if (isLeafWithRules(schema)) {
     const { default: fallback, description, ...rules } = schema
@@ -33,7 +33,7 @@ const withReferences = (schema: JsonSchema): JsonSchema => {
   return Object.fromEntries(entries)
 }
 
-/** The JSON Schema of the configuration file, made from the shape that checks it. */
+/** The JSON Schema of the configuration file. */
 export const configJsonSchema = (): JsonSchema => {
   const { $schema, ...schema } = z.toJSONSchema(configShape, { io: 'input' })
   return { $schema, title: 'Trellis configuration', ...withReferences(schema) }
@@ -44,8 +44,8 @@ const keywordSchema = (schema: JsonSchema, keyword: string): JsonSchema | undefi
   return isSchema(value) ? value : undefined
 }
 
-/** The alternative whose constant `contract` is the one that the value names. */
-const chosen = (schema: JsonSchema, value: unknown): JsonSchema => {
+/** The alternative for the `contract` of the value. */
+const alternativeFor = (schema: JsonSchema, value: unknown): JsonSchema => {
   const alternatives = schema['oneOf']
   if (!Array.isArray(alternatives) || !isSchema(value)) return schema
   const match = alternatives.filter(isSchema).find((alternative) => {
@@ -55,13 +55,13 @@ const chosen = (schema: JsonSchema, value: unknown): JsonSchema => {
   return match ?? schema
 }
 
-/** Keys that the schema knows at a path of a value; none where the path leads out of the schema. */
+/** Keys that the schema allows at a path of a value; none where the path leaves the schema. */
 export const knownKeys = (
   schema: JsonSchema,
   value: unknown,
   path: readonly (string | number)[],
 ): string[] => {
-  const here = chosen(schema, value)
+  const here = alternativeFor(schema, value)
   const [step, ...rest] = path
   const properties = keywordSchema(here, 'properties')
   if (step === undefined) return Object.keys(properties ?? {})

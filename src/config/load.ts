@@ -24,8 +24,8 @@ const sorted = (_key: string, value: unknown): unknown =>
     : value
 
 /**
- * Sixteen hexadecimal digits that tell configurations apart, the same for the same meaning however it is written.
- * Secrets have no part in it: a short one could be guessed from a hash that everyone who scrapes can read.
+ * Sixteen hexadecimal digits that identify the meaning of a configuration, independent of its spelling.
+ * Secrets are excluded: a short one could be guessed from the hash, which is a metric label.
  */
 const configHash = (config: Config): string =>
   createHash('sha256')
@@ -37,11 +37,11 @@ export type ConfigResult =
   | {
       readonly kind: 'ok'
       readonly config: Config
-      /** Tells configurations apart in metrics and logs; secrets have no part in it. */
+      /** Identifies the configuration in metrics and logs; secrets are excluded. */
       readonly hash: string
-      /** All that was read: the file itself and those that hold secrets. */
+      /** The configuration file and the files of its secrets. */
       readonly files: readonly string[]
-      /** What the file says, with the environment and the secrets filled in; for `configOf`. */
+      /** The content of the file with environment and secrets filled in; for `configFromFilled`. */
       readonly filled: unknown
     }
   /** Every fault at once, in the order of the file. */
@@ -53,8 +53,8 @@ const isUnder = (fault: UnplacedFault, others: readonly UnplacedFault[]): boolea
   others.some((other) => `${pathText(fault.path)}.`.startsWith(`${pathText(other.path)}.`))
 
 /**
- * What the file means without its faulty values, so that the checks across values run even then.
- * Where leaving a value out is itself a fault (it is required), what holds it goes next.
+ * The file without its faulty values, so that the checks across values still run.
+ * Where a removed value is required, its section is removed next.
  */
 const withoutFaults = (value: unknown, faults: readonly UnplacedFault[]): ConfigShape | undefined => {
   let rest = value
@@ -72,7 +72,7 @@ const withoutFaults = (value: unknown, faults: readonly UnplacedFault[]): Config
   return undefined
 }
 
-const placed = (source: Source, { path, at, ...fault }: UnplacedFault): ConfigFault => ({
+const withPosition = (source: Source, { path, at, ...fault }: UnplacedFault): ConfigFault => ({
   path: pathText(path),
   ...source.locate(path, at),
   message: fault.message,
@@ -87,24 +87,24 @@ export const checkConfig = async (text: string, env: Environment): Promise<Confi
   if (reading.kind === 'faults') return reading
   const { source } = reading
   const secrets = await readSecretFiles(source.value)
-  const early = [...source.faults, ...secrets.faults]
+  const readingFaults = [...source.faults, ...secrets.faults]
   const parsed = configShape.safeParse(secrets.value)
-  const ofShape = parsed.success ? [] : shapeFaults(parsed.error.issues, secrets.value)
-  // What was a fault before it was read as a value is told once, by its cause.
-  const single = [...early, ...ofShape.filter((fault) => !isUnder(fault, early))]
-  const shape = parsed.success ? parsed.data : withoutFaults(secrets.value, single)
+  const schemaFaults = parsed.success ? [] : shapeFaults(parsed.error.issues, secrets.value)
+  // A value with a fault of reading gets no second fault from the schema.
+  const valueFaults = [...readingFaults, ...schemaFaults.filter((fault) => !isUnder(fault, readingFaults))]
+  const shape = parsed.success ? parsed.data : withoutFaults(secrets.value, valueFaults)
   const config = shape === undefined ? undefined : resolveConfig(shape)
   const across = shape === undefined || config === undefined ? [] : crossChecks(config, shape.services)
-  const faults = [...single, ...across.filter((fault) => !isUnder(fault, single))]
+  const faults = [...valueFaults, ...across.filter((fault) => !isUnder(fault, valueFaults))]
   if (config === undefined || faults.length > 0) {
-    return { kind: 'faults', faults: faults.map((fault) => placed(source, fault)).sort(inFileOrder) }
+    return { kind: 'faults', faults: faults.map((fault) => withPosition(source, fault)).sort(inFileOrder) }
   }
   const { files, value: filled } = secrets
   return { kind: 'ok', config: deepFreeze(config), hash: configHash(config), files, filled }
 }
 
-/** The configuration that another process has read: it was checked there, and nothing is read again. */
-export const configOf = (filled: unknown): ConfigResult => {
+/** The configuration from content that another process has read and checked. */
+export const configFromFilled = (filled: unknown): ConfigResult => {
   const config = deepFreeze(resolveConfig(configShape.parse(filled)))
   return { kind: 'ok', config, hash: configHash(config), files: [], filled }
 }

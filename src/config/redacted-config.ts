@@ -1,6 +1,6 @@
 import type { Config } from './config.ts'
 
-/** Collectors are given keys in the query, or before the host: neither is shown. */
+/** URLs of collectors carry API keys in the query or as user information: both are hidden. */
 const withoutKeys = (text: string): string => {
   if (text === '') return ''
   const { origin, pathname, search } = new URL(text)
@@ -13,5 +13,5 @@ const shown = (key: string, value: unknown): unknown => {
   return value
 }
 
-/** The configuration as plain data for people: secrets hidden, cache rules as they were written. */
+/** The configuration as plain data: secrets hidden, cache rules as they were written. */
 export const redactedConfig = (config: Config): unknown => JSON.parse(JSON.stringify(config, shown))

@@ -1,14 +1,14 @@
-/** Which requests a cache rule is for, read from a text such as `GET /site/v2/**`. */
+/** The requests that a cache rule or rate limit applies to, parsed from a text such as `GET /site/v2/**`. */
 export type RuleMatch = {
-  /** As configured, for logs and `trellis explain`. */
+  /** The text itself, for logs and `trellis explain`. */
   readonly text: string
-  /** Upper-case; `GET` stands for HEAD too (RFC 9110 §9.3.2). */
+  /** In upper case; `GET` includes HEAD (RFC 9110 §9.3.2). */
   readonly methods: readonly string[]
-  /** Segments of the path under the mount; `**` is any number of segments, `*` any text within one. */
+  /** Segments of the path below the mount; `**` matches any number of segments, `*` any text within one. */
   readonly segments: readonly string[]
 }
 
-/** Methods whose answers a rule can speak about: only what is answered to GET and HEAD is stored. */
+/** Only responses to GET and HEAD are stored. */
 const cacheableMethods: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 const segmentPattern = /^[A-Za-z0-9._~!$&'()*+,;=:@%{}-]+$/
 
@@ -38,7 +38,7 @@ const readMatch = (text: string, methodFault: (method: string) => string | undef
   return { kind: 'match', match: { text, methods: withHead, segments } }
 }
 
-/** Reads the `match` of a cache rule. */
+/** Parses the `match` of a cache rule. */
 export const parseRuleMatch = (text: string): RuleMatchReading =>
   readMatch(text, (method) =>
     cacheableMethods.has(method)
@@ -46,7 +46,7 @@ export const parseRuleMatch = (text: string): RuleMatchReading =>
       : 'only responses to GET and HEAD are stored: the rule must start with GET or HEAD',
   )
 
-/** Reads the `match` of a rate limit: any methods, `*` for all. */
+/** Parses the `match` of a rate limit: any methods, `*` for all. */
 export const parseRouteMatch = (text: string): RuleMatchReading =>
   readMatch(text, (method) =>
     method === '*' || /^[A-Z][A-Z-]{0,31}$/.test(method)
@@ -55,8 +55,8 @@ export const parseRouteMatch = (text: string): RuleMatchReading =>
   )
 
 /**
- * Does a sequence match a pattern in which `isAny` items stand for any number of items?
- * Remembers only the last such item, so the cost is bounded by pattern × sequence whatever both are.
+ * Does a sequence match a pattern in which `isAny` items match any number of elements?
+ * Backtracks to the last such item only, so the cost is at most pattern × sequence.
  */
 const matchesSequence = (
   pattern: ArrayLike<string>,
@@ -94,7 +94,7 @@ const sameText = (item: string, element: string): boolean => item === element
 const sameSegment = (item: string, element: string): boolean =>
   item === element || (item.includes('*') && matchesSequence(item, element, isStar, sameText))
 
-/** Does the rule speak about this method and this path (or row template) under the mount? */
+/** Does the rule apply to this method and this path (or route template) below the mount? */
 export const matchesRule = (match: RuleMatch, method: string, path: string): boolean =>
   (match.methods.includes(method) || match.methods[0] === '*') &&
   matchesSequence(match.segments, path === '/' ? [] : path.slice(1).split('/'), isDoubleStar, sameSegment)

@@ -1,18 +1,18 @@
 import type { Config } from './config.ts'
 import { Secret } from './secret.ts'
 
-/** `this` holds the value as it was before a secret hid itself. */
+/** `this` holds the value before `Secret.toJSON` replaced it. */
 function revealed(this: Readonly<Record<string, unknown>>, key: string, value: unknown): unknown {
   const original = this[key]
   return original instanceof Secret ? original.reveal() : value
 }
 
-/** Do two settings mean the same, secrets included? Nothing of them is kept. */
+/** Are two settings equal, secrets included? */
 export const sameSettings = (a: unknown, b: unknown): boolean =>
   JSON.stringify(a, revealed) === JSON.stringify(b, revealed)
 
-/** Values that are used up when the process starts. What does not stand here is taken over by a reload. */
-const fixed: readonly (readonly [path: string, read: (config: Config) => unknown])[] = [
+/** Settings that only a restart changes; a reload applies all others. */
+const startSettings: readonly (readonly [path: string, read: (config: Config) => unknown])[] = [
   ['listen.host', ({ listen }) => listen.host],
   ['listen.port', ({ listen }) => listen.port],
   ['admin.host', ({ admin }) => admin.host],
@@ -41,6 +41,6 @@ const fixed: readonly (readonly [path: string, read: (config: Config) => unknown
   ['cache.shared', ({ cache }) => cache.shared],
 ]
 
-/** Keys whose change takes a restart, of those that differ. */
+/** Changed keys that need a restart. */
 export const restartKeys = (from: Config, to: Config): readonly string[] =>
-  fixed.filter(([, read]) => !sameSettings(read(from), read(to))).map(([path]) => path)
+  startSettings.filter(([, read]) => !sameSettings(read(from), read(to))).map(([path]) => path)

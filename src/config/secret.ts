@@ -3,8 +3,8 @@ import { inspect } from 'node:util'
 const hidden = '[redacted]'
 
 /**
- * A configured secret. It shows itself only when asked by name: JSON, string and inspect forms are redacted,
- * so that a config which ends up in a log line or an admin answer carries no secret with it.
+ * A configured secret. Only `reveal` returns it; its JSON, string and inspect forms are redacted, so that a configuration
+ * in a log line or an admin response contains no secret.
  */
 export class Secret {
   readonly #value: string
@@ -13,7 +13,7 @@ export class Secret {
     this.#value = value
   }
 
-  /** False for the empty text, which means "not configured". */
+  /** The empty text means "not configured". */
   get isSet(): boolean {
     return this.#value !== ''
   }

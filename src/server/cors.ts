@@ -1,4 +1,3 @@
-import fastifyCors from '@fastify/cors'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fieldValue, withoutFields } from '../http/fields.ts'
 import type { GatewayResponse } from '../http/message.ts'
@@ -29,6 +28,7 @@ const isPreflight = ({ headers }: FastifyRequest): boolean =>
 
 /** Allows cross-origin requests from some origins. Preflights are answered here, before the phases and without an upstream. */
 export const registerCors = async (server: FastifyInstance, options: CorsOptions): Promise<void> => {
+  const { default: fastifyCors } = await import('@fastify/cors')
   const everybody = options.origins.includes('*')
   const settings = {
     origin: everybody ? '*' : [...options.origins],

@@ -2,8 +2,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { CliPorts, DriftLine, ExplainedRequest, RouteReport } from '../../src/cli/cli-ports.ts'
+import type { ExplainedRequest } from '../../src/build/explain.ts'
+import type { RouteReport } from '../../src/build/upstream-findings.ts'
+import type { CliPorts } from '../../src/cli/cli-ports.ts'
 import { runCli } from '../../src/cli/run-cli.ts'
+import type { Difference } from '../../src/site/drift.ts'
 
 let folder = ''
 let faulty = ''
@@ -58,26 +61,25 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
     env: {},
     version: '1.2.3',
     defaultFile: undefined,
-    given: undefined,
+    handedConfig: undefined,
     stdout: { write: (text) => (stdout += text) },
     stderr: { write: (text) => (stderr += text) },
     startGateway: async ({ listen }) => ({
       publicAddress: `http://127.0.0.1:${listen.port}`,
       adminAddress: 'http://127.0.0.1:9090',
-      reload: async () => undefined,
+      reload: async () => ({ kind: 'unchanged', hash: '' }),
       warn: () => {},
       faulted: () => {},
       drain: async () => 'finished',
     }),
-    describeRoutes: () => ({ lines: listed, unread: [] }),
-    describeLearnedRoutes: async () => ({ lines: [...listed, learned], unread: [] }),
+    describeRoutes: async (_config, learn) => ({ lines: learn ? [...listed, learned] : listed, unread: [] }),
     upstreamFindings: async () => [],
     driftReport: async () => [],
-    explain: (_config, request) => {
+    explain: async (_config, request, learn) => {
+      if (learn) return { row: request.target, 'row from': 'learned' }
       asked.push(request)
       return { row: '/plants', tags: ['plants'], reason: 'no \u001b[31mrule', rule: undefined }
     },
-    explainLearned: async (_config, { target }) => ({ row: target, 'row from': 'learned' }),
     reloadOnChange: () => {},
     stopOnSignal: (_gateway, graceMs) => stops.push(graceMs),
     ...changes,
@@ -86,7 +88,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
 }
 
 describe('check', () => {
-  test('lists every fault with its place, says how many, and ends with 1', async () => {
+  test('lists every fault with its position, prints their number, and ends with 1', async () => {
     const { end, stdout } = await run(['check', '-c', faulty])
     expect(end).toBe(1)
     expect(stdout.split('\n')).toEqual([
@@ -110,7 +112,7 @@ describe('check', () => {
     expect(end).toBe(0)
   })
 
-  test('says what is allowed and should be known', async () => {
+  test('prints warnings and ends with 0', async () => {
     const file = join(folder, 'allowed.yaml')
     await writeFile(file, 'admin: { host: 0.0.0.0 }')
     const { end, stdout } = await run(['check', '-c', file])
@@ -118,7 +120,7 @@ describe('check', () => {
     expect(end).toBe(0)
   })
 
-  test('takes the file from TRELLIS_CONFIG, and -c before it', async () => {
+  test('reads the file named by -c, or else by TRELLIS_CONFIG', async () => {
     expect((await run(['check'], { env: { TRELLIS_CONFIG: faulty } })).end).toBe(1)
     expect((await run(['check', '-c', 'config/gateway.yaml'], { env: { TRELLIS_CONFIG: faulty } })).end).toBe(
       0,
@@ -126,7 +128,7 @@ describe('check', () => {
     expect((await run(['check'], { env: { TRELLIS_CONFIG: '' } })).stdout).toMatch(/^\(defaults\): valid/)
   })
 
-  test('a file that is not there is a fault', async () => {
+  test('a missing file is a fault', async () => {
     const { end, stdout } = await run(['check', '-c', 'nowhere.yaml'])
     expect(stdout).toBe('nowhere.yaml:1:1 the file cannot be read, it does not exist (ENOENT)\n1 fault\n')
     expect(end).toBe(1)
@@ -147,15 +149,15 @@ test('routes prints an aligned table', async () => {
 })
 
 describe('routes --drift', () => {
-  const compared = (differences: readonly DriftLine[]): Partial<CliPorts> => ({
+  const compared = (differences: readonly Difference[]): Partial<CliPorts> => ({
     driftReport: async () => [{ service: 'site', outcome: { kind: 'compared', differences } }],
   })
 
-  test('prints each difference, those that matter first, and how many there are, and ends with 1', async () => {
+  test('prints each difference, those that matter first, and their number, and ends with 1', async () => {
     const { end, stdout } = await run(
       ['routes', '--drift'],
       compared([
-        { kind: 'argument-missing', matters: false, route: '/site/v2/blocks', argument: 'new' },
+        { kind: 'argument-missing' as const, matters: false, route: '/site/v2/blocks', argument: 'new' },
         { kind: 'route-missing', matters: true, route: '/site/v2/blocks' },
         {
           kind: 'argument-changed',
@@ -188,13 +190,18 @@ describe('routes --drift', () => {
   })
 
   test('with differences of another version only it ends with 0', async () => {
-    const version = { kind: 'argument-missing', matters: false, route: '/site/v2/posts', argument: 'format' }
+    const version = {
+      kind: 'argument-missing' as const,
+      matters: false,
+      route: '/site/v2/posts',
+      argument: 'format',
+    }
     const { end, stdout } = await run(['routes', '--drift'], compared([version]))
     expect(end).toBe(0)
     expect(stdout).toContain('1 difference, 0 of drift\n')
   })
 
-  test('an index that cannot be read is not taken for one without differences', async () => {
+  test('ends with 6 when an index cannot be read', async () => {
     const driftReport: CliPorts['driftReport'] = async () => [
       { service: 'site', outcome: { kind: 'unread', reason: 'unreachable' } },
     ]
@@ -204,7 +211,7 @@ describe('routes --drift', () => {
   })
 })
 
-test('schema prints what config/gateway.schema.json holds', async () => {
+test('schema prints the content of config/gateway.schema.json', async () => {
   const { end, stdout } = await run(['schema'])
   expect(JSON.parse(stdout)).toMatchObject({ title: 'Trellis configuration', additionalProperties: false })
   expect(end).toBe(0)
@@ -216,7 +223,7 @@ describe('explain', () => {
     ['a URL', 'http://127.0.0.1:8080/plants', '/plants'],
     ['a path whose spelling matters', '/a/../b//c%2F?x=%41', '/a/../b//c%2F?x=%41'],
     ['a fragment', '/plants#top', '/plants'],
-  ])('asks about %s as it is written', async (_description, url, target) => {
+  ])('explains %s in its original spelling', async (_description, url, target) => {
     const { end, asked } = await run(['explain', 'GET', url, '-H', 'Accept: a/b', '-H', 'X-Two:  c '])
     expect(asked).toEqual([{ method: 'GET', target, fields: { accept: 'a/b', 'x-two': 'c' } }])
     const lines = ['Cookie: a=1', 'cookie: b=2', 'Accept: a/b', 'Accept: c/d'].flatMap((line) => ['-H', line])
@@ -225,47 +232,51 @@ describe('explain', () => {
     expect(end).toBe(0)
   })
 
-  test('shows one aspect a line, without control characters', async () => {
+  test('prints one line for each aspect, without control characters', async () => {
     const { stdout } = await run(['explain', 'GET', '/plants'])
     expect(stdout).toBe('row     /plants\ntags    plants\nreason  no ?[31mrule\nrule    -\n')
   })
 })
 
 describe('--upstreams', () => {
-  const finding = { service: 'site', kind: 'redirect-loop', text: 'It redirects \u001b to itself: set host.' }
+  const finding = {
+    service: 'site',
+    kind: 'redirect-loop' as const,
+    text: 'It redirects \u001b to itself: set host.',
+  }
 
-  test('check prints what does not fit, one line each without control characters, and ends with 1', async () => {
+  test('check prints one line for each mismatch, without control characters, and ends with 1', async () => {
     const { end, stdout } = await run(['check', '--upstreams'], { upstreamFindings: async () => [finding] })
     expect(stdout).toContain('upstream of site: It redirects ? to itself: set host.\n')
     expect(end).toBe(1)
     expect((await run(['check', '--upstreams'])).stdout).toContain('the upstreams fit\n')
   })
 
-  test('without it check asks no upstream', async () => {
+  test('check sends no request to upstreams without the option', async () => {
     const upstreamFindings = async (): Promise<never> => {
       throw new Error('asked')
     }
     expect(await run(['check'], { upstreamFindings })).toMatchObject({ end: 0 })
   })
 
-  test('routes adds learned rows, and says which is which', async () => {
+  test('routes adds learned routes, marked as such', async () => {
     const { stdout } = await run(['routes', '--upstreams'])
     expect(stdout).toMatch(/^METHOD +PATH +SERVICE +CACHED +BATCHABLE +SOURCE\n/)
     expect(stdout).toMatch(/shop\/v1\/carts .* learned\n/)
     expect(stdout).toMatch(/\/plants .* contract\n/)
   })
 
-  test('routes says of which upstream nothing could be learned, and ends with 6', async () => {
-    const describeLearnedRoutes: CliPorts['describeLearnedRoutes'] = async () => ({
+  test('routes names the upstreams whose index cannot be read, and ends with 6', async () => {
+    const describeRoutes: CliPorts['describeRoutes'] = async () => ({
       lines: listed,
       unread: [{ service: 'site', reason: 'no connection' }],
     })
-    const { end, stderr } = await run(['routes', '--upstreams'], { describeLearnedRoutes })
+    const { end, stderr } = await run(['routes', '--upstreams'], { describeRoutes })
     expect(stderr).toContain('upstream of site: no routes learned')
     expect(end).toBe(6)
   })
 
-  test('explain knows learned rows', async () => {
+  test('explain includes learned routes', async () => {
     const { stdout } = await run(['explain', '--upstreams', 'GET', '/x/v1/y'])
     expect(stdout).toBe('row       /x/v1/y\nrow from  learned\n')
   })
@@ -287,7 +298,7 @@ describe('the command line', () => {
     ['a file without a name', ['check', '-c', ''], '-c expects a file name, but it is empty'],
     ['a file for schema', ['schema', '-c', 'x'], 'schema takes no -c: it is the same for every file'],
     ['a header that is none', ['explain', 'GET', '/', '-H', 'a b'], "-H expects 'Name: value'"],
-  ])('%s ends with 2 and says why', async (_description, argv, message) => {
+  ])('%s ends with 2 and a reason', async (_description, argv, message) => {
     const { end, stdout, stderr } = await run(argv)
     expect(stderr).toContain(`trellis: ${message}`)
     expect(stdout).toBe('')
@@ -313,7 +324,7 @@ describe('the command line', () => {
 })
 
 describe('start', () => {
-  test('says where it listens and what to try, leaves stdout to the log, and stays', async () => {
+  test('prints its addresses and example requests to stderr, and keeps running', async () => {
     const { end, stdout, stderr, stops } = await run(['start'])
     expect(end).toBe('running')
     expect(stdout).toBe('')
@@ -325,12 +336,12 @@ describe('start', () => {
   test.each([
     ['0.0.0.0', '127.0.0.1'],
     ['[::]', '[::1]'],
-  ])('listening at every address (%s) it says what to try at %s', async (host, loopback) => {
+  ])('a gateway that listens on every address (%s) prints examples with %s', async (host, loopback) => {
     const { stderr } = await run(['start'], {
       startGateway: async () => ({
         publicAddress: `http://${host}:8080`,
         adminAddress: `http://${host}:9090`,
-        reload: async () => undefined,
+        reload: async () => ({ kind: 'unchanged', hash: '' }),
         warn: () => {},
         faulted: () => {},
         drain: async () => 'finished',
@@ -343,14 +354,14 @@ describe('start', () => {
     expect(tries.join('\n')).toContain(`curl -s http://${loopback}:9090/metrics`)
   })
 
-  test('with upstreams of its own it says only where it listens', async () => {
+  test('a gateway without embedded upstreams prints only its addresses', async () => {
     const { stderr } = await run(['start', '-c', 'config/wordpress.example.yaml'])
     expect(stderr).toBe(
       'Trellis listens on http://127.0.0.1:8080 (public) and http://127.0.0.1:9090 (admin).\n',
     )
   })
 
-  test('ends with 1 on faults and with 3 when it cannot start', async () => {
+  test('ends with 1 for faults of the configuration and with 3 when it cannot start', async () => {
     expect((await run(['start', '-c', faulty])).end).toBe(1)
     const { end, stderr } = await run(['start'], {
       startGateway: () => Promise.reject(new Error('listen EADDRINUSE')),
@@ -381,7 +392,7 @@ describe('start', () => {
       'listen.port: another program listens on 127.0.0.1:8080; stop it, or choose another port (EADDRINUSE)',
     ],
     [{ code: 'EMFILE' }, 'listen failed'],
-  ])('says of a socket that cannot be opened which key it is about: %j', async (facts, said) => {
+  ])('names the key and the remedy when a socket cannot be opened: %j', async (facts, said) => {
     const error = Object.assign(new Error('listen failed'), { syscall: 'listen', ...facts })
     const { stderr } = await run(['start'], { startGateway: () => Promise.reject(error) })
     expect(stderr).toBe(`trellis: cannot start: ${said}\n`)

@@ -31,7 +31,7 @@ const untilAlive = async (url: string): Promise<void> => {
   throw new Error(`${url} does not answer`)
 }
 
-test('a reader that has seen enough ends a command without a word', async () => {
+test('a command ends without a message when the reader closes the pipe', async () => {
   const program = spawn(process.execPath, [main, 'schema'], { stdio: ['ignore', 'pipe', 'pipe'] })
   let stderr = ''
   program.stderr.on('data', (text) => {
@@ -42,7 +42,7 @@ test('a reader that has seen enough ends a command without a word', async () => 
   expect([code, stderr]).toEqual([0, ''])
 })
 
-test('a gateway that writes text for people answers and ends as ever when their terminal has gone', async () => {
+test('a gateway with log.format: pretty keeps answering after its terminal has closed', async () => {
   const [port, admin] = [await freePort(), await freePort()]
   const file = join(folder, 'pretty.yaml')
   const config = {
@@ -79,7 +79,7 @@ test('a gateway that writes text for people answers and ends as ever when their 
 
 // Linux has a device that is always full; no other system that Trellis runs on does.
 describe.skipIf(!existsSync('/dev/full'))('a full disk', () => {
-  test('a command that cannot say what it found says so, and ends with 4', async () => {
+  test('a command that cannot write to stdout prints a message and ends with 4', async () => {
     const full = await open('/dev/full', 'w')
     const program = spawn(process.execPath, [main, 'check'], { stdio: ['ignore', full.fd, 'pipe'] })
     let stderr = ''
@@ -95,7 +95,7 @@ describe.skipIf(!existsSync('/dev/full'))('a full disk', () => {
   test.each([
     ['without an access log', false],
     ['with an access log', true],
-  ])('a gateway %s answers and ends as ever', async (_, access) => {
+  ])('a gateway %s keeps answering and ends with 0', async (_, access) => {
     const [port, admin] = [await freePort(), await freePort()]
     const file = join(folder, `access-${access}.yaml`)
     const config = {

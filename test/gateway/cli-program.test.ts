@@ -34,7 +34,7 @@ const fileWith = async (name: string, text: string): Promise<string> => {
   return file
 }
 
-test('check says what is right and what is wrong, by its exit code too', async () => {
+test('check reports valid and faulty files, in its exit code too', async () => {
   expect(await run(['check'])).toMatchObject({
     code: 0,
     stdout: expect.stringContaining('config/gateway.yaml: valid'),
@@ -45,13 +45,13 @@ test('check says what is right and what is wrong, by its exit code too', async (
   expect(code).toBe(1)
 })
 
-test('schema is config/gateway.schema.json', async () => {
+test('schema prints config/gateway.schema.json', async () => {
   const { code, stdout } = await run(['schema'])
   expect(stdout).toBe(await readFile('config/gateway.schema.json', 'utf8'))
   expect(code).toBe(0)
 })
 
-test('the shipped configuration listens where the environment says', async () => {
+test('the shipped configuration takes its addresses from the environment', async () => {
   const { code, stdout } = await run(['check'], { TRELLIS_PORT: '9090' })
   expect(stdout).toContain('must differ from listen.port (9090)')
   expect(code).toBe(1)
@@ -64,7 +64,7 @@ test('routes lists both services', async () => {
   expect(code).toBe(0)
 })
 
-test('explain tells the canonical form without sending anything', async () => {
+test('explain prints the canonical form without sending a request', async () => {
   const { code, stdout } = await run([
     'explain',
     'GET',
@@ -101,7 +101,7 @@ test.each([
   },
 )
 
-test('explain tells how an answer to a bearer token is kept', async () => {
+test('explain prints how a response to a request with a bearer token is stored', async () => {
   const { stdout } = await run(['explain', 'GET', '/plants', '-H', 'Authorization: Bearer a'])
   expect(stdout).toMatch(/^cache +read, credential/m)
   expect(stdout).not.toContain('refused')
@@ -116,7 +116,7 @@ test.each([
   expect(named.split(', ')).toEqual(expect.arrayContaining(tags))
 })
 
-test('a taken port is told, and the process ends with 3 although servers were already open', async () => {
+test('a port in use is reported, and the process ends with 3 although servers are already open', async () => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   const { port } = taken.address() as AddressInfo

@@ -51,7 +51,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-test('a program takes over a file that is replaced, keeps what it has when the file is wrong, and obeys SIGHUP', async () => {
+test('a replaced file and SIGHUP reload the configuration; a faulty file leaves it unchanged', async () => {
   await write('/two')
   await expect.poll(() => status('/two/x')).toBe(200)
   expect(await status('/one/x')).toBe(404)

@@ -18,14 +18,14 @@ const program = (closeMs: number, graceMs: number, outcome: string): string => `
   process.on('message', (asked) => setImmediate(() => { if (asked === 'drain') drainAndEnd(); else throw new Error('planted') }))
 `
 
-/** A process that starts until it is told that it runs. */
+/** A process that is starting until it gets a message. */
 const startingProgram = `
-  import { hearWhileStarting, stopOnSignal } from ${from('src/cli/stop-on-signal.ts')}
-  const isOver = hearWhileStarting(process.stderr)
+  import { handleSignalsWhileStarting, stopOnSignal } from ${from('src/cli/stop-on-signal.ts')}
+  const endOfStart = handleSignalsWhileStarting(process.stderr)
   const gateway = { publicAddress: '', adminAddress: '', drain: async () => 'finished', reload: async () => console.log('reloaded'), faulted: () => {} }
   process.on('message', () => {
     stopOnSignal(gateway, 10_000, process.stderr)
-    if (isOver()) gateway.reload()
+    if (endOfStart()) gateway.reload()
   })
   console.log('listening')
 `
@@ -62,22 +62,25 @@ const exitCode = async (child: ChildProcess): Promise<unknown> => {
 }
 
 describe('a running gateway', () => {
-  test.each(['SIGTERM', 'SIGINT'] as const)('closes on %s and ends with 0', async (signal) => {
-    const { child, text } = await started(50)
-    child.kill(signal)
-    expect(await exitCode(child)).toBe(0)
-    expect(text()).toContain(`trellis: ${signal}, closing`)
-    expect(text()).toContain('closed')
-  })
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    '%s drains the gateway and ends the process with 0',
+    async (signal) => {
+      const { child, text } = await started(50)
+      child.kill(signal)
+      expect(await exitCode(child)).toBe(0)
+      expect(text()).toContain(`trellis: ${signal}, closing`)
+      expect(text()).toContain('closed')
+    },
+  )
 
-  test('connections that were cut when the time for draining was over: 5', async () => {
+  test('the process ends with 5 when drain.timeout cut connections', async () => {
     const { child, text } = await started(0, 10_000, 'cut')
     child.kill('SIGTERM')
     expect(await exitCode(child)).toBe(5)
     expect(text()).toContain('drain.timeout is over')
   })
 
-  test('SIGHUP does not end it: the configuration is read anew', async () => {
+  test('SIGHUP reloads the configuration', async () => {
     const { child, text } = await started(0)
     child.kill('SIGHUP')
     await expect.poll(text).toContain('reloaded')
@@ -85,7 +88,7 @@ describe('a running gateway', () => {
     expect(await exitCode(child)).toBe(0)
   })
 
-  test('a second signal does not wait: 5', async () => {
+  test('a second signal ends the process at once with 5', async () => {
     const { child, text } = await started(60_000)
     child.kill('SIGTERM')
     await expect.poll(text).toContain('closing')
@@ -94,19 +97,19 @@ describe('a running gateway', () => {
     expect(text()).toContain('second signal (SIGINT)')
   })
 
-  test('asked to drain by the admin side, it says so, closes once and ends with 0', async () => {
+  test('POST /drain closes the gateway once, with a message, and ends the process with 0', async () => {
     const { child, text } = await started(50)
     child.send('drain')
     child.send('drain')
     expect(await exitCode(child)).toBe(0)
-    expect(text().match(/trellis: .*/g)).toEqual(['trellis: asked to drain, closing'])
+    expect(text().match(/trellis: .*/g)).toEqual(['trellis: POST /drain, closing'])
     expect(text().match(/closed/g)).toHaveLength(1)
   })
 
-  test('a signal after that does not cut it short, a second one does', async () => {
+  test('the first signal after POST /drain joins the drain, the second one ends it', async () => {
     const { child, text } = await started(60_000)
     child.send('drain')
-    await expect.poll(text).toContain('asked to drain')
+    await expect.poll(text).toContain('POST /drain')
     child.kill('SIGTERM')
     await expect.poll(text).toContain('SIGTERM, closing')
     child.kill('SIGTERM')
@@ -114,21 +117,21 @@ describe('a running gateway', () => {
     expect(text()).toContain('second signal (SIGTERM)')
   })
 
-  test('asked to drain, it does not wait longer than its grace either', async () => {
+  test('POST /drain waits no longer than the grace period', async () => {
     const { child, text } = await started(60_000, 100)
     child.send('drain')
     expect(await exitCode(child)).toBe(5)
     expect(text()).toContain('not closed after 100 ms')
   })
 
-  test('a close that takes longer than its grace ends with 5', async () => {
+  test('the process ends with 5 when closing takes longer than the grace period', async () => {
     const { child, text } = await started(60_000, 100)
     child.kill('SIGTERM')
     expect(await exitCode(child)).toBe(5)
     expect(text()).toContain('not closed after 100 ms')
   })
 
-  test('an unexpected error closes, is told with its stack, and ends with 4', async () => {
+  test('an uncaught error drains the gateway, prints its stack and ends the process with 4', async () => {
     const { child, text } = await started(50)
     child.send('throw')
     expect(await exitCode(child)).toBe(4)
@@ -138,15 +141,15 @@ describe('a running gateway', () => {
   })
 })
 
-describe('a gateway that starts', () => {
-  test.each(['SIGTERM', 'SIGINT'] as const)('ends on %s at once, with 0', async (signal) => {
+describe('a starting gateway', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('%s ends the process at once with 0', async (signal) => {
     const { child, text } = await startedProgram(startingProgram)
     child.kill(signal)
     expect(await exitCode(child)).toBe(0)
-    expect(text()).toContain(`trellis: ${signal} before the start was over`)
+    expect(text()).toContain(`trellis: ${signal} before the start was complete`)
   })
 
-  test('keeps SIGHUP until it runs', async () => {
+  test('SIGHUP reloads the configuration as soon as the gateway runs', async () => {
     const { child, text } = await startedProgram(startingProgram)
     child.kill('SIGHUP')
     child.send('it runs')

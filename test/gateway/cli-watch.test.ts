@@ -36,7 +36,7 @@ const watching = async (files: () => readonly string[], terms: Terms = {}): Prom
     await reload?.()
   })
   stop = watch.stop
-  await watch.begun
+  await watch.ready
 }
 const once = (): Promise<void> => expect.poll(() => reloads).toBe(1)
 
@@ -48,14 +48,14 @@ describe('a reload follows', () => {
     await once()
   })
 
-  test('a file that changed after it was read and before anybody watched', async () => {
+  test('a file that changed between reading and watching it', async () => {
     const readAfterMs = Date.now() - 1_000
     await writeFile(at('c.yaml'), 'a: 2')
     await watching(() => [at('c.yaml')], { readAfterMs })
     await once()
   })
 
-  test('a file that another one replaces, as editors do; several steps are one', async () => {
+  test('a file that is replaced by renaming, as editors do, once for several steps', async () => {
     await writeFile(at('c.yaml'), 'a: 1')
     // Longer than any step takes on a busy machine: each is within this time of the one before.
     await watching(() => [at('c.yaml')], { settleMs: 700 })
@@ -68,7 +68,7 @@ describe('a reload follows', () => {
     expect(reloads).toBe(1)
   })
 
-  test('a link on the way to the file that leads elsewhere, as a mounted ConfigMap is changed', async () => {
+  test('a symbolic link in the path with a new target, as a mounted ConfigMap is updated', async () => {
     for (const version of ['v1', 'v2']) {
       await mkdir(at(version))
       await writeFile(at(`${version}/c.yaml`), `a: ${version}`)
@@ -81,7 +81,7 @@ describe('a reload follows', () => {
     await once()
   })
 
-  test('a change of which the system says nothing', async () => {
+  test('a change without an event of the file system', async () => {
     await mkdir(at('elsewhere'))
     await mkdir(at('here'))
     await writeFile(at('elsewhere/c.yaml'), 'a: 1')
@@ -91,7 +91,7 @@ describe('a reload follows', () => {
     await once()
   })
 
-  test('a change that comes while a reload is under way', async () => {
+  test('a change during a reload', async () => {
     await writeFile(at('c.yaml'), 'a: 1')
     let end = (): void => {}
     const underWay = new Promise<void>((resolve) => {
@@ -106,7 +106,7 @@ describe('a reload follows', () => {
     await expect.poll(() => reloads).toBe(2)
   })
 
-  test('a change of a file that only the last reload has named', async () => {
+  test('a change of a file that the last reload added', async () => {
     await writeFile(at('c.yaml'), 'a: 1')
     await mkdir(at('secrets'))
     await writeFile(at('secrets/token'), 'one')
@@ -125,7 +125,7 @@ describe('a reload follows', () => {
 })
 
 describe('no reload follows', () => {
-  test('a file that is touched, another one beside it, or one that is away for a moment', async () => {
+  test('a touched file, another file in the folder, or a file that is missing for a moment', async () => {
     await writeFile(at('c.yaml'), 'a: 1')
     await watching(() => [at('c.yaml')], { pollMs: 30 })
     await writeFile(at('c.yaml'), 'a: 1')

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { EmbeddedUpstream, SeenRequest } from '../../src/demo/embedded-server.ts'
+import type { EmbeddedUpstream, SeenRequest } from '../../demo/embedded-server.ts'
 import { ask, startPlants } from '../unit/demo/wired-upstreams.ts'
 
 const seen: SeenRequest[] = []

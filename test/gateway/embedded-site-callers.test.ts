@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { EmbeddedUpstream, SeenRequest } from '../../src/demo/embedded-server.ts'
+import type { EmbeddedUpstream, SeenRequest } from '../../demo/embedded-server.ts'
 import { admin, ask, reader, startSite } from '../unit/demo/wired-upstreams.ts'
 
 const seen: SeenRequest[] = []

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { EmbeddedUpstream } from '../../src/demo/embedded-server.ts'
+import type { EmbeddedUpstream } from '../../demo/embedded-server.ts'
 import { admin, ask, home, startSite } from '../unit/demo/wired-upstreams.ts'
 
 let site: EmbeddedUpstream & { readonly rest: string }

@@ -1,9 +1,6 @@
-import { execFileSync } from 'node:child_process'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net'
-import { dirname } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { builtGateway } from '../support/built-gateway.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
@@ -293,24 +290,3 @@ test('a trace is no part of a cache key, and no answer carries one', async () =>
   for (const { headers } of answers)
     expect([...headers.keys()].filter((name) => name.startsWith('trace'))).toEqual([])
 })
-
-test('OpenTelemetry is in memory only where it is asked for', async () => {
-  const dist = dirname(await builtGateway())
-  const loaded = (otlpUrl: string): number => {
-    const script = `
-      import { createRequire } from 'node:module'
-      import { startGateway } from '${dist}/gateway.js'
-      import { checkConfig } from '${dist}/config/load.js'
-      const text = JSON.stringify({ listen: { port: 0 }, admin: { port: 0 }, log: { level: 'silent' }, drain: { delay: '0ms' }, tracing: { otlpUrl: '${otlpUrl}' } })
-      const { config, hash } = await checkConfig(text, {})
-      const gateway = await startGateway(config, { configHash: hash, version: 'test' })
-      const { cache } = createRequire('${dist}/main.js')
-      process.stdout.write(String(Object.keys(cache).filter((name) => name.includes('@opentelemetry/') && !name.includes('@opentelemetry/api/')).length))
-      process.exit(0)
-    `
-    return Number(execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }))
-  }
-  // Its API alone is a few types and a switch, and comes with prom-client.
-  expect(loaded('')).toBe(0)
-  expect(loaded('http://127.0.0.1:9')).toBeGreaterThan(0)
-}, 180_000)

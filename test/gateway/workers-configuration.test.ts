@@ -70,7 +70,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-test('a worker that takes the place of another one has the configuration that the others have, whatever the file says', async () => {
+test('a replacement worker gets the configuration of the other workers, not that of the file', async () => {
   await writeFile(file, configured('/two'))
   await replaced(0)
   expect(await statuses('/one/x')).toEqual(new Set([200]))
@@ -90,7 +90,7 @@ test('a worker that takes the place of another one has the configuration that th
   expect(await statuses('/three/x')).toEqual(new Set([200]))
 }, 180_000)
 
-test('a worker that was starting during a reload has the new one as well', async () => {
+test('a worker that is starting during a reload gets the new configuration', async () => {
   await writeFile(file, configured('/five'))
   const [first] = await allWorkers({ program }, 2)
   if (first !== undefined) process.kill(first, 'SIGKILL')

@@ -99,7 +99,7 @@ const warm = async (path: string): Promise<number> => {
   }
 }
 
-test('both are ready before the gateway is, and one scrape counts what both have done', async () => {
+test('the gateway is ready when both workers are, and one scrape adds up their counters', async () => {
   expect(logLinesOf(gateway.program, 'worker-ready')).toHaveLength(2)
   expect(await metric('trellis_workers_ready')).toBe(2)
   await trusting()
@@ -114,7 +114,7 @@ test('both are ready before the gateway is, and one scrape counts what both have
   expect(await metric('trellis_build_info')).toBe(1)
 })
 
-test('entries, counts and purges are those of both', async () => {
+test('lists, counts and purges of stored responses cover both workers', async () => {
   await trusting()
   await warm(`${root}/posts/2`)
   const explained = JSON.parse((await admin(`/explain?url=${root}/posts/2`)).text)
@@ -128,7 +128,7 @@ test('entries, counts and purges are those of both', async () => {
   expect(origin.received.length - before).toBe(2)
 })
 
-test('a write through one is seen through the other', async () => {
+test('after a write through one worker the other returns the new state', async () => {
   await trusting()
   await warm(`${root}/posts/3`)
   const fields = { authorization: 'Bearer x', 'content-type': 'application/json' }
@@ -139,7 +139,7 @@ test('a write through one is seen through the other', async () => {
   expect((await send(`${root}/posts/3`)).cache).toContain('fwd=uri-miss')
 })
 
-test('an embedded upstream is one for all', async () => {
+test('all workers share an embedded upstream', async () => {
   const fields = { authorization: 'Bearer x', 'content-type': 'application/json' }
   const content = '{"id":4711,"name":"Strelitzia reginae"}'
   expect((await send('/store/plants', { method: 'POST', fields, content })).status).toBeLessThan(300)
@@ -148,12 +148,12 @@ test('an embedded upstream is one for all', async () => {
   }
 })
 
-test('a reload reaches both', async () => {
+test('a reload applies to both workers', async () => {
   expect(JSON.parse((await admin('/reload', {})).text)).toMatchObject({ outcome: 'unchanged' })
   expect(await metric('trellis_config_reloads_total{outcome="unchanged"}')).toBe(2)
 })
 
-test('a worker that is killed is replaced, and counted', async () => {
+test('a killed worker is replaced and counted', async () => {
   const [first] = logLinesOf(gateway.program, 'worker-ready')
   process.kill(Number(first?.['pid']), 'SIGKILL')
   while (logLinesOf(gateway.program, 'worker-ready').length < 3) await pause(50)
@@ -162,7 +162,7 @@ test('a worker that is killed is replaced, and counted', async () => {
   for (let turn = 0; turn < 4; turn += 1) expect((await send(`${root}/posts/1`)).status).toBe(200)
 })
 
-test('SIGTERM to the parent lets all finish', async () => {
+test('SIGTERM to the parent drains all workers', async () => {
   const pids = logLinesOf(gateway.program, 'worker-ready').map(({ pid }) => Number(pid))
   expect(await gateway.stop()).toBe(0)
   for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow()

@@ -17,7 +17,7 @@ type Report = {
 
 const cruise = (folder: string): Promise<Report> =>
   new Promise((resolve, reject) => {
-    const argv = [cruiser, '--config', '.dependency-cruiser.cjs', '--output-type', 'json', 'src']
+    const argv = [cruiser, '--config', '.dependency-cruiser.cjs', '--output-type', 'json', 'src', 'demo']
     // Ends with a code that counts the violations, so only unreadable output is a failure here.
     execFile(
       process.execPath,
@@ -64,7 +64,11 @@ const faults: readonly (readonly [string, string, string])[] = [
   ['src/request/fault-3.ts', "import 'prom-client'", 'prom-client-has-one-home'],
   ['src/site/fault-2.ts', "import 'fastify'", 'fastify-has-one-home'],
   ['src/upstream/fault-2.ts', "import 'lru-cache'", 'lru-cache-has-one-home'],
-  ['src/demo/fault.ts', "import 'zod'", 'zod-has-one-home'],
+  ['demo/fault.ts', "import 'zod'", 'zod-has-one-home'],
+  ['demo/fault-2.ts', "import '../src/config/load.ts'", 'demo-imports-what-every-service-needs'],
+  ['demo/fault-3.ts', "import '../src/request/canonical/percent.ts'", 'subfolders-of-request-are-private'],
+  ['src/build/fault-5.ts', "import '../../demo/site.ts'", 'build-loads-the-demo-when-it-is-used'],
+  ['src/gateway-fault.ts', "void import('../demo/site.ts')", 'only-build-loads-the-demo'],
   ['src/admin/fault-2.ts', "import '@fastify/cors'", 'fastifycors-has-one-home'],
 ]
 
@@ -72,7 +76,7 @@ describe('layers', () => {
   let copy: string
   beforeAll(async () => {
     copy = await mkdtemp(join(tmpdir(), 'trellis-layers-'))
-    for (const name of ['src', 'package.json', 'tsconfig.json', '.dependency-cruiser.cjs']) {
+    for (const name of ['src', 'demo', 'package.json', 'tsconfig.json', '.dependency-cruiser.cjs']) {
       await cp(join(root, name), join(copy, name), { recursive: true })
     }
     await symlink(join(root, 'node_modules'), join(copy, 'node_modules'))

@@ -10,7 +10,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTDIR: 'a part of its path is not a folder',
 }
 
-/** Why a file cannot be read, for who can do something about it; behind it the code of the system. */
+/** Why a file cannot be read, with the error code of the system. */
 export const unreadableFile = (what: 'file' | 'secret file', cause: unknown): string => {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'no code'
   const reason = reasons[code]
@@ -23,7 +23,6 @@ const largestSecret = 65_536
 type SecretReading = {
   readonly value: unknown
   readonly faults: readonly UnplacedFault[]
-  /** Those that were read. */
   readonly files: readonly string[]
 }
 
@@ -39,27 +38,27 @@ const readSecret = async (file: string): Promise<{ text: string } | { fault: str
 }
 
 /** Paths of all texts that begin with `file:/`. */
-const fileTexts = (value: unknown, path: Path = []): Path[] => {
+const pathsOfFileTexts = (value: unknown, path: Path = []): Path[] => {
   if (typeof value === 'string') return value.startsWith(`${prefix}/`) ? [path] : []
-  if (Array.isArray(value)) return value.flatMap((item, index) => fileTexts(item, [...path, index]))
+  if (Array.isArray(value)) return value.flatMap((item, index) => pathsOfFileTexts(item, [...path, index]))
   if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([key, item]) => fileTexts(item, [...path, key]))
+  return Object.entries(value).flatMap(([key, item]) => pathsOfFileTexts(item, [...path, key]))
 }
 
-/** The paths that a pattern stands for in this value. */
-const pathsOf = (value: unknown, [step, ...rest]: Path): Path[] => {
+/** The paths in this value that match a pattern. */
+const matchingPaths = (value: unknown, [step, ...rest]: Path): Path[] => {
   if (step === undefined) return [[]]
   if (typeof value !== 'object' || value === null) return []
   const steps = step === '*' ? (Array.isArray(value) ? [...value.keys()] : Object.keys(value)) : [step]
-  return steps.flatMap((one) => pathsOf(valueAt(value, [one]), rest).map((path) => [one, ...path]))
+  return steps.flatMap((one) => matchingPaths(valueAt(value, [one]), rest).map((path) => [one, ...path]))
 }
 
-/** Puts the content of secret files in place of their names. Only secrets are read from files; elsewhere it is a fault. */
+/** Replaces the names of secret files by their content. A file name in any other setting is a fault. */
 export const readSecretFiles = async (value: unknown): Promise<SecretReading> => {
   const faults: UnplacedFault[] = []
   const files: string[] = []
   let filled = value
-  const paths = secretPaths.flatMap((pattern) => pathsOf(value, pattern))
+  const paths = secretPaths.flatMap((pattern) => matchingPaths(value, pattern))
   for (const path of paths) {
     const text = valueAt(filled, path)
     if (typeof text !== 'string' || !text.startsWith(prefix)) continue
@@ -73,7 +72,7 @@ export const readSecretFiles = async (value: unknown): Promise<SecretReading> =>
   }
   const secret = new Set(paths.map(pathText))
   const allowed = secretPaths.map(pathText).join(', ')
-  for (const path of fileTexts(value)) {
+  for (const path of pathsOfFileTexts(value)) {
     if (secret.has(pathText(path))) continue
     faults.push({ path, message: `only secrets are read from files: ${allowed}`, at: 'value' })
   }

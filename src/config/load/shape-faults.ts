@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import type * as z from 'zod'
 import { closestName } from '../closest-name.ts'
 import type { Path, UnplacedFault } from '../fault.ts'
 import { configJsonSchema, type JsonSchema, knownKeys } from '../json-schema.ts'
@@ -9,7 +9,7 @@ const contractNames = serviceShape.options.map((option) => option.shape.contract
 
 type Issue = z.core.$ZodIssue
 
-const kindOf = (value: unknown): string => {
+const kindName = (value: unknown): string => {
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object') return 'a section'
   return (
@@ -28,13 +28,13 @@ const expectedOf = (issue: Issue): string => {
   return issue.message.startsWith('Invalid input') ? `expected a ${issue.expected}` : issue.message
 }
 
-/** Texts for what the leaves have no text of their own for. Never shows the value: it may be a secret. */
+/** Messages for issues without a message of our own. Never contains the value: it may be a secret. */
 const messageOf = (issue: Issue, value: unknown): string => {
   if (value === undefined) return `is required: ${expectedOf(issue)}`
   if (value === null) return 'is empty: leave the key out, or give it a value'
   switch (issue.code) {
     case 'invalid_type':
-      return `${expectedOf(issue)}, found ${kindOf(value)}`
+      return `${expectedOf(issue)}, found ${kindName(value)}`
     case 'invalid_key':
       return issue.issues[0]?.message ?? issue.message
     case 'too_small':
@@ -50,7 +50,7 @@ const messageOf = (issue: Issue, value: unknown): string => {
   }
 }
 
-const wordsOf = (issue: Issue): string[] => {
+const allowedWords = (issue: Issue): string[] => {
   if (issue.code === 'invalid_value') return issue.values.map(String)
   return issue.code === 'invalid_union' && issue.discriminator !== undefined ? [...contractNames] : []
 }
@@ -60,10 +60,10 @@ const withSuggestion = (fault: UnplacedFault, name: unknown, known: readonly str
   return suggestion === undefined ? fault : { ...fault, suggestion }
 }
 
-/** Made when the first fault needs it, and once: most files have none. */
+/** Made once, by the first fault. */
 let schemaOfShape: JsonSchema | undefined
 
-/** What zod found, in our words: one fault an unknown key, with the name that was probably meant. */
+/** Turns the issues of zod into faults: one for each unknown key, with a similar known name. */
 export const shapeFaults = (issues: readonly Issue[], value: unknown): UnplacedFault[] => {
   schemaOfShape ??= configJsonSchema()
   const schema = schemaOfShape
@@ -77,6 +77,6 @@ export const shapeFaults = (issues: readonly Issue[], value: unknown): UnplacedF
     }
     const found = valueAt(value, path)
     const at = issue.code === 'invalid_key' || found === undefined ? 'key' : 'value'
-    return [withSuggestion({ path, message: messageOf(issue, found), at }, found, wordsOf(issue))]
+    return [withSuggestion({ path, message: messageOf(issue, found), at }, found, allowedWords(issue))]
   })
 }

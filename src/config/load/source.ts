@@ -1,16 +1,16 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from 'yaml'
 import type { ConfigFault, Path, Position, UnplacedFault } from '../fault.ts'
 
-/** `${NAME}`, `${NAME:-default}`, and `$${` which stands for a literal `${`. A default holds no closing brace. */
+/** `${NAME}`, `${NAME:-default}`, and `$${` for a literal `${`. A default contains no closing brace. */
 const reference = /\$\$\{|\$\{([^}:]*)(?::-([^}]*))?\}/g
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/
 
 type Interpolation =
   | { readonly kind: 'text'; readonly text: string }
-  /** The variable's name, never a value: the text ends up in a fault. */
+  /** Contains the variable's name, never a value: it is part of a fault. */
   | { readonly kind: 'fault'; readonly message: string }
 
-/** Replaces references to the environment in one scalar. What comes from there stays text: it cannot add structure. */
+/** Replaces references to the environment in one scalar. Values stay text and cannot add YAML structure. */
 export const interpolate = (
   text: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -24,7 +24,7 @@ export const interpolate = (
         faults.push('expected a variable name of letters, digits and underscores between the braces')
         return whole
       }
-      // As in a shell, `:-` also stands in for a variable that is set and empty.
+      // As in a shell, the default of `:-` also replaces an empty variable.
       const value = env[name] === '' && fallback !== undefined ? undefined : env[name]
       if (value === undefined && fallback === undefined) {
         faults.push(
@@ -39,12 +39,12 @@ export const interpolate = (
   return { kind: 'text', text: replaced }
 }
 
-/** A configuration file that was read as YAML, with the environment filled in. */
+/** A configuration file parsed as YAML, with the environment filled in. */
 export type Source = {
   readonly value: unknown
-  /** References to the environment that lead nowhere. */
+  /** Faulty references to the environment. */
   readonly faults: readonly UnplacedFault[]
-  /** Where a key or its value stands; the nearest thing above it when it is not in the file. */
+  /** The position of a key or its value, or of the nearest section above when it is not in the file. */
   locate(path: Path, at: 'key' | 'value'): Position
 }
 
@@ -55,9 +55,9 @@ type SourceReading =
 type Document = ReturnType<typeof parseDocument>
 type Environment = Readonly<Record<string, string | undefined>>
 
-const start: Position = { line: 1, column: 1 }
+const firstPosition: Position = { line: 1, column: 1 }
 
-/** The path of a node, told by the nodes above it, as `visit` hands them over. */
+/** The path of a node, from the ancestors that `visit` passes. */
 const pathOf = (key: number | 'key' | 'value' | null, ancestors: readonly unknown[]): Path => {
   const path: (string | number)[] = []
   const chain = [...ancestors]
@@ -76,8 +76,8 @@ const pathOf = (key: number | 'key' | 'value' | null, ancestors: readonly unknow
   return path
 }
 
-/** Fills the environment into every text value, in place; keys and comments are left alone. No key may name the prototype. */
-const fillIn = (document: Document, env: Environment): UnplacedFault[] => {
+/** Replaces references in every text value, in place; keys and comments stay as they are. `__proto__` as a key is a fault. */
+const fillEnvironment = (document: Document, env: Environment): UnplacedFault[] => {
   const faults: UnplacedFault[] = []
   visit(document, {
     Pair(key, pair, ancestors) {
@@ -94,12 +94,16 @@ const fillIn = (document: Document, env: Environment): UnplacedFault[] => {
   return faults
 }
 
-type Place = { readonly key: Node | undefined; readonly value: Node | undefined }
+type KeyAndValue = { readonly key: Node | undefined; readonly value: Node | undefined }
 
 const asNode = (node: unknown): Node | undefined => (node as Node | null) ?? undefined
 
-/** One step down: the key and the value that stand under `step`. */
-const below = (node: Node | undefined, step: string | number, document: Document): Place | undefined => {
+/** The key and the value one step down. */
+const childAt = (
+  node: Node | undefined,
+  step: string | number,
+  document: Document,
+): KeyAndValue | undefined => {
   const real = isAlias(node) ? node.resolve(document) : node
   if (isSeq(real) && typeof step === 'number') {
     const item = asNode(real.items[step])
@@ -113,50 +117,50 @@ const below = (node: Node | undefined, step: string | number, document: Document
 const locator =
   (document: Document, lines: LineCounter) =>
   (path: Path, at: 'key' | 'value'): Position => {
-    let place: Place = { key: asNode(document.contents), value: asNode(document.contents) }
+    let found: KeyAndValue = { key: asNode(document.contents), value: asNode(document.contents) }
     let complete = true
     for (const step of path) {
-      const next = below(place.value, step, document)
+      const next = childAt(found.value, step, document)
       if (next === undefined) {
         complete = false
         break
       }
-      place = next
+      found = next
     }
-    const node = at === 'value' && complete ? (place.value ?? place.key) : place.key
+    const node = at === 'value' && complete ? (found.value ?? found.key) : found.key
     const offset = node?.range?.[0]
-    if (offset === undefined) return start
+    if (offset === undefined) return firstPosition
     const { line, col } = lines.linePos(offset)
     return { line, column: col }
   }
 
-/** What follows from a fault of the syntax says little: the first ones tell where it is. */
-const mostFaultsOfSyntax = 10
+/** Faults after a fault of the syntax are mostly consequences of it. */
+const mostSyntaxFaults = 10
 
 const syntaxFault = (error: Document['errors'][number] | Document['warnings'][number]): string =>
   error.code === 'MULTIPLE_DOCS'
     ? 'expected one YAML document, but "---" begins another one'
     : `not YAML: ${error.message}`
 
-/** Reads a file's text. Broken YAML gives its faults and nothing else: what it means is not known. */
+/** Parses the text of a file. Broken YAML gives its faults alone. */
 export const readSource = (text: string, env: Environment): SourceReading => {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, merge: true })
   const broken = [...document.errors, ...document.warnings]
   if (broken.length > 0) {
-    const faults = broken.slice(0, mostFaultsOfSyntax).map((error) => {
+    const faults = broken.slice(0, mostSyntaxFaults).map((error) => {
       const { line, col } = lines.linePos(error.pos[0])
       return { path: '', line, column: col, message: syntaxFault(error) }
     })
     return { kind: 'faults', faults }
   }
-  const faults = fillIn(document, env)
+  const faults = fillEnvironment(document, env)
   try {
-    // Aliases are counted, so that a few lines cannot stand for gigabytes.
+    // The limit keeps a few lines of aliases from expanding to gigabytes.
     const value: unknown = document.toJS({ maxAliasCount: 100 }) ?? {}
     return { kind: 'source', source: { value, faults, locate: locator(document, lines) } }
   } catch (cause) {
     const message = cause instanceof Error ? cause.message : String(cause)
-    return { kind: 'faults', faults: [{ path: '', ...start, message: `not YAML: ${message}` }] }
+    return { kind: 'faults', faults: [{ path: '', ...firstPosition, message: `not YAML: ${message}` }] }
   }
 }

@@ -4,7 +4,7 @@ type Container = Readonly<Record<string | number, unknown>>
 
 const isContainer = (value: unknown): value is Container => typeof value === 'object' && value !== null
 
-/** The value at a path, or undefined when there is none. Only own keys count. */
+/** The value at a path of own keys, or undefined. */
 export const valueAt = (value: unknown, path: Path): unknown => {
   let current = value
   for (const step of path) {
@@ -32,7 +32,7 @@ export const withValueAt = (value: unknown, path: Path, replacement: unknown): u
     Array.isArray(holder) ? holder.with(Number(step), replacement) : { ...holder, [step]: replacement },
   )
 
-/** A copy without the value; a list goes as a whole, because the places of its other items mean something. */
+/** A copy without the value. A list is removed as a whole: without one item the paths of the others would change. */
 export const withoutValueAt = (value: unknown, path: Path): unknown => {
   const list = path.findIndex((step) => typeof step === 'number')
   const upTo = list === -1 ? path : path.slice(0, list)

@@ -1,17 +1,18 @@
-import { z } from 'zod'
-import type { EdgeConfig } from '../config.ts'
+import * as z from 'zod'
 import {
   corsOrigin,
   duration,
   fieldName,
   flag,
   host,
+  inMs,
   oneOf,
   port,
   routeMatch,
   secret,
   share,
   size,
+  tlsVersion,
   wait,
   whole,
 } from './leaves.ts'
@@ -25,9 +26,7 @@ const listen = z
       .strictObject({
         cert: secret().prefault('').describe('Secret. Certificate chain, PEM; empty = no TLS'),
         key: secret().prefault('').describe('Secret. Key of the certificate, PEM'),
-        minVersion: oneOf(['1.2', '1.3'])
-          .prefault('1.2')
-          .describe('Oldest TLS version accepted from clients'),
+        minVersion: tlsVersion().prefault('1.2').describe('Oldest TLS version accepted from clients'),
       })
       .prefault({}),
   })
@@ -62,6 +61,7 @@ const limits = z
       .prefault(0)
       .describe('Open connections per IPv4 address or IPv6 /64, except `trustedProxies`; 0 = no limit'),
   })
+  .transform(inMs('headersTimeout', 'requestTimeout', 'readerTimeout', 'keepAliveTimeout'))
   .prefault({})
 
 const cors = z
@@ -104,6 +104,7 @@ const cors = z
     credentials: flag().prefault(false).describe('Allow cookies and HTTP authentication'),
     maxAge: duration().prefault('10m').describe('How long a browser may cache a preflight'),
   })
+  .transform(inMs('maxAge'))
   .prefault({})
 
 const overload = z
@@ -122,27 +123,30 @@ const overload = z
     interval: wait().prefault('1s').describe('How often these values are measured; 0s = never'),
     retryAfter: duration().prefault('5s').describe('`Retry-After` of a refused request'),
   })
+  .transform(inMs('eventLoopDelay', 'interval', 'retryAfter'))
   .prefault({})
 
-const rateLimit = z.strictObject({
-  name: z
-    .string({ error: 'expected a name' })
-    .regex(/^[a-z][a-z0-9-]{0,31}$/, 'a name is 1 to 32 lower-case letters, digits and hyphens')
-    .describe('Name in `RateLimit` headers, logs and metrics'),
-  service: z
-    .string({ error: 'expected the name of a service' })
-    .describe('Service whose requests are counted'),
-  match: routeMatch()
-    .prefault('* /**')
-    .describe(
-      'Methods and path under the mount; `*` = any method, or any text in one segment; `**` = any number of segments',
-    ),
-  by: oneOf(['address', 'credential'])
-    .prefault('address')
-    .describe('Count per client address (IPv6: /64), or per credential and otherwise per address'),
-  max: whole(1, 1_000_000_000).describe('Requests per window'),
-  window: duration().prefault('1m').describe('Length of the window'),
-})
+const rateLimit = z
+  .strictObject({
+    name: z
+      .string({ error: 'expected a name' })
+      .regex(/^[a-z][a-z0-9-]{0,31}$/, 'a name is 1 to 32 lower-case letters, digits and hyphens')
+      .describe('Name in `RateLimit` headers, logs and metrics'),
+    service: z
+      .string({ error: 'expected the name of a service' })
+      .describe('Service whose requests are counted'),
+    match: routeMatch()
+      .prefault('* /**')
+      .describe(
+        'Methods and path under the mount; `*` = any method, or any text in one segment; `**` = any number of segments',
+      ),
+    by: oneOf(['address', 'credential'])
+      .prefault('address')
+      .describe('Count per client address (IPv6: /64), or per credential and otherwise per address'),
+    max: whole(1, 1_000_000_000).describe('Requests per window'),
+    window: duration().prefault('1m').describe('Length of the window'),
+  })
+  .transform(inMs('window'))
 
 const rateLimits = z
   .array(rateLimit)
@@ -161,44 +165,8 @@ const reload = z
       .prefault('5s')
       .describe('How often the file is compared where the system reports no changes'),
   })
+  .transform(inMs('poll'))
   .prefault({})
 
-/** What the file may say about the public port and the protection of the process. */
+/** Settings of the public port and of the protection of the process. */
 export const edgeShape = { listen, limits, cors, overload, rateLimits, rateLimitKeys, reload }
-
-type EdgeShape = { readonly [Key in keyof typeof edgeShape]: z.output<(typeof edgeShape)[Key]> }
-
-/** What holds where neither the file nor the contract says another. */
-export const generalLimits = { bodyBytes: 1024 * 1024, jsonDepth: 64 } as const
-
-/** Units into the names. */
-export const resolveEdge = (shape: EdgeShape): EdgeConfig => {
-  const { headersTimeout, requestTimeout, readerTimeout, keepAliveTimeout, ...sizes } = shape.limits
-  const { eventLoopDelay, interval, retryAfter, ...rest } = shape.overload
-  const { maxAge, ...cors } = shape.cors
-  return {
-    listen: {
-      ...shape.listen,
-      tls: { ...shape.listen.tls, minVersion: `TLSv${shape.listen.tls.minVersion}` },
-    },
-    limits: {
-      ...sizes,
-      bodyBytes: sizes.bodyBytes ?? generalLimits.bodyBytes,
-      jsonDepth: sizes.jsonDepth ?? generalLimits.jsonDepth,
-      headersTimeoutMs: headersTimeout,
-      requestTimeoutMs: requestTimeout,
-      readerTimeoutMs: readerTimeout,
-      keepAliveTimeoutMs: keepAliveTimeout,
-    },
-    cors: { ...cors, maxAgeMs: maxAge },
-    overload: {
-      ...rest,
-      eventLoopDelayMs: eventLoopDelay,
-      intervalMs: interval,
-      retryAfterMs: retryAfter,
-    },
-    rateLimits: shape.rateLimits.map(({ window, ...limit }) => ({ ...limit, windowMs: window })),
-    rateLimitKeys: shape.rateLimitKeys,
-    reload: { watch: shape.reload.watch, pollMs: shape.reload.poll },
-  }
-}

@@ -1,10 +1,10 @@
 import { isIP } from 'node:net'
-import { z } from 'zod'
+import * as z from 'zod'
 import { durationPattern, parseDuration, parseSize, parseStatusRanges, sizePattern } from '../quantities.ts'
 import { parseRouteMatch, parseRuleMatch } from '../rule-match.ts'
 import { Secret } from '../secret.ts'
 
-/** A path prefix in normal form: `/`, or segments of unreserved characters without an end slash and without dot segments. */
+/** Accepts `/` or a path in normal form: no trailing slash, no empty segments, no dot segments. */
 const pathPrefixFault = (text: string): string | undefined => {
   if (text === '/') return undefined
   if (!text.startsWith('/')) return 'the path must start with "/"'
@@ -53,7 +53,7 @@ const readOrigin = (text: string): OriginReading => {
   return { kind: 'origin', origin: url.origin }
 }
 
-/** Where clients reach the gateway: an absolute http(s) URL, with a path when something in front adds one. */
+/** Accepts an absolute http(s) URL; it has a path when a proxy in front adds one. */
 const publicUrlFault = (text: string): string | undefined => {
   if (!URL.canParse(text)) return 'expected an absolute URL, e.g. https://api.example.org'
   const url = new URL(text)
@@ -66,7 +66,7 @@ const publicUrlFault = (text: string): string | undefined => {
 const durationHint = 'expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d'
 const sizeHint = 'expected a size: bytes as a whole number, or 64KiB, 256MiB, 1GiB'
 
-/** A check that answers with a text when the value is wrong, as a zod refinement. */
+/** A zod check from a function that returns the message for a wrong value. */
 const refusedBy =
   (faultOf: (text: string) => string | undefined) =>
   (payload: z.core.ParsePayload<string>): void => {
@@ -75,8 +75,8 @@ const refusedBy =
   }
 
 /**
- * The environment gives only text: `'${PORT:-8080}'` must do where a number is expected.
- * Only plain decimal spellings are taken, so that no number is meant by accident.
+ * Values from the environment are text: `'${PORT:-8080}'` is accepted where a number is expected.
+ * Only plain decimal notation counts as a number.
  */
 const numberFromText = (value: unknown): unknown =>
   typeof value === 'string' && /^\d{1,15}(\.\d{1,15})?$/.test(value) ? Number(value) : value
@@ -91,16 +91,29 @@ export const duration = () =>
     .regex(durationPattern, durationHint)
     .transform((text) => parseDuration(text) ?? 0)
 
-/** What Node's timers can wait (2^31 - 1 ms) holds two of them, and some seconds: the parts of a drain are waited for together. */
+/** Two of these and some seconds fit into a timer of Node (2^31 - 1 ms): the times of a drain are added. */
 const longestWait = '12d'
 const longestWaitMs = parseDuration(longestWait) ?? 0
 
-/** A duration that a timer waits for; a longer one would be over at once. */
+/** A duration for a timer; timers with a longer one fire at once. */
 export const wait = () =>
   duration().refine(
     (ms) => ms <= longestWaitMs,
     `expected at most ${longestWait}: the longest time of a timer`,
   )
+
+type InMs<Section, Key> = {
+  [Name in keyof Section as Name extends Key & string ? `${Name}Ms` : Name]: Section[Name]
+}
+
+/** For `transform` of a section: puts the unit of its durations into their names, `timeout` to `timeoutMs`. */
+export const inMs = <const Key extends string>(...durations: readonly Key[]) => {
+  const names: readonly string[] = durations
+  return <Section extends Readonly<Record<Key, number>>>(section: Section) =>
+    Object.fromEntries(
+      Object.entries(section).map(([name, value]) => [names.includes(name) ? `${name}Ms` : name, value]),
+    ) as InMs<Section, Key>
+}
 
 /** A size; bytes after parsing. */
 export const size = () =>
@@ -110,7 +123,7 @@ export const size = () =>
     })
     .transform((value) => (typeof value === 'number' ? value : (parseSize(value) ?? 0)))
 
-/** A whole number within bounds, both included. */
+/** A whole number within inclusive bounds. */
 export const whole = (minimum: number, maximum: number) => {
   const error = `expected a whole number from ${minimum} to ${maximum}`
   return z.preprocess(numberFromText, z.int({ error }).min(minimum, { error }).max(maximum, { error }))
@@ -125,16 +138,18 @@ export const share = () => {
 /** True or false. */
 export const flag = () => z.preprocess(booleanFromText, z.boolean({ error: 'expected true or false' }))
 
-/** Whether requests are logged: all, none, or a sample. */
+/** Which requests are logged: all, none, or a sample. */
 export const accessLog = () =>
-  z.preprocess(
-    booleanFromText,
-    z.union([z.boolean(), z.literal('sample')], { error: 'expected true, false or "sample"' }),
-  )
+  z
+    .preprocess(
+      booleanFromText,
+      z.union([z.boolean(), z.literal('sample')], { error: 'expected true, false or "sample"' }),
+    )
+    .transform((value) => (value === 'sample' ? value : value ? 'all' : 'off'))
 
 const statusHint = 'expected statuses from 200 to 599, e.g. 200-399, or 200,204, or 200-299,401'
 
-/** Ranges of statuses; YAML reads a single one as a number. */
+/** Ranges of status codes; YAML parses a single one as a number. */
 export const statusRanges = () =>
   z.union([z.string(), z.int()], { error: statusHint }).transform((value, context) => {
     const ranges = parseStatusRanges(String(value))
@@ -143,7 +158,7 @@ export const statusRanges = () =>
     return z.NEVER
   })
 
-/** A port to listen on; 0 lets the system choose a free one. */
+/** A port; 0 = any free one. */
 export const port = () => whole(0, 65_535)
 
 /** An address or name to listen on. */
@@ -155,14 +170,14 @@ export const host = () =>
 /** A secret: given in place, from the environment, or read from a file (`file:/run/secrets/x`). */
 export const secret = () => z.string({ error: 'expected a text' }).transform((text) => new Secret(text))
 
-/** Where a service is mounted, or the path of an upstream: `/` or a path in normal form. */
+/** The mount of a service or the path of an upstream. */
 export const pathPrefix = () => z.string({ error: 'expected a path' }).check(refusedBy(pathPrefixFault))
 
 /** An address or a CIDR block. */
 export const cidr = () =>
   z.string({ error: 'expected an IP address or a CIDR block' }).check(refusedBy(cidrFault))
 
-/** Where requests are sent: an http(s) origin, in its normal spelling after parsing, or the word `embedded`. */
+/** An http(s) origin, normalised after parsing, or the word `embedded`. */
 export const target = () =>
   z
     .string({ error: 'expected an origin, e.g. http://10.0.0.7:8080, or "embedded"' })
@@ -174,7 +189,7 @@ export const target = () =>
       return z.NEVER
     })
 
-/** An origin that scripts in browsers call from, or `*` for all. */
+/** An origin as browsers send it, or `*`. */
 export const corsOrigin = () =>
   z.string({ error: 'expected an origin, e.g. https://app.example.org, or "*"' }).check(
     refusedBy((text) => {
@@ -186,7 +201,7 @@ export const corsOrigin = () =>
     }),
   )
 
-/** Where clients reach the gateway; '' = derived from `listen`. No slash at the end after parsing. */
+/** The URL of the gateway for clients; '' = derived from `listen`. Without a trailing slash after parsing. */
 export const publicUrl = () =>
   z
     .string({ error: 'expected an absolute URL' })
@@ -205,7 +220,7 @@ export const optionalUrl = (schemes: readonly string[]) =>
     }),
   )
 
-/** Method(s) and path of a cache rule; read after parsing. */
+/** Methods and path of a cache rule; a RuleMatch after parsing. */
 export const ruleMatch = () =>
   z.string({ error: 'expected methods and a path, e.g. "GET /site/v2/**"' }).transform((text, context) => {
     const reading = parseRuleMatch(text)
@@ -214,7 +229,7 @@ export const ruleMatch = () =>
     return z.NEVER
   })
 
-/** Methods, or `*`, and path of a rate limit; read after parsing. */
+/** Methods, or `*`, and path of a rate limit; a RuleMatch after parsing. */
 export const routeMatch = () =>
   z.string({ error: 'expected methods and a path, e.g. "POST /site/v2/**"' }).transform((text, context) => {
     const reading = parseRouteMatch(text)
@@ -229,17 +244,19 @@ export const fieldName = () =>
     .string({ error: 'expected a field name' })
     .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/, 'expected a field name, e.g. X-Request-Id')
 
-/** One of a closed list of words. */
 export const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
   z.enum(words, { error: `expected one of: ${words.join(', ')}` })
 
-/** A query parameter's name; `*` at its end stands for any rest. */
+/** Oldest version of TLS, as Node names it after parsing. */
+export const tlsVersion = () => oneOf(['1.2', '1.3']).transform((version) => `TLSv${version}` as const)
+
+/** A query parameter's name; `*` at its end matches any suffix. */
 export const parameterName = () =>
   z
     .string({ error: 'expected a parameter name' })
     .regex(/^[A-Za-z0-9_.[\]-]{1,64}\*?$/, 'expected a parameter name; "*" is allowed at the end')
 
-/** What stands in front of keys in a store that others may use too. */
+/** Prefix of all keys in a store that is shared with other programs. */
 export const keyPrefix = () =>
   z.string({ error: 'expected a text' }).regex(/^[a-z0-9][a-z0-9_.-]{0,63}$/i, {
     error: 'expected 1 to 64 letters, digits, dots, hyphens and underscores',

@@ -1,7 +1,8 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import {
   duration,
   flag,
+  inMs,
   oneOf,
   parameterName,
   pathPrefix,
@@ -13,28 +14,31 @@ import {
 } from './leaves.ts'
 import { upstreamShape } from './upstream-shape.ts'
 
-const rule = z.strictObject({
-  match: ruleMatch().describe(
-    'Method and path under the mount; `*` = any text in one segment, `**` = any number of segments',
-  ),
-  ttl: duration().describe('How long a response is fresh when the upstream does not say'),
-  staleWhileRevalidate: duration()
-    .prefault('0s')
-    .describe('How long an expired response may be served while a new one is fetched (RFC 5861)'),
-  staleIfError: duration()
-    .prefault('0s')
-    .describe('How long an expired response may be served when the upstream fails (RFC 5861)'),
-  negativeTtl: duration().prefault('0s').describe('How long 404 and 410 are stored'),
-  scope: oneOf(['public', 'credential'])
-    .prefault('public')
-    .describe('`credential` = a separate stored response for each credential'),
-  override: flag().prefault(false).describe('The rule overrides the `Cache-Control` of the upstream'),
-})
+/** One cache rule. */
+export const cacheRule = z
+  .strictObject({
+    match: ruleMatch().describe(
+      'Method and path under the mount; `*` = any text in one segment, `**` = any number of segments',
+    ),
+    ttl: duration().describe('How long a response is fresh when the upstream does not say'),
+    staleWhileRevalidate: duration()
+      .prefault('0s')
+      .describe('How long an expired response may be served while a new one is fetched (RFC 5861)'),
+    staleIfError: duration()
+      .prefault('0s')
+      .describe('How long an expired response may be served when the upstream fails (RFC 5861)'),
+    negativeTtl: duration().prefault('0s').describe('How long 404 and 410 are stored'),
+    scope: oneOf(['public', 'credential'])
+      .prefault('public')
+      .describe('`credential` = a separate stored response for each credential'),
+    override: flag().prefault(false).describe('The rule overrides the `Cache-Control` of the upstream'),
+  })
+  .transform(inMs('ttl', 'staleWhileRevalidate', 'staleIfError', 'negativeTtl'))
 
-/** Cache rules of a service, first match wins. Without any, what the contract's defaults say. */
-const rules = z.array(rule).max(1_000).optional()
+/** Cache rules of a service, first match wins. Without any, those of the contract hold. */
+const rules = z.array(cacheRule).max(1_000).optional()
 
-/** What the file may say about caching the answers of one service. `defaults` tells a reader what holds without rules. */
+/** Cache settings of a service. `defaults` describes the rules of its contract. */
 const serviceCacheShape = (defaults: string) =>
   z.strictObject({
     profile: oneOf(['safe', 'rfc-shared-cache']).prefault('safe').describe('Which responses may be stored'),
@@ -42,7 +46,8 @@ const serviceCacheShape = (defaults: string) =>
       .array(
         z
           .string()
-          .regex(/^[A-Za-z\d-]{1,64}$/, 'expected the name of a request field, e.g. X-User-Agent-Class'),
+          .regex(/^[A-Za-z\d-]{1,64}$/, 'expected the name of a request field, e.g. X-User-Agent-Class')
+          .toLowerCase(),
       )
       .max(100)
       .prefault([])
@@ -62,10 +67,7 @@ const serviceCacheShape = (defaults: string) =>
     rules: rules.describe(`The first matching rule applies; without rules: ${defaults}`),
   })
 
-export type RuleShape = z.output<typeof rule>
-export type ServiceCacheShape = z.output<ReturnType<typeof serviceCacheShape>>
-
-/** Parameters that campaigns add and no service reads. */
+/** Parameters that advertising and newsletters add and services ignore. */
 const trackingParameters = [
   'utm_*',
   'gclid',
@@ -169,6 +171,7 @@ const site = z.strictObject({
       refresh: wait().prefault('60s').describe('How often the index of the upstream is read'),
       identity: identity.optional().describe('The identity, with `source: static`'),
     })
+    .transform(inMs('refresh'))
     .prefault({}),
   batch: z
     .strictObject({
@@ -194,8 +197,10 @@ const site = z.strictObject({
           ttl: duration().prefault('24h').describe('How long an `Idempotency-Key` is remembered'),
           maxBytes: size().prefault('16MiB').describe('Memory for keys and their stored responses'),
         })
+        .transform(inMs('ttl'))
         .prefault({}),
     })
+    .transform(inMs('deadline'))
     .prefault({}),
   upstream: upstreamShape('/index.php/wp-json', targets().prefault(['embedded'])).prefault({}),
   parameters: parameters('forward'),
@@ -215,7 +220,4 @@ const open = z.strictObject({
   ),
 })
 
-/** What the file may say about one service. */
 export const serviceShape = z.discriminatedUnion('contract', [plants, site, open])
-
-export type SiteShape = z.output<typeof site>

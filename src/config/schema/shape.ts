@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { edgeShape } from './edge-shape.ts'
 import {
   accessLog,
@@ -6,6 +6,7 @@ import {
   duration,
   flag,
   host,
+  inMs,
   keyPrefix,
   oneOf,
   optionalUrl,
@@ -29,7 +30,7 @@ const services = z
   )
   .refine((named) => Object.keys(named).length > 0, 'at least one service is needed')
 
-/** What the configuration file may say: names, defaults, bounds. Every name is described here and nowhere else. */
+/** The schema of the configuration file: names, defaults, bounds. */
 export const configShape = z.strictObject({
   ...edgeShape,
   admin: z
@@ -107,6 +108,7 @@ export const configShape = z.strictObject({
             .union([secret(), z.array(secret().describe('Secret. One of several keys')).max(8)], {
               error: 'expected a text, or a list of at most 8 texts',
             })
+            .transform((keys) => [keys].flat().filter(({ isSet }) => isSet))
             .prefault('')
             .describe(
               'Secret. Signs data in Redis; unsigned data is ignored. In a list, the first key signs and all verify',
@@ -142,6 +144,7 @@ export const configShape = z.strictObject({
               'When Redis is unreachable: `go-on` = send writes anyway, `refuse-while-cut-off` = answer writes and purges with 503',
             ),
         })
+        .transform(inMs('lease', 'forgetAfter'))
         .prefault({}),
     })
     .prefault({}),
@@ -150,6 +153,7 @@ export const configShape = z.strictObject({
       delay: wait().prefault('5s').describe('Time between "not ready" and closing the listener'),
       timeout: wait().prefault('30s').describe('Longest wait for requests in flight'),
     })
+    .transform(inMs('delay', 'timeout'))
     .prefault({}),
   services: services
     .prefault({ plants: { contract: 'plants' }, site: { contract: 'site' } })
@@ -158,7 +162,7 @@ export const configShape = z.strictObject({
 
 export type ConfigShape = z.output<typeof configShape>
 
-/** Keys that hold secrets: the only ones read from files, and never shown. `*` = every service. */
+/** Keys of secrets, which may be read from files and are never shown. `*` = any key or index. */
 export const secretPaths = [
   ['listen', 'tls', 'cert'],
   ['listen', 'tls', 'key'],

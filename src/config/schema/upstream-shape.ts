@@ -1,18 +1,23 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import {
   duration,
   flag,
   host,
+  inMs,
   oneOf,
   pathPrefix,
   secret,
   share,
   statusRanges,
+  tlsVersion,
   wait,
   whole,
 } from './leaves.ts'
 
-/** What the file may say about the upstream of a service; base path and targets differ by contract. */
+/** Where `health.timeout` is not given; a shorter interval shortens it. */
+const defaultCheckTimeoutMs = 2_000
+
+/** Settings of the upstream of a service; base path and targets differ by contract. */
 export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Targets) =>
   z.strictObject({
     targets,
@@ -30,6 +35,7 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
         max: whole(0, 1_000_000).prefault(256).describe('Requests that may wait for a free slot'),
         timeout: wait().prefault('5s').describe('Longest wait for a free slot'),
       })
+      .transform(inMs('timeout'))
       .prefault({}),
     timeouts: z
       .strictObject({
@@ -38,6 +44,7 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
         idle: wait().prefault('10s').describe('Longest pause within a response'),
         total: wait().prefault('30s').describe('Whole request, with queue and retries'),
       })
+      .transform(inMs('connect', 'headers', 'idle', 'total'))
       .prefault({}),
     retry: z
       .strictObject({
@@ -55,6 +62,7 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
         for: duration().prefault('10s').describe('How long the target gets no requests'),
         maxShare: share().prefault(0.5).describe('Largest share of targets that are ejected at once'),
       })
+      .transform(inMs('for'))
       .prefault({}),
     breaker: z
       .strictObject({
@@ -68,6 +76,7 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
         for: duration().prefault('5s').describe('How long the open breaker refuses requests'),
         probes: whole(1, 1_000).prefault(3).describe('Trial requests that must succeed to close the breaker'),
       })
+      .transform(inMs('window', 'for'))
       .prefault({}),
     host: oneOf(['target', 'preserve'])
       .prefault('target')
@@ -79,6 +88,7 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
           .prefault('5m')
           .describe('Age at which a connection is replaced, with a new DNS lookup; 0s = no limit'),
       })
+      .transform(inMs('maxAge'))
       .prefault({}),
     tls: z
       .strictObject({
@@ -89,7 +99,7 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
           .union([z.literal(''), host()])
           .prefault('')
           .describe('Name that the certificate must have; empty = host of the target'),
-        minVersion: oneOf(['1.2', '1.3']).prefault('1.2').describe('Oldest TLS version used to the upstream'),
+        minVersion: tlsVersion().prefault('1.2').describe('Oldest TLS version used to the upstream'),
         acceptAnyCertificate: flag()
           .prefault(false)
           .describe('Do not check certificates; for tests only, logs a warning'),
@@ -116,7 +126,11 @@ export const upstreamShape = <Targets extends z.ZodType>(basePath: string, targe
           .prefault(1)
           .describe('Consecutive passed checks that make it healthy again'),
       })
+      .transform((health) =>
+        inMs(
+          'interval',
+          'timeout',
+        )({ ...health, timeout: health.timeout ?? Math.min(defaultCheckTimeoutMs, health.interval) }),
+      )
       .prefault({}),
   })
-
-export type UpstreamShape = z.output<ReturnType<typeof upstreamShape>>

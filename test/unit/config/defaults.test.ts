@@ -11,7 +11,7 @@ const load = async (file: string | undefined) => {
   return result
 }
 
-test('config/gateway.yaml spells out what an empty file means', async () => {
+test('config/gateway.yaml states the defaults', async () => {
   const [spelled, empty] = [await load('config/gateway.yaml'), await load(undefined)]
   expect(spelled.config).toEqual(empty.config)
   expect(spelled.hash).toBe(empty.hash)
@@ -49,7 +49,7 @@ test.each([
   ).toEqual([match])
 })
 
-test('a rule that can match nothing is told', async () => {
+test('a rule that matches no route gives a warning', async () => {
   const rules = 'cache: { rules: [{ match: GET /site/v2/**, ttl: 1s }] }'
   const result = await checkConfig(`services: { a: { contract: site, names: same, ${rules} } }`, {})
   expect(result.kind === 'ok' && configWarnings(result.config)).toEqual([
@@ -76,7 +76,7 @@ test.each([
   expect(result.kind === 'ok' && result.config.publicUrl).toBe(expected)
 })
 
-test('an admin side that other machines reach without a token is told', async () => {
+test('an admin side without a token on a public address gives a warning', async () => {
   const result = await checkConfig('admin: { host: 0.0.0.0 }', {})
   expect(result.kind === 'ok' && configWarnings(result.config).map(({ path }) => path)).toEqual([
     'admin.host',
@@ -98,7 +98,7 @@ test.each([
   )
 })
 
-test('keys of the shared cache are a text or a list, from the environment and from files; empty ones are none', async () => {
+test('keys of the shared cache are a text or a list, from the environment or files; empty ones are ignored', async () => {
   const file = join(await mkdtemp(join(tmpdir(), 'trellis-key-')), 'key')
   await writeFile(file, `${'f'.repeat(64)}\n`)
   const keysOf = async (key: unknown): Promise<readonly string[] | false> => {
@@ -111,7 +111,7 @@ test('keys of the shared cache are a text or a list, from the environment and fr
   expect(await keysOf([`\${KEY}`, `file:${file}`, `\${OLD:-}`])).toEqual(['e'.repeat(32), 'f'.repeat(64)])
 })
 
-test('the config is frozen to its leaves', async () => {
+test('the configuration is deeply frozen', async () => {
   const { config } = await load(undefined)
   const open: string[] = []
   const visit = (value: unknown, path: string): void => {
@@ -123,7 +123,7 @@ test('the config is frozen to its leaves', async () => {
   expect(open).toEqual([])
 })
 
-test('a file that cannot be read is a fault', async () => {
+test('an unreadable file is a fault', async () => {
   expect(await loadConfig({ file: 'config/nowhere.yaml', env: {} })).toEqual({
     kind: 'faults',
     faults: [

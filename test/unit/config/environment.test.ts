@@ -38,33 +38,33 @@ test.each([
   expect(interpolate(text, { A: 'one', EMPTY: '' })).toEqual({ kind: 'text', text: expected })
 })
 
-test('a value from the environment stays text: it cannot add structure', async () => {
+test('a value from the environment cannot add YAML structure', async () => {
   const { config } = await read("publicUrl: '${URL}'", { URL: 'http://a.test' })
   expect(config.publicUrl).toBe('http://a.test')
   expect(await faultOf('trustedProxies: ["${NETS}"]', { NETS: '10.0.0.0/8, 0.0.0.0/0' })).toHaveLength(1)
 })
 
-test('numbers and flags may come from the environment', async () => {
+test('numbers and flags are accepted from the environment', async () => {
   const { config } = await read("listen: { port: '${PORT}' }\nadmin: { port: '${NONE:-0}' }", { PORT: '81' })
   expect([config.listen.port, config.admin.port]).toEqual([81, 0])
 })
 
-test.each(['1e3', '0x50', ' 80', '80.5', '-1'])('%j is no port', async (PORT) => {
+test.each(['1e3', '0x50', ' 80', '80.5', '-1'])('%j is refused as a port', async (PORT) => {
   expect(await faultOf("listen: { port: '${PORT}' }", { PORT })).toHaveLength(1)
 })
 
-test('an unset variable without a default is one fault, not also a fault of its value', async () => {
+test('an unset variable without a default is exactly one fault', async () => {
   expect(await faultOf("listen: { port: '${PORT}' }")).toEqual([
     'listen.port: the environment variable PORT is not set, and there is no default (${PORT:-default})',
   ])
 })
 
-test('references in keys and comments are left alone', async () => {
+test('references in keys and comments are not replaced', async () => {
   expect(await faultOf('# ${NONE}\n"${NONE}": 1')).toEqual(['${NONE}: unknown key'])
 })
 /* biome-ignore-end lint/suspicious/noTemplateCurlyInString: references as the file spells them */
 
-test('a secret is read from its file, without the line end', async () => {
+test('a secret is read from its file, without the line break at the end', async () => {
   const file = join(folder, 'token')
   await writeFile(file, 'from-a-file\n')
   const { config } = await read(`admin: { token: 'file:${file}' }`)
@@ -91,7 +91,7 @@ test.each([
   expect(await faultOf(text)).toEqual([expected])
 })
 
-test('a secret shows in no form of the config', async () => {
+test('no form of the configuration shows a secret', async () => {
   const text = `admin: { token: planted-1 }
 cache: { shared: { url: 'redis://:planted-2@a.test', key: [planted-3-${'x'.repeat(32)}, planted-4-${'x'.repeat(32)}] } }`
   const { config, hash } = await read(text)
@@ -106,7 +106,7 @@ cache: { shared: { url: 'redis://:planted-2@a.test', key: [planted-3-${'x'.repea
   expect((await read(text.replaceAll('planted', 'other'))).hash).toBe(hash)
 })
 
-test('a wrong secret shows in no fault', async () => {
+test('no fault shows a wrong secret', async () => {
   const faults = await faultOf(
     "admin: { token: [planted] }\ncache: { shared: { url: 'planted://x', key: [planted] } }",
   )

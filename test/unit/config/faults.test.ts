@@ -10,7 +10,7 @@ const faultsOf = async (text: string, env: Record<string, string> = {}): Promise
   })
 }
 
-describe('every fault of a file is told at once, where it stands', () => {
+describe('all faults of a file are reported at once, with their positions', () => {
   test('five faults of five kinds', async () => {
     const text = [
       'listen: { host: 127.0.0.1, prot: 80 }',
@@ -29,7 +29,7 @@ describe('every fault of a file is told at once, where it stands', () => {
     ])
   })
 
-  test('what no timer can wait for is refused: it would be over at once; what is only compared may last', async () => {
+  test('durations of timers are limited to 12d, other durations are not', async () => {
     const text = [
       'drain: { timeout: 30d }',
       'services:',
@@ -47,7 +47,7 @@ describe('every fault of a file is told at once, where it stands', () => {
     ])
   })
 
-  test('faults that need several values are told beside faults of single ones', async () => {
+  test('faults across values are reported together with faults of single values', async () => {
     const text = 'listen: { port: 9090, hots: x }\ncache: { maxBytes: 1MiB, maxEntryBytes: 2MiB }'
     expect(await faultsOf(text)).toEqual([
       '1:1 admin.port: must differ from listen.port (9090): the admin side must not be public',
@@ -56,14 +56,14 @@ describe('every fault of a file is told at once, where it stands', () => {
     ])
   })
 
-  test('a fault is told once, not again by a check across values', async () => {
+  test('a faulty value gives no second fault in checks across values', async () => {
     const text = 'listen: { port: 9090 }\nadmin: { port: nine }'
     expect(await faultsOf(text)).toEqual([
       '2:16 admin.port: expected a whole number from 0 to 65535, found a text',
     ])
   })
 
-  test('a service that lacks something does not hide faults across the others', async () => {
+  test('a service with a missing key does not hide faults across other services', async () => {
     const text = [
       'services:',
       '  a: { contract: open, upstream: { targets: ["http://a.test"] } }',
@@ -76,29 +76,29 @@ describe('every fault of a file is told at once, where it stands', () => {
     ])
   })
 
-  test('a variable that is not set does not hide faults across values', async () => {
+  test('an unset variable does not hide faults across values', async () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference as the file spells it
     const text = "admin: { token: '${NONE}' }\nlisten: { port: 9090 }"
     expect(await faultsOf(text)).toHaveLength(2)
   })
 
-  test('broken YAML is told with its place, and nothing is guessed from the rest', async () => {
+  test('broken YAML is reported with its position and no other faults', async () => {
     const faults = await faultsOf('listen: { port: 80\nadmin: [')
     expect(faults.length).toBeGreaterThan(0)
     for (const fault of faults) expect(fault).toMatch(/^\d+:\d+ : not YAML: /)
   })
 
-  test('a second document is a fault, told in words for whoever wrote the file', async () => {
+  test('a second YAML document is a fault with an understandable message', async () => {
     expect(await faultsOf('workers: 1\n---\nworkers: 2')).toEqual([
       '2:1 : expected one YAML document, but "---" begins another one',
     ])
   })
 
-  test('what follows from one fault of the syntax does not fill the screen', async () => {
+  test('at most ten faults of syntax are reported', async () => {
     expect((await faultsOf(`a: ${'['.repeat(3000)}`)).length).toBeLessThanOrEqual(10)
   })
 
-  test('a key given twice is a fault', async () => {
+  test('a duplicate key is a fault', async () => {
     expect(await faultsOf('workers: 1\nworkers: 2')).toEqual(['2:1 : not YAML: Map keys must be unique'])
   })
 })

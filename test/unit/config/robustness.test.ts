@@ -71,7 +71,7 @@ const tree: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
   ),
 })).node
 
-test('whatever the file says, the answer is a config or faults with a place, never an exception', async () => {
+test('any file gives a configuration or faults with positions, never an exception', async () => {
   await fc.assert(
     fc.asyncProperty(tree, async (value) => {
       const result = await checkConfig(JSON.stringify(value) ?? '', {})
@@ -87,7 +87,7 @@ test('whatever the file says, the answer is a config or faults with a place, nev
   )
 })
 
-test('whatever the text, reading it never throws', async () => {
+test('parsing any text never throws', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom(...'{}[]:,-&*!|>#"\'\n \t$aA0') })),
@@ -99,7 +99,7 @@ test('whatever the text, reading it never throws', async () => {
   )
 })
 
-test('a few lines that stand for gigabytes are refused', async () => {
+test('a few lines of aliases that expand to gigabytes are refused', async () => {
   const lines = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]']
   for (let level = 1; level < 12; level += 1) {
     lines.push(`a${level}: &a${level} [${Array.from({ length: 10 }, () => `*a${level - 1}`).join(', ')}]`)
@@ -111,7 +111,7 @@ test('a few lines that stand for gigabytes are refused', async () => {
   })
 })
 
-test('anchors work, and a fault in one is told where it is written', async () => {
+test('anchors work, and a fault in one is reported at its definition', async () => {
   const text = [
     'services:',
     '  a: { contract: plants, upstream: &u { maxConcurrent: 0 } }',
@@ -123,7 +123,7 @@ test('anchors work, and a fault in one is told where it is written', async () =>
   ).toEqual(['2:56 services.a.upstream.maxConcurrent', '2:56 services.b.upstream.maxConcurrent'])
 })
 
-test.each(files)('the JSON Schema takes %s', async (file) => {
+test.each(files)('the JSON Schema accepts %s', async (file) => {
   const schema = z.fromJSONSchema(configJsonSchema() as Parameters<typeof z.fromJSONSchema>[0])
   const parsed = schema.safeParse(parse(await readFile(file, 'utf8')))
   expect(parsed.error?.issues).toBeUndefined()
@@ -139,7 +139,7 @@ test.each([
   expect(schema.safeParse(value).success).toBe(false)
 })
 
-test('the keys that hold secrets are those whose description says so', () => {
+test('the keys of secrets are those with "Secret" in their description', () => {
   const found: string[] = []
   const visit = (schema: unknown, path: readonly string[]): void => {
     if (typeof schema !== 'object' || schema === null) return

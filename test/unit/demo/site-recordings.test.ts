@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { EmbeddedUpstream } from '../../../src/demo/embedded-server.ts'
+import type { EmbeddedUpstream } from '../../../demo/embedded-server.ts'
 import { admin, ask, home, startSite } from './wired-upstreams.ts'
 
 let site: EmbeddedUpstream & { readonly rest: string }

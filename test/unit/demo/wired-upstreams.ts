@@ -1,17 +1,8 @@
-import { plantRows } from '../../../src/contracts/plants/route-table.ts'
-import { keyNames, namespaceNames, segmentNames } from '../../../src/contracts/site/names.ts'
-import { siteRows } from '../../../src/contracts/site/route-table.ts'
-import type { EmbeddedSettings, EmbeddedUpstream } from '../../../src/demo/embedded-server.ts'
-import { startEmbeddedPlants } from '../../../src/demo/plants.ts'
-import { startEmbeddedSite } from '../../../src/demo/site.ts'
-import { createNameSwap } from '../../../src/request/name-swap.ts'
-import { createPlantsValidator } from '../../../src/request/plants-validator.ts'
-import { createRouter } from '../../../src/request/router.ts'
-import { mapRows } from '../../../src/request/row-names.ts'
-import { createSiteValidator } from '../../../src/request/site-validator.ts'
+import type { EmbeddedSettings, EmbeddedUpstream } from '../../../demo/embedded-server.ts'
+import { startEmbeddedPlants } from '../../../demo/plants.ts'
+import { startEmbeddedSite } from '../../../demo/site.ts'
 
 const limits = { queryParameters: 256, jsonDepth: 64 }
-const reading = { limits, unknownParameters: 'strip', trackingParameters: [] } as const
 
 /** Address that the site's links begin with; nothing listens there. */
 export const home = 'http://site.test'
@@ -22,31 +13,19 @@ export const reader = `Basic ${Buffer.from('reader:trellis-demo').toString('base
 
 const siteBase = { neutral: '/index.php/site-json', wordpress: '/index.php/wp-json' } as const
 
-/** Starts the embedded site with the gateway's own router and validator. */
+/** Starts the embedded site. */
 export const startSite = async (
   dialect: 'neutral' | 'wordpress',
   settings: EmbeddedSettings = {},
 ): Promise<EmbeddedUpstream & { readonly rest: string }> => {
-  const rows =
-    dialect === 'neutral'
-      ? siteRows
-      : mapRows(
-          siteRows,
-          createNameSwap({ namespaces: namespaceNames, keys: keyNames, segments: segmentNames }),
-        )
   const basePath = siteBase[dialect]
-  const { find } = createRouter(rows)
-  const { validate } = createSiteValidator(reading)
-  const upstream = await startEmbeddedSite({ basePath, home, dialect, rows, find, validate, ...settings })
+  const upstream = await startEmbeddedSite({ basePath, home, dialect, limits, ...settings })
   return { ...upstream, rest: upstream.origin + basePath }
 }
 
-/** Starts the embedded plant store with the gateway's own router and validator. */
-export const startPlants = (settings: EmbeddedSettings = {}): Promise<EmbeddedUpstream> => {
-  const { find } = createRouter(plantRows({ limitParameter: 'limit' }))
-  const { validate } = createPlantsValidator({ ...reading, limitParameter: 'limit' })
-  return startEmbeddedPlants({ basePath: '/', find, validate, ...settings })
-}
+/** Starts the embedded plant store. */
+export const startPlants = (settings: EmbeddedSettings = {}): Promise<EmbeddedUpstream> =>
+  startEmbeddedPlants({ basePath: '/', limitParameter: 'limit', limits, ...settings })
 
 /** An answer with its parsed body. */
 export type Reply = {

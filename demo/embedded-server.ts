@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { RequestFields } from '../http/fields.ts'
+import type { RequestFields } from '../src/http/fields.ts'
 
 /** A running embedded upstream: a real HTTP server on loopback. */
 export type EmbeddedUpstream = {
@@ -25,6 +25,9 @@ export type EmbeddedSettings = {
   /** Called once for each request, before it is answered. */
   readonly onRequest?: (request: SeenRequest) => void
 }
+
+/** The embedded servers accept what WordPress accepts, whatever the gateway in front is set to. */
+export const lenientValidation = { unknownParameters: 'strip', trackingParameters: [] } as const
 
 /** A request with its complete content. */
 export type ReceivedRequest = SeenRequest & { readonly content: Buffer }

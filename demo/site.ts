@@ -1,19 +1,22 @@
-import { type Clock, systemClock } from '../clock.ts'
-import type { RouteFinding } from '../contracts/finding.ts'
-import type { Row } from '../contracts/row.ts'
-import type { Validation, ValidationInput } from '../contracts/validation.ts'
-import { requestField } from '../http/fields.ts'
+import { type Clock, systemClock } from '../src/clock.ts'
+import { keyNames, namespaceNames, segmentNames } from '../src/contracts/site/names.ts'
+import { siteRows } from '../src/contracts/site/route-table.ts'
+import { requestField } from '../src/http/fields.ts'
+import { createNameSwap } from '../src/request/name-swap.ts'
+import { createRouter } from '../src/request/router.ts'
+import { mapRows } from '../src/request/row-names.ts'
+import { createSiteValidator } from '../src/request/site-validator.ts'
 import {
   type EmbeddedReply,
   type EmbeddedSettings,
   type EmbeddedUpstream,
+  lenientValidation,
   type ReceivedRequest,
   serveEmbedded,
 } from './embedded-server.ts'
 import { batchResource } from './site/batch.ts'
 import type { Answer, Site } from './site/call.ts'
-import type { Caller } from './site/caller.ts'
-import { callerOf } from './site/caller.ts'
+import { type Caller, callerOf } from './site/caller.ts'
 import { type Dialect, namesOf } from './site/dialect-names.ts'
 import { createDispatcher, type Dispatcher } from './site/dispatcher.ts'
 import { createEmbedding } from './site/embedding.ts'
@@ -25,18 +28,14 @@ import { createStore } from './site/store.ts'
 import { unlistedRows } from './site/unlisted-rows.ts'
 import { wireReply } from './site/wire.ts'
 
-/** How the embedded site is started; `find` and `validate` are the gateway's own, handed over. */
 export type EmbeddedSiteOptions = EmbeddedSettings & {
   /** Path of the REST root, e.g. `/index.php/wp-json`. */
   readonly basePath: string
   /** The site's own address: every absolute URL in an answer begins with it. */
   readonly home: string
   readonly dialect: Dialect
-  /** The contract's rows, spelled in the dialect. */
-  readonly rows: readonly Row[]
+  readonly limits: Parameters<typeof createSiteValidator>[0]['limits']
   readonly clock?: Clock
-  find(method: string, path: string): RouteFinding
-  validate(input: ValidationInput): Validation
 }
 
 type Target = { readonly method: string; readonly path: string; readonly query: string }
@@ -87,11 +86,18 @@ export const startEmbeddedSite = (options: EmbeddedSiteOptions): Promise<Embedde
   const store = createStore()
   seedStore(store, home)
   const clock = options.clock ?? systemClock
+  const rows =
+    options.dialect === 'neutral'
+      ? siteRows
+      : mapRows(
+          siteRows,
+          createNameSwap({ namespaces: namespaceNames, keys: keyNames, segments: segmentNames }),
+        )
   const site: Site = {
     home,
     root: `${home}${prefix}`,
     names,
-    rows: [...options.rows, ...unlisted],
+    rows: [...rows, ...unlisted],
     store,
     now: () => clock.now(),
   }
@@ -100,8 +106,8 @@ export const startEmbeddedSite = (options: EmbeddedSiteOptions): Promise<Embedde
   const dispatcher: Dispatcher = createDispatcher({
     site,
     unlisted,
-    find: options.find,
-    validate: options.validate,
+    find: createRouter(rows).find,
+    validate: createSiteValidator({ limits: options.limits, ...lenientValidation }).validate,
     resourceOf: (row) => (row.kind === 'batch' ? batch : resourceOf(row)),
   })
   const embed = createEmbedding(dispatcher, site.root)

@@ -1,5 +1,5 @@
-import type { Arguments, Row } from '../../contracts/row.ts'
-import { context, revisionsQuery } from '../../contracts/site/parameter-sets.ts'
+import type { Arguments, Row } from '../../src/contracts/row.ts'
+import { context, revisionsQuery } from '../../src/contracts/site/parameter-sets.ts'
 import {
   autosaveRows,
   type Collection,
@@ -11,9 +11,9 @@ import {
   reads,
   revisionRows,
   row,
-} from '../../contracts/site/row-builders.ts'
-import { namespaceIndex } from '../../contracts/site/service-rows.ts'
-import { navigationFields } from '../../contracts/site/write-fields.ts'
+} from '../../src/contracts/site/row-builders.ts'
+import { namespaceIndex } from '../../src/contracts/site/service-rows.ts'
+import { navigationFields } from '../../src/contracts/site/write-fields.ts'
 import type { DialectNames } from './dialect-names.ts'
 
 const ids = { type: 'array', items: integer, default: [] } as const

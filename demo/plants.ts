@@ -1,22 +1,24 @@
-import type { RouteFinding } from '../contracts/finding.ts'
-import type { Validation, ValidationInput } from '../contracts/validation.ts'
-import { requestField } from '../http/fields.ts'
+import { plantRows } from '../src/contracts/plants/route-table.ts'
+import { requestField } from '../src/http/fields.ts'
+import { createPlantsValidator } from '../src/request/plants-validator.ts'
+import { createRouter } from '../src/request/router.ts'
 import {
   type EmbeddedReply,
   type EmbeddedSettings,
   type EmbeddedUpstream,
+  lenientValidation,
   type ReceivedRequest,
   serveEmbedded,
 } from './embedded-server.ts'
 
 type Plant = { readonly name: string; readonly tag?: string }
 
-/** How the embedded plant store is started; `find` and `validate` are the gateway's own, handed over. */
 export type EmbeddedPlantsOptions = EmbeddedSettings & {
   /** Path in front of `/plants`, without a trailing slash; '' or '/' for none. */
   readonly basePath: string
-  find(method: string, path: string): RouteFinding
-  validate(input: ValidationInput): Validation
+  /** Name of the query parameter that bounds the list. */
+  readonly limitParameter: string
+  readonly limits: Parameters<typeof createPlantsValidator>[0]['limits']
 }
 
 /** Enough for any demo; a full store answers 507 instead of growing. */
@@ -81,6 +83,9 @@ const deletePlant = (plants: Map<bigint, Plant>, input: Readonly<Record<string, 
 /** Starts a plant store with about twenty plants; any bearer token is accepted, none is 401. */
 export const startEmbeddedPlants = (options: EmbeddedPlantsOptions): Promise<EmbeddedUpstream> => {
   const plants = seed()
+  const { limitParameter, limits } = options
+  const { find } = createRouter(plantRows({ limitParameter }))
+  const { validate } = createPlantsValidator({ limits, limitParameter, ...lenientValidation })
   const prefix = options.basePath.replace(/\/$/, '')
   return serveEmbedded((request) => {
     const [target = '', query = ''] = request.target.split('?', 2)
@@ -88,9 +93,9 @@ export const startEmbeddedPlants = (options: EmbeddedPlantsOptions): Promise<Emb
       return error(401, 'a bearer token is required', { 'WWW-Authenticate': 'Bearer' })
     }
     if (!target.startsWith(prefix)) return error(404, 'no such resource')
-    const finding = options.find(request.method, target.slice(prefix.length))
+    const finding = find(request.method, target.slice(prefix.length))
     if (finding.kind !== 'found') return error(404, 'no such resource')
-    const validation = options.validate({
+    const validation = validate({
       method: request.method,
       row: finding.row,
       endpoint: finding.endpoint,

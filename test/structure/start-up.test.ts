@@ -1,0 +1,59 @@
+import { build, type Metafile } from 'esbuild'
+import { beforeAll, describe, expect, test } from 'vitest'
+
+/** The files of dist, with what each holds and imports; nothing is written. */
+let outputs: Metafile['outputs']
+beforeAll(async () => {
+  const { metafile } = await build({
+    entryPoints: ['src/main.ts'],
+    outdir: 'dist',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    metafile: true,
+    write: false,
+  })
+  outputs = metafile.outputs
+})
+
+/** The modules that are loaded together with one, that is without `import()`. */
+const loadedWith = (module: string): readonly string[] => {
+  const files = new Set(Object.keys(outputs).filter((file) => outputs[file]?.entryPoint === module))
+  for (const file of files) {
+    for (const { kind, path } of outputs[file]?.imports ?? [])
+      if (kind === 'import-statement' && path in outputs) files.add(path)
+  }
+  return [...files].flatMap((file) => Object.keys(outputs[file]?.inputs ?? {}))
+}
+
+describe('dist/main.js', () => {
+  test.each([['src/gateway.ts'], ['src/config/load.ts'], ['node_modules/zod/'], ['node_modules/fastify/']])(
+    'does not load %s before a command needs it',
+    (part) => {
+      expect(loadedWith('src/main.ts').filter((module) => module.startsWith(part))).toEqual([])
+    },
+  )
+
+  test('loads a configuration without the gateway', () => {
+    const modules = loadedWith('src/config/load.ts')
+    expect(modules).toContain('src/config/load.ts')
+    expect(modules.filter((module) => /^src\/(?!config\/)|fastify|undici/.test(module))).toEqual([])
+  })
+})
+
+describe('a gateway is loaded without', () => {
+  test.each([
+    ['the demo', /^demo\//],
+    ['OpenTelemetry, except its API, which prom-client uses', /@opentelemetry\/(?!api\/)/],
+    ['a client of Redis', /node_modules\/ioredis\//],
+    ['rate limits', /node_modules\/@fastify\/rate-limit\//],
+    ['CORS', /node_modules\/@fastify\/cors\//],
+  ])('%s', (_description, modules) => {
+    const loaded = loadedWith('src/workers.ts')
+    expect(loaded).toContain('src/gateway.ts')
+    expect(loaded.filter((module) => modules.test(module))).toEqual([])
+    const all = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs))
+    expect(all.filter((module) => modules.test(module))).not.toEqual([])
+  })
+})

@@ -1,10 +1,10 @@
 import type { PathRefusal, RouteFinding } from '../contracts/finding.ts'
 import type { Endpoint, Row } from '../contracts/row.ts'
-import { encodedSlash } from './routing/character-set.ts'
-import { canonicalIdentifier } from './routing/identifier.ts'
 import {
+  canonicalIdentifier,
   cleanSpelling,
   decodedValue,
+  encodedSlash,
   spelled,
   withForeignBytes,
   withSingleSlashes,
@@ -39,6 +39,15 @@ const add = (lists: Map<string, IndexedRow[]>, key: string, row: IndexedRow): vo
   else list.push(row)
 }
 
+/** A table is indexed anew whenever rows are learned, and most of its rows are the same objects then. */
+const compiledRows = new WeakMap<Row, ReturnType<typeof compileRowPattern>>()
+
+const compiledPattern = (row: Row): ReturnType<typeof compileRowPattern> => {
+  const compiled = compiledRows.get(row) ?? compileRowPattern(row.pattern)
+  compiledRows.set(row, compiled)
+  return compiled
+}
+
 const slashes = (text: string): number => text.split('/').length - 1
 
 /** Indexes rows by their literal beginning, so that a path meets a handful of them and not the whole table. */
@@ -49,7 +58,7 @@ const indexRows = (rows: readonly Row[]): RowIndex => {
   let deepest = 0
 
   rows.forEach((row, order) => {
-    const pattern = compileRowPattern(row.pattern)
+    const pattern = compiledPattern(row)
     if (pattern.kind === 'skipped') {
       skipped.push({ row, reason: pattern.reason })
       return
@@ -150,8 +159,8 @@ const canonicalPath = (parts: readonly PatternPart[], groups: Groups): Canonical
   const identifiers: [string, string][] = []
   let text = ''
   for (const part of parts) {
-    if (part.kind === 'literal') {
-      text += part.text
+    if (part.kind !== 'parameter') {
+      text += part.kind === 'dot' ? '.' : part.text
       continue
     }
     const identifier = canonicalIdentifier(groups.get(part.name) ?? '', part.form)

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Endpoint, Row } from '../contracts/row.ts'
+import { routeTemplate } from '../request/route-pattern.ts'
 import type { IndexDocument } from './discovery/index-document.ts'
 import { isObject, type JsonObject, member } from './discovery/json.ts'
 import { describeRow } from './discovery/route-entry.ts'
-import { shapeOf } from './discovery/route-pattern.ts'
 import type { DifferenceKind } from './events.ts'
 
 /** Beyond this the list says that the two are different services, and more of it says nothing new. */
@@ -118,7 +118,7 @@ export const compareWithUpstream = (rows: readonly Row[], index: IndexDocument):
   }
   const byTemplate = new Map<string, string>()
   for (const pattern of index.routes.keys()) {
-    byTemplate.set((shapeOf(pattern)?.template ?? pattern).toLowerCase(), pattern)
+    byTemplate.set((routeTemplate(pattern) ?? pattern).toLowerCase(), pattern)
   }
   for (const row of rows) {
     const pattern = index.routes.has(row.pattern) ? row.pattern : byTemplate.get(row.template.toLowerCase())

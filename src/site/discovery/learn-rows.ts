@@ -8,10 +8,10 @@ import type {
   RowKind,
 } from '../../contracts/row.ts'
 import { collectionCreatedBy } from '../../contracts/site/writing-reads.ts'
+import { routeTemplate } from '../../request/route-pattern.ts'
 import type { RouteRefusal } from '../events.ts'
 import type { IndexDocument } from './index-document.ts'
 import { isObject, type JsonObject, member } from './json.ts'
-import { shapeOf } from './route-pattern.ts'
 
 /** Far beyond what WordPress and its large plugins announce. */
 const schemaLimits = {
@@ -208,18 +208,18 @@ const collectionOf = (namespace: string, segment: string | undefined, plain: Rea
 
 const rowOf = (pattern: string, entry: JsonObject, plain: ReadonlySet<string>): Row | RouteRefusal => {
   if (pattern.length > limits.pattern) return 'pattern-too-long'
-  const shape = pattern.startsWith('/') ? shapeOf(pattern) : undefined
-  if (shape === undefined) return 'pattern-unreadable'
+  const template = pattern.startsWith('/') ? routeTemplate(pattern) : undefined
+  if (template === undefined) return 'pattern-unreadable'
   const endpoints = endpointsOf(entry)
   if (typeof endpoints === 'string') return endpoints
   const announced = member(entry, 'namespace')
-  const namespace = typeof announced === 'string' && isWithin(shape.template, announced) ? announced : ''
-  const behind = namespace === '' ? shape.template : shape.template.slice(namespace.length + 1)
+  const namespace = typeof announced === 'string' && isWithin(template, announced) ? announced : ''
+  const behind = namespace === '' ? template : template.slice(namespace.length + 1)
   const segments = behind.split('/').filter((segment) => segment !== '')
   const kind = kindOf(segments, endpoints)
   return {
-    id: shape.template.slice(1),
-    template: shape.template,
+    id: template.slice(1),
+    template,
     pattern,
     namespace,
     collection: collectionOf(namespace, segments[0], plain),
@@ -242,7 +242,7 @@ const routeKeys = (pattern: string, template: string): string[] => [
 export const unlistedPatterns = (index: IndexDocument, rows: readonly Row[]): string[] => {
   const listed = new Set(rows.flatMap((row) => routeKeys(row.pattern, row.template)))
   return [...index.routes.keys()].filter(
-    (pattern) => !routeKeys(pattern, shapeOf(pattern)?.template ?? pattern).some((key) => listed.has(key)),
+    (pattern) => !routeKeys(pattern, routeTemplate(pattern) ?? pattern).some((key) => listed.has(key)),
   )
 }
 

@@ -38,7 +38,7 @@ describe('a path costs little, whatever it is', () => {
     const row: Row = {
       id: 'x',
       template: '/x',
-      pattern: '/v1/(?P<x>(?:(?:a|a)*)*(?:a+)+(?:a|aa)+)!',
+      pattern: '/v1/(?P<x>(?:(?:a|a)*)*(?:a+)+(?:a|aa)+)~',
       namespace: '',
       collection: '',
       kind: 'item',
@@ -47,8 +47,8 @@ describe('a path costs little, whatever it is', () => {
     }
     const router = createRouter([row])
     expect(router.skipped).toEqual([])
-    const path = `/v1/${'a'.repeat(500)}!`
+    const path = `/v1/${'a'.repeat(500)}~`
     expect(router.find('GET', path)).toMatchObject({ kind: 'found', path })
-    expect(milliseconds(router, upTo(2048, '/v1/', 'a', 'b!'), 20)).toBeLessThan(20)
+    expect(milliseconds(router, upTo(2048, '/v1/', 'a', 'b~'), 20)).toBeLessThan(20)
   })
 })

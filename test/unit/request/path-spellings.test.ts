@@ -114,6 +114,11 @@ describe('spellings of one path become one', () => {
       'global-styles.theme /site/v2/global-styles/themes/all/mine',
     ],
     [
+      'a theme in a folder with an encoded slash',
+      '/site/v2/global-styles/themes/all%2Fmine',
+      'global-styles.theme /site/v2/global-styles/themes/all/mine',
+    ],
+    [
       'a theme with odd characters',
       '/site/v2/global-styles/themes/my%20theme%5b2%5d/variations',
       'global-styles.variations /site/v2/global-styles/themes/my%20theme%5B2%5D/variations',

@@ -1,8 +1,9 @@
 import type { Validation, ValidationInput, Validator } from '../contracts/validation.ts'
+import { visitMembers } from '../http/json-text.ts'
 import { decodeFormText, encodeQueryText } from './canonical/percent.ts'
 import { holds, isUnreadable, memberOf } from './canonical/php-array.ts'
 import { trackingMatcher } from './canonical/php-query.ts'
-import { mediaTypeOf, readJson, topLevelMembers } from './validation/json-content.ts'
+import { mediaTypeOf, readJson } from './validation/json-content.ts'
 
 const decimal = /^(?:0|-?[1-9]\d{0,18})$/
 const max = 9223372036854775807n
@@ -50,14 +51,21 @@ type PlantReading =
 const refused = (fault: PlantFault): PlantReading => ({ kind: 'refused', fault })
 
 const readMembers = (object: object, text: string): PlantReading => {
-  const members = topLevelMembers(text)
+  const names = new Set<string>()
+  let members = 0
+  let idSource = ''
+  visitMembers(text, (member, from, end) => {
+    members += 1
+    names.add(member)
+    // From the source text: a parsed number beyond 2^53 would be another plant.
+    if (member === 'id') idSource = text.slice(from, end)
+  })
   // Readers differ on which of two equal names counts (RFC 8259 §4): one could check what another does not store.
-  if (new Set(members.map((member) => member.name)).size < members.length) return refused('repeated_member')
+  if (names.size < members) return refused('repeated_member')
   const given = (member: string): unknown => (holds(object, member) ? memberOf(object, member) : undefined)
   const name = given('name')
   if (typeof name !== 'string') return refused('invalid_name')
-  // From the source text: a parsed number beyond 2^53 would be another plant.
-  const id = int64Of(members.find((member) => member.name === 'id')?.source ?? '')
+  const id = int64Of(idSource)
   if (id === undefined) return refused('invalid_id')
   const tag = given('tag')
   if (tag !== undefined && typeof tag !== 'string') return refused('invalid_tag')

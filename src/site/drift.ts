@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Endpoint, Row } from '../contracts/row.ts'
+import { isJsonObject, type JsonObject, ownMember } from '../http/json-value.ts'
 import { routeTemplate } from '../request/route-pattern.ts'
 import type { IndexDocument } from './discovery/index-document.ts'
-import { isObject, type JsonObject, member } from './discovery/json.ts'
 import { describeRow } from './discovery/route-entry.ts'
 import type { DifferenceKind } from './events.ts'
 
@@ -29,7 +29,7 @@ const proseKeywords = new Set(['description', 'title'])
 /** Two spellings of one schema become equal: `[]` and `{}`, absent and false, the order of an enum. */
 const normalised = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.length === 0 ? {} : value.map(normalised)
-  if (!isObject(value)) return value
+  if (!isJsonObject(value)) return value
   const kept = Object.entries(value).filter(
     ([keyword, inner]) =>
       !(proseKeywords.has(keyword) && typeof inner === 'string') &&
@@ -43,21 +43,21 @@ const normalised = (value: unknown): unknown => {
   )
 }
 
-const asMap = (value: unknown): JsonObject => (isObject(value) ? value : {})
+const asMap = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
 
 const compareArgument = (at: Difference, ours: JsonObject, theirs: JsonObject, report: Report): void => {
   const our = asMap(normalised(ours))
   const their = asMap(normalised(theirs))
   for (const keyword of new Set([...Object.keys(our), ...Object.keys(their)])) {
-    const difference = { ours: member(our, keyword), theirs: member(their, keyword) }
+    const difference = { ours: ownMember(our, keyword), theirs: ownMember(their, keyword) }
     if (!isDeepStrictEqual(difference.ours, difference.theirs)) report({ ...at, keyword, ...difference })
   }
 }
 
 const compareArguments = (at: Difference, ours: JsonObject, theirs: JsonObject, report: Report): void => {
   for (const argument of new Set([...Object.keys(ours), ...Object.keys(theirs)])) {
-    const our = member(ours, argument)
-    const their = member(theirs, argument)
+    const our = ownMember(ours, argument)
+    const their = ownMember(theirs, argument)
     if (their === undefined) report({ ...at, kind: 'argument-missing', argument })
     else if (our === undefined) report({ ...at, kind: 'argument-added', argument })
     else compareArgument({ ...at, kind: 'argument-changed', argument }, asMap(our), asMap(their), report)
@@ -65,13 +65,13 @@ const compareArguments = (at: Difference, ours: JsonObject, theirs: JsonObject, 
 }
 
 const methodsOf = (endpoint: JsonObject): readonly unknown[] => {
-  const methods = member(endpoint, 'methods')
+  const methods = ownMember(endpoint, 'methods')
   return Array.isArray(methods) ? methods : []
 }
 
 const endpointsOf = (entry: JsonObject): JsonObject[] => {
-  const endpoints = member(entry, 'endpoints')
-  return Array.isArray(endpoints) ? endpoints.filter(isObject) : []
+  const endpoints = ownMember(entry, 'endpoints')
+  return Array.isArray(endpoints) ? endpoints.filter(isJsonObject) : []
 }
 
 const compareEndpoint = (
@@ -87,9 +87,9 @@ const compareEndpoint = (
     // The methods of an endpoint share their arguments: once is enough.
     else if (method === endpoint.methods[0]) {
       const at: Difference = { kind: 'batch-changed', route: row.template, method }
-      const marks = { ours: member(ours, 'allow_batch'), theirs: member(their, 'allow_batch') }
+      const marks = { ours: ownMember(ours, 'allow_batch'), theirs: ownMember(their, 'allow_batch') }
       if (!isDeepStrictEqual(marks.ours, marks.theirs)) report({ ...at, ...marks })
-      compareArguments(at, asMap(member(ours, 'args')), asMap(member(their, 'args')), report)
+      compareArguments(at, asMap(ownMember(ours, 'args')), asMap(ownMember(their, 'args')), report)
     }
   }
 }

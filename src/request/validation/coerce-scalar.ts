@@ -86,3 +86,19 @@ export const typeFor = (
   value: unknown,
   type: JsonTypeName | readonly JsonTypeName[] | undefined,
 ): JsonTypeName | undefined => (typeof type === 'string' || type === undefined ? type : bestType(value, type))
+
+/** The value as the given type; it must have been checked before. Text, and what has no scalar type, stays as it is. */
+export const scalarOf = (value: unknown, type: JsonTypeName): unknown => {
+  switch (type) {
+    case 'integer':
+      return toInteger(typeof value === 'number' ? value : String(value))
+    case 'number':
+      return numberOf(value) ?? 0
+    case 'boolean':
+      return booleanOf(value) === true
+    case 'null':
+      return null
+    default:
+      return value
+  }
+}

@@ -10,7 +10,6 @@ import {
   listOrder,
   termFilterOf,
 } from './argument-rules.ts'
-import { chosenSchema } from './check-value.ts'
 import { sanitiseValue } from './sanitise-value.ts'
 
 /** An endpoint ready to validate with. */
@@ -54,7 +53,7 @@ export const compileEndpoint = (row: Row, endpoint: Endpoint): CompiledEndpoint 
     compiled.set(name, argument)
     // A default of null counts as none: WordPress asks isset().
     if (schema.default === undefined || schema.default === null) continue
-    const typed = sanitiseValue(schema.default, schema, chosenSchema)
+    const typed = sanitiseValue(schema.default, schema)
     defaults[name] = typed
     defaultSpellings.set(name, canonicalSpelling(argument, typed, undefined))
   }

@@ -1,6 +1,6 @@
 import { asList, isContainer, type PhpValue, valuesOf } from '../canonical/php-array.ts'
 import type { CompiledArgument } from './argument-rules.ts'
-import { checkValue, chosenSchema } from './check-value.ts'
+import { checkValue } from './check-value.ts'
 import type { CompiledEndpoint } from './compile-endpoint.ts'
 import { plainValue, sanitiseValue } from './sanitise-value.ts'
 import type { InvalidArgument, Issue } from './site-errors.ts'
@@ -61,15 +61,9 @@ const typedValue = (argument: CompiledArgument, value: unknown): unknown => {
   const { schema, termFilter } = argument
   // Exactly one side of a term filter takes a valid value, and only lists read as lists.
   if (termFilter !== undefined) {
-    return sanitiseValue(
-      value,
-      asList(value) === undefined ? termFilter.query : termFilter.list,
-      chosenSchema,
-    )
+    return sanitiseValue(value, asList(value) === undefined ? termFilter.query : termFilter.list)
   }
-  return (
-    (argument.isStatusFilter ? statusList(value) : undefined) ?? sanitiseValue(value, schema, chosenSchema)
-  )
+  return (argument.isStatusFilter ? statusList(value) : undefined) ?? sanitiseValue(value, schema)
 }
 
 /** Names of required arguments that no source has. */

@@ -1,7 +1,7 @@
 import type { Validation, ValidationInput, Validator } from '../contracts/validation.ts'
 import { visitMembers } from '../http/json-text.ts'
 import { decodeFormText, encodeQueryText } from './canonical/percent.ts'
-import { holds, isUnreadable, memberOf } from './canonical/php-array.ts'
+import { hasMember, isUnreadable, memberOf } from './canonical/php-array.ts'
 import { trackingMatcher } from './canonical/php-query.ts'
 import { mediaTypeOf, readJson } from './validation/json-content.ts'
 
@@ -62,7 +62,8 @@ const readMembers = (object: object, text: string): PlantReading => {
   })
   // Readers differ on which of two equal names counts (RFC 8259 §4): one could check what another does not store.
   if (names.size < members) return refused('repeated_member')
-  const given = (member: string): unknown => (holds(object, member) ? memberOf(object, member) : undefined)
+  const given = (member: string): unknown =>
+    hasMember(object, member) ? memberOf(object, member) : undefined
   const name = given('name')
   if (typeof name !== 'string') return refused('invalid_name')
   const id = int64Of(idSource)

@@ -4,7 +4,7 @@ import type { CompiledEndpoint } from '../validation/compile-endpoint.ts'
 import { effectiveValue, type Sources } from '../validation/site-arguments.ts'
 import { invalidParameters, type Refusal } from '../validation/site-errors.ts'
 import { bytesKept, bytesRefused, canonicalSpelling, spellVerbatim } from './canonical-argument.ts'
-import { globalParameters, neverPassed } from './global-parameters.ts'
+import { globalParameters, neverForwarded } from './global-parameters.ts'
 import { encodeQueryText } from './percent.ts'
 import type { PhpValue } from './php-array.ts'
 
@@ -25,7 +25,7 @@ export type CanonicalQuery =
 
 type Spelling = string | undefined | Refusal
 
-const unspeakable = (name: string): Refusal => invalidParameters([{ name, issue: 'plain' }])
+const unspellable = (name: string): Refusal => invalidParameters([{ name, issue: 'plain' }])
 
 const spellArgument = (
   argument: CompiledArgument,
@@ -37,23 +37,23 @@ const spellArgument = (
   const spelling = unchecked
     ? spellVerbatim(encodeQueryText(argument.name), value, bytesRefused)
     : canonicalSpelling(argument, typed[argument.name], typed['orderby'])
-  if (spelling === undefined) return unspeakable(argument.name)
+  if (spelling === undefined) return unspellable(argument.name)
   return spelling === endpoint.defaultSpellings.get(argument.name) ? undefined : spelling
 }
 
 const spellGlobal = (name: string, value: PhpValue, typed: Record<string, unknown>): Spelling => {
   const reading = globalParameters.get(name)?.(name, value)
   if (reading === undefined || reading.kind === 'dropped') return undefined
-  if (reading.kind === 'refused') return unspeakable(name)
+  if (reading.kind === 'refused') return unspellable(name)
   typed[name] = reading.value
   return reading.spelling
 }
 
 const spellUnknown = (name: string, value: PhpValue, writing: Writing): Spelling => {
-  if (neverPassed.has(name) || writing.unknown.isTracking(name)) return undefined
+  if (neverForwarded.has(name) || writing.unknown.isTracking(name)) return undefined
   writing.undeclared.push(name)
   if (!isForwarding(writing)) return undefined
-  return spellVerbatim(encodeQueryText(name), value, bytesKept) ?? unspeakable('query')
+  return spellVerbatim(encodeQueryText(name), value, bytesKept) ?? unspellable('query')
 }
 
 /**

@@ -106,4 +106,4 @@ export const hasInvalidCallback = (query: ReadonlyMap<string, PhpValue>): boolea
 }
 
 /** They change what a request means altogether; the caller of the validator has understood or refused them, and none goes on. */
-export const neverPassed: ReadonlySet<string> = new Set(['_method', 'rest_route'])
+export const neverForwarded: ReadonlySet<string> = new Set(['_method', 'rest_route'])

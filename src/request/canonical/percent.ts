@@ -13,7 +13,7 @@ const hexDigit = (code: number | undefined): number => {
 }
 
 /** No query is longer; of a form nothing is written anew. */
-const mostBytesKept = 64 * 1024
+const maxKeptBytes = 64 * 1024
 
 /** Bytes in the spelling that `encodeQueryText` gives to text. */
 const escapeBytes = (bytes: Buffer): string =>
@@ -39,7 +39,7 @@ const decodeLeniently = (text: string): string | Unreadable => {
   try {
     return utf8.decode(read)
   } catch {
-    return read.length > mostBytesKept ? Symbol() : Symbol(escapeBytes(read))
+    return read.length > maxKeptBytes ? Symbol() : Symbol(escapeBytes(read))
   }
 }
 

@@ -38,7 +38,7 @@ export const namesOf = (container: object): string[] =>
   container instanceof Map ? [...container.keys()] : Object.keys(container)
 
 /** Is there a member of that name? */
-export const holds = (container: object, name: string): boolean =>
+export const hasMember = (container: object, name: string): boolean =>
   // A list has a length, but no member of that name.
   container instanceof Map ? container.has(name) : Object.prototype.propertyIsEnumerable.call(container, name)
 

@@ -21,7 +21,7 @@ type PhpQuery =
 export type PhpQueryFault = 'too-many-parameters' | 'name-too-long'
 
 /** Deeper than any argument of WordPress; PHP itself stops at 64 and forgets the variable. */
-const deepestIndex = 16
+const maxIndexDepth = 16
 const simpleName = /^\w+$/
 
 /** Puts a value under an index; false when the index cannot be followed exactly. */
@@ -50,7 +50,7 @@ const assign = (
   indexes: readonly (string | null)[],
   value: PhpValue,
 ) => {
-  if (indexes.length > deepestIndex) {
+  if (indexes.length > maxIndexDepth) {
     into.set(name, Symbol())
     return
   }

@@ -1,27 +1,27 @@
 import type { ContentMapper } from '../content-mapper.ts'
 
 /** What the value behind a key means to the rules. Containers hand it on: see `opened`. */
-export const place = { plain: 0, routes: 1, namespace: 2, segment: 3, link: 4 } as const
+export const valueKinds = { plain: 0, routes: 1, namespace: 2, segment: 3, link: 4 } as const
 
-export type Place = (typeof place)[keyof typeof place]
+export type ValueKind = (typeof valueKinds)[keyof typeof valueKinds]
 
 /** Decides about complete strings; `text` is what stands between the quotes, escapes unresolved, one character an octet. */
 export type StringRules = {
   /** Longest key that can be of interest in an object at that place: bounds what is held back. */
-  maxKeyLength(at: Place): number
+  maxKeyLength(kind: ValueKind): number
   /** Longest value that can be of interest. */
   readonly maxValueLength: number
   /** Cheap test on the first octet (undefined: not arrived yet), before anything is held back. */
-  mayMapValue(first: number | undefined, at: Place): boolean
+  mayMapValue(first: number | undefined, kind: ValueKind): boolean
   /** New text of a key and what its value means; undefined for a key that means nothing. */
   key(
     content: Buffer,
     start: number,
     end: number,
-    at: Place,
-  ): { readonly text: string | undefined; readonly opens: Place } | undefined
+    kind: ValueKind,
+  ): { readonly text: string | undefined; readonly opens: ValueKind } | undefined
   /** New text of a value; undefined to leave it. */
-  value(content: Buffer, start: number, end: number, at: Place): string | undefined
+  value(content: Buffer, start: number, end: number, kind: ValueKind): string | undefined
 }
 
 const quote = 0x22
@@ -51,9 +51,10 @@ const nextInString = (content: Buffer, from: number): number => {
 }
 
 /** A key's place reaches the object or the strings of the array that the key names, no deeper. */
-const opened = (isObject: boolean, at: Place): number => {
-  if (isObject) return objectBit | (at === place.routes || at === place.namespace ? at : place.plain)
-  return at === place.routes ? place.plain : at
+const opened = (isObject: boolean, kind: ValueKind): number => {
+  if (isObject)
+    return objectBit | (kind === valueKinds.routes || kind === valueKinds.namespace ? kind : valueKinds.plain)
+  return kind === valueKinds.routes ? valueKinds.plain : kind
 }
 
 const nothing = Buffer.alloc(0)
@@ -83,7 +84,7 @@ export const createJsonScanner = (rules: StringRules): ContentMapper => {
   // A list of small numbers: octets of a buffer would take longer to come by than a small content to walk.
   const containers: number[] = []
   let depth = 0
-  let valuePlace: Place = place.plain
+  let kind: ValueKind = valueKinds.plain
   let expectsKey = false
   let mode: 'structure' | 'candidate' | 'skip' | 'blind' = 'structure'
   let escaped = false
@@ -94,32 +95,32 @@ export const createJsonScanner = (rules: StringRules): ContentMapper => {
   let tokenStart = 0
 
   const top = (): number => (depth === 0 ? 0 : (containers[depth - 1] as number))
-  const topPlace = (): Place => (top() & ~objectBit) as Place
+  const containerKind = (): ValueKind => (top() & ~objectBit) as ValueKind
 
   const open = (isObject: boolean): void => {
     if (depth === maxDepth) {
       mode = 'blind'
       return
     }
-    containers[depth++] = opened(isObject, valuePlace)
+    containers[depth++] = opened(isObject, kind)
     expectsKey = isObject
-    valuePlace = isObject ? place.plain : topPlace()
+    kind = isObject ? valueKinds.plain : containerKind()
   }
 
   const close = (): void => {
     if (depth > 0) depth--
     expectsKey = false
-    valuePlace = place.plain
+    kind = valueKinds.plain
   }
 
   const separate = (): void => {
     expectsKey = (top() & objectBit) !== 0
-    valuePlace = expectsKey ? place.plain : topPlace()
+    kind = expectsKey ? valueKinds.plain : containerKind()
   }
 
   const beginString = (content: Buffer, at: number): void => {
     tokenStart = at
-    mode = expectsKey || rules.mayMapValue(content[at + 1], valuePlace) ? 'candidate' : 'skip'
+    mode = expectsKey || rules.mayMapValue(content[at + 1], kind) ? 'candidate' : 'skip'
   }
 
   const onStructure = (content: Buffer, at: number): void => {
@@ -177,25 +178,25 @@ export const createJsonScanner = (rules: StringRules): ContentMapper => {
   const finishCandidate = (content: Buffer, end: number): void => {
     const start = tokenStart + 1
     if (expectsKey) {
-      const within = topPlace()
+      const within = containerKind()
       const found =
         end - start > rules.maxKeyLength(within) ? undefined : rules.key(content, start, end, within)
       replace(end, found?.text)
-      valuePlace = found?.opens ?? place.plain
+      kind = found?.opens ?? valueKinds.plain
     } else if (end - start <= rules.maxValueLength) {
-      replace(end, rules.value(content, start, end, valuePlace))
+      replace(end, rules.value(content, start, end, kind))
     }
   }
 
   const finishString = (content: Buffer, end: number): void => {
     if (mode === 'candidate') finishCandidate(content, end)
-    else valuePlace = expectsKey ? place.plain : valuePlace
+    else kind = expectsKey ? valueKinds.plain : kind
     expectsKey = false
     mode = 'structure'
   }
 
   const isTooLong = (length: number): boolean =>
-    length > 1 + (expectsKey ? rules.maxKeyLength(topPlace()) : rules.maxValueLength)
+    length > 1 + (expectsKey ? rules.maxKeyLength(containerKind()) : rules.maxValueLength)
 
   /** What of the chunk may go out; an unfinished candidate stays behind. */
   const flush = (content: Buffer): Buffer => {

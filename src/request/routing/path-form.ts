@@ -14,7 +14,7 @@ export type CleanedPath =
   | { readonly kind: 'cleaned'; readonly text: string }
   | { readonly kind: 'refused'; readonly reason: PathRefusal }
 
-/** How much is decoded: all, as WordPress does it, or only what RFC 3986 §6.2.2.2 calls equivalent. */
+/** How much to decode: everything, as WordPress does, or only what RFC 3986 §6.2.2.2 calls equivalent. */
 export type Decoding = 'all' | 'unreserved'
 
 const refused = (reason: PathRefusal): CleanedPath => ({ kind: 'refused', reason })
@@ -27,10 +27,10 @@ const controlEscape = /%(?:[01][0-9A-Fa-f]|7[Ff])/
 const backslash = /\\|%5[Cc]/
 const escapes = /(?:%[0-9A-Fa-f]{2})+/g
 const unreserved = /[\w\-.~]/
-/** A separator hidden in an escape counts too: whoever decodes once more would see the dots. */
+/** A separator in an escape counts too: decoded once more, the dots are a segment. */
 const dotSegment = /(?:^|[/\u0080]|%2F)\.\.?(?:[/\u0080]|%2F|$)/
 
-/** Why the raw spelling cannot be one of ours. `#` and `?` never belong to a path (RFC 9112 §3.2.1). */
+/** Why the raw spelling is refused. `#` and `?` never belong to a path (RFC 9112 §3.2.1). */
 const refusalOfSpelling = (raw: string): PathRefusal | undefined => {
   const odd = notPrintable.exec(raw)?.[0]
   if (odd !== undefined) return odd < ' ' || odd === '\u007f' ? 'control-character' : 'bad-encoding'
@@ -77,17 +77,17 @@ export const cleanSpelling = (raw: string, decoding: Decoding): CleanedPath => {
   return dotSegment.test(text) ? refused('dot-segment') : { kind: 'cleaned', text }
 }
 
-/** One slash where several stood, and none at the end: the same route to WordPress, and one spelling to us. */
+/** Merges slashes and drops the last one: the same route to WordPress. */
 export const withSingleSlashes = (text: string): string => {
   const single = text.includes('//') ? text.replace(/\/{2,}/g, '/') : text
   return single.length > 1 && single.endsWith('/') ? single.slice(0, -1) : single
 }
 
-/** The spelling of a cleaned path that is sent: what RFC 3986 §3.3 does not allow in a path is escaped again. */
+/** A cleaned path as it is sent: what RFC 3986 §3.3 does not allow in a path is escaped again. */
 export const spelled = (text: string): string =>
   plain.test(text) ? text : text.replace(/[^\w\-.~!$&'()*+,;=:@/%]/g, escaped)
 
-/** A cleaned path as a matcher of bytes sees it once all escapes are undone. */
+/** A cleaned path as a matcher of bytes reads it once all escapes are decoded. */
 export const withForeignBytes = (text: string): string =>
   text.includes('%') ? text.replace(/%[89A-F][0-9A-F]/g, foreignByte) : text
 
@@ -97,15 +97,15 @@ export const decodedValue = (text: string): string => (text.includes('%') ? deco
 /** How the identifiers of a parameter are spelled: `number` without leading zeros, `template` with its slash doubled. */
 export type IdentifierForm = 'number' | 'template' | 'text'
 
-/** The longest identifier that is looked at: a theme's directory and a slug stay far below. */
+/** Far above a theme's directory with a slug. */
 const maxLength = 512
 
-/** Digits of the largest 64-bit integer. More digits are one and the same number to PHP, which must not have many keys. */
+/** Digits of the largest 64-bit integer. To PHP all longer numbers are the same one, which must not get many cache keys. */
 const maxDigits = 19
 
 const everySlash = new RegExp(`[/${encodedSlash}]+`, 'g')
 
-/** One slash between names, none around them. */
+/** Merges slashes between names and drops those around them. */
 const withPlainSlashes = (value: string): string => {
   if (!value.includes('/') && !value.includes(encodedSlash)) return value
   const single = value.replace(everySlash, '/')
@@ -113,15 +113,15 @@ const withPlainSlashes = (value: string): string => {
 }
 
 /**
- * `theme/slug`, `theme//slug` and more slashes name one template: WordPress doubles the last slash itself, because
- * servers in front of it merge doubled ones. The doubled form is the identifier that it shows.
+ * `theme/slug`, `theme//slug` and more slashes name one template: servers in front of WordPress merge doubled slashes, so it
+ * doubles the last one itself. Its responses show the doubled form.
  */
 const withDoubledSlash = (value: string): string => {
   const last = value.lastIndexOf('/')
   return last === -1 ? value : `${value.slice(0, last)}/${value.slice(last)}`
 }
 
-/** The one spelling of an identifier in a cleaned path; undefined when it is empty, `too-long` when nothing has it. */
+/** The one spelling of an identifier in a cleaned path; undefined when it is empty, `too-long` when no resource can have it. */
 export const canonicalIdentifier = (raw: string, form: IdentifierForm): string | undefined | 'too-long' => {
   if (raw.length > maxLength) return 'too-long'
   const value = withPlainSlashes(raw)

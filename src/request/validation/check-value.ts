@@ -1,5 +1,5 @@
 import type { ArgumentSchema, JsonTypeName } from '../../contracts/row.ts'
-import { asList, entriesOf, holds, isContainer, memberOf, namesOf } from '../canonical/php-array.ts'
+import { asList, entriesOf, hasMember, isContainer, memberOf, namesOf } from '../canonical/php-array.ts'
 import { booleanOf, isIntegral, numberOf, scalarOf, typeFor } from './coerce-scalar.ts'
 import { type Match, matchAnyOf, matchOneOf } from './combining.ts'
 import { formats } from './formats.ts'
@@ -131,7 +131,7 @@ const checkItems = (list: readonly unknown[], items: ArgumentSchema, path: strin
 }
 
 /** WordPress looks at all before it counts. Far too many are refused in any case: only the reason may be another. */
-const lookedAt = <One>(all: readonly One[], most: number | undefined): readonly One[] =>
+const bounded = <One>(all: readonly One[], most: number | undefined): readonly One[] =>
   most === undefined || all.length <= most * 4 ? all : all.slice(0, most * 4)
 
 /** Checks a list: its elements first, then how many there are, then whether they differ. */
@@ -139,7 +139,7 @@ const checkArray = (value: unknown, schema: ArgumentSchema, path: string): Issue
   const list = asList(value)
   if (list === undefined) return wrongType(path, 'array')
   const { items, minItems, maxItems } = schema
-  const issue = items === undefined ? undefined : checkItems(lookedAt(list, maxItems), items, path)
+  const issue = items === undefined ? undefined : checkItems(bounded(list, maxItems), items, path)
   if (issue !== undefined) return issue
   if (minItems !== undefined && list.length < minItems) {
     return issueOf('rest_too_few_items', `${path} must contain at least ${countOf(minItems, 'item')}.`)
@@ -174,9 +174,9 @@ const requiredNames = (schema: ArgumentSchema): readonly string[] => {
 /** The members that the schema has a word on, in the order given: of others there may be a hundred thousand. */
 const namesToCheck = (container: object, schema: ArgumentSchema): readonly string[] => {
   const { additionalProperties, maxProperties, properties = {} } = schema
-  const names = () => lookedAt(namesOf(container), maxProperties)
+  const names = () => bounded(namesOf(container), maxProperties)
   if (additionalProperties === false || typeof additionalProperties === 'object') return names()
-  const known = Object.keys(properties).filter((name) => holds(container, name))
+  const known = Object.keys(properties).filter((name) => hasMember(container, name))
   if (known.length < 2) return known
   return names().filter((name) => Object.hasOwn(properties, name))
 }
@@ -218,7 +218,7 @@ const checkObject = (value: unknown, schema: ArgumentSchema, path: string): Issu
   if (value !== '' && !isContainer(value)) return wrongType(path, 'object')
   const container = value === '' ? nothingGiven : (value as object)
   for (const name of requiredNames(schema)) {
-    if (!holds(container, name)) {
+    if (!hasMember(container, name)) {
       return issueOf('rest_property_required', `${name} is a required property of ${path}.`)
     }
   }

@@ -1,5 +1,5 @@
 import type { ArgumentSchema } from '../../contracts/row.ts'
-import { holds, isContainer, memberOf } from '../canonical/php-array.ts'
+import { hasMember, isContainer, memberOf } from '../canonical/php-array.ts'
 import { type Issue, listInWords } from './site-errors.ts'
 
 /** Handed in, so that this file and the one that knows all types do not import each other. */
@@ -30,7 +30,7 @@ const noMatch = (message: string, data: Issue['data'] = null): Issue => ({
   data,
 })
 
-const because = (path: string, failure: Failure): Issue => {
+const noMatchBecause = (path: string, failure: Failure): Issue => {
   const { title } = failure.schema
   const text =
     title === undefined ? `${path} does not match the expected format.` : `${path} is not a valid ${title}.`
@@ -45,12 +45,14 @@ const isInformative = (path: string, { issue }: Failure): boolean => {
 }
 
 /** Of several object schemas, the one that shares most properties with the value: the caller probably meant that one. */
-const likeliest = (value: unknown, failures: readonly Failure[]): Failure | undefined => {
+const closestMatch = (value: unknown, failures: readonly Failure[]): Failure | undefined => {
   if (!isContainer(value)) return undefined
   let best: Failure | undefined
   let most = 0
   for (const failure of failures) {
-    const shared = Object.keys(failure.schema.properties ?? {}).filter((name) => holds(value, name)).length
+    const shared = Object.keys(failure.schema.properties ?? {}).filter((name) =>
+      hasMember(value, name),
+    ).length
     if (shared > most) {
       best = failure
       most = shared
@@ -61,13 +63,13 @@ const likeliest = (value: unknown, failures: readonly Failure[]): Failure | unde
 
 const explain = (value: unknown, path: string, failures: readonly Failure[]): Issue => {
   const [first] = failures
-  if (first !== undefined && failures.length === 1) return because(path, first)
+  if (first !== undefined && failures.length === 1) return noMatchBecause(path, first)
   const informative = failures.filter((failure) => isInformative(path, failure))
   const [reason] = informative
-  if (reason !== undefined && informative.length === 1) return because(path, reason)
+  if (reason !== undefined && informative.length === 1) return noMatchBecause(path, reason)
   if (reason?.schema.type === 'object') {
-    const meant = likeliest(value, informative)
-    if (meant !== undefined) return because(path, meant)
+    const meant = closestMatch(value, informative)
+    if (meant !== undefined) return noMatchBecause(path, meant)
   }
   const titles = failures.flatMap(({ schema }) => (schema.title === undefined ? [] : [schema.title]))
   return titles.length === failures.length
@@ -110,12 +112,12 @@ export const matchAnyOf = (
 }
 
 /** Surely not of this schema: a property that must be one of some texts is another text. */
-const isOther = (value: unknown, { type, properties = {} }: ArgumentSchema): boolean =>
+const cannotMatch = (value: unknown, { type, properties = {} }: ArgumentSchema): boolean =>
   type === 'object' &&
   isContainer(value) &&
   Object.keys(properties).some((name) => {
     const property = properties[name]
-    if (property?.type !== 'string' || property.enum === undefined || !holds(value, name)) return false
+    if (property?.type !== 'string' || property.enum === undefined || !hasMember(value, name)) return false
     const given = memberOf(value, name)
     return typeof given === 'string' && property.enum.length > 0 && !property.enum.includes(given)
   })
@@ -131,7 +133,7 @@ export const matchOneOf = (
   const candidates = schemas.map((candidate, index) => ({ index, schema: inherited(candidate, parent) }))
   // Texts about those that do not fit are only written when none does: lists can hold thousands of values.
   const matches = candidates.filter(
-    ({ schema }) => !isOther(value, schema) && check(value, schema, path) === undefined,
+    ({ schema }) => !cannotMatch(value, schema) && check(value, schema, path) === undefined,
   )
   const [only] = matches
   if (only !== undefined && matches.length === 1) return { kind: 'matched', schema: only.schema }

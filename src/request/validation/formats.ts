@@ -45,7 +45,7 @@ export const parseDateTime = (text: string): DateTime | undefined => {
   return { time, hasZone: zone !== '', wall: `${text.slice(0, 10)}T${text.slice(11, 19)}`, zone }
 }
 
-const surelyCanonical =
+const canonicalForm =
   /^[1-9]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/
 
 /**
@@ -53,7 +53,7 @@ const surelyCanonical =
  * knows the site's zone. The fraction goes: WordPress compares whole seconds.
  */
 export const canonicalDateTime = (text: string): string => {
-  if (surelyCanonical.test(text)) return text
+  if (canonicalForm.test(text)) return text
   const parsed = parseDateTime(text)
   if (parsed === undefined) return text
   if (!parsed.hasZone) return parsed.wall

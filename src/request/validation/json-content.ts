@@ -27,7 +27,7 @@ type JsonReading =
  * As many as a megabyte of the shortest ones has. To parse a value takes as long as to read many characters of a text, and nothing
  * else is done meanwhile: a longer content has room for a longer text, and not for more values.
  */
-export const mostJsonValues = 1 << 19
+export const maxJsonValues = 1 << 19
 
 const refusals = {
   depth: { kind: 'refused', code: 1, message: 'Maximum stack depth exceeded' },
@@ -68,7 +68,7 @@ const structureFault = (text: string, maxDepth: number): 'depth' | 'control' | '
     depth += step(code)
     if (begins(code)) values += 1
     if (depth > maxDepth) return 'depth'
-    if (values > mostJsonValues) return 'values'
+    if (values > maxJsonValues) return 'values'
   }
   return undefined
 }

@@ -1,5 +1,5 @@
 /** Values longer than this are left to the upstream's own check. */
-const longestChecked = 4096
+const maxTextLength = 4096
 
 type Token = { readonly kind: 'atom' | 'start' | 'end'; readonly quantifier: string }
 
@@ -51,5 +51,5 @@ export const compilePattern = (pattern: string): PatternCheck => {
   if (tokens === undefined || !isLinear(tokens)) return undecided
   // Escaped punctuation (`\%`) is an error in JavaScript's u mode and meaningless without it.
   const expression = new RegExp(pattern)
-  return (text) => (text.length > longestChecked ? undefined : expression.test(text))
+  return (text) => (text.length > maxTextLength ? undefined : expression.test(text))
 }

@@ -1,5 +1,5 @@
 import type { ArgumentSchema } from '../../contracts/row.ts'
-import { asList, holds, isContainer, memberOf, namesOf, PhpArray } from '../canonical/php-array.ts'
+import { asList, hasMember, isContainer, memberOf, namesOf, PhpArray } from '../canonical/php-array.ts'
 import { chosenSchema } from './check-value.ts'
 import { scalarOf, typeFor } from './coerce-scalar.ts'
 
@@ -21,7 +21,7 @@ const sanitiseArray = (value: unknown, { items }: ArgumentSchema): unknown[] =>
 const leavesMembers = (value: object, { additionalProperties, properties = {} }: ArgumentSchema): boolean =>
   typeof additionalProperties !== 'object' &&
   additionalProperties !== false &&
-  !Object.keys(properties).some((name) => holds(value, name))
+  !Object.keys(properties).some((name) => hasMember(value, name))
 
 const sanitiseObject = (value: unknown, schema: ArgumentSchema): unknown => {
   // A list that an alternative already made is an object too in PHP; it stays a list.

@@ -133,7 +133,7 @@ export const contradictions = (endpoint: CompiledEndpoint, sources: Sources): st
   })
 
 /** Known once somebody asks: nobody does of a write that goes on to the upstream, and its lists can be half a million long. */
-const setWhenAsked = (typed: Record<string, unknown>, name: string, typedOf: () => unknown): void => {
+const setLazily = (typed: Record<string, unknown>, name: string, typedOf: () => unknown): void => {
   const get = (): unknown => {
     const value = typedOf()
     Object.defineProperty(typed, name, { value })
@@ -157,7 +157,7 @@ export const typedArguments = (endpoint: CompiledEndpoint, sources: Sources): Re
   }
   for (const [name, value] of sources.content) {
     const argument = given(value) ? endpoint.arguments.get(name) : undefined
-    if (argument !== undefined) setWhenAsked(typed, name, () => typedValue(argument, value))
+    if (argument !== undefined) setLazily(typed, name, () => typedValue(argument, value))
   }
   return typed
 }

@@ -11,7 +11,7 @@ const escapedLength = 6
 
 type KeyRule = { readonly text: string | undefined; readonly opens: ValueKind }
 
-/** Keys whose values are names; found in discovery documents, types and taxonomies. */
+/** Keys whose values are names, in discovery documents, types and taxonomies. */
 const namingKeys: Readonly<Record<string, ValueKind>> = {
   routes: valueKinds.routes,
   namespaces: valueKinds.namespace,
@@ -40,7 +40,7 @@ const unescaped = (text: string): string => {
   }
 }
 
-/** Applies `map` to text whose slashes may be escaped, and keeps the form found. */
+/** Applies `map` to text whose slashes may be escaped, and keeps their form. */
 const withSlashes = (text: string, map: (plain: string) => string | undefined): string | undefined => {
   const escaped = text.includes('\\/')
   const plain = escaped ? text.replaceAll('\\/', '/') : text
@@ -64,11 +64,11 @@ const hasBackslash = (content: Buffer, start: number, end: number): boolean => {
 const mapLinkText = (plain: string, urls: RestUrls): string =>
   mapLinkValue(plain.replaceAll('\\"', '"'), urls).replaceAll('"', '\\"')
 
-/** The rules for one direction: names are exchanged either way, URLs go where `urls` leads. */
+/** The rules for one direction: names are swapped, URLs are translated by `urls`. */
 export const createJsonRules = (swap: NameSwap, urls: RestUrls): StringRules => {
   const keys = keyRules(swap)
   const longest = Math.max(...[...keys.keys()].map((key) => key.length))
-  // Most keys are told apart from ours by length and first octet, before a string is made of them.
+  // Length and first octet rule out most keys before a string is made of them.
   const hints = new Uint8Array((longest + 1) * 256)
   for (const key of keys.keys()) hints[key.length * 256 + key.charCodeAt(0)] = 1
   const prefixes = urls.roots.flatMap((root) => [

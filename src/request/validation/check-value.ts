@@ -20,7 +20,7 @@ const aboveMaximum = (value: number, schema: Bounds): boolean => {
 
 const sides = (exclusive: boolean | undefined): string => (exclusive === true ? '(exclusive)' : '(inclusive)')
 
-/** The text of a bound; WordPress prints bounds as integers. */
+/** WordPress prints bounds as integers. */
 const boundsText = (schema: Bounds): string => {
   const low = schema.minimum === undefined ? undefined : Math.trunc(schema.minimum)
   const high = schema.maximum === undefined ? undefined : Math.trunc(schema.maximum)
@@ -57,7 +57,7 @@ const patternCheck = (schema: ArgumentSchema, pattern: string): PatternCheck => 
 
 const surrogates = /[\ud800-\udbff]/
 
-/** Length in characters, as mb_strlen counts. */
+/** The length that mb_strlen counts. */
 const characters = (text: string): number => (surrogates.test(text) ? [...text].length : text.length)
 
 const checkLength = (text: string, schema: ArgumentSchema, path: string): Issue | undefined => {
@@ -89,10 +89,9 @@ const fingerprint = (value: unknown): string => {
   return `{${parts.sort().join(',')}}`
 }
 
-/** True when no two elements are equal. */
 const allDistinct = (list: readonly unknown[]): boolean => new Set(list.map(fingerprint)).size === list.length
 
-/** Has no elements or properties of its own. */
+/** Whether the schema describes no elements or properties. */
 const isLeaf = (schema: ArgumentSchema): boolean =>
   schema.items === undefined &&
   schema.properties === undefined &&
@@ -100,7 +99,7 @@ const isLeaf = (schema: ArgumentSchema): boolean =>
   schema.oneOf === undefined &&
   schema.anyOf === undefined
 
-/** What the type alone says is valid under a schema that says no more; undefined where it does say more. */
+/** The check for a schema with a type and no other keyword; undefined for any other schema. */
 const plainlyValid = (schema: ArgumentSchema): ((value: unknown) => boolean) | undefined => {
   const { enum: allowed, format, minimum, maximum, minLength, maxLength, pattern } = schema
   const more = [allowed, format, minimum, maximum, minLength, maxLength, pattern]
@@ -122,7 +121,7 @@ const checkItems = (list: readonly unknown[], items: ArgumentSchema, path: strin
   const isPlainlyValid = plainlyValid(items)
   for (let i = 0; i < list.length; i++) {
     if (isPlainlyValid?.(list[i]) === true) continue
-    // The path of an element is only written when it is wrong: lists can be long.
+    // Only the path of a wrong element is written: lists can be long.
     if (leaf && checkValue(list[i], items, '') === undefined) continue
     const issue = checkValue(list[i], items, `${path}[${i}]`)
     if (issue !== undefined) return issue
@@ -130,11 +129,11 @@ const checkItems = (list: readonly unknown[], items: ArgumentSchema, path: strin
   return undefined
 }
 
-/** WordPress looks at all before it counts. Far too many are refused in any case: only the reason may be another. */
+/** WordPress checks all elements before it counts them. Far too many are refused in any case, perhaps for another reason. */
 const bounded = <One>(all: readonly One[], most: number | undefined): readonly One[] =>
   most === undefined || all.length <= most * 4 ? all : all.slice(0, most * 4)
 
-/** Checks a list: its elements first, then how many there are, then whether they differ. */
+/** Checks a list: its elements, then their number, then whether they are unique. */
 const checkArray = (value: unknown, schema: ArgumentSchema, path: string): Issue | undefined => {
   const list = asList(value)
   if (list === undefined) return wrongType(path, 'array')
@@ -164,14 +163,14 @@ const readRequired = (schema: ArgumentSchema): readonly string[] => {
 
 const requiredOf = new WeakMap<ArgumentSchema, readonly string[]>()
 
-/** Read once for each schema: a list can hold thousands of objects. */
+/** Computed once for each schema: a list can hold thousands of objects. */
 const requiredNames = (schema: ArgumentSchema): readonly string[] => {
   const known = requiredOf.get(schema) ?? readRequired(schema)
   requiredOf.set(schema, known)
   return known
 }
 
-/** The members that the schema has a word on, in the order given: of others there may be a hundred thousand. */
+/** The members that the schema describes, in the order given: there may be a hundred thousand others. */
 const namesToCheck = (container: object, schema: ArgumentSchema): readonly string[] => {
   const { additionalProperties, maxProperties, properties = {} } = schema
   const names = () => bounded(namesOf(container), maxProperties)
@@ -213,7 +212,7 @@ const checkPropertyCount = (container: object, schema: ArgumentSchema, path: str
 
 const nothingGiven = {}
 
-/** Checks an object: required properties first, then each property in the order given, then how many there are. */
+/** Checks an object: required properties, then each property in the order given, then their number. */
 const checkObject = (value: unknown, schema: ArgumentSchema, path: string): Issue | undefined => {
   if (value !== '' && !isContainer(value)) return wrongType(path, 'object')
   const container = value === '' ? nothingGiven : (value as object)
@@ -252,7 +251,7 @@ const checkType = (
   }
 }
 
-/** The words an error lists; PHP prints true as 1 and false as nothing. */
+/** A value in an error text; PHP prints true as 1 and false as nothing. */
 const enumWord = (value: string | number | boolean | null): string => {
   if (value === null) return 'null'
   if (typeof value === 'boolean') return value ? '1' : ''
@@ -292,7 +291,7 @@ const combine = (value: unknown, schema: ArgumentSchema, path: string): Match | 
   return schema.oneOf === undefined ? undefined : matchOneOf(value, schema, schema.oneOf, path, checkValue)
 }
 
-/** The schema among `oneOf` or `anyOf` that a value belongs to; undefined when there is none to choose or the value fits none. */
+/** The schema of `oneOf` or `anyOf` that a value matches; undefined when there is no such keyword or no match. */
 export const chosenSchema = (value: unknown, schema: ArgumentSchema): ArgumentSchema | undefined => {
   const match = combine(value, schema, '')
   return match?.kind === 'matched' ? match.schema : undefined

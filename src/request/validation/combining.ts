@@ -5,7 +5,7 @@ import { type Issue, listInWords } from './site-errors.ts'
 /** Handed in, so that this file and the one that knows all types do not import each other. */
 type Check = (value: unknown, schema: ArgumentSchema, path: string) => Issue | undefined
 
-/** Which of several schemas a value belongs to, or why to none (or to more than one). */
+/** The schema that a value matches, or why it matches none or more than one. */
 export type Match =
   | { readonly kind: 'matched'; readonly schema: ArgumentSchema }
   | { readonly kind: 'unmatched'; readonly issue: Issue }
@@ -14,7 +14,7 @@ type Failure = { readonly index: number; readonly schema: ArgumentSchema; readon
 
 const typed = new WeakMap<ArgumentSchema, WeakMap<ArgumentSchema, ArgumentSchema>>()
 
-/** Made once for each pair: a list can hold thousands of values that are to be matched. */
+/** Created once for each pair: a list can hold thousands of values. */
 const inherited = (schema: ArgumentSchema, parent: ArgumentSchema): ArgumentSchema => {
   if (schema.type !== undefined || parent.type === undefined) return schema
   const ofParent = typed.get(parent) ?? new WeakMap<ArgumentSchema, ArgumentSchema>()
@@ -37,14 +37,14 @@ const noMatchBecause = (path: string, failure: Failure): Issue => {
   return noMatch(`${text} Reason: ${failure.issue.message}`, { position: failure.index })
 }
 
-/** The value failed for more than being of another type altogether. */
+/** Whether the value failed for another reason than its own type. */
 const isInformative = (path: string, { issue }: Failure): boolean => {
   if (issue.code !== 'rest_invalid_type') return true
   const at = issue.data?.['param']
   return at !== undefined && at !== path
 }
 
-/** Of several object schemas, the one that shares most properties with the value: the caller probably meant that one. */
+/** Of several object schemas the one that shares most properties with the value: the client probably meant that one. */
 const closestMatch = (value: unknown, failures: readonly Failure[]): Failure | undefined => {
   if (!isContainer(value)) return undefined
   let best: Failure | undefined
@@ -111,7 +111,7 @@ export const matchAnyOf = (
   return { kind: 'unmatched', issue: explain(value, path, failures) }
 }
 
-/** Surely not of this schema: a property that must be one of some texts is another text. */
+/** A fast check: the text of a property is not in the property's enum. */
 const cannotMatch = (value: unknown, { type, properties = {} }: ArgumentSchema): boolean =>
   type === 'object' &&
   isContainer(value) &&
@@ -131,7 +131,7 @@ export const matchOneOf = (
   check: Check,
 ): Match => {
   const candidates = schemas.map((candidate, index) => ({ index, schema: inherited(candidate, parent) }))
-  // Texts about those that do not fit are only written when none does: lists can hold thousands of values.
+  // Error texts are only written when no schema matches: lists can hold thousands of values.
   const matches = candidates.filter(
     ({ schema }) => !cannotMatch(value, schema) && check(value, schema, path) === undefined,
   )

@@ -1,6 +1,5 @@
 import { backslash, closes, comma, opens, quote } from '../../http/json-text.ts'
 
-/** What a content type means for reading parameters. */
 type MediaType = 'json' | 'form' | 'other'
 
 const json = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/
@@ -24,8 +23,8 @@ type JsonReading =
   | { readonly kind: 'too-many-values' }
 
 /**
- * As many as a megabyte of the shortest ones has. To parse a value takes as long as to read many characters of a text, and nothing
- * else is done meanwhile: a longer content has room for a longer text, and not for more values.
+ * The number of the shortest values in a megabyte. Parsing a value takes as long as reading many characters of a text and blocks
+ * the event loop: a longer content may have longer texts, but not more values.
  */
 export const maxJsonValues = 1 << 19
 
@@ -51,11 +50,11 @@ const endOfString = (text: string, from: number): number => {
 }
 
 const step = (code: number): number => (opens(code) ? 1 : closes(code) ? -1 : 0)
-/** Is there a value behind it? */
-const begins = (code: number): boolean => code === comma || opens(code)
+/** Whether a value follows. */
+const precedesValue = (code: number): boolean => code === comma || opens(code)
 const isControl = (code: number): boolean => code < 32 && code !== 9 && code !== 10 && code !== 13
 
-/** Walks brackets, commas and strings only, so that depth and number of values are known before a parser begins. */
+/** Checks depth and number of values before the text is parsed; reads brackets, commas and strings only. */
 const structureFault = (text: string, maxDepth: number): 'depth' | 'control' | 'values' | undefined => {
   let depth = 0
   let values = 0
@@ -66,7 +65,7 @@ const structureFault = (text: string, maxDepth: number): 'depth' | 'control' | '
       if (i < 0) return 'control'
     } else if (isControl(code)) return 'control'
     depth += step(code)
-    if (begins(code)) values += 1
+    if (precedesValue(code)) values += 1
     if (depth > maxDepth) return 'depth'
     if (values > maxJsonValues) return 'values'
   }

@@ -20,7 +20,7 @@ const rowOf = (pattern: string): Row => ({
 const routerOf = (...patterns: string[]) => createRouter(patterns.map(rowOf))
 const announced = Object.keys(announcedRoutes())
 
-/** What PHP's matcher does, by a backtracking one; only for short paths. */
+/** The same pattern for a backtracking matcher; only for short paths. */
 const native = (pattern: string): RegExp => new RegExp(`^${pattern.replaceAll('(?P<', '(?<')}$`, 'i')
 
 const pieces = fc.constantFrom(
@@ -94,7 +94,7 @@ describe('patterns of another discovery document', () => {
     expect(routerOf(...announced).skipped).toEqual([])
   })
 
-  test('the row that is found is the first one that PHP would find', () => {
+  test('the first row that PHP matches is found', () => {
     const router = routerOf(...announced)
     fc.assert(
       fc.property(fc.oneof(paths, fc.constantFrom(...announced)), (path) => {
@@ -115,7 +115,7 @@ describe('patterns of another discovery document', () => {
     ['/(?P<a>(?:a|b)*)(?P<b>[bc]{1,3})', /^\/(?<a>(?:a|b)*)(?<b>[bc]{1,3})$/],
     ['/(?P<a>a?b?c?)(?P<b>[^a]{2}|.)', /^\/(?<a>a?b?c?)(?<b>[^a]{2}|.)$/],
     ['/(?P<a>(?:a*)*)b(?P<c>.*)', /^\/(?<a>(?:a*)*)b(?<c>.*)$/],
-  ])('groups are those of a backtracking matcher: %s', (pattern, expression) => {
+  ])('ambiguous patterns give the groups of a backtracking matcher: %s', (pattern, expression) => {
     const router = routerOf(pattern)
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('a', 'b', 'c', 'd'), maxLength: 8 }), (text) => {
@@ -187,7 +187,7 @@ describe('patterns of another discovery document', () => {
     expect(inOneLine(router.find('GET', '/v1/other'))).toBe('/v1/other /v1/other')
   })
 
-  test('rows that each must be run on a path are limited in number', () => {
+  test('the number of ambiguous rows with one prefix is limited', () => {
     const patterns = Array.from({ length: 40 }, (_, i) => `/v1/(?P<a>(?:a|b)+)/x${i}`)
     expect(routerOf(...patterns).skipped.map((skipped) => skipped.reason)).toEqual(
       Array.from({ length: 24 }, () => 'too-many-ambiguous'),

@@ -8,7 +8,7 @@ const read = (content: string | Buffer, depth = 512) => {
   return reading.kind === 'read' ? reading.value : [reading.code, reading.message]
 }
 
-test('content with more values than a megabyte has room for is refused before it is parsed', () => {
+test('content with more values than fit into a megabyte is refused before it is parsed', () => {
   const list = (count: number): string => `[${Array(count).fill('1').join()}]`
   expect(read(list(maxJsonValues))).toHaveLength(maxJsonValues)
   expect(read(list(maxJsonValues + 1))).toBe('too-many-values')

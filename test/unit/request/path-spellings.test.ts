@@ -140,7 +140,7 @@ describe('spellings of one path become one', () => {
   })
 })
 
-describe('paths that could mean one thing here and another at the upstream are refused', () => {
+describe('paths that the upstream may read as another route are refused', () => {
   test.each([
     ['a parent folder', '/site/v2/posts/../pages', 'dot-segment'],
     ['this folder', '/site/v2/./posts', 'dot-segment'],
@@ -184,7 +184,7 @@ describe('paths that could mean one thing here and another at the upstream are r
   })
 })
 
-describe('paths of no row keep their meaning', () => {
+describe('paths without a row keep their meaning', () => {
   test.each([
     ['a file behind an item', '/site/v2/posts/1/x.css', '/site/v2/posts/1/x.css'],
     ['a path parameter', '/site/v2/posts/1;x.js', '/site/v2/posts/1;x.js'],

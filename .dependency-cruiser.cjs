@@ -57,6 +57,7 @@ const packageHomes = {
   ioredis: '^src/cluster/',
   '@opentelemetry': '^src/observability/',
   'close-with-grace': '^src/cli/',
+  re2js: '^src/request/',
   'swagger-ui-dist': '^src/admin/',
 }
 const packageRules = Object.entries(packageHomes).map(([name, home]) => ({

@@ -1,3 +1,4 @@
+import { isJsonObject } from '../http/json-value.ts'
 import {
   itemIdPattern,
   mostTemplateDepth,
@@ -6,10 +7,6 @@ import {
   type Reference,
   referencesIn,
 } from './extensions/json-references.ts'
-
-/** An object of JSON with its members, which a list is not. */
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Whether batches may use extensions. */
 export type ExtensionsMode = 'off' | 'on-request' | 'on'
@@ -38,7 +35,7 @@ type ReadExtensions =
 
 /** Does the batch use extensions? */
 export const isExtended = (mode: ExtensionsMode, envelope: unknown): boolean =>
-  mode === 'on' || (mode === 'on-request' && isRecord(envelope) && envelope['extensions'] === true)
+  mode === 'on' || (mode === 'on-request' && isJsonObject(envelope) && envelope['extensions'] === true)
 
 class Faulty extends Error {}
 
@@ -111,7 +108,7 @@ export const readExtensions = (
   const ids = new Map<string, number>()
   try {
     const items = requests.map((request: unknown, at): ItemExtension => {
-      const entry = isRecord(request) ? request : {}
+      const entry = isJsonObject(request) ? request : {}
       const id = idOf(entry, at, ids)
       const template = templateOf(entry, at, bodyText(at))
       const referred = (template?.references ?? []).map((one) =>

@@ -1,6 +1,6 @@
 import type { Endpoint, Row } from './row.ts'
 
-/** Why a path is refused before any row is looked for: each could mean one thing here and another at the upstream. */
+/** Why a path is refused: the upstream might read it as another route than the gateway. */
 export type PathRefusal =
   | 'ambiguous-identifier'
   | 'bad-encoding'
@@ -11,7 +11,7 @@ export type PathRefusal =
   | 'not-absolute'
   | 'too-long'
 
-/** What the route table says of a method and a path relative to the service's mount. */
+/** The result of routing a method and a path relative to the service's mount. */
 export type RouteFinding =
   | {
       readonly kind: 'found'
@@ -19,12 +19,12 @@ export type RouteFinding =
       readonly endpoint: Endpoint
       /** Named groups of the row's pattern, percent-decoded, e.g. `{ id: '5' }`. */
       readonly pathParameters: Readonly<Record<string, string>>
-      /** The one spelling of this path: what is keyed and what is sent. */
+      /** The canonical path: for the cache key and for the upstream. */
       readonly path: string
     }
   | { readonly kind: 'options'; readonly row: Row; readonly path: string }
   | { readonly kind: 'wrong-method'; readonly row: Row; readonly path: string }
-  /** No row has this path; `path` is cleaned as far as is safe without knowing its meaning. */
+  /** No row has this path; `path` is normalised as far as all routes agree on its meaning. */
   | { readonly kind: 'unlisted'; readonly path: string }
   | { readonly kind: 'refused'; readonly reason: PathRefusal }
 

@@ -1,6 +1,6 @@
 /**
- * What a contract says about one route. The same row validates requests, writes the discovery document,
- * names the metric label and generates OpenAPI. Data only: this folder imports nothing outside itself.
+ * A route of a contract. The row validates requests, fills the discovery document and the OpenAPI document, and names the
+ * metric label. Data only: this folder imports nothing from outside.
  */
 export type JsonTypeName = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'null'
 
@@ -45,13 +45,13 @@ export type Endpoint = {
   readonly arguments: Arguments
   /** The route's `allow_batch.v1`; absent = no marker, and then a batch refuses it. */
   readonly allowBatch?: boolean
-  /** Content that is neither JSON nor a form (files, multipart) is streamed on unread; elsewhere it is refused with 415. */
+  /** Content that is neither JSON nor a form (files, multipart) is streamed unread; other endpoints refuse it with 415. */
   readonly acceptsUploads?: boolean
 }
 
 /**
- * What the resource of a row is, for tags and for the order of batch items:
- * `index` (site or namespace index), `collection`, `item`, and the parts that hang on an item.
+ * The kind of resource, for tags and for the order of batch items: `index` (site or namespace index), `collection`, `item`,
+ * and the parts of an item.
  */
 export type RowKind =
   | 'index'
@@ -66,23 +66,23 @@ export type RowKind =
   | 'action'
   | 'related'
 
-/** Who answers: the gateway itself (discovery document and indexes, batch), or the upstream. */
+/** What answers: the gateway itself (`discovery`, `batch`), or the upstream. */
 export type HandledBy = 'discovery' | 'batch' | 'upstream'
 
 export type Row = {
   /** Stable name, e.g. `posts.item`. */
   readonly id: string
-  /** For people, metric labels and cache rules, e.g. `/site/v2/posts/{id}`. Relative to the mount, no trailing slash except the root's. */
+  /** For logs, metric labels and cache rules, e.g. `/site/v2/posts/{id}`. Relative to the mount, no trailing slash except the root's. */
   readonly template: string
   /** As WordPress writes it: a regular expression with named groups, e.g. `/site/v2/posts/(?P<id>[\d]+)`. */
   readonly pattern: string
   /** '' for routes outside a namespace. */
   readonly namespace: string
-  /** Collection that the resource belongs to, e.g. `posts`; '' for none. Tags are made of it. */
+  /** Collection of the resource, e.g. `posts`; '' for none. Tags are made of it. */
   readonly collection: string
   readonly kind: RowKind
   readonly handledBy: HandledBy
-  /** The route comes with a plugin: it is announced, and missed, only where the upstream announces the namespace. */
+  /** A route of a plugin: announced, and compared with the upstream, only where the upstream announces the namespace. */
   readonly ofPlugin?: true
   readonly endpoints: readonly Endpoint[]
 }

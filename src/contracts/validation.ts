@@ -1,6 +1,5 @@
 import type { Endpoint, Row } from './row.ts'
 
-/** What a validator reads of a request whose row is known. */
 export type ValidationInput = {
   readonly method: string
   readonly row: Row
@@ -9,21 +8,21 @@ export type ValidationInput = {
   /** Raw query without `?`; '' when there is none. */
   readonly query: string
   readonly contentType: string | undefined
-  /** Complete content; undefined when there is none or when it is streamed on unread. */
+  /** Complete content; undefined when there is none or when it is streamed unread. */
   readonly content: Buffer | undefined
 }
 
-/** Query parameters that no row declares, tracking parameters apart, and what becomes of them. */
+/** Query parameters that the row does not declare, tracking parameters excepted. */
 export type UndeclaredParameters = {
   readonly handling: 'sent' | 'stripped'
-  /** As the client wrote them: for an operator who asks, never for a log line or a label. */
+  /** As the client wrote them: for explain output, never for a log line or a label. */
   readonly names: readonly string[]
 }
 
 export type Validation =
   | {
       readonly kind: 'valid'
-      /** Canonical query without `?`: the one spelling that is keyed and sent. */
+      /** Canonical query without `?`: for the cache key and for the upstream. */
       readonly query: string
       /** Typed values of all arguments from path, query and content, defaults filled in. */
       readonly arguments: Readonly<Record<string, unknown>>

@@ -1,14 +1,14 @@
 import { Transform } from 'node:stream'
 
-/** Maps content piece by piece; what `push` and `end` gave, joined, is the mapped content. */
+/** Maps content chunk by chunk; what `push` and `end` return, joined, is the mapped content. */
 export type ContentMapper = {
   push(chunk: Buffer): Buffer
   end(): Buffer
-  /** The same for content that is there as a whole, where there is a shorter way; undefined where there is none. */
+  /** A faster way for complete content; undefined when this content needs `push`. */
   whole?(content: Buffer): Buffer | undefined
 }
 
-/** Content that is there as a whole. */
+/** Maps complete content. */
 export const mapWhole = (mapper: ContentMapper, content: Buffer): Buffer => {
   const whole = mapper.whole?.(content)
   if (whole !== undefined) return whole
@@ -17,7 +17,7 @@ export const mapWhole = (mapper: ContentMapper, content: Buffer): Buffer => {
   return rest.length === 0 ? mapped : Buffer.concat([mapped, rest])
 }
 
-/** Content that streams through. */
+/** Maps content as it streams. */
 export const createContentTransform = (mapper: ContentMapper): Transform =>
   new Transform({
     transform: (chunk: Buffer, _encoding, done) => done(null, mapper.push(chunk)),

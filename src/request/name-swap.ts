@@ -1,6 +1,6 @@
 import type { NamePair } from '../contracts/site/names.ts'
 
-/** The pairs that differ between the public side and the upstream. */
+/** The names that differ between the public side and the upstream. */
 export type NameTable = {
   readonly namespaces: readonly NamePair[]
   /** Query parameters and keys of JSON objects. */
@@ -12,10 +12,9 @@ export type NameTable = {
 type Swap = ReadonlyMap<string, string>
 
 /**
- * The table as an exchange: each name of a pair becomes the other one, in both directions.
- * Replacing only neutral names on the way up would leave every route and parameter a second public name, its WordPress
- * spelling, that no row validates and no write invalidates. Exchanged, each upstream name has exactly one public name,
- * and mapping twice gives back what was there.
+ * Each name of a pair maps to the other one, in both directions. If only neutral names were replaced, each route and parameter
+ * would have a second public name, its WordPress spelling, that no row validates and no write invalidates.
+ * Swapped, each upstream name has exactly one public name, and mapping twice is the identity.
  */
 export type NameSwap = {
   readonly namespaces: Swap
@@ -36,12 +35,12 @@ const swapOf = (pairs: readonly NamePair[]): Swap => {
   return swap
 }
 
-/** Checks the table and makes it ready for look-ups. Throws at start when a name occurs in two pairs. */
+/** Indexes the table. Throws at start when a name occurs in two pairs. */
 export const createNameSwap = (table: NameTable): NameSwap => ({
   namespaces: swapOf(table.namespaces),
   keys: swapOf(table.keys),
   segments: swapOf(table.segments),
 })
 
-/** Exchanges nothing: for `names: same`. */
+/** Swaps nothing: for `names: same`. */
 export const noSwap: NameSwap = { namespaces: new Map(), keys: new Map(), segments: new Map() }

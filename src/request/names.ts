@@ -9,14 +9,13 @@ import { createRootMapper } from './names/root-mapper.ts'
 import { mapPath, mapQuery } from './names/target.ts'
 import { mapRows } from './row-names.ts'
 
-/** Everything is decided at start but the upstream's own root, which may be learned later. */
 export type NamesOptions = {
-  /** `wordpress`: names are exchanged and REST URLs translated; `same`: only REST URLs. */
+  /** `wordpress`: names are swapped and REST URLs translated; `same`: only REST URLs. */
   readonly mode: 'wordpress' | 'same'
   readonly table: NameTable
   /** Absolute URL of the REST root as clients see it. */
   readonly publicRoot: string
-  /** Absolute URLs of the REST root as the upstream writes it, the learned one first; asked for each content. */
+  /** Absolute URLs of the REST root as the upstream writes it, the learned one first; called for each content. */
   readonly upstreamRoots: () => readonly string[]
 }
 
@@ -24,13 +23,13 @@ export type NamesOptions = {
 export type Names = {
   /** Path and query relative to the mount → target relative to the upstream's REST root. `query` has no `?`. */
   toUpstreamTarget(path: string, query: string): string
-  /** Content of a request; returned as it is when nothing in it changes or its type is none that carries names. */
+  /** Content of a request; the same buffer when nothing in it changes or its media type carries no names. */
   toUpstreamContent(content: Buffer, contentType: string | undefined): Buffer
-  /** Fields of an answer. Where its content is to be mapped, what describes the octets is taken out (see `fromUpstreamContent`). */
+  /** Fields of a response. Where its content will be mapped, the fields that describe its octets are removed. */
   fromUpstreamFields(lines: FieldLines): FieldLines
-  /** Mapper for the content behind the upstream's own fields; undefined when there is nothing to map in such content. */
+  /** Mapper for the content of a response with these upstream fields; undefined when such content is not mapped. */
   fromUpstreamContent(lines: FieldLines): ContentMapper | undefined
-  /** A complete JSON document of the upstream, e.g. its index. */
+  /** Maps a complete JSON document of the upstream, e.g. its index. */
   fromUpstreamDocument(content: Buffer): Buffer
   /** The contract's rows in WordPress's spelling, whatever the mode. */
   rowsInUpstreamNames(rows: readonly Row[]): readonly Row[]
@@ -41,7 +40,7 @@ const withoutSlash = (url: string): string => (url.endsWith('/') ? url.slice(0, 
 const otherScheme = (url: string): string =>
   url.startsWith('https:') ? `http:${url.slice(6)}` : url.replace(/^http:/, 'https:')
 
-/** WordPress writes the scheme that it believes the single request had, so either may occur. */
+/** WordPress writes the scheme that it assumes for the request at hand, so either may occur. */
 const withBothSchemes = (roots: readonly string[], publicRoot: string): string[] => [
   ...new Set(
     roots.map(withoutSlash).flatMap((root) => (root === publicRoot ? [root] : [root, otherScheme(root)])),
@@ -56,7 +55,7 @@ const essence = (contentType: string | undefined): string => {
 
 const isJson = (type: string): boolean => type === 'application/json' || type.endsWith('+json')
 
-/** A `_jsonp` answer is JSON in a call, `application/json+oembed` an old spelling. */
+/** A `_jsonp` response is JSON in a call, `application/json+oembed` an old spelling. */
 const carriesNames = (lines: FieldLines): boolean => {
   const coding = fieldValue(lines, 'content-encoding') ?? 'identity'
   // Coded or partial content cannot be read (RFC 9110 §8.4, §14.4).
@@ -68,11 +67,11 @@ const carriesNames = (lines: FieldLines): boolean => {
 type Direction = {
   readonly urls: RestUrls
   readonly rules: StringRules
-  /** Where no names are exchanged. */
+  /** Set where no names are swapped. */
   readonly whole: ((content: Buffer) => Buffer | undefined) | undefined
 }
 
-/** The scanner is built when it is needed: most contents are there as a whole. */
+/** Builds the scanner on first use: most contents are complete and do not need it. */
 const jsonMapper = ({ rules, whole }: Direction): ContentMapper => {
   if (whole === undefined) return createJsonScanner(rules)
   let built: ContentMapper | undefined
@@ -86,35 +85,31 @@ const jsonMapper = ({ rules, whole }: Direction): ContentMapper => {
 const mapJson = (content: Buffer, direction: Direction): Buffer =>
   direction.urls.isIdentity ? content : mapWhole(jsonMapper(direction), content)
 
-/** Builds the translator of one site service. Throws when the name table is ambiguous. */
+/** Creates the translator of one site service. Throws when the name table is ambiguous. */
 export const createNames = (options: NamesOptions): Names => {
   const table = createNameSwap(options.table)
   const swap = options.mode === 'wordpress' ? table : noSwap
   const publicRoot = withoutSlash(options.publicRoot)
 
-  const rulesBetween = (from: readonly string[], to: string): Direction => {
+  const directionBetween = (from: readonly string[], to: string): Direction => {
     const urls = createRestUrls(from, to, swap)
     const whole = swap === noSwap ? createRootMapper(from, to) : undefined
     return { urls, rules: createJsonRules(swap, urls), whole }
   }
-  // Built anew only when a root has been learned: the roots are asked for with every answer.
+  // Rebuilt only when a root has been learned.
   let builtFor: readonly string[] = []
-  let toPublic = rulesBetween([], publicRoot)
-  let toUpstream = rulesBetween([], publicRoot)
-  const renew = (): void => {
+  let toPublic = directionBetween([], publicRoot)
+  let toUpstream = directionBetween([], publicRoot)
+  const rebuildForNewRoots = (): void => {
     const roots = options.upstreamRoots()
     if (roots.length === builtFor.length && roots.every((root, i) => root === builtFor[i])) return
     builtFor = [...roots]
-    toPublic = rulesBetween(withBothSchemes(roots, publicRoot), publicRoot)
-    toUpstream = rulesBetween([publicRoot], withoutSlash(roots[0] ?? publicRoot))
+    toPublic = directionBetween(withBothSchemes(roots, publicRoot), publicRoot)
+    toUpstream = directionBetween([publicRoot], withoutSlash(roots[0] ?? publicRoot))
   }
-  const down = (): Direction => {
-    renew()
+  const currentToPublic = (): Direction => {
+    rebuildForNewRoots()
     return toPublic
-  }
-  const up = (): Direction => {
-    renew()
-    return toUpstream
   }
 
   return {
@@ -124,19 +119,22 @@ export const createNames = (options: NamesOptions): Names => {
     },
     toUpstreamContent: (content, contentType) => {
       const type = essence(contentType)
-      if (isJson(type)) return mapJson(content, up())
+      if (isJson(type)) {
+        rebuildForNewRoots()
+        return mapJson(content, toUpstream)
+      }
       if (type !== 'application/x-www-form-urlencoded') return content
       return Buffer.from(mapQuery(content.toString('latin1'), swap), 'latin1')
     },
     fromUpstreamFields: (lines) => {
-      const { urls } = down()
+      const { urls } = currentToPublic()
       return urls.isIdentity ? lines : mapFields(lines, urls, carriesNames(lines))
     },
     fromUpstreamContent: (lines) => {
-      const direction = down()
+      const direction = currentToPublic()
       return direction.urls.isIdentity || !carriesNames(lines) ? undefined : jsonMapper(direction)
     },
-    fromUpstreamDocument: (content) => mapJson(content, down()),
+    fromUpstreamDocument: (content) => mapJson(content, currentToPublic()),
     rowsInUpstreamNames: (rows) => mapRows(rows, table),
   }
 }

@@ -1,6 +1,5 @@
 import type { Validation, Validator } from '../contracts/validation.ts'
 
-/** The only bound that a service without a schema has. */
 export type OpenValidatorOptions = {
   readonly limits: { readonly queryParameters: number }
 }
@@ -21,7 +20,7 @@ const parameterCount = (query: string): number => {
   return count
 }
 
-/** Checks bounds only. The query stays byte for byte what it was: nothing is known about what it means. */
+/** Checks bounds only. The query stays byte for byte the same: its meaning is not known. */
 export const createOpenValidator = (options: OpenValidatorOptions): Validator => ({
   validate(input) {
     if (parameterCount(input.query) > options.limits.queryParameters) return tooMany

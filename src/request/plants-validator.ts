@@ -1,16 +1,17 @@
 import type { Validation, ValidationInput, Validator } from '../contracts/validation.ts'
+import { visitMembers } from '../http/json-text.ts'
 import { decodeFormText, encodeQueryText } from './canonical/percent.ts'
-import { holds, isUnreadable, memberOf } from './canonical/php-array.ts'
+import { hasMember, isUnreadable, memberOf } from './canonical/php-array.ts'
 import { trackingMatcher } from './canonical/php-query.ts'
-import { mediaTypeOf, readJson, topLevelMembers } from './validation/json-content.ts'
+import { mediaTypeOf, readJson } from './validation/json-content.ts'
 
 const decimal = /^(?:0|-?[1-9]\d{0,18})$/
 const max = 9223372036854775807n
 const min = -9223372036854775808n
 
 /**
- * The 64-bit integer that a text spells, or undefined. Only the shortest decimal form is one: a store that takes `007` or `1e3`
- * for a number would have several names for one plant.
+ * The 64-bit integer that a text spells. Only the shortest decimal form counts: with `007` or `1e3` one plant would have several
+ * names.
  */
 const int64Of = (text: string): bigint | undefined => {
   if (!decimal.test(text)) return undefined
@@ -18,7 +19,7 @@ const int64Of = (text: string): bigint | undefined => {
   return value >= min && value <= max ? value : undefined
 }
 
-/** Why a plant request is refused: closed, because it labels metrics. */
+/** A closed list, because the codes are metric labels. */
 const refusals = {
   invalid_json: [400, 'The body is not valid JSON.'],
   not_an_object: [400, 'The body must be a JSON object.'],
@@ -33,16 +34,15 @@ const refusals = {
   unsupported_content_type: [415, 'The content type must be application/json.'],
 } as const satisfies Record<string, readonly [number, string]>
 
-/** Name of a refusal. */
 type PlantFault = keyof typeof refusals
 
-/** The refusal in the plant store's shape; `error` repeats the status, because the contract lists no codes of its own. */
+/** A refusal in the plant store's shape; `error` repeats the status, because the contract has no codes. */
 const refusePlant = (fault: PlantFault): Extract<Validation, { kind: 'invalid' }> => {
   const [status, message] = refusals[fault]
   return { kind: 'invalid', status, code: fault, body: { error: status, message } }
 }
 
-/** A plant to be created, or what is wrong with it. `id` is decimal text, exact over all 64 bits. */
+/** A plant to be created. `id` is decimal text, exact over all 64 bits. */
 type PlantReading =
   | { readonly kind: 'plant'; readonly name: string; readonly id: string; readonly tag: string | undefined }
   | { readonly kind: 'refused'; readonly fault: PlantFault }
@@ -50,21 +50,29 @@ type PlantReading =
 const refused = (fault: PlantFault): PlantReading => ({ kind: 'refused', fault })
 
 const readMembers = (object: object, text: string): PlantReading => {
-  const members = topLevelMembers(text)
+  const names = new Set<string>()
+  let members = 0
+  let idSource = ''
+  visitMembers(text, (member, from, end) => {
+    members += 1
+    names.add(member)
+    // From the source text: a parsed number beyond 2^53 would be another plant.
+    if (member === 'id') idSource = text.slice(from, end)
+  })
   // Readers differ on which of two equal names counts (RFC 8259 §4): one could check what another does not store.
-  if (new Set(members.map((member) => member.name)).size < members.length) return refused('repeated_member')
-  const given = (member: string): unknown => (holds(object, member) ? memberOf(object, member) : undefined)
+  if (names.size < members) return refused('repeated_member')
+  const given = (member: string): unknown =>
+    hasMember(object, member) ? memberOf(object, member) : undefined
   const name = given('name')
   if (typeof name !== 'string') return refused('invalid_name')
-  // From the source text: a parsed number beyond 2^53 would be another plant.
-  const id = int64Of(members.find((member) => member.name === 'id')?.source ?? '')
+  const id = int64Of(idSource)
   if (id === undefined) return refused('invalid_id')
   const tag = given('tag')
   if (tag !== undefined && typeof tag !== 'string') return refused('invalid_tag')
   return { kind: 'plant', name, id: String(id), tag }
 }
 
-/** Reads the content of a creation. Further members are the upstream's business. */
+/** Reads the content of a creation. The upstream checks further members. */
 export const readPlant = (content: Buffer, maxDepth: number): PlantReading => {
   const reading = readJson(content, maxDepth)
   if (reading.kind !== 'read') return refused('invalid_json')
@@ -73,13 +81,12 @@ export const readPlant = (content: Buffer, maxDepth: number): PlantReading => {
   return readMembers(value, content.toString('utf8'))
 }
 
-/** Bounds, and the name that the contract of the plant store leaves open. */
 type PlantsValidatorOptions = {
   readonly limits: { readonly queryParameters: number; readonly jsonDepth: number }
   /** Query parameter that bounds a list. */
   readonly limitParameter: string
   readonly unknownParameters: 'strip' | 'forward'
-  /** Names that are dropped in any case; a trailing `*` stands for any ending. */
+  /** Names that are always dropped; a trailing `*` matches any ending. */
   readonly trackingParameters: readonly string[]
 }
 
@@ -87,7 +94,7 @@ type Pair = readonly [name: string, value: string]
 
 const positive = /^0*([1-9]\d{0,15})$/
 
-/** The number that a bound spells; beyond 2^53 there is no such list. */
+/** The number of a bound, at most 2^53. */
 const limitOf = (value: string): number | undefined => {
   const limit = Number(positive.exec(value)?.[1])
   return Number.isSafeInteger(limit) ? limit : undefined
@@ -123,7 +130,7 @@ const readContent = (input: ValidationInput, maxDepth: number): Record<string, u
   return { name: plant.name, id: plant.id, ...(plant.tag === undefined ? {} : { tag: plant.tag }) }
 }
 
-/** The list bound among the parameters; it may be given once at most. */
+/** The bound of a list, which may be given once at most. */
 const readLimit = (pairs: readonly Pair[], name: string): number | undefined | PlantFault => {
   const [bound, second] = pairs.filter((pair) => pair[0] === name)
   if (bound === undefined) return undefined
@@ -167,7 +174,7 @@ export const createPlantsValidator = (options: PlantsValidatorOptions): Validato
     if (typeof typed === 'string') return refusePlant(typed)
     const id = readPathId(input.pathParameters)
     if (id === 'invalid_path_id') return refusePlant(id)
-    // Only a list is bounded; elsewhere the parameter means nothing.
+    // Only lists have a bound.
     const isList = Object.hasOwn(input.endpoint.arguments, limitParameter)
     const limit = isList ? readLimit(pairs, limitParameter) : undefined
     if (typeof limit === 'string') return refusePlant(limit)

@@ -1,7 +1,7 @@
 import { type RequestFields, requestField } from '../http/fields.ts'
 import { foldPhpName } from '../http/php-names.ts'
 
-/** Why a request is refused that WordPress would take for another one than its method and path say. */
+/** Why a request is refused: its query or a header field would give it another method or route in WordPress. */
 export type MeaningRefusal = 'method-override' | 'route-override'
 
 /** What a request to a WordPress-like service means (docs/decisions/0003-requests-that-mean-something-else.md). */
@@ -9,14 +9,14 @@ export type RequestMeaning =
   | { readonly kind: 'method'; readonly method: string }
   | { readonly kind: 'refused'; readonly reason: MeaningRefusal }
 
-/** What @wordpress/api-fetch sends as POST with an override: nothing else is understood. */
+/** The methods that @wordpress/api-fetch sends as POST with an override. */
 const overridable: ReadonlySet<string> = new Set(['PUT', 'PATCH', 'DELETE'])
 
 type Overrides = { readonly route: boolean; readonly method: string | undefined }
 
 const none: Overrides = { route: false, method: undefined }
 
-/** Neither name can hide in a query that has no escape and none of these letters in a row. */
+/** Without an escape or one of these words a query cannot contain either name. */
 const mayOverride = (query: string): boolean =>
   query.includes('%') || query.includes('method') || query.includes('route')
 
@@ -33,7 +33,7 @@ const queryOverrides = (query: string): Overrides => {
   return { route, method }
 }
 
-/** The method that the request means: overrides are understood on POST and refused on everything else. */
+/** The method that the request means: overrides are accepted on POST and refused on all other methods. */
 export const requestMeaning = (method: string, query: string, fields: RequestFields): RequestMeaning => {
   const inQuery = queryOverrides(query)
   if (inQuery.route) return { kind: 'refused', reason: 'route-override' }

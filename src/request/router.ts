@@ -1,10 +1,10 @@
 import type { PathRefusal, RouteFinding } from '../contracts/finding.ts'
 import type { Endpoint, Row } from '../contracts/row.ts'
-import { encodedSlash } from './routing/character-set.ts'
-import { canonicalIdentifier } from './routing/identifier.ts'
 import {
+  canonicalIdentifier,
   cleanSpelling,
   decodedValue,
+  encodedSlash,
   spelled,
   withForeignBytes,
   withSingleSlashes,
@@ -19,7 +19,7 @@ import {
 
 type IndexedRow = { readonly row: Row; readonly order: number; readonly pattern: RowPattern }
 
-/** Why a row is not matched: its pattern, or too many rows that must each be run on every path. */
+/** Why a row is not matched: its pattern, or too many such rows would have to run on every path. */
 type SkipReason = PatternRefusal | 'too-many-ambiguous'
 
 type SkippedRow = { readonly row: Row; readonly reason: SkipReason }
@@ -30,7 +30,7 @@ type RowIndex = {
   readonly skipped: readonly SkippedRow[]
 }
 
-/** Rows of one prefix whose patterns leave several ways open. The contract has five; a foreign document must not add hundreds. */
+/** Rows of one prefix whose patterns can divide a path in several ways. The contract has five; a foreign document must not add hundreds. */
 const maxAmbiguousPerPrefix = 16
 
 const add = (lists: Map<string, IndexedRow[]>, key: string, row: IndexedRow): void => {
@@ -39,9 +39,18 @@ const add = (lists: Map<string, IndexedRow[]>, key: string, row: IndexedRow): vo
   else list.push(row)
 }
 
+/** A table is indexed anew whenever rows are learned, and most of its rows are the same objects then. */
+const compiledRows = new WeakMap<Row, ReturnType<typeof compileRowPattern>>()
+
+const compiledPattern = (row: Row): ReturnType<typeof compileRowPattern> => {
+  const compiled = compiledRows.get(row) ?? compileRowPattern(row.pattern)
+  compiledRows.set(row, compiled)
+  return compiled
+}
+
 const slashes = (text: string): number => text.split('/').length - 1
 
-/** Indexes rows by their literal beginning, so that a path meets a handful of them and not the whole table. */
+/** Indexes rows by their literal beginning, so that a path is compared with a handful of rows and not with the whole table. */
 const indexRows = (rows: readonly Row[]): RowIndex => {
   const literal = new Map<string, IndexedRow[]>()
   const byPrefix = new Map<string, IndexedRow[]>()
@@ -49,7 +58,7 @@ const indexRows = (rows: readonly Row[]): RowIndex => {
   let deepest = 0
 
   rows.forEach((row, order) => {
-    const pattern = compileRowPattern(row.pattern)
+    const pattern = compiledPattern(row)
     if (pattern.kind === 'skipped') {
       skipped.push({ row, reason: pattern.reason })
       return
@@ -82,39 +91,38 @@ const indexRows = (rows: readonly Row[]): RowIndex => {
   return { candidates, skipped }
 }
 
+/** HEAD has the endpoint of GET (RFC 9110 §9.3.2). */
+const endpointOf = (row: Row, method: string): Endpoint | undefined => {
+  const wanted = method === 'HEAD' ? 'GET' : method
+  return row.endpoints.find((endpoint) => (endpoint.methods as readonly string[]).includes(wanted))
+}
+
 /**
- * Finds the one row of the open contract. What paths mean is the upstream's matter: case, doubled slashes, trailing slashes
- * and encoded slashes stay, and only spellings that RFC 3986 §6.2.2 calls equivalent are merged.
+ * Finds the one row of the open contract. Only the upstream defines what its paths mean: case, doubled, trailing and encoded
+ * slashes stay, and only spellings that RFC 3986 §6.2.2 calls equivalent are merged.
  */
 const findAny = (row: Row, method: string, path: string): RouteFinding => {
   const cleaned = cleanSpelling(path === '' ? '/' : path, 'unreserved')
   if (cleaned.kind === 'refused') return cleaned
-  // A path that begins with two slashes would be read as a host by whoever resolves it (RFC 3986 §3.3).
+  // Resolved against a base, a path that begins with two slashes names a host (RFC 3986 §4.2).
   const canonical = spelled(cleaned.text.replace(/^\/+/, '/'))
-  const wanted = method === 'HEAD' ? 'GET' : method
-  const endpoint = row.endpoints.find(({ methods }) => (methods as readonly string[]).includes(wanted))
+  const endpoint = endpointOf(row, method)
   if (endpoint === undefined) return { kind: 'unlisted', path: canonical }
   return { kind: 'found', row, endpoint, pathParameters: {}, path: canonical }
 }
 
 export type Router = {
   readonly rows: readonly Row[]
-  /** Rows that are not matched, because what their patterns cost or mean is not certain. */
+  /** Rows that never match, because the cost or the meaning of their patterns is not certain. */
   readonly skipped: readonly SkippedRow[]
-  /** What the table says of a method and a path without its query. The cost is linear in the length of the path. */
+  /** Looks up a method and a path without its query. The cost is linear in the length of the path. */
   find(method: string, path: string): RouteFinding
 }
 
-/** Longer than any route with the longest identifier in it; the patterns of templates are run on every path that begins like one. */
+/** Longer than any route with the longest identifier in it: the patterns of templates run on every path with their prefix. */
 const maxPathLength = 2048
 
 const refused = (reason: PathRefusal): RouteFinding => ({ kind: 'refused', reason })
-
-/** HEAD is answered by what answers GET (RFC 9110 §9.3.2). */
-const endpointOf = (row: Row, method: string): Endpoint | undefined => {
-  const wanted = method === 'HEAD' ? 'GET' : method
-  return row.endpoints.find((endpoint) => (endpoint.methods as readonly string[]).includes(wanted))
-}
 
 type Match = {
   readonly candidate: IndexedRow
@@ -122,7 +130,7 @@ type Match = {
   readonly endpoint: Endpoint | undefined
 }
 
-/** The first row that has the method; else the first that has the path. OPTIONS asks about the first that has the path. */
+/** The first row that has path and method, else the first that has the path. OPTIONS is about the first that has the path. */
 const firstMatch = (index: RowIndex, method: string, text: string): Match | undefined => {
   const lower = text.toLowerCase()
   let first: Match | undefined
@@ -145,13 +153,13 @@ type CanonicalPath =
     }
   | { readonly kind: 'refused'; readonly reason: PathRefusal }
 
-/** The path put together again: literals as the row spells them, identifiers in their one form. */
+/** The path in its canonical form: literals as the row spells them, identifiers in their one form. */
 const canonicalPath = (parts: readonly PatternPart[], groups: Groups): CanonicalPath => {
   const identifiers: [string, string][] = []
   let text = ''
   for (const part of parts) {
-    if (part.kind === 'literal') {
-      text += part.text
+    if (part.kind !== 'parameter') {
+      text += part.kind === 'dot' ? '.' : part.text
       continue
     }
     const identifier = canonicalIdentifier(groups.get(part.name) ?? '', part.form)
@@ -179,9 +187,9 @@ const findingOf = (
 }
 
 /**
- * The upstream may read what we send in several ways: what stands in front of WordPress merges slashes or keeps them, and
- * WordPress matches the path decoded (`/index.php/…`) or as it came (rewritten addresses). No reading may lead to another
- * row than the one decided on; to none it may only lead because an escape was not undone, and then the answer is a 404.
+ * Upstreams read a path in several ways: servers in front of WordPress merge slashes or keep them, and WordPress matches the
+ * path decoded (`/index.php/…`) or as it came (rewritten URLs). Each reading must lead to the same row. Only a reading with an
+ * escape left in it may lead to no row: the upstream then answers 404.
  */
 const isReadAlike = (
   index: RowIndex,

@@ -35,7 +35,7 @@ const mapEndpoint = (endpoint: Endpoint, swap: NameSwap): Endpoint => ({
   arguments: mapNamespaceDefault(mapArguments(endpoint.arguments, swap), swap),
 })
 
-/** The rows in the other spelling; ids and collections stay, so that tags and metric labels mean the same in both. */
+/** The rows in the other spelling. Ids and collections stay, so that tags and metric labels are the same in both. */
 export const mapRows = (rows: readonly Row[], swap: NameSwap): Row[] =>
   rows.map((row) => ({
     ...row,

@@ -21,16 +21,15 @@ import {
   unreadQuery,
 } from './validation/site-errors.ts'
 
-/** Bounds on what is read, and what to do with parameters that no row names. */
 export type SiteValidatorOptions = {
   readonly limits: {
-    /** Most parameters in one query; more are refused, because PHP drops what exceeds its own limit without a word. */
+    /** More parameters in a query are refused: PHP silently drops what exceeds its own limit. */
     readonly queryParameters: number
     /** Deepest nesting of JSON content. */
     readonly jsonDepth: number
   }
   readonly unknownParameters: 'strip' | 'forward'
-  /** Names that are dropped in any case; a trailing `*` stands for any ending. */
+  /** Names that are always dropped; a trailing `*` matches any ending. */
   readonly trackingParameters: readonly string[]
 }
 
@@ -61,14 +60,14 @@ export const createSiteValidator = (options: SiteValidatorOptions): Validator =>
   }
 
   const validate = (input: ValidationInput): Validation => {
-    // A target is short: a name in it can be as long as it likes.
+    // The request target is short, so names in it need no bound of their own.
     const query = parsePhpQuery(input.query, limits.queryParameters, input.query.length)
     if (query.kind !== 'read') return unreadQuery(query.kind)
     if (hasInvalidCallback(query.parameters)) return invalidCallback()
     const endpoint = endpointOf(input)
-    const knows = (name: string): boolean =>
+    const isDeclared = (name: string): boolean =>
       endpoint.arguments.has(name) || Object.hasOwn(input.pathParameters, name)
-    const content = readSiteContent(input, limits.jsonDepth, knows)
+    const content = readSiteContent(input, limits.jsonDepth, isDeclared)
     if (content.kind === 'refused') return content.refusal
     const sources: Sources = {
       content: content.parameters,

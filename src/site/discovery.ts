@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../clock.ts'
 import type { Row } from '../contracts/row.ts'
+import { isJsonObject, type JsonObject } from '../http/json-value.ts'
 import { type IndexDocument, readIndex, rootOf } from './discovery/index-document.ts'
-import { isObject, type JsonObject } from './discovery/json.ts'
 import type { LearnedRows } from './discovery/learn-rows.ts'
 import { describeRow } from './discovery/route-entry.ts'
 import { emptyIndex, eventsOf, knowledgeOf } from './discovery/site-index.ts'
@@ -59,7 +59,7 @@ const prune = (object: JsonObject, tree: FieldTree): JsonObject | readonly [] =>
     const branch = tree.get(name)
     if (branch === 'all') kept.push([name, value])
     else if (branch !== undefined && typeof value === 'object' && value !== null) {
-      kept.push([name, isObject(value) ? prune(value, branch) : []])
+      kept.push([name, isJsonObject(value) ? prune(value, branch) : []])
     }
   }
   return kept.length === 0 ? [] : Object.fromEntries(kept)

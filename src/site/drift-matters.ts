@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isObject, type JsonObject, member } from './discovery/json.ts'
+import { isJsonObject, type JsonObject, ownMember } from '../http/json-value.ts'
 
 const typesOf = (schema: JsonObject): readonly unknown[] | undefined => {
-  const type = member(schema, 'type')
+  const type = ownMember(schema, 'type')
   if (type === undefined) return undefined
   return Array.isArray(type) ? type : [type]
 }
@@ -29,14 +29,14 @@ const takesKeyword = (keyword: string, ours: unknown, theirs: unknown): boolean 
   if (alternatives.has(keyword) && Array.isArray(ours) && Array.isArray(theirs)) {
     return theirs.every((one) => ours.some((other) => isDeepStrictEqual(other, one)))
   }
-  return keyword === 'items' && isObject(ours) && isObject(theirs) && takesAll(ours, theirs)
+  return keyword === 'items' && isJsonObject(ours) && isJsonObject(theirs) && takesAll(ours, theirs)
 }
 
 /** A list of one value is written as that value. */
 const asList = (ours: JsonObject, theirs: JsonObject): JsonObject | undefined => {
-  const items = member(ours, 'items')
-  const isList = member(ours, 'type') === 'array' && member(theirs, 'type') === 'string'
-  return isList && isObject(items) ? items : undefined
+  const items = ownMember(ours, 'items')
+  const isList = ownMember(ours, 'type') === 'array' && ownMember(theirs, 'type') === 'string'
+  return isList && isJsonObject(items) ? items : undefined
 }
 
 /** Does a schema take every value that the other one takes? Where that is not plain, it does not. */
@@ -44,15 +44,15 @@ const takesAll = (ours: JsonObject, theirs: JsonObject): boolean =>
   takesTypes(ours, theirs) &&
   Object.keys(ours)
     .filter((keyword) => !otherwise.has(keyword))
-    .every((keyword) => takesKeyword(keyword, member(ours, keyword), member(theirs, keyword)))
+    .every((keyword) => takesKeyword(keyword, ownMember(ours, keyword), ownMember(theirs, keyword)))
 
 /**
  * Is an argument that the upstream announces otherwise answered wrongly? That is so when the gateway leaves out a default which the
  * upstream does not fill in, or refuses what the upstream takes. What the gateway takes beyond that, the upstream refuses itself.
  */
 export const isAnsweredOtherwise = (ours: JsonObject, theirs: JsonObject): boolean => {
-  if (!isDeepStrictEqual(member(ours, 'default'), member(theirs, 'default'))) return true
-  if (member(ours, 'required') === true && member(theirs, 'required') !== true) return true
+  if (!isDeepStrictEqual(ownMember(ours, 'default'), ownMember(theirs, 'default'))) return true
+  if (ownMember(ours, 'required') === true && ownMember(theirs, 'required') !== true) return true
   const items = asList(ours, theirs)
   return !takesAll(items ?? ours, theirs)
 }

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Endpoint, Row } from '../contracts/row.ts'
+import { isJsonObject, type JsonObject, ownMember } from '../http/json-value.ts'
+import { routeTemplate } from '../request/route-pattern.ts'
 import type { IndexDocument } from './discovery/index-document.ts'
-import { isObject, type JsonObject, member } from './discovery/json.ts'
 import { describeRow } from './discovery/route-entry.ts'
-import { shapeOf } from './discovery/route-pattern.ts'
 import { isAnsweredOtherwise } from './drift-matters.ts'
 import type { DifferenceKind } from './events.ts'
 
@@ -44,7 +44,7 @@ const proseKeywords = new Set(['description', 'title'])
 /** Two spellings of one schema become equal: `[]` and `{}`, absent and false, the order of an enum. */
 const normalised = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.length === 0 ? {} : value.map(normalised)
-  if (!isObject(value)) return value
+  if (!isJsonObject(value)) return value
   const kept = Object.entries(value).filter(
     ([keyword, inner]) =>
       !(proseKeywords.has(keyword) && typeof inner === 'string') &&
@@ -58,7 +58,7 @@ const normalised = (value: unknown): unknown => {
   )
 }
 
-const asMap = (value: unknown): JsonObject => (isObject(value) ? value : {})
+const asMap = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
 
 /** What the path holds is compared by the pattern: what only the upstream's takes is an unlisted route. */
 const isInPath = ({ pattern }: Row, argument: string): boolean => pattern.includes(`(?P<${argument}>`)
@@ -74,7 +74,7 @@ const compareArgument = (
   const their = asMap(normalised(theirs))
   const matters = !isInPath(row, at.argument) && isAnsweredOtherwise(our, their)
   for (const keyword of new Set([...Object.keys(our), ...Object.keys(their)])) {
-    const difference = { ours: member(our, keyword), theirs: member(their, keyword) }
+    const difference = { ours: ownMember(our, keyword), theirs: ownMember(their, keyword) }
     if (!isDeepStrictEqual(difference.ours, difference.theirs))
       report({ ...at, matters, keyword, ...difference })
   }
@@ -89,11 +89,11 @@ const compareArguments = (
   report: Report,
 ): void => {
   for (const argument of new Set([...Object.keys(ours), ...Object.keys(theirs)])) {
-    const our = member(ours, argument)
-    const their = member(theirs, argument)
+    const our = ownMember(ours, argument)
+    const their = ownMember(theirs, argument)
     if (their === undefined) {
       // The upstream does not look at it, wherever it comes from.
-      const matters = member(asMap(our), 'required') === true
+      const matters = ownMember(asMap(our), 'required') === true
       report({ ...at, kind: 'argument-missing', matters, argument })
     } else if (our === undefined) {
       report({ ...at, kind: 'argument-added', matters: unlisted.parameters === 'strip', argument })
@@ -103,13 +103,13 @@ const compareArguments = (
 }
 
 const methodsOf = (endpoint: JsonObject): readonly unknown[] => {
-  const methods = member(endpoint, 'methods')
+  const methods = ownMember(endpoint, 'methods')
   return Array.isArray(methods) ? methods : []
 }
 
 const endpointsOf = (entry: JsonObject): JsonObject[] => {
-  const endpoints = member(entry, 'endpoints')
-  return Array.isArray(endpoints) ? endpoints.filter(isObject) : []
+  const endpoints = ownMember(entry, 'endpoints')
+  return Array.isArray(endpoints) ? endpoints.filter(isJsonObject) : []
 }
 
 const compareEndpoint = (
@@ -126,9 +126,16 @@ const compareEndpoint = (
     // The methods of an endpoint share their arguments: once is enough.
     else if (method === endpoint.methods[0]) {
       const at: Place = { kind: 'batch-changed', route: row.template, method }
-      const marks = { ours: member(ours, 'allow_batch'), theirs: member(their, 'allow_batch') }
+      const marks = { ours: ownMember(ours, 'allow_batch'), theirs: ownMember(their, 'allow_batch') }
       if (!isDeepStrictEqual(marks.ours, marks.theirs)) report({ ...at, matters: true, ...marks })
-      compareArguments(row, at, asMap(member(ours, 'args')), asMap(member(their, 'args')), unlisted, report)
+      compareArguments(
+        row,
+        at,
+        asMap(ownMember(ours, 'args')),
+        asMap(ownMember(their, 'args')),
+        unlisted,
+        report,
+      )
     }
   }
 }
@@ -161,7 +168,7 @@ export const compareWithUpstream = (
   }
   const byTemplate = new Map<string, string>()
   for (const pattern of index.routes.keys()) {
-    byTemplate.set((shapeOf(pattern)?.template ?? pattern).toLowerCase(), pattern)
+    byTemplate.set((routeTemplate(pattern) ?? pattern).toLowerCase(), pattern)
   }
   for (const row of rows) {
     const pattern = index.routes.has(row.pattern) ? row.pattern : byTemplate.get(row.template.toLowerCase())

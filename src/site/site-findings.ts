@@ -1,4 +1,4 @@
-import { isObject, member } from './discovery/json.ts'
+import { isJsonObject, ownMember } from '../http/json-value.ts'
 
 /** An upstream's response to one GET. */
 export type Seen =
@@ -41,8 +41,8 @@ const shown = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?').slice
 const indexIn = (seen: Seen): Readonly<Record<string, unknown>> | undefined => {
   if (seen.kind === 'none' || seen.status !== 200) return undefined
   const document = parsed(seen.content)
-  if (!isObject(document) || !Array.isArray(member(document, 'namespaces'))) return undefined
-  return isObject(member(document, 'routes')) ? document : undefined
+  if (!isJsonObject(document) || !Array.isArray(ownMember(document, 'namespaces'))) return undefined
+  return isJsonObject(ownMember(document, 'routes')) ? document : undefined
 }
 
 /** Is it the index of a WordPress, or of an interface like it? */
@@ -62,7 +62,7 @@ export const otherRoots = (basePath: string): readonly string[] => {
 
 const errorCode = (content: Buffer): string => {
   const document = parsed(content)
-  const code = isObject(document) ? member(document, 'code') : undefined
+  const code = isJsonObject(document) ? ownMember(document, 'code') : undefined
   return typeof code === 'string' ? ` ${shown(code)}` : ''
 }
 
@@ -144,7 +144,7 @@ const expectedHome = ({ publicUrl, mount }: Reached): string =>
 
 /** Does the home that the index names lead clients back to the gateway? */
 export const homeFinding = (reached: Reached, seen: Seen): SiteFinding | undefined => {
-  const home = member(indexIn(seen) ?? {}, 'home')
+  const home = ownMember(indexIn(seen) ?? {}, 'home')
   const expected = expectedHome(reached)
   if (typeof home !== 'string' || same(home, expected)) return undefined
   return {

@@ -1,6 +1,6 @@
+import { type JsonText, nestingDepth } from '../../http/json-text.ts'
 import type { ItemExtension } from '../extensions.ts'
 import { type BatchItem, type Dispatch, type ItemAnswer, type ItemError, itemError } from '../item.ts'
-import { depthOf, type JsonText } from '../parse/json-parts.ts'
 import { pathSegment, type Reference, valuesAt, withValues } from './json-references.ts'
 
 /** An item whose references have been replaced by values. */
@@ -26,7 +26,7 @@ export const resolveItem = (
     const value = findValue(reference)
     if (value === undefined || value.length > mostValueCharacters) throw new Unresolved()
     characters += value.length
-    if (characters > mostBodyCharacters || depthOf(value) > mostValueDepth) throw new Unresolved()
+    if (characters > mostBodyCharacters || nestingDepth(value) > mostValueDepth) throw new Unresolved()
     return value
   }
   const segment = (piece: string | Reference): string => {

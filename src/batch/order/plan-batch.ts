@@ -1,10 +1,5 @@
-import {
-  type ExtensionsMode,
-  type ItemExtension,
-  isExtended,
-  isRecord,
-  readExtensions,
-} from '../extensions.ts'
+import { isJsonObject } from '../../http/json-value.ts'
+import { type ExtensionsMode, type ItemExtension, isExtended, readExtensions } from '../extensions.ts'
 import { type Admission, type BatchItem, type ItemError, itemError } from '../item.ts'
 import {
   type EnvelopeItem,
@@ -62,8 +57,8 @@ export type PlannedBatch = {
 type Malformed = Extract<ReadEnvelope, { kind: 'malformed' }>
 
 const credentialOf = (entry: unknown): string | undefined => {
-  const headers = isRecord(entry) ? entry['headers'] : undefined
-  if (!isRecord(headers)) return undefined
+  const headers = isJsonObject(entry) ? entry['headers'] : undefined
+  if (!isJsonObject(headers)) return undefined
   const [, value] = Object.entries(headers).find(([name]) => name.toLowerCase() === 'authorization') ?? []
   return typeof value === 'string' && /^[\x20-\x7e]{1,4096}$/.test(value) ? value : undefined
 }
@@ -80,7 +75,7 @@ const unknownReach = (
   index: number,
   service: string | undefined,
 ): Extract<PlannedItem, { kind: 'runnable' }> => {
-  const method = isRecord(entry) && typeof entry['method'] === 'string' ? entry['method'] : 'POST'
+  const method = isJsonObject(entry) && typeof entry['method'] === 'string' ? entry['method'] : 'POST'
   return {
     kind: 'runnable',
     item: { index, method, path: '', query: '', fields: {}, content: undefined, service },
@@ -101,7 +96,7 @@ export const planBatch = (
 ): PlannedBatch | Malformed => {
   const batch = readEnvelope(envelope, options.maxItems, text)
   if (batch.kind === 'malformed') return batch
-  const extended = isRecord(envelope) && isExtended(options.extensions, envelope) ? envelope : undefined
+  const extended = isJsonObject(envelope) && isExtended(options.extensions, envelope) ? envelope : undefined
   const entries: readonly unknown[] = Array.isArray(extended?.['requests']) ? extended['requests'] : []
 
   const planItem = (read: EnvelopeItem): PlannedItem => {
@@ -131,8 +126,8 @@ export const planBatch = (
   const texts = text === undefined ? undefined : rawBodies(text)
   const bodyText = (index: number): string | undefined => {
     const entry = entries[index]
-    const body = isRecord(entry) ? entry['body'] : undefined
-    return isRecord(body) ? (texts?.[index] ?? JSON.stringify(body)) : undefined
+    const body = isJsonObject(entry) ? entry['body'] : undefined
+    return isJsonObject(body) ? (texts?.[index] ?? JSON.stringify(body)) : undefined
   }
   const extensions = readExtensions(extended, options.services, bodyText)
   if (extensions.kind === 'faulty') {

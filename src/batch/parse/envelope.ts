@@ -1,13 +1,13 @@
 import { isCredentialName } from '../../http/credential-fields.ts'
-import { isRecord } from '../extensions.ts'
+import { elementTexts, type JsonText, memberText } from '../../http/json-text.ts'
+import { isJsonObject } from '../../http/json-value.ts'
 import { type BatchItem, type ItemError, itemError } from '../item.ts'
-import { elements, type JsonText, member } from './json-parts.ts'
 
 /** For each item the text of its `body`, as it stands in the text of the batch; undefined for one without. */
 export const rawBodies = (batch: JsonText): readonly (JsonText | undefined)[] => {
-  const requests = member(batch.trim(), 'requests')
-  const items = requests === undefined ? undefined : elements(requests)
-  return (items ?? []).map((item) => member(item, 'body'))
+  const requests = memberText(batch, 'requests')
+  const items = requests === undefined ? undefined : elementTexts(requests)
+  return (items ?? []).map((item) => memberText(item, 'body'))
 }
 
 /** An item's headers never set these: inside a batch they have no effect in WordPress, on a request of its own they would. */
@@ -200,7 +200,7 @@ export const invalidRequests = (code: string, message: string): ReadEnvelope =>
 
 /** One entry of `requests`; `bodyText` is its body as it stands in the text of the batch, when there is one. */
 export const envelopeItem = (entry: unknown, index: number, bodyText: string | undefined): EnvelopeItem => {
-  if (!isRecord(entry) || typeof entry['path'] !== 'string')
+  if (!isJsonObject(entry) || typeof entry['path'] !== 'string')
     return { kind: 'faulty', error: itemError('no_route') }
   const target = parseItemPath(entry['path'])
   if (target.kind === 'unparsable') return { kind: 'faulty', error: itemError('parse_path_failed') }
@@ -217,7 +217,7 @@ export const envelopeItem = (entry: unknown, index: number, bodyText: string | u
 
 /** Reads a parsed batch body, and takes the items' bodies from its JSON text when there is one. The row's own validation has come before; what it would refuse is refused here all the same. */
 export const readEnvelope = (envelope: unknown, maxItems: number, text?: string): ReadEnvelope => {
-  const requests = isRecord(envelope) ? envelope['requests'] : undefined
+  const requests = isJsonObject(envelope) ? envelope['requests'] : undefined
   if (requests === undefined) {
     return malformed('rest_missing_callback_param', ['requests'], 'Missing parameter(s): requests')
   }
@@ -225,7 +225,7 @@ export const readEnvelope = (envelope: unknown, maxItems: number, text?: string)
   if (requests.length > maxItems) {
     return invalidRequests('rest_too_many_items', `requests must contain at most ${maxItems} items.`)
   }
-  const allMustValidate = isRecord(envelope) && envelope['validation'] === 'require-all-validate'
+  const allMustValidate = isJsonObject(envelope) && envelope['validation'] === 'require-all-validate'
   const bodies = text === undefined ? [] : rawBodies(text)
   return {
     kind: 'batch',

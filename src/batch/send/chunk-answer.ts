@@ -1,8 +1,8 @@
 import { isAscii } from 'node:buffer'
 import type { FieldLines } from '../../http/fields.ts'
-import { isRecord } from '../extensions.ts'
+import { type JsonText, valueEnd, visitValues } from '../../http/json-text.ts'
+import { isJsonObject } from '../../http/json-value.ts'
 import type { ItemAnswer } from '../item.ts'
-import { type JsonText, valueEnd, visitValues } from '../parse/json-parts.ts'
 
 /** What the upstream's answer to a whole chunk means for its items. */
 export type ChunkAnswer =
@@ -30,7 +30,7 @@ const valuePattern = /^[\t\x20-\x7e\x80-\xff]{0,8192}$/
 const fieldLines = (headers: unknown): FieldLines => {
   // It stands in a JSON document, so it is JSON; names and URLs in it are translated as in an answer of its own.
   const lines = ['Content-Type', 'application/json; charset=UTF-8']
-  if (!isRecord(headers)) return lines
+  if (!isJsonObject(headers)) return lines
   for (const [name, value] of Object.entries(headers)) {
     for (const one of Array.isArray(value) ? value : [value]) {
       const text = String(one)
@@ -112,13 +112,13 @@ const itemAnswers = (source: Source, size: number): ChunkAnswer => {
 const refusesWhole = (status: number, body: unknown): boolean => {
   // The program behind has not seen what is too large for the server in front of it (RFC 9110 §15.5.14).
   if (status === 413) return true
-  if (!isRecord(body) || typeof body['code'] !== 'string' || !isRecord(body['data'])) return false
+  if (!isJsonObject(body) || typeof body['code'] !== 'string' || !isJsonObject(body['data'])) return false
   const { data, code } = body
   if (data['status'] !== status) return false
   if (status === 404) return code === 'rest_no_route'
   if (status === 400) {
     const { params } = data
-    return code === 'rest_invalid_param' && isRecord(params) && 'requests' in params
+    return code === 'rest_invalid_param' && isJsonObject(params) && 'requests' in params
   }
   return status === 401 || status === 403
 }
@@ -130,6 +130,6 @@ export const readChunkAnswer = (status: number, content: Buffer, size: number): 
   const { text } = source
   const body = parsed(text)
   if (refusesWhole(status, body)) return { kind: 'not-run' }
-  const isWhole = text.startsWith('{') && isRecord(body) && body['failed'] === undefined
+  const isWhole = text.startsWith('{') && isJsonObject(body) && body['failed'] === undefined
   return status === 207 && isWhole ? itemAnswers(source, size) : { kind: 'broken' }
 }

@@ -1,6 +1,6 @@
 import type { Row } from '../row.ts'
 
-/** The open contract: one row that any path fits. It lists no methods, because it takes all; the router never parses it. */
+/** The open contract: one row that matches any path. The router does not compile its pattern. */
 export const openRows: readonly Row[] = [
   {
     id: 'open.any',

@@ -15,7 +15,6 @@ const newPlant: Arguments = {
   },
 }
 
-/** What the contract leaves open is a setting. */
 export type PlantRowOptions = {
   /** Name of the query parameter that bounds the list. */
   readonly limitParameter: string

@@ -57,7 +57,7 @@ const number: ArgumentSchema = { type: 'number' }
 const boolean: ArgumentSchema = { type: 'boolean' }
 const percent: ArgumentSchema = { type: 'number', minimum: 0, maximum: 100 }
 
-/** One form of an image edit: its name and its arguments, all of which must be given. */
+/** One kind of image edit: its name and its arguments, all required. */
 const modifier = (
   title: string,
   name: string,

@@ -118,7 +118,7 @@ const globalStylesFields: Arguments = {
 
 const text: ArgumentSchema = { type: 'string' }
 
-/** Templates and template parts differ in name and fields only. The identifier swallows slashes: revisions and autosaves come first. */
+/** Templates and template parts differ in name and fields only. The identifier matches slashes too: revisions and autosaves come first. */
 const templateRows = (name: string, created: Arguments, updated: Arguments): readonly Row[] => {
   const collection: Collection = {
     name,
@@ -180,7 +180,7 @@ const globalStylesRows: readonly Row[] = [
     styles,
     'item',
     'item',
-    // As announced: a class of slash, digit and plus, so that `/5/6` fits too; the integer type of `id` then refuses it.
+    // As announced: a class of slash, digit and plus. It matches `/5/6` too, which the integer type of `id` then refuses.
     [{ name: 'id', pattern: '[\\/\\d+]+' }],
     [reads({ id: integer }, unbatched), updates(globalStylesFields, unbatched)],
   ),

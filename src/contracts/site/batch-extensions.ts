@@ -21,7 +21,7 @@ const extended = (requests: ArgumentSchema): Arguments => ({
   dryRun: { type: 'boolean', default: false, description: 'Answers the plan and runs nothing.' },
 })
 
-/** The batch route's endpoint with what goes beyond WordPress; what clients of WordPress send means the same in it. */
+/** The batch route's endpoint with the gateway's extensions; requests of WordPress clients keep their meaning. */
 export const extendedBatch = (endpoint: Endpoint): Endpoint => ({
   ...endpoint,
   arguments: { ...endpoint.arguments, ...extended(endpoint.arguments['requests'] ?? {}) },

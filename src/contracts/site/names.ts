@@ -1,4 +1,4 @@
-/** A public name and the name that WordPress knows it by. */
+/** A public name and WordPress's name. */
 export type NamePair = { readonly neutral: string; readonly wordpress: string }
 
 /** Last segment of the REST root. */
@@ -21,7 +21,7 @@ export const keyNames: readonly NamePair[] = [
   { neutral: 'site_pattern_sync_status', wordpress: 'wp_pattern_sync_status' },
 ]
 
-/** Path segments behind a namespace: collections of routes that the contract does not list. */
+/** Path segments behind a namespace, of routes that the contract does not list. */
 export const segmentNames: readonly NamePair[] = [
   { neutral: 'site_pattern_category', wordpress: 'wp_pattern_category' },
 ]

@@ -1,8 +1,8 @@
 /**
- * Codes of errors that WordPress gives before it has changed anything: wrong arguments, missing rights, nothing there.
- * A closed list of harmless ones. WordPress writes an item first and what hangs on it afterwards (terms, meta, places of
- * menus, fields of plugins), and answers 400 or 403 for that with the item already changed: rest_cannot_update for a
- * meta key, rest_invalid_type and its kind for a meta value, whatever code a plugin chooses for its field.
+ * Codes of errors that WordPress returns before it changes anything: wrong arguments, missing rights, absent items.
+ * The list is closed because WordPress writes an item first and its terms, meta, menu locations and fields of plugins
+ * afterwards: errors of those (rest_cannot_update for a meta key, rest_invalid_type for a meta value, any code of a plugin)
+ * have status 400 or 403 too, with the item already changed.
  */
 export const earlyRefusals: ReadonlySet<string> = new Set([
   'rest_no_route',

@@ -40,7 +40,7 @@ const forms: Collection = {
 }
 const form = { name: 'id', pattern: forms.identifier }
 
-/** A form in a page is sent as multipart: the parameters of these routes are not announced, and files may be among them. */
+/** Browsers send forms as multipart, perhaps with files. */
 const uploads = { acceptsUploads: true } as const
 
 const formRows: readonly Row[] = [
@@ -52,5 +52,5 @@ const formRows: readonly Row[] = [
   collectionRow(forms, 'related', 'refill', [form, 'refill'], [reads({})]),
 ]
 
-/** Contact forms. Their arguments are not announced: whatever is sent is passed on. */
+/** Contact forms. Their arguments are not announced: all parameters are forwarded. */
 export const contactFormRows: readonly Row[] = formRows.map((one) => ({ ...one, ofPlugin: true }))

@@ -1,4 +1,4 @@
-// What core's static blocks and plain HTML are made of. Content with anything else in it counts as one that renders other things.
+// The parts of core's static blocks and of plain HTML. Content with any other part counts as dynamic: it may render other items.
 
 /** Elements of texts, tables and media. */
 export const staticElements: readonly string[] = [
@@ -39,7 +39,7 @@ export const staticClasses: readonly string[] = [
   `wp-block-(?:${staticBlocks.join('|')})`,
   'wp-block-(?:button|group)__[\\w-]+',
   'wp-element-(?:button|caption)',
-  // The number differs by what else is in the same answer, which is what it is about.
+  // The number depends on the other content of the same response.
   'wp-(?:elements|container)-[\\w-]+',
   '(?:wp-block-[\\w-]+-)?is-layout-(?:flow|constrained|flex|grid)',
   'is-(?:style|content-justification|vertically-aligned|horizontal|vertical|nowrap|image-fill)[\\w-]*',

@@ -1,10 +1,10 @@
-/** Last segments of WordPress's GETs that create what they answer with, and the collection that it belongs to. */
+/** Last segments of WordPress's GETs that create the item in their response, and the item's collection. */
 const created: Readonly<Record<string, string>> = { 'navigation-fallback': 'navigation' }
 
-/** The namespace in which they lie, as WordPress and as the contract spell it. */
+/** Their namespace in WordPress and in the contract. */
 const namespaces: ReadonlySet<string> = new Set(['wp-block-editor/v1', 'block-editor/v1'])
 
-/** Collection of what a GET to this route may create; undefined for all others. */
+/** The collection in which a GET of this route may create an item. */
 export const collectionCreatedBy = (namespace: string, segment: string | undefined): string | undefined =>
   segment !== undefined && namespaces.has(namespace) && Object.hasOwn(created, segment)
     ? created[segment]
@@ -12,16 +12,16 @@ export const collectionCreatedBy = (namespace: string, segment: string | undefin
 
 const anywhere = /block-editor\/v1\/navigation-fallback/i
 
-/** May a GET of this path, or of this `rest_route`, create something? WordPress matches routes without regard to case. */
+/** Whether a GET of this path, or of this `rest_route`, may create an item. WordPress matches routes without regard to case. */
 export const createsWhenRead = (path: string): boolean => anywhere.test(path)
 
 const cronScript = /\/wp-cron\.php/i
 
 /**
- * WordPress carries out its scheduled tasks when this is asked for, among them the publication of posts; by a GET as well. With
- * php-fpm it answers before it has begun.
+ * A request for this script, a GET too, runs WordPress's scheduled tasks, which publish posts among other things. With php-fpm
+ * WordPress responds before the tasks begin.
  */
 export const runsCron = (path: string): boolean => cronScript.test(path)
 
-/** WordPress gives it to the request during which its tasks run (`ALTERNATE_WP_CRON` redirects to a URL with it). */
+/** A request with this parameter runs the tasks (`ALTERNATE_WP_CRON` redirects to a URL with it). */
 export const cronParameter = 'doing_wp_cron'

@@ -20,7 +20,7 @@ const scalarSpelling = (value: unknown): string =>
 const key = (parent: string, index: string): string =>
   parent + openBracket + encodeQueryText(index) + closeBracket
 
-/** May the list be written with commas? Only where a scalar cannot mean anything but a list. */
+/** Whether the list may be written with commas: only where a scalar always means a list. */
 const takesCsv = (schema: ArgumentSchema | undefined): boolean => schema?.type === 'array'
 
 const csvText = (list: readonly unknown[]): string | undefined => {
@@ -62,16 +62,15 @@ function spell(name: string, value: unknown, schema: ArgumentSchema | undefined)
   return isContainer(value) ? recordSpelling(name, value, schema) : `${name}=${scalarSpelling(value)}`
 }
 
-/** How to write bytes that are no text, or undefined when they cannot be written. */
+/** Spells bytes that are not UTF-8; undefined when they cannot be written. */
 type SpellBytes = (value: Unreadable) => string | undefined
 
-/** As they came, where nothing is known of what they mean. */
+/** As they came, for parameters of unknown meaning. */
 export const bytesKept: SpellBytes = (value) => value.description
 
-/** Not at all. */
 export const bytesRefused: SpellBytes = () => undefined
 
-/** The spelling of a value whose meaning is unknown: every key and the order are kept. undefined: it cannot be spelled. */
+/** Spells a value of unknown meaning: every key and the order stay. Undefined when it cannot be spelled. */
 export function spellVerbatim(name: string, value: PhpValue, spellBytes: SpellBytes): string | undefined {
   if (isUnreadable(value)) {
     const bytes = spellBytes(value)
@@ -90,8 +89,8 @@ export function spellVerbatim(name: string, value: PhpValue, spellBytes: SpellBy
 const asRecord = (value: unknown): Record<string, unknown> => value as Record<string, unknown>
 
 /**
- * The shorter form when both mean the same: properties at their default go, and what is then only a list of terms becomes the
- * list.
+ * The shorter of two forms with one meaning: properties at their default are dropped, and an object with nothing but terms
+ * becomes the list of terms.
  */
 const shortestTermFilter = (value: unknown, filter: TermFilter): unknown => {
   if (Array.isArray(value)) return sortedSet(value)
@@ -115,14 +114,14 @@ const orderedList = (list: readonly unknown[], order: ListOrder, orderby: unknow
     case 'set':
       return sortedSet(list)
     case 'set-unless':
-      // FIELD(id, 5, 5) finds the first 5, so repetitions mean nothing even where the order counts.
+      // FIELD(id, 5, 5) finds the first 5: repetitions mean nothing even where the order counts.
       return order.orderby === orderby ? distinct(list) : sortedSet(list)
     case 'sequence':
       return list
   }
 }
 
-/** The one value that stands for all values of the same meaning. */
+/** One value for all values of the same meaning. */
 const canonicalValue = (argument: CompiledArgument, value: unknown, orderby: unknown): unknown => {
   if (argument.termFilter !== undefined) return shortestTermFilter(value, argument.termFilter)
   if (Array.isArray(value)) return orderedList(value, argument.order, orderby)

@@ -4,17 +4,17 @@ import type { CompiledEndpoint } from '../validation/compile-endpoint.ts'
 import { effectiveValue, type Sources } from '../validation/site-arguments.ts'
 import { invalidParameters, type Refusal } from '../validation/site-errors.ts'
 import { bytesKept, bytesRefused, canonicalSpelling, spellVerbatim } from './canonical-argument.ts'
-import { globalParameters, neverPassed } from './global-parameters.ts'
+import { globalParameters, neverForwarded } from './global-parameters.ts'
 import { encodeQueryText } from './percent.ts'
 import type { PhpValue } from './php-array.ts'
 
-/** Parameters that the contract does not name: dropped, or sent on as they are. Tracking parameters never go on. */
+/** What happens to parameters that the contract does not name. Tracking parameters are always dropped. */
 export type UnknownParameters = {
   readonly handling: 'strip' | 'forward'
   isTracking(name: string): boolean
 }
 
-/** The canonical query, or the refusal of a parameter that only shows here. */
+/** The canonical query, or the refusal of a parameter that has no spelling. */
 export type CanonicalQuery =
   | {
       readonly kind: 'canonical'
@@ -25,7 +25,7 @@ export type CanonicalQuery =
 
 type Spelling = string | undefined | Refusal
 
-const unspeakable = (name: string): Refusal => invalidParameters([{ name, issue: 'plain' }])
+const unspellable = (name: string): Refusal => invalidParameters([{ name, issue: 'plain' }])
 
 const spellArgument = (
   argument: CompiledArgument,
@@ -37,50 +37,50 @@ const spellArgument = (
   const spelling = unchecked
     ? spellVerbatim(encodeQueryText(argument.name), value, bytesRefused)
     : canonicalSpelling(argument, typed[argument.name], typed['orderby'])
-  if (spelling === undefined) return unspeakable(argument.name)
+  if (spelling === undefined) return unspellable(argument.name)
   return spelling === endpoint.defaultSpellings.get(argument.name) ? undefined : spelling
 }
 
 const spellGlobal = (name: string, value: PhpValue, typed: Record<string, unknown>): Spelling => {
   const reading = globalParameters.get(name)?.(name, value)
   if (reading === undefined || reading.kind === 'dropped') return undefined
-  if (reading.kind === 'refused') return unspeakable(name)
+  if (reading.kind === 'refused') return unspellable(name)
   typed[name] = reading.value
   return reading.spelling
 }
 
 const spellUnknown = (name: string, value: PhpValue, writing: Writing): Spelling => {
-  if (neverPassed.has(name) || writing.unknown.isTracking(name)) return undefined
+  if (neverForwarded.has(name) || writing.unknown.isTracking(name)) return undefined
   writing.undeclared.push(name)
   if (!isForwarding(writing)) return undefined
-  return spellVerbatim(encodeQueryText(name), value, bytesKept) ?? unspeakable('query')
+  return spellVerbatim(encodeQueryText(name), value, bytesKept) ?? unspellable('query')
 }
 
 /**
- * An argument that the path or the content repeats or overrides says nothing more in the query. Not so the parameters of every
- * route: WordPress reads most of those from the query alone.
+ * An argument that the path or the content repeats or overrides has no effect in the query. This does not hold for global
+ * parameters: WordPress reads most of those from the query alone.
  */
 const isOverridden = (name: string, sources: Sources): boolean =>
   sources.content.size > 0 && effectiveValue(sources, name) !== sources.query.get(name)
 
-/** Everything that one canonical query is written from. */
+/** The input of one canonical query. */
 type Writing = {
   readonly endpoint: CompiledEndpoint
   readonly sources: Sources
-  /** Typed arguments; gets the values of the parameters that every route knows. */
+  /** Typed arguments; the values of global parameters are added. */
   readonly typed: Record<string, unknown>
   readonly unknown: UnknownParameters
-  /** Names of the undeclared parameters that were come across. */
+  /** Names of the undeclared parameters so far. */
   readonly undeclared: string[]
 }
 
-/** Handlers of routes without declared arguments read what they like. */
+/** Handlers of routes without declared arguments may read any parameter. */
 const isForwarding = ({ endpoint, unknown }: Writing): boolean =>
   endpoint.isOpen || unknown.handling === 'forward'
 
 const spellParameter = (name: string, value: PhpValue, writing: Writing): Spelling => {
   const { endpoint, sources, typed } = writing
-  // Found equal to the path before.
+  // `contradictions` has found it equal to the path.
   if (Object.hasOwn(sources.path, name)) return undefined
   const argument = endpoint.arguments.get(name)
   if (argument !== undefined) {

@@ -12,8 +12,8 @@ const hexDigit = (code: number | undefined): number => {
   return lower >= 97 && lower <= 102 ? lower - 87 : -1
 }
 
-/** No query is longer; of a form nothing is written anew. */
-const mostBytesKept = 64 * 1024
+/** No query is longer; forms are never spelled again. */
+const maxKeptBytes = 64 * 1024
 
 /** Bytes in the spelling that `encodeQueryText` gives to text. */
 const escapeBytes = (bytes: Buffer): string =>
@@ -21,7 +21,7 @@ const escapeBytes = (bytes: Buffer): string =>
     .toString('latin1')
     .replace(/[^\w.,:~-]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)
 
-/** Byte by byte, as PHP does: `%zz` and a lone `%` mean themselves. */
+/** Byte by byte, as PHP does: `%zz` and a lone `%` stay. */
 const decodeLeniently = (text: string): string | Unreadable => {
   const source = Buffer.from(text, 'utf8')
   const bytes = Buffer.alloc(source.length)
@@ -39,12 +39,12 @@ const decodeLeniently = (text: string): string | Unreadable => {
   try {
     return utf8.decode(read)
   } catch {
-    return read.length > mostBytesKept ? Symbol() : Symbol(escapeBytes(read))
+    return read.length > maxKeptBytes ? Symbol() : Symbol(escapeBytes(read))
   }
 }
 
 /**
- * A name or value of a query or form in clear text: `+` is a space, broken escapes stay, bytes that are not UTF-8 make it
+ * Decodes a name or value of a query or form: `+` is a space, broken escapes stay, bytes that are not UTF-8 make it
  * unreadable.
  */
 export const decodeFormText = (raw: string): string | Unreadable => {
@@ -63,8 +63,7 @@ const plain = /^[\w.,:~-]*$/
 const alwaysClear = /%(?:2C|3A)/g
 
 /**
- * The one spelling of a text in a canonical query: unreserved characters, comma and colon stand for themselves, all else is
- * escaped.
+ * The one spelling of a text in a canonical query: everything but unreserved characters, comma and colon is escaped.
  */
 export const encodeQueryText = (text: string): string => {
   if (plain.test(text)) return text

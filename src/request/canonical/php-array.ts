@@ -1,6 +1,6 @@
 /**
- * What PHP would hold after decoding a query, a form or JSON. The upstream decides by these shapes, so the gateway has
- * to see the same ones: a PHP array is list and dictionary at once, and `a[1]=x` and `["y","x"]` are the same kind of thing to it.
+ * An array as PHP decodes it from a query or a form. WordPress checks these shapes, so the gateway uses the same ones: a PHP
+ * array is list and dictionary at once, and `a[1]=x` and `["y","x"]` have the same type.
  */
 export class PhpArray extends Map<string, PhpValue> {
   /** Index that the next `a[]=` gets. */
@@ -8,8 +8,8 @@ export class PhpArray extends Map<string, PhpValue> {
 }
 
 /**
- * Text that is not UTF-8, with its bytes in one spelling as the description; or, without a description, brackets too deep or an
- * index too large to follow exactly. No type accepts it, so a declared parameter that has it is refused.
+ * Text that is not UTF-8, with its escaped bytes as the description; or, without a description, brackets nested too deep or an
+ * index too large to decode exactly. No type accepts it, so a declared parameter with it is refused.
  */
 export type Unreadable = symbol
 
@@ -22,7 +22,7 @@ const integerKey = /^(?:0|-?[1-9]\d{0,18})$/
 const maxInt64 = 9223372036854775807n
 const minInt64 = -9223372036854775808n
 
-/** Would PHP store this key as an integer? `01`, `-0` and numbers beyond 64 bits stay strings. */
+/** Whether PHP stores this key as an integer: `01`, `-0` and numbers beyond 64 bits stay strings. */
 export const isIntegerKey = (key: string): boolean => {
   if (!integerKey.test(key)) return false
   if (key.length < 19) return true
@@ -33,32 +33,31 @@ export const isIntegerKey = (key: string): boolean => {
 /** Arrays, objects from JSON and decoded brackets: everything PHP calls an array. */
 export const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null
 
-/** Names of the members in the order PHP would walk them. */
+/** Names of the members in PHP's order. */
 export const namesOf = (container: object): string[] =>
   container instanceof Map ? [...container.keys()] : Object.keys(container)
 
-/** Is there a member of that name? */
-export const holds = (container: object, name: string): boolean =>
+export const hasMember = (container: object, name: string): boolean =>
   // A list has a length, but no member of that name.
   container instanceof Map ? container.has(name) : Object.prototype.propertyIsEnumerable.call(container, name)
 
-/** The member of that name, which there is. */
+/** A member that exists. */
 export const memberOf = (container: object, name: string): unknown =>
   container instanceof Map ? container.get(name) : (container as Record<string, unknown>)[name]
 
-/** Keys and values in the order PHP would walk them. */
+/** Keys and values in PHP's order. */
 export const entriesOf = (container: object): [string, unknown][] => {
   if (container instanceof Map) return [...container]
   return Object.entries(container)
 }
 
-/** Values in the order PHP would walk them. */
+/** Values in PHP's order. */
 export const valuesOf = (container: object): unknown[] => {
   if (Array.isArray(container)) return container
   return container instanceof Map ? [...container.values()] : Object.values(container)
 }
 
-/** True for what WordPress takes as a list: no key is a string. The empty array is one. */
+/** Whether WordPress accepts the value as a list: no key is a string. The empty array is a list. */
 const isNumericArray = (value: unknown): value is object => {
   if (Array.isArray(value)) return true
   if (!isContainer(value)) return false
@@ -77,8 +76,8 @@ const separates = (code: number): boolean =>
   code === comma || code === space || (code >= tab && code <= carriageReturn)
 
 /**
- * A scalar as a list: cut at commas and white space, empty parts dropped. Character by character: to split a megabyte by a pattern
- * takes several times as long.
+ * A scalar as a list: split at commas and white space, empty parts dropped. Character by character: splitting a megabyte by a
+ * pattern takes several times as long.
  */
 export const splitList = (text: string): string[] => {
   const parts: string[] = []
@@ -92,7 +91,7 @@ export const splitList = (text: string): string[] => {
   return parts
 }
 
-/** The text that PHP makes of a scalar, or undefined for what is none (null is none). */
+/** PHP's text of a scalar; undefined for anything else, null included. */
 const scalarText = (value: unknown): string | undefined => {
   if (typeof value === 'string') return value
   if (typeof value === 'number') return String(value)
@@ -100,7 +99,7 @@ const scalarText = (value: unknown): string | undefined => {
   return undefined
 }
 
-/** The value as a list, or undefined when WordPress would not take it as one. */
+/** The value as a list; undefined when WordPress does not accept it as one. */
 export const asList = (value: unknown): unknown[] | undefined => {
   const text = scalarText(value)
   if (text !== undefined) return splitList(text)

@@ -2,29 +2,29 @@ import { parameterEnd, parameterStart, splitPhpName } from '../../http/php-names
 import { decodeFormText } from './percent.ts'
 import { isIntegerKey, isUnreadable, PhpArray, type PhpValue } from './php-array.ts'
 
-/** Tells whether a name is on a list of names and `prefix*` patterns. */
+/** Matches names against a list of names and `prefix*` patterns. */
 export const trackingMatcher = (names: readonly string[]): ((name: string) => boolean) => {
   const exact = new Set(names.filter((name) => !name.endsWith('*')))
   const prefixes = names.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1))
   return (name) => exact.has(name) || prefixes.some((prefix) => name.startsWith(prefix))
 }
 
-/** Decoded parameters in order of first appearance, names as PHP folds them. */
+/** Decoded parameters in order of first appearance, with names as PHP normalises them. */
 type PhpParameters = ReadonlyMap<string, PhpValue>
 
-/** A decoded query or form, or why it is not read: PHP would silently drop what exceeds its limit. */
+/** A decoded query or form, or why it is refused: PHP would silently drop what exceeds its limit. */
 type PhpQuery =
   | { readonly kind: 'read'; readonly parameters: PhpParameters }
   | { readonly kind: PhpQueryFault }
 
-/** `name-too-long` as it is written, escapes and all. */
+/** A name's length counts its escapes. */
 export type PhpQueryFault = 'too-many-parameters' | 'name-too-long'
 
-/** Deeper than any argument of WordPress; PHP itself stops at 64 and forgets the variable. */
-const deepestIndex = 16
+/** Deeper than any argument of WordPress; beyond 64 PHP drops the variable. */
+const maxIndexDepth = 16
 const simpleName = /^\w+$/
 
-/** Puts a value under an index; false when the index cannot be followed exactly. */
+/** Stores a value at an index; false when PHP's next index cannot be computed exactly. */
 const setIndex = (array: PhpArray, index: string | null, value: PhpValue): boolean => {
   if (index === null) {
     if (!Number.isSafeInteger(array.next)) return false
@@ -50,7 +50,7 @@ const assign = (
   indexes: readonly (string | null)[],
   value: PhpValue,
 ) => {
-  if (indexes.length > deepestIndex) {
+  if (indexes.length > maxIndexDepth) {
     into.set(name, Symbol())
     return
   }
@@ -77,7 +77,7 @@ const readPair = (pair: string, equals: number, into: Map<string, PhpValue>) => 
   else assign(into, target.name, target.indexes, value)
 }
 
-/** Decodes a query or a form as PHP does: names folded, brackets nested, the last of equal names wins. */
+/** Decodes a query or a form as PHP does: names normalised, brackets nested, the last of equal names wins. */
 export const parsePhpQuery = (text: string, maxParameters: number, longestName: number): PhpQuery => {
   const parameters = new Map<string, PhpValue>()
   let count = 0

@@ -1,5 +1,5 @@
 import type { NameSwap } from '../name-swap.ts'
-import { type Place, place, type StringRules } from './json-scanner.ts'
+import { type StringRules, type ValueKind, valueKinds } from './json-scanner.ts'
 import { mapLinkValue, maxUrlLength, type RestUrls } from './rest-urls.ts'
 import { mapPath } from './target.ts'
 
@@ -9,16 +9,16 @@ const maxPatternLength = 2048
 /** A character of a key may be written in six: `\u005f`. */
 const escapedLength = 6
 
-type KeyRule = { readonly text: string | undefined; readonly opens: Place }
+type KeyRule = { readonly text: string | undefined; readonly opens: ValueKind }
 
-/** Keys whose values are names; found in discovery documents, types and taxonomies. */
-const namingKeys: Readonly<Record<string, Place>> = {
-  routes: place.routes,
-  namespaces: place.namespace,
-  namespace: place.namespace,
-  rest_namespace: place.namespace,
-  rest_base: place.segment,
-  Link: place.link,
+/** Keys whose values are names, in discovery documents, types and taxonomies. */
+const namingKeys: Readonly<Record<string, ValueKind>> = {
+  routes: valueKinds.routes,
+  namespaces: valueKinds.namespace,
+  namespace: valueKinds.namespace,
+  rest_namespace: valueKinds.namespace,
+  rest_base: valueKinds.segment,
+  Link: valueKinds.link,
 }
 
 /** `"namespace": { "default": "wp/v2" }`: the argument of a namespace index. */
@@ -27,8 +27,8 @@ const argumentDefault = 'default'
 const keyRules = (swap: NameSwap): ReadonlyMap<string, KeyRule> => {
   const rules = new Map<string, KeyRule>()
   for (const [name, opens] of Object.entries(namingKeys)) rules.set(name, { text: undefined, opens })
-  rules.set(argumentDefault, { text: undefined, opens: place.plain })
-  for (const [name, text] of swap.keys) rules.set(name, { text, opens: place.plain })
+  rules.set(argumentDefault, { text: undefined, opens: valueKinds.plain })
+  for (const [name, text] of swap.keys) rules.set(name, { text, opens: valueKinds.plain })
   return rules
 }
 
@@ -40,7 +40,7 @@ const unescaped = (text: string): string => {
   }
 }
 
-/** Applies `map` to text whose slashes may be escaped, and keeps the form found. */
+/** Applies `map` to text whose slashes may be escaped, and keeps their form. */
 const withSlashes = (text: string, map: (plain: string) => string | undefined): string | undefined => {
   const escaped = text.includes('\\/')
   const plain = escaped ? text.replaceAll('\\/', '/') : text
@@ -64,11 +64,11 @@ const hasBackslash = (content: Buffer, start: number, end: number): boolean => {
 const mapLinkText = (plain: string, urls: RestUrls): string =>
   mapLinkValue(plain.replaceAll('\\"', '"'), urls).replaceAll('"', '\\"')
 
-/** The rules for one direction: names are exchanged either way, URLs go where `urls` leads. */
+/** The rules for one direction: names are swapped, URLs are translated by `urls`. */
 export const createJsonRules = (swap: NameSwap, urls: RestUrls): StringRules => {
   const keys = keyRules(swap)
   const longest = Math.max(...[...keys.keys()].map((key) => key.length))
-  // Most keys are told apart from ours by length and first octet, before a string is made of them.
+  // Length and first octet rule out most keys before a string is made of them.
   const hints = new Uint8Array((longest + 1) * 256)
   for (const key of keys.keys()) hints[key.length * 256 + key.charCodeAt(0)] = 1
   const prefixes = urls.roots.flatMap((root) => [
@@ -78,35 +78,40 @@ export const createJsonRules = (swap: NameSwap, urls: RestUrls): StringRules => 
   const firstOctets = new Uint8Array(256)
   for (const prefix of prefixes) firstOctets[prefix[0] ?? 0] = 1
   const mapUrl = (text: string): string | undefined => withSlashes(text, urls.map)
-  const mapNamed: Record<Place, (text: string) => string | undefined> = {
-    [place.plain]: mapUrl,
-    [place.routes]: mapUrl,
-    [place.namespace]: (text) => withSlashes(text, (plain) => swap.namespaces.get(plain)) ?? mapUrl(text),
-    [place.segment]: (text) => swap.segments.get(text) ?? mapUrl(text),
-    [place.link]: (text) => withSlashes(text, (plain) => mapLinkText(plain, urls)) ?? mapUrl(text),
+  const mapNamed: Record<ValueKind, (text: string) => string | undefined> = {
+    [valueKinds.plain]: mapUrl,
+    [valueKinds.routes]: mapUrl,
+    [valueKinds.namespace]: (text) =>
+      withSlashes(text, (plain) => swap.namespaces.get(plain)) ?? mapUrl(text),
+    [valueKinds.segment]: (text) => swap.segments.get(text) ?? mapUrl(text),
+    [valueKinds.link]: (text) => withSlashes(text, (plain) => mapLinkText(plain, urls)) ?? mapUrl(text),
   }
 
-  const plainKey = (content: Buffer, start: number, end: number, at: Place): KeyRule | undefined => {
+  const plainKey = (content: Buffer, start: number, end: number, kind: ValueKind): KeyRule | undefined => {
     const hasEscape = hasBackslash(content, start, end)
     if (!hasEscape && hints[(end - start) * 256 + (content[start] ?? 0)] !== 1) return undefined
     const text = content.toString('latin1', start, end)
     const name = hasEscape ? unescaped(text) : text
-    if (name === argumentDefault && at === place.namespace) return { text: undefined, opens: place.namespace }
+    if (name === argumentDefault && kind === valueKinds.namespace)
+      return { text: undefined, opens: valueKinds.namespace }
     return keys.get(name)
   }
 
   return {
-    maxKeyLength: (at) => (at === place.routes ? maxPatternLength : longest * escapedLength),
+    maxKeyLength: (kind) => (kind === valueKinds.routes ? maxPatternLength : longest * escapedLength),
     maxValueLength: maxUrlLength,
-    mayMapValue: (first, at) => at !== place.plain || first === undefined || firstOctets[first] === 1,
-    key: (content, start, end, at) => {
-      if (at !== place.routes) return plainKey(content, start, end, at)
+    mayMapValue: (first, kind) =>
+      kind !== valueKinds.plain || first === undefined || firstOctets[first] === 1,
+    key: (content, start, end, kind) => {
+      if (kind !== valueKinds.routes) return plainKey(content, start, end, kind)
       const text = withSlashes(content.toString('latin1', start, end), (plain) => mapPath(plain, swap))
-      return { text, opens: place.plain }
+      return { text, opens: valueKinds.plain }
     },
-    value: (content, start, end, at) => {
+    value: (content, start, end, kind) => {
       const isUrl = prefixes.some((prefix) => startsWith(content, start, end, prefix))
-      return at === place.plain && !isUrl ? undefined : mapNamed[at](content.toString('latin1', start, end))
+      return kind === valueKinds.plain && !isUrl
+        ? undefined
+        : mapNamed[kind](content.toString('latin1', start, end))
     },
   }
 }

@@ -1,27 +1,27 @@
 import type { ContentMapper } from '../content-mapper.ts'
 
-/** What the value behind a key means to the rules. Containers hand it on: see `opened`. */
-export const place = { plain: 0, routes: 1, namespace: 2, segment: 3, link: 4 } as const
+/** What a key says of its value. Containers pass it on: see `containerBits`. */
+export const valueKinds = { plain: 0, routes: 1, namespace: 2, segment: 3, link: 4 } as const
 
-export type Place = (typeof place)[keyof typeof place]
+export type ValueKind = (typeof valueKinds)[keyof typeof valueKinds]
 
-/** Decides about complete strings; `text` is what stands between the quotes, escapes unresolved, one character an octet. */
+/** Maps complete strings; `text` is the text between the quotes, with its escapes, one character for each octet. */
 export type StringRules = {
-  /** Longest key that can be of interest in an object at that place: bounds what is held back. */
-  maxKeyLength(at: Place): number
-  /** Longest value that can be of interest. */
+  /** Longest key that can be mapped in such an object: bounds what is held back. */
+  maxKeyLength(kind: ValueKind): number
+  /** Longest value that can be mapped. */
   readonly maxValueLength: number
   /** Cheap test on the first octet (undefined: not arrived yet), before anything is held back. */
-  mayMapValue(first: number | undefined, at: Place): boolean
-  /** New text of a key and what its value means; undefined for a key that means nothing. */
+  mayMapValue(first: number | undefined, kind: ValueKind): boolean
+  /** New text of a key and the kind of its value; undefined for a key without a rule. */
   key(
     content: Buffer,
     start: number,
     end: number,
-    at: Place,
-  ): { readonly text: string | undefined; readonly opens: Place } | undefined
-  /** New text of a value; undefined to leave it. */
-  value(content: Buffer, start: number, end: number, at: Place): string | undefined
+    kind: ValueKind,
+  ): { readonly text: string | undefined; readonly opens: ValueKind } | undefined
+  /** New text of a value; undefined to keep it. */
+  value(content: Buffer, start: number, end: number, kind: ValueKind): string | undefined
 }
 
 const quote = 0x22
@@ -31,7 +31,7 @@ const objectBit = 0x80
 /** Deeper content passes unmapped: WordPress itself refuses to read or write more than 512 levels. */
 const maxDepth = 1024
 
-/** Octets that mean something between strings; all others are white space, colons, numbers and literals. */
+/** Octets between strings that change the state; all others are white space, colons, numbers and literals. */
 const structural = new Uint8Array(256)
 for (const octet of Buffer.from('",{}[]')) structural[octet] = 1
 
@@ -50,18 +50,19 @@ const nextInString = (content: Buffer, from: number): number => {
   return at
 }
 
-/** A key's place reaches the object or the strings of the array that the key names, no deeper. */
-const opened = (isObject: boolean, at: Place): number => {
-  if (isObject) return objectBit | (at === place.routes || at === place.namespace ? at : place.plain)
-  return at === place.routes ? place.plain : at
+/** A key's kind holds for the object or the strings of the array behind the key, no deeper. */
+const containerBits = (isObject: boolean, kind: ValueKind): number => {
+  if (isObject)
+    return objectBit | (kind === valueKinds.routes || kind === valueKinds.namespace ? kind : valueKinds.plain)
+  return kind === valueKinds.routes ? valueKinds.plain : kind
 }
 
 const nothing = Buffer.alloc(0)
 
-/** A stretch of what came, and the text that stands behind it in place of what came there. */
+/** A range of the input that is kept, and the text that replaces the string behind it. */
 type Piece = { readonly from: number; readonly to: number; readonly text: string }
 
-/** One allocation of its own: it is often kept. */
+/** Not from the pool: stored responses keep the buffer. */
 const joined = (content: Buffer, pieces: readonly Piece[], from: number, to: number): Buffer => {
   let length = to - from
   for (const piece of pieces) length += piece.to - piece.from + piece.text.length
@@ -76,50 +77,50 @@ const joined = (content: Buffer, pieces: readonly Piece[], from: number, to: num
 }
 
 /**
- * Walks JSON text once and replaces strings in place; every other octet goes through as it came. Chunks may end anywhere:
- * at most one string of bounded length is held back. Text that is not JSON goes through too, it is not this room's to judge.
+ * Walks JSON text once and replaces strings; every other octet stays. Chunks may end anywhere: at most one string of bounded
+ * length is held back. Text that is not JSON passes too.
  */
 export const createJsonScanner = (rules: StringRules): ContentMapper => {
-  // A list of small numbers: octets of a buffer would take longer to come by than a small content to walk.
+  // An array of small numbers: allocating a buffer takes longer than walking a small content.
   const containers: number[] = []
   let depth = 0
-  let valuePlace: Place = place.plain
+  let kind: ValueKind = valueKinds.plain
   let expectsKey = false
   let mode: 'structure' | 'candidate' | 'skip' | 'blind' = 'structure'
   let escaped = false
   let held: Buffer = nothing
-  // Of the chunk at hand: what is put in, each with the stretch that it stands behind.
+  // Replacements in the current chunk.
   let output: Piece[] = []
   let copied = 0
   let tokenStart = 0
 
   const top = (): number => (depth === 0 ? 0 : (containers[depth - 1] as number))
-  const topPlace = (): Place => (top() & ~objectBit) as Place
+  const containerKind = (): ValueKind => (top() & ~objectBit) as ValueKind
 
   const open = (isObject: boolean): void => {
     if (depth === maxDepth) {
       mode = 'blind'
       return
     }
-    containers[depth++] = opened(isObject, valuePlace)
+    containers[depth++] = containerBits(isObject, kind)
     expectsKey = isObject
-    valuePlace = isObject ? place.plain : topPlace()
+    kind = isObject ? valueKinds.plain : containerKind()
   }
 
   const close = (): void => {
     if (depth > 0) depth--
     expectsKey = false
-    valuePlace = place.plain
+    kind = valueKinds.plain
   }
 
   const separate = (): void => {
     expectsKey = (top() & objectBit) !== 0
-    valuePlace = expectsKey ? place.plain : topPlace()
+    kind = expectsKey ? valueKinds.plain : containerKind()
   }
 
   const beginString = (content: Buffer, at: number): void => {
     tokenStart = at
-    mode = expectsKey || rules.mayMapValue(content[at + 1], valuePlace) ? 'candidate' : 'skip'
+    mode = expectsKey || rules.mayMapValue(content[at + 1], kind) ? 'candidate' : 'skip'
   }
 
   const onStructure = (content: Buffer, at: number): void => {
@@ -143,7 +144,7 @@ export const createJsonScanner = (rules: StringRules): ContentMapper => {
     }
   }
 
-  /** Up to and with the next quote that opens a string. */
+  /** Walks to the position behind the next quote that opens a string. */
   const walkStructure = (content: Buffer, from: number): number => {
     let at = from
     while (mode === 'structure') {
@@ -154,7 +155,7 @@ export const createJsonScanner = (rules: StringRules): ContentMapper => {
     return at
   }
 
-  /** Position of the quote that closes the string, or the end of what has arrived. */
+  /** Position of the quote that closes the string, or the end of the content so far. */
   const walkString = (content: Buffer, from: number): number => {
     let at = from
     if (escaped && at < content.length) {
@@ -177,27 +178,27 @@ export const createJsonScanner = (rules: StringRules): ContentMapper => {
   const finishCandidate = (content: Buffer, end: number): void => {
     const start = tokenStart + 1
     if (expectsKey) {
-      const within = topPlace()
+      const within = containerKind()
       const found =
         end - start > rules.maxKeyLength(within) ? undefined : rules.key(content, start, end, within)
       replace(end, found?.text)
-      valuePlace = found?.opens ?? place.plain
+      kind = found?.opens ?? valueKinds.plain
     } else if (end - start <= rules.maxValueLength) {
-      replace(end, rules.value(content, start, end, valuePlace))
+      replace(end, rules.value(content, start, end, kind))
     }
   }
 
   const finishString = (content: Buffer, end: number): void => {
     if (mode === 'candidate') finishCandidate(content, end)
-    else valuePlace = expectsKey ? place.plain : valuePlace
+    else kind = expectsKey ? valueKinds.plain : kind
     expectsKey = false
     mode = 'structure'
   }
 
   const isTooLong = (length: number): boolean =>
-    length > 1 + (expectsKey ? rules.maxKeyLength(topPlace()) : rules.maxValueLength)
+    length > 1 + (expectsKey ? rules.maxKeyLength(containerKind()) : rules.maxValueLength)
 
-  /** What of the chunk may go out; an unfinished candidate stays behind. */
+  /** The output for the chunk; an unfinished candidate is held back. */
   const flush = (content: Buffer): Buffer => {
     if (mode === 'candidate' && isTooLong(content.length - tokenStart)) mode = 'skip'
     const end = mode === 'candidate' ? tokenStart : content.length

@@ -2,21 +2,21 @@ import type { FieldLines } from '../../http/fields.ts'
 import { type NameSwap, noSwap } from '../name-swap.ts'
 import { mapPath, mapQuery } from './target.ts'
 
-/** Longer text is content, not a link: bounds what the content scanner may hold back. */
+/** Longer text is not taken for a URL: bounds what the content scanner holds back. */
 export const maxUrlLength = 8192
 
 /** RFC 3986 characters and a little more that WordPress leaves in its links; \uXXXX as it stands in ASCII-escaped JSON. */
 const urlText = /^(?:[!#-;=?-[\]-\u00ff]|\\u[0-9a-fA-F]{4})*$/
 
-/** Whether an octet may stand in such a text by itself; the escapes are told apart by whoever reads them. */
+/** Whether an octet may be in such a text outside an escape. */
 export const isUrlOctet = (octet: number): boolean =>
   octet > 0x20 && octet !== 0x22 && octet !== 0x3c && octet !== 0x3e && octet !== 0x5c
 
 /** Translates URLs below one REST root into URLs below another. */
 export type RestUrls = {
-  /** The text prefixes that make a string worth asking about. */
+  /** Only strings with one of these prefixes can be URLs below a root. */
   readonly roots: readonly string[]
-  /** Whether every URL would come out as it went in. */
+  /** Whether no URL changes. */
   readonly isIdentity: boolean
   /** The translated URL, or undefined when `url` is not one below a root; takes JSON text between quotes, `\/` resolved. */
   map(url: string): string | undefined
@@ -24,7 +24,7 @@ export type RestUrls = {
   mapPathReference(reference: string): string | undefined
 }
 
-/** Whether a root ends where a URL's path goes on, so that `/wp-json` is not found in `/wp-jsonp`. */
+/** Whether a root may be followed by this character: `/wp-json` is not the root of `/wp-jsonp`. */
 export const endsRoot = (after: string | undefined): boolean =>
   after === undefined || after === '/' || after === '?' || after === '#'
 
@@ -60,10 +60,10 @@ export const createRestUrls = (from: readonly string[], to: string, swap: NameSw
   }
 }
 
-/** What describes the upstream's octets and is wrong for mapped ones (RFC 9110 §7.7, RFC 9530 §2). */
+/** Fields that describe the upstream's octets and are wrong for mapped ones (RFC 9110 §7.7, RFC 9530 §2). */
 const octetFields = new Set(['content-length', 'content-md5', 'digest', 'content-digest', 'accept-ranges'])
 
-/** Translates the targets of a Link field (RFC 8288 §3): only what stands in angle brackets outside a quoted string. */
+/** Translates the targets of a Link field (RFC 8288 §3): text in angle brackets outside a quoted string. */
 export const mapLinkValue = (value: string, urls: RestUrls): string => {
   let mapped = ''
   let at = 0
@@ -97,10 +97,10 @@ const mapField = (name: string, value: string, urls: RestUrls): string => {
   return name === 'location' || name === 'content-location' ? mapReference(value, urls) : value
 }
 
-/** A strong validator promises these very octets (RFC 9110 §8.8.1); mapped ones are only equivalent. */
+/** A strong validator stands for the same octets (RFC 9110 §8.8.1); mapped octets are only equivalent. */
 const weakened = (entityTag: string): string => (entityTag.startsWith('W/') ? entityTag : `W/${entityTag}`)
 
-/** The upstream's fields as the public side may see them; `contentMapped` when its content is mapped too. */
+/** The upstream's fields for the public side; `contentMapped` when the content is mapped too. */
 export const mapFields = (lines: FieldLines, urls: RestUrls, contentMapped: boolean): string[] => {
   const mapped: string[] = []
   for (let i = 0; i < lines.length; i += 2) {

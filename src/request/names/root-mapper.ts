@@ -1,6 +1,6 @@
 import { endsRoot, isUrlOctet, maxUrlLength } from './rest-urls.ts'
 
-/** A root as it stands behind the quote of a string, and what stands there instead. */
+/** A root behind the quote that opens a string, and its replacement. */
 type Needle = { readonly octets: Buffer; readonly text: Buffer; readonly isEscaped: boolean }
 
 const quote = 0x22
@@ -22,22 +22,22 @@ const needlesOf = (roots: readonly string[], to: string): readonly Needle[] =>
 /** `"Link": "<…>"` holds URLs in the middle of a string. */
 const linkKey = Buffer.from('"Link"')
 
-/** What is written in both ways, or with another escape, is the scanner's to understand. */
-type UrlEnd = number | 'odd' | 'none'
+/** `unclear`: a URL with slashes in both forms or with another escape, which only the scanner reads. */
+type UrlEnd = number | 'unclear' | 'none'
 
-/** Position of the quote behind a URL that goes on at `from`. */
+/** Position of the quote that closes the string of a URL, from a position inside the URL. */
 const urlEnd = (content: Buffer, from: number, isEscaped: boolean): UrlEnd => {
   const most = Math.min(content.length, from + maxUrlLength / 2)
   for (let at = from; at < most; at++) {
     const octet = content[at] as number
     if (octet === quote) return at
     if (octet === backslash) {
-      if (!isEscaped || content[at + 1] !== slash) return 'odd'
+      if (!isEscaped || content[at + 1] !== slash) return 'unclear'
       at++
-    } else if (octet === slash && isEscaped) return 'odd'
+    } else if (octet === slash && isEscaped) return 'unclear'
     else if (!isUrlOctet(octet)) return 'none'
   }
-  return 'odd'
+  return 'unclear'
 }
 
 const afterRoot = (content: Buffer, at: number): string | undefined => {
@@ -48,7 +48,7 @@ const afterRoot = (content: Buffer, at: number): string | undefined => {
 const isSpace = (octet: number | undefined): boolean =>
   octet === 0x20 || octet === 0x0a || octet === 0x0d || octet === 0x09
 
-/** The names of members are no links. */
+/** Names of members are not URLs. */
 const isKey = (content: Buffer, end: number): boolean => {
   let at = end + 1
   while (isSpace(content[at])) at++
@@ -58,9 +58,9 @@ const isKey = (content: Buffer, end: number): boolean => {
 type Found = { readonly at: number; readonly needle: Needle }
 
 /**
- * Puts one root in place of others in the URLs of a whole JSON text, as the scanner does where no name is exchanged: then
- * nothing but strings that begin with a root changes, and an unescaped quote in front of one opens a string. `undefined`:
- * there is something in it that only the scanner understands.
+ * Replaces roots in the URLs of a complete JSON text, with the result of the scanner where no names are swapped: then only
+ * strings that begin with a root change, and an unescaped quote in front of a root opens a string. Returns undefined where
+ * only the scanner can read the text.
  */
 export const createRootMapper = (
   roots: readonly string[],
@@ -68,22 +68,22 @@ export const createRootMapper = (
 ): ((content: Buffer) => Buffer | undefined) => {
   const needles = needlesOf(roots, to)
 
-  /** Whether that is a URL below the root, to be given another one. */
-  const judged = (content: Buffer, at: number, { octets, isEscaped }: Needle): boolean | 'odd' => {
-    if (content[at - 1] === backslash) return 'odd'
+  /** Whether the string is a URL below the root. */
+  const isUrlBelow = (content: Buffer, at: number, { octets, isEscaped }: Needle): boolean | 'unclear' => {
+    if (content[at - 1] === backslash) return 'unclear'
     const from = at + octets.length
     if (!endsRoot(afterRoot(content, from))) return false
     const end = urlEnd(content, from, isEscaped)
-    if (end === 'odd') return 'odd'
+    if (end === 'unclear') return 'unclear'
     return end !== 'none' && !isKey(content, end)
   }
 
-  const allOf = (content: Buffer, needle: Needle, found: Found[]): boolean => {
+  const findAll = (content: Buffer, needle: Needle, found: Found[]): boolean => {
     const { octets } = needle
     for (let at = content.indexOf(octets); at !== -1; at = content.indexOf(octets, at + octets.length)) {
-      const verdict = judged(content, at, needle)
-      if (verdict === 'odd') return false
-      if (verdict) found.push({ at, needle })
+      const isUrl = isUrlBelow(content, at, needle)
+      if (isUrl === 'unclear') return false
+      if (isUrl) found.push({ at, needle })
     }
     return true
   }
@@ -91,9 +91,9 @@ export const createRootMapper = (
   return (content) => {
     if (content.includes(linkKey)) return undefined
     const found: Found[] = []
-    for (const needle of needles) if (!allOf(content, needle, found)) return undefined
+    for (const needle of needles) if (!findAll(content, needle, found)) return undefined
     if (found.length === 0) return content
-    // The first root that fits wins: sorting keeps the order of those at one place.
+    // The first root wins: sorting keeps the order of those at one position.
     found.sort((one, other) => one.at - other.at)
     return replaced(
       content,
@@ -102,17 +102,17 @@ export const createRootMapper = (
   }
 }
 
-/** One allocation of its own: it is often kept. */
+/** Not from the pool: stored responses keep the buffer. */
 const replaced = (content: Buffer, found: readonly Found[]): Buffer => {
   let length = content.length
   for (const { needle } of found) length += needle.text.length - needle.octets.length
   const whole = Buffer.allocUnsafeSlow(length)
   let from = 0
   let at = 0
-  for (const { at: place, needle } of found) {
-    at += content.copy(whole, at, from, place)
+  for (const { at: position, needle } of found) {
+    at += content.copy(whole, at, from, position)
     at += needle.text.copy(whole, at)
-    from = place + needle.octets.length
+    from = position + needle.octets.length
   }
   content.copy(whole, at, from)
   return whole

@@ -9,7 +9,7 @@ const decoded = (text: string): string => {
   }
 }
 
-/** The segment as WordPress compares it: its routes match without regard to case, on the decoded path. */
+/** The segment as WordPress compares it: decoded, without regard to case. */
 const compared = (segment: string): string =>
   (segment.includes('%') ? decoded(segment) : segment).toLowerCase()
 
@@ -25,8 +25,8 @@ const skipSlashes = (path: string, from: number): number => {
 }
 
 /**
- * Exchanges namespace and collection segment of a path relative to the REST root, e.g. `/site/v2/posts/5`.
- * Also takes the patterns of a discovery document, whose namespaces are literal.
+ * Swaps namespace and collection segment of a path relative to the REST root, e.g. `/site/v2/posts/5`.
+ * Also for the patterns of a discovery document, whose namespaces are literal.
  */
 export const mapPath = (path: string, swap: NameSwap): string => {
   const vendorAt = skipSlashes(path, 0)
@@ -57,9 +57,9 @@ const folded = (name: string): string => {
 const formDecoded = (text: string): string =>
   text.includes('+') || text.includes('%') ? decoded(text.replaceAll('+', ' ')) : text
 
-/** `meta[site_id]` has two names in it. What is written anew is encoded anew: a name never becomes a second parameter. */
+/** `meta[site_id]` contains two names. A swapped name is encoded again, so that it never becomes a second parameter. */
 const mapName = (raw: string, swap: NameSwap): string => {
-  // Refused where names are read; elsewhere it is not ours.
+  // The validator refuses such names.
   if (raw.length > longestParameterName) return raw
   const parts = formDecoded(raw).split(/([[\]])/)
   const mapped = parts.map((part, i) => swap.keys.get(i === 0 ? folded(part) : part))
@@ -96,7 +96,7 @@ const mapParameter = (parameter: string, swap: NameSwap): string => {
   return `${mapName(name, swap)}=${mapValue(formDecoded(name), value, swap)}`
 }
 
-/** Exchanges parameter names, and names inside the values of `_fields`, `_embed` and `namespace`. Also for form content. */
+/** Swaps parameter names, and names inside the values of `_fields`, `_embed` and `namespace`. Also for form content. */
 export const mapQuery = (query: string, swap: NameSwap): string => {
   if (query === '' || swap.keys.size === 0) return query
   let mapped = ''
@@ -105,9 +105,9 @@ export const mapQuery = (query: string, swap: NameSwap): string => {
   while (start < query.length) {
     const end = parameterEnd(query, start)
     const parameter = query.slice(start, end)
-    const exchanged = mapParameter(parameter, swap)
-    if (exchanged !== parameter) {
-      mapped += query.slice(copied, start) + exchanged
+    const swapped = mapParameter(parameter, swap)
+    if (swapped !== parameter) {
+      mapped += query.slice(copied, start) + swapped
       copied = end
     }
     start = parameterStart(query, end)

@@ -1,27 +1,20 @@
+import { RE2JS, RE2JSException } from 're2js'
 import { templateIdentifier } from '../../contracts/site/row-builders.ts'
-import { acceptsStart, anySet, type CharacterSet, isNumeric } from './character-set.ts'
-import type { IdentifierForm } from './identifier.ts'
-import { type PatternNode, parsePattern } from './pattern.ts'
-import { compileProgram } from './program.ts'
-import { runProgram } from './run-program.ts'
+import { type RoutePart, routeParts } from '../route-pattern.ts'
+import { encodedSlash, type IdentifierForm } from './path-form.ts'
 
 /** Why a row of a foreign discovery document is not matched. */
 export type PatternRefusal = 'pattern-too-long' | 'pattern-not-understood' | 'pattern-too-complex'
 
-/** A pattern is literals and named groups in turn; the canonical path is put together from the same parts. */
+/** The canonical path is put together from these. */
 export type PatternPart =
-  /** `isAny`: an unescaped dot, meant as a dot (`oembed/1.0`), though any character matches; the canonical path has the dot. */
-  | { readonly kind: 'literal'; readonly text: string; readonly lower: string; readonly isAny: boolean }
-  | {
-      readonly kind: 'parameter'
-      readonly name: string
-      readonly form: IdentifierForm
-      /** What the group repeats, when it is nothing but one set once or more. */
-      readonly set: CharacterSet | undefined
-    }
+  | Exclude<RoutePart, { kind: 'parameter' }>
+  | { readonly kind: 'parameter'; readonly name: string; readonly form: IdentifierForm }
 
 /** Texts of the named groups. */
 export type Groups = ReadonlyMap<string, string>
+
+const noGroups: Groups = new Map()
 
 export type RowPattern = {
   readonly kind: 'pattern'
@@ -29,144 +22,132 @@ export type RowPattern = {
   /** Literal beginning up to its last slash, in lower case; the whole pattern when nothing else is in it. */
   readonly prefix: string
   readonly isLiteral: boolean
-  /** Whether each character of a path has one way only through the pattern. */
+  /** Whether a path can be divided among the parts in one way at most. */
   readonly isDeterministic: boolean
-  /** Groups of a cleaned path, handed in as it is and in lower case; undefined when it does not fit. */
+  /** Groups of a cleaned path, given as it is and in lower case; undefined when the path does not match. */
   groupsOf(text: string, lower: string): Groups | undefined
 }
 
+type SkippedPattern = { readonly kind: 'skipped'; readonly reason: PatternRefusal }
+
 const maxPatternLength = 500
 
-const repeatedSet = (node: PatternNode): CharacterSet | undefined =>
-  node.kind === 'repeat' && node.min === 1 && node.max === Infinity && node.node.kind === 'one'
-    ? node.node.set
-    : undefined
+/** Each character of a path costs at most one visit to each instruction; this bounds that product. */
+const maxInstructions = 200
 
-const parameterOf = (group: Extract<PatternNode, { kind: 'group' }>): PatternPart => {
-  const set = repeatedSet(group.node)
-  const isNumber = set !== undefined && isNumeric(set)
-  const isTemplate = group.source === templateIdentifier
-  return {
-    kind: 'parameter',
-    name: group.name,
-    set,
-    form: isNumber ? 'number' : isTemplate ? 'template' : 'text',
+/** Bounds the time to compile: RE2 writes a counted repetition out. */
+const maxExpansion = 2000
+
+/** What PCRE and RE2 may read differently: letters behind a backslash, other than these, and a count without a minimum. */
+const uncertain = /[^ -~]|\\(?![dDwWsS]|[^A-Za-z0-9])|\{,/
+
+const counts = /(.)\{(\d+)(?:,(\d*))?\}/g
+
+/** At least the number of instructions that the pattern compiles to. */
+const expansionOf = (pattern: string): number => {
+  let single = pattern.length
+  let nested = 1
+  for (const [, before, least, most] of pattern.matchAll(counts)) {
+    const times = Math.max(1, Number(least), Number(most ?? 0))
+    if (before === ')') nested *= times
+    else single += times
+  }
+  return single * nested
+}
+
+/** WordPress matches without regard to case. Undefined for syntax that RE2 has not, e.g. look-around and back references. */
+const compiled = (pattern: string): RE2JS | undefined => {
+  try {
+    return RE2JS.compile(pattern, RE2JS.CASE_INSENSITIVE)
+  } catch (error) {
+    if (error instanceof RE2JSException) return undefined
+    throw error
   }
 }
 
-const hasGroup = (node: PatternNode): boolean => {
-  switch (node.kind) {
-    case 'one':
-      return false
-    case 'group':
-      return true
-    case 'repeat':
-      return hasGroup(node.node)
-    case 'sequence':
-      return node.nodes.some(hasGroup)
-    case 'choice':
-      return node.options.some(hasGroup)
-  }
+/** Nothing but digits, and the slash and the plus sign that WordPress accepts beside them. */
+const numberSource = /^(?:\\d|\[(?:\\d|0-9|\\?[/+])+\])\+$/
+
+const identifierForm = (source: string): IdentifierForm => {
+  if (numberSource.test(source)) return 'number'
+  return source === templateIdentifier ? 'template' : 'text'
 }
 
-/** The parts, or undefined when something beside literals and named groups decides: its text would have no canonical spelling. */
-const partsOf = (root: PatternNode): readonly PatternPart[] | undefined => {
-  const parts: PatternPart[] = []
-  let literal = ''
-  const endLiteral = (): void => {
-    if (literal !== '')
-      parts.push({ kind: 'literal', text: literal, lower: literal.toLowerCase(), isAny: false })
-    literal = ''
-  }
-  for (const node of root.kind === 'sequence' ? root.nodes : [root]) {
-    if (node.kind === 'one' && node.literal !== undefined) {
-      literal += node.literal
-    } else if (node.kind === 'one' && node.set === anySet) {
-      endLiteral()
-      parts.push({ kind: 'literal', text: '.', lower: '.', isAny: true })
-    } else if (node.kind === 'group' && !hasGroup(node.node)) {
-      endLiteral()
-      parts.push(parameterOf(node))
-    } else return undefined
-  }
-  endLiteral()
-  const names = parts.flatMap((part) => (part.kind === 'parameter' ? [part.name] : []))
-  return new Set(names).size === names.length ? parts : undefined
-}
+const repeatedSet = /^(\\[dDwWsS]|\[(?:\\.|[^\]\\])+\])\+$/
 
-const isDeterministic = (parts: readonly PatternPart[]): boolean =>
+/** Whether each group repeats one set of characters, and the literal behind it begins with none of these. */
+const isDeterministic = (parts: readonly RoutePart[]): boolean =>
   parts.every((part, index) => {
-    if (part.kind === 'literal') return true
+    if (part.kind !== 'parameter') return true
+    const set = repeatedSet.exec(part.source)?.[1]
     const following = parts[index + 1]
-    if (part.set === undefined) return false
-    return (
-      following === undefined || (following.kind === 'literal' && !acceptsStart(part.set, following.text))
-    )
+    if (set === undefined) return false
+    if (following === undefined) return true
+    return following.kind === 'literal' && compiled(set)?.matches(following.text.charAt(0)) === false
   })
 
-const endOfLiteral = (
-  part: Extract<PatternPart, { kind: 'literal' }>,
-  lower: string,
-  start: number,
-): number | undefined => {
-  if (part.isAny) return start < lower.length ? start + 1 : undefined
-  return lower.startsWith(part.lower, start) ? start + part.lower.length : undefined
-}
-
-const endOfSet = (set: CharacterSet | undefined, text: string, start: number): number | undefined => {
-  let end = start
-  while (end < text.length && set?.[text.charCodeAt(end)] === 1) end++
-  return end === start ? undefined : end
-}
-
-/** Walks a deterministic pattern: each group ends where its set does. */
-const walk = (parts: readonly PatternPart[], text: string, lower: string): Groups | undefined => {
-  const groups = new Map<string, string>()
+/** Whether all literals are in the path, in their order: most paths that do not match fail here. */
+const hasLiterals = (literals: readonly string[], endsLiterally: boolean, lower: string): boolean => {
   let at = 0
-  for (const part of parts) {
-    const end = part.kind === 'literal' ? endOfLiteral(part, lower, at) : endOfSet(part.set, text, at)
-    if (end === undefined) return undefined
-    if (part.kind === 'parameter') groups.set(part.name, text.slice(at, end))
-    at = end
-  }
-  return at === text.length ? groups : undefined
-}
-
-/** Whether all literals are in the path, in their order: what most paths fail, without running the program. */
-const hasLiterals = (parts: readonly PatternPart[], lower: string): boolean => {
-  let at = 0
-  for (const part of parts) {
-    if (part.kind === 'parameter' || part.isAny) continue
-    const found = lower.indexOf(part.lower, at)
+  for (const literal of literals) {
+    const found = lower.indexOf(literal, at)
     if (found === -1) return false
-    at = found + part.lower.length
+    at = found + literal.length
   }
-  const last = parts.at(-1)
-  return last?.kind !== 'literal' || last.isAny || lower.endsWith(last.lower)
+  return !endsLiterally || lower.endsWith(literals.at(-1) ?? '')
 }
 
-/** Compiles the pattern of a row, never to a regular expression: a foreign pattern must not be able to backtrack. */
-export const compileRowPattern = (
-  pattern: string,
-): RowPattern | { readonly kind: 'skipped'; readonly reason: PatternRefusal } => {
-  if (pattern.length > maxPatternLength) return { kind: 'skipped', reason: 'pattern-too-long' }
-  const root = parsePattern(pattern)
-  const parts = root && partsOf(root)
+/** Groups of a path that matches. An encoded slash is text inside an identifier, but never a separator. */
+const groupsIn = (names: readonly string[], expression: RE2JS, text: string): Groups | undefined => {
+  const matcher = expression.matcher(text.replaceAll(encodedSlash, '/'))
+  if (!matcher.matches()) return undefined
+  const groups = new Map<string, string>()
+  let between = ''
+  let at = 0
+  for (const name of names) {
+    const start = matcher.start(name)
+    between += text.slice(at, start)
+    at = matcher.end(name)
+    groups.set(name, text.slice(start, at))
+  }
+  between += text.slice(at)
+  return between.includes(encodedSlash) ? undefined : groups
+}
+
+/** Compiles the pattern of a row. RE2 matches in linear time: a foreign pattern must not be able to backtrack. */
+export const compileRowPattern = (pattern: string): RowPattern | SkippedPattern => {
+  const skipped = (reason: PatternRefusal): SkippedPattern => ({ kind: 'skipped', reason })
+  if (pattern.length > maxPatternLength) return skipped('pattern-too-long')
+  const parts = uncertain.test(pattern) ? undefined : routeParts(pattern)
   const first = parts?.[0]
-  if (root === undefined || parts === undefined || first?.kind !== 'literal' || !first.text.startsWith('/')) {
-    return { kind: 'skipped', reason: 'pattern-not-understood' }
+  if (parts === undefined || first?.kind !== 'literal' || !first.text.startsWith('/')) {
+    return skipped('pattern-not-understood')
   }
-  const isLiteral = parts.length === 1
-  const prefix = isLiteral ? first.lower : first.lower.slice(0, first.lower.lastIndexOf('/') + 1)
-  const facts = { kind: 'pattern', parts, prefix, isLiteral } as const
-  if (isDeterministic(parts)) {
-    return { ...facts, isDeterministic: true, groupsOf: (text, lower) => walk(parts, text, lower) }
+  const prefix = first.text.toLowerCase()
+  if (parts.length === 1) {
+    const groupsOf = (_text: string, lower: string) => (lower === prefix ? noGroups : undefined)
+    return { kind: 'pattern', parts: [first], prefix, isLiteral: true, isDeterministic: true, groupsOf }
   }
-  const program = compileProgram(root)
-  if (program === undefined) return { kind: 'skipped', reason: 'pattern-too-complex' }
+  if (expansionOf(pattern) > maxExpansion) return skipped('pattern-too-complex')
+  const expression = compiled(pattern)
+  const names = parts.flatMap((part) => (part.kind === 'parameter' ? [part.name] : []))
+  if (expression === undefined || Object.keys(expression.namedGroups()).length !== names.length) {
+    return skipped('pattern-not-understood')
+  }
+  if (expression.programSize() > maxInstructions) return skipped('pattern-too-complex')
+  const literals = parts.flatMap((part) => (part.kind === 'literal' ? [part.text.toLowerCase()] : []))
+  const endsLiterally = parts.at(-1)?.kind === 'literal'
   return {
-    ...facts,
-    isDeterministic: false,
-    groupsOf: (text, lower) => (hasLiterals(parts, lower) ? runProgram(program, text) : undefined),
+    kind: 'pattern',
+    parts: parts.map((part) =>
+      part.kind === 'parameter'
+        ? { kind: 'parameter', name: part.name, form: identifierForm(part.source) }
+        : part,
+    ),
+    prefix: prefix.slice(0, prefix.lastIndexOf('/') + 1),
+    isLiteral: false,
+    isDeterministic: isDeterministic(parts),
+    groupsOf: (text, lower) =>
+      hasLiterals(literals, endsLiterally, lower) ? groupsIn(names, expression, text) : undefined,
   }
 }

@@ -1,10 +1,9 @@
 import type { ArgumentSchema, JsonTypeName } from '../../contracts/row.ts'
-import { checkArray, checkObject } from './check-container.ts'
-import { booleanOf, isIntegral, numberOf, typeFor } from './coerce-scalar.ts'
+import { asList, entriesOf, hasMember, isContainer, memberOf, namesOf } from '../canonical/php-array.ts'
+import { booleanOf, isIntegral, numberOf, scalarOf, typeFor } from './coerce-scalar.ts'
 import { type Match, matchAnyOf, matchOneOf } from './combining.ts'
 import { formats } from './formats.ts'
 import { compilePattern, type PatternCheck } from './safe-pattern.ts'
-import { sanitiseTyped } from './sanitise-value.ts'
 import { countOf, type Issue, issueOf, listInWords, wrongType } from './site-errors.ts'
 
 type Bounds = Pick<ArgumentSchema, 'minimum' | 'maximum' | 'exclusiveMinimum' | 'exclusiveMaximum'>
@@ -21,7 +20,7 @@ const aboveMaximum = (value: number, schema: Bounds): boolean => {
 
 const sides = (exclusive: boolean | undefined): string => (exclusive === true ? '(exclusive)' : '(inclusive)')
 
-/** The text of a bound; WordPress prints bounds as integers. */
+/** WordPress prints bounds as integers. */
 const boundsText = (schema: Bounds): string => {
   const low = schema.minimum === undefined ? undefined : Math.trunc(schema.minimum)
   const high = schema.maximum === undefined ? undefined : Math.trunc(schema.maximum)
@@ -58,7 +57,7 @@ const patternCheck = (schema: ArgumentSchema, pattern: string): PatternCheck => 
 
 const surrogates = /[\ud800-\udbff]/
 
-/** Length in characters, as mb_strlen counts. */
+/** The length that mb_strlen counts. */
 const characters = (text: string): number => (surrogates.test(text) ? [...text].length : text.length)
 
 const checkLength = (text: string, schema: ArgumentSchema, path: string): Issue | undefined => {
@@ -83,6 +82,152 @@ const checkString = (value: unknown, schema: ArgumentSchema, path: string): Issu
   return undefined
 }
 
+/** The same for equal values whatever the order of their keys, and different for `1` and `"1"`. */
+const fingerprint = (value: unknown): string => {
+  if (!isContainer(value)) return typeof value === 'string' ? JSON.stringify(value) : String(value)
+  const parts = entriesOf(value).map(([key, member]) => `${JSON.stringify(key)}:${fingerprint(member)}`)
+  return `{${parts.sort().join(',')}}`
+}
+
+const allDistinct = (list: readonly unknown[]): boolean => new Set(list.map(fingerprint)).size === list.length
+
+/** Whether the schema describes no elements or properties. */
+const isLeaf = (schema: ArgumentSchema): boolean =>
+  schema.items === undefined &&
+  schema.properties === undefined &&
+  schema.additionalProperties === undefined &&
+  schema.oneOf === undefined &&
+  schema.anyOf === undefined
+
+/** The check for a schema with a type and no other keyword; undefined for any other schema. */
+const plainlyValid = (schema: ArgumentSchema): ((value: unknown) => boolean) | undefined => {
+  const { enum: allowed, format, minimum, maximum, minLength, maxLength, pattern } = schema
+  const more = [allowed, format, minimum, maximum, minLength, maxLength, pattern]
+  if (!isLeaf(schema) || more.some((one) => one !== undefined)) return undefined
+  switch (schema.type) {
+    case 'integer':
+      return isIntegral
+    case 'number':
+      return (value) => numberOf(value) !== undefined
+    case 'string':
+      return (value) => typeof value === 'string'
+    default:
+      return undefined
+  }
+}
+
+const checkItems = (list: readonly unknown[], items: ArgumentSchema, path: string): Issue | undefined => {
+  const leaf = isLeaf(items)
+  const isPlainlyValid = plainlyValid(items)
+  for (let i = 0; i < list.length; i++) {
+    if (isPlainlyValid?.(list[i]) === true) continue
+    // Only the path of a wrong element is written: lists can be long.
+    if (leaf && checkValue(list[i], items, '') === undefined) continue
+    const issue = checkValue(list[i], items, `${path}[${i}]`)
+    if (issue !== undefined) return issue
+  }
+  return undefined
+}
+
+/** WordPress checks all elements before it counts them. Far too many are refused in any case, perhaps for another reason. */
+const bounded = <One>(all: readonly One[], most: number | undefined): readonly One[] =>
+  most === undefined || all.length <= most * 4 ? all : all.slice(0, most * 4)
+
+/** Checks a list: its elements, then their number, then whether they are unique. */
+const checkArray = (value: unknown, schema: ArgumentSchema, path: string): Issue | undefined => {
+  const list = asList(value)
+  if (list === undefined) return wrongType(path, 'array')
+  const { items, minItems, maxItems } = schema
+  const issue = items === undefined ? undefined : checkItems(bounded(list, maxItems), items, path)
+  if (issue !== undefined) return issue
+  if (minItems !== undefined && list.length < minItems) {
+    return issueOf('rest_too_few_items', `${path} must contain at least ${countOf(minItems, 'item')}.`)
+  }
+  if (maxItems !== undefined && list.length > maxItems) {
+    return issueOf('rest_too_many_items', `${path} must contain at most ${countOf(maxItems, 'item')}.`)
+  }
+  if (schema.uniqueItems === true && !allDistinct(list)) {
+    return issueOf('rest_duplicate_items', `${path} has duplicate items.`)
+  }
+  return undefined
+}
+
+/** Draft 4 lists required names on the object, draft 3 marks each property; WordPress reads both, the list first. */
+const readRequired = (schema: ArgumentSchema): readonly string[] => {
+  const required: unknown = schema.required
+  if (Array.isArray(required)) return required.map(String)
+  return Object.entries(schema.properties ?? {}).flatMap(([name, property]) =>
+    property.required === true ? [name] : [],
+  )
+}
+
+const requiredOf = new WeakMap<ArgumentSchema, readonly string[]>()
+
+/** Computed once for each schema: a list can hold thousands of objects. */
+const requiredNames = (schema: ArgumentSchema): readonly string[] => {
+  const known = requiredOf.get(schema) ?? readRequired(schema)
+  requiredOf.set(schema, known)
+  return known
+}
+
+/** The members that the schema describes, in the order given: there may be a hundred thousand others. */
+const namesToCheck = (container: object, schema: ArgumentSchema): readonly string[] => {
+  const { additionalProperties, maxProperties, properties = {} } = schema
+  const names = () => bounded(namesOf(container), maxProperties)
+  if (additionalProperties === false || typeof additionalProperties === 'object') return names()
+  const known = Object.keys(properties).filter((name) => hasMember(container, name))
+  if (known.length < 2) return known
+  return names().filter((name) => Object.hasOwn(properties, name))
+}
+
+const checkProperty = (
+  name: string,
+  value: unknown,
+  schema: ArgumentSchema,
+  path: string,
+): Issue | undefined => {
+  const known = schema.properties !== undefined && Object.hasOwn(schema.properties, name)
+  if (known) return checkValue(value, schema.properties?.[name] ?? {}, `${path}[${name}]`)
+  const additional = schema.additionalProperties
+  if (additional === false) {
+    return issueOf('rest_additional_properties_forbidden', `${name} is not a valid property of Object.`)
+  }
+  return typeof additional === 'object' ? checkValue(value, additional, `${path}[${name}]`) : undefined
+}
+
+const properties = (count: number): string => countOf(count, 'property', 'properties')
+
+const checkPropertyCount = (container: object, schema: ArgumentSchema, path: string): Issue | undefined => {
+  const { minProperties, maxProperties } = schema
+  if (minProperties === undefined && maxProperties === undefined) return undefined
+  const count = namesOf(container).length
+  if (minProperties !== undefined && count < minProperties) {
+    return issueOf('rest_too_few_properties', `${path} must contain at least ${properties(minProperties)}.`)
+  }
+  if (maxProperties !== undefined && count > maxProperties) {
+    return issueOf('rest_too_many_properties', `${path} must contain at most ${properties(maxProperties)}.`)
+  }
+  return undefined
+}
+
+const nothingGiven = {}
+
+/** Checks an object: required properties, then each property in the order given, then their number. */
+const checkObject = (value: unknown, schema: ArgumentSchema, path: string): Issue | undefined => {
+  if (value !== '' && !isContainer(value)) return wrongType(path, 'object')
+  const container = value === '' ? nothingGiven : (value as object)
+  for (const name of requiredNames(schema)) {
+    if (!hasMember(container, name)) {
+      return issueOf('rest_property_required', `${name} is a required property of ${path}.`)
+    }
+  }
+  for (const name of namesToCheck(container, schema)) {
+    const issue = checkProperty(name, memberOf(container, name), schema, path)
+    if (issue !== undefined) return issue
+  }
+  return checkPropertyCount(container, schema, path)
+}
+
 const checkType = (
   value: unknown,
   schema: ArgumentSchema,
@@ -98,15 +243,15 @@ const checkType = (
     case 'boolean':
       return booleanOf(value) === undefined ? wrongType(path, 'boolean') : undefined
     case 'array':
-      return checkArray(value, schema, path, checkValue)
+      return checkArray(value, schema, path)
     case 'object':
-      return checkObject(value, schema, path, checkValue)
+      return checkObject(value, schema, path)
     case 'null':
       return value === null ? undefined : wrongType(path, 'null')
   }
 }
 
-/** The words an error lists; PHP prints true as 1 and false as nothing. */
+/** A value in an error text; PHP prints true as 1 and false as nothing. */
 const enumWord = (value: string | number | boolean | null): string => {
   if (value === null) return 'null'
   if (typeof value === 'boolean') return value ? '1' : ''
@@ -122,8 +267,9 @@ const checkEnum = (
 ): Issue | undefined => {
   const allowed = schema.enum
   if (allowed === undefined || allowed.length === 0) return undefined
-  const typed = type === 'string' ? value : sanitiseTyped(value, schema, type)
-  if (allowed.includes(typed as string)) return undefined
+  // Lists and objects are never among the values of an enum.
+  const isContainerType = type === 'array' || type === 'object'
+  if (!isContainerType && allowed.includes(scalarOf(value, type) as string)) return undefined
   const words = allowed.map(enumWord)
   return issueOf(
     'rest_not_in_enum',
@@ -145,7 +291,7 @@ const combine = (value: unknown, schema: ArgumentSchema, path: string): Match | 
   return schema.oneOf === undefined ? undefined : matchOneOf(value, schema, schema.oneOf, path, checkValue)
 }
 
-/** The schema among `oneOf` or `anyOf` that a value belongs to; undefined when there is none to choose or the value fits none. */
+/** The schema of `oneOf` or `anyOf` that a value matches; undefined when there is no such keyword or no match. */
 export const chosenSchema = (value: unknown, schema: ArgumentSchema): ArgumentSchema | undefined => {
   const match = combine(value, schema, '')
   return match?.kind === 'matched' ? match.schema : undefined

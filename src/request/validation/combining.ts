@@ -1,11 +1,11 @@
 import type { ArgumentSchema } from '../../contracts/row.ts'
-import { holds, isContainer, memberOf } from '../canonical/php-array.ts'
+import { hasMember, isContainer, memberOf } from '../canonical/php-array.ts'
 import { type Issue, listInWords } from './site-errors.ts'
 
 /** Handed in, so that this file and the one that knows all types do not import each other. */
 type Check = (value: unknown, schema: ArgumentSchema, path: string) => Issue | undefined
 
-/** Which of several schemas a value belongs to, or why to none (or to more than one). */
+/** The schema that a value matches, or why it matches none or more than one. */
 export type Match =
   | { readonly kind: 'matched'; readonly schema: ArgumentSchema }
   | { readonly kind: 'unmatched'; readonly issue: Issue }
@@ -14,7 +14,7 @@ type Failure = { readonly index: number; readonly schema: ArgumentSchema; readon
 
 const typed = new WeakMap<ArgumentSchema, WeakMap<ArgumentSchema, ArgumentSchema>>()
 
-/** Made once for each pair: a list can hold thousands of values that are to be matched. */
+/** Created once for each pair: a list can hold thousands of values. */
 const inherited = (schema: ArgumentSchema, parent: ArgumentSchema): ArgumentSchema => {
   if (schema.type !== undefined || parent.type === undefined) return schema
   const ofParent = typed.get(parent) ?? new WeakMap<ArgumentSchema, ArgumentSchema>()
@@ -30,27 +30,29 @@ const noMatch = (message: string, data: Issue['data'] = null): Issue => ({
   data,
 })
 
-const because = (path: string, failure: Failure): Issue => {
+const noMatchBecause = (path: string, failure: Failure): Issue => {
   const { title } = failure.schema
   const text =
     title === undefined ? `${path} does not match the expected format.` : `${path} is not a valid ${title}.`
   return noMatch(`${text} Reason: ${failure.issue.message}`, { position: failure.index })
 }
 
-/** The value failed for more than being of another type altogether. */
+/** Whether the value failed for another reason than its own type. */
 const isInformative = (path: string, { issue }: Failure): boolean => {
   if (issue.code !== 'rest_invalid_type') return true
   const at = issue.data?.['param']
   return at !== undefined && at !== path
 }
 
-/** Of several object schemas, the one that shares most properties with the value: the caller probably meant that one. */
-const likeliest = (value: unknown, failures: readonly Failure[]): Failure | undefined => {
+/** Of several object schemas the one that shares most properties with the value: the client probably meant that one. */
+const closestMatch = (value: unknown, failures: readonly Failure[]): Failure | undefined => {
   if (!isContainer(value)) return undefined
   let best: Failure | undefined
   let most = 0
   for (const failure of failures) {
-    const shared = Object.keys(failure.schema.properties ?? {}).filter((name) => holds(value, name)).length
+    const shared = Object.keys(failure.schema.properties ?? {}).filter((name) =>
+      hasMember(value, name),
+    ).length
     if (shared > most) {
       best = failure
       most = shared
@@ -61,13 +63,13 @@ const likeliest = (value: unknown, failures: readonly Failure[]): Failure | unde
 
 const explain = (value: unknown, path: string, failures: readonly Failure[]): Issue => {
   const [first] = failures
-  if (first !== undefined && failures.length === 1) return because(path, first)
+  if (first !== undefined && failures.length === 1) return noMatchBecause(path, first)
   const informative = failures.filter((failure) => isInformative(path, failure))
   const [reason] = informative
-  if (reason !== undefined && informative.length === 1) return because(path, reason)
+  if (reason !== undefined && informative.length === 1) return noMatchBecause(path, reason)
   if (reason?.schema.type === 'object') {
-    const meant = likeliest(value, informative)
-    if (meant !== undefined) return because(path, meant)
+    const meant = closestMatch(value, informative)
+    if (meant !== undefined) return noMatchBecause(path, meant)
   }
   const titles = failures.flatMap(({ schema }) => (schema.title === undefined ? [] : [schema.title]))
   return titles.length === failures.length
@@ -109,13 +111,13 @@ export const matchAnyOf = (
   return { kind: 'unmatched', issue: explain(value, path, failures) }
 }
 
-/** Surely not of this schema: a property that must be one of some texts is another text. */
-const isOther = (value: unknown, { type, properties = {} }: ArgumentSchema): boolean =>
+/** A fast check: the text of a property is not in the property's enum. */
+const cannotMatch = (value: unknown, { type, properties = {} }: ArgumentSchema): boolean =>
   type === 'object' &&
   isContainer(value) &&
   Object.keys(properties).some((name) => {
     const property = properties[name]
-    if (property?.type !== 'string' || property.enum === undefined || !holds(value, name)) return false
+    if (property?.type !== 'string' || property.enum === undefined || !hasMember(value, name)) return false
     const given = memberOf(value, name)
     return typeof given === 'string' && property.enum.length > 0 && !property.enum.includes(given)
   })
@@ -129,9 +131,9 @@ export const matchOneOf = (
   check: Check,
 ): Match => {
   const candidates = schemas.map((candidate, index) => ({ index, schema: inherited(candidate, parent) }))
-  // Texts about those that do not fit are only written when none does: lists can hold thousands of values.
+  // Error texts are only written when no schema matches: lists can hold thousands of values.
   const matches = candidates.filter(
-    ({ schema }) => !isOther(value, schema) && check(value, schema, path) === undefined,
+    ({ schema }) => !cannotMatch(value, schema) && check(value, schema, path) === undefined,
   )
   const [only] = matches
   if (only !== undefined && matches.length === 1) return { kind: 'matched', schema: only.schema }

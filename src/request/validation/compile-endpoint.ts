@@ -1,19 +1,8 @@
-import type { ArgumentSchema, Endpoint, Row } from '../../contracts/row.ts'
+import type { Endpoint, Row } from '../../contracts/row.ts'
 import { canonicalSpelling } from '../canonical/canonical-argument.ts'
-import {
-  alsoAccepted,
-  type CompiledArgument,
-  checkedWhen,
-  emptyIsNone,
-  isInstant,
-  isStatusFilter,
-  listOrder,
-  termFilterOf,
-} from './argument-rules.ts'
-import { chosenSchema } from './check-value.ts'
+import { type CompiledArgument, compileArgument } from './argument-rules.ts'
 import { sanitiseValue } from './sanitise-value.ts'
 
-/** An endpoint ready to validate with. */
 export type CompiledEndpoint = {
   readonly arguments: ReadonlyMap<string, CompiledArgument>
   readonly required: readonly string[]
@@ -21,30 +10,11 @@ export type CompiledEndpoint = {
   readonly defaults: Readonly<Record<string, unknown>>
   /** Canonical spelling of each default, e.g. `page=1`: what is dropped from a query. */
   readonly defaultSpellings: ReadonlyMap<string, string>
-  /** No argument is declared: handlers of such routes read what they like, so nothing is known to be unknown. */
+  /** No argument is declared: handlers of such routes may read any parameter. */
   readonly isOpen: boolean
 }
 
-const compileArgument = (
-  row: Row,
-  endpoint: Endpoint,
-  name: string,
-  schema: ArgumentSchema,
-  position: number,
-): CompiledArgument => ({
-  name,
-  position,
-  schema,
-  checked: checkedWhen(row, endpoint, name, schema),
-  alsoAccepts: alsoAccepted(row, endpoint, name),
-  isStatusFilter: isStatusFilter(endpoint, name, schema),
-  emptyIsNone: emptyIsNone(endpoint, name),
-  isInstant: isInstant(name, schema),
-  order: listOrder(endpoint, name),
-  termFilter: termFilterOf(schema),
-})
-
-/** Does the work that an endpoint's requests share. */
+/** Does the work that all requests of an endpoint share. */
 export const compileEndpoint = (row: Row, endpoint: Endpoint): CompiledEndpoint => {
   const compiled = new Map<string, CompiledArgument>()
   const defaults: Record<string, unknown> = {}
@@ -52,9 +22,9 @@ export const compileEndpoint = (row: Row, endpoint: Endpoint): CompiledEndpoint 
   for (const [name, schema] of Object.entries(endpoint.arguments)) {
     const argument = compileArgument(row, endpoint, name, schema, compiled.size)
     compiled.set(name, argument)
-    // A default of null counts as none: WordPress asks isset().
+    // A default of null is none: WordPress tests it with isset().
     if (schema.default === undefined || schema.default === null) continue
-    const typed = sanitiseValue(schema.default, schema, chosenSchema)
+    const typed = sanitiseValue(schema.default, schema)
     defaults[name] = typed
     defaultSpellings.set(name, canonicalSpelling(argument, typed, undefined))
   }

@@ -20,17 +20,16 @@ const offsetMinutes = (zone: string): number | undefined => {
   return (zone[0] === '-' ? -1 : 1) * (hours * 60 + minutes)
 }
 
-/** PHP rolls the 31st of February and hour 24 over, and refuses month 13; the bounds are its own. */
+/** PHP's bounds: it rolls the 31st of February and hour 24 over, and refuses month 13. */
 const inRange = (month: number, day: number, hour: number, minute: number, second: number): boolean =>
   month <= 12 && day <= 31 && hour <= 24 && minute <= 59 && second <= 60
 
-/** Date.UTC takes years below 100 for 19xx. */
+/** Date.UTC reads years below 100 as 19xx. */
 const dayStart = (year: number, month: number, day: number): number =>
   year >= 100 ? Date.UTC(year, month - 1, day) : new Date(0).setUTCFullYear(year, month - 1, day)
 
 /**
- * Reads a date-time, or gives undefined where WordPress answers "Invalid date." (the epoch itself included: its timestamp 0 is
- * taken for false).
+ * Reads a date-time; undefined where WordPress answers "Invalid date.", also for the epoch, whose timestamp 0 counts as false.
  */
 export const parseDateTime = (text: string): DateTime | undefined => {
   const match = pattern.exec(text)
@@ -45,15 +44,15 @@ export const parseDateTime = (text: string): DateTime | undefined => {
   return { time, hasZone: zone !== '', wall: `${text.slice(0, 10)}T${text.slice(11, 19)}`, zone }
 }
 
-const surelyCanonical =
+const canonicalForm =
   /^[1-9]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/
 
 /**
- * The one spelling of a date-time: with a zone the instant in UTC, without one the wall-clock time as it is, because only the upstream
- * knows the site's zone. The fraction goes: WordPress compares whole seconds.
+ * The one spelling of a date-time: with a zone the instant in UTC, without one the wall-clock time, because the gateway does not
+ * have the site's time zone. The fraction is dropped: WordPress compares whole seconds.
  */
 export const canonicalDateTime = (text: string): string => {
-  if (surelyCanonical.test(text)) return text
+  if (canonicalForm.test(text)) return text
   const parsed = parseDateTime(text)
   if (parsed === undefined) return text
   if (!parsed.hasZone) return parsed.wall
@@ -69,7 +68,7 @@ const ipv4 = new RegExp(`^(?:${byte}\\.){3}${byte}$`)
 const localPart = /^[a-zA-Z0-9!#$%&'*+/=?^_`{|}~.-]+$/
 const domainLabel = /^[a-zA-Z0-9-]+$/
 
-/** WordPress's idea of an address: one @, a dotted domain, ASCII only; narrower than RFC 5322 and wider than DNS. */
+/** An e-mail address in WordPress: one @, a dotted domain, ASCII only; narrower than RFC 5322 and wider than DNS. */
 const isEmail = (text: string): boolean => {
   const at = text.indexOf('@')
   if (text.length < 6 || at < 1 || !localPart.test(text.slice(0, at))) return false
@@ -84,7 +83,7 @@ const isIp = (text: string): boolean => ipv4.test(text) || (isIPv6(text) && !tex
 
 type FormatFacts = { readonly code: string; message(path: string): string; accepts(text: string): boolean }
 
-/** Formats that WordPress checks. `uri` is not among them: it only cleans such values. */
+/** Formats that WordPress checks. It only sanitises `uri`. */
 export const formats: ReadonlyMap<string, FormatFacts> = new Map<string, FormatFacts>([
   [
     'hex-color',

@@ -1,59 +1,5 @@
-/** One member of a JSON object: its name and the source text of its value. */
-type Member = { readonly name: string; readonly source: string }
+import { backslash, closes, comma, opens, quote } from '../../http/json-text.ts'
 
-const openingBrace = 123
-const closingBrace = 125
-const openingBracket = 91
-const closingBracket = 93
-
-/** Index behind the string that starts at `from`. */
-const behindString = (text: string, from: number): number => {
-  let i = from + 1
-  while (text.charCodeAt(i) !== quote) i += text.charCodeAt(i) === backslash ? 2 : 1
-  return i + 1
-}
-
-/** Index of the comma or bracket that ends the value starting at `from`. */
-const behindValue = (text: string, from: number): number => {
-  let depth = 0
-  let i = from
-  for (;;) {
-    const code = text.charCodeAt(i)
-    if (code === quote) {
-      i = behindString(text, i)
-      continue
-    }
-    if (depth === 0 && (code === comma || code === closingBrace)) return i
-    if (code === openingBrace || code === openingBracket) depth += 1
-    if (code === closingBrace || code === closingBracket) depth -= 1
-    i += 1
-  }
-}
-
-/** Most names are written as they are. */
-const nameOf = (written: string): string =>
-  written.includes('\\') ? (JSON.parse(written) as string) : written.slice(1, -1)
-
-/**
- * The members of a JSON object in their order, with the text they were written in: a parser would have rounded integers beyond 2^53
- * and forgotten repeated names. The text must be an object that JSON.parse accepts.
- */
-export const topLevelMembers = (text: string): Member[] => {
-  const members: Member[] = []
-  let i = text.indexOf('{') + 1
-  for (;;) {
-    while (text.charCodeAt(i) !== quote && text.charCodeAt(i) !== closingBrace) i += 1
-    if (text.charCodeAt(i) === closingBrace) return members
-    const endOfName = behindString(text, i)
-    const colon = text.indexOf(':', endOfName)
-    const end = behindValue(text, colon + 1)
-    members.push({ name: nameOf(text.slice(i, endOfName)), source: text.slice(colon + 1, end).trim() })
-    i = end + 1
-    if (text.charCodeAt(end) === closingBrace) return members
-  }
-}
-
-/** What a content type means for reading parameters. */
 type MediaType = 'json' | 'form' | 'other'
 
 const json = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/
@@ -77,10 +23,10 @@ type JsonReading =
   | { readonly kind: 'too-many-values' }
 
 /**
- * As many as a megabyte of the shortest ones has. To parse a value takes as long as to read many characters of a text, and nothing
- * else is done meanwhile: a longer content has room for a longer text, and not for more values.
+ * The number of the shortest values in a megabyte. Parsing a value takes as long as reading many characters of a text and blocks
+ * the event loop: a longer content may have longer texts, but not more values.
  */
-export const mostJsonValues = 1 << 19
+export const maxJsonValues = 1 << 19
 
 const refusals = {
   depth: { kind: 'refused', code: 1, message: 'Maximum stack depth exceeded' },
@@ -89,10 +35,6 @@ const refusals = {
   utf8: { kind: 'refused', code: 5, message: 'Malformed UTF-8 characters, possibly incorrectly encoded' },
   surrogate: { kind: 'refused', code: 10, message: 'Single unpaired UTF-16 surrogate in unicode escape' },
 } as const satisfies Record<string, JsonReading>
-
-const quote = 34
-const backslash = 92
-const comma = 44
 
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -107,14 +49,12 @@ const endOfString = (text: string, from: number): number => {
   return -1
 }
 
-const opens = (code: number): boolean => code === 123 || code === 91
-const closes = (code: number): boolean => code === 125 || code === 93
 const step = (code: number): number => (opens(code) ? 1 : closes(code) ? -1 : 0)
-/** Is there a value behind it? */
-const begins = (code: number): boolean => code === comma || opens(code)
+/** Whether a value follows. */
+const precedesValue = (code: number): boolean => code === comma || opens(code)
 const isControl = (code: number): boolean => code < 32 && code !== 9 && code !== 10 && code !== 13
 
-/** Walks brackets, commas and strings only, so that depth and number of values are known before a parser begins. */
+/** Checks depth and number of values before the text is parsed; reads brackets, commas and strings only. */
 const structureFault = (text: string, maxDepth: number): 'depth' | 'control' | 'values' | undefined => {
   let depth = 0
   let values = 0
@@ -125,9 +65,9 @@ const structureFault = (text: string, maxDepth: number): 'depth' | 'control' | '
       if (i < 0) return 'control'
     } else if (isControl(code)) return 'control'
     depth += step(code)
-    if (begins(code)) values += 1
+    if (precedesValue(code)) values += 1
     if (depth > maxDepth) return 'depth'
-    if (values > mostJsonValues) return 'values'
+    if (values > maxJsonValues) return 'values'
   }
   return undefined
 }

@@ -1,40 +1,34 @@
-import type { ArgumentSchema, JsonTypeName } from '../../contracts/row.ts'
-import { asList, holds, isContainer, memberOf, namesOf, PhpArray } from '../canonical/php-array.ts'
-import { booleanOf, numberOf, toInteger, typeFor } from './coerce-scalar.ts'
+import type { ArgumentSchema } from '../../contracts/row.ts'
+import { asList, hasMember, isContainer, memberOf, namesOf, PhpArray } from '../canonical/php-array.ts'
+import { chosenSchema } from './check-value.ts'
+import { scalarOf, typeFor } from './coerce-scalar.ts'
 
-/** Resolves `oneOf` and `anyOf` of a value that was checked before. Handed in by whoever can check. */
-export type Choose = (value: unknown, schema: ArgumentSchema) => ArgumentSchema | undefined
+/** An object without a prototype: clients choose the names. */
+const emptyObject = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>
 
-const chooseNone: Choose = () => undefined
-
-/** A record without a prototype: names come from callers. */
-const record = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>
-
-/** Brackets and JSON alike as plain arrays and records, for values that no schema describes. */
+/** Decoded brackets as plain objects, for values that no schema describes; other values as they are. */
 export const plainValue = (value: unknown): unknown => {
   if (!(value instanceof PhpArray)) return value
-  const plain = record()
+  const plain = emptyObject()
   for (const [key, member] of value) plain[key] = plainValue(member)
   return plain
 }
 
-const sanitiseArray = (value: unknown, schema: ArgumentSchema, choose: Choose): unknown[] => {
-  const list = asList(value) ?? []
-  const { items } = schema
-  return items === undefined ? list.map(plainValue) : list.map((item) => sanitiseValue(item, items, choose))
-}
+const sanitiseArray = (value: unknown, { items }: ArgumentSchema): unknown[] =>
+  (asList(value) ?? []).map((item) => (items === undefined ? plainValue(item) : sanitiseValue(item, items)))
 
-const hasNoWord = (value: object, { additionalProperties, properties = {} }: ArgumentSchema): boolean =>
+/** Whether the schema says nothing about any member. */
+const leavesMembers = (value: object, { additionalProperties, properties = {} }: ArgumentSchema): boolean =>
   typeof additionalProperties !== 'object' &&
   additionalProperties !== false &&
-  !Object.keys(properties).some((name) => holds(value, name))
+  !Object.keys(properties).some((name) => hasMember(value, name))
 
-const sanitiseObject = (value: unknown, schema: ArgumentSchema, choose: Choose): unknown => {
-  // A list that an alternative already made is an object too in PHP; it stays what it is.
+const sanitiseObject = (value: unknown, schema: ArgumentSchema): unknown => {
+  // A list that an alternative already made is an object too in PHP; it stays a list.
   if (Array.isArray(value) && schema.properties === undefined) return value
-  // As it came, where the schema has no word on any member: a copy of a hundred thousand takes long.
-  if (!(value instanceof Map) && isContainer(value) && hasNoWord(value, schema)) return value
-  const typed = record()
+  // To copy an object of a hundred thousand members takes long.
+  if (!(value instanceof Map) && isContainer(value) && leavesMembers(value, schema)) return value
+  const typed = emptyObject()
   if (!isContainer(value)) return typed
   for (const name of namesOf(value)) {
     const member = memberOf(value, name)
@@ -43,50 +37,23 @@ const sanitiseObject = (value: unknown, schema: ArgumentSchema, choose: Choose):
         ? schema.properties[name]
         : schema.additionalProperties
     if (property === false) continue
-    typed[name] = typeof property === 'object' ? sanitiseValue(member, property, choose) : plainValue(member)
+    typed[name] = typeof property === 'object' ? sanitiseValue(member, property) : plainValue(member)
   }
   return typed
 }
 
-/** The value as the given type; it must have been checked before. */
-export const sanitiseTyped = (
-  value: unknown,
-  schema: ArgumentSchema,
-  type: JsonTypeName,
-  choose: Choose = chooseNone,
-): unknown => {
-  switch (type) {
-    case 'integer':
-      return toInteger(typeof value === 'number' ? value : String(value))
-    case 'number':
-      return numberOf(value) ?? 0
-    case 'boolean':
-      return booleanOf(value) === true
-    case 'array':
-      return sanitiseArray(value, schema, choose)
-    case 'object':
-      return sanitiseObject(value, schema, choose)
-    case 'null':
-      return null
-    case 'string':
-      return value
-    default:
-      // A discovery document may name a type that there is not.
-      return plainValue(value)
-  }
-}
-
-/** The typed value of a checked argument: integers, booleans, lists and records instead of text. Text itself is left as it is. */
-export function sanitiseValue(value: unknown, schema: ArgumentSchema, choose: Choose): unknown {
+/** The typed value of a checked argument: integers, booleans, lists and objects instead of text. Text itself stays as it is. */
+export function sanitiseValue(value: unknown, schema: ArgumentSchema): unknown {
   let current = value
   let declared = schema.type
-  if (schema.oneOf !== undefined || schema.anyOf !== undefined) {
-    const chosen = choose(value, schema)
-    if (chosen !== undefined) {
-      declared = declared ?? chosen.type
-      current = sanitiseValue(value, chosen, choose)
-    }
+  const chosen = chosenSchema(value, schema)
+  if (chosen !== undefined) {
+    declared = declared ?? chosen.type
+    current = sanitiseValue(value, chosen)
   }
   const type = typeFor(current, declared)
-  return type === undefined ? plainValue(current) : sanitiseTyped(current, schema, type, choose)
+  if (type === 'array') return sanitiseArray(current, schema)
+  if (type === 'object') return sanitiseObject(current, schema)
+  const plain = plainValue(current)
+  return type === undefined ? plain : scalarOf(plain, type)
 }

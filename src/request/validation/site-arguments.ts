@@ -1,11 +1,11 @@
 import { asList, isContainer, type PhpValue, valuesOf } from '../canonical/php-array.ts'
 import type { CompiledArgument } from './argument-rules.ts'
-import { checkValue, chosenSchema } from './check-value.ts'
+import { checkValue } from './check-value.ts'
 import type { CompiledEndpoint } from './compile-endpoint.ts'
 import { plainValue, sanitiseValue } from './sanitise-value.ts'
 import type { InvalidArgument, Issue } from './site-errors.ts'
 
-/** The places that parameters come from, strongest first (WordPress's order). */
+/** The sources of parameters, strongest first (WordPress's order). */
 export type Sources = {
   readonly content: ReadonlyMap<string, unknown>
   readonly query: ReadonlyMap<string, PhpValue>
@@ -14,7 +14,7 @@ export type Sources = {
 
 const given = (value: unknown): boolean => value !== undefined && value !== null
 
-/** The value that counts: content before query before path; a JSON null lets the next one through. */
+/** The effective value: content before query before path; a JSON null counts as absent. */
 export const effectiveValue = (sources: Sources, name: string): unknown => {
   const inContent = sources.content.get(name)
   if (given(inContent)) return inContent
@@ -23,7 +23,7 @@ export const effectiveValue = (sources: Sources, name: string): unknown => {
   return Object.hasOwn(sources.path, name) ? sources.path[name] : undefined
 }
 
-/** WordPress looks at each status by itself, whatever the keys, and takes each for a slug. */
+/** WordPress checks each status by itself, whatever the keys, and treats it as a slug. */
 const statusList = (value: unknown): unknown[] | undefined => {
   const list = isContainer(value) ? valuesOf(value).filter((item) => !isContainer(item)) : asList(value)
   return list?.map((item) => (typeof item === 'string' ? item.toLowerCase() : item))
@@ -37,7 +37,7 @@ const checkStatuses = (argument: CompiledArgument, list: readonly unknown[]): Is
   return undefined
 }
 
-/** What PHP's empty() holds for nothing. */
+/** PHP's empty(). */
 const isEmpty = (value: unknown): boolean =>
   value === '' ||
   value === '0' ||
@@ -54,25 +54,19 @@ const check = (argument: CompiledArgument, value: unknown): Issue | 'plain' | un
   return checkValue(value, argument.schema, argument.name)
 }
 
-/** The typed value of an argument that was found valid. */
+/** The typed value of a valid argument. */
 const typedValue = (argument: CompiledArgument, value: unknown): unknown => {
   if (argument.checked === 'never' || argument.checked === 'container') return plainValue(value)
   if (argument.emptyIsNone && isEmpty(value)) return ''
   const { schema, termFilter } = argument
-  // Exactly one side of a term filter takes a valid value, and only lists read as lists.
+  // Exactly one form of a term filter matches a valid value, and only lists read as lists.
   if (termFilter !== undefined) {
-    return sanitiseValue(
-      value,
-      asList(value) === undefined ? termFilter.query : termFilter.list,
-      chosenSchema,
-    )
+    return sanitiseValue(value, asList(value) === undefined ? termFilter.query : termFilter.list)
   }
-  return (
-    (argument.isStatusFilter ? statusList(value) : undefined) ?? sanitiseValue(value, schema, chosenSchema)
-  )
+  return (argument.isStatusFilter ? statusList(value) : undefined) ?? sanitiseValue(value, schema)
 }
 
-/** Names of required arguments that no source has. */
+/** Names of required arguments that are absent from all sources. */
 export const missingArguments = (endpoint: CompiledEndpoint, sources: Sources): string[] =>
   endpoint.required.filter(
     (name) => endpoint.defaults[name] === undefined && !given(effectiveValue(sources, name)),
@@ -81,7 +75,7 @@ export const missingArguments = (endpoint: CompiledEndpoint, sources: Sources): 
 const isEarly = (argument: CompiledArgument | undefined): argument is CompiledArgument =>
   argument?.checked === 'early' || argument?.checked === 'container'
 
-/** What callbacks refuse, in the endpoint's order: the value that counts is the one they see. */
+/** What validation callbacks refuse, in the endpoint's order: they check the effective value. */
 const earlyFaults = (endpoint: CompiledEndpoint, sources: Sources): InvalidArgument[] => {
   const faults: (InvalidArgument & { position: number })[] = []
   const look = (argument: CompiledArgument, value: unknown) => {
@@ -99,7 +93,7 @@ const earlyFaults = (endpoint: CompiledEndpoint, sources: Sources): InvalidArgum
   return faults.sort((a, b) => a.position - b.position)
 }
 
-/** What cleaning refuses, source by source and in the order given: it looks at every value, also at one that another overrides. */
+/** What sanitising refuses, source by source in the order given: it checks every value, overridden ones included. */
 const lateFaults = (endpoint: CompiledEndpoint, sources: Sources): InvalidArgument[] => {
   const faults: InvalidArgument[] = []
   const look = (name: string, value: unknown) => {
@@ -114,7 +108,7 @@ const lateFaults = (endpoint: CompiledEndpoint, sources: Sources): InvalidArgume
   return faults
 }
 
-/** Arguments with values that WordPress refuses. Only the first failing phase is told, as it does. */
+/** Arguments with values that WordPress refuses. Like WordPress, only those of the first phase that fails. */
 export const invalidArguments = (endpoint: CompiledEndpoint, sources: Sources): InvalidArgument[] => {
   const early = earlyFaults(endpoint, sources)
   return early.length > 0 ? early : lateFaults(endpoint, sources)
@@ -128,7 +122,7 @@ const sameAsPath = (inPath: unknown, argument: CompiledArgument | undefined, val
   return String(value) === inPath
 }
 
-/** Parameters of the path that the query or the content contradicts: WordPress would act on those. */
+/** Parameters of the path with another value in the query or the content, which WordPress would use instead. */
 export const contradictions = (endpoint: CompiledEndpoint, sources: Sources): string[] =>
   Object.keys(sources.path).filter((name) => {
     const argument = endpoint.arguments.get(name)
@@ -138,24 +132,24 @@ export const contradictions = (endpoint: CompiledEndpoint, sources: Sources): st
     return !others.every((value) => sameAsPath(inPath, argument, value))
   })
 
-/** Known once somebody asks: nobody does of a write that goes on to the upstream, and its lists can be half a million long. */
-const setWhenAsked = (typed: Record<string, unknown>, name: string, typedOf: () => unknown): void => {
+/** Computed on first use: a write that is forwarded never uses it, and its lists can have half a million elements. */
+const setLazily = (typed: Record<string, unknown>, name: string, compute: () => unknown): void => {
   const get = (): unknown => {
-    const value = typedOf()
+    const value = compute()
     Object.defineProperty(typed, name, { value })
     return value
   }
   Object.defineProperty(typed, name, { get, enumerable: true, configurable: true })
 }
 
-/** Typed values of everything given, over the defaults. */
+/** Typed values of all sources, over the defaults. */
 export const typedArguments = (endpoint: CompiledEndpoint, sources: Sources): Record<string, unknown> => {
   const typed: Record<string, unknown> = { ...endpoint.defaults }
   for (const name of Object.keys(sources.path)) {
     const argument = endpoint.arguments.get(name)
     typed[name] = argument === undefined ? sources.path[name] : typedValue(argument, sources.path[name])
   }
-  // Weakest source first; a JSON null overrides nothing.
+  // Weakest source first; a JSON null does not override.
   for (const [name, value] of sources.query) {
     const argument = endpoint.arguments.get(name)
     if (argument !== undefined && effectiveValue(sources, name) === value)
@@ -163,7 +157,7 @@ export const typedArguments = (endpoint: CompiledEndpoint, sources: Sources): Re
   }
   for (const [name, value] of sources.content) {
     const argument = given(value) ? endpoint.arguments.get(name) : undefined
-    if (argument !== undefined) setWhenAsked(typed, name, () => typedValue(argument, value))
+    if (argument !== undefined) setLazily(typed, name, () => typedValue(argument, value))
   }
   return typed
 }

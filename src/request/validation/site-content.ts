@@ -18,8 +18,8 @@ const firstBeyondAscii = 0x80
 const digits = Buffer.from('0123456789abcdef')
 
 /**
- * A form as text of ASCII: raw bytes beyond it as the escapes they stand for, so that text and escapes are decoded in one way,
- * and `+` as the space that it means. Byte by byte: patterns over a megabyte would hold everybody else up for half a second.
+ * A form as ASCII text: other bytes become escapes, so that both are decoded in one way, and `+` becomes a space. Byte by byte:
+ * patterns over a megabyte block the event loop for half a second.
  */
 const formText = (content: Buffer): string => {
   let beyond = 0
@@ -38,39 +38,37 @@ const formText = (content: Buffer): string => {
   return text.toString('latin1', 0, at)
 }
 
-/** Parameters that came in the content, by name; PHP has one place for JSON and for forms. */
+/** Parameters of the content by name: PHP treats JSON and forms alike. */
 type ContentParameters = ReadonlyMap<string, unknown>
 
-/** What the content contributes to the request, or why the request is refused. */
 type SiteContent =
   | { readonly kind: 'parameters'; readonly parameters: ContentParameters }
   | { readonly kind: 'refused'; readonly refusal: Refusal }
 
 const empty: SiteContent = { kind: 'parameters', parameters: new Map() }
 
-/** PHP's max_input_vars: what exceeds it would be dropped without a word. */
+/** PHP's max_input_vars: it silently drops further parameters. */
 const maxFormParameters = 1000
 
-/** Tells whether anything asks for a parameter of that name. */
-type Knows = (name: string) => boolean
+type IsDeclared = (name: string) => boolean
 
-/** Only what is asked for: a megabyte has room for a hundred thousand names that nobody knows. */
-const knownMembers = (object: object, knows: Knows): ContentParameters => {
+/** Only declared parameters: a megabyte has room for a hundred thousand other names. */
+const declaredMembers = (object: object, isDeclared: IsDeclared): ContentParameters => {
   const parameters = new Map<string, unknown>()
   for (const name of Object.keys(object)) {
-    if (knows(name)) parameters.set(name, (object as Record<string, unknown>)[name])
+    if (isDeclared(name)) parameters.set(name, (object as Record<string, unknown>)[name])
   }
   return parameters
 }
 
-const jsonParameters = (content: Buffer, maxDepth: number, knows: Knows): SiteContent => {
+const jsonParameters = (content: Buffer, maxDepth: number, isDeclared: IsDeclared): SiteContent => {
   const reading = readJson(content, maxDepth)
   if (reading.kind === 'too-many-values') return { kind: 'refused', refusal: tooManyParameters() }
   if (reading.kind === 'refused')
     return { kind: 'refused', refusal: invalidJson(reading.code, reading.message) }
   // An array has no named members, and a scalar none at all: no parameters, no error.
   if (!isContainer(reading.value) || Array.isArray(reading.value)) return empty
-  return { kind: 'parameters', parameters: knownMembers(reading.value, knows) }
+  return { kind: 'parameters', parameters: declaredMembers(reading.value, isDeclared) }
 }
 
 const formParameters = (content: Buffer): SiteContent => {
@@ -81,17 +79,21 @@ const formParameters = (content: Buffer): SiteContent => {
 }
 
 /** Reads the parameters in the content. Content of GET and HEAD means nothing (RFC 9110 §9.3.1) and is not read. */
-export const readSiteContent = (input: ValidationInput, maxDepth: number, knows: Knows): SiteContent => {
+export const readSiteContent = (
+  input: ValidationInput,
+  maxDepth: number,
+  isDeclared: IsDeclared,
+): SiteContent => {
   const { content } = input
   if (content === undefined || content.length === 0 || input.method === 'GET' || input.method === 'HEAD')
     return empty
   switch (mediaTypeOf(input.contentType)) {
     case 'json':
-      return jsonParameters(content, maxDepth, knows)
+      return jsonParameters(content, maxDepth, isDeclared)
     case 'form':
       return formParameters(content)
     case 'other':
-      // WordPress ignores text/plain and guesses at content without a type; both would do something the caller did not mean.
+      // WordPress ignores text/plain and guesses the type of content without one: neither does what the client meant.
       return input.endpoint.acceptsUploads === true
         ? empty
         : { kind: 'refused', refusal: unsupportedContentType() }

@@ -2,31 +2,29 @@ import type { Validation } from '../../contracts/validation.ts'
 import { errorTable } from '../../errors.ts'
 import type { PhpQueryFault } from '../canonical/php-query.ts'
 
-/** Why one value is refused, in WordPress's words: `code`, text, and what its `details` carry in `data`. */
+/** Why a value is refused: WordPress's code and text, and `data` for its `details`. */
 export type Issue = {
   readonly code: string
   readonly message: string
   readonly data: Readonly<Record<string, unknown>> | null
 }
 
-/** An issue without further data. */
 export const issueOf = (code: string, message: string): Issue => ({ code, message, data: null })
 
-/** The value has another type than the schema says. */
 export const wrongType = (path: string, type: string): Issue => ({
   code: 'rest_invalid_type',
   message: `${path} is not of type ${type}.`,
   data: { param: path },
 })
 
-/** "a", "a and b", "a, b, and c": the list form of the fixed English texts. */
+/** "a", "a and b", "a, b, and c". */
 export const listInWords = (words: readonly string[]): string => {
   if (words.length < 2) return words[0] ?? ''
   if (words.length === 2) return `${words[0]} and ${words[1]}`
   return `${words.slice(0, -1).join(', ')}, and ${words.at(-1)}`
 }
 
-/** A count as the texts write it: thousands separated, the noun in its number. */
+/** "1 item", "1,000 items". */
 export const countOf = (count: number, noun: string, plural = `${noun}s`): string =>
   `${count.toLocaleString('en-US')} ${count === 1 ? noun : plural}`
 
@@ -45,14 +43,14 @@ const refusal = (
   body: { code, message, data: { status, ...data } },
 })
 
-/** Required arguments are absent; `params` is a list here and a map elsewhere. */
+/** `params` is a list here and a map elsewhere. */
 export const missingParameters = (names: readonly string[]): Refusal =>
   refusal(400, 'rest_missing_callback_param', `Missing parameter(s): ${names.join(', ')}`, { params: names })
 
-/** An argument and why it is refused; `plain` = a check that says no more than "Invalid parameter.". */
+/** `plain`: WordPress's text is "Invalid parameter.". */
 export type InvalidArgument = { readonly name: string; readonly issue: Issue | 'plain' }
 
-/** Arguments with wrong values, in the order given. An argument that is wrong in two places counts once, the last time. */
+/** Arguments with wrong values, in the order given. Of an argument that is wrong in two sources the last issue counts. */
 export const invalidParameters = (invalid: readonly InvalidArgument[]): Refusal => {
   const params: Record<string, string> = {}
   const details: Record<string, Issue> = {}
@@ -68,7 +66,6 @@ export const invalidParameters = (invalid: readonly InvalidArgument[]): Refusal 
   })
 }
 
-/** The content is not the JSON it says it is. */
 export const invalidJson = (code: number, message: string): Refusal =>
   refusal(400, 'rest_invalid_json', errorTable.invalid_json.message, {
     json_error_code: code,
@@ -76,30 +73,28 @@ export const invalidJson = (code: number, message: string): Refusal =>
   })
 
 /**
- * A parameter of the path has another value in the query or the content. WordPress would act on that one, and the path would
- * lie.
+ * A parameter of the path has another value in the query or the content. WordPress would use that value and ignore the path.
  */
 export const contradiction = (names: readonly string[]): Refusal =>
   refusal(400, 'trellis_ambiguous_request', errorTable.ambiguous_request.message, {
     params: Object.fromEntries(names.map((name) => [name, `${name} must equal the value in the path`])),
   })
 
-/** More parameters than are read. PHP drops the rest silently, so the request would mean something else there. */
+/** PHP drops parameters beyond its limit silently, so the request would mean something else there. */
 export const tooManyParameters = (): Refusal =>
   refusal(400, 'trellis_too_many_parameters', 'The request has more parameters than allowed.')
 
-const parameterNameTooLong = (): Refusal =>
-  refusal(400, 'trellis_parameter_name_too_long', 'A parameter has a longer name than allowed.')
-
-/** Why a query or a form is not read. */
+/** A query or a form that was not read. */
 export const unreadQuery = (fault: PhpQueryFault): Refusal =>
-  fault === 'too-many-parameters' ? tooManyParameters() : parameterNameTooLong()
+  fault === 'too-many-parameters'
+    ? tooManyParameters()
+    : refusal(400, 'trellis_parameter_name_too_long', 'A parameter has a longer name than allowed.')
 
-/** Neither JSON nor a form, and no upload is expected here. */
+/** The content is neither JSON nor a form, and the endpoint takes no uploads. */
 export const unsupportedContentType = (): Refusal =>
   refusal(415, 'trellis_unsupported_content_type', errorTable.unsupported_content_type.message)
 
-/** A JSONP callback that is no identifier; WordPress answers this one without data. */
+/** The JSONP callback is not an identifier; WordPress sends this error without data. */
 export const invalidCallback = (): Refusal => ({
   kind: 'invalid',
   status: 400,

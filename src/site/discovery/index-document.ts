@@ -1,5 +1,6 @@
+import { nestingDepth } from '../../http/json-text.ts'
+import { isJsonObject, type JsonObject, ownMember } from '../../http/json-value.ts'
 import type { IndexRefusal } from '../events.ts'
-import { isDeeperThan, isObject, type JsonObject, member } from './json.ts'
 
 /** A real WordPress 6.9 announces 133 routes in 190 kB, 16 levels deep; plugins add hundreds. */
 const limits = {
@@ -26,16 +27,16 @@ export type IndexReading =
 
 const refused = (reason: IndexRefusal): IndexReading => ({ kind: 'refused', reason })
 
-const parsed = (content: Buffer): unknown => {
+const parsed = (text: string): unknown => {
   try {
-    return JSON.parse(content.toString('utf8'))
+    return JSON.parse(text)
   } catch {
     return undefined
   }
 }
 
 const namespacesOf = (document: JsonObject): string[] => {
-  const list = member(document, 'namespaces')
+  const list = ownMember(document, 'namespaces')
   if (!Array.isArray(list)) return []
   const names = list.filter((name): name is string => typeof name === 'string' && name.length <= 128)
   return [...new Set(names)].slice(0, limits.namespaces)
@@ -44,15 +45,16 @@ const namespacesOf = (document: JsonObject): string[] => {
 /** Reads a document that comes from outside: never throws, whatever it holds. */
 export const readIndex = (content: Buffer): IndexReading => {
   if (content.length > limits.octets) return refused('too-large')
-  if (isDeeperThan(content, limits.depth)) return refused('too-deep')
-  const document = parsed(content)
+  const text = content.toString('utf8')
+  if (nestingDepth(text) > limits.depth) return refused('too-deep')
+  const document = parsed(text)
   if (document === undefined) return refused('not-json')
-  const routes = isObject(document) ? member(document, 'routes') : undefined
-  if (!isObject(document) || !isObject(routes)) return refused('not-an-index')
+  const routes = isJsonObject(document) ? ownMember(document, 'routes') : undefined
+  if (!isJsonObject(document) || !isJsonObject(routes)) return refused('not-an-index')
   const entries = Object.entries(routes)
   if (entries.length > limits.routes) return refused('too-many-routes')
   const { routes: _routes, ...identity } = document
-  const announced = entries.filter((entry): entry is [string, JsonObject] => isObject(entry[1]))
+  const announced = entries.filter((entry): entry is [string, JsonObject] => isJsonObject(entry[1]))
   return {
     kind: 'index',
     index: { identity, namespaces: namespacesOf(document), routes: new Map(announced) },
@@ -60,10 +62,10 @@ export const readIndex = (content: Buffer): IndexReading => {
 }
 
 const firstLink = (entry: JsonObject | undefined): unknown => {
-  const links = entry === undefined ? undefined : member(entry, '_links')
-  const self = isObject(links) ? member(links, 'self') : undefined
+  const links = entry === undefined ? undefined : ownMember(entry, '_links')
+  const self = isJsonObject(links) ? ownMember(links, 'self') : undefined
   const link: unknown = Array.isArray(self) ? self[0] : undefined
-  return isObject(link) ? member(link, 'href') : undefined
+  return isJsonObject(link) ? ownMember(link, 'href') : undefined
 }
 
 /** The root becomes a prefix that is looked for in links, so it must be a plain absolute URL. */
@@ -85,6 +87,6 @@ const asRoot = (value: unknown): string | undefined => {
 export const rootOf = (index: IndexDocument, basePath: string): string | undefined => {
   const announced = asRoot(firstLink(index.routes.get('/')))
   if (announced !== undefined) return announced
-  const home = asRoot(member(index.identity, 'home'))
+  const home = asRoot(ownMember(index.identity, 'home'))
   return home === undefined ? undefined : asRoot(home + basePath)
 }

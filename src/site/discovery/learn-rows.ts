@@ -8,10 +8,10 @@ import type {
   RowKind,
 } from '../../contracts/row.ts'
 import { collectionCreatedBy } from '../../contracts/site/writing-reads.ts'
+import { isJsonObject, type JsonObject, ownMember } from '../../http/json-value.ts'
+import { routeTemplate } from '../../request/route-pattern.ts'
 import type { RouteRefusal } from '../events.ts'
 import type { IndexDocument } from './index-document.ts'
-import { isObject, type JsonObject, member } from './json.ts'
-import { shapeOf } from './route-pattern.ts'
 
 /** Far beyond what WordPress and its large plugins announce. */
 const schemaLimits = {
@@ -56,7 +56,7 @@ const count: Reader = (value) => (Number.isSafeInteger(value) && (value as numbe
 const listOrMap =
   (reader: Reader): Reader =>
   (value, depth) =>
-    reader(isObject(value) ? Object.values(value) : value, depth)
+    reader(isJsonObject(value) ? Object.values(value) : value, depth)
 const typeName: Reader = (value) => (typeNames.has(value) ? value : undefined)
 const scalar: Reader = (value) =>
   value === null || typeof value === 'boolean'
@@ -64,7 +64,7 @@ const scalar: Reader = (value) =>
     : (finite(value, 0) ?? text(schemaLimits.text)(value, 0))
 const small: Reader = (value) => (JSON.stringify(value).length <= schemaLimits.default ? value : undefined)
 const schema: Reader = (value, depth) =>
-  isObject(value) && depth < schemaLimits.depth ? cleanSchema(value, depth + 1) : undefined
+  isJsonObject(value) && depth < schemaLimits.depth ? cleanSchema(value, depth + 1) : undefined
 const map: Reader = (value, depth) => (depth < schemaLimits.depth ? cleanMap(value, depth + 1) : undefined)
 const schemas = list(schemaLimits.options, schema)
 
@@ -101,7 +101,7 @@ const keywords: Readonly<Record<keyof ArgumentSchema, Reader>> = {
 const cleanSchema = (value: object, depth: number): ArgumentSchema => {
   const clean: [string, unknown][] = []
   for (const [keyword, read] of Object.entries(keywords)) {
-    const given = isObject(value) ? member(value, keyword) : undefined
+    const given = isJsonObject(value) ? ownMember(value, keyword) : undefined
     const kept = given === undefined ? undefined : read(given, depth)
     if (kept !== undefined) clean.push([keyword, kept])
   }
@@ -111,11 +111,11 @@ const cleanSchema = (value: object, depth: number): ArgumentSchema => {
 /** WordPress writes a map without entries as `[]`. */
 const cleanMap = (value: unknown, depth: number): Arguments | undefined => {
   if (Array.isArray(value)) return value.length === 0 ? {} : undefined
-  const entries = isObject(value) ? Object.entries(value) : undefined
+  const entries = isJsonObject(value) ? Object.entries(value) : undefined
   if (entries === undefined || entries.length > schemaLimits.arguments) return undefined
   // A list in place of a schema is PHP's way to say that nothing is known of the argument.
   return Object.fromEntries(
-    entries.map(([name, given]) => [name, isObject(given) ? cleanSchema(given, depth) : {}]),
+    entries.map(([name, given]) => [name, isJsonObject(given) ? cleanSchema(given, depth) : {}]),
   )
 }
 
@@ -141,8 +141,8 @@ const knownMethods = (value: unknown): Method[] =>
   Array.isArray(value) ? methodNames.filter((method) => value.includes(method)) : []
 
 const allowsBatch = (endpoint: JsonObject): boolean | undefined => {
-  const marker = member(endpoint, 'allow_batch')
-  const v1 = isObject(marker) ? member(marker, 'v1') : undefined
+  const marker = ownMember(endpoint, 'allow_batch')
+  const v1 = isJsonObject(marker) ? ownMember(marker, 'v1') : undefined
   return typeof v1 === 'boolean' ? v1 : undefined
 }
 
@@ -159,12 +159,12 @@ const endpointOf = (
 })
 
 const endpointsOf = (entry: JsonObject): Endpoint[] | RouteRefusal => {
-  const announced = member(entry, 'endpoints')
+  const announced = ownMember(entry, 'endpoints')
   if (!Array.isArray(announced)) return 'not-a-route'
   const endpoints: Endpoint[] = []
-  for (const endpoint of announced.filter(isObject)) {
-    const methods = knownMethods(member(endpoint, 'methods'))
-    const args = cleanArguments(member(endpoint, 'args') ?? [])
+  for (const endpoint of announced.filter(isJsonObject)) {
+    const methods = knownMethods(ownMember(endpoint, 'methods'))
+    const args = cleanArguments(ownMember(endpoint, 'args') ?? [])
     if (args === undefined) return 'too-many-arguments'
     if (methods.length > 0) endpoints.push(endpointOf(methods, args, allowsBatch(endpoint)))
   }
@@ -208,18 +208,18 @@ const collectionOf = (namespace: string, segment: string | undefined, plain: Rea
 
 const rowOf = (pattern: string, entry: JsonObject, plain: ReadonlySet<string>): Row | RouteRefusal => {
   if (pattern.length > limits.pattern) return 'pattern-too-long'
-  const shape = pattern.startsWith('/') ? shapeOf(pattern) : undefined
-  if (shape === undefined) return 'pattern-unreadable'
+  const template = pattern.startsWith('/') ? routeTemplate(pattern) : undefined
+  if (template === undefined) return 'pattern-unreadable'
   const endpoints = endpointsOf(entry)
   if (typeof endpoints === 'string') return endpoints
-  const announced = member(entry, 'namespace')
-  const namespace = typeof announced === 'string' && isWithin(shape.template, announced) ? announced : ''
-  const behind = namespace === '' ? shape.template : shape.template.slice(namespace.length + 1)
+  const announced = ownMember(entry, 'namespace')
+  const namespace = typeof announced === 'string' && isWithin(template, announced) ? announced : ''
+  const behind = namespace === '' ? template : template.slice(namespace.length + 1)
   const segments = behind.split('/').filter((segment) => segment !== '')
   const kind = kindOf(segments, endpoints)
   return {
-    id: shape.template.slice(1),
-    template: shape.template,
+    id: template.slice(1),
+    template,
     pattern,
     namespace,
     collection: collectionOf(namespace, segments[0], plain),
@@ -242,7 +242,7 @@ const routeKeys = (pattern: string, template: string): string[] => [
 export const unlistedPatterns = (index: IndexDocument, rows: readonly Row[]): string[] => {
   const listed = new Set(rows.flatMap((row) => routeKeys(row.pattern, row.template)))
   return [...index.routes.keys()].filter(
-    (pattern) => !routeKeys(pattern, shapeOf(pattern)?.template ?? pattern).some((key) => listed.has(key)),
+    (pattern) => !routeKeys(pattern, routeTemplate(pattern) ?? pattern).some((key) => listed.has(key)),
   )
 }
 

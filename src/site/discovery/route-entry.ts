@@ -1,5 +1,8 @@
 import type { ArgumentSchema, Arguments, Endpoint, Row } from '../../contracts/row.ts'
-import { isObject, type JsonObject, member, orEmptyList } from './json.ts'
+import { isJsonObject, type JsonObject, ownMember } from '../../http/json-value.ts'
+
+/** PHP has one kind of array, so WordPress writes `[]` for a map without entries. */
+const orEmptyList = (map: JsonObject): JsonObject | readonly [] => (Object.keys(map).length === 0 ? [] : map)
 
 /** Keywords that hold schemas need a second look, all others are written as they stand. */
 const describeParts = (schema: ArgumentSchema): JsonObject => {
@@ -32,7 +35,7 @@ const describeEndpoint = (endpoint: Endpoint): JsonObject => ({
 })
 
 const wordsOf = (schema: JsonObject): string | undefined => {
-  const words = member(schema, 'description')
+  const words = ownMember(schema, 'description')
   return typeof words === 'string' ? words : undefined
 }
 
@@ -41,20 +44,20 @@ const inWordsOf = (ours: unknown, theirs: unknown): unknown => {
   if (Array.isArray(ours)) {
     return Array.isArray(theirs) ? ours.map((part, at) => inWordsOf(part, theirs[at])) : ours
   }
-  if (!isObject(ours) || !isObject(theirs)) return ours
+  if (!isJsonObject(ours) || !isJsonObject(theirs)) return ours
   const words = wordsOf(theirs)
   const parts = Object.entries(ours)
     .filter(([name, part]) => name !== 'description' || typeof part !== 'string')
-    .map(([name, part]) => [name, inWordsOf(part, member(theirs, name))])
+    .map(([name, part]) => [name, inWordsOf(part, ownMember(theirs, name))])
   return { ...(words === undefined ? {} : { description: words }), ...Object.fromEntries(parts) }
 }
 
 /** The upstream's entry for the endpoint with that method. */
 const endpointWith = (entry: JsonObject | undefined, method: string | undefined): unknown => {
-  const endpoints = entry === undefined ? undefined : member(entry, 'endpoints')
+  const endpoints = entry === undefined ? undefined : ownMember(entry, 'endpoints')
   if (!Array.isArray(endpoints)) return undefined
-  return endpoints.filter(isObject).find((one) => {
-    const methods = member(one, 'methods')
+  return endpoints.filter(isJsonObject).find((one) => {
+    const methods = ownMember(one, 'methods')
     return Array.isArray(methods) && methods.includes(method)
   })
 }

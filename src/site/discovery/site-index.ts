@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Row } from '../../contracts/row.ts'
+import { isJsonObject, type JsonObject, ownMember } from '../../http/json-value.ts'
 import { type DiscoveryDocument, documentOf } from '../discovery-answer.ts'
 import { compareWithUpstream, type Difference, type Unlisted } from '../drift.ts'
 import type { DiscoveryEvent } from '../events.ts'
 import type { IndexDocument } from './index-document.ts'
-import { isObject, type JsonObject, member } from './json.ts'
 import { type LearnedRows, learnRows, unlistedPatterns } from './learn-rows.ts'
 import { describeRow } from './route-entry.ts'
 
@@ -74,13 +74,13 @@ const buildSiteIndex = (given: SiteIndexParts): SiteIndex => {
   const { identity } = parts.index
   const namespaces = namespacesOf(parts)
   const routes = routesOf(parts)
-  const authentication = member(identity, 'authentication')
-  const links = member(identity, '_links')
+  const authentication = ownMember(identity, 'authentication')
+  const links = ownMember(identity, '_links')
   return {
     site: {
       ...pick(identity, before),
       namespaces,
-      authentication: isObject(authentication) ? authentication : [],
+      authentication: isJsonObject(authentication) ? authentication : [],
       routes: Object.fromEntries(routes),
       ...pick(identity, behind),
       // What plugins add of their own.
@@ -88,11 +88,11 @@ const buildSiteIndex = (given: SiteIndexParts): SiteIndex => {
         identity,
         Object.keys(identity).filter((name) => !placed.has(name)),
       ),
-      ...(isObject(links) ? { _links: links } : {}),
+      ...(isJsonObject(links) ? { _links: links } : {}),
     },
     namespace: (name) => {
       if (!namespaces.includes(name)) return undefined
-      const own = [...routes].filter(([, entry]) => member(entry, 'namespace') === name)
+      const own = [...routes].filter(([, entry]) => ownMember(entry, 'namespace') === name)
       return {
         namespace: name,
         routes: Object.fromEntries(own),

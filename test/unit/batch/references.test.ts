@@ -8,7 +8,7 @@ import {
   valuesAt,
   withValues,
 } from '../../../src/batch/extensions/json-references.ts'
-import { depthOf } from '../../../src/batch/parse/json-parts.ts'
+import { nestingDepth } from '../../../src/http/json-text.ts'
 import { cost } from '../../support/cost.ts'
 
 const valueAt = (text: string, pointer: readonly string[]): string | undefined =>
@@ -131,11 +131,6 @@ test.each([
   })
 })
 
-test('depth is counted in objects and lists alike', () => {
-  expect(depthOf('[{"a":[]},[[[]]],"[[[[["]')).toBe(4)
-  expect(depthOf('"["')).toBe(0)
-})
-
 test.each([
   ['{"a":{"b":1},"a":{"b":2}}', ['a', 'b'], '2'],
   ['{"a":{"b":1},"a":{}}', ['a', 'b'], undefined],
@@ -171,7 +166,7 @@ test.each<[string, () => unknown, number]>([
     () => referencesIn(`[${'{"$ref":"a","$ref":"b","c":{}},'.repeat(30_000)}{}]`),
     100,
   ],
-  ['measuring the depth of a value', () => depthOf(nestedBody), 50],
+  ['measuring the depth of a value', () => nestingDepth(nestedBody), 50],
   [
     'looking for eight hundred values in an answer of a megabyte',
     () => {

@@ -8,7 +8,7 @@ import { fromUpstream, jsonFields, names, publicRoot, upstreamRoot } from './wor
 const escaped = (url: string): string => url.replaceAll('/', '\\/')
 const down = (content: string): string => fromUpstream(names(), Buffer.from(content)).toString()
 
-describe('JSON of an answer', () => {
+describe('JSON of a response', () => {
   test.each([
     [
       'an escaped URL',
@@ -84,7 +84,7 @@ describe('JSON of an answer', () => {
     expect(names().fromUpstreamContent(lines)).toBeUndefined()
   })
 
-  test('deeper than any WordPress writes, content goes through', () => {
+  test('content nested deeper than WordPress writes it passes unmapped', () => {
     const deep = '['.repeat(5000)
     expect(down(`${deep}{"wp_id":1}`)).toBe(`${deep}{"wp_id":1}`)
     expect(down(`${'['.repeat(900)}{"wp_id":1}`)).toContain('site_id')
@@ -95,7 +95,7 @@ test.each([
   ['a value', '{"a":"http'],
   ['a key', '{"http'],
   ['a pattern', '{"routes":{"\\/wp'],
-])('of %s without an end little is held back', (_what, begun) => {
+])('of %s without an end only a bounded part is held back', (_what, begun) => {
   const mapper = names().fromUpstreamContent(jsonFields)
   const chunk = Buffer.alloc(16 * 1024, 'x')
   mapper?.push(Buffer.from(begun))
@@ -104,14 +104,14 @@ test.each([
   expect(mapper?.end().length).toBe(0)
 })
 
-test('what is too long is too long however it arrives', () => {
+test('a bound on length holds for chunks and for complete content alike', () => {
   const link = `<${upstreamRoot}/>; rel=x; title=${'x'.repeat(9000)}`
   const content = Buffer.from(JSON.stringify({ headers: { Link: link } }))
   expect(fromUpstream(names(), content).equals(content)).toBe(true)
   expect(fromUpstream(names(), content, [5000, 8000]).equals(content)).toBe(true)
 })
 
-test('a stream is mapped as it passes', async () => {
+test('a stream is mapped chunk by chunk', async () => {
   const mapper = names().fromUpstreamContent(jsonFields)
   if (mapper === undefined) throw new Error('no mapper')
   const chunks = ['{"wp_', 'id":1,"a":"', upstreamRoot.slice(0, 9), `${upstreamRoot.slice(9)}/"`, '}'].map(
@@ -124,7 +124,7 @@ test('a stream is mapped as it passes', async () => {
 describe('the real post of WordPress', () => {
   const post = readFileSync(new URL('./fixtures/post.json', import.meta.url))
 
-  test('comes out with every REST link public and nothing else changed', () => {
+  test('has every REST link public and nothing else changed', () => {
     const mapped = fromUpstream(names(), post).toString()
     expect(mapped).not.toContain('wp-json')
     expect(mapped.split(escaped(publicRoot)).length).toBe(post.toString().split(escaped(upstreamRoot)).length)

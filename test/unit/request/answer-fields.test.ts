@@ -4,7 +4,7 @@ import { names, publicRoot, upstreamRoot } from './wordpress-names.ts'
 const mapped = (name: string, value: string): string | undefined =>
   names().fromUpstreamFields([name, value])[1]
 
-describe('fields of an answer', () => {
+describe('fields of a response', () => {
   test.each([
     ['Link', `<${upstreamRoot}/>; rel="https://api.w.org/"`, `<${publicRoot}/>; rel="https://api.w.org/"`],
     [
@@ -42,7 +42,7 @@ describe('fields of an answer', () => {
     expect(mapped(name, value)).toBe(expected)
   })
 
-  test('what describes the octets goes when the content is mapped', () => {
+  test('fields that describe the octets are removed when the content is mapped', () => {
     const lines = [
       'Content-Type',
       'application/json',
@@ -77,7 +77,7 @@ describe('fields of an answer', () => {
     ])
   })
 
-  test('a root that is learned later counts from then on', () => {
+  test('a root that is learned later is translated from then on', () => {
     let roots: string[] = []
     const mapper = names({ upstreamRoots: () => roots })
     const lines = ['Location', `${upstreamRoot}/wp/v2/posts/5`]
@@ -86,7 +86,7 @@ describe('fields of an answer', () => {
     expect(mapper.fromUpstreamFields(lines)[1]).toBe(`${publicRoot}/site/v2/posts/5`)
   })
 
-  test('with `names: same` and one root for both sides the very lines come back', () => {
+  test('with `names: same` and one root for both sides the same lines are returned', () => {
     const lines = ['Location', `${upstreamRoot}/wp/v2/posts/5`]
     const mapper = names({ mode: 'same', publicRoot: upstreamRoot, upstreamRoots: () => [upstreamRoot] })
     expect(mapper.fromUpstreamFields(lines)).toBe(lines)

@@ -16,7 +16,7 @@ const form = (content: string | Buffer): Asked => ({
   contentType: 'application/x-www-form-urlencoded',
 })
 
-describe('a form of a million bytes holds nobody up', () => {
+describe('a form of a million bytes does not block the event loop', () => {
   test.each<[string, Asked]>([
     ['dots in a name', form(`${repeated('.')}=1`)],
     ['dots in many names', form(repeated(`${'.'.repeat(1022)}=&`, 1 << 19))],
@@ -40,7 +40,7 @@ const members = (value: string, count = 90_000): string =>
 
 const writeTo = (row: string, content: string): Asked => ({ row, ...write(content) })
 
-/** To read it at all takes up to 70 ms, and nothing here makes that less. */
+/** JSON.parse alone takes up to 70 ms. */
 const readingMs = 70
 
 describe('a megabyte of JSON takes little more than to parse it', () => {
@@ -50,12 +50,12 @@ describe('a megabyte of JSON takes little more than to parse it', () => {
     ['a list where an object is meant', 'templates.autosaves', `{"title":${list('1')}}`],
     ['an object of unknown members', 'templates.autosaves', `{"title":${members('[]')}}`],
     ['unknown members beside known ones', 'global-styles.item', `{"styles":${members('1')}}`],
-    ['parameters that nobody knows', 'posts.collection', members('1')],
+    ['undeclared parameters', 'posts.collection', members('1')],
     ['one surrogate among lists', 'posts.collection', `{"x":["\\ud83d\\ude00",${repeated('[],')}1]}`],
     ['thousands of batch items', 'batch', `{"requests":${list('{"path":""}')}}`],
   ])('%s', (_, row, content) => {
     const asked = { ...writeTo(row, content), path: { id: '1', parent: '1' } }
-    // By copies and texts for each element, and checks of each that nobody needs, these take 150 to 550 ms more.
+    // With copies, texts and needless checks for each element these take 150 to 550 ms more.
     const mostMs = readingMs + 130
     expect(cost(() => ask(asked), mostMs)).toBeLessThan(mostMs)
   })
@@ -68,7 +68,7 @@ describe('a megabyte of JSON takes little more than to parse it', () => {
     expect(cost(() => ask(asked), mostMs)).toBeLessThan(mostMs)
   })
 
-  test('a plant with members that nobody knows', () => {
+  test('a plant with unknown members', () => {
     const content = members('1')
     const buffer = Buffer.from(content)
     const mostMs = readingMs + 130
@@ -76,7 +76,7 @@ describe('a megabyte of JSON takes little more than to parse it', () => {
   })
 })
 
-/** Tells how many members were looked at. */
+/** Counts the members that are read. */
 const watched = (object: Readonly<Record<string, unknown>>) => {
   let looks = 0
   const value = new Proxy(object, {
@@ -89,15 +89,21 @@ const watched = (object: Readonly<Record<string, unknown>>) => {
 }
 
 test.each<[string, ArgumentSchema]>([
-  ['all are meant', { type: 'object', maxProperties: 10, additionalProperties: { type: 'integer' } }],
-  ['some are', { type: 'object', maxProperties: 10, properties: { k1: {}, k2: {}, k50: {} } }],
-])('of far too many members only some are looked at, where %s', (_, schema) => {
+  [
+    'every member has a schema',
+    { type: 'object', maxProperties: 10, additionalProperties: { type: 'integer' } },
+  ],
+  [
+    'some members have a schema',
+    { type: 'object', maxProperties: 10, properties: { k1: {}, k2: {}, k50: {} } },
+  ],
+])('of far too many members only some are checked: %s', (_, schema) => {
   const { value, looks } = watched(JSON.parse(members('1')))
   expect(checkValue(value, schema, 'x')?.code).toBe('rest_too_many_properties')
   expect(looks()).toBeLessThanOrEqual(40)
 })
 
-describe('no request of legal size takes long', () => {
+describe('no request of permitted size takes long', () => {
   test.each<[string, Asked]>([
     ['a million digits', write(`{"author":"${repeated('1')}"}`)],
     ['a million zeros and a fraction', write(`{"author":"${repeated('0')}.0"}`)],

@@ -147,7 +147,7 @@ describe('unknown parameters of a service that forwards them', () => {
     expect(ask({ query: expected }, validator)).toMatchObject({ kind: 'valid', query: expected })
   })
 
-  test('are told by name, tracking parameters apart', () => {
+  test('are reported by name, tracking parameters excepted', () => {
     const query = 'zeta=1&utm_source=x&page=2&my.area=3'
     const names = ['zeta', 'my_area']
     expect(ask({ query }, validator)).toMatchObject({ undeclared: { handling: 'sent', names } })
@@ -164,14 +164,14 @@ describe('unknown parameters of a service that forwards them', () => {
 describe('a write', () => {
   const create = { row: 'posts.collection', method: 'POST' }
 
-  test('keeps what its query says beside the content', () => {
+  test('keeps parameters of the query that the content does not have', () => {
     expect(ask({ ...create, query: 'sticky=1&_fields=id', content: '{"title":"a"}' })).toMatchObject({
       query: '_fields=id&sticky=true',
       arguments: { sticky: true, title: 'a', _fields: ['id'] },
     })
   })
 
-  test('loses what its content overrides', () => {
+  test('drops parameters of the query that the content overrides', () => {
     expect(
       ask({ ...create, query: 'sticky=1&_embed=1', content: '{"sticky":false,"_embed":"x"}' }),
     ).toMatchObject({
@@ -180,7 +180,7 @@ describe('a write', () => {
     })
   })
 
-  test('falls back to its query where its content says null', () => {
+  test('uses the query where the content has null', () => {
     expect(ask({ ...create, query: 'status=draft', content: '{"status":null}' })).toMatchObject({
       query: 'status=draft',
       arguments: { status: 'draft' },
@@ -209,12 +209,12 @@ describe('typed arguments', () => {
     expect(argumentsOf(asked)).toEqual({ id: 5, sticky: true, author: 3 })
   })
 
-  test('show a nonce, so that such an answer is kept for nobody', () => {
+  test('include a nonce, so that the response is not stored', () => {
     expect(argumentsOf({ query: '_wpnonce=x' })).toHaveProperty('_wpnonce', 'x')
     expect(argumentsOf({})).not.toHaveProperty('_wpnonce')
   })
 
-  test('show what is asked of the answer as a whole', () => {
+  test('include the global parameters', () => {
     expect(argumentsOf({ query: '_embed=a,b&_envelope&_fields=id&_jsonp=cb' })).toMatchObject({
       _embed: ['a', 'b'],
       _envelope: true,

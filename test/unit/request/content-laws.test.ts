@@ -65,7 +65,7 @@ const upstreamJson = json(url(upstreamRoot, 'wp/v2'))
 const publicJson = json(url(publicRoot, 'site/v2'))
 const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 12 })
 
-test('chunks may end anywhere', () => {
+test('the boundaries of chunks do not change the mapped content', () => {
   const mapper = names()
   fc.assert(
     fc.property(upstreamJson, cuts, (content, shares) => {
@@ -79,7 +79,7 @@ test('chunks may end anywhere', () => {
   )
 })
 
-test('whatever the octets are, chunks may end anywhere', () => {
+test('the boundaries of chunks do not change mapped content that is not JSON', () => {
   const mapper = names()
   const octet = fc.constantFrom(...Buffer.from('"\\{}[],:/hu0 wp_id').values(), 0xc3, 0xff)
   fc.assert(
@@ -92,7 +92,7 @@ test('whatever the octets are, chunks may end anywhere', () => {
   )
 })
 
-test('a public body mapped up and back down is the body', () => {
+test('a public body mapped to the upstream and back is unchanged', () => {
   const mapper = names()
   fc.assert(
     fc.property(publicJson, (content) => {
@@ -140,7 +140,7 @@ const model = (value: unknown, key = ''): unknown => {
   )
 }
 
-test('a mapped document is the document whose keys and links were exchanged', () => {
+test('mapping changes keys and links and nothing else', () => {
   const mapper = names()
   fc.assert(
     fc.property(upstreamJson, (content) => {
@@ -152,7 +152,7 @@ test('a mapped document is the document whose keys and links were exchanged', ()
   )
 })
 
-test('a body without names and REST URLs is the same octets, and not copied', () => {
+test('a body without names and REST URLs is not copied', () => {
   const mapper = names()
   const plain = fc
     .json({ stringUnit: 'binary' })

@@ -55,7 +55,7 @@ describe('content types', () => {
     )
   })
 
-  test('bytes of a form beyond ASCII are what their escapes are, and plus is a space in names too', () => {
+  test('bytes of a form beyond ASCII mean the same as their escapes, and plus is a space in names too', () => {
     const form = { method: 'POST', contentType: 'application/x-www-form-urlencoded' }
     const bytes = Buffer.concat([Buffer.from('title=+'), Buffer.from([0xc3, 0xa9, 0x25, 0x43, 0x33, 0xa9])])
     expect(argumentsOf({ ...form, content: bytes })['title']).toBe(' \u00e9\u00e9')
@@ -68,20 +68,20 @@ describe('content types', () => {
     'multipart/form-data; boundary=x',
     'application/jsonx',
     '',
-  ])('content of type "%s" is refused where no upload is expected', (contentType) => {
+  ])('content of type "%s" is refused by endpoints that take no uploads', (contentType) => {
     expect(ask({ ...bogus, contentType })).toMatchObject({
       status: 415,
       code: 'trellis_unsupported_content_type',
     })
   })
 
-  test('an upload goes by unread', () => {
+  test('an upload is not read', () => {
     expect(
       ask({ row: 'media.collection', method: 'POST', content: 'GIF89a', contentType: 'image/gif' }).kind,
     ).toBe('valid')
   })
 
-  test('content of a GET means nothing', () => {
+  test('content of a GET is ignored', () => {
     expect(ask({ content: '{"per_page":101}' })).toMatchObject({ kind: 'valid', query: '' })
   })
 })

@@ -52,7 +52,7 @@ describe('parameters of the path', () => {
     expect(code(asked)).toBe(expected)
   })
 
-  test('an id beyond 2^53 in JSON is never taken for the one in the path', () => {
+  test('an id beyond 2^53 in JSON never equals the one in the path', () => {
     const path = { id: '9007199254740992' }
     expect(code({ ...update, path, content: '{"id":9007199254740993}' })).toBe(ambiguous)
     expect(code({ ...update, path, content: '{"id":"9007199254740993"}' })).toBe(ambiguous)

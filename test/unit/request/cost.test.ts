@@ -14,7 +14,7 @@ const upTo = (length: number, beginning: string, repeated: string, end = ''): st
 
 const templates = '/site/v2/templates/'
 
-describe('a path costs little, whatever it is', () => {
+describe('every path is matched in little time', () => {
   test.each([
     ['one long name', templates, 'a', ':'],
     ['many slashes', templates, 'a/', '!'],
@@ -29,16 +29,16 @@ describe('a path costs little, whatever it is', () => {
     ['nothing but slashes', '/', '/', ''],
     ['many dots', '/', '.../', ''],
     ['many percent signs', '/', '%25', ''],
-  ])('%s, at the longest length that is looked at and at 8 KiB', (_what, beginning, repeated, end) => {
+  ])('%s, at the longest length that is matched and at 8 KiB', (_what, beginning, repeated, end) => {
     expect(milliseconds(site, upTo(2048, beginning, repeated, end), 5)).toBeLessThan(5)
     expect(milliseconds(site, upTo(8192, beginning, repeated, end), 1)).toBeLessThan(1)
   })
 
-  test('patterns made to backtrack take time in proportion to the path', () => {
+  test('a pattern made for backtracking takes time in proportion to the path', () => {
     const row: Row = {
       id: 'x',
       template: '/x',
-      pattern: '/v1/(?P<x>(?:(?:a|a)*)*(?:a+)+(?:a|aa)+)!',
+      pattern: '/v1/(?P<x>(?:(?:a|a)*)*(?:a+)+(?:a|aa)+)~',
       namespace: '',
       collection: '',
       kind: 'item',
@@ -47,8 +47,8 @@ describe('a path costs little, whatever it is', () => {
     }
     const router = createRouter([row])
     expect(router.skipped).toEqual([])
-    const path = `/v1/${'a'.repeat(500)}!`
+    const path = `/v1/${'a'.repeat(500)}~`
     expect(router.find('GET', path)).toMatchObject({ kind: 'found', path })
-    expect(milliseconds(router, upTo(2048, '/v1/', 'a', 'b!'), 20)).toBeLessThan(20)
+    expect(milliseconds(router, upTo(2048, '/v1/', 'a', 'b~'), 20)).toBeLessThan(20)
   })
 })

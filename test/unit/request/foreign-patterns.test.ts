@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Row } from '../../../src/contracts/row.ts'
 import { createRouter } from '../../../src/request/router.ts'
+import { compileRowPattern } from '../../../src/request/routing/row-pattern.ts'
 import { announcedRoutes } from '../../contracts/discovery-document.ts'
 import { inOneLine } from './found.ts'
 
@@ -19,7 +20,7 @@ const rowOf = (pattern: string): Row => ({
 const routerOf = (...patterns: string[]) => createRouter(patterns.map(rowOf))
 const announced = Object.keys(announcedRoutes())
 
-/** What PHP's matcher does, by a backtracking one; only for short paths. */
+/** The same pattern for a backtracking matcher; only for short paths. */
 const native = (pattern: string): RegExp => new RegExp(`^${pattern.replaceAll('(?P<', '(?<')}$`, 'i')
 
 const pieces = fc.constantFrom(
@@ -49,13 +50,51 @@ const pieces = fc.constantFrom(
 )
 const paths = fc.array(pieces, { maxLength: 7 }).map((list) => `/${list.join('/')}`)
 
+const edits = fc.array(
+  fc.record({
+    at: fc.nat(),
+    removed: fc.nat({ max: 1 }),
+    added: fc.constantFrom('', 'a', 'Z', '7', '-', '_', '.', '/', '%', '+', ':', '@', '/revisions', '\u0081'),
+    inUpperCase: fc.boolean(),
+  }),
+  { maxLength: 2 },
+)
+
+/** Paths that the pattern matches, and the same paths with a few characters changed. */
+const pathsFor = (pattern: string): fc.Arbitrary<string> =>
+  fc
+    .tuple(fc.stringMatching(new RegExp(native(pattern).source), { maxLength: 80 }), edits)
+    .map(([path, changes]) =>
+      changes.reduce((text, { at, removed, added, inUpperCase }) => {
+        const from = at % (text.length + 1)
+        const rest = text.slice(from + removed)
+        return text.slice(0, from) + added + (inUpperCase ? rest.toUpperCase() : rest)
+      }, path),
+    )
+    // Cleaned paths have no white space and no control characters.
+    .filter((path) => /^[!-~\u0081]*$/.test(path))
+
 describe('patterns of another discovery document', () => {
+  test.each(announced)('RE2 and a backtracking matcher find the same groups: %s', (pattern) => {
+    const compiled = compileRowPattern(pattern)
+    if (compiled.kind === 'skipped') throw new Error(compiled.reason)
+    const expression = native(pattern)
+    fc.assert(
+      fc.property(pathsFor(pattern), (path) => {
+        const groups = compiled.groupsOf(path, path.toLowerCase())
+        const expected = expression.exec(path)
+        expect(groups && Object.fromEntries(groups)).toEqual(expected ? { ...expected.groups } : undefined)
+      }),
+      { numRuns: 100 },
+    )
+  })
+
   test('all 133 that WordPress announces are matched', () => {
     expect(announced).toHaveLength(133)
     expect(routerOf(...announced).skipped).toEqual([])
   })
 
-  test('the row that is found is the first one that PHP would find', () => {
+  test('the first row that PHP matches is found', () => {
     const router = routerOf(...announced)
     fc.assert(
       fc.property(fc.oneof(paths, fc.constantFrom(...announced)), (path) => {
@@ -76,7 +115,7 @@ describe('patterns of another discovery document', () => {
     ['/(?P<a>(?:a|b)*)(?P<b>[bc]{1,3})', /^\/(?<a>(?:a|b)*)(?<b>[bc]{1,3})$/],
     ['/(?P<a>a?b?c?)(?P<b>[^a]{2}|.)', /^\/(?<a>a?b?c?)(?<b>[^a]{2}|.)$/],
     ['/(?P<a>(?:a*)*)b(?P<c>.*)', /^\/(?<a>(?:a*)*)b(?<c>.*)$/],
-  ])('groups are those of a backtracking matcher: %s', (pattern, expression) => {
+  ])('ambiguous patterns give the groups of a backtracking matcher: %s', (pattern, expression) => {
     const router = routerOf(pattern)
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('a', 'b', 'c', 'd'), maxLength: 8 }), (text) => {
@@ -98,7 +137,7 @@ describe('patterns of another discovery document', () => {
     ['a lazy repetition', '/v1/(?P<name>[a-z\\/]+?)/run', '/v1/a/run/b/run', 'a/run/b'],
     ['groups within', '/v1/(?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)', '/v1/a-b-c', 'a-b-c'],
     ['a name with a minus at the edge', '/v1/(?P<name>[a-zA-Z0-9_-]+)', '/v1/A-_9', 'A-_9'],
-    ['the newer spelling of groups', '/v1/(?<name>[a-z]+)', '/v1/abc', 'abc'],
+    ['a POSIX class', '/v1/(?P<name>[[:alpha:]]+)', '/v1/abc', 'abc'],
     ['a name that objects have', '/v1/(?P<__proto__>[a-z]+)', '/v1/abc', undefined],
   ])('%s is matched', (_what, pattern, path, value) => {
     const finding = routerOf(pattern).find('GET', path)
@@ -117,7 +156,9 @@ describe('patterns of another discovery document', () => {
     ['recursion', '/v1/(?R)', 'pattern-not-understood'],
     ['an inline flag', '/v1/(?-i)a', 'pattern-not-understood'],
     ['a verb', '/v1/(*COMMIT)a', 'pattern-not-understood'],
-    ['a POSIX class', '/v1/(?P<a>[[:alpha:]]+)', 'pattern-not-understood'],
+    ['another spelling of a named group', '/v1/(?<a>[a-z]+)', 'pattern-not-understood'],
+    ['a count without a minimum', '/v1/(?P<a>a{,3})', 'pattern-not-understood'],
+    ['a character by its number', '/v1/(?P<a>\\x61)', 'pattern-not-understood'],
     ['a Unicode class', '/v1/(?P<a>\\p{L}+)', 'pattern-not-understood'],
     ['an open class', '/v1/(?P<a>[a-z', 'pattern-not-understood'],
     ['an open group', '/v1/(?P<a>a', 'pattern-not-understood'],
@@ -135,6 +176,7 @@ describe('patterns of another discovery document', () => {
     ['nothing at all', '', 'pattern-not-understood'],
     ['a long pattern', `/${'a'.repeat(500)}`, 'pattern-too-long'],
     ['a large count', '/v1/(?P<a>a{999})', 'pattern-too-complex'],
+    ['a count of a long group', `/v1/(?P<a>(?:${'a'.repeat(400)}){900})`, 'pattern-too-complex'],
     ['counts of counts', '/v1/(?P<a>(?:(?:a{9}){9}){9})', 'pattern-too-complex'],
     ['many parentheses', `/${'('.repeat(400)}`, 'pattern-not-understood'],
   ])('%s is skipped', (_what, pattern, reason) => {
@@ -145,7 +187,7 @@ describe('patterns of another discovery document', () => {
     expect(inOneLine(router.find('GET', '/v1/other'))).toBe('/v1/other /v1/other')
   })
 
-  test('rows that each must be run on a path are limited in number', () => {
+  test('the number of ambiguous rows with one prefix is limited', () => {
     const patterns = Array.from({ length: 40 }, (_, i) => `/v1/(?P<a>(?:a|b)+)/x${i}`)
     expect(routerOf(...patterns).skipped.map((skipped) => skipped.reason)).toEqual(
       Array.from({ length: 24 }, () => 'too-many-ambiguous'),

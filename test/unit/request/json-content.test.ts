@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { mostJsonValues, readJson } from '../../../src/request/validation/json-content.ts'
+import { maxJsonValues, readJson } from '../../../src/request/validation/json-content.ts'
 import { ask, refusalOf } from './support.ts'
 
 const read = (content: string | Buffer, depth = 512) => {
@@ -8,13 +8,13 @@ const read = (content: string | Buffer, depth = 512) => {
   return reading.kind === 'read' ? reading.value : [reading.code, reading.message]
 }
 
-test('content with more values than a megabyte has room for is refused before it is parsed', () => {
+test('content with more values than fit into a megabyte is refused before it is parsed', () => {
   const list = (count: number): string => `[${Array(count).fill('1').join()}]`
-  expect(read(list(mostJsonValues))).toHaveLength(mostJsonValues)
-  expect(read(list(mostJsonValues + 1))).toBe('too-many-values')
-  expect(read(`[${Array(mostJsonValues).fill('{}').join()}]`)).toBe('too-many-values')
-  expect(read(`["${','.repeat(2 * mostJsonValues)}"]`)).toHaveLength(1)
-  const asked = ask({ method: 'POST', content: list(mostJsonValues + 1) })
+  expect(read(list(maxJsonValues))).toHaveLength(maxJsonValues)
+  expect(read(list(maxJsonValues + 1))).toBe('too-many-values')
+  expect(read(`[${Array(maxJsonValues).fill('{}').join()}]`)).toBe('too-many-values')
+  expect(read(`["${','.repeat(2 * maxJsonValues)}"]`)).toHaveLength(1)
+  const asked = ask({ method: 'POST', content: list(maxJsonValues + 1) })
   expect(asked).toMatchObject({ kind: 'invalid', status: 400, code: 'trellis_too_many_parameters' })
 })
 

@@ -38,7 +38,7 @@ const identifiers = fc.constantFrom(
   ],
 )
 
-/** A path of some row, with identifiers that fit it or do not. */
+/** A path of some row, with identifiers that match it or do not. */
 const routePaths = fc
   .tuple(fc.constantFrom(...siteRows), fc.array(identifiers, { minLength: 2, maxLength: 2 }))
   .map(([row, values]) => values.reduce((path, value) => path.replace(/\{\w+\}/, value), row.template))
@@ -67,7 +67,7 @@ const oddities = fc.constantFrom(
   ...['/revisions', '/autosaves/', '/autosaves/5', '/variations', '/feedback', '99999999999999999999'],
 )
 
-/** The same with something put in somewhere, and the case of a letter changed. */
+/** The same with text inserted at some position, perhaps in upper case. */
 const oddPaths = fc
   .tuple(routePaths, fc.nat(), oddities, fc.boolean())
   .map(([path, place, oddity, inUpperCase]) => {
@@ -83,7 +83,7 @@ describe.each([
   ['site', site],
   ['open', open],
 ])('laws of the routes of the %s contract', (_name, router) => {
-  test('a canonical path finds itself again', () => {
+  test('a canonical path is its own canonical form', () => {
     fc.assert(
       fc.property(methods, paths, (method, path) => {
         const finding = router.find(method, path)
@@ -94,7 +94,7 @@ describe.each([
     )
   })
 
-  test('what is sent is a path and nothing else', () => {
+  test('the path to the upstream is an absolute path without dot segments', () => {
     fc.assert(
       fc.property(methods, fc.oneof(paths, fc.string({ unit: 'binary' })), (method, path) => {
         const finding = router.find(method, path)
@@ -108,7 +108,7 @@ describe.each([
   })
 })
 
-test('a row of the site contract that is found is found in any case and with any slashes', () => {
+test('letter case and repeated slashes do not change the row that is found', () => {
   fc.assert(
     fc.property(paths, fc.constantFrom('/', '//', '///'), (path, more) => {
       const finding = site.find('GET', path)
@@ -132,7 +132,7 @@ const rowAtWordPress = (method: string, path: string): string | undefined =>
       expression.test(path) && row.endpoints.some(({ methods: some }) => some.some((one) => one === method)),
   )?.row.id
 
-test('the upstream picks the row that was decided on, or none, however it reads the path', () => {
+test('WordPress matches the same row as the gateway, or none, however it decodes the path', () => {
   fc.assert(
     fc.property(fc.constantFrom('GET', 'POST', 'DELETE'), paths, (method, path) => {
       const finding = site.find(method, path)

@@ -7,7 +7,7 @@ import { inOneLine } from './found.ts'
 const site = createRouter(siteRows)
 const plants = createRouter(plantRows({ limitParameter: 'limit' }))
 
-describe('the method chooses among rows and endpoints', () => {
+describe('the method selects row and endpoint', () => {
   test.each([
     ['GET', '/site/v2/posts', 'GET', 'posts.collection'],
     ['HEAD', '/site/v2/posts', 'GET', 'posts.collection'],
@@ -18,7 +18,7 @@ describe('the method chooses among rows and endpoints', () => {
     ['GET', '/site/v2/templates/lookup', 'GET', 'templates.lookup'],
     ['DELETE', '/site/v2/templates/lookup', 'DELETE', 'templates.item'],
     ['PUT', '/site/v2/templates/mine/home/revisions', 'POST,PUT,PATCH', 'templates.item'],
-  ])('%s %s meets the endpoint %s of %s', (method, path, methods, id) => {
+  ])('%s %s selects the endpoint %s of %s', (method, path, methods, id) => {
     const finding = site.find(method, path)
     expect(finding.kind === 'found' && [finding.row.id, finding.endpoint.methods.join()]).toEqual([
       id,

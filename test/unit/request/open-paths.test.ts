@@ -5,7 +5,7 @@ import { inOneLine } from './found.ts'
 
 const router = createRouter(openRows)
 
-describe('paths of the open contract are the matter of the upstream', () => {
+describe('paths of the open contract keep their spelling', () => {
   test.each([
     ['case stays', '/A/b', '/A/b'],
     ['doubled slashes stay', '/a//b', '/a//b'],
@@ -37,11 +37,11 @@ describe('paths of the open contract are the matter of the upstream', () => {
     expect(inOneLine(router.find('GET', path))).toBe(`refused: ${reason}`)
   })
 
-  test.each(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])('%s meets the row', (method) => {
+  test.each(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])('%s matches the row', (method) => {
     expect(router.find(method, '/a').kind).toBe('found')
   })
 
-  test.each(['OPTIONS', 'PROPFIND'])('%s is passed on', (method) => {
+  test.each(['OPTIONS', 'PROPFIND'])('%s is forwarded', (method) => {
     expect(inOneLine(router.find(method, '/a//b'))).toBe('unlisted /a//b')
   })
 })

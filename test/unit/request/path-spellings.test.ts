@@ -114,6 +114,11 @@ describe('spellings of one path become one', () => {
       'global-styles.theme /site/v2/global-styles/themes/all/mine',
     ],
     [
+      'a theme in a folder with an encoded slash',
+      '/site/v2/global-styles/themes/all%2Fmine',
+      'global-styles.theme /site/v2/global-styles/themes/all/mine',
+    ],
+    [
       'a theme with odd characters',
       '/site/v2/global-styles/themes/my%20theme%5b2%5d/variations',
       'global-styles.variations /site/v2/global-styles/themes/my%20theme%5B2%5D/variations',
@@ -135,7 +140,7 @@ describe('spellings of one path become one', () => {
   })
 })
 
-describe('paths that could mean one thing here and another at the upstream are refused', () => {
+describe('paths that the upstream may read as another route are refused', () => {
   test.each([
     ['a parent folder', '/site/v2/posts/../pages', 'dot-segment'],
     ['this folder', '/site/v2/./posts', 'dot-segment'],
@@ -179,7 +184,7 @@ describe('paths that could mean one thing here and another at the upstream are r
   })
 })
 
-describe('paths of no row keep their meaning', () => {
+describe('paths without a row keep their meaning', () => {
   test.each([
     ['a file behind an item', '/site/v2/posts/1/x.css', '/site/v2/posts/1/x.css'],
     ['a path parameter', '/site/v2/posts/1;x.js', '/site/v2/posts/1;x.js'],

@@ -32,7 +32,7 @@ describe('patterns from schemas', () => {
     '(',
     '[',
     '^a+b+$',
-  ])('%s could go back, so the upstream decides', (pattern) => {
+  ])('%s could backtrack, so the check is left to the upstream', (pattern) => {
     expect(compilePattern(pattern)('a')).toBeUndefined()
   })
 

@@ -27,13 +27,13 @@ describe('only the first failing phase is reported', () => {
     expect(Object.keys(data.details)).toEqual(names)
   })
 
-  test('of a write the order is that of the endpoint', () => {
+  test('invalid arguments of a write have the order of the endpoint', () => {
     const content = '{"sticky":"x","status":"x","date":"x"}'
     const { data } = refusalOf({ method: 'POST', content }) as { data: { params: object } }
     expect(Object.keys(data.params)).toEqual(['date', 'status', 'sticky'])
   })
 
-  test('a check without words says only that the parameter is invalid', () => {
+  test('a check without a text of its own gives "Invalid parameter."', () => {
     expect(refusalOf({ method: 'POST', content: '{"meta":"x"}' })).toEqual({
       code: 'rest_invalid_param',
       message: 'Invalid parameter(s): meta',
@@ -41,7 +41,7 @@ describe('only the first failing phase is reported', () => {
     })
   })
 
-  test('more parameters than are read', () => {
+  test('too many parameters are refused', () => {
     const query = Array.from({ length: 257 }, (_, i) => `p${i}`).join('&')
     expect(refusalOf({ query })).toMatchObject({ code: 'trellis_too_many_parameters', data: { status: 400 } })
   })

@@ -14,7 +14,7 @@ const parse = (text: string): unknown => {
 }
 
 // Right column: what PHP 8.2's parse_str makes of it.
-describe('names and brackets are read as PHP reads them', () => {
+describe('names and brackets are decoded as in PHP', () => {
   test.each([
     ['a dot', 'a.b=1', { a_b: '1' }],
     ['a space', 'a%20b=1', { a_b: '1' }],
@@ -119,7 +119,7 @@ describe('names and brackets are read as PHP reads them', () => {
     expect(typeof (parse(text) as { a: unknown }).a).toBe('symbol')
   })
 
-  test('__proto__ and constructor are names like others', () => {
+  test('__proto__ and constructor are ordinary names', () => {
     const parsed = parse('__proto__[polluted]=1&constructor[prototype][polluted]=1&a[__proto__][polluted]=1')
     expect(Object.hasOwn(parsed as object, 'constructor')).toBe(true)
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
@@ -145,7 +145,7 @@ test.each([
   '[a]',
   '',
   '\t_method',
-])('%j has one name, whoever asks', (name) => {
+])('%j has one name in all readers', (name) => {
   const parsed = parsePhpQuery(`${encodeURIComponent(name)}=1`, 10, 1000)
   const names = parsed.kind === 'read' ? [...parsed.parameters.keys()] : []
   expect(names).toEqual(foldPhpName(name) === '' ? [] : [foldPhpName(name)])

@@ -130,7 +130,7 @@ describe('a list of plants', () => {
     expect(ask('GET', { query })).toEqual(refused(400, 'invalid_limit'))
   })
 
-  test('names are not folded: this store is no PHP program', () => {
+  test('names of parameters are not normalised as in PHP', () => {
     const forwarding = createPlantsValidator({ ...options, unknownParameters: 'forward' })
     expect(ask('GET', { query: 'b=2&lim.it=3&a=1&utm_x=1&limit=4&b=1' }, forwarding)).toMatchObject({
       query: 'a=1&b=2&b=1&lim.it=3&limit=4',

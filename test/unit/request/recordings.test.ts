@@ -15,7 +15,7 @@ describe('recordings of WordPress 6.9', () => {
     expect(JSON.stringify(refusalOf(recording))).toBe(JSON.stringify(recording.answer))
   })
 
-  test.each(accepted)('$name is passed on in its canonical form', (recording) => {
+  test.each(accepted)('$name is forwarded in its canonical form', (recording) => {
     expect(ask(recording)).toMatchObject({ kind: 'valid', query: recording.canonical })
   })
 

@@ -6,7 +6,7 @@ const json = 'application/json'
 const up = (content: string, contentType: string | undefined = json): string =>
   names().toUpstreamContent(Buffer.from(content), contentType).toString()
 
-describe('JSON of a request', () => {
+describe('JSON content of a request', () => {
   test.each([
     ['a key', '{"site_id":5}', '{"wp_id":5}'],
     [
@@ -37,13 +37,13 @@ describe('JSON of a request', () => {
     expect(up('{"site_id":1}', contentType)).toBe(expected)
   })
 
-  test('content without a type stays', () => {
+  test('content without a media type stays the same', () => {
     const content = Buffer.from('{"site_id":1}')
     expect(names().toUpstreamContent(content, undefined)).toBe(content)
   })
 })
 
-test('names of form fields are exchanged, octets of values stay', () => {
+test('names of form fields are swapped, octets of values stay', () => {
   const form = 'application/x-www-form-urlencoded'
   expect(up('site_id=5&meta[site_pattern_sync_status]=&title=site_id+%C3%A9', form)).toBe(
     'wp_id=5&meta[wp_pattern_sync_status]=&title=site_id+%C3%A9',
@@ -60,13 +60,13 @@ test('with `names: same` only public URLs change', () => {
   )
 })
 
-test('nothing is copied when no name and no URL differs', () => {
+test('content without a name or URL to map is not copied', () => {
   const mapper = names({ mode: 'same', publicRoot: upstreamRoot, upstreamRoots: () => [upstreamRoot] })
   const content = Buffer.from(`{"a":"${upstreamRoot}/x"}`)
   expect(mapper.toUpstreamContent(content, json)).toBe(content)
 })
 
-test('a form of a million separators holds nobody up, and stays as it is', () => {
+test('a form of a million separators takes little time and stays the same', () => {
   const form = 'application/x-www-form-urlencoded'
   const separators = '&'.repeat(1 << 20)
   const sent = `${separators}site_id=1&&title=site_id&`
@@ -75,7 +75,7 @@ test('a form of a million separators holds nobody up, and stays as it is', () =>
   expect(cost(() => up(sent, form), 300)).toBeLessThan(300)
 })
 
-test('a name that is too long for any reader stays as it is', () => {
+test('a name beyond the bound stays the same', () => {
   const name = `site_id${'[]'.repeat(1000)}`
   expect(up(`${name}=1&site_id=2`, 'application/x-www-form-urlencoded')).toBe(`${name}=1&wp_id=2`)
 })

@@ -74,7 +74,7 @@ describe('a public query becomes the upstream query', () => {
   })
 })
 
-test('with `names: same` targets go through as they are', () => {
+test('with `names: same` targets stay the same', () => {
   expect(names({ mode: 'same' }).toUpstreamTarget('/wp/v2/blocks', 'wp_id=5')).toBe('/wp/v2/blocks?wp_id=5')
 })
 

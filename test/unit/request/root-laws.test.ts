@@ -65,7 +65,7 @@ const forms: readonly ((value: unknown) => string)[] = [
   (value) => JSON.stringify(value).replaceAll('/', '\\/'),
 ]
 
-test('where no names are exchanged, a content that is there as a whole becomes what its pieces become', () => {
+test('without swapped names complete content maps to the same octets as its chunks', () => {
   fc.assert(
     fc.property(document, fc.constantFrom(...forms), (value, write) => {
       const content = Buffer.from(write(value))

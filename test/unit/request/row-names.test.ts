@@ -17,7 +17,7 @@ test("the rows carry WordPress's names and nothing neutral", () => {
   expect(texts).toContain('wp_pattern_category_exclude')
 })
 
-test('nested names and the default of `namespace` follow', () => {
+test('nested names and the default of `namespace` are mapped too', () => {
   const index = upstreamRows.find((row) => row.template === '/wp/v2')
   expect(index?.endpoints[0]?.arguments['namespace']?.default).toBe('wp/v2')
   const blocks = upstreamRows.find((row) => row.template === '/wp/v2/blocks')
@@ -25,13 +25,13 @@ test('nested names and the default of `namespace` follow', () => {
   expect(Object.keys(create?.arguments['meta']?.properties ?? {})).toContain('wp_pattern_sync_status')
 })
 
-test('ids, collections and kinds stay, and the mode plays no part', () => {
+test('ids, collections and kinds stay in both modes', () => {
   const parts = (rows: typeof siteRows) =>
     rows.map(({ id, collection, kind, handledBy }) => [id, collection, kind, handledBy])
   expect(parts(upstreamRows)).toEqual(parts(siteRows))
   expect(names({ mode: 'same' }).rowsInUpstreamNames(siteRows)).toEqual(upstreamRows)
 })
 
-test('mapped twice the rows are what they were', () => {
+test('mapping twice gives the original rows', () => {
   expect(names().rowsInUpstreamNames(upstreamRows)).toEqual(siteRows)
 })

@@ -59,7 +59,7 @@ describe('integers', () => {
     null,
     [],
     {},
-  ])('%j is none', (value) => {
+  ])('%j is not an integer', (value) => {
     expect(isIntegral(value)).toBe(false)
   })
 })
@@ -130,7 +130,7 @@ describe('date-times', () => {
     '1970-01-01T02:00:00+02:00',
     'now',
     '',
-  ])('%s is none', (text) => {
+  ])('%s is not a date-time', (text) => {
     expect(parseDateTime(text)).toBeUndefined()
   })
 })

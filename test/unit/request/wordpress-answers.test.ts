@@ -82,13 +82,13 @@ const differs = (recorded: Recorded): boolean => {
   return JSON.stringify(mine.body) !== JSON.stringify(expected)
 }
 
-describe('requests that WordPress answered', () => {
-  test('are many, and many of them were refused', () => {
+describe('recorded requests to WordPress', () => {
+  test('include many that WordPress refused', () => {
     expect(recordings.length).toBeGreaterThan(800)
     expect(recordings.filter(({ answer }) => answer !== undefined).length).toBeGreaterThan(400)
   })
 
-  test('are refused with the same bytes, and passed on where it passed them', () => {
+  test('are refused with the same bytes where WordPress refused them, and accepted elsewhere', () => {
     const surprises = recordings.filter(
       (recorded) => exceptionOf(recorded) === undefined && differs(recorded),
     )

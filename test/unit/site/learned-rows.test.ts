@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { siteRows } from '../../../src/contracts/site/route-table.ts'
+import { routeTemplate } from '../../../src/request/route-pattern.ts'
 import { readIndex } from '../../../src/site/discovery/index-document.ts'
 import { learnRows } from '../../../src/site/discovery/learn-rows.ts'
-import { shapeOf } from '../../../src/site/discovery/route-pattern.ts'
 import { knowledgeOf } from '../../../src/site/discovery/site-index.ts'
 import { indexOf, publicDocument, publicRoot } from './upstream-index.ts'
 
@@ -104,7 +104,7 @@ describe('a pattern', () => {
     ['/a/{id}', undefined],
     ['/a/(?P<1>x)', undefined],
   ])('%s reads as %s', (pattern, template) => {
-    expect(shapeOf(pattern)?.template).toBe(template)
+    expect(routeTemplate(pattern)).toBe(template)
   })
 })
 

@@ -1,8 +1,8 @@
 /**
- * Cuts JSON text into the texts of its parts. A parsed value would have to be written anew, and an integer of more than
+ * JSON as text, cut into the texts of its parts. A parsed value would have to be written anew, and an integer of more than
  * 53 bits, or a repeated name, would not come out as it went in.
  *
- * The text must have been parsed before, so that it is known to be JSON: this scanner only finds where values end.
+ * Only for text that JSON.parse has accepted, except where a function states otherwise.
  */
 export type JsonText = string
 
@@ -15,14 +15,15 @@ export const skipSpace = (text: JsonText, from: number): number => {
 }
 
 export const quote = 0x22
-const backslash = 0x5c
+export const backslash = 0x5c
 export const comma = 0x2c
 export const openBrace = 0x7b
 
+/** Whether an object or a list begins with this character. */
 export const opens = (code: number): boolean => code === openBrace || code === 0x5b
 export const closes = (code: number): boolean => code === 0x7d || code === 0x5d
 
-/** A quote ends a string unless an odd number of backslashes stands before it. */
+/** Position behind the string that begins at `from`. A quote ends it unless an odd number of backslashes stands before. */
 export const stringEnd = (text: JsonText, from: number): number => {
   let end = text.indexOf('"', from + 1)
   while (end !== -1) {
@@ -43,7 +44,7 @@ const scalarEnd = (text: JsonText, from: number): number => {
   return at
 }
 
-/** Where the value that begins at `from` ends. */
+/** Position behind the value that begins at `from`. */
 export const valueEnd = (text: JsonText, from: number): number => {
   const first = text.charCodeAt(from)
   if (first === quote) return stringEnd(text, from)
@@ -64,16 +65,16 @@ export const valueEnd = (text: JsonText, from: number): number => {
   return at
 }
 
-/** Called with the begin of a value, gives its end. */
+/** Gets the position where a value begins, and returns the position behind it. */
 export type VisitValue = (from: number, name: string) => number
 
-/** The text of the JSON string that stands from `from` to `end`. */
+/** The string that the text from `from` to `end` spells. */
 export const stringAt = (text: JsonText, from: number, end: number): string => {
   const inner = text.slice(from + 1, end - 1)
   return inner.includes('\\') ? (JSON.parse(text.slice(from, end)) as string) : inner
 }
 
-/** Visits the elements of the array, or the members of the object, that begins at `from`; gives back where it ends. */
+/** Visits the elements of the list, or the members of the object, that begins at `from`; returns the position behind it. */
 export const visitValues = (text: JsonText, from: number, visit: VisitValue): number => {
   const isObject = text[from] === '{'
   let at = skipSpace(text, from + 1)
@@ -90,20 +91,43 @@ export const visitValues = (text: JsonText, from: number, visit: VisitValue): nu
   return at + 1
 }
 
-/** The member of that name, the last one where the name is repeated, as in JSON.parse and in PHP; of those before it no list is made, of which there may be a hundred thousand. */
-export const member = (text: JsonText, wanted: string): JsonText | undefined => {
-  let found: JsonText | undefined
-  if (!text.startsWith('{')) return found
-  visitValues(text, 0, (from, name) => {
+/** Visits the members of an object, repeated names too; nothing else has members. */
+export const visitMembers = (
+  text: JsonText,
+  visit: (name: string, from: number, end: number) => void,
+): void => {
+  const start = skipSpace(text, 0)
+  if (text.charCodeAt(start) !== openBrace) return
+  visitValues(text, start, (from, name) => {
     const end = valueEnd(text, from)
+    visit(name, from, end)
+    return end
+  })
+}
+
+/** The text of a member: the last one where the name is repeated, as in JSON.parse and in PHP. */
+export const memberText = (text: JsonText, wanted: string): JsonText | undefined => {
+  let found: JsonText | undefined
+  visitMembers(text, (name, from, end) => {
     if (name === wanted) found = text.slice(from, end)
+  })
+  return found
+}
+
+/** The texts of a list's elements; undefined for anything else. */
+export const elementTexts = (text: JsonText): readonly JsonText[] | undefined => {
+  if (!text.startsWith('[')) return undefined
+  const found: JsonText[] = []
+  visitValues(text, 0, (from) => {
+    const end = valueEnd(text, from)
+    found.push(text.slice(from, end))
     return end
   })
   return found
 }
 
-/** How deep objects and lists are nested; 0 for anything else. */
-export const depthOf = (text: JsonText): number => {
+/** How deep objects and lists are nested; 0 for anything else. Also for text that was not parsed yet. */
+export const nestingDepth = (text: string): number => {
   let depth = 0
   let deepest = 0
   for (let at = 0; at < text.length; ) {
@@ -114,16 +138,4 @@ export const depthOf = (text: JsonText): number => {
     at = code === quote ? stringEnd(text, at) : at + 1
   }
   return deepest
-}
-
-/** The elements of an array; undefined for anything else. */
-export const elements = (text: JsonText): readonly JsonText[] | undefined => {
-  if (!text.startsWith('[')) return undefined
-  const found: JsonText[] = []
-  visitValues(text, 0, (from) => {
-    const end = valueEnd(text, from)
-    found.push(text.slice(from, end))
-    return end
-  })
-  return found
 }

@@ -83,6 +83,7 @@ export const createUpstream = (
   const targets = createTargets(options, lookup, deps.report)
   const budget = createRetryBudget(options.retry.budget)
   const breaker = createBreaker({ ...options.breaker, service: options.service }, deps.report)
+  const longResponses = createFairTurns(turnsOfLongResponses)
   const inFlight = new InFlight<UpstreamRequest>()
   let isClosing = false
   let idle: (() => void)[] = []
@@ -92,9 +93,8 @@ export const createUpstream = (
     idle = []
     for (const resolve of waiting) resolve()
   }
-  const longResponses = createFairTurns(turnsOfLongResponses)
-  const shared = { options, slots, targets, budget, breaker, inFlight, longResponses }
-  const context: UpstreamContext = { ...deps, ...shared, ended }
+  const limits = { slots, budget, breaker, longResponses }
+  const context: UpstreamContext = { ...deps, ...limits, options, targets, inFlight, ended }
   const stopChecks = startProbes(options, targets, lookup, deps)
   const { minBytesPerSecond } = options
   const look = createPaceLook({ minBytesPerSecond, slots, monotonic: deps.clock.monotonic })

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
+import type { FairTurns } from '../../http/fair-turns.ts'
 import { Deadline } from '../deadline.ts'
 import type { AttemptEvent, AttemptOutcome, ClientWait, StatusClass, UpstreamEvent } from '../events.ts'
 import type { ForwardRequest } from '../forward-request.ts'
@@ -26,7 +27,11 @@ export type AttemptContext = {
   readonly clock: Clock
   readonly report: (event: UpstreamEvent) => void
   readonly targets: Pick<Targets, 'succeeded' | 'failed' | 'abandoned'>
+  /** Shares the event loop among long responses. */
+  readonly longResponses: FairTurns
 }
+
+type AttemptedRequest = Pick<ForwardRequest, 'content' | 'fields' | 'attempted' | 'clientAddress'>
 
 type Handler = Dispatcher.DispatchHandler
 
@@ -62,10 +67,10 @@ export class Attempt implements Handler {
   readonly choice: Choice
   readonly #context: AttemptContext
   readonly #listener: AttemptListener
-  readonly #inTurn: (goOn: () => void) => void
   readonly #upload: Upload | undefined
   readonly #number: number
   readonly #attempted: ForwardRequest['attempted']
+  readonly #client: string
   readonly #startedMs: number
   #headMs: number | undefined
   #status: number | undefined
@@ -88,18 +93,16 @@ export class Attempt implements Handler {
     context: AttemptContext,
     choice: Choice,
     number: number,
-    { content, fields, attempted }: Pick<ForwardRequest, 'content' | 'fields' | 'attempted'>,
+    { content, fields, attempted, clientAddress = '' }: AttemptedRequest,
     listener: AttemptListener,
-    /** Calls the function when this response may continue: long responses continue in turn. */
-    inTurn: (goOn: () => void) => void,
   ) {
     this.choice = choice
     this.#context = context
     this.#listener = listener
-    this.#inTurn = inTurn
     this.#upload = content instanceof Readable ? new Upload(content, fields) : undefined
     this.#number = number
     this.#attempted = attempted
+    this.#client = clientAddress
     this.#startedMs = context.clock.monotonic()
     choice.target.outstanding += 1
   }
@@ -252,10 +255,10 @@ export class Attempt implements Handler {
   /** A socket is read as long as there is something to read: a response of many megabytes would delay all others. */
   #yield(): void {
     this.#yields = true
-    setImmediate(() => this.#inTurn(this.#readOn))
+    setImmediate(() => this.#context.longResponses.begin(this.#client, () => this.#readOn()))
   }
 
-  readonly #readOn = (): void => {
+  #readOn(): void {
     this.#yields = false
     this.#bytesInARow = 0
     if (!this.#ended && !this.#paused) this.#resume?.()

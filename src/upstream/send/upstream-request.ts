@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../../errors.ts'
-import type { FairTurns } from '../../http/fair-turns.ts'
 import type { FieldLines } from '../../http/fields.ts'
 import { endToEndFields } from '../../http/forwardable-fields.ts'
 import { type GatewayResponse, hasNoContent } from '../../http/message.ts'
@@ -29,8 +28,6 @@ export type UpstreamContext = AttemptContext & {
   readonly slots: Slots
   readonly budget: RetryBudget
   readonly breaker: Breaker
-  /** Long responses continue a few at a time, those of different clients in turn. */
-  readonly longResponses: FairTurns
   readonly inFlight: InFlight<UpstreamRequest>
   /** Called after a request has left `inFlight`. */
   readonly ended: () => void
@@ -197,9 +194,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     const mayTry = isIdempotent(method) && isReplayable(content, false) && options.retry.attempts > 1
     const choice = targets.choose(clock.monotonic(), this.#tried, mayTry)
     this.#tried.push(choice.target)
-    this.#attempt = new Attempt(this.#context, choice, this.#tried.length, this.#request, this, (goOn) =>
-      this.#context.longResponses.begin(this.#request.clientAddress ?? '', goOn),
-    )
+    this.#attempt = new Attempt(this.#context, choice, this.#tried.length, this.#request, this)
     choice.target.pool.dispatch(this.#dispatched, this.#attempt)
   }
 

@@ -10,13 +10,6 @@ const target = { origin: 'http://127.0.0.1', outstanding: 0 } as Target
 const begun = (turns = createFairTurns({ perTurn: 4, gatherTurns: 0 })) => {
   const seen = { bytes: 0, resumed: 0 }
   const nothing = (): void => {}
-  const context = {
-    options: { service: 'test', timeouts },
-    clock: { now: () => 0, monotonic: () => 0 },
-    report: nothing,
-    targets: { succeeded: nothing, failed: nothing, abandoned: nothing },
-  }
-  const request = { content: undefined, fields: [], attempted: undefined }
   const listener = {
     interim: nothing,
     head: nothing,
@@ -27,9 +20,15 @@ const begun = (turns = createFairTurns({ perTurn: 4, gatherTurns: 0 })) => {
     failed: nothing,
     contentSent: nothing,
   }
-  const attempt = new Attempt(context, { target, trial: false }, 1, request, listener, (goOn) =>
-    turns.begin('a client', goOn),
-  )
+  const context = {
+    options: { service: 'test', timeouts },
+    clock: { now: () => 0, monotonic: () => 0 },
+    report: nothing,
+    targets: { succeeded: nothing, failed: nothing, abandoned: nothing },
+    longResponses: turns,
+  }
+  const request = { content: undefined, fields: [], attempted: undefined }
+  const attempt = new Attempt(context, { target, trial: false }, 1, request, listener)
   attempt.onConnect(nothing)
   attempt.onHeaders(200, [], () => {
     seen.resumed += 1

@@ -1,4 +1,4 @@
-import { metricTable } from '../../src/observability/metrics/metric-table.ts'
+import { metricTable } from '../../src/observability/metrics/registry.ts'
 import type { PanelFacts } from './panel.ts'
 import { series } from './query.ts'
 

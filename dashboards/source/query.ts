@@ -1,4 +1,4 @@
-import { type MetricKey, metricTable } from '../../src/observability/metrics/metric-table.ts'
+import { type MetricKey, metricTable } from '../../src/observability/metrics/registry.ts'
 
 type Table = typeof metricTable
 /** Labels that Prometheus adds. */

@@ -1,5 +1,6 @@
 import type { Arguments, Row } from '../../src/contracts/row.ts'
 import { context, revisionsQuery } from '../../src/contracts/site/parameter-sets.ts'
+import { namespaceIndex } from '../../src/contracts/site/route-table.ts'
 import {
   autosaveRows,
   type Collection,
@@ -12,7 +13,6 @@ import {
   revisionRows,
   row,
 } from '../../src/contracts/site/row-builders.ts'
-import { namespaceIndex } from '../../src/contracts/site/service-rows.ts'
 import { navigationFields } from '../../src/contracts/site/write-fields.ts'
 import type { DialectNames } from './dialect-names.ts'
 

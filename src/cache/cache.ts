@@ -1,5 +1,5 @@
 import { type Clock, type Moment, readClock } from '../clock.ts'
-import type { ByteBudget } from '../http/byte-budget.ts'
+import type { ByteBudget } from '../http/bounds/byte-budget.ts'
 import type { CacheAnswer, CacheRead, Forward } from './cache-read.ts'
 import { type CacheEntry, type EntryOrder, listEntries } from './entries.ts'
 import type { CacheEvent } from './events.ts'

@@ -1,5 +1,5 @@
 import { type Clock, readClock } from '../clock.ts'
-import type { ByteBudget, Reservation } from '../http/byte-budget.ts'
+import type { ByteBudget, Reservation } from '../http/bounds/byte-budget.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { targetKeyOf } from './cache-key.ts'
 import type { CacheRead } from './cache-read.ts'

@@ -1,5 +1,5 @@
 import { Transform } from 'node:stream'
-import { overheadOfChunk, type Reservation } from './byte-budget.ts'
+import { overheadOfChunk, type Reservation } from './bounds/byte-budget.ts'
 
 /**
  * Passes a content through and calls `done` with all of it at its end; not when it is longer than `maxBytes`, differs from its

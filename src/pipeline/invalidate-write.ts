@@ -9,14 +9,55 @@ import {
   unsafeTargets,
   type WriteResponse,
 } from '../cache/tagger.ts'
-import { overheadOfChunk, type Reservation } from '../http/byte-budget.ts'
+import { overheadOfChunk, type Reservation } from '../http/bounds/byte-budget.ts'
 import { fieldValue, requestField, withField } from '../http/fields.ts'
 import type { GatewayResponse, ResponseHead } from '../http/message.ts'
 import { wentUpWhole } from '../upstream/request-content.ts'
 import { applyInvalidations } from './apply-invalidations.ts'
 import type { Ready } from './exchange.ts'
-import { givenNames } from './given-names.ts'
 import type { Service } from './service.ts'
+
+/** Names that every route takes, which change no item, and the id that the path has already. */
+const ofEveryRoute: ReadonlySet<string> = new Set([
+  ...['_embed', '_envelope', '_fields', '_jsonp', '_locale', '_pretty', '_wpnonce', 'context', 'id'],
+])
+
+/** Longer contents are not read a second time. */
+const longestRead = 262_144
+
+const isJson = (contentType: string | undefined): boolean =>
+  contentType !== undefined && /^application\/json\s*(?:;|$)/i.test(contentType)
+
+const membersOf = (content: Buffer): readonly string[] | undefined => {
+  try {
+    const value: unknown = JSON.parse(content.toString('utf8'))
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.keys(value)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** `a[b][]` gives a value to `a`. */
+const parametersOf = (query: string): readonly string[] =>
+  [...new URLSearchParams(query).keys()].map((name) => name.split('[', 1)[0] ?? name)
+
+/**
+ * Names of all arguments to which a write gives a value, whether its route declares them or not: what they do not name the write does
+ * not change. undefined when the content is no JSON object, was not read, or is long.
+ */
+export const givenNames = (
+  query: string,
+  contentType: string | undefined,
+  content: Buffer | Readable | undefined,
+): readonly string[] | undefined => {
+  if (content !== undefined && (!Buffer.isBuffer(content) || content.length > longestRead)) return undefined
+  const isEmpty = content === undefined || content.length === 0
+  const members = isEmpty ? [] : isJson(contentType) ? membersOf(content) : undefined
+  if (members === undefined) return undefined
+  return [...parametersOf(query), ...members].filter((name) => !ofEveryRoute.has(name))
+}
 
 /** A stream of what has been read already and of what is still to come; destroying it destroys its source. */
 const chained = (read: readonly Buffer[], rest: AsyncIterator<Buffer>, source: Readable): Readable =>

@@ -1,7 +1,7 @@
 import type { Cache } from '../cache/cache.ts'
 import type { Note } from '../cache/invalidation-note.ts'
 import { GatewayError } from '../errors.ts'
-import type { ByteBudget } from '../http/byte-budget.ts'
+import type { ByteBudget } from '../http/bounds/byte-budget.ts'
 import type { ForwardingFacts } from './reads/forwarding-fields.ts'
 
 /** What reads and writes need of the cache. */

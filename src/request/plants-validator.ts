@@ -1,5 +1,5 @@
 import type { Validation, ValidationInput, Validator } from '../contracts/validation.ts'
-import { visitMembers } from '../http/json-text.ts'
+import { visitMembers } from '../http/json/json-text.ts'
 import { decodeFormText, encodeQueryText } from './canonical/percent.ts'
 import { hasMember, isUnreadable, memberOf } from './canonical/php-array.ts'
 import { trackingMatcher } from './canonical/php-query.ts'

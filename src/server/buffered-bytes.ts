@@ -1,4 +1,4 @@
-import type { BufferedFor, ByteBudget, Reservation } from '../http/byte-budget.ts'
+import type { BufferedFor, ByteBudget, Reservation } from '../http/bounds/byte-budget.ts'
 import type { OverloadEvent } from './overload-events.ts'
 
 export type BufferedBytesOptions = {

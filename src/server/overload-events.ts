@@ -1,4 +1,4 @@
-import type { BufferedFor } from '../http/byte-budget.ts'
+import type { BufferedFor } from '../http/bounds/byte-budget.ts'
 
 /** Classes of requests, in the order in which they are shed. */
 export type WorkClass = 'batch' | 'miss' | 'pass' | 'hit'

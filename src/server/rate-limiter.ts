@@ -1,7 +1,7 @@
 import fastifyRateLimit from '@fastify/rate-limit'
 import { type FastifyRequest, fastify } from 'fastify'
 import type { Clock } from '../clock.ts'
-import { addressGroup } from '../http/address-group.ts'
+import { addressGroup } from '../http/bounds/address-group.ts'
 import type { RateLimitVerdict } from '../pipeline/phase-options.ts'
 
 /** The store of request counts that several processes share. */

@@ -4,12 +4,12 @@ import httpProxy from '@fastify/http-proxy'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Logger } from 'pino'
 import { GatewayError } from '../errors.ts'
+import { fieldValue, withoutFields } from '../http/fields.ts'
 import { type Answer, discard, type GatewayRequest, type GatewayResponse } from '../http/message.ts'
 import { errorAnswer } from '../pipeline/error-answer.ts'
 import { arrived, type Received } from '../pipeline/exchange.ts'
 import type { Client, Service } from '../pipeline/service.ts'
 import { createClientOf, createTrustedProxies } from './client-address.ts'
-import { type CorsOptions, registerCors, withCorsFields } from './cors.ts'
 import { createFront, type Front, type FrontOptions } from './listener/front.ts'
 import { Http2EdgeRequest, isHttp2, isReset, withUnreadContent } from './listener/http2-request.ts'
 import { serviceOf } from './listener/service-of.ts'
@@ -17,6 +17,70 @@ import type { EdgeHandlers } from './listener.ts'
 import { EdgeRequest } from './read-request.ts'
 import { type SendOptions, sendEither, sendResponse } from './send/send-response.ts'
 import type { UnreadAnswers } from './unread-answers.ts'
+
+type CorsOptions = {
+  /** `*`, or origins as browsers spell them; at least one. */
+  readonly origins: readonly string[]
+  readonly methods: readonly string[]
+  readonly headers: readonly string[]
+  readonly exposedHeaders: readonly string[]
+  readonly credentials: boolean
+  readonly maxAgeMs: number
+}
+
+/** Fields that the gateway sends to browsers itself; those of upstreams are removed. */
+const corsFields: ReadonlySet<string> = new Set([
+  'access-control-allow-origin',
+  'access-control-allow-credentials',
+  'access-control-allow-methods',
+  'access-control-allow-headers',
+  'access-control-expose-headers',
+  'access-control-max-age',
+])
+
+/** A preflight (Fetch standard, CORS-preflight fetch); any other OPTIONS is a request like others. */
+const isPreflight = ({ headers }: FastifyRequest): boolean =>
+  headers['access-control-request-method'] !== undefined && headers.origin !== undefined
+
+/** Allows cross-origin requests from some origins. Preflights are answered here, before the phases and without an upstream. */
+const registerCors = async (server: FastifyInstance, options: CorsOptions): Promise<void> => {
+  const { default: fastifyCors } = await import('@fastify/cors')
+  const everybody = options.origins.includes('*')
+  const settings = {
+    origin: everybody ? '*' : [...options.origins],
+    methods: [...options.methods],
+    allowedHeaders: [...options.headers],
+    exposedHeaders: [...options.exposedHeaders],
+    credentials: options.credentials,
+    maxAge: Math.floor(options.maxAgeMs / 1000),
+  }
+  await server.register(fastifyCors, {
+    delegator: (
+      request: FastifyRequest,
+      answer: (error: Error | null, chosen: typeof settings & { preflight: boolean }) => void,
+    ) => answer(null, { ...settings, preflight: isPreflight(request) }),
+  })
+}
+
+/** The response with the gateway's CORS fields in place of the upstream's. */
+const withCorsFields = (response: GatewayResponse, reply: FastifyReply): GatewayResponse => {
+  const fields = withoutFields(response.fields, new Set([...corsFields, 'vary']))
+  const upstreamVary = fieldValue(response.fields, 'vary')
+  const { vary: ownVary, ...own } = reply.getHeaders()
+  for (const [name, value] of Object.entries(own)) {
+    // Without Access-Control-Allow-Origin the other fields have no effect (Fetch standard, CORS check).
+    if (corsFields.has(name) && own['access-control-allow-origin'] !== undefined)
+      fields.push(name, String(value))
+  }
+  const names = new Set(
+    [upstreamVary, ownVary === undefined ? undefined : String(ownVary)]
+      .flatMap((text) => text?.split(',') ?? [])
+      .map((name) => name.trim())
+      .filter((name) => name !== ''),
+  )
+  if (names.size > 0) fields.push('Vary', [...names].join(', '))
+  return { ...response, fields }
+}
 
 /** Cheap ids, unique across processes: a random prefix for the process, then a count. */
 const createRequestIds = (): (() => string) => {

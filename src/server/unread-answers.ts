@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import { addressGroup } from '../http/address-group.ts'
-import type { BufferedFor, Reservation } from '../http/byte-budget.ts'
+import { addressGroup } from '../http/bounds/address-group.ts'
+import type { BufferedFor, Reservation } from '../http/bounds/byte-budget.ts'
 import type { EdgeEvent } from './events.ts'
 
 export type UnreadAnswersOptions = {

@@ -1,7 +1,7 @@
 import type { LookupFunction } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
-import { createFairTurns } from '../http/fair-turns.ts'
+import { createFairTurns } from '../http/bounds/fair-turns.ts'
 import type { GatewayResponse } from '../http/message.ts'
 import type { UpstreamEvent } from './events.ts'
 import type { ForwardRequest } from './forward-request.ts'

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { dashboardFiles } from '../../dashboards/source/dashboards.ts'
-import { metricTable } from '../../src/observability/metrics/metric-table.ts'
+import { metricTable } from '../../src/observability/metrics/registry.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { describeWith } from '../support/requirements.ts'
 

@@ -6,7 +6,7 @@ import { afterAll, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import type { Config } from '../../src/config/config.ts'
 import { checkConfig } from '../../src/config/load.ts'
-import { metricTable } from '../../src/observability/metrics/metric-table.ts'
+import { metricTable } from '../../src/observability/metrics/registry.ts'
 
 type Labels = Readonly<Record<string, string>>
 type Probe = {

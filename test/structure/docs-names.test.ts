@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { readCommandLine } from '../../src/cli/command-line.ts'
 import { checkConfig } from '../../src/config/load.ts'
 import { errorTable } from '../../src/errors.ts'
-import { metricTable } from '../../src/observability/metrics/metric-table.ts'
+import { metricTable } from '../../src/observability/metrics/registry.ts'
 
 const pages = (await readdir('docs')).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`)
 const files = ['README.md', 'CONTRIBUTING.md', ...pages]

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../http/json-value.ts'
+import { isJsonObject } from '../../http/json/json-value.ts'
 import { type ExtensionsMode, type ItemExtension, isExtended, readExtensions } from '../extensions.ts'
 import { type Admission, type BatchItem, type ItemError, itemError } from '../item.ts'
 import {

@@ -1,6 +1,6 @@
 import { isCredentialName } from '../../http/credential-fields.ts'
-import { elementTexts, type JsonText, memberText } from '../../http/json-text.ts'
-import { isJsonObject } from '../../http/json-value.ts'
+import { elementTexts, type JsonText, memberText } from '../../http/json/json-text.ts'
+import { isJsonObject } from '../../http/json/json-value.ts'
 import { type BatchItem, type ItemError, itemError } from '../item.ts'
 
 /** For each item the text of its `body`, as it stands in the text of the batch; undefined for one without. */

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts'
-import type { Reservation } from '../../http/byte-budget.ts'
+import type { Reservation } from '../../http/bounds/byte-budget.ts'
 import { withoutFields } from '../../http/fields.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import type { Send } from '../../pipeline/exchange.ts'

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Reservation } from '../../http/byte-budget.ts'
+import type { Reservation } from '../../http/bounds/byte-budget.ts'
 import { withField } from '../../http/fields.ts'
 import type { Answer } from '../../http/message.ts'
 import { arrived, type Received, type Send } from '../../pipeline/exchange.ts'

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { type Clock, type Moment, readClock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
-import type { ByteBudget, Reservation } from '../../http/byte-budget.ts'
+import type { ByteBudget, Reservation } from '../../http/bounds/byte-budget.ts'
 import { fieldValue } from '../../http/fields.ts'
 import { discard, type GatewayResponse } from '../../http/message.ts'
 import type { CacheEvent } from '../events.ts'

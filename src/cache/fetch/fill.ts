@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { GatewayError } from '../../errors.ts'
-import { overheadOfChunk, type Reservation } from '../../http/byte-budget.ts'
+import { overheadOfChunk, type Reservation } from '../../http/bounds/byte-budget.ts'
 import { fieldValue } from '../../http/fields.ts'
 import type { ResponseHead } from '../../http/message.ts'
 

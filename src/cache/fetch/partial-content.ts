@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream'
 import type { Clock, Moment } from '../../clock.ts'
-import type { ByteBudget, Reservation } from '../../http/byte-budget.ts'
+import type { ByteBudget, Reservation } from '../../http/bounds/byte-budget.ts'
 import { matchesStrongly, parseEntityTag } from '../../http/conditional/entity-tags.ts'
 import {
   type ContentRange,

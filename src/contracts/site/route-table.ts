@@ -1,9 +1,325 @@
-import type { Row } from '../row.ts'
-import { batchBody } from './action-bodies.ts'
-import { appearanceRows } from './appearance-rows.ts'
-import { contentRows } from './content-rows.ts'
-import { posts, reads, row } from './row-builders.ts'
-import { contactFormRows, oembedRows } from './service-rows.ts'
+import type { ArgumentSchema, Arguments, Row } from '../row.ts'
+import {
+  batchBody,
+  embedProxyQuery,
+  embedQuery,
+  mediaEditBody,
+  mediaPostProcessBody,
+  templateLookupQuery,
+} from './action-bodies.ts'
+import {
+  blocksQuery,
+  context,
+  globalStylesRevisionsQuery,
+  mediaQuery,
+  menuItemsQuery,
+  navigationQuery,
+  pagesQuery,
+  postsQuery,
+  revisionsQuery,
+  templatesQuery,
+  writableStatuses,
+} from './parameter-sets.ts'
+import {
+  autosaveRows,
+  type Collection,
+  collectionRow,
+  deletes,
+  digits,
+  integer,
+  itemRow,
+  listRow,
+  posts,
+  reads,
+  revisionRows,
+  row,
+  templateIdentifier,
+  updates,
+} from './row-builders.ts'
+import {
+  blockFields,
+  mediaFields,
+  navigationFields,
+  pageFields,
+  postFields,
+  undeclaredMeta,
+} from './write-fields.ts'
+
+/** Index of a namespace. `namespace` and `context` are announced without a type: any value passes. */
+export const namespaceIndex = (id: string, namespace: string): Row =>
+  row({
+    id,
+    template: `/${namespace}`,
+    namespace,
+    kind: 'index',
+    handledBy: 'discovery',
+    endpoints: [reads({ namespace: { default: namespace }, context: { default: 'view' } })],
+  })
+
+const lookup = { namespace: 'oembed/1.0', kind: 'lookup' } as const
+
+/** Embed lookup. */
+const oembedRows: readonly Row[] = [
+  namespaceIndex('oembed.index', 'oembed/1.0'),
+  row({ id: 'oembed.embed', template: '/oembed/1.0/embed', ...lookup, endpoints: [reads(embedQuery)] }),
+  row({ id: 'oembed.proxy', template: '/oembed/1.0/proxy', ...lookup, endpoints: [reads(embedProxyQuery)] }),
+]
+
+const forms: Collection = {
+  name: 'contact-forms',
+  namespace: 'contact-form/v1',
+  identifier: '\\d+',
+  identifierSchema: integer,
+  marks: {},
+}
+const form = { name: 'id', pattern: forms.identifier }
+
+/** Browsers send forms as multipart, perhaps with files. */
+const uploads = { acceptsUploads: true } as const
+
+const formRows: readonly Row[] = [
+  namespaceIndex('contact-form.index', forms.namespace),
+  collectionRow(forms, 'collection', 'collection', [], [reads({}), posts({}, uploads)]),
+  collectionRow(forms, 'item', 'item', [form], [reads({}), updates({}, uploads), deletes({})]),
+  collectionRow(forms, 'action', 'feedback', [form, 'feedback'], [posts({}, uploads)]),
+  collectionRow(forms, 'related', 'feedback-schema', [form, 'feedback', 'schema'], [reads({})]),
+  collectionRow(forms, 'related', 'refill', [form, 'refill'], [reads({})]),
+]
+
+/** Contact forms. Their arguments are not announced: all parameters are forwarded. */
+const contactFormRows: readonly Row[] = formRows.map((one) => ({ ...one, ofPlugin: true }))
+
+const raw = (...context: string[]): ArgumentSchema => ({ type: 'string', context })
+const rendered: ArgumentSchema = { type: 'string', context: ['view', 'edit', 'embed'], readonly: true }
+const status: ArgumentSchema = { type: 'string', enum: writableStatuses }
+const strings: ArgumentSchema = { type: 'array', items: { type: 'string' } }
+
+const itemType: ArgumentSchema = {
+  type: 'string',
+  enum: ['taxonomy', 'post_type', 'post_type_archive', 'custom'],
+}
+const parent: ArgumentSchema = { type: 'integer', minimum: 0 }
+const menuOrder: ArgumentSchema = { type: 'integer', minimum: 1 }
+const objectId: ArgumentSchema = { type: 'integer', minimum: 0 }
+
+/** Write fields of a menu item, for updates. */
+const menuItemFields: Arguments = {
+  title: { type: ['string', 'object'], properties: { raw: raw('edit'), rendered } },
+  type: itemType,
+  status,
+  parent,
+  attr_title: { type: 'string' },
+  classes: strings,
+  description: { type: 'string' },
+  menu_order: menuOrder,
+  object: { type: 'string' },
+  object_id: objectId,
+  target: { type: 'string', enum: ['_blank', ''] },
+  url: { type: 'string', format: 'uri' },
+  xfn: strings,
+  menus: { type: 'integer' },
+  meta: undeclaredMeta,
+}
+
+/** Write fields of a menu item, for creation. */
+const newMenuItemFields: Arguments = {
+  ...menuItemFields,
+  type: { default: 'custom', ...itemType },
+  status: { default: 'publish', ...status },
+  parent: { default: 0, ...parent },
+  menu_order: { default: 1, ...menuOrder },
+  object_id: { default: 0, ...objectId },
+}
+
+const slug: ArgumentSchema = { type: 'string', minLength: 1, pattern: '[a-zA-Z0-9_\\%-]+' }
+const content: ArgumentSchema = {
+  type: ['object', 'string'],
+  properties: {
+    raw: raw('view', 'edit'),
+    block_version: { type: 'integer', context: ['edit'], readonly: true },
+  },
+}
+const title: ArgumentSchema = {
+  type: ['object', 'string'],
+  properties: { raw: raw('view', 'edit', 'embed'), rendered },
+}
+
+/** Write fields of a template, for updates. */
+const templateFields: Arguments = {
+  slug,
+  theme: { type: 'string' },
+  type: { type: 'string' },
+  content,
+  title,
+  description: { type: 'string' },
+  status,
+  author: { type: 'integer' },
+}
+
+/** Write fields of a template, for creation. */
+const newTemplateFields: Arguments = {
+  ...templateFields,
+  slug: { ...slug, required: true },
+  content: { default: '', ...content },
+  title: { default: '', ...title },
+  description: { default: '', type: 'string' },
+  status: { default: 'publish', ...status },
+}
+
+const area: Arguments = { area: { type: 'string' } }
+
+/** Write fields of a template part, for updates. */
+const templatePartFields: Arguments = { ...templateFields, ...area }
+
+/** Write fields of a template part, for creation. */
+const newTemplatePartFields: Arguments = { ...newTemplateFields, ...area }
+
+/** Write fields of global styles. */
+const globalStylesFields: Arguments = {
+  styles: { type: ['object'] },
+  settings: { type: ['object'] },
+  title,
+}
+
+const text: ArgumentSchema = { type: 'string' }
+
+/** Templates and template parts differ in name and fields only. The identifier matches slashes too: revisions and autosaves come first. */
+const templateRows = (name: string, created: Arguments, updated: Arguments): readonly Row[] => {
+  const collection: Collection = {
+    name,
+    namespace: 'site/v2',
+    identifier: templateIdentifier,
+    identifierSchema: text,
+    marks: {},
+  }
+  return [
+    ...revisionRows(collection, revisionsQuery(text)),
+    ...autosaveRows(collection, 'id', updated),
+    listRow(collection, templatesQuery, posts(created)),
+    collectionRow(collection, 'lookup', 'lookup', ['lookup'], [reads(templateLookupQuery)]),
+    itemRow(collection, { query: {}, fields: updated }),
+  ]
+}
+
+const styles: Collection = {
+  name: 'global-styles',
+  namespace: 'site/v2',
+  identifier: digits,
+  identifierSchema: integer,
+  marks: {},
+}
+const revisionsOf = { name: 'parent', pattern: digits }
+const unbatched = { allowBatch: false } as const
+const stylesheet: Arguments = { stylesheet: text }
+
+const globalStylesRows: readonly Row[] = [
+  collectionRow(
+    styles,
+    'revisions',
+    'revisions',
+    [revisionsOf, 'revisions'],
+    [reads(globalStylesRevisionsQuery)],
+  ),
+  collectionRow(
+    styles,
+    'revision',
+    'revision',
+    [revisionsOf, 'revisions', { name: 'id', pattern: digits }],
+    [reads({ parent: integer, id: integer, context })],
+  ),
+  collectionRow(
+    styles,
+    'related',
+    'variations',
+    ['themes', { name: 'stylesheet', pattern: '[\\/\\s%\\w\\.\\(\\)\\[\\]\\@_\\-]+' }, 'variations'],
+    [reads(stylesheet, unbatched)],
+  ),
+  collectionRow(
+    styles,
+    'related',
+    'theme',
+    ['themes', { name: 'stylesheet', pattern: '[^\\/:<>\\*\\?"\\|]+(?:\\/[^\\/:<>\\*\\?"\\|]+)?' }],
+    [reads(stylesheet, unbatched)],
+  ),
+  collectionRow(
+    styles,
+    'item',
+    'item',
+    // As announced: a class of slash, digit and plus. It matches `/5/6` too, which the integer type of `id` then refuses.
+    [{ name: 'id', pattern: '[\\/\\d+]+' }],
+    [reads({ id: integer }, unbatched), updates(globalStylesFields, unbatched)],
+  ),
+]
+
+const navigation: Collection = {
+  name: 'navigation',
+  namespace: 'site/v2',
+  identifier: digits,
+  identifierSchema: integer,
+  marks: { allowBatch: true },
+}
+
+/** Templates, template parts, global styles and navigation. */
+const appearanceRows: readonly Row[] = [
+  ...templateRows('templates', newTemplateFields, templateFields),
+  ...templateRows('template-parts', newTemplatePartFields, templatePartFields),
+  ...globalStylesRows,
+  listRow(navigation, navigationQuery, posts(navigationFields, navigation.marks)),
+]
+
+const batchable = { allowBatch: true } as const
+
+const collection = (name: string, marks: Collection['marks'] = batchable): Collection => ({
+  name,
+  namespace: 'site/v2',
+  identifier: digits,
+  identifierSchema: integer,
+  marks,
+})
+
+const postsOf = collection('posts')
+const pagesOf = collection('pages')
+const mediaOf = collection('media', {})
+const menuItemsOf = collection('menu-items')
+const blocksOf = collection('blocks')
+
+const protectedItem: Arguments = { excerpt_length: integer, password: { type: 'string' } }
+const mediaItem = { name: 'id', pattern: digits }
+
+/** Posts, pages, media, menu items and blocks. */
+const contentRows: readonly Row[] = [
+  namespaceIndex('site.index', 'site/v2'),
+
+  listRow(postsOf, postsQuery, posts(postFields, batchable)),
+  itemRow(postsOf, { query: protectedItem, fields: postFields }),
+  ...revisionRows(postsOf, revisionsQuery(integer)),
+  ...autosaveRows(postsOf, 'parent', postFields),
+
+  listRow(pagesOf, pagesQuery, posts(pageFields, batchable)),
+  itemRow(pagesOf, { query: protectedItem, fields: pageFields }),
+  ...revisionRows(pagesOf, revisionsQuery(integer)),
+  ...autosaveRows(pagesOf, 'parent', pageFields),
+
+  listRow(mediaOf, mediaQuery, posts(mediaFields, { acceptsUploads: true })),
+  itemRow(mediaOf, { query: {}, fields: mediaFields }),
+  collectionRow(
+    mediaOf,
+    'action',
+    'post-process',
+    [mediaItem, 'post-process'],
+    [posts(mediaPostProcessBody)],
+  ),
+  collectionRow(mediaOf, 'action', 'edit', [mediaItem, 'edit'], [posts(mediaEditBody)]),
+
+  listRow(menuItemsOf, menuItemsQuery, posts(newMenuItemFields, batchable)),
+  itemRow(menuItemsOf, { query: {}, fields: menuItemFields }),
+  ...autosaveRows(menuItemsOf, 'parent', menuItemFields),
+
+  listRow(blocksOf, blocksQuery, posts(blockFields, batchable)),
+  itemRow(blocksOf, { query: protectedItem, fields: blockFields }),
+  ...revisionRows(blocksOf, revisionsQuery(integer)),
+  ...autosaveRows(blocksOf, 'parent', blockFields),
+]
 
 /**
  * The route table of the site contract, in the order in which WordPress looks for a match:

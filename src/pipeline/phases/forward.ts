@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
-import { addressGroup } from '../../http/address-group.ts'
-import type { ByteBudget } from '../../http/byte-budget.ts'
+import { addressGroup } from '../../http/bounds/address-group.ts'
+import type { ByteBudget } from '../../http/bounds/byte-budget.ts'
 import { type RequestFields, requestField } from '../../http/fields.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import { withTraceFields } from '../../http/trace-context.ts'

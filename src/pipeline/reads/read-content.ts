@@ -1,6 +1,6 @@
 import { pipeline, type Readable, Transform } from 'node:stream'
 import { GatewayError } from '../../errors.ts'
-import { overheadOfChunk, type Reservation } from '../../http/byte-budget.ts'
+import { overheadOfChunk, type Reservation } from '../../http/bounds/byte-budget.ts'
 
 /** The content, broken off with content_too_large as soon as it exceeds the bound: for one that did not say how long it is. */
 export const boundedContent = (content: Readable, mostBytes: number): Readable => {

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Server, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { addressGroup } from '../../http/address-group.ts'
-import { createFairTurns } from '../../http/fair-turns.ts'
+import { addressGroup } from '../../http/bounds/address-group.ts'
+import { createFairTurns } from '../../http/bounds/fair-turns.ts'
 import type { EdgeEvent } from '../events.ts'
 
 /** The response whose turn it is on a connection. node:http keeps it there, under no public name. */

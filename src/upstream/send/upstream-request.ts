@@ -14,11 +14,10 @@ import type { Target, Targets } from '../targets/targets.ts'
 import { Attempt, type AttemptContext, type AttemptListener } from './attempt.ts'
 import type { PacedRequest } from './client-pace.ts'
 import type { Abortable, InFlight } from './in-flight.ts'
-import { Place } from './queue-slot.ts'
 import { fieldTexts, invalidResponse, isGatewayStatus, responseFields } from './response-head.ts'
 import { type AttemptFailure, decideRetry, isIdempotent, type RetryDecision, retryAfterMs } from './retry.ts'
 import type { RetryBudget } from './retry-budget.ts'
-import type { Slots } from './slots.ts'
+import { Place, type Slots } from './slots.ts'
 
 /** What all requests to one upstream share. */
 export type UpstreamContext = AttemptContext & {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { readExposition, statusMetrics, statusReport } from '../../../src/admin/status-report.ts'
-import { metricTable } from '../../../src/observability/metrics/metric-table.ts'
+import { metricTable } from '../../../src/observability/metrics/registry.ts'
 
 const ready = { ready: true, reasons: [], degraded: [] }
 

@@ -6,7 +6,7 @@ import type { CacheEvent } from '../../../src/cache/events.ts'
 import type { CompressionOptions } from '../../../src/cache/respond/encodings.ts'
 import type { AdmissionMode } from '../../../src/cache/store/admission.ts'
 import type { Clock } from '../../../src/clock.ts'
-import { unlimited } from '../../../src/http/byte-budget.ts'
+import { unlimited } from '../../../src/http/bounds/byte-budget.ts'
 import { fieldValue, requestField } from '../../../src/http/fields.ts'
 import type { GatewayResponse } from '../../../src/http/message.ts'
 

@@ -6,8 +6,8 @@ import {
   nestingDepth,
   valueEnd,
   visitMembers,
-} from '../../../src/http/json-text.ts'
-import { isJsonObject } from '../../../src/http/json-value.ts'
+} from '../../../src/http/json/json-text.ts'
+import { isJsonObject } from '../../../src/http/json/json-value.ts'
 
 /** Valid JSON texts of any value, with and without white space, with every character of strings escaped or none. */
 const texts = fc

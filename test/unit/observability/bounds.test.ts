@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { metricTable } from '../../../src/observability/metrics/metric-table.ts'
+import { metricTable } from '../../../src/observability/metrics/registry.ts'
 import { createHistogramSeries, observeValue } from '../../../src/observability/metrics/series.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import type { ExchangeEvent } from '../../../src/pipeline/events.ts'

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { metricTable } from '../../../src/observability/metrics/metric-table.ts'
+import { metricTable } from '../../../src/observability/metrics/registry.ts'
 
 const lines = Object.values(metricTable).map(({ name, type, labels, help }) => {
   const named = labels.map((label) => `\`${label}\``).join(', ')

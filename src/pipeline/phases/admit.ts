@@ -1,8 +1,42 @@
 import { GatewayError } from '../../errors.ts'
+import { hasBearer } from '../../http/credential-fields.ts'
 import { requestField } from '../../http/fields.ts'
 import type { Answer, GatewayResponse } from '../../http/message.ts'
-import type { Matched, Phase } from '../exchange.ts'
-import type { CountRequest, RateLimitVerdict } from '../phase-options.ts'
+import type { Matched, Outgoing, Phase } from '../exchange.ts'
+import {
+  type CountRequest,
+  type ForwardedWork,
+  overloaded,
+  type RateLimitVerdict,
+  type ShedOptions,
+} from '../phase-options.ts'
+
+/** A credential must be there where the contract demands one. */
+export const authorize = (): Phase<Matched> => ({
+  name: 'authorize',
+  run: (exchange, next) => {
+    if (exchange.service.requiresBearer && !hasBearer(exchange.request.fields)) {
+      throw new GatewayError('credential_missing', {
+        fields: ['WWW-Authenticate', `Bearer realm="${exchange.service.name}"`],
+      })
+    }
+    return next(exchange)
+  },
+})
+
+const workOf = ({ origin, record }: Outgoing): ForwardedWork => {
+  if (origin === 'batch') return 'batch'
+  return record.cache === 'bypass' ? 'pass' : 'miss'
+}
+
+/** Refuses requests that need an upstream while the process is overloaded; hits are never refused. */
+export const shed = (options: ShedOptions): Phase<Outgoing> => ({
+  name: 'shed',
+  run: (exchange, next) => {
+    if (options.admits(workOf(exchange))) return next(exchange)
+    throw overloaded(options)
+  },
+})
 
 export type RateLimitOptions = {
   readonly count: CountRequest

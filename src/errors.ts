@@ -195,7 +195,7 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable
 
-/** Thrown once, where it is known; turned into wire form in one place (edge/error-reply.ts). */
+/** Thrown once, where it is known; turned into wire form in src/pipeline/error-answer.ts. */
 export class GatewayError extends Error {
   readonly code: ErrorCode
   /** For the client, in addition to the fixed text: which parameter, which limit. Never what the client sent, verbatim. */

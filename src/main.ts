@@ -11,7 +11,7 @@ import { watchFiles } from './cli/watch-files.ts'
 import { isWorker, linkToParent, parentLine, type WorkerLink } from './cluster/worker-link.ts'
 import { packageFile } from './package-file.ts'
 
-// V8 would place objects in the old generation if objects from the same place in the code survived before. Under slow requests such as
+// V8 would put objects in the old generation if objects of the same code survived before. Under slow requests such as
 // uploads it then does so for each request, and young collections take six times as long from then on (docs/decisions/0015).
 setFlagsFromString('--no-allocation-site-pretenuring')
 

@@ -20,6 +20,7 @@ import { createPlantsValidator } from '../request/plants-validator.ts'
 import { createRouter } from '../request/router.ts'
 import { mapRows } from '../request/row-names.ts'
 import { createSiteValidator } from '../request/site-validator.ts'
+import type { UpstreamOptions } from '../upstream/options.ts'
 
 /** Parses the content again only when it contains the word. */
 const asks = (mode: ExtensionsMode, content: Buffer | undefined): boolean => {
@@ -198,7 +199,7 @@ export const serviceContract = (service: ServiceConfig, general: LimitsConfig): 
       ? withBatchBounds(announced, { items: service.batch.maxItems, pathCharacters: limits.urlBytes })
       : announced
   let router = createRouter(rows)
-  /** Of the rules in force and of those before them, by which some requests may still be under way. */
+  /** Of the rules in force and of those before them, by which some requests may still be in flight. */
   let memos: readonly TargetMemo[] = []
 
   const ruledBy = (cache: ServiceCacheConfig): ServiceContract => {
@@ -249,4 +250,23 @@ export const startEmbedded = async (
     dialect: isNeutral ? 'neutral' : 'wordpress',
     limits,
   })
+}
+
+/** The options of a service's upstream. */
+export const upstreamOptions = (
+  { name, upstream }: ServiceConfig,
+  targets: readonly string[],
+  publicUrl: string,
+  { minBytesPerSecond }: LimitsConfig,
+): UpstreamOptions => {
+  const { connections, tls, host, ...rest } = upstream
+  return {
+    ...rest,
+    service: name,
+    targets,
+    minBytesPerSecond,
+    connectionMaxAgeMs: connections.maxAgeMs,
+    hostField: host === 'preserve' ? new URL(publicUrl).host : '',
+    tls: { ...tls, ca: tls.ca.reveal(), cert: tls.cert.reveal(), key: tls.key.reveal() },
+  }
 }

@@ -3,7 +3,7 @@ import { type BatchAnswersOptions, batchAnswers } from '../batch/batch-answers.t
 import { createSplitMemory, type SplitMemory } from '../batch/splitter.ts'
 import type { Clock } from '../clock.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
-import type { Config, LimitsConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
+import type { Config, ServiceConfig, SiteConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { type ByteBudget, unlimited } from '../http/bounds/byte-budget.ts'
 import { type Answer, discard, type GatewayResponse } from '../http/message.ts'
@@ -16,7 +16,6 @@ import { createNames, type Names } from '../request/names.ts'
 import { createDiscovery, type Discovery } from '../site/discovery.ts'
 import type { DiscoveryDocument } from '../site/discovery-answer.ts'
 import type { IndexAnswer } from '../site/index-source.ts'
-import type { UpstreamOptions } from '../upstream/options.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
 import {
   limitsOf,
@@ -24,6 +23,7 @@ import {
   serviceContract,
   siteNameTable,
   startEmbedded,
+  upstreamOptions,
 } from './service-contract.ts'
 
 const asResponse = ({ fields, content }: DiscoveryDocument): GatewayResponse => ({
@@ -169,7 +169,7 @@ export type ServiceParts = {
   readonly publicUrl: string
   readonly clock: Clock
   readonly metrics: Metrics
-  /** Bounds what is held of requests under way. */
+  /** Bounds the bytes buffered for requests in flight. */
   readonly budget: ByteBudget
   run(exchange: Received): Answer
   /** Is knowledge that was read from an upstream earlier still valid? */
@@ -381,25 +381,6 @@ export const servicesDown = (built: readonly BuiltService[]): readonly string[] 
 /** Marks the gateway's own documents of a site outdated after a write in another process. */
 export const outdateDocuments = (built: readonly BuiltService[], name: string, collection: string): void => {
   built.find(({ config }) => config.name === name)?.service.local?.written(collection)
-}
-
-/** The options of a service's upstream. */
-export const upstreamOptions = (
-  { name, upstream }: ServiceConfig,
-  targets: readonly string[],
-  publicUrl: string,
-  { minBytesPerSecond }: LimitsConfig,
-): UpstreamOptions => {
-  const { connections, tls, host, ...rest } = upstream
-  return {
-    ...rest,
-    service: name,
-    targets,
-    minBytesPerSecond,
-    connectionMaxAgeMs: connections.maxAgeMs,
-    hostField: host === 'preserve' ? new URL(publicUrl).host : '',
-    tls: { ...tls, ca: tls.ca.reveal(), cert: tls.cert.reveal(), key: tls.key.reveal() },
-  }
 }
 
 const loopback = /^(?:localhost|.+\.localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]|\[::ffff:7f00:1\])$/

@@ -19,8 +19,8 @@ import {
   type SiteFinding,
 } from '../site/site-findings.ts'
 import { createUpstream } from '../upstream/upstream.ts'
-import { type BuiltService, buildService, closeServices, serverOf, upstreamOptions } from './service.ts'
-import { type ServiceContract, serviceContract } from './service-contract.ts'
+import { type BuiltService, buildService, closeServices, serverOf } from './service.ts'
+import { type ServiceContract, serviceContract, upstreamOptions } from './service-contract.ts'
 
 /** Result of comparing one service with its upstream. */
 export type ServiceDrift = {

@@ -48,7 +48,7 @@ export const createRendersOthers = ({
   return (text) => pattern.test(text)
 }
 
-/** A refusal changes nothing; of an answer that is no success nobody knows. */
+/** A refusal changes nothing; the outcome of any other failure is unknown. */
 const changedNothing = (response: WriteResponse | undefined): boolean =>
   response !== undefined && response.status >= 400 && response.status < 500
 
@@ -136,7 +136,7 @@ const renderedTags = (
   }
 }
 
-/** What the content depends on beyond its own items; of a part of it nobody knows. */
+/** What the content depends on beyond its own items; unknown for a part of it. */
 const contentTags = (
   names: TagNames,
   { status, content }: TaggedResponse,
@@ -163,7 +163,7 @@ const actionOf = (found: Found, method: string): WriteAction => {
   return found.row.kind === 'item' && method === 'DELETE' ? 'delete' : 'update'
 }
 
-/** An answer about no item in particular: nobody knows which it shows. */
+/** A response about no item in particular: the items that it shows are unknown. */
 const anyItemTags = (names: TagNames, collection: string): readonly string[] => [
   names.list(collection),
   names.text(collection),

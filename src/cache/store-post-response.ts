@@ -47,7 +47,7 @@ export const createPostResponses =
       reservation: budget('fill', read.client ?? ''),
       isStorable: (head) =>
         head.status === 200 &&
-        // After another write to the target, the content may show the state before or after that write.
+        // After another write to the target, the content may be from before or after that write.
         !log.invalidatedSince([targetKeyOf(read.key)], sent) &&
         hasExplicitFreshness(head, read, clock.now()) &&
         storageOf(head, read, clock.now()).kind === 'store',

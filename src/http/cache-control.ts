@@ -61,7 +61,7 @@ const readDirectives = remembered((value): Directives => {
   while (i < value.length) {
     const { name, argument, end, isOpen = false } = readMember(value, i)
     i = end + 1
-    // Nobody knows which directives have disappeared in the text behind an open quote.
+    // Behind an open quote directives may have disappeared.
     if (isOpen) directives.set('no-store', undefined)
     if (name === '') continue
     if (!directives.has(name)) directives.set(name, argument)

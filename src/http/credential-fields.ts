@@ -18,7 +18,7 @@ export const hasBearer = (fields: RequestFields): boolean => {
 const credentialName =
   /token|session|secret|passw|credential|nonce|auth|jwt|oidc|saml|dpop|principal|csrf|xsrf|(?:api|access|subscription|functions|master)-?key|(?:^|-)(?:user|email|sso|cert)|ssl-client|clientcert/
 
-/** Names that look like one and say nothing of who asks; Authorization is looked at by itself. */
+/** Names that look like credentials but do not identify a client; Authorization is checked separately. */
 const harmlessNames: ReadonlySet<string> = new Set([
   'authorization',
   'authority',
@@ -27,7 +27,7 @@ const harmlessNames: ReadonlySet<string> = new Set([
   'sec-fetch-user',
 ])
 
-/** May a field of this name (lower case) say who asks? One that no upstream gets does not. */
+/** May a field of this name (lower case) identify a client? A field that is not forwarded does not. */
 export const isCredentialName = remembered(
   (name) =>
     credentialName.test(name) &&
@@ -36,7 +36,7 @@ export const isCredentialName = remembered(
     isForwardable(name),
 )
 
-/** Names of the fields beside Authorization and Cookie that may say who asks, in order; `harmless` are those that an operator knows to say nothing. */
+/** Names of the fields beside Authorization and Cookie that may identify a client, in order; `harmless`: configured exceptions. */
 export const credentialFieldsOf = (fields: RequestFields, harmless: readonly string[]): readonly string[] =>
   Object.keys(fields)
     .filter((name) => isCredentialName(name) && !harmless.includes(name))
@@ -50,7 +50,7 @@ const hasOne = (fields: RequestFields, harmless: readonly string[]): boolean => 
   return false
 }
 
-/** All that says who asks: one text for one caller. Undefined where only Authorization could say it. */
+/** Everything that identifies the client, as one text. Undefined where only Authorization could. */
 export const otherCredential = (fields: RequestFields, harmless: readonly string[]): string | undefined =>
   hasOne(fields, harmless)
     ? JSON.stringify(

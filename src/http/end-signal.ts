@@ -7,7 +7,7 @@ const called = (listener: Listener): void => {
 }
 
 /**
- * An AbortSignal for what every forwarded request makes one of: nobody waits for the answer any more. Node's own is an
+ * A lighter AbortSignal, of which every forwarded request makes one: no reader waits for the response any more. Node's own is an
  * EventTarget, and to make one and listen to it costs a twentieth of a pass-through. Not for Node's functions, which take
  * only their own.
  */

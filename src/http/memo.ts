@@ -3,7 +3,7 @@ const longest = 256
 
 /**
  * The same function of a text, with what it gave for the last different texts: fields of responses say the same things over
- * and over. For functions of nothing but the text, whose results nobody changes. Bounded: two generations stand in for an
+ * and over. For functions of nothing but the text, whose results are never changed. Bounded: two generations stand in for an
  * order of use, so that a flood of new texts costs a second reading and no more.
  */
 export const remembered = <Result>(

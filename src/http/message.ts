@@ -19,12 +19,12 @@ const unicodeEscape = (character: string): string =>
 export const wordpressJson = (value: unknown): string =>
   (JSON.stringify(value) ?? 'null').replaceAll('/', '\\/').replace(/[\u0080-\uffff]/g, unicodeEscape)
 
-/** Releases a content that nobody will read, and with it the connection it comes from. */
+/** Releases a content that is not read, and the connection that it comes from. */
 export const discard = (content: Buffer | Readable | undefined): void => {
   if (content !== undefined && !Buffer.isBuffer(content)) content.on('error', () => undefined).destroy()
 }
 
-/** A request as a room sees it, whether it came from a client, from a batch item or from a background validation. */
+/** A request of a client, of a batch item or of a background validation. */
 export type GatewayRequest = {
   /** The method that the request means, after an override was understood. */
   readonly method: string
@@ -33,7 +33,7 @@ export type GatewayRequest = {
   readonly fields: RequestFields
   /** Complete content, or a stream not yet read, or undefined when the request has none. */
   readonly content: Buffer | Readable | undefined
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when no reader waits for the response any more. */
   readonly signal: AbortSignal
   /** Tells the client something before the answer (RFC 9110 §15.2); absent where there is no connection of its own. */
   readonly interim?: Interim

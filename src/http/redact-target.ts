@@ -1,4 +1,4 @@
-/** Parameters whose values let whoever knows them act for somebody. Names compare without case, `-` and `_`. */
+/** Parameters whose values are credentials. Names compare without case, `-` and `_`. */
 const secretNames: ReadonlySet<string> = new Set([
   'accesstoken',
   'apikey',

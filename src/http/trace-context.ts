@@ -5,7 +5,7 @@ import { fieldValue, type RequestFields, requestField, withoutFields } from './f
 export type TraceContext = {
   readonly traceId: string
   readonly spanId: string
-  /** The trace is recorded by whoever began it. */
+  /** The caller records the trace. */
   readonly sampled: boolean
 }
 
@@ -34,7 +34,7 @@ const idBytes = 24
 const random = Buffer.alloc(128 * idBytes)
 let unused = random.length
 
-/** A trace that begins here and that nobody records: so that what is behind can still be told to belong together. */
+/** A trace that begins here and is not recorded: it still groups the requests of one trace in later services. */
 const fresh = (): TraceContext => {
   if (unused === random.length) {
     randomFillSync(random)

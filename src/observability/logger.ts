@@ -73,7 +73,7 @@ const destinationFor = ({ access, dropped }: LoggerOptions): FlushedStream => {
     // pino has replaced `write` by a no-op: the reader is gone for good. After any other error the next line is tried.
     if (code === 'EPIPE') stream.write = countOnly(dropped)
   })
-  // Called at the end and for a fatal line: it retries until there is room, and the process would not exit.
+  // Called at the end and for a fatal line: it retries until it can write, and the process would not exit.
   const flushSync = stream.flushSync.bind(stream)
   stream.flushSync = () => {
     if (!failing) flushSync()
@@ -82,15 +82,15 @@ const destinationFor = ({ access, dropped }: LoggerOptions): FlushedStream => {
 }
 
 /**
- * Text for people is made where the line is. In the thread of its own that pino would give it, nobody hears that its reader has gone, and
- * whoever ends waits for it.
+ * Text for people is made in this thread. pino would use a thread of its own, which does not notice that its reader has gone, and the
+ * process would wait for it at the end.
  */
 const asText = (stream: FlushedStream): FlushedStream => {
   const pretty = prettyFactory({})
   return { write: (line) => stream.write(pretty(line)), flushSync: () => stream.flushSync() }
 }
 
-/** Nobody was there: where in a library that was heard says nothing more. */
+/** The target was unreachable: the stack of the library adds nothing. */
 const isUnreached = (error: Error): boolean => {
   let link: unknown = error
   for (let depth = 0; link instanceof Error && depth < 8; depth += 1) {

@@ -37,7 +37,7 @@ const preference = (accept: string, type: string): number => {
   return 0
 }
 
-/** OpenMetrics for whoever names it, and prefers it to plain text where both are named: with exemplars. */
+/** OpenMetrics, with exemplars, for clients that accept it and do not prefer plain text. */
 const acceptedFormat = (accept: string | undefined): ScrapeFormat => {
   const openmetrics = preference(accept ?? '', 'application/openmetrics-text')
   // NaN is no preference at all.
@@ -54,7 +54,7 @@ const addUp = (snapshots: readonly unknown[], format: ScrapeFormat): Promise<str
   return format === 'openmetrics' ? openMetricsOf(registry as Registry).metrics() : registry.metrics()
 }
 
-/** What is told for each route by few buckets is told for each service by all of them: counted once, added up at a scrape. */
+/** Routes show few buckets, services all of them: counted once, added up at a scrape. */
 const addUpRoutes = ({ routeSeconds, requestSeconds }: Families): void => {
   requestSeconds.clear()
   for (const [{ service = '' }, series] of routeSeconds.entries()) {
@@ -71,7 +71,7 @@ export type Metrics = {
   together(snapshots: readonly unknown[], accept?: string): Promise<string>
   /** Content-Type of that. */
   contentType(accept?: string): string
-  /** One function for each room's events; none of them throws. */
+  /** One function for each folder's events; none of them throws. */
   readonly observe: {
     pipeline(event: PipelineEvent): void
     cache(event: CacheEvent): void
@@ -88,7 +88,7 @@ export type Metrics = {
   }
   /** Where the gauges come from; without it they are absent. */
   readAtScrape(source: ScrapeSource): void
-  /** Names the configuration that is in force, in place of the one before. */
+  /** Names the configuration in use. */
   setConfigHash(hash: string): void
 }
 

@@ -26,7 +26,7 @@ const requestOf = (message: unknown): ClientRequest | undefined => {
 /**
  * Ends requests to a collector that take longer than that. The exporter's own timeout begins anew with each byte, and it waits for
  * ever for an answer that changes the protocol: after some of those it would not export any more, whatever the collector does
- * then. It gives nobody its requests, and an agent of ours would take the place of the one that it makes of its environment.
+ * then. It does not expose its requests, and an agent of ours would replace the one that it makes of its environment.
  * Returns what stops it.
  */
 const boundExports = (collector: URL, mostMs: number): (() => void) => {
@@ -40,7 +40,7 @@ const boundExports = (collector: URL, mostMs: number): (() => void) => {
     timer.unref()
     request.once('close', () => clearTimeout(timer))
     request.once('upgrade', (_, socket) => {
-      // It is nobody's from here on: an error of its own would end the process, and the request's has to be told by hand.
+      // Without a listener its error would end the process, and the request's error has to be reported by hand.
       socket.on('error', () => undefined).destroy()
       request.emit('error', new Error('the collector changed the protocol'))
     })
@@ -66,7 +66,7 @@ const urlOf = (otlpUrl: string): URL => {
 /** Success is 0 in @opentelemetry/core, which is no dependency of ours. */
 const success = 0
 
-/** Counts what the collector took and what it did not; a failure stays a number and becomes nobody's error. */
+/** Counts what the collector took and what it did not; a failure is only counted. */
 const counted = (exporter: SpanExporter, report: TracingOptions['report']): SpanExporter => ({
   export: (spans, done) =>
     exporter.export(spans, (result) => {

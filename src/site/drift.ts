@@ -69,7 +69,7 @@ const maxDifferences = 2000
 export type Difference = {
   readonly kind: DifferenceKind
   /**
-   * The gateway answers some request otherwise than the upstream would: that is drift. Otherwise it is another version of the upstream,
+   * True: a response of the gateway differs from the upstream's (drift). False: another version of the upstream,
    * whose requests and answers pass.
    */
   readonly matters: boolean

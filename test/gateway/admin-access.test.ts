@@ -243,7 +243,7 @@ describe('with a token', () => {
     expect((await purge(side, fields as unknown as Record<string, string>)).status).toBe(status)
   })
 
-  test('who wrote and who was turned away is reported, with nothing that they sent', async () => {
+  test('writes and refusals are logged, without anything that the client sent', async () => {
     side.events.length = 0
     await purge(side, { authorization: `Bearer ${token}` })
     await purge(side, { authorization: 'Bearer guess' })

@@ -31,7 +31,7 @@ describeWith('chromium', 'the documentation page in a browser', () => {
     await gateway?.close()
   })
 
-  test('shows operations with their arguments, without a complaint, and asks nobody but the admin side', async () => {
+  test('shows operations with their arguments, without an error, and requests only the admin side', async () => {
     const page = await open('/docs')
     await page.locator('.opblock-tag').first().waitFor()
     const groups = await page.locator('.opblock-tag').allTextContents()

@@ -150,7 +150,7 @@ describe('by tag, by prefix, all', () => {
     await expect.poll(() => cacheStatus(posts)).toMatch(/^trellis; hit; ttl=(60|5\d)$/)
   })
 
-  test('an answer that was under way when all was purged is not kept', async () => {
+  test('a response that was in flight during a purge of everything is not stored', async () => {
     let release = (): void => {}
     const held = new Promise<void>((resolve) => {
       release = resolve

@@ -189,7 +189,7 @@ describe('/openapi.json', () => {
     expect(servers).toEqual([{ url: gateway.publicAddress }])
   })
 
-  test('is not sent twice to whoever has it', async () => {
+  test('is not sent again to a client that has it', async () => {
     const first = await look('/openapi.json')
     const etag = first.headers.get('etag') ?? ''
     await first.arrayBuffer()
@@ -279,7 +279,7 @@ describe('drift', () => {
   })
 })
 
-test('what is not there is told as a problem, and nothing may be kept', async () => {
+test('an unknown path is a problem document, and no response may be stored', async () => {
   const response = await look('/nowhere')
   expect(response.status).toBe(404)
   expect(response.headers.get('content-type')).toContain('application/problem+json')

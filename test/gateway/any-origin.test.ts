@@ -88,7 +88,7 @@ const permission = (value: string | null) =>
     ? { allowed: null, credentials: null, methods: null }
     : { allowed: value, credentials: 'true', methods }
 
-test('a hundred origins share one stored answer, and each is told what WordPress would tell it', async () => {
+test('a hundred origins share one stored response, and each gets the CORS fields of WordPress', async () => {
   await start()
   const values = Array.from({ length: 100 }, (_, number) => `https://app-${number}.test:${8000 + number}`)
   const answers = await Promise.all(values.map((value) => from(value)))
@@ -159,7 +159,7 @@ test('so is one of a request that bypasses the cache', async () => {
   expect(origin.received.at(-1)?.fields['origin']).toBe(app)
 })
 
-test('the index that the gateway makes itself is told to other origins as WordPress tells it', async () => {
+test("other origins may read the gateway's own index, as in WordPress", async () => {
   await start()
   expect(await from(app, {}, '/')).toMatchObject({ ...permission(app), vary: 'Origin' })
   expect(await from(undefined, {}, '/')).toMatchObject({ ...permission(null), vary: 'Origin' })

@@ -94,7 +94,7 @@ test('an item is sent in the names of the upstream, with its own headers; the ch
   })
 })
 
-test('what the gateway refuses never goes, and shifts nobody', async () => {
+test('an item that the gateway refuses is not sent, and shifts no other item', async () => {
   await start(answersBatches, { split: 'chunk' })
   const bad = [{ path: '/site/v2/media' }, { path: '/nowhere' }, update(7, { body: { status: 'bogus' } })]
   const four = updates(4)
@@ -211,7 +211,7 @@ test('an upstream that cannot be reached has done nothing, and the items say so'
 
 const slowDown = '{"code":"slow_down","message":"","data":{"status":429}}'
 
-test('too many requests is told to every item, with a time that is too long to wait', async () => {
+test('every item gets "too many requests" when the time to wait is too long', async () => {
   await start(
     (_, wire) =>
       wire.respond({

@@ -40,7 +40,7 @@ const answersAll: Script = ({ content, target }, wire) => {
   return wire.respond({ status: 207, fields: json, content: `{"responses":[${responses.join(',')}]}` })
 }
 
-test.each(['item', 'chunk'])('with split %s the upstream is told how much time is left', async (split) => {
+test.each(['item', 'chunk'])('with split %s the upstream gets the time that is left', async (split) => {
   await start(answersAll, { split, deadline: '5s' })
   const headers = { 'X-Request-Deadline-Ms': '99999999' }
   await (await send([{ ...update(1), headers }, update(2), update(3), update(4)])).arrayBuffer()

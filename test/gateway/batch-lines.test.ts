@@ -87,7 +87,7 @@ test('what is wrong with the whole batch is answered as without lines', async ()
   ])
 })
 
-test('a client that goes in the middle of its lines stops what has not begun, and harms nobody', async () => {
+test('a client that disconnects amid its lines cancels items that have not begun, and affects no others', async () => {
   const held: (() => void)[] = []
   await start(
     async (_, wire) => {

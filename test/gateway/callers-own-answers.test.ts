@@ -79,7 +79,7 @@ test.each([
   expect(await statusOf(drafts, editor)).toContain('fwd=uri-miss')
 })
 
-test('a change of roles leaves what everybody shares', async () => {
+test('a change of roles leaves shared responses', async () => {
   await fetch(`${root()}/users/7`, { method: 'PUT', headers: admin, body: '{"roles":["subscriber"]}' })
   expect(await statusOf('/templates', {})).toContain('hit')
 })

@@ -41,7 +41,7 @@ const watching = async (files: () => readonly string[], terms: Terms = {}): Prom
 const once = (): Promise<void> => expect.poll(() => reloads).toBe(1)
 
 describe('a reload follows', () => {
-  test('a file that is written in place', async () => {
+  test('a file that is overwritten', async () => {
     await writeFile(at('c.yaml'), 'a: 1')
     await watching(() => [at('c.yaml')])
     await writeFile(at('c.yaml'), 'a: 2')

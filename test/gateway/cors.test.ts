@@ -44,7 +44,7 @@ const preflight = (asked: string, path?: string): Promise<Response> =>
   })
 
 describe('with origins', () => {
-  test('who is allowed is told by the gateway, who is not gets no word of the upstream; one stored answer serves both', async () => {
+  test('the gateway permits allowed origins, others get no CORS field of the upstream; one stored response serves both', async () => {
     await start({ origins: [app], credentials: true })
     const first = await from(evil)
     expect([isHit(first), ...(told(first) as unknown[])]).toEqual([false, null, null])
@@ -59,7 +59,7 @@ describe('with origins', () => {
     expect(origin.received[0]?.fields['origin']).toBeUndefined()
   })
 
-  test('the answer to nobody in particular says that it depends on the origin', async () => {
+  test('the response to a request without Origin says that it depends on the origin', async () => {
     await start({ origins: [app] })
     const response = await fetch(`${gateway.publicAddress}${root}/site/v2/posts`)
     expect(told(response)).toEqual([null, null])
@@ -104,7 +104,7 @@ describe('with origins', () => {
     expect(origin.received[0]?.fields['origin']).toBe(evil)
   })
 
-  test('* is for everybody', async () => {
+  test('* allows every origin', async () => {
     await start({ origins: ['*'] })
     expect(told(await from(evil))).toEqual(['*', null])
     expect(told(await preflight(app))).toEqual(['*', null])

@@ -16,7 +16,7 @@ const answers = async (url: string): Promise<number> => {
 }
 
 // Fewer do not suffice to start: modules are read many at a time.
-test('who takes all descriptors keeps others out for so long, and does not end the gateway', async () => {
+test('a client that uses up all descriptors blocks others meanwhile, but does not end the gateway', async () => {
   const main = await builtGateway()
   const folder = await mkdtemp(join(tmpdir(), 'trellis-descriptors-'))
   const [port, admin] = [await freePort(), await freePort()]

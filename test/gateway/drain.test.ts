@@ -80,7 +80,7 @@ describe('a gateway that goes away', () => {
     await expect(fetch(gateway.publicAddress)).rejects.toThrow()
   })
 
-  test('then takes nothing new and finishes what is under way', async () => {
+  test('then accepts nothing new and finishes requests in flight', async () => {
     const gateway = await start({ delay: '0ms', timeout: '15s' })
     let finish = (): void => {}
     origin.script = (_, wire) => {
@@ -110,7 +110,7 @@ describe('a gateway that goes away', () => {
     await expect.poll(() => origin.open).toBe(0)
   })
 
-  test('is told of an error that nothing caught, and counts it', async () => {
+  test('logs and counts an uncaught error', async () => {
     const gateway = await start({ delay: '0ms', timeout: '15s' })
     expect(await gateway.metric('trellis_process_faults_total')).toBe(0)
     gateway.faulted(new Error('planted'))

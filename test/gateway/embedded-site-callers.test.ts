@@ -56,7 +56,7 @@ describe('who may do what: anonymous, a subscriber, the administrator', () => {
   })
 })
 
-describe('what an answer says of its caller', () => {
+describe('fields of a response that depend on its caller', () => {
   test('Allow and the target hints differ by caller, so that one must never get the other’s body', async () => {
     const anonymous = await ask(`${site.rest}/wp/v2/posts/7`)
     const signedIn = await ask(`${site.rest}/wp/v2/posts/7`, { as: admin })

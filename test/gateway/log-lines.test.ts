@@ -151,7 +151,7 @@ test('a client that goes away again and again fills no log, and each time is cou
   expect(refusalLines('client_gone').length).toBeLessThan(20)
 })
 
-test('where nobody was to be reached there is no stack: it is that of a library', async () => {
+test('an unreachable upstream is logged without the stack of a library', async () => {
   const told = (): readonly unknown[] =>
     ['index-failed', 'request-failed'].map((line) => logLinesOf(gateway.program, line)[0]?.['err'])
   await expect.poll(told).toEqual(
@@ -163,7 +163,7 @@ test('where nobody was to be reached there is no stack: it is that of a library'
   )
 })
 
-test('an error is told with its cause behind one colon, and no full stop before it', async () => {
+test('an error is logged with its cause behind one colon, and no full stop before it', async () => {
   const told = (): unknown => logLinesOf(gateway.program, 'index-failed')[0]?.['err']
   await expect.poll(told).toMatchObject({
     type: 'GatewayError',

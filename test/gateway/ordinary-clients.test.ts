@@ -162,7 +162,7 @@ test('a request with a field that looks like a credential is not', async () => {
   expect(answer.headers.get('cache-status')).toBe('trellis; fwd=bypass; detail=authorization')
 })
 
-test('what an operator is told of a request names the fields that keep it from the cache', async () => {
+test('explain names the fields for which a request bypasses the cache', async () => {
   const explained = async (...headers: readonly string[]): Promise<unknown> => {
     const url = new URL(`${gateway.adminAddress}/explain`)
     url.searchParams.set('url', '/index.php/site-json/site/v2/posts')

@@ -103,7 +103,7 @@ describe('a process that has too much to do', () => {
   })
 })
 
-test('of the places for what waits, batches and misses have four in five; hits need none', async () => {
+test('batches and misses may use four fifths of the slots; hits need none', async () => {
   await start({ inFlight: 10 })
   await get('/site/v2/posts')
   const waiting = Array.from({ length: 8 }, (_, n) => get(`/site/v2/posts?search=slow${n}`))

@@ -42,7 +42,7 @@ const statuses = async (path: string, times: number, headers: Record<string, str
 }
 
 describe('a limit', () => {
-  test('is told before it is reached and when it is, in the shape of the service, and is counted', async () => {
+  test('is reported before and when it is reached, in the shape of the service, and is counted', async () => {
     await start([limit({})])
     const first = await get('/site/v2/posts')
     expect(first.headers.get('ratelimit-policy')).toBe('"all";q=2;w=3600')

@@ -99,7 +99,7 @@ describe('a right configuration', () => {
     await expect.poll(() => origin.open).toBe(0)
   })
 
-  test('a request under way is finished by the configuration it began with, and stores nothing under its rules', async () => {
+  test('a request in flight finishes with the configuration it began with, and stores nothing under its rules', async () => {
     gateway = await startTestGateway({ services: { a: open(origin, stored('GET /x', '1h')) } })
     let release: (() => void) | undefined
     origin.script = async (_, wire) => {

@@ -101,7 +101,7 @@ describe('an item of a batch', () => {
     return (await write('/batch/v1', JSON.stringify({ requests }))).text()
   }
 
-  test('is told where what it made is in the spelling of WordPress', async () => {
+  test('gets the location of the new item in the spelling of WordPress', async () => {
     expect(await batch(['/site/v2/posts'])).toContain(
       '"headers":{"Location":"http:\\/\\/a.example\\/made\\/1"}',
     )

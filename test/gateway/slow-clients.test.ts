@@ -91,7 +91,7 @@ describe('who sends slowly', () => {
   }
 })
 
-describe('who takes nothing of an answer', () => {
+describe('a client that reads nothing of a response', () => {
   test.each([
     ['that is stored', '/hit/large'],
     ['that streams', '/large'],
@@ -105,7 +105,7 @@ describe('who takes nothing of an answer', () => {
     await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
   })
 
-  test('who takes it slowly gets it whole', async () => {
+  test('a slow reader gets the whole response', async () => {
     // Less than it takes altogether, and far more than it takes nothing.
     await start({ readerTimeout: '1500ms' })
     const socket = await dial()
@@ -121,7 +121,7 @@ describe('who takes nothing of an answer', () => {
     expect(await cut('slow-reader')).toBe(0)
   })
 
-  test('who waits for a slow upstream is not taken for a slow reader', async () => {
+  test('a client that waits for a slow upstream does not count as a slow reader', async () => {
     await start({ readerTimeout: '200ms' })
     expect(await (await fetch(`${gateway.publicAddress}/slow`)).text()).toBe('small')
     expect(await cut('slow-reader')).toBe(0)

@@ -83,7 +83,7 @@ test.each([
   },
 )
 
-test('a client that goes in the middle of an upload ends it at the upstream, and the place is free', async () => {
+test('a client that disconnects during an upload ends it at the upstream, and frees the slot', async () => {
   let gone = false
   const { origin, gateway } = await gatewayFor(
     (_, wire) =>

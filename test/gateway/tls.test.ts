@@ -75,7 +75,7 @@ const overHttp1 = (path: string): Promise<{ status: number | undefined; version:
   })
 
 describe('TLS', () => {
-  test('links, addresses and what the upstream is told of it say https', async () => {
+  test('links, addresses and the fields for the upstream say https', async () => {
     await start({ tls: certificate('good') })
     expect(gateway.publicAddress).toMatch(/^https:/)
     expect(await overHttp1('/a/x')).toMatchObject({ status: 200, version: '1.1' })
@@ -281,7 +281,7 @@ describe('HTTP/2', () => {
     expect(origin.received).toHaveLength(5)
   })
 
-  test('who drains says so: streams under way finish, the session ends', async () => {
+  test('a drain is announced: open streams finish, the session ends', async () => {
     const late = createLatch()
     origin.script = async (_, wire) => {
       await late.opened

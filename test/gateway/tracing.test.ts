@@ -117,7 +117,7 @@ const from = (flags: '00' | '01') => ({
 const childrenOf = (spans: readonly Span[], parent: Span | undefined): string[] =>
   spans.filter(({ parentSpanId }) => parentSpanId === parent?.spanId).map(({ name }) => name)
 
-test('the trace of a trusted proxy goes on: server, validate, cache, upstream and attempt; the upstream is told its parent', async () => {
+test('the trace of a trusted proxy goes on: server, validate, cache, upstream and attempt; the upstream gets its parent', async () => {
   const { ask, origin, finished, collector } = await traced(0)
   await ask('/site/v2/posts?per_page=2', from('01'))
   const spans = await finished()

@@ -65,7 +65,7 @@ describe('a parameter that no route declares', () => {
     expect(targets()).toEqual([sent])
   })
 
-  test('that is a password or a nonce is sent on, and its answer is stored for nobody', async () => {
+  test('that is a password or a nonce is forwarded, and its response is not stored', async () => {
     for (const query of ['include=5&password=x', '_wpnonce=x&lang=de']) {
       expect(await cacheOf(`${forwarding()}/site/v2/posts?${query}`)).toContain('fwd=bypass')
     }

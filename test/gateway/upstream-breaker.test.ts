@@ -35,7 +35,7 @@ test('an upstream that fails is left alone, then asked by a few, and is back whe
   expect(changes).toEqual(['open', 'half-open', 'closed'])
 })
 
-test('who waits for a place when it opens is refused too, and nothing is sent', async () => {
+test('a request that waits for a slot when it opens is refused too, and nothing is sent', async () => {
   const origin = await originOf(async (_, wire) => {
     await pause(20)
     wire.reset()

@@ -193,7 +193,7 @@ test.each(faults)('%s', async (_, script, expected) => {
   await origin.until(() => origin.open <= 1)
 })
 
-test('a port nobody listens on is upstream_unreachable', async () => {
+test('a closed port is upstream_unreachable', async () => {
   const origin = await originOf()
   await origin.close()
   expect(await outcome(origin.origin)).toBe('upstream_unreachable')

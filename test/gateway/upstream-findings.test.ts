@@ -108,7 +108,7 @@ describe('what is asked of upstreams before they are relied on', () => {
     expect(await found()).toEqual([])
   })
 
-  test('a home that leads past the gateway', async () => {
+  test('a home that bypasses the gateway', async () => {
     serve({ '/wp-json/': { content: index('http://10.0.0.9:8000') }, '/': {} })
     expect(await found()).toEqual([
       [

@@ -183,7 +183,7 @@ test('a reload puts other thresholds in force', async () => {
   expect(last).toBeGreaterThanOrEqual(asked)
 })
 
-test('a reload stops the checks of the configuration before, also while requests of that one are under way', async () => {
+test('a reload stops the checks of the configuration before, also while its requests are in flight', async () => {
   const origin = await originOf(({ target }, wire) => void (target === '/hang' || wire.respond({})))
   const gateway = await gatewayOf([origin])
   const hanging = fetch(`${gateway.publicAddress}/a/hang`).catch(() => undefined)
@@ -277,7 +277,7 @@ test('without active checks the outcomes of requests say whether the only target
   expect([await up(gateway, origin), await degraded(gateway)]).toEqual([1, calm])
 })
 
-test('a target counts as failing with the failAfter-th failed check in a row, and a close ends a check that is under way', async () => {
+test('a target counts as failing with the failAfter-th failed check in a row, and a close ends a running check', async () => {
   let count = 0
   const origin = await originOf((_, wire) => {
     count += 1

@@ -70,7 +70,7 @@ test('a caller with many requests does not keep another one waiting', async () =
   await Promise.all(many)
 })
 
-test('who waits too long in the queue is told, and the slot goes on', async () => {
+test('a request that waits too long in the queue is refused, and the slot is passed on', async () => {
   const { origin, held } = await heldOrigin()
   const { upstream } = upstreamOf([origin.origin], { maxConcurrent: 1, queue: { max: 9, timeoutMs: 20 } })
   const first = upstream.forward(request())
@@ -131,7 +131,7 @@ test('a caller who goes while it queues leaves the queue', async () => {
   expect(events).toContainEqual(expect.objectContaining({ kind: 'slot-wait-finished', outcome: 'aborted' }))
 })
 
-test('a slot stays taken while a handshake nobody waits for goes on', async () => {
+test('a slot stays taken during the handshake of an aborted request', async () => {
   // Speaks TCP and nothing else: the TLS handshake waits.
   const silent = await originOf(() => {})
   // Longer than the test may take to look.
@@ -146,7 +146,7 @@ test('a slot stays taken while a handshake nobody waits for goes on', async () =
   await silent.until(() => upstream.snapshot().inFlight === 0)
 })
 
-test('a caller who was gone before asks nothing', async () => {
+test('a caller that has left sends nothing', async () => {
   const origin = await originOf()
   const { upstream } = upstreamOf([origin.origin])
   await expect(upstream.forward(request({ signal: AbortSignal.abort() }))).rejects.toMatchObject({
@@ -155,7 +155,7 @@ test('a caller who was gone before asks nothing', async () => {
   expect(origin.accepted).toBe(0)
 })
 
-test('content that nobody reads stops the upstream, and is dropped with the caller', async () => {
+test('unread content stops the upstream, and is dropped with the caller', async () => {
   let gone = false
   const origin = await originOf((_, wire) => {
     wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
@@ -216,7 +216,7 @@ test('however they end', async () => {
   expect(listeners()).toBe(0)
 })
 
-test('an upload streams through in pieces, and its length is told when it is known', async () => {
+test('an upload streams through in pieces, and its length is sent when it is known', async () => {
   const origin = await originOf((received, wire) =>
     wire.respond({ content: String(received.content.length) }),
   )
@@ -321,7 +321,7 @@ test.each([
   expect((await upstream.forward(request({ method, fields }))).content).toBeUndefined()
 })
 
-test('close lets those under way finish and refuses new ones', async () => {
+test('close finishes requests in flight and refuses new ones', async () => {
   const { origin, held } = await heldOrigin()
   const { upstream } = upstreamOf([origin.origin])
   const under = upstream.forward(request())
@@ -334,7 +334,7 @@ test('close lets those under way finish and refuses new ones', async () => {
   await origin.until(() => origin.open === 0)
 })
 
-test('destroy ends those under way', async () => {
+test('destroy ends requests in flight', async () => {
   const origin = await originOf(() => {})
   const { upstream } = upstreamOf([origin.origin])
   const under = upstream.forward(request())

@@ -73,7 +73,7 @@ describe('recover', () => {
     ])
   })
 
-  test('what nobody expected is an internal error that says nothing of its cause', async () => {
+  test('an unexpected error is an internal error that does not reveal its cause', async () => {
     const failures: unknown[] = []
     const outcome = await phase([], failures).run(received('/x'), () => {
       throw new Error('secret detail')

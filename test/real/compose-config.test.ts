@@ -71,7 +71,7 @@ describeWith('redis', 'what compose.yaml runs, without containers', () => {
       },
     )
 
-    test('the configuration is shown to who has the token', async () => {
+    test('the configuration is shown to clients with the token', async () => {
       const asked = async (headers: Record<string, string>): Promise<number> => {
         const answer = await fetch(`${admin}/config`, { headers })
         await answer.arrayBuffer()

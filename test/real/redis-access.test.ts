@@ -64,7 +64,7 @@ describeWith('redis', 'a Redis that does not let everybody in', () => {
     return `rediss://127.0.0.1:${port}`
   }
 
-  test('rediss:// with an authority of its own: whoever does not know it trusts nothing, and says why', async () => {
+  test('rediss:// with its own authority: an instance without it trusts nothing, and reports why', async () => {
     const url = await withTls('--tls-auth-clients', 'no', '--tls-ca-cert-file', fixture('ca.pem'))
     await expectShared({ url, tls: { ca: pem('ca.pem') }, key: 'k'.repeat(32) })
     const stranger = await gateways.start({ url })
@@ -94,7 +94,7 @@ describeWith('redis', 'a Redis that does not let everybody in', () => {
     }
   })
 
-  test('rediss:// that wants a certificate of whoever comes', async () => {
+  test('rediss:// with client certificates', async () => {
     const url = await withTls('--tls-ca-cert-file', fixture('client.pem'))
     await expectShared({
       url,
@@ -105,7 +105,7 @@ describeWith('redis', 'a Redis that does not let everybody in', () => {
     expect((await gateways.put(stranger)).status).toBe(200)
   })
 
-  test('a user with no more rights than it needs; a wrong password and missing rights are told', async () => {
+  test('a user with only the necessary rights; a wrong password and missing rights are reported', async () => {
     redis = await startRedisServer()
     const set = await redis.command('ACL', 'SETUSER', 'trellis', 'on', '>p@ss word', ...permissions())
     expect(set).toBe('+OK\r\n')

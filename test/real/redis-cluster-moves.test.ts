@@ -130,7 +130,7 @@ describeWith('redis', 'a Redis cluster whose nodes change places', () => {
     }
   })
 
-  test('the replica of the node that has the ledger takes its place, in order', async () => {
+  test('the replica of the node that has the ledger replaces it, in order', async () => {
     await warm()
     const [from, to, before] = [await cluster.holder(), await replica(), await drops()]
     await to.command('CLUSTER', 'FAILOVER')

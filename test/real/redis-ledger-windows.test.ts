@@ -74,7 +74,7 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
     expect(Math.min(...[...beats].map(Number))).toBeGreaterThan(seen.members[0]?.beat ?? 0)
   })
 
-  test('a store that nobody reached for long does not take the one that is back last for gone', async () => {
+  test('a store that was unreachable for long does not remove the member that returns last', async () => {
     const [a, b] = [join('a'), join('b')]
     await both(a, b)
     redis.signal('SIGSTOP')
@@ -99,7 +99,7 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
     expect(performance.now() - back).toBeGreaterThan(forgetAfterMs - leaseMs)
   })
 
-  test('who takes its leave is waited for by nobody, and what it had begun counts as carried out, perhaps', async () => {
+  test('no member waits for one that has left, and its unsettled writes have an unknown outcome', async () => {
     const [a, b] = [join('a'), join('b')]
     await both(a, b)
     await b.begin('b#1', ['h500:x'])

@@ -130,7 +130,7 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     expect(reads()).toBe(2)
   })
 
-  test('after an answered write nobody is answered from what was stored before, in memory or in the tier', async () => {
+  test('after an acknowledged write no read gets an older response, from memory or from the shared store', async () => {
     const [a, b] = [await startInstance(), await startInstance()]
     await Promise.all([trusting(a), trusting(b)])
     await get(a)
@@ -202,7 +202,7 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     expect(JSON.parse((await get(a)).text)).toMatchObject({ version })
   })
 
-  test('a store that is full takes no part, and takes part again when there is room', async () => {
+  test('a full store is left out, and is used again when it has memory', async () => {
     const a = await startInstance(short)
     await trusting(a)
     await redis.command('CONFIG', 'SET', 'maxmemory', '1')

@@ -170,7 +170,7 @@ describeWith('redis', 'a Redis whose content is signed', () => {
     expect(await b.metric('trellis_memory_trusted ')).toBe(1)
   })
 
-  test('a note in the ledger that nobody signed means everything, once', async () => {
+  test('an unsigned note in the ledger means everything, once', async () => {
     const [a, b] = [await start(key), await start(key)]
     await gateways.get(b, 7)
     await writer.redis.zadd('{trellis}:log', 1, 't:something')

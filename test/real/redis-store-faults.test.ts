@@ -146,7 +146,7 @@ describeWith('redis', 'a Redis that does not do what it is asked', () => {
     expect(await gateways.get(b)).toMatchObject({ version: 1 })
   })
 
-  test('two servers that both take writes, for less than it takes to forget: who is at the old one sees a write at the new one', async () => {
+  test('two servers that both take writes, for less than it takes to forget: instances at the old one see a write at the new one', async () => {
     const second = await replica()
     const own = await startCutLine(redis.port)
     try {
@@ -168,7 +168,7 @@ describeWith('redis', 'a Redis that does not do what it is asked', () => {
     }
   })
 
-  test('what is published and is none of its messages is left unheard, and ends nobody', async () => {
+  test('foreign messages on its channels are ignored, and end no process', async () => {
     await bothTrust()
     const [, epoch = ''] = /\r\n(.*)\r\n/.exec(await epochOf(redis)) ?? []
     const wrong = ['no json', '', 'null', '{}', `["${epoch}","1","x",null]`, `["${epoch}","1","x",[null]]`]

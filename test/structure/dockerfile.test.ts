@@ -35,7 +35,7 @@ test('its health check needs nothing but node', () => {
   expect(last('HEALTHCHECK')?.text).toContain('/livez')
 })
 
-test('all that is copied is let into the build context, and nothing else is', async () => {
+test('the build context contains what is copied, and nothing else', async () => {
   const ignore = (await readFile(new URL('.dockerignore', root), 'utf8'))
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))

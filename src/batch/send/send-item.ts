@@ -138,7 +138,7 @@ export const runItem = async (
     }
   }
   const answer = await outgoing.run(itemExchange(outgoing, item, signal, watched))
-  // The response may still be on its way, when another reader's request brings it.
+  // The response may still be in flight when another reader's request brings it.
   const response = await completed(
     answer,
     Math.min(mostItemBytes, held.mostBytes - held.bytes),

@@ -18,7 +18,7 @@ class FillReader extends Readable {
     super({ highWaterMark: 16 * 1024 })
     this.#serve = serve
     this.#gone = gone
-    // It may fail before a listener is added: whoever reads it then still gets the error.
+    // It may fail before a listener is added: a later reader still gets the error.
     this.on('error', () => {})
   }
 
@@ -67,7 +67,7 @@ type FillOptions = {
 const sliceBytes = 65_536
 
 /**
- * A content on its way into the cache, followed by any number of readers. The source is read as fast as it comes into the buffer that
+ * A content that is being stored, followed by any number of readers. The source is read as fast as it comes into the buffer that
  * will be stored, so that a slow reader does not hold back others. When the content turns out longer than may be stored, only what
  * the slowest reader has not got yet stays in memory, and the slowest reader sets the pace.
  */

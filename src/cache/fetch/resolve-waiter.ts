@@ -163,7 +163,7 @@ export const createResolveWaiter = (
       discard(response.content)
       return stale
     }
-    // A 206 says nothing of the whole response, and an error of this request nothing of the requests of other readers.
+    // A 206 does not describe the whole response, and an error of this request does not apply to the requests of other readers.
     const isOfKey = read.method === 'GET' && read.fields['range'] === undefined && !isOfRequest(response)
     if (isOfKey) hitForPass.add(read.key, clock.monotonic())
     return respond(responder.unshareable(outcome, read, need.reason, readClock(clock)))

@@ -21,7 +21,7 @@ export const confirmsStored = (response: ResponseHead, stored: StoredResponse): 
   return confirmed === undefined || known === undefined || matchesWeakly(confirmed, known)
 }
 
-/** Of the whole; undefined where nobody said it. */
+/** Of the whole; undefined when it is not known. */
 const lengthOf = ({ partial, content }: StoredResponse): number | undefined =>
   partial === undefined ? content.length : partial.total
 

@@ -187,7 +187,7 @@ export const createStoredResponse = (parts: StoredResponseParts): StoredResponse
 /** Writable: only before it is stored, when nothing else refers to it, except by `limitLifetime`. */
 type Writable = { -readonly [Name in keyof StoredResponse]: StoredResponse[Name] }
 
-/** Sets the tags that invalidate it, in place, and counts its bytes. */
+/** Sets the tags that invalidate it, and counts its bytes. Changes the record itself. */
 export const setTags = (made: StoredResponse, tags: readonly string[]): StoredResponse => {
   const writable: Writable = made
   writable.tags = tags.length === 0 ? noTags : tags
@@ -195,13 +195,13 @@ export const setTags = (made: StoredResponse, tags: readonly string[]): StoredRe
   return writable
 }
 
-/** Stale from that age on, in place: a purge of many must not copy each. */
+/** Stale from that age on. Changes the record itself: a purge of many must not copy each. */
 export const limitLifetime = (stored: StoredResponse, ageMs: number): void => {
   const writable: Writable = stored
   writable.lifetimeMs = Math.min(stored.lifetimeMs, ageMs)
 }
 
-/** Replaces equal texts by one string, in place, in lists without spare capacity. */
+/** Replaces equal texts by one string, in lists without spare capacity. Changes the record itself. */
 export const compact = (
   stored: StoredResponse,
   intern: (text: string) => string,

@@ -32,7 +32,7 @@ export const parsedContent = (content: Buffer): ParsedContent => {
   return parsed
 }
 
-/** Longer contents are believed: reading them would hold everybody up. */
+/** Longer contents are not checked: reading them would delay all requests. */
 const longestRead = 2 * 1024 * 1024
 
 const mediaType = (response: TaggedResponse): string =>
@@ -45,7 +45,7 @@ const parses = (content: Buffer): boolean => {
 
 /**
  * Is this an answer that a row of JSON can give? An error page with status 200, JSON that breaks off or has a warning in
- * front, and codings that were not asked for are passed on to the one who asked, but are nothing to keep for others.
+ * front, and codings that were not requested are passed on, but are not stored for others.
  */
 export const isReadable = (response: TaggedResponse): boolean => {
   const { status, fields, content } = response

@@ -2,12 +2,12 @@
 export type TagNames = {
   /** On every stored response of the service. */
   readonly all: string
-  /** On answers of which nobody knows what they depend on: every write reaches them. */
+  /** On responses whose dependencies are unknown: every write reaches them. */
   readonly unknown: string
   /** On answers that are kept for one caller: they show what that one may see. */
   readonly callers: string
   readonly embedded: string
-  /** On answers that embed something of which nobody knows what it is. */
+  /** On responses that embed something unknown. */
   readonly opaque: string
   /** On answers with content that may render other things. */
   readonly dynamic: string
@@ -24,9 +24,9 @@ export type TagNames = {
   filtered(collection: string, property: string, value: number): string
   /** A list under that filter, whatever its value. */
   filteredBy(collection: string, property: string): string
-  /** A list under a filter of which only a part is known: what it holds besides, nobody knows. */
+  /** A list under a filter of which only a part is known: the rest of its items is unknown. */
   unsure(collection: string): string
-  /** An answer that looks at texts, or of which nobody knows which items it shows. */
+  /** A response that depends on texts, or whose items are unknown. */
   text(collection: string): string
   /** An answer that looks at the time of the last change, or of which it is not known which items it shows. */
   modified(collection: string): string

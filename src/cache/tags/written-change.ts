@@ -34,13 +34,13 @@ const refusedEarly = ({ status, content }: WriteResponse): boolean => {
   const error = content === undefined ? undefined : errorIn(content)
   // A meta key that may not be changed is named, and comes to light when all else is written.
   if (error?.data?.key !== undefined) return false
-  // Who is nobody has changed nothing.
+  // Without a user nothing was changed.
   if (status === 401) return true
   if (error === undefined) return false
   return typeof error?.code !== 'string' || earlyRefusals.has(error.code)
 }
 
-/** A refusal changed nothing when it came before anything was done; a success did; of anything else nobody knows. */
+/** A refusal changed nothing when it came before anything was done; a success did; any other outcome is unknown. */
 export const outcomeOf = (response: WriteResponse | undefined): 'done' | 'nothing' | 'unknown' => {
   if (response === undefined) return 'unknown'
   if (response.status >= 200 && response.status < 300) return 'done'
@@ -50,7 +50,7 @@ export const outcomeOf = (response: WriteResponse | undefined): 'done' | 'nothin
 
 type Properties = DescribedItem['properties']
 
-/** An item before or after a write; undefined when nobody knows. */
+/** An item before or after a write; undefined when unknown. */
 export type ItemState = Properties | 'absent' | undefined
 
 /**

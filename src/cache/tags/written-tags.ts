@@ -41,7 +41,7 @@ const nobodyKnows: Change = { before: undefined, after: undefined }
 const onlyItem = (description: Description | undefined): DescribedItem | undefined =>
   description?.items?.length === 1 ? description.items[0] : undefined
 
-/** Stored answers looked into for the state before: any of them will do. */
+/** Stored responses that are searched for the item before the write: any of them serves. */
 const mostLookedInto = 8
 
 /** Autosaves are kept beside an item, and what it shows of them are links; a draft may take their texts over. */
@@ -123,7 +123,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     return [...tags, ...states.flatMap((state) => filteredLists(write, state))]
   }
 
-  /** The written item, or those parts of it; undefined when nobody knows which it was. */
+  /** The written item, or those parts of it; undefined when it is unknown. */
   const itemsOf = (
     { found, collection }: Write,
     items: readonly DescribedItem[],

@@ -130,7 +130,7 @@ const clusterOptions = (options: ConnectionOptions) => ({
   // A node that is gone is not waited for, nor is a command that it may have carried out sent again.
   retryDelayOnFailover: 0,
   retryDelayOnClusterDown: 0,
-  // What asks for keys of which some are on their way to another node is sent again, for as long as a command may take.
+  // A command for keys that are moving to another node is sent again, as long as a command may take.
   maxRedirections: 4,
   retryDelayOnTryAgain: options.timeoutMs / 4,
 })

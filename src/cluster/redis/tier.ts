@@ -19,7 +19,7 @@ export type TierOptions = {
   readonly mostBytes: number
   /** Up to where this process has heard of invalidations. */
   readonly position: () => SharedTier['position']
-  /** Can this process hear whoever else writes? */
+  /** Does this process receive the notes of other writers? */
   readonly mayTrust: () => boolean
   readonly clock: Clock
   readonly report: (event: SharedTierEvent) => void

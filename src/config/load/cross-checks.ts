@@ -68,7 +68,7 @@ const faultsAt = (path: Path, tls: Shown): UnplacedFault[] => {
   const at = (key: string): Path => [...path, key]
   const [ca, cert, key] = [tls.ca.reveal(), tls.cert.reveal(), tls.key.reveal()]
   const faults: UnplacedFault[] = []
-  // Without a certificate in it OpenSSL takes any text, and believes nobody.
+  // Without a certificate in it OpenSSL takes any text, and trusts no certificate.
   const badCa = ca === '' ? undefined : isCertificate(ca) ? refusal({ ca }) : 'no PEM'
   if (badCa !== undefined)
     faults.push(faultAt(at('ca'), `is not a PEM certificate; write file:/path/to/file for a file (${badCa})`))

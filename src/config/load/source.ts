@@ -76,7 +76,7 @@ const pathOf = (key: number | 'key' | 'value' | null, ancestors: readonly unknow
   return path
 }
 
-/** Replaces references in every text value, in place; keys and comments stay as they are. `__proto__` as a key is a fault. */
+/** Replaces references in every text value; keys and comments stay as they are. `__proto__` as a key is a fault. */
 const fillEnvironment = (document: Document, env: Environment): UnplacedFault[] => {
   const faults: UnplacedFault[] = []
   visit(document, {

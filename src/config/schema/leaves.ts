@@ -167,7 +167,7 @@ export const host = () =>
     .string({ error: 'expected a host name or an IP address' })
     .regex(/^[A-Za-z0-9.:_-]{1,253}$/, 'expected a host name or an IP address, without a port')
 
-/** A secret: given in place, from the environment, or read from a file (`file:/run/secrets/x`). */
+/** A secret: given here, from the environment, or read from a file (`file:/run/secrets/x`). */
 export const secret = () => z.string({ error: 'expected a text' }).transform((text) => new Secret(text))
 
 /** The mount of a service or the path of an upstream. */

@@ -54,7 +54,7 @@ export const effect = (collections: readonly string[], options: EffectOptions = 
   contents: options.contents ?? 'none',
 })
 
-/** How much less a write reaches when the state before it is known as well. */
+/** How much less a write reaches when the item before it is known as well. */
 export type Refinement = {
   /** Properties that must be known before and after, or nothing is; dots lead into objects. */
   readonly structure: readonly string[]
@@ -141,7 +141,7 @@ export const refinements = {
       categories: effect([], countedInTerms(['categories'])),
       tags: effect([], countedInTerms(['tags'])),
       sticky: effect([]),
-      // Who has published something is public.
+      // Authors of published contents are public.
       author: effect(['users']),
     },
     copied: [titleInMenus],

@@ -1,6 +1,6 @@
 /** What bytes are buffered for; also a metric label. */
 export type BufferedFor =
-  /** A response on its way into the cache, or read whole before it is judged. */
+  /** A response that is being stored, or read whole before it is judged. */
   | 'fill'
   /** A request body that is read whole. */
   | 'request-body'
@@ -13,7 +13,7 @@ export type BufferedFor =
 
 /** The bytes that one piece of work has buffered. */
 export type Reservation = {
-  /** False: there is no room, and nothing was taken. */
+  /** False: the budget is used up, and nothing was reserved. */
   reserve(bytes: number): boolean
   /** Gives some of them back. */
   shrink(bytes: number): void

@@ -7,13 +7,13 @@ export type FairTurnsOptions = {
 
 /** Begins work of clients a few pieces in each turn of the event loop. */
 export type FairTurns = {
-  /** At once while no other work waits and this turn has room, else in one of the next turns, the work of different clients in turn. */
+  /** Runs the work at once while no other work waits and this turn is not full, else in one of the next turns, different clients in turn. */
   begin(client: string, work: () => void): void
 }
 
 /**
  * All that has arrived by the time of one turn of the event loop is taken up within it, in the order of arrival: a client that brings a
- * thousand pieces of work at once would keep everybody waiting until the last of them is done. Of work that comes through here each
+ * thousand pieces of work at once would delay all others until the last of them is done. Of work that comes through here each
  * turn does only so much, and a client that brings much of it waits for itself: the work of one that brings little comes next.
  */
 export const createFairTurns = ({ perTurn, gatherTurns }: FairTurnsOptions): FairTurns => {

@@ -31,7 +31,7 @@ const leave = (inFlight: InFlight, write: Write): void => {
   if (inFlight.alone === write) inFlight.alone = undefined
 }
 
-/** The stored state is the state before a write only while no other write is in flight. */
+/** Stored responses show the item before a write only while no other write is in flight. */
 export const createConcurrentWrites = (): ConcurrentWrites => {
   // Bounded by the services that have ever been configured. Counts instead of a Set of writes: docs/decisions/0013.
   const services = new Map<string, InFlight>()

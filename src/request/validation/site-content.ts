@@ -52,7 +52,7 @@ const maxFormParameters = 1000
 
 type IsDeclared = (name: string) => boolean
 
-/** Only declared parameters: a megabyte has room for a hundred thousand other names. */
+/** Only declared parameters: a megabyte can hold a hundred thousand other names. */
 const declaredMembers = (object: object, isDeclared: IsDeclared): ContentParameters => {
   const parameters = new Map<string, unknown>()
   for (const name of Object.keys(object)) {

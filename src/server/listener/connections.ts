@@ -48,7 +48,7 @@ export type Traffic = {
 type Connections = {
   /** Refuses new connections of an address group for ten seconds. */
   refuse(group: string): void
-  /** Ends those on which no request is under way, now and after what has arrived was read. */
+  /** Ends connections without a request in flight, now and after the received data was read. */
   endQuiet(): Promise<void>
   /** How many are open, and the bytes of all that ever were. */
   traffic(): Traffic
@@ -115,7 +115,7 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
     const [oldest] = refusedUntil.keys()
     if (refusedUntil.size > mostRefused && oldest !== undefined) refusedUntil.delete(oldest)
   }
-  /** False when there is no place left for this address. */
+  /** False when this address has too many connections. */
   const enter = (socket: Socket): boolean => {
     const address = socket.remoteAddress ?? ''
     if (perAddress === 0 && refusedUntil.size === 0) return true

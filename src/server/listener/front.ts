@@ -47,7 +47,7 @@ const watchQueued = (): ((socket: Socket, outgoing: ServerResponse) => void) => 
 
 /**
  * Stands between the parser and everything else: what can be read in two ways is refused, and nothing that follows it on its
- * connection is taken for a request any more, since nobody can say where it begins.
+ * connection is taken for a request any more, since its beginning is unknown.
  */
 const createGuard = ({ take, refuse, distrusted }: GuardOptions): GuardOptions['take'] => {
   const look = createMessageLook()

@@ -16,8 +16,8 @@ export const distrust = (distrusted: Set<Socket>, socket: Socket): void => {
 
 /**
  * An answer to content that is still coming ends its connection, and nothing behind that content is a request any more (RFC 9112 §9.6:
- * after `close` no further request is processed). Where the content has all come, what follows it begins where everybody
- * says that it does: it may have been taken already, so it is answered, and the connection goes on.
+ * after `close` no further request is processed). Where the content has all come, what follows it begins where every parser
+ * expects it: it may have been taken already, so it is answered, and the connection goes on.
  */
 export const withUnreadContent = (
   raw: ServerResponse,

@@ -1,7 +1,7 @@
 /** Why a request that the parser took is not taken by the gateway: its end, its recipient or its version is open to another reading. */
 export type MessageFault = 'version' | 'host' | 'transfer-coding' | 'field-count' | 'target'
 
-/** What the client is told. */
+/** The message for the client. */
 export const faultTexts: Readonly<Record<MessageFault, string>> = {
   version: 'Use HTTP/1.1 or HTTP/1.0.',
   host: 'One Host header with a valid host is required.',
@@ -26,7 +26,7 @@ export type MessageLook =
       readonly asksUpgrade: boolean
     }
 
-/** node:http drops fields silently from the thousandth on, also those that frame the content; nobody sends as many as this. */
+/** node:http drops fields silently from the thousandth on, also those that frame the content; no client sends as many as this. */
 const mostFields = 256
 
 /** Host and port (RFC 9110 §7.2); no userinfo, no zone. */

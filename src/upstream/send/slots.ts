@@ -21,7 +21,7 @@ type SlotOptions = {
   /** Longest wait in the queue; 0 = as long as the caller waits. */
   readonly queueTimeoutMs: number
   /**
-   * The part of the slots that others do not hold, and of the places in the queue, that one client may have; 1 = no bound for a
+   * The part of the slots that others do not hold, and of the queue, that one client may have; 1 = no bound for a
    * client, and none for arriving bodies.
    */
   readonly clientShare: number
@@ -159,7 +159,7 @@ export const createSlots = (options: SlotOptions): Slots => {
     }
     return undefined
   }
-  /** A request that is granted its slot may end at once: its release is then served by the round that is under way. */
+  /** A request that is granted its slot may end at once: its release is then served by the current round. */
   const serve = (): void => {
     if (serving || queued === 0) return
     serving = true
@@ -266,7 +266,7 @@ export const createSlots = (options: SlotOptions): Slots => {
   }
 }
 
-/** Where places come from, and where the wait for one is reported. */
+/** The slots, and the events of waiting for one. */
 type PlaceRoom = {
   readonly options: { readonly service: string }
   readonly clock: Clock
@@ -276,7 +276,7 @@ type PlaceRoom = {
 
 const nothing = (): void => {}
 
-/** The place of one request among those in flight: asked for, waited for, held, given back. */
+/** The slot of one request: requested, waited for, held, released. */
 export class Place {
   readonly #room: PlaceRoom
   readonly #request: SlotRequest
@@ -333,7 +333,7 @@ export class Place {
     this.#leaveQueue?.()
   }
 
-  /** Whoever has the function has the place, and gives it back by calling it. */
+  /** The holder of this function has the slot, and releases it by calling the function. */
   take(): () => void {
     if (!this.#held) return nothing
     this.#held = false

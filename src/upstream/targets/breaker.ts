@@ -5,7 +5,7 @@ import { createSlidingCount } from '../sliding-count.ts'
 export type BreakerState =
   | { readonly state: 'closed' }
   | { readonly state: 'open'; readonly untilMs: number }
-  /** The time is over: a few requests find out; `asking` are under way, `passed` were answered. */
+  /** The time is over: a few requests find out; `asking` are in flight, `passed` were answered. */
   | { readonly state: 'half-open'; readonly asking: number; readonly passed: number }
 
 export type BreakerOptions = {
@@ -20,7 +20,7 @@ export type BreakerOptions = {
   readonly probes: number
 }
 
-/** How a request that was let through ended: `unknown` = its client went away before the upstream said anything. */
+/** How an admitted request ended: `unknown` = its client disconnected before the upstream answered. */
 export type RequestResult = 'answered' | 'failed' | 'unknown'
 
 /** May a request be sent now? */
@@ -79,7 +79,7 @@ const afterResult = (
   }
 }
 
-/** The state under which a request was let through, so that late results do not count for another one. */
+/** The state under which a request was admitted, so that late results do not count for another state. */
 export type Ticket = { readonly epoch: number }
 
 /** Refuses requests to an upstream that fails as a whole; target-health.ts chooses among its targets. */

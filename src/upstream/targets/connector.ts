@@ -11,7 +11,7 @@ type Handler = Parameters<Client['dispatch']>[1]
  * One connection of a pool, given up when it is so old: at once when it is idle, otherwise with the next answer, which it asks to
  * be the last one (RFC 9112 §9.6); the client then connects anew. undici has a bound of its own (`clientTtl`), for which its
  * pool reads the clock once for each connection that it passes over in search of a free one, and searches twice a request: a
- * twentieth of what a pass-through costs with 32 requests under way (docs/decisions/0013).
+ * twentieth of what a pass-through costs with 32 requests in flight (docs/decisions/0013).
  */
 export class AgingClient extends Client {
   readonly #maxAgeMs: number
@@ -77,7 +77,7 @@ const sessionOf = (client: Client): ClientHttp2Session | undefined => {
 
 /**
  * Node refuses a stream on a session that has ended, or that its peer is leaving, and undici asks for one until it has heard of the
- * end. It does so within events, where nobody takes what is thrown, and the process would end. It is the fault of the one request,
+ * end. It does so within events, where an exception ends the process. It is the fault of the one request,
  * and of a connection that is good for nothing more.
  */
 const refusing = (connection: Connection): Connection => {
@@ -109,7 +109,7 @@ const failingIfCut = (stream: ClientHttp2Stream): void => {
     if (isCut) stream.emit('error', new errors.SocketError('the stream was reset within its answer'))
     return push(chunk, ...more)
   }
-  // Whoever has given the request up listens no longer.
+  // A caller that has aborted the request no longer listens.
   stream.on('error', () => undefined)
 }
 
@@ -158,7 +158,7 @@ const reset = (): Error => Object.assign(new Error('read ECONNRESET'), { code: r
 
 /**
  * libuv shows a reset that is there together with the last octets as an end (a short read under POLLHUP), and an answer that lasts until its connection
- * ends would look whole. After a reset the kernel knows no peer any more; after an end it still does. Nobody may
+ * ends would look whole. After a reset the kernel knows no peer any more; after an end it still does. Nothing may
  * have asked for the address before: Node remembers it.
  */
 const tellResets = (socket: Socket): void => {

@@ -131,7 +131,7 @@ test('a long Forwarded is read in linear time', async () => {
   }
 })
 
-test('a URL in a parameter is text for the upstream: nobody fetches it', async () => {
+test('a URL in a parameter is text for the upstream: it is not fetched', async () => {
   const victim = await startOrigin()
   const origin = await startOrigin()
   const gateway = await startTestGateway({ services: { site: siteService(origin.origin) } })

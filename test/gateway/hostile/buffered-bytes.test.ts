@@ -91,7 +91,7 @@ const batchOf = async (requests: readonly unknown[], fields: Readonly<Record<str
   return responses
 }
 
-describe('where there is no room', () => {
+describe('when the budget is used up', () => {
   test('a request body that would be read whole gets 503 with Retry-After, and other clients are served', async () => {
     body(900 * kibibyte, 1_000 * kibibyte)
     await expect.poll(buffered).toBeGreaterThan(900 * kibibyte)

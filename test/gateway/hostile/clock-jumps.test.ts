@@ -115,7 +115,7 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
     expect(await gatewayErrors()).toBe(0)
   })
 
-  test('does not make a response fresh for longer that was on its way', async () => {
+  test('does not prolong the freshness of a response in flight', async () => {
     const origin = await startUpstream(async (request, wire, count) => {
       madeAt.push(performance.now())
       const made = madeAt.length - 1

@@ -95,14 +95,14 @@ describe('a window that stays shut', () => {
     await expect.poll(inFlight).toBe(0)
   })
 
-  test('who waits for a slow upstream is not taken for a slow reader', async () => {
+  test('a client that waits for a slow upstream does not count as a slow reader', async () => {
     await start({ readerTimeout: '200ms' })
     const client = await dial(65_535)
     expect(await text(client.request({ ':path': '/a/slow' }))).toBe('small')
     expect(await cut('slow-reader')).toBe(0)
   })
 
-  test('who takes it slowly gets it whole', async () => {
+  test('a slow reader gets the whole response', async () => {
     // Less than it takes altogether, and far more than it takes nothing.
     await start({ readerTimeout: '1500ms' })
     const stream = (await dial(65_535)).request({ ':path': '/a/large' })

@@ -178,7 +178,7 @@ test.each(['text/plain', 'application/json'])(
   },
 )
 
-test('over HTTP/2, and where browsers are let in, bodies of every type are passed on as well', async () => {
+test('over HTTP/2, and with CORS, bodies of every type are passed on as well', async () => {
   const other = await startTestGateway({
     listen: { port: 0, http2: true, tls: { cert: pem('good.pem'), key: pem('good.key') } },
     cors: { origins: ['https://a.test'] },

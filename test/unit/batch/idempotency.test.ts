@@ -53,7 +53,7 @@ test('a key that was given up is free, and so is one whose time is over', async 
   expect(await store.begin('a', 'f')).toEqual({ kind: 'begun' })
 })
 
-test('the oldest answers go when there is no room, those in flight stay, and a large one is not kept', async () => {
+test('the oldest answers are evicted when memory is full, those in flight stay, and a large one is not stored', async () => {
   const { store } = storeAt(8_000)
   await store.begin('flying', 'f')
   for (let n = 0; n < 20; n += 1) {

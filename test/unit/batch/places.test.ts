@@ -17,7 +17,7 @@ const positions = faulty.flatMap(([what, entry, status, code]) =>
   [0, 1, 2, 3, 4].map((at) => [what, at, entry, status, code] as const),
 )
 
-test.each(positions)('%s at place %i shifts no other', async (_, at, entry, status, code) => {
+test.each(positions)('%s at index %i shifts no other', async (_, at, entry, status, code) => {
   const requests: unknown[] = [1, 2, 3, 4].map(good)
   requests.splice(at, 0, entry)
   const batch = batchOf({

@@ -78,7 +78,7 @@ test.each([
   expect(planOrder(items)).toEqual(waits)
 })
 
-test('a place that does not run is waited for by nobody', () => {
+test('no item waits for an item that does not run', () => {
   const update = on('PUT', 'posts/1', 'title')
   expect(planOrder([undefined, update, undefined, update])).toEqual([undefined, [], undefined, [1]])
 })

@@ -18,7 +18,7 @@ test('lines are served in turn, whatever their length', async () => {
   expect(served).toEqual(['a1', 'a2', 'b1', 'a3', 'a4'])
 })
 
-test('who is stopped leaves the line, and holds no place', async () => {
+test('a cancelled item leaves the queue, and holds no slot', async () => {
   const places = createSemaphore(() => 1, 100)
   const stop = new AbortController()
   expect(await places.enter('a', never)).toBe(true)

@@ -48,7 +48,7 @@ test('two writes to one item never run side by side', async () => {
   expect(watch.begun).toEqual(['/site/v2/posts/1', '/site/v2/posts/2', '/site/v2/posts/1'])
 })
 
-test('items that wait hold no place', async () => {
+test('waiting items hold no slot', async () => {
   const first = '/site/v2/posts/1'
   const watch = watched((path, { begun }) => path !== first || begun.includes('/site/v2/posts/3'))
   await runBatch(batchOf({ concurrency: 2, dispatch: watch.dispatch }), [

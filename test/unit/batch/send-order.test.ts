@@ -28,7 +28,7 @@ test('the next one begins when the one before it has been sent, not when it has 
   await first
 })
 
-test('one that ends without having sent anything, or fails, keeps nobody waiting', async () => {
+test('an item that ends without sending, or fails, delays no other', async () => {
   const inOrder = createSendOrder()
   const failing = inOrder(() => Promise.reject(new Error('broken')))
   const answered = inOrder(async () => 'answered before')

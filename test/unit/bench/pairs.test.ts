@@ -48,7 +48,7 @@ describe('two servers in turns', () => {
   })
 })
 
-describe('who is measured, and in what', () => {
+describe('what is measured, and in which unit', () => {
   test('a peer by its name', () => {
     expect(chooseOther('http-proxy').name).toBe('http-proxy')
   })

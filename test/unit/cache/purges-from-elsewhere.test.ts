@@ -30,7 +30,7 @@ afterEach(() => {
 })
 
 describe('a purge in another process', () => {
-  test('by a prefix: the places are cleared some in each turn', async () => {
+  test('by a prefix: some positions are cleared in each turn', async () => {
     const { cache } = await filled()
     const deleted = vi.spyOn(LRUCache.prototype, 'delete')
     cache.purge({ selector: { kind: 'prefix', service: 'site', prefix: '/' }, mode: 'hard', dryRun: false })

@@ -35,7 +35,7 @@ const reaches = (after: Properties, read: Read, known: unknown = before): boolea
 const posts = (args: TaggedArguments = {}, body: unknown = []): Read => list('posts', args, body)
 const title = { ...before, title: { rendered: 'Six' } }
 
-describe('an update of which the state before is known', () => {
+describe('an update of an item that is known from before', () => {
   test.each<[string, Properties, Read, boolean]>([
     ['of texts leaves lists that do not show it', title, posts(), false],
     ['of texts reaches lists that show it', title, posts({}, [{ id: 5, type: 'post' }]), true],
@@ -152,7 +152,7 @@ describe('an update of which the state before is known', () => {
     expect(reaches(title, posts({ categories: [4] }), known === undefined ? null : known)).toBe(true)
   })
 
-  test('between drafts reaches itself and lists of drafts, and nothing that everybody reads', () => {
+  test('between drafts reaches itself and lists of drafts, and no public response', () => {
     const draft = { ...before, status: 'draft' }
     const after = { ...draft, categories: [9] }
     expect(reaches(after, item('posts', 5), draft)).toBe(true)

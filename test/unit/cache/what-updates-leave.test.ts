@@ -53,7 +53,7 @@ const partOf = (kind: 'revisions' | 'autosaves', id: string): Read => ({
   body: [],
 })
 
-describe('an update of a post of which the state before is known', () => {
+describe('an update of a post that is known from before', () => {
   const sticky: Update = {
     collection: 'posts',
     id: 5,

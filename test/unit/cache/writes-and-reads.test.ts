@@ -342,7 +342,7 @@ test.each<[string, number, Record<string, unknown> | undefined, boolean]>([
   expect(reaches(created, list('posts'))).toBe(expected)
 })
 
-test('a refusal that nobody read counts as a change', () => {
+test('an unread refusal counts as a change', () => {
   const response = { status: 400, fields: [], content: undefined }
   expect(reaches({ ...updatePost, response }, item('posts', 5))).toBe(true)
 })
@@ -352,7 +352,7 @@ test('a write without an answer counts as a change', () => {
   expect(reaches({ ...updatePost, response: undefined }, list('posts'))).toBe(true)
 })
 
-test('an upload, whose answer nobody read, reaches all of its collection', () => {
+test('an upload, whose response is not read, reaches all of its collection', () => {
   const upload: Write = {
     found: found('media', 'collection'),
     method: 'POST',

@@ -39,7 +39,7 @@ test.each([
   await pause(timeoutMs)
 })
 
-test('a connection that ends with a command on its way: it may have been carried out, and is not sent again', async () => {
+test('a connection that ends with a command in flight: it may have been carried out, and is not sent again', async () => {
   const { said, node } = await ask(() => [undefined, ':1\r\n'], '+OK\r\n')
   expect(said).toMatch(/^Connection is closed/)
   await pause(timeoutMs)

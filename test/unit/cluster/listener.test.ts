@@ -53,14 +53,14 @@ test('a server that says nothing more is left', async () => {
   await expect.poll(times).toBeGreaterThan(1)
 })
 
-test('a server that lets nobody listen is asked ever less often, and says why', async () => {
+test('a server that refuses subscriptions is tried less and less often, and the reason is reported', async () => {
   const { troubles, times } = await listening({ subscribe: '-NOPERM no channel\r\n' }, false)
   await pause(1_000)
   expect(times()).toBeLessThan(8)
   expect(String(troubles[0])).toContain('NOPERM')
 })
 
-test('who has closed its ears opens them no more', async () => {
+test('a closed listener does not connect again', async () => {
   const { times, listener } = await listening({ subscribe: subscribed }, true)
   listener.close()
   await pause(everyMs * 5)

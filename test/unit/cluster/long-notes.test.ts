@@ -6,7 +6,7 @@ import { createMemoryLedger } from '../../../src/cluster/workers/memory-ledger.t
 const long = (at: number): string => `t:${Buffer.alloc(8_000, 'x').toString()}${at}`
 const longs = Array.from({ length: 2_000 }, (_, at) => long(at))
 
-test('changes that cannot be told are kept as texts up to 4 MiB, and as "everything" beyond', () => {
+test('undelivered changes are kept as texts up to 4 MiB, and as "everything" above', () => {
   const backlog = createBacklog()
   for (const note of longs.slice(0, 500)) backlog.add([note], undefined)
   expect(backlog.take().notes).toHaveLength(500)
@@ -16,7 +16,7 @@ test('changes that cannot be told are kept as texts up to 4 MiB, and as "everyth
   expect(notes.join('').length).toBeLessThan(4 * 1024 * 1024)
 })
 
-test('a ledger of workers remembers texts up to 8 MiB; who has not heard of older ones is told so by its floor', () => {
+test('a ledger of workers remembers texts up to 8 MiB; its floor shows members that older ones are forgotten', () => {
   const ledger = createMemoryLedger({ epoch: 'e', rememberedNotes: 16_384, push: () => undefined })
   for (const note of longs) ledger.append('a', [note], [])
   const { notes, floor } = ledger.sync('b', { epoch: 'e', applied: 0 })

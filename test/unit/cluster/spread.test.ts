@@ -50,7 +50,7 @@ test('a member that does not answer holds a change up for one lease at most, and
   expect(a.events).toContainEqual(expect.objectContaining({ kind: 'write-spread', outcome: 'lapsed' }))
 })
 
-test('who was cut off is told everything before it trusts its memory again', async () => {
+test('a member that was cut off gets all notes before it trusts its memory again', async () => {
   const { a, b } = await two()
   b.line.cut = true
   await a.coherence.spread([note])
@@ -144,7 +144,7 @@ test('changes that come together go in one message', async () => {
   expect(a.coherence.position.applied).toBeLessThan(5)
 })
 
-test('a write that nobody would hear of is not begun where that is wanted, and this is told once', async () => {
+test('a write that cannot be announced is refused where configured, and this is reported once', async () => {
   const ledger = testLedger(leaseMs, undefined, true)
   const a = await ledger.join('a')
   const b = await ledger.join('b')

@@ -80,7 +80,7 @@ test('a worker whose successor cannot be started has one as soon as one can', as
   expect(await supervisor.close()).toBe('finished')
 })
 
-test('a worker that cannot be started keeps nobody who goes away', async () => {
+test('a worker that cannot be started does not delay the end', async () => {
   const { supervisor, events, ready } = await start('ready', 2)
   noProcesses()
   process.kill(ready()[0]?.pid ?? 0, 'SIGKILL')
@@ -100,7 +100,7 @@ test('a worker that falls silent while it starts is killed', async () => {
   await expect(started).rejects.toThrow('a worker ended with SIGKILL before it was ready')
 })
 
-test('why a worker could not listen is told as the system tells it', async () => {
+test("the reason why a worker could not listen is the system's", async () => {
   await expect(start('fails')).rejects.toMatchObject({
     message: 'taken',
     code: 'EADDRINUSE',

@@ -67,7 +67,7 @@ test('only a 200 has parts', () => {
 const content = Buffer.from('0123456789')
 const head = { status: 200, fields: ['Content-Type', 'text/plain', 'Content-Length', '10', 'ETag', '"a"'] }
 
-test('one part comes with its place', () => {
+test('one part comes with its range', () => {
   const answer = partialContent(head, content, [{ first: 2, last: 4 }])
   expect(answer.content.toString()).toBe('234')
   expect(answer.head.status).toBe(206)
@@ -75,7 +75,7 @@ test('one part comes with its place', () => {
   expect(fieldValue(answer.head.fields, 'content-length')).toBe('3')
 })
 
-test('several parts come as multipart/byteranges, each with its type and place', () => {
+test('several parts come as multipart/byteranges, each with its type and range', () => {
   const answer = partialContent(head, content, [
     { first: 0, last: 1 },
     { first: 8, last: 9 },

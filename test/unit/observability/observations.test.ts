@@ -51,7 +51,7 @@ test('the duration is split into the whole and the own part', async () => {
   expect(upstream).toEqual(['trellis_request_upstream_duration_seconds_sum{service="site"} 1'])
 })
 
-test('a service is told by all buckets of the conventions, a route by some of them, and both of the same requests', async () => {
+test('a service shows all buckets of the conventions, a route some of them, both for the same requests', async () => {
   const metrics = build()
   metrics.observe.pipeline(exchange({ durationSeconds: 0.06 }))
   metrics.observe.pipeline(exchange({ durationSeconds: 0.3, route: '/site/v2/pages' }))
@@ -95,7 +95,7 @@ test('a service is told by all buckets of the conventions, a route by some of th
   ])
 })
 
-test('OpenMetrics is given to whoever prefers it, with the trace of the last request of a bucket; text has none', async () => {
+test('clients that prefer OpenMetrics get it, with the trace of the last request of a bucket; text has none', async () => {
   const metrics = build()
   const trace = { id: '0af7651916cd43dd8448eb211c80319c', epochMs: 1_700_000_000_500 }
   metrics.observe.pipeline(exchange({ durationSeconds: 0.06, trace }))
@@ -407,7 +407,7 @@ test('discovery events; a difference that is gone goes back to zero', async () =
   ])
 })
 
-test('what runs is told by labels, and a new configuration takes the place of the old one', async () => {
+test('labels show version and configuration, and a new configuration replaces the old one', async () => {
   const metrics = build()
   metrics.setConfigHash('def')
   expect(await linesOf(metrics, 'trellis_config_info')).toEqual(['trellis_config_info{hash="def"} 1'])

@@ -19,7 +19,7 @@ test('an answer that is longer than may be read, and is given up before anything
   expect(bytes).toBe(0)
 })
 
-test('an answer for which there is no room streams on, whole', async () => {
+test('a response beyond the budget is streamed, complete', async () => {
   const source = new PassThrough()
   source.end(Buffer.alloc(15_000, 'x'))
   const all = buffered()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createConcurrentWrites } from '../../../src/pipeline/writes/concurrent-writes.ts'
 
-test('a write is alone as long as no other of its services has been under way beside it', () => {
+test('a write is alone as long as no other write of its services was in flight beside it', () => {
   const writes = createConcurrentWrites()
   const first = writes.begin(['site', 'plants'])
   const elsewhere = writes.begin(['files'])

@@ -214,7 +214,7 @@ describe('schemas', () => {
 })
 
 describe('each contract', () => {
-  test('has its own errors and its own way to say who asks', () => {
+  test('has its own errors and its own authentication', () => {
     const facts = ['/plants', '/index.php/site-json/site/v2/posts', '/legacy/{path}'].map((path) => {
       const { responses, security } = operationAt(path, 'get')
       return [JSON.stringify(responses['4XX']?.content), security]

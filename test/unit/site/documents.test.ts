@@ -157,7 +157,7 @@ describe('what unlisted routes are to be', () => {
     },
   )
 
-  test('a static identity asks nobody', async () => {
+  test('a static identity sends no request', async () => {
     const { discovery } = watched({
       source: { kind: 'static', identity: { name: 'Still', extra: 1 } },
       fetchIndex: () => Promise.reject(new Error('asked')),

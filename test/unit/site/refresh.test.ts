@@ -63,7 +63,7 @@ describe('the index of the upstream', () => {
     expect(discovery.upstreamRoot()).toBe(upstreamRoot)
   })
 
-  test('is fetched at start, and nobody waits for it later', async () => {
+  test('is fetched at start, and no request waits for it later', async () => {
     const { discovery, events } = begin()
     discovery.start()
     await origin.until(() => events.length > 0)
@@ -100,7 +100,7 @@ describe('the index of the upstream', () => {
     })
   })
 
-  test('is asked for again by the next who wants it when the first attempt failed', async () => {
+  test('is requested again by the next request when the first attempt failed', async () => {
     begin()
     origin.script = answers('', 503)
     expect(await site.discovery.index('')).toEqual({ kind: 'identity-unknown' })
@@ -122,7 +122,7 @@ describe('the index of the upstream', () => {
     expect(events).toMatchObject([{ kind: 'index-failed', reason: 'timeout', keptLast: false }])
   })
 
-  test('is a new one after an invalidation, also when an attempt was under way', async () => {
+  test('is a new one after an invalidation, also when an attempt was in flight', async () => {
     const { discovery } = begin()
     await discovery.index('')
     const before = held(answers(renamed('Before')))
@@ -138,7 +138,7 @@ describe('the index of the upstream', () => {
     expect(origin.received).toHaveLength(3)
   })
 
-  test('that was under way at an invalidation does not count for who asks later', async () => {
+  test('that was in flight at an invalidation does not count for later requests', async () => {
     const { discovery } = begin()
     await discovery.index('')
     const before = held(answers(renamed('Before')))
@@ -245,7 +245,7 @@ test.each([
   expect(discovery.upstreamRoot()).toBe(expected)
 })
 
-test('drift is told once, and again when it is another', async () => {
+test('drift is reported once, and again when it changes', async () => {
   const { discovery, events } = begin()
   const document = publicDocument()
   expect(document.routes).toBeDefined()

@@ -72,7 +72,7 @@ test('half-open, as many as allowed find out, and all must be answered', () => {
   expect(breaker.state).toBe('closed')
 })
 
-test('one failed probe opens it again; one whose client went away leaves its place to another', () => {
+test('one failed probe opens it again; a probe whose client disconnected is replaced by another', () => {
   const { breaker, states } = breakerOf()
   ask(breaker, 'ffff', 100)
   ask(breaker, 'uuu', 600)
@@ -81,7 +81,7 @@ test('one failed probe opens it again; one whose client went away leaves its pla
   expect(breaker.enter(700)).toBe(400)
 })
 
-test('late results of requests that were let through before a change do not count', () => {
+test('late results of requests admitted before a change do not count', () => {
   const { breaker } = breakerOf()
   const early = entered(breaker, 50)
   ask(breaker, 'ffff', 100)

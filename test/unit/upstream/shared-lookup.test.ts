@@ -15,7 +15,7 @@ const scripted = () => {
   return { asked, told, find }
 }
 
-test('who looks for the same at the same time shares a lookup; who asks otherwise, or later, has another one', () => {
+test('simultaneous lookups of one name are shared; other or later ones are not', () => {
   const { asked, told, find } = scripted()
   find('one.test')
   find('one.test')

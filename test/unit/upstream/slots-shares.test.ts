@@ -67,7 +67,7 @@ test('a client has no more than its share of the queue, and in a full queue the 
   expect(log[0]).toMatch(/^(a3|b3):full$/)
 })
 
-test('requests whose bodies are still arriving have half of the slots; one that has arrived gives its place to the next', () => {
+test('requests whose bodies are still arriving have half of the slots; one that has arrived makes way for the next', () => {
   const { slots, log, ask } = slotsOf(4, 8, 0.9)
   const first = requestOf('a', true)
   ask('a1', first)

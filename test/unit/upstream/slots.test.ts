@@ -42,7 +42,7 @@ test('a full queue refuses at once', () => {
   expect(slots.queued).toBe(1)
 })
 
-test('who has waited too long is refused and gets no slot later', async () => {
+test('a request that has waited too long is refused and gets no slot later', async () => {
   const { slots, log, ask } = slotsOf(1, 10, 10)
   ask('a')
   ask('b')

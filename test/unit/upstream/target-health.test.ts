@@ -74,7 +74,7 @@ test('a late answer to a request from before does not end an ejection', () => {
   expect(afterSuccess(ejected, false)).toEqual(ejected)
 })
 
-test('a trial nobody waited for is due again', () => {
+test('an aborted trial is due again', () => {
   expect(standingOf(afterAbandonedTrial({ state: 'trial' }, 70), 70)).toBe('trial-due')
 })
 

@@ -30,20 +30,30 @@ type Properties = DescribedItem['properties']
 const tellsOtherwise = (properties: Properties): boolean =>
   ['class_list', 'link', '_links'].some((name) => properties[name] !== undefined)
 
-const namedIn = (names: TagNames, properties: Properties, expected: readonly string[]): readonly string[] =>
-  Object.entries(namedItems).flatMap(([property, collection]) => {
+const itemsNamedBy = (names: TagNames, value: unknown, collection: string): readonly string[] => {
+  const ids = integersOf(value)
+  if (ids === undefined) return anyOf(names, collection)
+  // One alone has no order.
+  return ids.length === 1
+    ? idsOf(names, ids, collection)
+    : [...idsOf(names, ids, collection), ...namesOf(names, ids, collection)]
+}
+
+const namedProperties = Object.entries(namedItems)
+
+const namedIn = (names: TagNames, properties: Properties, expected: readonly string[]): readonly string[] => {
+  const tags: string[] = []
+  for (const [property, collection] of namedProperties) {
     const value = properties[property]
     if (value === undefined) {
-      const isTold = expected.includes(property) && tellsOtherwise(properties)
-      return isTold ? anyOf(names, collection) : []
+      if (expected.includes(property) && tellsOtherwise(properties)) tags.push(...anyOf(names, collection))
+      continue
     }
-    if (value === 0 || (Array.isArray(value) && value.length === 0)) return []
-    const ids = integersOf(value)
-    if (ids === undefined) return anyOf(names, collection)
-    // One alone has no order.
-    const sorted = ids.length > 1 ? namesOf(names, ids, collection) : []
-    return [...idsOf(names, ids, collection), ...sorted]
-  })
+    if (value === 0 || (Array.isArray(value) && value.length === 0)) continue
+    tags.push(...itemsNamedBy(names, value, collection))
+  }
+  return tags
+}
 
 /** What a menu item leads to. */
 const linkedBy = (names: TagNames, { type, object, object_id: id }: Properties): readonly string[] => {
@@ -57,7 +67,14 @@ const linkedBy = (names: TagNames, { type, object, object_id: id }: Properties):
     : [...idsOf(names, ids, collection), ...namesOf(names, ids, collection)]
 }
 
-/** Items that an answer names by their ids, and the images in its texts. */
+const imageTags = (names: TagNames, content: Buffer): readonly string[] => {
+  // Most responses contain no image: searching the octets is cheaper than making a text of them.
+  if (!content.includes('wp-image-')) return []
+  const images = [...content.toString('latin1').matchAll(/wp-image-(\d{1,10})/g)]
+  return images.map(([, id = '']) => names.shownBy('media', id) ?? names.shownBySome('media'))
+}
+
+/** Items that a response names by their ids, and the images in its texts. */
 export const namedTags = (
   names: TagNames,
   expected: readonly string[],
@@ -71,8 +88,6 @@ export const namedTags = (
   const named = items.flatMap(({ properties }) =>
     linksItems ? linkedBy(names, properties) : namedIn(names, properties, isWhole ? expected : []),
   )
-  const images = [...content.toString('latin1').matchAll(/wp-image-(\d{1,10})/g)]
-  const pictured = images.map(([, id = '']) => names.shownBy('media', id) ?? names.shownBySome('media'))
-  const tags = new Set([...named, ...pictured])
+  const tags = new Set([...named, ...imageTags(names, content)])
   return tags.size > mostNamed ? someOf(names) : [...tags]
 }

@@ -70,6 +70,9 @@ const mostRefused = 10_000
  */
 const turnsOfConnections = { perTurn: 4, gatherTurns: 32 }
 
+/** Among so few open connections a new one begins at once: to gather them would leave the processor idle between them. */
+const fewConnections = 64
+
 const ignore = (): void => {}
 
 type Watched = { taken: number; isSuspect: boolean }
@@ -188,6 +191,10 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
     }
     if (options.encrypted) watchHandshake(socket)
     else watch(socket)
+    if (open.size + handshakes.size <= fewConnections) {
+      begin(socket)
+      return
+    }
     waiting.add(socket)
     socket.on('error', ignore)
     turns.begin(addressGroup(socket.remoteAddress ?? ''), () => begin(socket))

@@ -11,7 +11,9 @@ let gateway: TestGateway
 let listed = '[]'
 
 beforeAll(async () => {
-  origin = await startOrigin((_, wire) => wire.respond({ fields: json, content: listed }))
+  origin = await startOrigin(({ method }, wire) =>
+    wire.respond({ fields: json, content: method === 'GET' ? listed : '{}' }),
+  )
   gateway = await startTestGateway({
     services: { site: siteService(origin.origin, { batch: { split: 'item' } }) },
   })

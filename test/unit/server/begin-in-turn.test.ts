@@ -80,6 +80,13 @@ test('a connection does not wait for hundreds that another address opened before
   expect(taken).toHaveLength(401)
 })
 
+test('as long as few connections are open, each begins as it arrives', async () => {
+  const { port, taken } = await portOf()
+  const asked = Array.from({ length: 40 }, () => ask(port, greedy))
+  await Promise.all([...asked, ask(port, other)])
+  expect(taken.indexOf(other)).toBe(40)
+})
+
 test('a request over HTTP/2 does not wait for hundreds that another address has sent before it', async () => {
   const { port, taken } = await portOf({ certificate, http2: true })
   const clients = await Promise.all(Array.from({ length: 4 }, () => dialHttp2(port, greedy)))

@@ -70,7 +70,7 @@ const mostRefused = 10_000
  */
 const turnsOfConnections = { perTurn: 4, gatherTurns: 32 }
 
-/** Among so few open connections a new one begins at once: to gather them would leave the processor idle between them. */
+/** Among so few open connections without TLS a new one begins at once: to gather them would leave the processor idle between them. */
 const fewConnections = 64
 
 const ignore = (): void => {}
@@ -191,7 +191,7 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
     }
     if (options.encrypted) watchHandshake(socket)
     else watch(socket)
-    if (open.size + handshakes.size <= fewConnections) {
+    if (!options.encrypted && open.size <= fewConnections) {
       begin(socket)
       return
     }

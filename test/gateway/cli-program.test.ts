@@ -19,9 +19,11 @@ afterAll(() => rm(folder, { recursive: true }))
 
 type End = { readonly code: number | string | null; readonly stdout: string; readonly stderr: string }
 
-/** Runs the program to its end; a start that does not end is a failure. */
-const run = (args: readonly string[], env: Record<string, string> = {}): Promise<End> =>
+/** Runs the program to its end, without -c with the configuration of the demo; a start that does not end is a failure. */
+const run = (words: readonly string[], env: Record<string, string> = {}): Promise<End> =>
   new Promise((resolve) => {
+    const hasFile = words.includes('-c') || words.includes('schema')
+    const args = hasFile ? words : [...words, '--demo']
     const options = { env: { PATH: process.env['PATH'], ...env }, timeout: 50_000 }
     execFile(process.execPath, [main, ...args], options, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : (error.code ?? error.signal ?? null), stdout, stderr })

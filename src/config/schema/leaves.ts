@@ -64,7 +64,7 @@ const publicUrlFault = (text: string): string | undefined => {
 }
 
 const durationHint = 'expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d'
-const sizeHint = 'expected a size: bytes as a whole number, or 64KiB, 256MiB, 1GiB'
+export const sizeHint = 'expected a size: bytes as a whole number, or 64KiB, 256MiB, 1GiB'
 
 /** A zod check from a function that returns the message for a wrong value. */
 const refusedBy =

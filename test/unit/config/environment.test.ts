@@ -75,7 +75,7 @@ test.each([
   [
     'missing',
     "admin: { token: 'file:/nowhere/at/all' }",
-    'admin.token: the secret file cannot be read, it does not exist (ENOENT)',
+    'admin.token: the secret file /nowhere/at/all cannot be read, it does not exist (ENOENT)',
   ],
   [
     'relative',

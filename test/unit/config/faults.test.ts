@@ -88,6 +88,14 @@ describe('all faults of a file are reported at once, with their positions', () =
     for (const fault of faults) expect(fault).toMatch(/^\d+:\d+ : not YAML: /)
   })
 
+  test('an unquoted reference inside braces is one fault that shows the quotes', async () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference as the file spells it
+    expect(await faultsOf('listen: { port: ${PORT:-8081} }\nworkers: 1')).toEqual([
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference as the file spells it
+      '1:18 : not YAML: inside braces write "${PORT:-8081}", in quotes',
+    ])
+  })
+
   test('a second YAML document is a fault with an understandable message', async () => {
     expect(await faultsOf('workers: 1\n---\nworkers: 2')).toEqual([
       '2:1 : expected one YAML document, but "---" begins another one',
@@ -162,7 +170,7 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'size unit',
     'cache: { maxBytes: 1MB }',
-    'cache.maxBytes: expected a size: bytes as a whole number, or 64KiB, 256MiB, 1GiB',
+    'cache.maxBytes: expected a size: bytes as a whole number, or 64KiB, 256MiB, 1GiB <1MiB>',
   ],
   [
     'host with a port',

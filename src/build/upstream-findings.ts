@@ -136,8 +136,22 @@ const cachedHow = (contract: ServiceContract, row: Row, endpoint: Endpoint): str
   if (row.handledBy === 'discovery') return 'by the gateway'
   const { rule, profile } = contract.policyFor('GET', row.template)
   if (rule === undefined) return profile === 'rfc-shared-cache' ? 'as RFC 9111 allows' : '-'
-  return rule.scope === 'public' ? seconds(rule.ttlMs) : `${seconds(rule.ttlMs)} per credential`
+  if (rule.scope === 'credential') return `${seconds(rule.ttlMs)} per credential`
+  return contract.requiresBearer && profile === 'safe' ? '-' : seconds(rule.ttlMs)
 }
+
+/** An open service has one row for all paths: its rules are what tells them apart. */
+const ruleLines = (config: ServiceConfig): RouteLine[] =>
+  config.contract !== 'open'
+    ? []
+    : config.cache.rules.map(({ match, ttlMs, scope }) => ({
+        method: match.methods.join(','),
+        path: `${config.mount === '/' ? '' : config.mount}/${match.segments.join('/')}`,
+        service: config.name,
+        cached: scope === 'credential' ? `${seconds(ttlMs)} per credential` : seconds(ttlMs),
+        batchable: false,
+        source: 'contract',
+      }))
 
 const linesOf = (
   config: ServiceConfig,
@@ -162,7 +176,7 @@ const linesOf = (
 export const describeRoutes = (config: Config): RouteReport => ({
   lines: config.services.flatMap((service) => {
     const contract = serviceContract(service, config.limits)
-    return linesOf(service, contract, contract.rows, 'contract')
+    return [...ruleLines(service), ...linesOf(service, contract, contract.rows, 'contract')]
   }),
   unread: [],
 })
@@ -171,6 +185,7 @@ export const describeRoutes = (config: Config): RouteReport => ({
 export const describeLearnedRoutes = (config: Config): Promise<RouteReport> =>
   withAskedServices(config.services, config, (asked) => ({
     lines: asked.flatMap(({ built: { config: service, contract, discovery } }) => [
+      ...ruleLines(service),
       ...linesOf(service, contract, contract.rows, 'contract'),
       ...linesOf(service, contract, discovery?.learned().rows ?? [], 'learned'),
     ]),

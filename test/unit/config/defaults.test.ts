@@ -49,12 +49,40 @@ test.each([
   ).toEqual([match])
 })
 
-test('a rule that matches no route gives a warning', async () => {
-  const rules = 'cache: { rules: [{ match: GET /site/v2/**, ttl: 1s }] }'
-  const result = await checkConfig(`services: { a: { contract: site, names: same, ${rules} } }`, {})
-  expect(result.kind === 'ok' && configWarnings(result.config)).toEqual([
-    { path: 'services.a.cache.rules[0].match', message: expect.stringContaining('matches nothing') },
-  ])
+const upstream = 'upstream: { targets: ["http://127.0.0.1:1"] }'
+
+test.each([
+  ['contract: site, names: same', ['GET /site/v2/**'], [[0, 'matches nothing']]],
+  ['contract: site', ['GET /wp/v2/**'], [[0, 'matches nothing: the public names are neutral']]],
+  ['contract: site, mount: /api', ['GET /api/site/v2/**'], [[0, 'so write /site/v2/**']]],
+  [`contract: open, mount: /api, ${upstream}`, ['GET /api/v1/**', 'GET /v1/**'], [[0, 'so write /v1/**']]],
+  [`contract: open, mount: /, ${upstream}`, ['GET /api/v1/**'], []],
+  [
+    `contract: open, mount: /, ${upstream}`,
+    ['GET /a/**', 'GET /a/b', 'GET,HEAD /a/*/c', 'GET /*/b'],
+    [
+      [1, 'never applies: "GET /a/**"'],
+      [2, 'never applies: "GET /a/**"'],
+    ],
+  ],
+  [
+    `contract: open, mount: /, ${upstream}`,
+    ['GET /*', 'GET /a', 'GET /**', 'GET /a/b'],
+    [
+      [1, 'never applies: "GET /*"'],
+      [3, 'never applies: "GET /**"'],
+    ],
+  ],
+  ['contract: plants', ['GET /plants'], [[0, 'add scope: credential']]],
+] as const)('{ %s } with the rules %j has the warnings %j', async (service, matches, expected) => {
+  const rules = matches.map((match) => `{ match: "${match}", ttl: 1s }`).join(', ')
+  const result = await checkConfig(`services: { a: { ${service}, cache: { rules: [${rules}] } } }`, {})
+  expect(result.kind === 'ok' && configWarnings(result.config)).toEqual(
+    expected.map(([index, message]) => ({
+      path: `services.a.cache.rules[${index}].match`,
+      message: expect.stringContaining(message),
+    })),
+  )
 })
 
 test.each([

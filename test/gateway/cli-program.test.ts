@@ -66,6 +66,20 @@ test('routes lists both services', async () => {
   expect(code).toBe(0)
 })
 
+test('routes lists the rules of an open service, and no ttl for a plant store that never stores', async () => {
+  const target =
+    'upstream: { targets: ["http://127.0.0.1:1"] }, cache: { rules: [{ match: GET /RULE, ttl: 60s }] }'
+  const file = await fileWith(
+    'rules.yaml',
+    `services:
+  open: { contract: open, mount: /api, ${target.replace('RULE', 'v1/**')} }
+  plants: { contract: plants, ${target.replace('RULE', 'plants')} }`,
+  )
+  const { stdout } = await run(['routes', '-c', file])
+  expect(stdout).toMatch(/^GET,HEAD +\/api\/v1\/\*\* +open +60s/m)
+  expect(stdout).toMatch(/^GET +\/plants +plants +- /m)
+})
+
 test('explain prints the canonical form without sending a request', async () => {
   const { code, stdout } = await run([
     'explain',

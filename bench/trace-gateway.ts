@@ -109,7 +109,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
         cache,
         budget: () => unlimited,
         partitionOf: createPartitions(),
-        forwarding: { via: 'trellis-trace', publicHost: new URL(publicUrl).host },
+        forwarding: { via: 'trellis-trace' },
       },
       limits: undefined,
       overload: undefined,

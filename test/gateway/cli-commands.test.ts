@@ -28,6 +28,7 @@ const listed: RouteReport['lines'] = [
   {
     method: 'GET',
     path: '/plants',
+    hosts: [],
     service: 'plants',
     cached: '5s per credential',
     batchable: false,
@@ -36,6 +37,7 @@ const listed: RouteReport['lines'] = [
   {
     method: 'POST',
     path: '/index.php/site-json/site/v2/posts',
+    hosts: [],
     service: 'site',
     cached: '-',
     batchable: true,
@@ -45,6 +47,7 @@ const listed: RouteReport['lines'] = [
 const learned: RouteReport['lines'][number] = {
   method: 'GET',
   path: '/index.php/site-json/shop/v1/carts',
+  hosts: [],
   service: 'site',
   cached: '60s',
   batchable: false,

@@ -258,7 +258,11 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       await scope.register(httpProxy, {
         prefix: mount,
         upstream: upstream.placeholderOrigin,
-        httpMethods: routedMethods,
+        // @fastify/cors declares OPTIONS at the root itself; what is no preflight gets to the hook below.
+        httpMethods:
+          options.cors !== undefined && mount === ''
+            ? routedMethods.filter((method) => method !== 'OPTIONS')
+            : routedMethods,
       })
     })
   }
@@ -288,7 +292,17 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     const code = status !== undefined && status < 500 ? 'malformed_request' : 'internal'
     refuse(reply, serviceOf(request), new GatewayError(code, { cause: error }))
   })
-  if (options.cors !== undefined) await registerCors(server, options.cors)
+  if (options.cors !== undefined) {
+    await registerCors(server, options.cors)
+    // Fastify sends nothing but preflights.
+    server.addHook('onSend', async (request, reply) => {
+      const changes = serviceOf(request)?.responseChanges
+      if (changes === undefined) return
+      for (const name of changes.removed) reply.removeHeader(name)
+      for (let i = 0; i < changes.set.length; i += 2)
+        reply.header(changes.set[i] as string, changes.set[i + 1])
+    })
+  }
   // Fastify chooses by path alone, so with hosts all paths are one route.
   const [first] = services
   if (first !== undefined && table.hasHosts) {
@@ -297,10 +311,8 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     for (const service of services)
       await register(server, service, (request, reply) => takeFor(service, request, reply))
   }
-  // Added after the services, so that their routes do not have it: answers paths outside of them before Fastify reads the content.
-  server.addHook('onRequest', (request, reply) =>
-    refuse(reply, serviceOf(request), new GatewayError('no_route')),
-  )
+  // Added after the services, so that their routes do not have it: answers other paths before Fastify reads the content.
+  server.addHook('onRequest', takeByHost)
   await server.ready()
   if (take === undefined) throw new TypeError('Fastify made no server')
   const front = createFront({

@@ -223,7 +223,7 @@ test('schema prints the content of config/gateway.schema.json', async () => {
 describe('explain', () => {
   test.each([
     ['a path', '/plants?limit=5', '/plants?limit=5'],
-    ['a URL', 'http://127.0.0.1:8080/plants', '/plants'],
+    ['a URL', 'http://127.0.0.1:8080/plants', 'http://127.0.0.1:8080/plants'],
     ['a path whose spelling matters', '/a/../b//c%2F?x=%41', '/a/../b//c%2F?x=%41'],
     ['a fragment', '/plants#top', '/plants'],
   ])('explains %s in its original spelling', async (_description, url, target) => {

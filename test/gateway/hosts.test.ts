@@ -61,14 +61,8 @@ const field = ({ head }: Answer, name: string): string | undefined =>
   new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1]?.trim()
 
 describe('which service answers', () => {
-  const threeSites = {
-    blog: {},
-    shop: {},
-    rest: {},
-  }
   beforeEach(() =>
     start({
-      ...threeSites,
       blog: open(blog, { hosts: ['blog.example', 'a.b.shop.example'] }),
       shop: open(shop, { hosts: ['*.shop.example'] }),
       rest: open(rest, { mount: '/rest' }),
@@ -176,7 +170,7 @@ describe('a gateway whose services all have hosts', () => {
       expect(JSON.parse(answer.body)).toMatchObject({ status: 421, code: 'misdirected_request' })
     }
     expect(blog.received).toEqual([])
-    expect(await gateway.metric('trellis_refused_requests_total', 'misdirected_request')).toBe(5)
+    expect(await gateway.metric('trellis_refusals_total', 'misdirected_request')).toBe(5)
   })
 
   test('answers a known host at a path without service with 404', async () => {

@@ -72,12 +72,12 @@ const hostNameFault = (name: string): string | undefined => {
     const isCanonical = URL.canParse(`http://${name}`) && new URL(`http://${name}`).host === name
     return isCanonical ? undefined : 'expected an IPv6 address in its shortest form, e.g. [2001:db8::1]'
   }
-  if (/[^\u0021-\u007e]/.test(name)) {
+  if (/[\u0080-\uffff]/.test(name)) {
     const ascii = domainToASCII(name)
     return `expected A-labels${ascii === '' ? '' : `: ${ascii}`}`
   }
   if (name.endsWith('.')) return 'a host has no dot at its end'
-  if (/:\d*$/.test(name)) return 'a host has no port: listen.port is the port of all hosts'
+  if (/^[^:]+:\d*$/.test(name)) return 'a host has no port: listen.port is the port of all hosts'
   const labels = name.split('.')
   const isNumeric = /^\d+$/.test(labels.at(-1) ?? '')
   if (name.length > 253 || !labels.every((one) => label.test(one)) || (isNumeric && isIP(name) !== 4)) {

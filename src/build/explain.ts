@@ -34,6 +34,18 @@ export type PublicTargets = (
 
 const withoutRoot = (path: string): string => (path === '/' ? '' : path)
 
+/** The parts of a URL or path, as written. A path of one of the prefixes is one that a proxy in front removes. */
+const readUrl = (
+  url: string,
+  prefixes: readonly string[],
+): { readonly authority: string | undefined; readonly target: string } => {
+  const bare = url.split('#', 1)[0] ?? ''
+  const absolute = /^https?:\/\/([^/?]*)(.*)$/is.exec(bare)
+  const prefix = prefixes.find((one) => bare.startsWith(one) && /^(?:[/?]|$)/.test(bare.slice(one.length)))
+  const rest = prefix === undefined ? (absolute?.[2] ?? bare) : bare.slice(prefix.length)
+  return { authority: absolute?.[1], target: rest.startsWith('/') ? rest : `/${rest}` }
+}
+
 /** Chooses as the public port does. `publicUrl` is the top-level one. */
 export const createPublicTargets = (services: readonly AskedService[], publicUrl: string): PublicTargets => {
   const located = services.map((service) => ({
@@ -45,13 +57,7 @@ export const createPublicTargets = (services: readonly AskedService[], publicUrl
   const ownUrls = services.map(({ config }) => config.publicUrl).filter((url) => url !== '')
   const prefixes = [...new Set([publicUrl, ...ownUrls])].sort((a, b) => b.length - a.length)
   return (url, host = '') => {
-    const bare = url.split('#', 1)[0] ?? ''
-    const absolute = /^https?:\/\/([^/?]*)(.*)$/is.exec(bare)
-    // The path of a public URL is one that a proxy in front removes.
-    const prefix = prefixes.find((one) => bare.startsWith(one) && /^(?:[/?]|$)/.test(bare.slice(one.length)))
-    const rest = prefix === undefined ? (absolute?.[2] ?? bare) : bare.slice(prefix.length)
-    const target = rest.startsWith('/') ? rest : `/${rest}`
-    const authority = absolute?.[1] ?? host
+    const { authority = host, target } = readUrl(url, prefixes)
     const choice = table.find(authority, target)
     if (choice.kind !== 'found') return choice
     const { service, mount } = choice.service

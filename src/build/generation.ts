@@ -26,15 +26,9 @@ import type { Overload } from '../server/overload.ts'
 import type { RateLimiter, RateLimitStore } from '../server/rate-limiter.ts'
 import { createEdge, type Edge } from '../server/server.ts'
 import type { UnreadAnswers } from '../server/unread-answers.ts'
+import { type BuiltService, closeServices, sharingUpstream } from './built-service.ts'
 import { createOperator, type GenerationOperator, type OperatorCache } from './operator.ts'
-import {
-  type BuiltService,
-  buildService,
-  closeServices,
-  type ServiceParts,
-  sharingUpstream,
-  withRules,
-} from './service.ts'
+import { buildService, type ServiceParts, withRules } from './service.ts'
 
 /**
  * What a service of a new configuration takes over from the previous one of the same name: `service` everything; `rules`

@@ -16,6 +16,7 @@ import { urlAtHost } from '../http/hosts.ts'
 import type { Service } from '../pipeline/service.ts'
 import { openApiDocument } from '../site/openapi-document.ts'
 import type { DescribedService } from '../site/openapi-operations.ts'
+import type { BuiltService } from './built-service.ts'
 import {
   type AskedService,
   canonicalTarget,
@@ -24,7 +25,6 @@ import {
   noServiceTexts,
   type PublicTargets,
 } from './explain.ts'
-import type { BuiltService } from './service.ts'
 
 type Maybe<Value> = Value | Promise<Value>
 

@@ -19,7 +19,8 @@ import {
   type SiteFinding,
 } from '../site/site-findings.ts'
 import { createUpstream } from '../upstream/upstream.ts'
-import { type BuiltService, buildService, closeServices, serverOf } from './service.ts'
+import { type BuiltService, closeServices, serverOf } from './built-service.ts'
+import { buildService } from './service.ts'
 import { addressOf, type ServiceContract, serviceContract, upstreamOptions } from './service-contract.ts'
 
 /** Result of comparing one service with its upstream. */

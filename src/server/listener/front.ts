@@ -46,6 +46,17 @@ const watchQueued = (): ((socket: Socket, outgoing: ServerResponse) => void) => 
 
 const slash = 0x2f
 
+/** Brings the target into origin form (RFC 9112 §3.2.1); of one in absolute form the authority replaces Host (§3.2.2). False: it has no form. */
+const toOriginForm = (incoming: IncomingMessage): boolean => {
+  const target = incoming.url as string
+  if (target.charCodeAt(0) === slash) return true
+  const absolute = absoluteForm(target)
+  if (absolute === undefined) return false
+  incoming.url = absolute.path
+  incoming.headers.host = absolute.authority
+  return true
+}
+
 /**
  * Stands between the parser and everything else: what can be read in two ways is refused, and nothing that follows it on its
  * connection is taken for a request any more, since its beginning is unknown.
@@ -66,17 +77,10 @@ const createGuard = ({ take, refuse, distrusted }: GuardOptions): GuardOptions['
     if (distrusted.size > 0 && distrusted.has(socket)) return
     if (outgoing.socket === null) queued(socket, outgoing)
     const seen = look(incoming)
-    const isPath = (incoming.url as string).charCodeAt(0) === slash
-    const absolute = isPath ? undefined : absoluteForm(incoming.url as string)
-    if (seen.kind === 'fault' || (!isPath && absolute === undefined)) {
+    if (seen.kind === 'fault' || !toOriginForm(incoming)) {
       distrust(distrusted, socket)
       refuse(incoming, outgoing, seen.kind === 'fault' ? seen.fault : 'target')
       return
-    }
-    if (absolute !== undefined) {
-      // RFC 9112 §3.2.2: the authority of the target replaces what Host says.
-      incoming.url = absolute.path
-      incoming.headers.host = absolute.authority
     }
     if (seen.asksUpgrade) {
       // The protocol stays what it is; node:http loses octets that come behind such a request in one piece with it.

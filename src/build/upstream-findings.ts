@@ -19,8 +19,9 @@ import {
   type SiteFinding,
 } from '../site/site-findings.ts'
 import { createUpstream } from '../upstream/upstream.ts'
-import { type BuiltService, buildService, closeServices, serverOf } from './service.ts'
-import { type ServiceContract, serviceContract, upstreamOptions } from './service-contract.ts'
+import { type BuiltService, closeServices, serverOf } from './built-service.ts'
+import { buildService } from './service.ts'
+import { addressOf, type ServiceContract, serviceContract, upstreamOptions } from './service-contract.ts'
 
 /** Result of comparing one service with its upstream. */
 export type ServiceDrift = {
@@ -115,6 +116,8 @@ export const driftReport = (config: Config): Promise<readonly ServiceDrift[]> =>
 type RouteLine = {
   readonly method: string
   readonly path: string
+  /** Host patterns of the service; none = every host. */
+  readonly hosts: readonly string[]
   readonly service: string
   /** How answers are cached, in few words; `-` when they are not. */
   readonly cached: string
@@ -164,6 +167,7 @@ const linesOf = (
     row.endpoints.map((endpoint) => ({
       method: row.template === '/**' ? '*' : endpoint.methods.join(','),
       path: `${mount}${row.template}`,
+      hosts: config.hosts,
       service: config.name,
       cached: cachedHow(contract, row, endpoint),
       batchable: endpoint.allowBatch === true,
@@ -225,9 +229,10 @@ const asking = async <Value>(
     { ...options, health: { ...options.health, path: '' } },
     { clock: systemClock, random: Math.random, report: () => {} },
   )
-  const { host, protocol } = new URL(publicUrl)
+  const address = addressOf(service, publicUrl)
+  const { protocol } = new URL(address.publicUrl)
   const whole = AbortSignal.timeout(serviceMs)
-  const forwarded = ['x-forwarded-host', host, 'x-forwarded-proto', protocol.slice(0, -1)]
+  const forwarded = ['x-forwarded-host', address.publicHost, 'x-forwarded-proto', protocol.slice(0, -1)]
   const ask: Ask = async (target) => {
     try {
       const response = await upstream.forward({
@@ -256,10 +261,10 @@ const asking = async <Value>(
   }
 }
 
-const reachedBy = ({ publicUrl }: Config, { mount, upstream }: ServiceConfig): Reached => ({
-  publicUrl: publicUrl.replace(/\/$/, ''),
-  mount,
-  host: upstream.host,
+const reachedBy = ({ publicUrl }: Config, service: ServiceConfig): Reached => ({
+  publicUrl: addressOf(service, publicUrl).publicUrl.replace(/\/$/, ''),
+  mount: service.mount,
+  host: service.upstream.host,
 })
 
 const ofSite = async (ask: Ask, service: ServiceConfig, config: Config): Promise<SiteFinding[]> => {

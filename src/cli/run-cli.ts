@@ -161,15 +161,25 @@ const routes = async (
   { upstreams }: Command,
 ): Promise<ExitReason> => {
   const { lines, unread } = await ports.describeRoutes(config, upstreams)
-  const cells = lines.map(({ method, path, service, cached, batchable, source }) => [
+  const hasHosts = lines.some(({ hosts }) => hosts.length > 0)
+  const cells = lines.map(({ method, hosts, path, service, cached, batchable, source }) => [
     method,
+    ...(hasHosts ? [hosts.length === 0 ? '*' : hosts.join(',')] : []),
     path,
     service,
     cached,
     batchable ? 'yes' : '-',
     ...(upstreams ? [source] : []),
   ])
-  const header = ['METHOD', 'PATH', 'SERVICE', 'CACHED', 'BATCHABLE', ...(upstreams ? ['SOURCE'] : [])]
+  const header = [
+    'METHOD',
+    ...(hasHosts ? ['HOSTS'] : []),
+    'PATH',
+    'SERVICE',
+    'CACHED',
+    'BATCHABLE',
+    ...(upstreams ? ['SOURCE'] : []),
+  ]
   ports.stdout.write(printable(textTable([header, ...cells])))
   for (const { service, reason } of unread) {
     ports.stderr.write(
@@ -198,8 +208,7 @@ const explain = async (ports: CliPorts, { config }: Loaded, command: Command): P
     return 'usage'
   }
   // Not normalised by URL: the spelling itself is explained.
-  const target = url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/#.*$/s, '')
-  const request = { method, target: target.startsWith('/') ? target : `/${target}`, fields: command.fields }
+  const request = { method, target: url.replace(/#.*$/s, ''), fields: command.fields }
   ports.stdout.write(explanationText(await ports.explain(config, request, command.upstreams)))
   return 'ok'
 }

@@ -28,6 +28,7 @@ const listed: RouteReport['lines'] = [
   {
     method: 'GET',
     path: '/plants',
+    hosts: [],
     service: 'plants',
     cached: '5s per credential',
     batchable: false,
@@ -36,6 +37,7 @@ const listed: RouteReport['lines'] = [
   {
     method: 'POST',
     path: '/index.php/site-json/site/v2/posts',
+    hosts: [],
     service: 'site',
     cached: '-',
     batchable: true,
@@ -45,6 +47,7 @@ const listed: RouteReport['lines'] = [
 const learned: RouteReport['lines'][number] = {
   method: 'GET',
   path: '/index.php/site-json/shop/v1/carts',
+  hosts: [],
   service: 'site',
   cached: '60s',
   batchable: false,
@@ -234,7 +237,7 @@ test('schema prints the content of config/gateway.schema.json', async () => {
 describe('explain', () => {
   test.each([
     ['a path', '/plants?limit=5', '/plants?limit=5'],
-    ['a URL', 'http://127.0.0.1:8080/plants', '/plants'],
+    ['a URL', 'http://127.0.0.1:8080/plants', 'http://127.0.0.1:8080/plants'],
     ['a path whose spelling matters', '/a/../b//c%2F?x=%41', '/a/../b//c%2F?x=%41'],
     ['a fragment', '/plants#top', '/plants'],
   ])('explains %s in its original spelling', async (_description, url, target) => {

@@ -36,6 +36,12 @@ export const withUnreadContent = (
   return response
 }
 
+/** The host and port that the client asked for; '' when it named none, as HTTP/1.0 may. */
+export const authorityOf = ({ headers }: IncomingMessage): string =>
+  (headers as IncomingMessage['headers'] & { readonly ':authority'?: string })[':authority'] ??
+  headers.host ??
+  ''
+
 /** Did it come over HTTP/2? Node's types know only the other kind here. */
 export const isHttp2 = (message: IncomingMessage | ServerResponse): boolean => 'stream' in message
 

@@ -72,7 +72,7 @@ describe('all faults of a file are reported at once, with their positions', () =
     ].join('\n')
     expect(await faultsOf(text)).toEqual([
       '2:3 services.a.mount: is required: expected a path',
-      '4:33 services.c.mount: /b is already the mount of b: give each service its own path',
+      '4:33 services.c.mount: /b is already the mount of b: give each service its own path, or hosts',
     ])
   })
 
@@ -255,7 +255,7 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'mount twice',
     'services: { a: { contract: plants }, b: { contract: open, mount: /, upstream: { targets: ["http://a"] } } }',
-    'services.b.mount: / is already the mount of a: give each service its own path',
+    'services.b.mount: / is already the mount of a: give each service its own path, or hosts',
   ],
   [
     'batch items for a service that is not there',

@@ -9,7 +9,12 @@ import { createListener, type ListenerOptions } from '../../../src/server/listen
 
 const pem = (name: string): string =>
   readFileSync(new URL(`../../gateway/fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
-const certificate = { cert: pem('good.pem'), key: pem('good.key'), minVersion: 'TLSv1.2' as const }
+const certificate = {
+  cert: pem('good.pem'),
+  key: pem('good.key'),
+  minVersion: 'TLSv1.2' as const,
+  certificates: [],
+}
 
 const greedy = '127.0.0.2'
 const other = '127.0.0.3'

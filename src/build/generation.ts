@@ -38,7 +38,7 @@ import {
 
 /**
  * What a service of a new configuration takes over from the previous one of the same name: `service` everything; `rules`
- * everything but its cache rules; `upstream` its upstream with breakers, ejections and connections; `nothing`.
+ * everything but its cache rules and its access; `upstream` its upstream with breakers, ejections and connections; `nothing`.
  */
 type Adoption = 'service' | 'rules' | 'upstream' | 'nothing'
 
@@ -52,7 +52,8 @@ const ofService = ({ bodyBytes, uploadBytes, queryParameters, jsonDepth }: Limit
   jsonDepth,
 })
 
-const withoutCache = ({ cache: _cache, ...rest }: ServiceConfig): unknown => rest
+const withoutRules = ({ cache: _cache, access: _access, ...rest }: ServiceConfig): unknown => rest
+const rulesOf = ({ cache, access }: ServiceConfig): unknown => ({ cache, access })
 
 /** The settings that make an upstream; those of an embedded server include more. */
 const ofWay = (service: ServiceConfig): unknown => {
@@ -65,8 +66,8 @@ const ofWay = (service: ServiceConfig): unknown => {
 /** Decides what a service takes over; a changed mount is a new service for its clients. */
 export const decideAdoption = (from: Configured, to: Configured): Adoption => {
   const sameLimits = sameSettings(ofService(from.limits), ofService(to.limits))
-  if (sameLimits && sameSettings(withoutCache(from.service), withoutCache(to.service))) {
-    return sameSettings(from.service.cache, to.service.cache) ? 'service' : 'rules'
+  if (sameLimits && sameSettings(withoutRules(from.service), withoutRules(to.service))) {
+    return sameSettings(rulesOf(from.service), rulesOf(to.service)) ? 'service' : 'rules'
   }
   return sameSettings(ofWay(from.service), ofWay(to.service)) ? 'upstream' : 'nothing'
 }
@@ -198,13 +199,13 @@ const builtFor = async (
     case 'service':
       return known
     case 'rules':
-      return withRules(known, service)
+      return withRules(known, service, parts)
     case 'upstream':
-      return buildService(service, parts, { way: known.way })
+      return buildService(service, parts, { way: known.way, access: known.access })
     case 'nothing':
       return sameUpstream(known.config, service)
-        ? buildService(service, parts, { splitMemory: known.way.splitMemory })
-        : buildService(service, parts)
+        ? buildService(service, parts, { splitMemory: known.way.splitMemory, access: known.access })
+        : buildService(service, parts, { access: known.access })
   }
 }
 
@@ -240,19 +241,30 @@ export const buildGeneration = async (
   /** Clients decide how many requests fail: one log line for each service and code in ten seconds. */
   const linePermitted = (service: string, code: string): number | undefined =>
     rooms.sampled.pass(`${service} ${code}`)
+  const refusalLine = ({ kind, ...facts }: Extract<PipelineEvent, { kind: 'request-refused' }>): void => {
+    // `failed` logs faults of the gateway or an upstream, with their cause.
+    if (faultOf(facts.code) !== 'client') return
+    const held = linePermitted(facts.service, facts.code)
+    if (held !== undefined) lines.info({ ...facts, held }, kind)
+  }
   const report = (event: PipelineEvent): void => {
     metrics.observe.pipeline(event)
-    if (event.kind === 'undeclared-parameters' && event.handling === 'stripped') {
-      const held = rooms.sampled.pass(`${event.service} ${event.kind}`)
-      if (held !== undefined)
-        lines.info({ service: event.service, count: event.count, held }, 'parameters-stripped')
+    switch (event.kind) {
+      case 'undeclared-parameters': {
+        const { service, count, handling, kind } = event
+        const held = handling === 'stripped' ? linePermitted(service, kind) : undefined
+        if (held !== undefined) lines.info({ service, count, held }, 'parameters-stripped')
+        return
+      }
+      case 'access-refused': {
+        const { kind, service, reason } = event
+        const held = linePermitted(service, `${kind} ${reason}`)
+        if (held !== undefined) lines.info({ service, reason, held }, kind)
+        return
+      }
+      case 'request-refused':
+        refusalLine(event)
     }
-    if (event.kind !== 'request-refused') return
-    // `failed` logs faults of the gateway or an upstream, with their cause.
-    if (faultOf(event.code) !== 'client') return
-    const { kind, ...facts } = event
-    const held = linePermitted(event.service, event.code)
-    if (held !== undefined) lines.info({ ...facts, held }, kind)
   }
   const failed = (error: GatewayError, { id, service, record }: Received): void => {
     if (error.facts.fault === 'client') return
@@ -286,6 +298,7 @@ export const buildGeneration = async (
         forwarding: { via: rooms.via, publicHost: new URL(publicUrl).host },
         withholdsOrigin: config.cors.origins.length > 0,
       },
+      checksAccess: config.services.some(({ access }) => access !== undefined),
       limits: limits && { count: limits.count, report: metrics.observe.edge },
       watches: rooms.watches,
       spans: rooms.spans,

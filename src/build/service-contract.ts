@@ -2,7 +2,7 @@ import { type ExtensionsMode, isExtended } from '../batch/extensions.ts'
 import type { CachePolicy } from '../cache/decide-caching.ts'
 import { createOpenTagger, createPlantsTagger, createSiteTagger } from '../cache/site-tagger.ts'
 import type { Tagger } from '../cache/tagger.ts'
-import type { LimitsConfig, ServiceCacheConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
+import type { LimitsConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
 import { matchesRule } from '../config/rule-match.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
 import { openRows } from '../contracts/open/route-table.ts'
@@ -112,8 +112,8 @@ export type ServiceContract = {
   readonly memo: TargetMemo
   /** Adds the rows that the upstream announced. */
   learn(rows: readonly Row[]): void
-  /** The same with other cache rules: what has been learned, and what will be, holds for both. */
-  withRules(cache: ServiceCacheConfig): ServiceContract
+  /** The same with other cache rules and another access: what has been learned, and what will be, holds for both. */
+  withRules(service: Pick<ServiceConfig, 'cache' | 'access'>): ServiceContract
 }
 
 export const siteNameTable: NameTable = {
@@ -132,7 +132,15 @@ const wordpressRows = (): readonly Row[] => mapRows(siteRows, createNameSwap(sit
 const publicSiteRows = ({ names, upstream }: SiteConfig): readonly Row[] =>
   names === 'wordpress' || upstream.basePath.endsWith('/site-json') ? siteRows : wordpressRows()
 
-const policies = ({ rules, ...settings }: ServiceCacheConfig): ServiceContract['policyFor'] => {
+/** Fields of clients that `access` keeps from the upstream: no response depends on them. */
+const withheldFields = ({ access }: Pick<ServiceConfig, 'access'>): readonly string[] => [
+  ...(access?.apiKeys === undefined ? [] : [access.apiKeys.header]),
+  ...Object.values(access?.jwt?.forward ?? {}),
+]
+
+const policies = (service: Pick<ServiceConfig, 'cache' | 'access'>): ServiceContract['policyFor'] => {
+  const { rules, ...cache } = service.cache
+  const settings = { ...cache, harmlessFields: [...cache.harmlessFields, ...withheldFields(service)] }
   const none: CachePolicy = { ...settings, rule: undefined }
   const byRule = rules.map((rule) => ({ match: rule.match, policy: { ...settings, rule } }))
   return (method, path) => byRule.find(({ match }) => matchesRule(match, method, path))?.policy ?? none
@@ -202,10 +210,10 @@ export const serviceContract = (service: ServiceConfig, general: LimitsConfig): 
   /** Of the rules in force and of those before them, by which some requests may still be in flight. */
   let memos: readonly TargetMemo[] = []
 
-  const ruledBy = (cache: ServiceCacheConfig): ServiceContract => {
+  const ruledBy = (ruled: Pick<ServiceConfig, 'cache' | 'access'>): ServiceContract => {
     const memo = createTargetMemo(rememberedTargets)
     memos = [...memos.slice(-1), memo]
-    return { ...shared, policyFor: policies(cache), memo }
+    return { ...shared, policyFor: policies(ruled), memo }
   }
   const shared = {
     rows,
@@ -220,7 +228,7 @@ export const serviceContract = (service: ServiceConfig, general: LimitsConfig): 
     },
     withRules: ruledBy,
   }
-  return ruledBy(service.cache)
+  return ruledBy(service)
 }
 
 /** A demo server that runs in this process, on loopback. */

@@ -13,6 +13,7 @@ import type { Received } from '../pipeline/exchange.ts'
 import { completed } from '../pipeline/invalidate-write.ts'
 import type { LocalAnswers, Service } from '../pipeline/service.ts'
 import { createNames, type Names } from '../request/names.ts'
+import type { BuiltAccess } from '../server/access.ts'
 import { createDiscovery, type Discovery } from '../site/discovery.ts'
 import type { DiscoveryDocument } from '../site/discovery-answer.ts'
 import type { IndexAnswer } from '../site/index-source.ts'
@@ -143,6 +144,7 @@ export type BuiltService = {
   readonly contract: ServiceContract
   readonly discovery: Discovery | undefined
   readonly way: UpstreamWay
+  readonly access: BuiltAccess | undefined
 }
 
 /** Ends the health checks of upstreams that are not taken over; their requests in flight finish. */
@@ -292,8 +294,23 @@ const buildWay = async (
   }
 }
 
-/** Parts taken over when a service is built: its upstream, or the measurements of it. */
-type Known = { readonly way?: UpstreamWay; readonly splitMemory?: SplitMemory }
+/** Builds the access of a service with the keys and verified tokens of `last`; undefined where every client may use the service. */
+const buildAccess = async (
+  { name, access }: ServiceConfig,
+  { clock, metrics }: Pick<ServiceParts, 'clock' | 'metrics'>,
+  last: BuiltAccess | undefined,
+): Promise<BuiltAccess | undefined> => {
+  if (access === undefined) return undefined
+  const { createAccess } = await import('../server/access.ts')
+  return createAccess(access, { service: name, clock, report: metrics.observe.access }, last)
+}
+
+/** Parts taken over when a service is built: its upstream or the measurements of it, and its access. */
+type Known = {
+  readonly way?: UpstreamWay
+  readonly splitMemory?: SplitMemory
+  readonly access?: BuiltAccess | undefined
+}
 
 /** Builds one service: its embedded server if it has one, its upstream, and its parts. */
 export const buildService = async (
@@ -306,11 +323,13 @@ export const buildService = async (
   const { upstream, targets } = way
   const contract = serviceContract(config, limits)
   const site = config.contract === 'site' ? siteRooms(config, contract, way, parts) : undefined
+  const access = await buildAccess(config, parts, known.access)
   const service: Service = {
     name: config.name,
     contract: config.contract,
     mount: withoutRoot(config.mount),
     requiresBearer: contract.requiresBearer,
+    access,
     unlisted:
       config.contract === 'open' || (config.contract === 'site' && config.unlistedRoutes !== 'refuse')
         ? 'pass'
@@ -340,18 +359,24 @@ export const buildService = async (
     local: site?.local,
   }
   site?.discovery.start()
-  return { config, service, contract, discovery: site?.discovery, way }
+  return { config, service, contract, discovery: site?.discovery, way, access }
 }
 
-/** The same service with other cache rules; keeps everything else, learned routes included. */
-export const withRules = (built: BuiltService, config: ServiceConfig): BuiltService => {
-  const contract = built.contract.withRules(config.cache)
+/** The same service with other cache rules or another access; keeps everything else, learned routes included. */
+export const withRules = async (
+  built: BuiltService,
+  config: ServiceConfig,
+  parts: Pick<ServiceParts, 'clock' | 'metrics'>,
+): Promise<BuiltService> => {
+  const contract = built.contract.withRules(config)
   const { memo, policyFor } = contract
+  const access = await buildAccess(config, parts, built.access)
   return {
     ...built,
     config,
     contract,
-    service: { ...built.service, memo, policyFor, storesAnswers: storesAnswers(config) },
+    access,
+    service: { ...built.service, memo, policyFor, access, storesAnswers: storesAnswers(config) },
   }
 }
 

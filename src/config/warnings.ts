@@ -41,6 +41,18 @@ const insecureUpstream = ({ name, upstream }: ServiceConfig): ConfigWarning[] =>
       ]
     : []
 
+const plainKeys = ({ name, access }: ServiceConfig): ConfigWarning[] => {
+  const url = access?.jwt?.jwks ?? ''
+  return url.startsWith('http:') && !loopback.test(hostOf(url))
+    ? [
+        {
+          path: `services.${name}.access.jwt.jwks`,
+          message: 'is not https: an attacker in between can replace the keys, and make tokens',
+        },
+      ]
+    : []
+}
+
 const deadRules = (service: ServiceConfig): ConfigWarning[] =>
   service.contract !== 'site' || service.names !== 'same' || service.upstream.basePath.endsWith('/site-json')
     ? []
@@ -59,5 +71,6 @@ const deadRules = (service: ServiceConfig): ConfigWarning[] =>
 export const configWarnings = (config: Config): readonly ConfigWarning[] => [
   ...advice.filter(({ isUsed }) => isUsed(config)).map(({ path, message }) => ({ path, message })),
   ...config.services.flatMap(insecureUpstream),
+  ...config.services.flatMap(plainKeys),
   ...config.services.flatMap(deadRules),
 ]

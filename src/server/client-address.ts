@@ -7,8 +7,8 @@ export type TrustedProxies = (address: string) => boolean
 
 const plain = (address: string): string => (address.startsWith('::ffff:') ? address.slice(7) : address)
 
-/** The configuration has validated the CIDRs. */
-export const createTrustedProxies = (cidrs: readonly string[]): TrustedProxies => {
+/** Is an address in one of these CIDRs, which the configuration has validated? */
+export const createAddressList = (cidrs: readonly string[]): ((address: string) => boolean) => {
   if (cidrs.length === 0) return () => false
   const list = new BlockList()
   for (const cidr of cidrs) {

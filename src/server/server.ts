@@ -9,7 +9,7 @@ import { type Answer, discard, type GatewayRequest, type GatewayResponse } from 
 import { errorAnswer } from '../pipeline/error-answer.ts'
 import { arrived, type Received } from '../pipeline/exchange.ts'
 import type { Client, Service } from '../pipeline/service.ts'
-import { createClientOf, createTrustedProxies } from './client-address.ts'
+import { createAddressList, createClientOf } from './client-address.ts'
 import { createFront, type Front, type FrontOptions } from './listener/front.ts'
 import { Http2EdgeRequest, isHttp2, isReset, withUnreadContent } from './listener/http2-request.ts'
 import { serviceOf } from './listener/service-of.ts'
@@ -121,7 +121,7 @@ const noQuery: Record<string, never> = {}
 export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   const { limits, services, logger } = options
   const nextId = createRequestIds()
-  const clientOf = createClientOf(createTrustedProxies(options.trustedProxies))
+  const clientOf = createClientOf(createAddressList(options.trustedProxies))
   const broken = (error: Error): void => logger.debug({ err: error }, 'the body ended early')
 
   const sending: SendOptions = {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { type Path, pathText, type UnplacedFault } from '../fault.ts'
-import { secretPaths } from '../schema/shape.ts'
+import { filePaths, secretPaths } from '../schema/shape.ts'
 import { valueAt, withValueAt } from './value-at.ts'
 
 const reasons: Readonly<Record<string, string>> = {
@@ -53,16 +53,19 @@ const matchingPaths = (value: unknown, [step, ...rest]: Path): Path[] => {
   return steps.flatMap((one) => matchingPaths(valueAt(value, [one]), rest).map((path) => [one, ...path]))
 }
 
-/** Replaces the names of secret files by their content. A file name in any other setting is a fault. */
+/** Replaces the names of files by their content. A file name in any other setting is a fault. */
 export const readSecretFiles = async (value: unknown): Promise<SecretReading> => {
   const faults: UnplacedFault[] = []
   const files: string[] = []
   let filled = value
-  const paths = secretPaths.flatMap((pattern) => matchingPaths(value, pattern))
-  for (const path of paths) {
+  const patterns = [...secretPaths.map((path) => ({ path, always: false })), ...filePaths]
+  const found = patterns.flatMap((pattern) =>
+    matchingPaths(value, pattern.path).map((path) => ({ path, always: pattern.always })),
+  )
+  for (const { path, always } of found) {
     const text = valueAt(filled, path)
-    if (typeof text !== 'string' || !text.startsWith(prefix)) continue
-    const file = text.slice(prefix.length)
+    if (typeof text !== 'string' || !(always || text.startsWith(prefix))) continue
+    const file = text.startsWith(prefix) ? text.slice(prefix.length) : text
     const reading = await readSecret(file)
     if ('fault' in reading) faults.push({ path, message: reading.fault, at: 'value' })
     else {
@@ -70,10 +73,10 @@ export const readSecretFiles = async (value: unknown): Promise<SecretReading> =>
       filled = withValueAt(filled, path, reading.text)
     }
   }
-  const secret = new Set(paths.map(pathText))
+  const readable = new Set(found.map(({ path }) => pathText(path)))
   const allowed = secretPaths.map(pathText).join(', ')
   for (const path of pathsOfFileTexts(value)) {
-    if (secret.has(pathText(path))) continue
+    if (readable.has(pathText(path))) continue
     faults.push({ path, message: `only secrets are read from files: ${allowed}`, at: 'value' })
   }
   return { value: filled, faults, files }

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { access } from './access-shape.ts'
 import {
   duration,
   flag,
@@ -249,6 +250,7 @@ const mount = () => pathPrefix().describe('Public path of the service')
 const plants = z.strictObject({
   contract: contract('plants'),
   mount: mount().prefault('/'),
+  access,
   limitParameter: z
     .string({ error: 'expected a parameter name' })
     .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, 'expected a parameter name')
@@ -280,6 +282,7 @@ const identity = z.strictObject({
 const site = z.strictObject({
   contract: contract('site'),
   mount: mount().prefault('/index.php/site-json'),
+  access,
   names: oneOf(['wordpress', 'same'])
     .prefault('wordpress')
     .describe(
@@ -336,6 +339,7 @@ const site = z.strictObject({
 const open = z.strictObject({
   contract: contract('open'),
   mount: mount(),
+  access,
   upstream: upstreamShape(
     '/',
     targets().describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`'),

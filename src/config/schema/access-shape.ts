@@ -1,0 +1,124 @@
+import * as z from 'zod'
+import { isForwardable } from '../../http/forwardable-fields.ts'
+import { readApiKeys, readJwks } from '../key-texts.ts'
+import { Secret } from '../secret.ts'
+import { cidr, inMs, oneOf, refusedBy, wait } from './leaves.ts'
+
+/** Asymmetric only: with HS256 everyone who can verify a token can also make one. */
+const algorithms = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+] as const
+
+const algorithm = () =>
+  z.enum(algorithms, {
+    error: `expected one of: ${algorithms.join(', ')}; symmetric algorithms are not accepted`,
+  })
+
+/** Fields of HTTP itself: a claim or a credential in their place would change the request. */
+const ofHttp =
+  /^(?:cookie|origin|referer|range|if-.*|accept.*|content-.*|cache-control|pragma|user-agent|date|trace.*|baggage|x-wp-nonce|idempotency-key)$/
+
+const field = () =>
+  z
+    .string({ error: 'expected the name of a request header' })
+    .regex(/^[A-Za-z\d-]{1,64}$/, 'expected the name of a request header, e.g. X-User-Id')
+    .toLowerCase()
+    .refine(
+      (name) => isForwardable(name) && !ofHttp.test(name),
+      'has a meaning of its own in HTTP; use another header',
+    )
+
+const ownField = () =>
+  field().refine((name) => name !== 'authorization', 'cannot be Authorization; use another header')
+
+const jwksFault = (text: string): string | undefined => {
+  if (!/^https?:/i.test(text)) {
+    const reading = readJwks(text)
+    if (reading.kind === 'fault') return `${reading.message}, an http(s) URL, or file:/path/to/file`
+    return reading.value.length === 0 ? 'the JWKS has no public key' : undefined
+  }
+  if (!URL.canParse(text)) return 'expected an absolute URL'
+  const { username, password } = new URL(text)
+  return username === '' && password === '' ? undefined : 'the URL must not carry credentials'
+}
+
+const apiKeysFault = (text: string): string | undefined => {
+  const reading = readApiKeys(text)
+  if (reading.kind === 'fault') return reading.message
+  return reading.value.length === 0 ? 'the file has no key' : undefined
+}
+
+const name = (meaning: string) =>
+  z
+    .string({ error: `expected ${meaning}` })
+    .min(1, `expected ${meaning}`)
+    .max(1_000)
+
+const required = () =>
+  oneOf(['all', 'writes', 'never']).describe(
+    'Requests that need it; `writes` = every method except GET, HEAD and OPTIONS',
+  )
+
+const jwt = z
+  .strictObject({
+    jwks: z
+      .string({ error: 'expected a URL, or file:/path/to/file' })
+      .check(refusedBy(jwksFault))
+      .describe("JWKS with the issuer's public keys: a URL, or `file:/path`"),
+    refresh: wait()
+      .refine((ms) => ms >= 1_000, 'must be at least 1s')
+      .prefault('5m')
+      .describe('How often the URL is fetched again; also for an unknown key'),
+    issuer: name('the issuer of the tokens').describe('Required `iss`'),
+    audience: z
+      .union([name('an audience'), z.array(name('an audience')).min(1).max(16)], {
+        error: 'expected a text, or a list of at most 16 texts',
+      })
+      .transform((audiences) => [audiences].flat())
+      .describe('Required `aud`; one of them, if a list'),
+    algorithms: z
+      .array(algorithm())
+      .min(1)
+      .prefault(['RS256', 'ES256'])
+      .describe('Accepted signature algorithms, asymmetric only'),
+    leeway: wait()
+      .refine((ms) => ms <= 600_000, 'must be at most 10m')
+      .prefault('30s')
+      .describe('Clock difference allowed for `exp` and `nbf`'),
+    header: field().prefault('Authorization').describe('Header with the token'),
+    forward: z
+      .record(z.string().regex(/^[\x21-\x7e]{1,64}$/, 'expected the name of a claim'), ownField())
+      .prefault({})
+      .describe('Claims sent upstream, each with its header; clients cannot set these headers'),
+    required: required().prefault('all'),
+  })
+  .transform(inMs('leeway', 'refresh'))
+
+const apiKeys = z.strictObject({
+  header: ownField().prefault('X-Api-Key').describe('Header with the key; not forwarded'),
+  file: z
+    .string({ error: 'expected the path of a file' })
+    .check(refusedBy(apiKeysFault))
+    .transform((text) => new Secret(text))
+    .describe('File with a line `name:sha256-hex` for each key'),
+  required: required().prefault('all'),
+})
+
+/** Who may use a service. */
+export const access = z
+  .strictObject({
+    allow: z
+      .array(cidr())
+      .max(1_000)
+      .prefault([])
+      .describe('Client addresses (CIDR) that may use the service; [] = all'),
+    deny: z
+      .array(cidr())
+      .max(1_000)
+      .prefault([])
+      .describe('Client addresses that may not; takes precedence over `allow`'),
+    jwt: jwt.optional(),
+    apiKeys: apiKeys.optional(),
+  })
+  .optional()

@@ -46,13 +46,16 @@ const createKeyLookup = ({ file }: ApiKeysConfig): ((key: string) => string | un
     key.length > mostKeyCharacters ? undefined : names.get(createHash('sha256').update(key).digest('hex'))
 }
 
-type Rooms = {
+type AccessParts = {
   readonly service: string
   readonly clock: Clock
   readonly report: (event: AccessEvent) => void
 }
 
-const createTokens = async (jwt: JwtConfig, { service, clock, report }: Rooms): Promise<TokenVerifier> => {
+const createTokens = async (
+  jwt: JwtConfig,
+  { service, clock, report }: AccessParts,
+): Promise<TokenVerifier> => {
   // Loaded only here: a gateway without tokens does not load the library.
   const [{ createJwks }, { createTokenVerifier }] = await Promise.all([
     import('./access/jwks.ts'),
@@ -92,15 +95,15 @@ export type BuiltAccess = Access & {
 /** Builds the access of a service; takes over the keys and the verified tokens of `last` when `jwt` is the same. */
 export const createAccess = async (
   config: AccessConfig,
-  rooms: Rooms,
+  parts: AccessParts,
   last: BuiltAccess | undefined,
 ): Promise<BuiltAccess> => {
   const { jwt, apiKeys } = config
-  rooms.report({ kind: 'access-configured', service: rooms.service })
+  parts.report({ kind: 'access-configured', service: parts.service })
   const isAdmitted = createAddressCheck(config)
   const nameOfKey = apiKeys && createKeyLookup(apiKeys)
   const kept = last?.tokens !== undefined && sameSettings(last.jwt, jwt) ? last.tokens : undefined
-  const tokens = kept ?? (jwt && (await createTokens(jwt, rooms)))
+  const tokens = kept ?? (jwt && (await createTokens(jwt, parts)))
   const claimFields = Object.values(jwt?.forward ?? {})
   return {
     jwt,

@@ -226,9 +226,9 @@ type OperatorParts = {
 }
 
 const askedServices = ({ config, built }: OperatorParts): readonly AskedService[] =>
-  built.flatMap(({ contract }, position) => {
+  built.flatMap(({ contract, access }, position) => {
     const service = config.services[position]
-    return service === undefined ? [] : [{ config: service, contract }]
+    return service === undefined ? [] : [{ config: service, contract, access }]
   })
 
 /** The table's rows and those that the upstream announced. */
@@ -294,7 +294,7 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
     entries: async ({ sort, limit }: EntriesQuery) =>
       (await cache.entries(orders[sort], limit)).map((entry) => shownEntry(entry, mountOf)),
     explain: async ({ method, url, fields }) => ({
-      ...explainAt(services, publicUrl, { method, target: url, fields }),
+      ...(await explainAt(services, publicUrl, { method, target: url, fields })),
       'stored responses': await stored(url),
     }),
     drift: () => ({

@@ -2,6 +2,7 @@ import { type ExtensionsMode, isExtended } from '../batch/extensions.ts'
 import type { CachePolicy } from '../cache/decide-caching.ts'
 import { createOpenTagger, createPlantsTagger, createSiteTagger } from '../cache/site-tagger.ts'
 import type { Tagger } from '../cache/tagger.ts'
+import type { Clock } from '../clock.ts'
 import type { LimitsConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
 import { matchesRule } from '../config/rule-match.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
@@ -13,6 +14,7 @@ import { keyNames, namespaceNames, segmentNames } from '../contracts/site/names.
 import { siteRows } from '../contracts/site/route-table.ts'
 import { siteTags } from '../contracts/site/tags.ts'
 import type { Validator } from '../contracts/validation.ts'
+import type { Metrics } from '../observability/metrics.ts'
 import { createTargetMemo, type TargetMemo } from '../pipeline/target-memo.ts'
 import { createNameSwap, type NameTable } from '../request/name-swap.ts'
 import { createOpenValidator } from '../request/open-validator.ts'
@@ -20,6 +22,7 @@ import { createPlantsValidator } from '../request/plants-validator.ts'
 import { createRouter } from '../request/router.ts'
 import { mapRows } from '../request/row-names.ts'
 import { createSiteValidator } from '../request/site-validator.ts'
+import type { BuiltAccess } from '../server/access.ts'
 import type { UpstreamOptions } from '../upstream/options.ts'
 
 /** Parses the content again only when it contains the word. */
@@ -277,4 +280,28 @@ export const upstreamOptions = (
     hostField: host === 'preserve' ? new URL(publicUrl).host : '',
     tls: { ...tls, ca: tls.ca.reveal(), cert: tls.cert.reveal(), key: tls.key.reveal() },
   }
+}
+
+const loopback = /^(?:localhost|.+\.localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]|\[::ffff:7f00:1\])$/
+
+/**
+ * The server of an origin, judged by its spelling: the same for `localhost` and its addresses (RFC 6761 §6.3), for a name with
+ * and without its final dot, and for http and https on their default ports. Other names and addresses of one machine count as
+ * different servers: names are not resolved.
+ */
+export const serverOf = (origin: string): string => {
+  const { hostname, port } = new URL(origin)
+  const host = hostname.replace(/\.$/, '')
+  return `${loopback.test(host) ? 'localhost' : host}:${port === '80' || port === '443' ? '' : port}`
+}
+
+/** Builds the access of a service with the keys and verified tokens of `last`; undefined where every client may use the service. */
+export const buildAccess = async (
+  { name, access }: ServiceConfig,
+  { clock, metrics }: { readonly clock: Clock; readonly metrics: Pick<Metrics, 'observe'> },
+  last: BuiltAccess | undefined,
+): Promise<BuiltAccess | undefined> => {
+  if (access === undefined) return undefined
+  const { createAccess } = await import('../server/access.ts')
+  return createAccess(access, { service: name, clock, report: metrics.observe.access }, last)
 }

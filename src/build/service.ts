@@ -19,8 +19,10 @@ import type { DiscoveryDocument } from '../site/discovery-answer.ts'
 import type { IndexAnswer } from '../site/index-source.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
 import {
+  buildAccess,
   limitsOf,
   type ServiceContract,
+  serverOf,
   serviceContract,
   siteNameTable,
   startEmbedded,
@@ -294,17 +296,6 @@ const buildWay = async (
   }
 }
 
-/** Builds the access of a service with the keys and verified tokens of `last`; undefined where every client may use the service. */
-const buildAccess = async (
-  { name, access }: ServiceConfig,
-  { clock, metrics }: Pick<ServiceParts, 'clock' | 'metrics'>,
-  last: BuiltAccess | undefined,
-): Promise<BuiltAccess | undefined> => {
-  if (access === undefined) return undefined
-  const { createAccess } = await import('../server/access.ts')
-  return createAccess(access, { service: name, clock, report: metrics.observe.access }, last)
-}
-
 /** Parts taken over when a service is built: its upstream or the measurements of it, and its access. */
 type Known = {
   readonly way?: UpstreamWay
@@ -406,17 +397,4 @@ export const servicesDown = (built: readonly BuiltService[]): readonly string[] 
 /** Marks the gateway's own documents of a site outdated after a write in another process. */
 export const outdateDocuments = (built: readonly BuiltService[], name: string, collection: string): void => {
   built.find(({ config }) => config.name === name)?.service.local?.written(collection)
-}
-
-const loopback = /^(?:localhost|.+\.localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]|\[::ffff:7f00:1\])$/
-
-/**
- * The server of an origin, judged by its spelling: the same for `localhost` and its addresses (RFC 6761 §6.3), for a name with
- * and without its final dot, and for http and https on their default ports. Other names and addresses of one machine count as
- * different servers: names are not resolved.
- */
-export const serverOf = (origin: string): string => {
-  const { hostname, port } = new URL(origin)
-  const host = hostname.replace(/\.$/, '')
-  return `${loopback.test(host) ? 'localhost' : host}:${port === '80' || port === '443' ? '' : port}`
 }

@@ -19,8 +19,8 @@ import {
   type SiteFinding,
 } from '../site/site-findings.ts'
 import { createUpstream } from '../upstream/upstream.ts'
-import { type BuiltService, buildService, closeServices, serverOf } from './service.ts'
-import { type ServiceContract, serviceContract, upstreamOptions } from './service-contract.ts'
+import { type BuiltService, buildService, closeServices } from './service.ts'
+import { type ServiceContract, serverOf, serviceContract, upstreamOptions } from './service-contract.ts'
 
 /** Result of comparing one service with its upstream. */
 export type ServiceDrift = {
@@ -82,12 +82,12 @@ const ask = async (service: ServiceConfig, config: Config): Promise<Asked> => {
 export const withAskedServices = async <Value>(
   services: readonly ServiceConfig[],
   config: Config,
-  use: (asked: readonly Asked[]) => Value,
+  use: (asked: readonly Asked[]) => Value | Promise<Value>,
 ): Promise<Value> => {
   const asked: Asked[] = []
   try {
     for (const service of services) asked.push(await ask(service, config))
-    return use(asked)
+    return await use(asked)
   } finally {
     await closeServices(
       asked.map(({ built }) => built),

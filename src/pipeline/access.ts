@@ -1,3 +1,5 @@
+import { actsAsWrite, type Sensitivity } from '../cache/sensitivity.ts'
+import type { Row } from '../contracts/row.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { RequestFields } from '../http/fields.ts'
 
@@ -72,14 +74,15 @@ export type Identity = {
 /** Which requests need a credential. */
 export type Required = 'all' | 'writes' | 'never'
 
-export type AccessVerdict =
-  | { readonly kind: 'granted'; readonly identity: Identity | undefined }
+export type CredentialVerdict =
+  | { readonly kind: 'verified'; readonly identity: Identity | undefined }
   | { readonly kind: 'refused'; readonly reason: AccessRefusal }
 
 /** Who may use a service (`services.*.access`). Implemented in src/server/access.ts. */
 export type Access = {
-  /** Verifies the address and the credentials that are there. Synchronous for a credential that was verified before. */
-  check(address: string, fields: RequestFields): AccessVerdict | Promise<AccessVerdict>
+  admits(address: string): boolean
+  /** Verifies the credentials that are there. Synchronous for a token that was verified before. */
+  verify(fields: RequestFields): CredentialVerdict | Promise<CredentialVerdict>
   readonly required: { readonly token: Required; readonly apiKey: Required }
   /** Fields of clients that are never forwarded: the API key, and those that the gateway makes of claims. */
   readonly withheld: ReadonlySet<string>
@@ -87,6 +90,21 @@ export type Access = {
   readonly credentialFields: readonly string[]
   /** Fields made of claims. */
   readonly claimFields: readonly string[]
+}
+
+/** A request whose route and method are known. */
+type KnownRequest = {
+  readonly contract: 'plants' | 'site' | 'open'
+  readonly method: string
+  readonly row: Row | undefined
+  readonly sensitive: Sensitivity | undefined
+}
+
+/** Does a request count as a write? The envelope of a batch does not: each of its items is checked when it runs. */
+export const isAccessWrite = ({ contract, method, row, sensitive }: KnownRequest): boolean => {
+  if (row?.handledBy === 'batch') return false
+  const isRead = method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
+  return !isRead || actsAsWrite(contract, sensitive)
 }
 
 const appliesTo = (required: Required, isWrite: boolean): boolean =>

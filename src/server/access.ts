@@ -5,7 +5,7 @@ import type { AccessConfig } from '../config/config.ts'
 import { readApiKeys } from '../config/key-texts.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import { type RequestFields, requestField } from '../http/fields.ts'
-import type { Access, AccessVerdict, Identity } from '../pipeline/access.ts'
+import type { Access, CredentialVerdict, Identity } from '../pipeline/access.ts'
 import type { TokenIdentity, TokenVerdict, TokenVerifier } from './access/verify-token.ts'
 import { createAddressList } from './client-address.ts'
 import type { AccessEvent } from './events.ts'
@@ -70,8 +70,8 @@ const createTokens = async (
   return createTokenVerifier(jwt, jwks, clock)
 }
 
-const granted = (token: TokenIdentity | undefined, apiKey: string | undefined): AccessVerdict => {
-  if (token === undefined && apiKey === undefined) return { kind: 'granted', identity: undefined }
+const verified = (token: TokenIdentity | undefined, apiKey: string | undefined): CredentialVerdict => {
+  if (token === undefined && apiKey === undefined) return { kind: 'verified', identity: undefined }
   const credentials = [token?.credential, apiKey === undefined ? undefined : `key ${apiKey}`]
   const identity: Identity = {
     credential: credentials.filter((text) => text !== undefined).join(' '),
@@ -80,11 +80,11 @@ const granted = (token: TokenIdentity | undefined, apiKey: string | undefined): 
     claims: token?.claims ?? noClaims,
     fields: token?.fields ?? noClaims,
   }
-  return { kind: 'granted', identity }
+  return { kind: 'verified', identity }
 }
 
-const withKey = (verdict: TokenVerdict, apiKey: string | undefined): AccessVerdict =>
-  verdict.kind === 'refused' ? verdict : granted(verdict.identity, apiKey)
+const withKey = (verdict: TokenVerdict, apiKey: string | undefined): CredentialVerdict =>
+  verdict.kind === 'refused' ? verdict : verified(verdict.identity, apiKey)
 
 /** The access of a service, and what a later configuration can take over of it. */
 export type BuiltAccess = Access & {
@@ -100,7 +100,6 @@ export const createAccess = async (
 ): Promise<BuiltAccess> => {
   const { jwt, apiKeys } = config
   parts.report({ kind: 'access-configured', service: parts.service })
-  const isAdmitted = createAddressCheck(config)
   const nameOfKey = apiKeys && createKeyLookup(apiKeys)
   const kept = last?.tokens !== undefined && sameSettings(last.jwt, jwt) ? last.tokens : undefined
   const tokens = kept ?? (jwt && (await createTokens(jwt, parts)))
@@ -112,13 +111,13 @@ export const createAccess = async (
     credentialFields: [jwt?.header, apiKeys?.header].filter((header) => header !== undefined),
     claimFields,
     withheld: new Set(apiKeys === undefined ? claimFields : [...claimFields, apiKeys.header]),
-    check: (address, fields) => {
-      if (!isAdmitted(address)) return { kind: 'refused', reason: 'address' }
+    admits: createAddressCheck(config),
+    verify: (fields) => {
       const sentKey = apiKeys && requestField(fields, apiKeys.header)
       const apiKey = sentKey === undefined ? undefined : nameOfKey?.(sentKey)
       if (sentKey !== undefined && apiKey === undefined) return { kind: 'refused', reason: 'api-key-unknown' }
       const token = jwt && tokenIn(fields, jwt.header)
-      if (token === undefined || tokens === undefined) return granted(undefined, apiKey)
+      if (token === undefined || tokens === undefined) return verified(undefined, apiKey)
       const verdict = tokens.verify(token)
       return verdict instanceof Promise
         ? verdict.then((known) => withKey(known, apiKey))

@@ -258,53 +258,50 @@ describe('batches', () => {
     expect((await batch([{ method: 'GET', path: '/site/v2/posts/1' }])).status).toBe(401)
   })
 
-  test.each(['item', 'whole'])(
-    'split %s: no item brings a credential or a claim of its own',
-    async (split) => {
-      const sent: string[] = []
-      origin.script = ({ head, content }, wire) => {
-        sent.push(head + content.toString())
-        const item = { body: { id: 1 }, status: 200, headers: [] }
-        const isBatch = head.includes('/batch/v1')
-        wire.respond({
-          status: isBatch ? 207 : 200,
-          fields: jsonFields,
-          content: JSON.stringify(isBatch ? { responses: [item, item] } : { id: 1 }),
-        })
-      }
-      await startSite(
-        {
-          jwt: jwt({ header: 'X-Who', required: 'writes' }),
-          apiKeys: apiKeys({ header: 'X-Partner', required: 'never' }),
-        },
-        { split },
-      )
-      const own = async (): Promise<Tree> => ({
-        'X-User-Id': 'root',
-        x_user_id: 'root',
-        'X-Partner': 'key-of-bob',
-        'X-Who': (await as('root', 'X-Who'))['X-Who'],
+  test.each(['item', 'whole'])('split %s: an item cannot set a credential or a claim', async (split) => {
+    const sent: string[] = []
+    origin.script = ({ head, content }, wire) => {
+      sent.push(head + content.toString())
+      const item = { body: { id: 1 }, status: 200, headers: [] }
+      const isBatch = head.includes('/batch/v1')
+      wire.respond({
+        status: isBatch ? 207 : 200,
+        fields: jsonFields,
+        content: JSON.stringify(isBatch ? { responses: [item, item] } : { id: 1 }),
       })
-      const headers = await own()
-      const requests = [1, 2].map((id) => ({
-        method: 'POST',
-        path: `/site/v2/posts/${id}`,
-        body: {},
-        headers,
-      }))
-      const without = await itemsOf(await batch(requests))
-      expect(without.map(({ status }) => status)).toEqual([401, 401])
-      expect(sent).toEqual([])
-      const items = await itemsOf(
-        await batch(requests, { ...(await as('ann', 'X-Who')), 'X-Partner': 'key-of-ann' }),
-      )
-      expect(items.map(({ status }) => status)).toEqual([200, 200])
-      expect(sent.join('\n').toLowerCase()).toContain('x-user-id')
-      expect(sent.join('\n')).toContain('ann')
-      expect(sent.join('\n')).not.toMatch(/root|key-of/)
-      expect(sent.join('\n')).not.toContain(headers['X-Who'])
-    },
-  )
+    }
+    await startSite(
+      {
+        jwt: jwt({ header: 'X-Who', required: 'writes' }),
+        apiKeys: apiKeys({ header: 'X-Partner', required: 'never' }),
+      },
+      { split },
+    )
+    const own = async (): Promise<Tree> => ({
+      'X-User-Id': 'root',
+      x_user_id: 'root',
+      'X-Partner': 'key-of-bob',
+      'X-Who': (await as('root', 'X-Who'))['X-Who'],
+    })
+    const headers = await own()
+    const requests = [1, 2].map((id) => ({
+      method: 'POST',
+      path: `/site/v2/posts/${id}`,
+      body: {},
+      headers,
+    }))
+    const without = await itemsOf(await batch(requests))
+    expect(without.map(({ status }) => status)).toEqual([401, 401])
+    expect(sent).toEqual([])
+    const items = await itemsOf(
+      await batch(requests, { ...(await as('ann', 'X-Who')), 'X-Partner': 'key-of-ann' }),
+    )
+    expect(items.map(({ status }) => status)).toEqual([200, 200])
+    expect(sent.join('\n').toLowerCase()).toContain('x-user-id')
+    expect(sent.join('\n')).toContain('ann')
+    expect(sent.join('\n')).not.toMatch(/root|key-of/)
+    expect(sent.join('\n')).not.toContain(headers['X-Who'])
+  })
 
   test('split whole: each item of an upstream batch carries the claims of the token', async () => {
     const bodies: string[] = []
@@ -362,5 +359,46 @@ describe('batches', () => {
     const items = await itemsOf(await batch(requests, { 'X-Partner': 'key-of-bob' }))
     expect(items.map(({ status }) => status)).toEqual([401])
     expect(origin.received).toEqual([])
+  })
+})
+
+describe('explain', () => {
+  type Explained = Readonly<Record<string, unknown>>
+  const explain = async (method: string, url: string, fields: Fields = {}): Promise<Explained> => {
+    const query = new URLSearchParams({ method, url })
+    for (const [name, value] of Object.entries(fields)) query.append('header', `${name}: ${value}`)
+    return (await (await fetch(`${gateway.adminAddress}/explain?${query}`)).json()) as Explained
+  }
+
+  test('says what access decides about a request, and what follows for the cache', async () => {
+    const access = { deny: ['192.0.2.1'], jwt: jwt({ required: 'writes' }) }
+    await start({ ...rule('credential'), access })
+    expect(await explain('GET', '/x')).toMatchObject({
+      access: 'admitted without a credential',
+      'addresses, not checked here': 'allow none; deny 192.0.2.1',
+      cache: 'read, public',
+    })
+    expect(await explain('POST', '/x')).toMatchObject({ access: '401: token-missing' })
+    const ann = await as('ann')
+    const explained = await explain('GET', '/x', ann)
+    expect(explained).toMatchObject({ access: 'admitted: token of ann', cache: 'read, credential' })
+    expect(JSON.stringify(explained)).not.toContain(ann['Authorization']?.slice(7))
+    expect(await explain('GET', '/x', { Authorization: 'Bearer bad' })).toMatchObject({
+      access: '401: token-malformed',
+    })
+    expect(await explain('GET', '/x?_method=DELETE')).toMatchObject({ access: '401: token-missing' })
+    expect(origin.received).toEqual([])
+  })
+
+  test('names the API key, never shows it', async () => {
+    await start({ access: { apiKeys: apiKeys() } })
+    const explained = await explain('GET', '/x', key('ann'))
+    expect(explained).toMatchObject({ access: 'admitted: API key ann' })
+    expect(JSON.stringify(explained)).not.toContain('key-of-ann')
+  })
+
+  test('says nothing of access where a service has none', async () => {
+    await start({})
+    expect(await explain('GET', '/x')).not.toHaveProperty('access')
   })
 })

@@ -41,6 +41,7 @@ const unitOfRules = (rules: JsonSchema): string => {
   if (rules['pattern'] === sizePattern.source) return 'size'
   if (rules['type'] === 'integer' || rules['type'] === 'number') return rangeOf(rules)
   if (rules['type'] === 'boolean') return 'boolean'
+  if (rules['type'] === 'object') return 'section'
   return rules['type'] === 'array' ? 'list' : 'text'
 }
 

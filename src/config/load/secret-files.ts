@@ -19,6 +19,8 @@ export const unreadableFile = (what: 'file' | 'secret file', cause: unknown): st
 
 const prefix = 'file:'
 const largestSecret = 65_536
+/** A list of keys has a line for each. */
+const largestList = 1024 * 1024
 
 type SecretReading = {
   readonly value: unknown
@@ -26,11 +28,15 @@ type SecretReading = {
   readonly files: readonly string[]
 }
 
-const readSecret = async (file: string): Promise<{ text: string } | { fault: string }> => {
+const readSecret = async (
+  file: string,
+  mostCharacters: number,
+): Promise<{ text: string } | { fault: string }> => {
   if (!file.startsWith('/')) return { fault: 'expected an absolute path: file:/run/secrets/x' }
   try {
     const text = await readFile(file, 'utf8')
-    if (text.length > largestSecret) return { fault: `the secret file is larger than ${largestSecret} bytes` }
+    if (text.length > mostCharacters)
+      return { fault: `the secret file is larger than ${mostCharacters} bytes` }
     return { text: text.replace(/\r?\n$/, '') }
   } catch (cause) {
     return { fault: unreadableFile('secret file', cause) }
@@ -66,7 +72,7 @@ export const readSecretFiles = async (value: unknown): Promise<SecretReading> =>
     const text = valueAt(filled, path)
     if (typeof text !== 'string' || !(always || text.startsWith(prefix))) continue
     const file = text.startsWith(prefix) ? text.slice(prefix.length) : text
-    const reading = await readSecret(file)
+    const reading = await readSecret(file, always ? largestList : largestSecret)
     if ('fault' in reading) faults.push({ path, message: reading.fault, at: 'value' })
     else {
       files.push(file)

@@ -22,7 +22,10 @@ const ofHttp =
 const field = () =>
   z
     .string({ error: 'expected the name of a request header' })
-    .regex(/^[A-Za-z\d-]{1,64}$/, 'expected the name of a request header, e.g. X-User-Id')
+    .regex(/^[A-Za-z\d-]{1,64}$/, {
+      error: 'expected the name of a request header, e.g. X-User-Id',
+      abort: true,
+    })
     .toLowerCase()
     .refine(
       (name) => isForwardable(name) && !ofHttp.test(name),

@@ -1,12 +1,13 @@
-import { actsAsWrite, sensitivityOf } from '../../cache/sensitivity.ts'
+import { sensitivityOf } from '../../cache/sensitivity.ts'
 import { GatewayError } from '../../errors.ts'
 import { hasBearer } from '../../http/credential-fields.ts'
 import type { Answer } from '../../http/message.ts'
 import {
   type Access,
   type AccessRefusal,
-  type AccessVerdict,
   accessError,
+  type CredentialVerdict,
+  isAccessWrite,
   lackingCredential,
 } from '../access.ts'
 import type { AccessRefusedEvent } from '../events.ts'
@@ -27,7 +28,7 @@ export const authenticate = ({ report }: { readonly report: Report }): Phase<Rec
   const decided = (
     exchange: Received,
     access: Access,
-    verdict: AccessVerdict,
+    verdict: CredentialVerdict,
     next: Next<Received>,
   ): Answer => {
     if (verdict.kind === 'refused') throw refused(report, exchange, verdict.reason)
@@ -41,7 +42,8 @@ export const authenticate = ({ report }: { readonly report: Report }): Phase<Rec
       const { service, client, request } = exchange
       const { access } = service
       if (access === undefined) return next(exchange)
-      const verdict = access.check(client.address, request.fields)
+      if (!access.admits(client.address)) throw refused(report, exchange, 'address')
+      const verdict = access.verify(request.fields)
       return verdict instanceof Promise
         ? verdict.then((known) => decided(exchange, access, known, next))
         : decided(exchange, access, verdict, next)
@@ -49,13 +51,13 @@ export const authenticate = ({ report }: { readonly report: Report }): Phase<Rec
   }
 }
 
-/** The envelope of a batch needs what its items need: each of them is checked when it runs. */
-const isWrite = ({ service, method, matching, query, recalled }: Matched): boolean => {
-  if (matching.kind === 'found' && matching.row.handledBy === 'batch') return false
-  if (method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS') return true
-  const sensitive = recalled === undefined ? sensitivityOf(matching.path, query) : recalled.sensitive
-  return actsAsWrite(service.contract, sensitive)
-}
+const isWrite = ({ service, method, matching, query, recalled }: Matched): boolean =>
+  isAccessWrite({
+    contract: service.contract,
+    method,
+    row: matching.kind === 'unlisted' ? undefined : matching.row,
+    sensitive: recalled === undefined ? sensitivityOf(matching.path, query) : recalled.sensitive,
+  })
 
 /** A write has the credentials that the service requires of writes; and where the contract requires a bearer token, one is there. */
 export const authorize = ({ report }: { readonly report: Report }): Phase<Matched> => ({

@@ -39,7 +39,7 @@ export type AccessRefusal = keyof typeof refusals
 
 export const accessRefusals = Object.keys(refusals) as readonly AccessRefusal[]
 
-/** After so many seconds the issuer's keys are fetched again. */
+/** After a failure the issuer's keys are fetched again when this time has passed. */
 const keysRetrySeconds = 5
 
 /** The error for a client; a token that was sent and refused is `invalid_token` (RFC 6750 §3). */

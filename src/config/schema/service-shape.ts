@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { access } from './access-shape.ts'
+import { access } from '../access.ts'
 import {
   duration,
   flag,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createLocalJWKSet, type LocalJWKSet } from 'jose'
 import type { Clock } from '../../clock.ts'
-import { type PublicJwk, readJwks } from '../../config/key-texts.ts'
+import { type PublicJwk, readJwks } from '../../config/access.ts'
 import type { JwksResult } from '../events.ts'
 
 /** The public keys that tokens are verified with. */
@@ -18,7 +18,7 @@ export type Jwks = {
 
 const mostBytes = 64 * 1024
 const timeoutMs = 5_000
-/** Unknown keys cause one fetch in this time, whoever sends them. */
+/** Unknown keys of all clients together cause one fetch in this time. */
 const unknownKeyPauseMs = 10_000
 /** After a failure. */
 const retryPauseMs = 5_000

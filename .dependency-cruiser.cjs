@@ -57,6 +57,7 @@ const packageHomes = {
   ioredis: '^src/cluster/',
   '@opentelemetry': '^src/observability/',
   'close-with-grace': '^src/cli/',
+  jose: '^src/server/access/',
   re2js: '^src/request/',
   'swagger-ui-dist': '^src/admin/',
 }

@@ -112,6 +112,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
         partitionOf: createPartitions(),
         forwarding: { via: 'trellis-trace' },
       },
+      checksAccess: false,
       limits: undefined,
       overload: undefined,
       watches: undefined,
@@ -162,6 +163,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
         record: { route: 'unmatched', cache: 'none', upstreamMs: 0, ageSeconds: -1, trace: undefined },
         send: undefined,
         admitted: undefined,
+        identity: undefined,
       }
       const response = await run(exchange)
       const text = await read(response.content)

@@ -40,6 +40,30 @@ export const errorTable = {
     retryable: false,
     message: 'A bearer token is required.',
   },
+  credential_invalid: {
+    status: 401,
+    fault: 'client',
+    retryable: false,
+    message: 'The credential is not valid.',
+  },
+  api_key_missing: {
+    status: 401,
+    fault: 'client',
+    retryable: false,
+    message: 'An API key is required.',
+  },
+  access_denied: {
+    status: 403,
+    fault: 'client',
+    retryable: false,
+    message: 'Requests from this address are not allowed.',
+  },
+  token_keys_unavailable: {
+    status: 503,
+    fault: 'upstream',
+    retryable: true,
+    message: 'The keys that verify tokens could not be fetched.',
+  },
   invalid_json: {
     status: 400,
     fault: 'client',

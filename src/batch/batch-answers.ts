@@ -25,11 +25,12 @@ import { runItem, sendAlone } from './send/send-item.ts'
 import { createSplitter, type SplitMemory } from './splitter.ts'
 
 /** The caller is part of the key, so that no other caller gets the answer. Without a credential the address stands for it. */
-const callerOf = ({ request, client }: LocalRequest): readonly string[] => {
+const callerOf = ({ request, client, identity }: LocalRequest): readonly string[] => {
   const authorization = requestField(request.fields, 'authorization') ?? ''
   const cookie = requestField(request.fields, 'cookie') ?? ''
-  const address = authorization === '' && cookie === '' ? client.address : ''
-  return [authorization, cookie, requestField(request.fields, 'x-wp-nonce') ?? '', address]
+  const verified = identity?.credential ?? ''
+  const address = authorization === '' && cookie === '' && verified === '' ? client.address : ''
+  return [authorization, cookie, requestField(request.fields, 'x-wp-nonce') ?? '', verified, address]
 }
 
 const contentOf = ({ content }: LocalRequest): Buffer =>

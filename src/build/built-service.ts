@@ -1,6 +1,7 @@
 import type { SplitMemory } from '../batch/splitter.ts'
 import type { ServiceConfig } from '../config/config.ts'
 import type { Service } from '../pipeline/service.ts'
+import type { BuiltAccess } from '../server/access.ts'
 import type { Discovery } from '../site/discovery.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { ServiceContract } from './service-contract.ts'
@@ -24,6 +25,7 @@ export type BuiltService = {
   readonly discovery: Discovery | undefined
   readonly way: UpstreamWay
   readonly formAt: FormAt | undefined
+  readonly access: BuiltAccess | undefined
 }
 
 /** What differs between the forms of a service for its hosts. */

@@ -1,5 +1,6 @@
 import { type CachePolicy, decideCaching } from '../cache/decide-caching.ts'
 import { identityCookies, sensitivityOf } from '../cache/sensitivity.ts'
+import { systemClock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import type { Found } from '../contracts/finding.ts'
 import type { Row } from '../contracts/row.ts'
@@ -7,13 +8,24 @@ import type { Validation } from '../contracts/validation.ts'
 import { credentialFieldsOf, hasBearer } from '../http/credential-fields.ts'
 import { type RequestFields, requestField } from '../http/fields.ts'
 import { hostOf } from '../http/hosts.ts'
+import {
+  type Access,
+  accessError,
+  type Identity,
+  isAccessWrite,
+  lackingCredential,
+} from '../pipeline/access.ts'
 import { requestMeaning } from '../request/request-meaning.ts'
 import { createServiceTable, type ServiceChoice } from '../request/service-table.ts'
 import { dependsOnHost, type ServiceContract, serviceContract } from './service-contract.ts'
 import { withAskedServices } from './upstream-findings.ts'
 
 /** The facts of a service that explanations need. */
-export type AskedService = { readonly config: ServiceConfig; readonly contract: ServiceContract }
+export type AskedService = {
+  readonly config: ServiceConfig
+  readonly contract: ServiceContract
+  readonly access: Access | undefined
+}
 
 /** Where a public URL leads. */
 type PublicTarget = {
@@ -133,6 +145,14 @@ export type Explanation = Readonly<Record<string, unknown>>
 
 type Valid = Extract<Validation, { kind: 'valid' }>
 
+/** What a request says of its client. */
+type Sender = {
+  readonly fields: RequestFields
+  readonly identity: Identity | undefined
+  /** The host that the request names. */
+  readonly host: string
+}
+
 const nothingYet = { status: 200, fields: [], content: Buffer.alloc(0) } as const
 
 /** Key and tags of the stored response, as far as the request determines them. */
@@ -189,13 +209,12 @@ const cachingOf = (
   method: string,
   found: Found,
   valid: Valid,
-  fields: RequestFields,
-  host: string,
+  { fields, identity, host }: Sender,
 ): Explanation => {
   const { query } = valid
   const policy = contract.policyFor(method, found.path)
   const sensitive = sensitivityOf(found.path, query)
-  const decision = decideCaching({ method, fields, hasContent: false, sensitive }, policy)
+  const decision = decideCaching({ method, fields, hasContent: false, sensitive, identity }, policy)
   const rule =
     policy.rule === undefined
       ? 'none'
@@ -244,9 +263,9 @@ const known = (
   method: string,
   path: string,
   query: string,
-  fields: RequestFields,
-  host: string,
+  sender: Sender,
 ): Explanation => {
+  const { fields } = sender
   const finding = contract.find(method, path)
   switch (finding.kind) {
     case 'refused':
@@ -285,18 +304,64 @@ const known = (
         'canonical target': targetOf(finding, validation),
         ...undeclaredOf(validation),
         ...(row.handledBy === 'upstream'
-          ? cachingOf(service, contract, method, finding, validation, fields, host)
+          ? cachingOf(service, contract, method, finding, validation, sender)
           : { answer: 'by the gateway' }),
       }
     }
   }
 }
 
+const listed = (addresses: readonly string[]): string =>
+  addresses.length === 0 ? 'none' : addresses.join(', ')
+
+const verifiedOf = ({ apiKey, claims, hasToken }: Identity): string =>
+  [
+    hasToken ? `token of ${claims.get('sub') ?? 'no sub'}` : undefined,
+    apiKey === undefined ? undefined : `API key ${apiKey}`,
+  ]
+    .filter((text) => text !== undefined)
+    .join(', ')
+
+type AccessDecision = { readonly explanation: Explanation; readonly identity: Identity | undefined }
+
+/** What `access` decides about the credentials of a request; its address is not known here. */
+const decideAccess = async (
+  { config, contract, access }: AskedService,
+  method: string,
+  { path, query }: PublicTarget,
+  fields: RequestFields,
+): Promise<AccessDecision> => {
+  if (access === undefined || config.access === undefined) return { explanation: {}, identity: undefined }
+  const { allow, deny } = config.access
+  const finding = contract.find(method, path)
+  const isWrite = isAccessWrite({
+    contract: config.contract,
+    method,
+    row: 'row' in finding ? finding.row : undefined,
+    sensitive: sensitivityOf('path' in finding ? finding.path : path, query),
+  })
+  const verdict = await access.verify(fields)
+  const identity = verdict.kind === 'verified' ? verdict.identity : undefined
+  const refusal = verdict.kind === 'refused' ? verdict.reason : lackingCredential(access, identity, isWrite)
+  const admitted =
+    identity === undefined ? 'admitted without a credential' : `admitted: ${verifiedOf(identity)}`
+  return {
+    explanation: {
+      access:
+        refusal === undefined ? admitted : `${accessError(config.name, refusal).facts.status}: ${refusal}`,
+      ...(allow.length + deny.length === 0
+        ? {}
+        : { 'addresses, not checked here': `allow ${listed(allow)}; deny ${listed(deny)}` }),
+    },
+    identity,
+  }
+}
+
 /** Explains a request to one of the services with the functions that decide about requests. */
-export const explainAt = (
+export const explainAt = async (
   targets: PublicTargets,
   { method, target, fields }: ExplainedRequest,
-): Explanation => {
+): Promise<Explanation> => {
   const found = targets(target, requestField(fields, 'host'))
   if (found.kind !== 'found') {
     return { refused: `${found.kind === 'no-service' ? 404 : 421}: ${noServiceTexts[found.kind]}` }
@@ -310,24 +375,37 @@ export const explainAt = (
     ...(config.hosts.length === 0 ? {} : { hosts: config.hosts.join(', ') }),
   }
   if (meaning.kind === 'refused') return { ...service, refused: meaning.reason }
+  const { explanation, identity } = await decideAccess(found.service, meaning.method, found, fields)
   return {
     ...service,
     method: meaning.method,
-    ...known(config, contract, meaning.method, path, query, fields, host),
+    ...explanation,
+    ...known(config, contract, meaning.method, path, query, { fields, identity, host }),
   }
 }
 
-/** Explains a request from the configuration alone, without an upstream. */
-export const explain = ({ services, limits, publicUrl }: Config, request: ExplainedRequest): Explanation =>
-  explainAt(
-    createPublicTargets(
-      services.map((service) => ({ config: service, contract: serviceContract(service, limits) })),
-      publicUrl,
-    ),
-    request,
-  )
+/** No key: the ones of a URL are not fetched without `--upstreams`. */
+const noKeys = '{"keys":[]}'
 
-/** The same with the routes that upstreams announce; fetches the index of each once. */
+/** The access of a service from the configuration alone. */
+const accessAlone = async ({ name, access }: ServiceConfig): Promise<Access | undefined> => {
+  if (access === undefined) return undefined
+  const { createAccess } = await import('../server/access.ts')
+  const jwt = access.jwt && { ...access.jwt, jwks: /^http/i.test(access.jwt.jwks) ? noKeys : access.jwt.jwks }
+  return createAccess({ ...access, jwt }, { service: name, clock: systemClock, report: () => {} }, undefined)
+}
+
+/** Explains a request from the configuration alone, without an upstream. */
+export const explain = async (config: Config, request: ExplainedRequest): Promise<Explanation> => {
+  const services = config.services.map(async (service) => ({
+    config: service,
+    contract: serviceContract(service, config.limits),
+    access: await accessAlone(service),
+  }))
+  return explainAt(createPublicTargets(await Promise.all(services), config.publicUrl), request)
+}
+
+/** The same with the routes that upstreams announce and the keys of issuers; fetches each once. */
 export const explainLearned = (config: Config, request: ExplainedRequest): Promise<Explanation> =>
   withAskedServices(config.services, config, (asked) =>
     explainAt(

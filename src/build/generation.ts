@@ -32,7 +32,7 @@ import { buildService, type ServiceParts, withRules } from './service.ts'
 
 /**
  * What a service of a new configuration takes over from the previous one of the same name: `service` everything; `rules`
- * everything but its cache rules and response headers; `upstream` its upstream with breakers, ejections and connections; `nothing`.
+ * everything but its cache rules, response headers and access; `upstream` its upstream with breakers, ejections and connections; `nothing`.
  */
 type Adoption = 'service' | 'rules' | 'upstream' | 'nothing'
 
@@ -47,9 +47,18 @@ const ofService = ({ bodyBytes, uploadBytes, queryParameters, jsonDepth }: Limit
 })
 
 /** The settings that can change without a new service. */
-const replaceable = ({ cache, responseHeaders }: ServiceConfig): unknown => ({ cache, responseHeaders })
+const replaceable = ({ cache, responseHeaders, access }: ServiceConfig): unknown => ({
+  cache,
+  responseHeaders,
+  access,
+})
 
-const lasting = ({ cache: _cache, responseHeaders: _headers, ...rest }: ServiceConfig): unknown => rest
+const lasting = ({
+  cache: _cache,
+  responseHeaders: _headers,
+  access: _access,
+  ...rest
+}: ServiceConfig): unknown => rest
 
 /** The settings that make an upstream; those of an embedded server include more. */
 const ofWay = (service: ServiceConfig): unknown => {
@@ -201,13 +210,13 @@ const builtFor = async (
     case 'service':
       return known
     case 'rules':
-      return withRules(known, service)
+      return withRules(known, service, parts)
     case 'upstream':
-      return buildService(service, parts, { way: known.way })
+      return buildService(service, parts, { way: known.way, access: known.access })
     case 'nothing':
       return sameUpstream(known.config, service)
-        ? buildService(service, parts, { splitMemory: known.way.splitMemory })
-        : buildService(service, parts)
+        ? buildService(service, parts, { splitMemory: known.way.splitMemory, access: known.access })
+        : buildService(service, parts, { access: known.access })
   }
 }
 
@@ -243,19 +252,30 @@ export const buildGeneration = async (
   /** Clients decide how many requests fail: one log line for each service and code in ten seconds. */
   const linePermitted = (service: string, code: string): number | undefined =>
     rooms.sampled.pass(`${service} ${code}`)
+  const refusalLine = ({ kind, ...facts }: Extract<PipelineEvent, { kind: 'request-refused' }>): void => {
+    // `failed` logs faults of the gateway or an upstream, with their cause.
+    if (faultOf(facts.code) !== 'client') return
+    const held = linePermitted(facts.service, facts.code)
+    if (held !== undefined) lines.info({ ...facts, held }, kind)
+  }
   const report = (event: PipelineEvent): void => {
     metrics.observe.pipeline(event)
-    if (event.kind === 'undeclared-parameters' && event.handling === 'stripped') {
-      const held = rooms.sampled.pass(`${event.service} ${event.kind}`)
-      if (held !== undefined)
-        lines.info({ service: event.service, count: event.count, held }, 'parameters-stripped')
+    switch (event.kind) {
+      case 'undeclared-parameters': {
+        const { service, count, handling, kind } = event
+        const held = handling === 'stripped' ? linePermitted(service, kind) : undefined
+        if (held !== undefined) lines.info({ service, count, held }, 'parameters-stripped')
+        return
+      }
+      case 'access-refused': {
+        const { kind, service, reason } = event
+        const held = linePermitted(service, `${kind} ${reason}`)
+        if (held !== undefined) lines.info({ service, reason, held }, kind)
+        return
+      }
+      case 'request-refused':
+        refusalLine(event)
     }
-    if (event.kind !== 'request-refused') return
-    // `failed` logs faults of the gateway or an upstream, with their cause.
-    if (faultOf(event.code) !== 'client') return
-    const { kind, ...facts } = event
-    const held = linePermitted(event.service, event.code)
-    if (held !== undefined) lines.info({ ...facts, held }, kind)
   }
   const failed = (error: GatewayError, { id, service, record }: Received): void => {
     if (error.facts.fault === 'client') return
@@ -289,6 +309,7 @@ export const buildGeneration = async (
         forwarding: { via: rooms.via },
         withholdsOrigin: config.cors.origins.length > 0,
       },
+      checksAccess: config.services.some(({ access }) => access !== undefined),
       limits: limits && { count: limits.count, report: metrics.observe.edge },
       watches: rooms.watches,
       spans: rooms.spans,

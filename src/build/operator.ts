@@ -241,9 +241,9 @@ type OperatorParts = {
 }
 
 const askedServices = ({ config, built }: OperatorParts): readonly AskedService[] =>
-  built.flatMap(({ contract }, position) => {
+  built.flatMap(({ contract, access }, position) => {
     const service = config.services[position]
-    return service === undefined ? [] : [{ config: service, contract }]
+    return service === undefined ? [] : [{ config: service, contract, access }]
   })
 
 /** The table's rows and those that the upstream announced. */
@@ -318,7 +318,7 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
     entries: async ({ sort, limit }: EntriesQuery) =>
       (await cache.entries(orders[sort], limit)).map((entry) => shownEntry(entry, serviceNamed)),
     explain: async ({ method, url, fields }) => ({
-      ...explainAt(targets, { method, target: url, fields }),
+      ...(await explainAt(targets, { method, target: url, fields })),
       'stored responses': await stored(url, requestField(fields, 'host')),
     }),
     drift: () => ({

@@ -4,7 +4,7 @@ import { createAccessLog } from '../observability/access-log.ts'
 import type { createLogger, FactsLogger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { ExchangeWatch, OpenSpans } from '../pipeline/exchange-watch.ts'
-import { createTrustedProxies } from '../server/client-address.ts'
+import { createAddressList } from '../server/client-address.ts'
 import type { InFlight } from '../server/in-flight.ts'
 import { createListener, type Listener, type ListenerOptions } from '../server/listener.ts'
 import { createOverload, type Overload } from '../server/overload.ts'
@@ -126,7 +126,7 @@ export const createPublicPort = (
     overload,
     traffic: listener.traffic,
     use: () => {
-      isProxy = createTrustedProxies(current().config.trustedProxies)
+      isProxy = createAddressList(current().config.trustedProxies)
       takeRequests()
       showCertificate()
     },

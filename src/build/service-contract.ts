@@ -2,7 +2,8 @@ import { type ExtensionsMode, isExtended } from '../batch/extensions.ts'
 import type { CachePolicy } from '../cache/decide-caching.ts'
 import { createOpenTagger, createPlantsTagger, createSiteTagger } from '../cache/site-tagger.ts'
 import type { Tagger } from '../cache/tagger.ts'
-import type { LimitsConfig, ServiceCacheConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
+import type { Clock } from '../clock.ts'
+import type { LimitsConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
 import { matchesRule } from '../config/rule-match.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
 import { openRows } from '../contracts/open/route-table.ts'
@@ -15,6 +16,7 @@ import { siteTags } from '../contracts/site/tags.ts'
 import type { Validator } from '../contracts/validation.ts'
 import type { FieldChanges } from '../http/fields.ts'
 import { urlAtHost } from '../http/hosts.ts'
+import type { Metrics } from '../observability/metrics.ts'
 import { createTargetMemo, type TargetMemo } from '../pipeline/target-memo.ts'
 import { createNameSwap, type NameTable } from '../request/name-swap.ts'
 import { createOpenValidator } from '../request/open-validator.ts'
@@ -22,6 +24,7 @@ import { createPlantsValidator } from '../request/plants-validator.ts'
 import { createRouter } from '../request/router.ts'
 import { mapRows } from '../request/row-names.ts'
 import { createSiteValidator } from '../request/site-validator.ts'
+import type { BuiltAccess } from '../server/access.ts'
 import type { UpstreamOptions } from '../upstream/options.ts'
 
 /** Parses the content again only when it contains the word. */
@@ -114,8 +117,8 @@ export type ServiceContract = {
   readonly memo: TargetMemo
   /** Adds the rows that the upstream announced. */
   learn(rows: readonly Row[]): void
-  /** The same with other cache rules: what has been learned, and what will be, holds for both. */
-  withRules(cache: ServiceCacheConfig): ServiceContract
+  /** The same with other cache rules and another access: what has been learned, and what will be, holds for both. */
+  withRules(service: Pick<ServiceConfig, 'cache' | 'access'>): ServiceContract
 }
 
 export const siteNameTable: NameTable = {
@@ -134,7 +137,15 @@ const wordpressRows = (): readonly Row[] => mapRows(siteRows, createNameSwap(sit
 const publicSiteRows = ({ names, upstream }: SiteConfig): readonly Row[] =>
   names === 'wordpress' || upstream.basePath.endsWith('/site-json') ? siteRows : wordpressRows()
 
-const policies = ({ rules, ...settings }: ServiceCacheConfig): ServiceContract['policyFor'] => {
+/** Fields of clients that `access` keeps from the upstream: no response depends on them. */
+const withheldFields = ({ access }: Pick<ServiceConfig, 'access'>): readonly string[] => [
+  ...(access?.apiKeys === undefined ? [] : [access.apiKeys.header]),
+  ...Object.values(access?.jwt?.forward ?? {}),
+]
+
+const policies = (service: Pick<ServiceConfig, 'cache' | 'access'>): ServiceContract['policyFor'] => {
+  const { rules, ...cache } = service.cache
+  const settings = { ...cache, harmlessFields: [...cache.harmlessFields, ...withheldFields(service)] }
   const none: CachePolicy = { ...settings, rule: undefined }
   const byRule = rules.map((rule) => ({ match: rule.match, policy: { ...settings, rule } }))
   return (method, path) => byRule.find(({ match }) => matchesRule(match, method, path))?.policy ?? none
@@ -204,10 +215,10 @@ export const serviceContract = (service: ServiceConfig, general: LimitsConfig): 
   /** Of the rules in force and of those before them, by which some requests may still be in flight. */
   let memos: readonly TargetMemo[] = []
 
-  const ruledBy = (cache: ServiceCacheConfig): ServiceContract => {
+  const ruledBy = (ruled: Pick<ServiceConfig, 'cache' | 'access'>): ServiceContract => {
     const memo = createTargetMemo(rememberedTargets)
     memos = [...memos.slice(-1), memo]
-    return { ...shared, policyFor: policies(cache), memo }
+    return { ...shared, policyFor: policies(ruled), memo }
   }
   const shared = {
     rows,
@@ -222,7 +233,7 @@ export const serviceContract = (service: ServiceConfig, general: LimitsConfig): 
     },
     withRules: ruledBy,
   }
-  return ruledBy(service.cache)
+  return ruledBy(service)
 }
 
 /** How clients and the upstream name a service. */
@@ -321,4 +332,15 @@ export const upstreamOptions = (
     hostField: addressOf(service, publicUrl).hostField,
     tls: { ...tls, ca: tls.ca.reveal(), cert: tls.cert.reveal(), key: tls.key.reveal() },
   }
+}
+
+/** Builds the access of a service with the keys and verified tokens of `last`; undefined where every client may use the service. */
+export const buildAccess = async (
+  { name, access }: ServiceConfig,
+  { clock, metrics }: { readonly clock: Clock; readonly metrics: Pick<Metrics, 'observe'> },
+  last: BuiltAccess | undefined,
+): Promise<BuiltAccess | undefined> => {
+  if (access === undefined) return undefined
+  const { createAccess } = await import('../server/access.ts')
+  return createAccess(access, { service: name, clock, report: metrics.observe.access }, last)
 }

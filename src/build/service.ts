@@ -16,6 +16,7 @@ import type { Received } from '../pipeline/exchange.ts'
 import { completed } from '../pipeline/invalidate-write.ts'
 import type { LocalAnswers, Service } from '../pipeline/service.ts'
 import { createNames, type Names } from '../request/names.ts'
+import type { BuiltAccess } from '../server/access.ts'
 import { createDiscovery, type Discovery } from '../site/discovery.ts'
 import type { DiscoveryDocument } from '../site/discovery-answer.ts'
 import type { IndexAnswer } from '../site/index-source.ts'
@@ -23,6 +24,7 @@ import { createUpstream, type Upstream } from '../upstream/upstream.ts'
 import { type BuiltService, type FormAt, serverOf, type UpstreamWay } from './built-service.ts'
 import {
   addressOf,
+  buildAccess,
   dependsOnHost,
   limitsOf,
   responseChangesOf,
@@ -284,8 +286,12 @@ const buildWay = async (
   }
 }
 
-/** Parts taken over when a service is built: its upstream, or the measurements of it. */
-type Known = { readonly way?: UpstreamWay; readonly splitMemory?: SplitMemory }
+/** Parts taken over when a service is built: its upstream or the measurements of it, and its access. */
+type Known = {
+  readonly way?: UpstreamWay
+  readonly splitMemory?: SplitMemory
+  readonly access?: BuiltAccess | undefined
+}
 
 /** Builds one service: its embedded server if it has one, its upstream, and its parts. */
 export const buildService = async (
@@ -312,6 +318,7 @@ export const buildService = async (
     }
   }
   const formAt: FormAt | undefined = dependsOnHost(config) ? (host) => ({ ...form(host), host }) : undefined
+  const access = await buildAccess(config, parts, known.access)
   const general: Omit<Service, 'atHost'> = {
     ...form(),
     name: config.name,
@@ -321,6 +328,7 @@ export const buildService = async (
     host: '',
     responseChanges: responseChangesOf(config),
     requiresBearer: contract.requiresBearer,
+    access,
     unlisted:
       config.contract === 'open' || (config.contract === 'site' && config.unlistedRoutes !== 'refuse')
         ? 'pass'
@@ -343,22 +351,29 @@ export const buildService = async (
   }
   site?.discovery.start()
   const service = withForms(general, formAt)
-  return { config, service, contract, discovery: site?.discovery, way, formAt }
+  return { config, service, contract, discovery: site?.discovery, way, formAt, access }
 }
 
-/** The same service with other cache rules and response headers; keeps everything else, learned routes included. */
-export const withRules = (built: BuiltService, config: ServiceConfig): BuiltService => {
-  const contract = built.contract.withRules(config.cache)
+/** The same service with other cache rules, response headers or access; keeps everything else, learned routes included. */
+export const withRules = async (
+  built: BuiltService,
+  config: ServiceConfig,
+  parts: Pick<ServiceParts, 'clock' | 'metrics'>,
+): Promise<BuiltService> => {
+  const contract = built.contract.withRules(config)
   const { memo, policyFor } = contract
+  const access = await buildAccess(config, parts, built.access)
   return {
     ...built,
     config,
     contract,
+    access,
     service: withForms(
       {
         ...built.service,
         memo,
         policyFor,
+        access,
         storesAnswers: storesAnswers(config),
         responseChanges: responseChangesOf(config),
       },

@@ -83,12 +83,12 @@ const ask = async (service: ServiceConfig, config: Config): Promise<Asked> => {
 export const withAskedServices = async <Value>(
   services: readonly ServiceConfig[],
   config: Config,
-  use: (asked: readonly Asked[]) => Value,
+  use: (asked: readonly Asked[]) => Value | Promise<Value>,
 ): Promise<Value> => {
   const asked: Asked[] = []
   try {
     for (const service of services) asked.push(await ask(service, config))
-    return use(asked)
+    return await use(asked)
   } finally {
     await closeServices(
       asked.map(({ built }) => built),
@@ -150,6 +150,7 @@ const ruleLines = (config: ServiceConfig): RouteLine[] =>
     : config.cache.rules.map(({ match, ttlMs, scope }) => ({
         method: match.methods.join(','),
         path: `${config.mount === '/' ? '' : config.mount}/${match.segments.join('/')}`,
+        hosts: config.hosts,
         service: config.name,
         cached: scope === 'credential' ? `${seconds(ttlMs)} per credential` : seconds(ttlMs),
         batchable: false,

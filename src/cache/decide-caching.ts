@@ -54,6 +54,14 @@ type CachingFacts = {
   readonly fields: RequestFields
   readonly hasContent: boolean
   readonly sensitive: Sensitivity | undefined
+  /** Credentials that the gateway has verified. */
+  readonly identity?:
+    | {
+        readonly credential: string
+        /** The upstream gets a token, whose field may have any name. */
+        readonly hasToken: boolean
+      }
+    | undefined
 }
 
 const bypass = (reason: BypassReason): CachingDecision => ({ kind: 'bypass', reason })
@@ -76,6 +84,24 @@ const generalReason = (facts: CachingFacts): BypassReason | undefined => {
   return forbidsStoring(facts.fields) ? 'request-no-store' : undefined
 }
 
+/** What a credential allows; undefined without any that a response may depend on. */
+const decideCredential = (
+  { fields, identity }: CachingFacts,
+  { harmlessFields }: CachePolicy,
+  scope: CacheRule['scope'],
+  withhold: readonly string[],
+): CachingDecision | undefined => {
+  const sent = otherCredential(fields, harmlessFields ?? none) ?? requestField(fields, 'authorization')
+  const verified = identity?.credential
+  if (scope === 'credential' && (sent !== undefined || verified !== undefined)) {
+    // A field has no line break, so that no client can send the text of somebody else's verified credential.
+    const credential = verified === undefined ? (sent ?? '') : `${sent ?? ''}\n${verified}`
+    return { kind: 'read', partition: 'credential', credential, withhold }
+  }
+  // An API key is not forwarded: a response does not depend on it, and a `public` rule shares it among the clients that `access` admits.
+  return sent !== undefined || identity?.hasToken === true ? bypass('authorization') : undefined
+}
+
 const decideSafely = (facts: CachingFacts, policy: CachePolicy): CachingDecision => {
   const { fields, sensitive } = facts
   if (policy.rule === undefined) return bypass('no-rule')
@@ -84,13 +110,8 @@ const decideSafely = (facts: CachingFacts, policy: CachePolicy): CachingDecision
   const cookie = requestField(fields, 'cookie')
   if (cookie !== undefined && carriesIdentity(cookie, policy.harmlessCookies)) return bypass('cookie')
   const withhold = cookie === undefined ? [] : ['cookie']
-  const credential =
-    otherCredential(fields, policy.harmlessFields ?? none) ?? requestField(fields, 'authorization')
-  if (credential !== undefined) {
-    return policy.rule.scope === 'credential'
-      ? { kind: 'read', partition: 'credential', credential, withhold }
-      : bypass('authorization')
-  }
+  const decision = decideCredential(facts, policy, policy.rule.scope, withhold)
+  if (decision !== undefined) return decision
   if (sensitive !== undefined) return bypass(sensitive)
   return cookie === undefined ? readPublic : readWithoutCookie
 }
@@ -101,5 +122,8 @@ export const decideCaching = (facts: CachingFacts, policy: CachePolicy): Caching
     return isSafe(facts.method) ? bypass('method') : write
   const general = generalReason(facts)
   if (general !== undefined) return bypass(general)
-  return policy.profile === 'safe' ? decideSafely(facts, policy) : readPublic
+  if (policy.profile === 'safe') return decideSafely(facts, policy)
+  // RFC 9111 §3.5 names Authorization only: a token in another field would not restrict what is shared.
+  const hasOtherToken = facts.identity?.hasToken === true && facts.fields['authorization'] === undefined
+  return hasOtherToken ? bypass('authorization') : readPublic
 }

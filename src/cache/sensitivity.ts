@@ -108,6 +108,19 @@ const acting: ReadonlySet<Sensitivity> = new Set(['creating-read', 'cron', 'meth
 
 export const isActing = (sensitivity: Sensitivity): boolean => acting.has(sensitivity)
 
+/**
+ * Does a GET with it count as a write? Through an open service in front of a site a GET may be a link of an admin screen that changes
+ * something (trash, activate: a nonce), WordPress's own override of the method, or its scheduled tasks.
+ */
+export const actsAsWrite = (
+  contract: 'plants' | 'site' | 'open',
+  sensitivity: Sensitivity | undefined,
+): boolean => {
+  if (sensitivity === undefined || !isActing(sensitivity)) return false
+  if (contract === 'site') return sensitivity === 'creating-read' || sensitivity === 'cron'
+  return contract === 'open'
+}
+
 const isReading = (method: string): boolean => /^(?:get|head|options)?$/i.test(method)
 
 const isPublicStatus = (value: string): boolean =>

@@ -15,4 +15,4 @@ export type LimitsConfig = Config['limits']
 export type RateLimitConfig = Config['rateLimits'][number]
 export type ServiceConfig = Config['services'][number]
 export type SiteConfig = Extract<ServiceConfig, { contract: 'site' }>
-export type ServiceCacheConfig = ServiceConfig['cache']
+export type AccessConfig = NonNullable<ServiceConfig['access']>

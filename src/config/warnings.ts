@@ -42,6 +42,18 @@ const insecureUpstream = ({ name, upstream }: ServiceConfig): ConfigWarning[] =>
       ]
     : []
 
+const plainKeys = ({ name, access }: ServiceConfig): ConfigWarning[] => {
+  const url = access?.jwt?.jwks ?? ''
+  return url.startsWith('http:') && !loopback.test(hostOf(url))
+    ? [
+        {
+          path: `services.${name}.access.jwt.jwks`,
+          message: 'is not https: an attacker in between can replace the keys, and make tokens',
+        },
+      ]
+    : []
+}
+
 type Rule = ServiceConfig['cache']['rules'][number]
 
 /** Why a rule matches nothing, by the first segments of its path. */
@@ -80,5 +92,6 @@ const ruleWarnings = (service: ServiceConfig): ConfigWarning[] =>
 export const configWarnings = (config: Config): readonly ConfigWarning[] => [
   ...advice.filter(({ isUsed }) => isUsed(config)).map(({ path, message }) => ({ path, message })),
   ...config.services.flatMap(insecureUpstream),
+  ...config.services.flatMap(plainKeys),
   ...config.services.flatMap(ruleWarnings),
 ]

@@ -25,3 +25,32 @@ export const remembered = <Result>(
     return kept.result
   }
 }
+
+/** A bounded memory of values by text. Two generations stand in for an order of use: what is read moves to the young one. */
+export type RecentValues<Value> = {
+  get(text: string): Value | undefined
+  set(text: string, value: Value): void
+}
+
+export const createRecentValues = <Value>(mostValues: number): RecentValues<Value> => {
+  const perGeneration = Math.ceil(mostValues / 2)
+  let young = new Map<string, Value>()
+  let old = new Map<string, Value>()
+  const set = (text: string, value: Value): void => {
+    if (young.size >= perGeneration) {
+      old = young
+      young = new Map()
+    }
+    young.set(text, value)
+  }
+  return {
+    get: (text) => {
+      const known = young.get(text)
+      if (known !== undefined) return known
+      const aged = old.get(text)
+      if (aged !== undefined) set(text, aged)
+      return aged
+    },
+    set,
+  }
+}

@@ -4,7 +4,7 @@ import type { CacheEvent } from '../cache/events.ts'
 import type { CoherenceEvent } from '../cluster/events.ts'
 import type { SharedTierEvent } from '../cluster/redis-events.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
-import type { EdgeEvent } from '../server/events.ts'
+import type { AccessEvent, EdgeEvent } from '../server/events.ts'
 import type { LifecycleEvent } from '../server/lifecycle-events.ts'
 import type { OverloadEvent } from '../server/overload-events.ts'
 import type { DiscoveryEvent } from '../site/events.ts'
@@ -15,6 +15,7 @@ import {
   createSharedTierObserver,
 } from './metrics/observe-cache.ts'
 import {
+  createAccessObserver,
   createDiscoveryObserver,
   createEdgeObserver,
   createLifecycleObserver,
@@ -79,6 +80,7 @@ export type Metrics = {
     batch(service: string, event: BatchEvent): void
     discovery(event: DiscoveryEvent): void
     edge(event: EdgeEvent | OverloadEvent): void
+    access(event: AccessEvent): void
     lifecycle(event: LifecycleEvent): void
     coherence(event: CoherenceEvent): void
     sharedTier(event: SharedTierEvent): void
@@ -148,6 +150,7 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
       batch: createBatchObserver(families),
       discovery: createDiscoveryObserver(families),
       edge: createEdgeObserver(families),
+      access: createAccessObserver(families),
       lifecycle: createLifecycleObserver(families),
       coherence: createCoherenceObserver(families),
       sharedTier: createSharedTierObserver(families),

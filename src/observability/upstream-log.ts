@@ -1,3 +1,4 @@
+import type { JwksResult } from '../server/events.ts'
 import type { DiscoveryEvent } from '../site/events.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
 import type { Metrics } from './metrics.ts'
@@ -87,9 +88,11 @@ const createChangeLog = (log: Log): ((change: Change) => void) => {
   }
 }
 
-/** Metrics that also log changes of state of targets and breakers. */
+/** Metrics that also log changes of state of targets and breakers, and of the keys of issuers. */
 export const withUpstreamLog = (metrics: Metrics, log: Log): Metrics => {
   const changed = createChangeLog(log)
+  /** The last result of each service: one line for each change. */
+  const jwksResults = new Map<string, JwksResult>()
   return {
     ...metrics,
     observe: {
@@ -97,6 +100,15 @@ export const withUpstreamLog = (metrics: Metrics, log: Log): Metrics => {
       upstream: (event) => {
         metrics.observe.upstream(event)
         if (event.kind === 'target-changed' || event.kind === 'breaker-changed') changed(event)
+      },
+      access: (event) => {
+        metrics.observe.access(event)
+        if (event.kind !== 'jwks-fetched') return
+        const { kind, service, result } = event
+        if (jwksResults.get(service) === result) return
+        jwksResults.set(service, result)
+        if (result === 'ok') log.info({ service, result }, kind)
+        else log.warn({ service, result }, kind)
       },
     },
   }

@@ -1,4 +1,5 @@
 import type { UndeclaredParameters } from '../contracts/validation.ts'
+import type { AccessRefusal } from './access.ts'
 
 /** What the pipeline reports once for every exchange. All strings come from configuration or closed lists, never from a client. */
 export type ExchangeEvent = {
@@ -47,4 +48,16 @@ export type UndeclaredEvent = {
   readonly count: number
 }
 
-export type PipelineEvent = ExchangeEvent | RefusalEvent | CanonicalEvent | UndeclaredEvent
+/** `access` of the service has refused a request; `request-refused` follows. */
+export type AccessRefusedEvent = {
+  readonly kind: 'access-refused'
+  readonly service: string
+  readonly reason: AccessRefusal
+}
+
+export type PipelineEvent =
+  | ExchangeEvent
+  | RefusalEvent
+  | CanonicalEvent
+  | UndeclaredEvent
+  | AccessRefusedEvent

@@ -7,6 +7,7 @@ import type { Answer, GatewayRequest, GatewayResponse } from '../http/message.ts
 import type { TraceContext } from '../http/trace-context.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
 import type { ForwardRequest } from '../upstream/forward-request.ts'
+import type { Identity } from './access.ts'
 import type { CacheOutcome } from './events.ts'
 import type { Client, Service } from './service.ts'
 import type { RecalledTarget } from './target-memo.ts'
@@ -59,6 +60,8 @@ export type Received = {
   readonly send: Send | undefined
   /** Of an item of a batch; counts only for the same service. */
   readonly admitted: Admitted | undefined
+  /** What `access` of the service has verified. */
+  readonly identity: Identity | undefined
 }
 
 /** Sends one request to the upstream. */
@@ -75,7 +78,10 @@ export type Admitted = {
 export type ItemParts = { readonly send: Send; readonly admitted: Admitted | undefined }
 
 /** A new exchange. It has all members of the later stages from the start, so that V8 sees one shape. */
-export const arrived = (known: Omit<Received, 'record' | keyof ItemParts>, item?: ItemParts): Received => {
+export const arrived = (
+  known: Omit<Received, 'record' | 'identity' | keyof ItemParts>,
+  item?: ItemParts,
+): Received => {
   const exchange: Received & Record<keyof Omit<Ready, keyof Received>, undefined> = {
     id: known.id,
     origin: known.origin,
@@ -87,6 +93,7 @@ export const arrived = (known: Omit<Received, 'record' | keyof ItemParts>, item?
     record: { route: 'unmatched', cache: 'none', upstreamMs: 0, ageSeconds: -1, trace: undefined },
     send: item?.send,
     admitted: item?.admitted,
+    identity: undefined,
     method: undefined,
     matching: undefined,
     recalled: undefined,
@@ -100,8 +107,15 @@ export const arrived = (known: Omit<Received, 'record' | keyof ItemParts>, item?
   return exchange
 }
 
-/** Only `asMatched`, `asReady` and `asTranslated` write to an exchange. */
+/** Only `asIdentified`, `asMatched`, `asReady`, `asRecalled` and `asTranslated` write to an exchange. */
 type Growing<Stage> = { -readonly [Name in keyof Stage]: Stage[Name] }
+
+/** Writes to the exchange itself. */
+export const asIdentified = (exchange: Received, identity: Identity | undefined): Received => {
+  const known = exchange as Growing<Received>
+  known.identity = identity
+  return known
+}
 
 /** The findings with which a request goes on; others were refused. */
 type Matching = Exclude<RouteFinding, { kind: 'refused' | 'wrong-method' }>
@@ -192,6 +206,7 @@ export const asOutgoing = (exchange: Ready, forwarding: Forwarding): Outgoing =>
     record: exchange.record,
     send: exchange.send,
     admitted: exchange.admitted,
+    identity: exchange.identity,
     method: exchange.method,
     matching: exchange.matching,
     recalled: exchange.recalled,

@@ -2,6 +2,7 @@ import type { Cache } from '../cache/cache.ts'
 import type { Note } from '../cache/invalidation-note.ts'
 import { GatewayError } from '../errors.ts'
 import type { ByteBudget } from '../http/bounds/byte-budget.ts'
+import type { Identity } from './access.ts'
 import type { ForwardingFacts } from './reads/forwarding-fields.ts'
 
 /** What reads and writes need of the cache. */
@@ -51,6 +52,7 @@ export type CountedRequest = {
   readonly path: string
   readonly address: string
   readonly credential: string | undefined
+  readonly identity: Identity | undefined
 }
 
 /** Counts a request in every limit that is for it; undefined when none is. */

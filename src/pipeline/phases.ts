@@ -5,8 +5,9 @@ import type { PipelineEvent } from './events.ts'
 import type { Matched, Next, Outgoing, Phase, Ready, Received, Translated } from './exchange.ts'
 import type { ExchangeWatch, OpenSpan, OpenSpans, SpanName } from './exchange-watch.ts'
 import type { CacheContext, ShedOptions } from './phase-options.ts'
-import { authorize, type RateLimitOptions, rateLimit, shed } from './phases/admit.ts'
+import { type RateLimitOptions, rateLimit, shed } from './phases/admit.ts'
 import { answerLocally } from './phases/answer-locally.ts'
+import { authenticate, authorize } from './phases/authenticate.ts'
 import { cache } from './phases/cache.ts'
 import { forward } from './phases/forward.ts'
 import { match } from './phases/match.ts'
@@ -65,6 +66,8 @@ export type PhaseContext = {
   readonly cacheContext: CacheContext
   readonly report: (event: PipelineEvent) => void
   readonly failed: (error: GatewayError, exchange: Received) => void
+  /** Some service has `access`; otherwise `authenticate` is disabled. */
+  readonly checksAccess: boolean
   /** Undefined disables `rate-limit`. */
   readonly limits: RateLimitOptions | undefined
   /** Undefined disables `shed`. */
@@ -80,6 +83,7 @@ type Phases = readonly [
   Phase<Received> | undefined,
   Phase<Received>,
   Phase<Received>,
+  Phase<Received> | undefined,
   Phase<Received, Matched>,
   Phase<Matched> | undefined,
   Phase<Matched>,
@@ -97,9 +101,10 @@ export const buildPhases = (context: PhaseContext): Phases => [
   context.watches && observe({ clock: context.clock, watches: context.watches }), // access log and traces; not in the list without them
   stamp(context), //          counts the answer; request id and Via on the way out
   recover(context), //        an error of the phases behind it becomes a response in the service's format
+  context.checksAccess ? authenticate(context) : undefined, // 401 and 403 by address and credential; not in the list without `access`
   match(), //               the method and the row of the route table, or 404, 405, 400
   context.limits && rateLimit(context.limits), // 429 for clients over the limit; not in the list without limits
-  authorize(), //           a credential where the contract requires one, or 401
+  authorize(context), //    a credential where the contract requires one, or `access` requires one of writes, or 401
   withSpan(
     validate({ report: context.report, budget: context.cacheContext.budget }),
     'validate',

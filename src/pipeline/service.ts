@@ -8,6 +8,7 @@ import type { FieldChanges, FieldLines } from '../http/fields.ts'
 import type { Answer, GatewayRequest, GatewayResponse } from '../http/message.ts'
 import type { ContentMapper } from '../request/content-mapper.ts'
 import type { Upstream } from '../upstream/upstream.ts'
+import type { Access, Identity } from './access.ts'
 import type { TargetMemo } from './target-memo.ts'
 
 /** Translates between public names and the upstream's; see names/. */
@@ -38,6 +39,8 @@ export type Service = {
   /** Changes to the fields of every response; undefined where there are none. */
   readonly responseChanges: FieldChanges | undefined
   readonly requiresBearer: boolean
+  /** Undefined: every client may use it. */
+  readonly access: Access | undefined
   /** A path that no row lists is forwarded unread, or refused with 404. */
   readonly unlisted: 'pass' | 'refuse'
   readonly bodyBytes: number
@@ -76,6 +79,7 @@ export type LocalRequest = {
   readonly client: Client
   readonly service: Service
   readonly request: GatewayRequest
+  readonly identity: Identity | undefined
   readonly query: string
   readonly arguments: Readonly<Record<string, unknown>>
   readonly content: Buffer | Readable | undefined

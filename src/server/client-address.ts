@@ -5,10 +5,18 @@ import type { Client } from '../pipeline/service.ts'
 /** Matches peers that are trusted proxies: their X-Forwarded-For and -Proto, or Forwarded, are used. */
 export type TrustedProxies = (address: string) => boolean
 
-const plain = (address: string): string => (address.startsWith('::ffff:') ? address.slice(7) : address)
+const mappedForm = /^::ffff:(?:(\d{1,3}(?:\.\d{1,3}){3})|([\da-f]{1,4}):([\da-f]{1,4}))$/
 
-/** The configuration has validated the CIDRs. */
-export const createTrustedProxies = (cidrs: readonly string[]): TrustedProxies => {
+/** An IPv4-mapped address (RFC 4291 §2.5.5.2) as the IPv4 address that it is; the last 32 bits may be written in hexadecimal digits. */
+const plain = (address: string): string => {
+  const [, dotted, high, low] = mappedForm.exec(address) ?? []
+  if (high === undefined || low === undefined) return dotted ?? address
+  const bits = [high, low].map((group) => Number.parseInt(group, 16))
+  return bits.flatMap((group) => [group >> 8, group & 255]).join('.')
+}
+
+/** Is an address in one of these CIDRs, which the configuration has validated? */
+export const createAddressList = (cidrs: readonly string[]): ((address: string) => boolean) => {
   if (cidrs.length === 0) return () => false
   const list = new BlockList()
   for (const cidr of cidrs) {

@@ -2,6 +2,7 @@ import fastifyRateLimit from '@fastify/rate-limit'
 import { type FastifyRequest, fastify } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { addressGroup } from '../http/bounds/address-group.ts'
+import type { Identity } from '../pipeline/access.ts'
 import type { RateLimitVerdict } from '../pipeline/phase-options.ts'
 
 /** The store of request counts that several processes share. */
@@ -16,7 +17,8 @@ export type RateLimitStore = {
 
 export type RateLimit = {
   readonly name: string
-  readonly by: 'address' | 'credential'
+  /** `address`, `credential`, `key`, or `claim:` and its name. */
+  readonly by: string
   readonly max: number
   readonly windowMs: number
 }
@@ -32,7 +34,31 @@ export type RateLimiterOptions = {
 }
 
 /** The client of a request. */
-export type RateLimitCaller = { readonly address: string; readonly credential: string | undefined }
+export type RateLimitCaller = {
+  readonly address: string
+  readonly credential: string | undefined
+  /** Verified by `access` of the service. */
+  readonly identity?: Pick<Identity, 'apiKey' | 'claims'> | undefined
+}
+
+const claimPrefix = 'claim:'
+
+/** What a limit counts a client by; undefined where the request does not have it. */
+const countedBy = (by: string, { credential, identity }: RateLimitCaller): string | undefined => {
+  if (by === 'credential') return credential
+  if (by === 'key') return identity?.apiKey
+  return by.startsWith(claimPrefix) ? identity?.claims.get(by.slice(claimPrefix.length)) : undefined
+}
+
+/** The key of a client within a limit. */
+const rateLimitKey = (
+  { by }: Pick<RateLimit, 'by'>,
+  caller: RateLimitCaller,
+  partitionOf: (credential: string) => string,
+): string => {
+  const counted = countedBy(by, caller)
+  return counted === undefined ? `address ${addressGroup(caller.address)}` : `${by} ${partitionOf(counted)}`
+}
 
 /** One limit with its counts. */
 export type RateLimiter = { count(caller: RateLimitCaller): Promise<RateLimitVerdict> }
@@ -92,14 +118,13 @@ export const createRateLimiter = async (
     keyGenerator: (request: FastifyRequest) => request.id,
   }
   const check = server.createRateLimit(options)
-  const keyOf = ({ address, credential }: RateLimitCaller): string =>
-    limit.by === 'credential' && credential !== undefined
-      ? `credential ${partitionOf(credential)}`
-      : `address ${addressGroup(address)}`
   return {
     count: async (caller) => {
       // The library reads only the key of the request.
-      const request = { id: keyOf(caller), routeOptions: {} } as unknown as FastifyRequest
+      const request = {
+        id: rateLimitKey(limit, caller, partitionOf),
+        routeOptions: {},
+      } as unknown as FastifyRequest
       const result = await check(request)
       const { name, max, windowMs } = limit
       if (result.isAllowed) return { name, max, windowMs, remaining: max, resetSeconds: 0, exceeded: false }

@@ -10,7 +10,7 @@ import { changedResponse, errorAnswer } from '../pipeline/error-answer.ts'
 import { arrived, type Received } from '../pipeline/exchange.ts'
 import type { Client, Service } from '../pipeline/service.ts'
 import { createServiceTable } from '../request/service-table.ts'
-import { createClientOf, createTrustedProxies } from './client-address.ts'
+import { createAddressList, createClientOf } from './client-address.ts'
 import { createCoverage, type HostCertificate } from './listener/certificates.ts'
 import { createFront, type Front, type FrontOptions } from './listener/front.ts'
 import {
@@ -131,7 +131,7 @@ const noQuery: Record<string, never> = {}
 export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   const { limits, services, logger } = options
   const nextId = createRequestIds()
-  const clientOf = createClientOf(createTrustedProxies(options.trustedProxies))
+  const clientOf = createClientOf(createAddressList(options.trustedProxies))
   const broken = (error: Error): void => logger.debug({ err: error }, 'the body ended early')
 
   const sending: SendOptions = {

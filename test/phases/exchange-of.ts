@@ -18,6 +18,7 @@ export const siteService = (more: Partial<Service> = {}): Service =>
     contract: 'site',
     mount: '',
     requiresBearer: false,
+    access: undefined,
     unlisted: 'refuse',
     bodyBytes: 1024,
     uploadBytes: 4096,
@@ -62,6 +63,7 @@ export const received = (
     record: { route: 'unmatched', cache: 'none', upstreamMs: 0, ageSeconds: -1, trace: undefined },
     send: undefined,
     admitted: undefined,
+    identity: undefined,
   }
 }
 

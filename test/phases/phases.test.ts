@@ -7,8 +7,8 @@ import { fieldValue } from '../../src/http/fields.ts'
 import type { GatewayResponse } from '../../src/http/message.ts'
 import type { PipelineEvent } from '../../src/pipeline/events.ts'
 import type { Matched, Outgoing, Ready, Received, Translated } from '../../src/pipeline/exchange.ts'
-import { authorize } from '../../src/pipeline/phases/admit.ts'
 import { answerLocally } from '../../src/pipeline/phases/answer-locally.ts'
+import { authorize } from '../../src/pipeline/phases/authenticate.ts'
 import { match } from '../../src/pipeline/phases/match.ts'
 import { preconditions } from '../../src/pipeline/phases/preconditions.ts'
 import { recover } from '../../src/pipeline/phases/recover.ts'
@@ -144,7 +144,7 @@ describe('authorize', () => {
     [undefined, false],
   ])('%s: %s', (authorization, passes) => {
     const exchange = matched('/site/v2/posts', { fields: { authorization } }, plants)
-    const run = () => authorize().run(exchange, () => response(200))
+    const run = () => authorize({ report: () => {} }).run(exchange, () => response(200))
     if (passes) expect((run() as GatewayResponse).status).toBe(200)
     else expect(thrownBy(run).fields).toEqual(['WWW-Authenticate', 'Bearer realm="plants"'])
   })

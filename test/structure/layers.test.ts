@@ -70,6 +70,7 @@ const faults: readonly (readonly [string, string, string])[] = [
   ['src/build/fault-5.ts', "import '../../demo/site.ts'", 'build-loads-the-demo-when-it-is-used'],
   ['src/gateway-fault.ts', "void import('../demo/site.ts')", 'only-build-loads-the-demo'],
   ['src/admin/fault-2.ts', "import '@fastify/cors'", 'fastifycors-has-one-home'],
+  ['src/site/fault-3.ts', "import 'jose'", 'jose-has-one-home'],
 ]
 
 describe('layers', () => {

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.ts'
 import type { Reservation } from '../../http/bounds/byte-budget.ts'
-import { withoutFields } from '../../http/fields.ts'
+import { fieldValue, withoutFields } from '../../http/fields.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import type { Send } from '../../pipeline/exchange.ts'
 import { completed } from '../../pipeline/invalidate-write.ts'
@@ -27,12 +27,18 @@ const read = async (response: GatewayResponse, reservation: Reservation): Promis
 
 /** The fields of the chunk are those of its first item, without what is the item's own. */
 const chunkFields = (batch: LocalRequest, { fields }: ForwardRequest, item: BatchItem): string[] => {
-  const replaced = new Set([...Object.keys(ownFields(item)), 'content-type', 'x-request-id'])
+  const replaced = new Set([...Object.keys(ownFields(item, batch.service)), 'content-type', 'x-request-id'])
   return [
     ...withoutFields(fields, replaced),
     ...['content-type', 'application/json'],
     ...['x-request-id', batch.id],
   ]
+}
+
+/** The fields that the gateway has made of claims: within an upstream batch each item has fields of its own. */
+const claimFields = ({ service }: LocalRequest, { fields }: ForwardRequest): Record<string, string> => {
+  const values = (service.access?.claimFields ?? []).map((name) => [name, fieldValue(fields, name)] as const)
+  return Object.fromEntries(values.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
 }
 
 /**
@@ -82,7 +88,7 @@ export const runChunk = (
       const answer = await chunk.join(place, {
         method: request.method,
         path: request.target.slice(basePath.length),
-        fields: ownFields(item),
+        fields: { ...ownFields(item, batch.service), ...claimFields(batch, request) },
         content: Buffer.isBuffer(request.content) ? request.content : undefined,
         alone: () => alone(request),
       })

@@ -33,10 +33,16 @@ export type OutgoingBatch = {
   leftMs(): number | undefined
 }
 
-/** The fields of an item that are its own: neither inherited nor about its content. */
-export const ownFields = (item: BatchItem): Readonly<Record<string, string>> =>
+/** The fields of an item that are its own: neither inherited, nor about its content, nor kept from the upstream by `access`. */
+export const ownFields = (item: BatchItem, { access }: Service): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    Object.entries(item.fields).filter(([name]) => name !== 'content-type' && !inherited.includes(name)),
+    Object.entries(item.fields).filter(
+      ([name]) =>
+        name !== 'content-type' &&
+        !inherited.includes(name) &&
+        access?.withheld.has(name) !== true &&
+        access?.credentialFields.includes(name) !== true,
+    ),
   )
 
 /**
@@ -56,24 +62,34 @@ export const sendAlone =
     return named.upstream.forward({ ...request, fields, line: 'batch', withdraw: stop })
   }
 
-/** The item as a request of its own, with the credentials of the batch and none of its own in their stead. */
-const itemExchange = (
-  { batch, serviceNamed }: OutgoingBatch,
+/** The item's fields with the credentials of the batch, and none of its own in their stead. */
+const fieldsWithCredentials = (
+  { service, request }: LocalRequest,
   item: BatchItem,
-  signal: AbortSignal,
-  send: Send,
-): Received => {
+): Record<string, string | string[] | undefined> => {
   const fields: Record<string, string | string[] | undefined> = { ...item.fields }
-  for (const name of inherited) {
+  const verified = service.access?.credentialFields ?? []
+  for (const name of [...inherited, ...verified]) {
     // Credentials for this service are not sent to another one.
-    const isForeign = item.service !== undefined && credentials.has(name)
-    const value = isForeign ? undefined : batch.request.fields[name]
+    const isForeign = item.service !== undefined && (credentials.has(name) || verified.includes(name))
+    const value = isForeign ? undefined : request.fields[name]
     if (value === undefined) delete fields[name]
     else fields[name] = value
   }
   if (item.service !== undefined && item.credential !== undefined) fields['authorization'] = item.credential
   if (item.content === undefined) delete fields['content-type']
   else fields['content-type'] = 'application/json'
+  return fields
+}
+
+/** The item as a request of its own. */
+const itemExchange = (
+  { batch, serviceNamed }: OutgoingBatch,
+  item: BatchItem,
+  signal: AbortSignal,
+  send: Send,
+): Received => {
+  const fields = fieldsWithCredentials(batch, item)
   const service = item.service === undefined ? batch.service : serviceNamed(item.service)
   if (service === undefined) throw new GatewayError('no_route')
   const exchange = {

@@ -2,8 +2,45 @@ import { createSecureContext } from 'node:tls'
 import type { Config, ServiceConfig } from '../config.ts'
 import { faultAt, faultWhen, type Path, type UnplacedFault } from '../fault.ts'
 
+/** What a limit counts by must be verified: a client could send another key with each request. */
+const countedByFault = (by: string, service: ServiceConfig | undefined): string | undefined => {
+  if (service === undefined) return undefined
+  if (by === 'key' && service.access?.apiKeys === undefined) return 'requires access.apiKeys of the service'
+  return by.startsWith('claim:') && service.access?.jwt === undefined
+    ? 'requires access.jwt of the service'
+    : undefined
+}
+
+const accessFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
+  services.flatMap(({ name, access }) => {
+    const path = ['services', name, 'access']
+    const { jwt, apiKeys } = access ?? {}
+    const headers = [jwt?.header, apiKeys?.header].filter((header) => header !== undefined)
+    const claims = Object.entries(jwt?.forward ?? {})
+    return [
+      ...faultWhen(
+        headers.length === 2 && headers[0] === headers[1],
+        [...path, 'apiKeys', 'header'],
+        'must differ from jwt.header',
+      ),
+      ...claims.flatMap(([claim, header], index) =>
+        faultWhen(
+          headers.includes(header) || claims.findIndex(([, other]) => other === header) !== index,
+          [...path, 'jwt', 'forward', claim],
+          'must differ from the headers of credentials and of other claims',
+        ),
+      ),
+    ]
+  })
+
 const rateLimitFaults = ({ rateLimits, services }: Config): UnplacedFault[] =>
-  rateLimits.flatMap(({ name, service }, index) => [
+  rateLimits.flatMap(({ name, service, by }, index) => [
+    ...[
+      countedByFault(
+        by,
+        services.find((one) => one.name === service),
+      ),
+    ].flatMap((message) => (message === undefined ? [] : [faultAt(['rateLimits', index, 'by'], message)])),
     ...faultWhen(
       !services.some((one) => one.name === service),
       ['rateLimits', index, 'service'],
@@ -348,6 +385,7 @@ export const crossChecks = (config: Config, services: ServiceSources): UnplacedF
   ...ejectFaults(config.services),
   ...healthFaults(config.services),
   ...batchFaults(config.services),
+  ...accessFaults(config.services),
   ...tlsFaults(config),
   ...edgeFaults(config),
 ]

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { type Path, pathText, type UnplacedFault } from '../fault.ts'
-import { secretPaths } from '../schema/shape.ts'
+import { filePaths, secretPaths } from '../schema/shape.ts'
 import { valueAt, withValueAt } from './value-at.ts'
 
 const reasons: Readonly<Record<string, string>> = {
@@ -19,6 +19,8 @@ export const unreadableFile = (what: 'file' | `secret file ${string}`, cause: un
 
 const prefix = 'file:'
 const largestSecret = 65_536
+/** A list of keys has a line for each. */
+const largestList = 1024 * 1024
 
 type SecretReading = {
   readonly value: unknown
@@ -26,11 +28,15 @@ type SecretReading = {
   readonly files: readonly string[]
 }
 
-const readSecret = async (file: string): Promise<{ text: string } | { fault: string }> => {
+const readSecret = async (
+  file: string,
+  mostCharacters: number,
+): Promise<{ text: string } | { fault: string }> => {
   if (!file.startsWith('/')) return { fault: 'expected an absolute path: file:/run/secrets/x' }
   try {
     const text = await readFile(file, 'utf8')
-    if (text.length > largestSecret) return { fault: `the secret file is larger than ${largestSecret} bytes` }
+    if (text.length > mostCharacters)
+      return { fault: `the secret file is larger than ${mostCharacters} bytes` }
     return { text: text.replace(/\r?\n$/, '') }
   } catch (cause) {
     return { fault: unreadableFile(`secret file ${file}`, cause) }
@@ -53,27 +59,30 @@ const matchingPaths = (value: unknown, [step, ...rest]: Path): Path[] => {
   return steps.flatMap((one) => matchingPaths(valueAt(value, [one]), rest).map((path) => [one, ...path]))
 }
 
-/** Replaces the names of secret files by their content. A file name in any other setting is a fault. */
+/** Replaces the names of files by their content. A file name in any other setting is a fault. */
 export const readSecretFiles = async (value: unknown): Promise<SecretReading> => {
   const faults: UnplacedFault[] = []
   const files: string[] = []
   let filled = value
-  const paths = secretPaths.flatMap((pattern) => matchingPaths(value, pattern))
-  for (const path of paths) {
+  const patterns = [...secretPaths.map((path) => ({ path, always: false })), ...filePaths]
+  const found = patterns.flatMap((pattern) =>
+    matchingPaths(value, pattern.path).map((path) => ({ path, always: pattern.always })),
+  )
+  for (const { path, always } of found) {
     const text = valueAt(filled, path)
-    if (typeof text !== 'string' || !text.startsWith(prefix)) continue
-    const file = text.slice(prefix.length)
-    const reading = await readSecret(file)
+    if (typeof text !== 'string' || !(always || text.startsWith(prefix))) continue
+    const file = text.startsWith(prefix) ? text.slice(prefix.length) : text
+    const reading = await readSecret(file, always ? largestList : largestSecret)
     if ('fault' in reading) faults.push({ path, message: reading.fault, at: 'value' })
     else {
       files.push(file)
       filled = withValueAt(filled, path, reading.text)
     }
   }
-  const secret = new Set(paths.map(pathText))
+  const readable = new Set(found.map(({ path }) => pathText(path)))
   const allowed = secretPaths.map(pathText).join(', ')
   for (const path of pathsOfFileTexts(value)) {
-    if (secret.has(pathText(path))) continue
+    if (readable.has(pathText(path))) continue
     faults.push({ path, message: `only secrets are read from files: ${allowed}`, at: 'value' })
   }
   return { value: filled, faults, files }

@@ -100,7 +100,7 @@ const durationHint = 'expected a duration with its unit: 250ms, 10s, 5m, 1h or 3
 export const sizeHint = 'expected a size: bytes as a whole number, or 64KiB, 256MiB, 1GiB'
 
 /** A zod check from a function that returns the message for a wrong value. */
-const refusedBy =
+export const refusedBy =
   (faultOf: (text: string) => string | undefined) =>
   (payload: z.core.ParsePayload<string>): void => {
     const message = faultOf(payload.value)

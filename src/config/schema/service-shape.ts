@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { access } from '../access.ts'
 import {
   duration,
   fieldText,
@@ -279,6 +280,7 @@ const plants = z.strictObject({
   contract: contract('plants'),
   ...publicSide,
   mount: mount().prefault('/'),
+  access,
   limitParameter: z
     .string({ error: 'expected a parameter name' })
     .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, 'expected a parameter name')
@@ -311,6 +313,7 @@ const site = z.strictObject({
   contract: contract('site'),
   ...publicSide,
   mount: mount().prefault('/index.php/site-json'),
+  access,
   names: oneOf(['wordpress', 'same'])
     .prefault('wordpress')
     .describe(
@@ -368,6 +371,7 @@ const open = z.strictObject({
   contract: contract('open'),
   ...publicSide,
   mount: mount(),
+  access,
   upstream: upstreamShape(
     '/',
     targets().describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`'),

@@ -148,6 +148,8 @@ const overload = z
   .transform(inMs('eventLoopDelay', 'interval', 'retryAfter'))
   .prefault({})
 
+const countedByHint = 'expected one of: address, credential, key, or claim: and a name, e.g. claim:sub'
+
 const rateLimit = z
   .strictObject({
     name: z
@@ -162,9 +164,13 @@ const rateLimit = z
       .describe(
         'Methods and path under the mount; `*` = any method, or any text in one segment; `**` = any number of segments',
       ),
-    by: oneOf(['address', 'credential'])
+    by: z
+      .string({ error: countedByHint })
+      .regex(/^(?:address|credential|key|claim:[\x21-\x7e]{1,64})$/, countedByHint)
       .prefault('address')
-      .describe('Count per client address (IPv6: /64), or per credential and otherwise per address'),
+      .describe(
+        'Count per `address` (IPv6: /64), `credential`, API `key` or `claim:NAME` of the token; without one, per address',
+      ),
     max: whole(1, 1_000_000_000).describe('Requests per window'),
     window: duration().prefault('1m').describe('Length of the window'),
   })
@@ -352,3 +358,9 @@ export const secretPaths = [
   ['services', '*', 'upstream', 'tls', 'cert'],
   ['services', '*', 'upstream', 'tls', 'key'],
 ] as const satisfies readonly (readonly string[])[]
+
+/** Keys whose value may be a file, as `file:/path`, and is no secret; `always`: the value is a path in any case. */
+export const filePaths = [
+  { path: ['services', '*', 'access', 'jwt', 'jwks'], always: false },
+  { path: ['services', '*', 'access', 'apiKeys', 'file'], always: true },
+] as const satisfies readonly { readonly path: readonly string[]; readonly always: boolean }[]

@@ -1,4 +1,5 @@
-import type { EdgeEvent } from '../../server/events.ts'
+import { accessRefusals } from '../../pipeline/access.ts'
+import { type AccessEvent, type EdgeEvent, jwksResults } from '../../server/events.ts'
 import type { LifecycleEvent } from '../../server/lifecycle-events.ts'
 import type { OverloadEvent } from '../../server/overload-events.ts'
 import type { DiscoveryEvent } from '../../site/events.ts'
@@ -95,6 +96,24 @@ export const createEdgeObserver =
         return
       case 'pressure-changed':
         families.pressureLevel.series({}).value = event.level
+        return
+      default:
+        event satisfies never
+    }
+  }
+
+/** Counts fetches of keys; every series of a service is there, with 0, when its access is configured. */
+export const createAccessObserver =
+  (families: Families): ((event: AccessEvent) => void) =>
+  (event) => {
+    const { service } = event
+    switch (event.kind) {
+      case 'access-configured':
+        for (const reason of accessRefusals) families.accessRefused.series({ service, reason })
+        for (const result of jwksResults) families.jwksFetches.series({ service, result })
+        return
+      case 'jwks-fetched':
+        families.jwksFetches.series({ service, result: event.result }).value += 1
         return
       default:
         event satisfies never

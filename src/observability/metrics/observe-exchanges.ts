@@ -157,6 +157,9 @@ export const createPipelineObserver = (families: Families): ((event: PipelineEve
         families.refusals.series({ service, route, code }).value += 1
         return
       }
+      case 'access-refused':
+        families.accessRefused.series({ service: event.service, reason: event.reason }).value += 1
+        return
       case 'target-canonicalised':
         families.canonicalMerges.series({ service: event.service }).value += 1
         return

@@ -21,6 +21,16 @@ export const edgeMetrics = {
     ['limit'],
     'Requests and batch items refused with 429, by limit.',
   ),
+  accessRefused: counter(
+    'access_refused_total',
+    ['service', 'reason'],
+    'Requests and batch items that `access` refused, by reason.',
+  ),
+  jwksFetches: counter(
+    'jwks_fetches_total',
+    ['service', 'result'],
+    "Fetches of the issuer's keys: `ok`, or the reason of the failure.",
+  ),
   shed: counter(
     'shed_total',
     ['class', 'signal'],

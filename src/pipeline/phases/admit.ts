@@ -1,5 +1,4 @@
 import { GatewayError } from '../../errors.ts'
-import { hasBearer } from '../../http/credential-fields.ts'
 import { requestField } from '../../http/fields.ts'
 import type { Answer, GatewayResponse } from '../../http/message.ts'
 import type { Matched, Outgoing, Phase } from '../exchange.ts'
@@ -10,19 +9,6 @@ import {
   type RateLimitVerdict,
   type ShedOptions,
 } from '../phase-options.ts'
-
-/** A credential must be there where the contract demands one. */
-export const authorize = (): Phase<Matched> => ({
-  name: 'authorize',
-  run: (exchange, next) => {
-    if (exchange.service.requiresBearer && !hasBearer(exchange.request.fields)) {
-      throw new GatewayError('credential_missing', {
-        fields: ['WWW-Authenticate', `Bearer realm="${exchange.service.name}"`],
-      })
-    }
-    return next(exchange)
-  },
-})
 
 const workOf = ({ origin, record }: Outgoing): ForwardedWork => {
   if (origin === 'batch') return 'batch'
@@ -79,13 +65,14 @@ export const rateLimit = ({ count, report }: RateLimitOptions): Phase<Matched> =
   return {
     name: 'rate-limit',
     run: (exchange, next) => {
-      const { service, client, request, matching, method } = exchange
+      const { service, client, request, matching, method, identity } = exchange
       const counting = count({
         service: service.name,
         method,
         path: matching.path,
         address: client.address,
         credential: requestField(request.fields, 'authorization'),
+        identity,
       })
       return counting === undefined ? next(exchange) : decided(exchange, () => next(exchange), counting)
     },

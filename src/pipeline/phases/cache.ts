@@ -1,7 +1,7 @@
 import type { CacheAnswer } from '../../cache/cache-read.ts'
 import { bypassStatus, writeStatus } from '../../cache/cache-status.ts'
 import { type CachingDecision, decideCaching } from '../../cache/decide-caching.ts'
-import { isActing, type Sensitivity } from '../../cache/sensitivity.ts'
+import { actsAsWrite } from '../../cache/sensitivity.ts'
 import { conditionalFields } from '../../http/conditional/preconditions.ts'
 import type { Answer } from '../../http/message.ts'
 import { permitted, plainOrigin } from '../any-origin.ts'
@@ -93,26 +93,21 @@ const readThrough = (
   return forOrigin(exchange, origin, recorded(exchange, answer))
 }
 
-/**
- * Is a read treated as a write? Through an open service in front of a site a GET may be a link of an admin screen that changes
- * something (trash, activate: a nonce), WordPress's own override of the method, or its scheduled tasks.
- */
-const actsAsWrite = ({ service }: Ready, sensitive: Sensitivity): boolean => {
-  if (!isActing(sensitive)) return false
-  if (service.contract === 'site') return sensitive === 'creating-read' || sensitive === 'cron'
-  return service.contract === 'open' && service.sharing().length > 0
-}
+/** Is a read treated as a write? Through an open service only where another service stores responses of the same upstream. */
+const isWrite = ({ service, sensitive }: Ready): boolean =>
+  actsAsWrite(service.contract, sensitive) && (service.contract !== 'open' || service.sharing().length > 0)
 
 /** Reads are answered from the cache or stored in it; writes invalidate. Writes and reads without a rule bypass it, with the reason in Cache-Status. */
 export const cache = (context: CacheContext): Phase<Ready, Outgoing> => ({
   name: 'cache',
   run: (exchange, next) => {
-    const { method, record, request, sensitive, policy } = exchange
+    const { method, record, request, sensitive, policy, identity } = exchange
+    const { fields } = request
     const decision = decideCaching(
-      { method, fields: request.fields, hasContent: exchange.content !== undefined, sensitive },
+      { method, fields, hasContent: exchange.content !== undefined, sensitive, identity },
       policy,
     )
-    if (decision.kind !== 'write' && sensitive !== undefined && actsAsWrite(exchange, sensitive)) {
+    if (decision.kind !== 'write' && sensitive !== undefined && isWrite(exchange)) {
       record.cache = 'bypass'
       return withStatus(forwardWrite(context, exchange, next), bypassStatus(sensitive))
     }

@@ -9,7 +9,11 @@ export type ForwardingFacts = {
   readonly via: string
 }
 
-type Known = Pick<Received, 'id' | 'client' | 'request' | 'service'>
+type Known = Pick<Received, 'id' | 'client' | 'request' | 'service' | 'identity'>
+
+/** With the fields that `access` keeps from the upstream: API keys, and what clients send in place of claims. */
+const allWithheld = ({ service }: Known, withheld: ReadonlySet<string>): ReadonlySet<string> =>
+  service.access === undefined ? withheld : new Set([...withheld, ...service.access.withheld])
 
 const quoted = (address: string): string => (address.includes(':') ? `"[${address}]"` : address)
 
@@ -31,12 +35,14 @@ const written: Readonly<Record<string, (known: Known, facts: ForwardingFacts) =>
 
 const writtenFields = Object.entries(written)
 
-/** The fields of a request to the upstream, as lines: the client's, and those that the gateway writes. Throws loop_detected. */
+/** The fields of a request to the upstream, as lines: the client's, and those that the gateway writes, claims among them. Throws loop_detected. */
 export const sentFields = (known: Known, withheld: ReadonlySet<string>, facts: ForwardingFacts): string[] => {
-  const { fields } = known.request
+  const { identity, request } = known
+  const { fields } = request
   if (requestField(fields, 'via')?.includes(facts.via) === true) throw new GatewayError('loop_detected')
-  const sent = forwardableFields(fields, withheld)
+  const sent = forwardableFields(fields, allWithheld(known, withheld))
   for (const [name, valueFor] of writtenFields) sent.push(name, valueFor(known, facts))
+  if (identity !== undefined) for (const [name, value] of identity.fields) sent.push(name, value)
   return sent
 }
 
@@ -47,7 +53,9 @@ export const createSentField = (
   facts: ForwardingFacts,
 ): ((name: string) => string | undefined) => {
   const { fields } = known.request
-  const unsent = { named: namedAway(fields), withheld }
+  const unsent = { named: namedAway(fields), withheld: allWithheld(known, withheld) }
   return (name) =>
-    Object.hasOwn(written, name) ? written[name]?.(known, facts) : forwardableField(fields, name, unsent)
+    Object.hasOwn(written, name)
+      ? written[name]?.(known, facts)
+      : (known.identity?.fields.get(name) ?? forwardableField(fields, name, unsent))
 }

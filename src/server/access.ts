@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto'
+import { isIP } from 'node:net'
+import type { Clock } from '../clock.ts'
+import { readApiKeys } from '../config/access.ts'
+import type { AccessConfig } from '../config/config.ts'
+import { sameSettings } from '../config/same-settings.ts'
+import { type RequestFields, requestField } from '../http/fields.ts'
+import type { Access, CredentialVerdict, Identity } from '../pipeline/access.ts'
+import type { TokenIdentity, TokenVerdict, TokenVerifier } from './access/verify-token.ts'
+import { createAddressList } from './client-address.ts'
+import type { AccessEvent } from './events.ts'
+
+type JwtConfig = NonNullable<AccessConfig['jwt']>
+type ApiKeysConfig = NonNullable<AccessConfig['apiKeys']>
+
+const noClaims: ReadonlyMap<string, string> = new Map()
+
+/** Admits addresses: `deny` goes first; without `allow` every other address is admitted. What is no address is on neither side. */
+const createAddressCheck = ({ allow, deny }: AccessConfig): ((address: string) => boolean) => {
+  if (allow.length === 0 && deny.length === 0) return () => true
+  const isDenied = createAddressList(deny)
+  const isAllowed = allow.length === 0 ? () => true : createAddressList(allow)
+  return (address) => isIP(address) !== 0 && !isDenied(address) && isAllowed(address)
+}
+
+const bearer = /^bearer(?: +|$)/i
+
+/** The token that was sent. Authorization may have another scheme, which is none of ours. */
+const tokenIn = (fields: RequestFields, header: string): string | undefined => {
+  const value = requestField(fields, header)
+  if (value === undefined) return undefined
+  const scheme = bearer.exec(value)
+  if (scheme === null) return header === 'authorization' || value === '' ? undefined : value
+  return value.slice(scheme[0].length)
+}
+
+const mostKeyCharacters = 512
+
+/** Finds the name of a key by its digest: how long the look-up takes says nothing about the keys themselves. */
+const createKeyLookup = ({ file }: ApiKeysConfig): ((key: string) => string | undefined) => {
+  const reading = readApiKeys(file.reveal())
+  const names = new Map(
+    (reading.kind === 'read' ? reading.value : []).map(({ name, digest }) => [digest, name]),
+  )
+  return (key) =>
+    key.length > mostKeyCharacters ? undefined : names.get(createHash('sha256').update(key).digest('hex'))
+}
+
+type AccessParts = {
+  readonly service: string
+  readonly clock: Clock
+  readonly report: (event: AccessEvent) => void
+}
+
+const createTokens = async (
+  jwt: JwtConfig,
+  { service, clock, report }: AccessParts,
+): Promise<TokenVerifier> => {
+  // Loaded only here: a gateway without tokens does not load the library.
+  const [{ createJwks }, { createTokenVerifier }] = await Promise.all([
+    import('./access/jwks.ts'),
+    import('./access/verify-token.ts'),
+  ])
+  const jwks = createJwks({
+    source: jwt.jwks,
+    refreshMs: jwt.refreshMs,
+    clock,
+    report: (result) => report({ kind: 'jwks-fetched', service, result }),
+  })
+  return createTokenVerifier(jwt, jwks, clock)
+}
+
+const verified = (token: TokenIdentity | undefined, apiKey: string | undefined): CredentialVerdict => {
+  if (token === undefined && apiKey === undefined) return { kind: 'verified', identity: undefined }
+  const credentials = [token?.credential, apiKey === undefined ? undefined : `key ${apiKey}`]
+  const identity: Identity = {
+    credential: credentials.filter((text) => text !== undefined).join(' '),
+    hasToken: token !== undefined,
+    apiKey,
+    claims: token?.claims ?? noClaims,
+    fields: token?.fields ?? noClaims,
+  }
+  return { kind: 'verified', identity }
+}
+
+const withKey = (verdict: TokenVerdict, apiKey: string | undefined): CredentialVerdict =>
+  verdict.kind === 'refused' ? verdict : verified(verdict.identity, apiKey)
+
+/** The access of a service, and what a later configuration can take over of it. */
+export type BuiltAccess = Access & {
+  readonly jwt: JwtConfig | undefined
+  readonly tokens: TokenVerifier | undefined
+}
+
+/** Builds the access of a service; takes over the keys and the verified tokens of `last` when `jwt` is the same. */
+export const createAccess = async (
+  config: AccessConfig,
+  parts: AccessParts,
+  last: BuiltAccess | undefined,
+): Promise<BuiltAccess> => {
+  const { jwt, apiKeys } = config
+  parts.report({ kind: 'access-configured', service: parts.service })
+  const nameOfKey = apiKeys && createKeyLookup(apiKeys)
+  const kept = last?.tokens !== undefined && sameSettings(last.jwt, jwt) ? last.tokens : undefined
+  const tokens = kept ?? (jwt && (await createTokens(jwt, parts)))
+  const claimFields = Object.values(jwt?.forward ?? {})
+  return {
+    jwt,
+    tokens,
+    required: { token: jwt?.required ?? 'never', apiKey: apiKeys?.required ?? 'never' },
+    credentialFields: [jwt?.header, apiKeys?.header].filter((header) => header !== undefined),
+    claimFields,
+    withheld: new Set(apiKeys === undefined ? claimFields : [...claimFields, apiKeys.header]),
+    admits: createAddressCheck(config),
+    verify: (fields) => {
+      const sentKey = apiKeys && requestField(fields, apiKeys.header)
+      const apiKey = sentKey === undefined ? undefined : nameOfKey?.(sentKey)
+      if (sentKey !== undefined && apiKey === undefined) return { kind: 'refused', reason: 'api-key-unknown' }
+      const token = jwt && tokenIn(fields, jwt.header)
+      if (token === undefined || tokens === undefined) return verified(undefined, apiKey)
+      const verdict = tokens.verify(token)
+      return verdict instanceof Promise
+        ? verdict.then((known) => withKey(known, apiKey))
+        : withKey(verdict, apiKey)
+    },
+  }
+}

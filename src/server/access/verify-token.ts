@@ -1,0 +1,190 @@
+import { hash } from 'node:crypto'
+import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose'
+import type { Clock } from '../../clock.ts'
+import type { AccessConfig } from '../../config/config.ts'
+import { createRecentValues } from '../../http/memo.ts'
+import type { AccessRefusal, Identity } from '../../pipeline/access.ts'
+import type { Jwks } from './jwks.ts'
+
+type JwtConfig = NonNullable<AccessConfig['jwt']>
+
+/** The part of an identity that a token gives. */
+export type TokenIdentity = Pick<Identity, 'credential' | 'claims' | 'fields'>
+
+export type TokenVerdict =
+  | { readonly kind: 'verified'; readonly identity: TokenIdentity }
+  | { readonly kind: 'refused'; readonly reason: AccessRefusal }
+
+export type TokenVerifier = {
+  /** Synchronous for a token that was verified, or refused, before. */
+  verify(token: string): TokenVerdict | Promise<TokenVerdict>
+}
+
+/** A verdict holds until a time, and as long as the keys are the same. */
+type Remembered = { readonly verdict: TokenVerdict; readonly untilMs: number; readonly keys: number }
+
+const mostTokenCharacters = 8_192
+const mostVerified = 8_192
+/** Apart from the verified ones, so that a flood of bad tokens displaces only bad ones. */
+const mostRefused = 4_096
+
+const mostClaims = 32
+const mostClaimCharacters = 256
+const mostFieldCharacters = 1_024
+
+const tokenForm = /^[\w-]+\.[\w-]+\.[\w-]+$/
+/** Visible ASCII, with spaces inside: no control character reaches a field. */
+const fieldForm = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
+
+const refused = (reason: AccessRefusal): TokenVerdict => ({ kind: 'refused', reason })
+
+const scalarText = (value: unknown): string | undefined =>
+  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : undefined
+
+/** A claim as the value of a field: a list with commas in between. Undefined for anything that could be read as something else. */
+const fieldText = (value: unknown): string | undefined => {
+  const texts = (Array.isArray(value) ? value : [value]).map(scalarText)
+  if (texts.some((text) => text === undefined || (Array.isArray(value) && text.includes(','))))
+    return undefined
+  const text = texts.join(',')
+  return text.length <= mostFieldCharacters && (text === '' || fieldForm.test(text)) ? text : undefined
+}
+
+/** The fields for the upstream, or undefined when a claim cannot be one: without its field the upstream would take the user for another. */
+const fieldsOf = (
+  payload: JWTPayload,
+  forward: JwtConfig['forward'],
+): ReadonlyMap<string, string> | undefined => {
+  const fields = new Map<string, string>()
+  for (const [claim, header] of Object.entries(forward)) {
+    if (!Object.hasOwn(payload, claim)) continue
+    const text = fieldText(payload[claim])
+    if (text === undefined) return undefined
+    if (text !== '') fields.set(header, text)
+  }
+  return fields
+}
+
+const shortClaims = (payload: JWTPayload): ReadonlyMap<string, string> =>
+  new Map(
+    Object.entries(payload)
+      .slice(0, mostClaims)
+      .flatMap(([name, value]) => {
+        const text = scalarText(value)
+        return name.length <= 64 && text !== undefined && text.length <= mostClaimCharacters
+          ? [[name, text] as const]
+          : []
+      }),
+  )
+
+const claimReasons: Readonly<Record<string, AccessRefusal>> = {
+  iss: 'issuer',
+  aud: 'audience',
+  nbf: 'not-yet-valid',
+}
+
+/** Why the library refuses a token; anything unforeseen counts as malformed. */
+const reasonOf = (error: unknown): AccessRefusal => {
+  if (error instanceof errors.JWTExpired) return 'expired'
+  if (error instanceof errors.JWTClaimValidationFailed) return claimReasons[error.claim] ?? 'claim'
+  if (error instanceof errors.JWSSignatureVerificationFailed) return 'signature'
+  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys) {
+    return 'unknown-key'
+  }
+  return error instanceof errors.JOSEAlgNotAllowed ? 'algorithm' : 'token-malformed'
+}
+
+/** Refuses what needs no signature to be refused. Only `alg`, `kid` and `crit` of the header matter: keys in it are never used. */
+const refusalByForm = (token: string, algorithms: readonly string[]): AccessRefusal | undefined => {
+  if (!tokenForm.test(token)) return 'token-malformed'
+  try {
+    const { alg, kid, crit } = decodeProtectedHeader(token)
+    if (typeof alg !== 'string' || !algorithms.includes(alg)) return 'algorithm'
+    return crit === undefined && (kid === undefined || typeof kid === 'string')
+      ? undefined
+      : 'token-malformed'
+  } catch {
+    return 'token-malformed'
+  }
+}
+
+/** Verifies tokens (RFC 7519, RFC 8725), each of them once: verdicts are remembered by a digest of the token. */
+export const createTokenVerifier = (
+  config: Omit<JwtConfig, 'jwks' | 'header' | 'required'>,
+  jwks: Jwks,
+  clock: Clock,
+): TokenVerifier => {
+  const verified = createRecentValues<Remembered>(mostVerified)
+  const refusals = createRecentValues<Remembered>(mostRefused)
+  const inProgress = new Map<string, Promise<TokenVerdict>>()
+
+  const check = async (token: string, digest: string): Promise<TokenVerdict> => {
+    if (jwks.keys === undefined) return refused('keys-unavailable')
+    const keys = jwks.version
+    const remember = (reason: AccessRefusal): TokenVerdict => {
+      const verdict = refused(reason)
+      // These may change with time alone.
+      if (reason !== 'not-yet-valid' && reason !== 'unknown-key') {
+        refusals.set(digest, { verdict, untilMs: Number.POSITIVE_INFINITY, keys })
+      }
+      return verdict
+    }
+    try {
+      const { payload } = await jwtVerify(token, jwks.keys, {
+        algorithms: [...config.algorithms],
+        issuer: config.issuer,
+        audience: [...config.audience],
+        clockTolerance: config.leewayMs / 1_000,
+        currentDate: new Date(clock.now()),
+        requiredClaims: ['exp'],
+      })
+      const fields = fieldsOf(payload, config.forward)
+      if (fields === undefined) return remember('claim')
+      const verdict: TokenVerdict = {
+        kind: 'verified',
+        identity: { credential: `token ${digest}`, claims: shortClaims(payload), fields },
+      }
+      verified.set(digest, { verdict, untilMs: (payload.exp ?? 0) * 1_000 + config.leewayMs, keys })
+      return verdict
+    } catch (error) {
+      return remember(reasonOf(error))
+    }
+  }
+
+  const checkWithNewKeys = async (
+    token: string,
+    digest: string,
+    refreshed: Promise<void> | undefined,
+  ): Promise<TokenVerdict> => {
+    await refreshed
+    const verdict = await check(token, digest)
+    if (verdict.kind !== 'refused' || verdict.reason !== 'unknown-key') return verdict
+    const fetched = jwks.refreshForUnknownKey()
+    if (fetched === undefined) return verdict
+    await fetched
+    return check(token, digest)
+  }
+
+  return {
+    verify: (token) => {
+      if (token.length > mostTokenCharacters) return refused('token-too-large')
+      const refreshed = jwks.refreshWhenOld()
+      const digest = hash('sha256', token, 'base64url')
+      if (refreshed === undefined) {
+        const known = verified.get(digest) ?? refusals.get(digest)
+        if (known !== undefined && known.keys === jwks.version && clock.now() < known.untilMs) {
+          return known.verdict
+        }
+      }
+      const reason = refusalByForm(token, config.algorithms)
+      if (reason !== undefined) return refused(reason)
+      const running = inProgress.get(digest)
+      if (running !== undefined) return running
+      const checking = checkWithNewKeys(token, digest, refreshed).finally(() => inProgress.delete(digest))
+      inProgress.set(digest, checking)
+      return checking
+    },
+  }
+}

@@ -7,7 +7,6 @@ import type { Row } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
 import { credentialFieldsOf, hasBearer } from '../http/credential-fields.ts'
 import { type RequestFields, requestField } from '../http/fields.ts'
-import { hostOf } from '../http/hosts.ts'
 import {
   type Access,
   accessError,
@@ -16,120 +15,15 @@ import {
   lackingCredential,
 } from '../pipeline/access.ts'
 import { requestMeaning } from '../request/request-meaning.ts'
-import { createServiceTable, type ServiceChoice } from '../request/service-table.ts'
-import { dependsOnHost, type ServiceContract, serviceContract } from './service-contract.ts'
+import {
+  type AskedService,
+  createPublicTargets,
+  noServiceTexts,
+  type PublicTarget,
+  type PublicTargets,
+} from './built-service.ts'
+import { type ServiceContract, serviceContract } from './service-contract.ts'
 import { withAskedServices } from './upstream-findings.ts'
-
-/** The facts of a service that explanations need. */
-export type AskedService = {
-  readonly config: ServiceConfig
-  readonly contract: ServiceContract
-  readonly access: Access | undefined
-}
-
-/** Where a public URL leads. */
-type PublicTarget = {
-  readonly kind: 'found'
-  readonly service: AskedService
-  /** The host, where responses of the service depend on it; otherwise ''. */
-  readonly host: string
-  /** Relative to the mount, as written. */
-  readonly path: string
-  readonly query: string
-}
-
-/** Finds the service that a public URL or path leads to; `host` is what a path is asked of. */
-export type PublicTargets = (
-  url: string,
-  host?: string,
-) => PublicTarget | Exclude<ServiceChoice<AskedService>, { kind: 'found' }>
-
-const withoutRoot = (path: string): string => (path === '/' ? '' : path)
-
-/** The parts of a URL or path, as written. A path of one of the prefixes is one that a proxy in front removes. */
-const readUrl = (
-  url: string,
-  prefixes: readonly string[],
-): { readonly authority: string | undefined; readonly target: string } => {
-  const bare = url.split('#', 1)[0] ?? ''
-  const absolute = /^https?:\/\/([^/?]*)(.*)$/is.exec(bare)
-  const prefix = prefixes.find((one) => bare.startsWith(one) && /^(?:[/?]|$)/.test(bare.slice(one.length)))
-  const rest = prefix === undefined ? (absolute?.[2] ?? bare) : bare.slice(prefix.length)
-  return { authority: absolute?.[1], target: rest.startsWith('/') ? rest : `/${rest}` }
-}
-
-/** Chooses as the public port does. `publicUrl` is the top-level one. */
-export const createPublicTargets = (services: readonly AskedService[], publicUrl: string): PublicTargets => {
-  const located = services.map((service) => ({
-    service,
-    hosts: service.config.hosts,
-    mount: withoutRoot(service.config.mount),
-  }))
-  const table = createServiceTable(located)
-  const ownUrls = services.map(({ config }) => config.publicUrl).filter((url) => url !== '')
-  const prefixes = [...new Set([publicUrl, ...ownUrls])].sort((a, b) => b.length - a.length)
-  return (url, host = '') => {
-    const { authority = host, target } = readUrl(url, prefixes)
-    const choice = table.find(authority, target)
-    if (choice.kind !== 'found') return choice
-    const { service, mount } = choice.service
-    const relative = target.slice(mount.length)
-    const at = relative.indexOf('?')
-    const path = at === -1 ? relative : relative.slice(0, at)
-    return {
-      kind: 'found',
-      service,
-      host: dependsOnHost(service.config) ? hostOf(authority) : '',
-      path: path === '' ? '/' : path,
-      query: at === -1 ? '' : relative.slice(at + 1),
-    }
-  }
-}
-
-/** Why a URL leads to no service. */
-export const noServiceTexts = {
-  'unknown-host': 'no service answers this host; give the whole URL',
-  'no-service': 'no service is mounted there',
-} as const
-
-/** The one spelling under which answers to a GET are stored, or why there is none. */
-type CanonicalTarget =
-  | { readonly kind: 'target'; readonly target: string }
-  | { readonly kind: 'refused'; readonly detail: string }
-
-const refused = (detail: string): CanonicalTarget => ({ kind: 'refused', detail })
-
-const joined = (path: string, query: string): string => (query === '' ? path : `${path}?${query}`)
-
-/** Brings a target to its canonical form by the functions that do it for requests. */
-export const canonicalTarget = ({ service, path, query }: PublicTarget): CanonicalTarget => {
-  const { config, contract } = service
-  if (config.contract === 'site' && requestMeaning('GET', query, {}).kind === 'refused') {
-    return refused('GET of this URL is refused, so nothing is stored for it: it overrides its method or path')
-  }
-  const finding = contract.find('GET', path)
-  switch (finding.kind) {
-    case 'refused':
-      return refused(`this path is refused, so nothing is stored for it: ${finding.reason}`)
-    case 'wrong-method':
-    case 'options':
-      return refused('this path has no GET, so nothing is stored for it')
-    case 'unlisted':
-      return { kind: 'target', target: joined(finding.path, query) }
-    case 'found': {
-      const { row, endpoint, pathParameters } = finding
-      const request = { method: 'GET', row, endpoint, pathParameters, query }
-      const validation = contract.validator.validate({
-        ...request,
-        contentType: undefined,
-        content: undefined,
-      })
-      return validation.kind === 'valid'
-        ? { kind: 'target', target: joined(finding.path, validation.query) }
-        : refused(`GET of this URL is refused, so nothing is stored for it: ${validation.code}`)
-    }
-  }
-}
 
 /** The request to explain; it is not sent. */
 export type ExplainedRequest = {

@@ -16,15 +16,15 @@ import { urlAtHost } from '../http/hosts.ts'
 import type { Service } from '../pipeline/service.ts'
 import { openApiDocument } from '../site/openapi-document.ts'
 import type { DescribedService } from '../site/openapi-operations.ts'
-import type { BuiltService } from './built-service.ts'
 import {
   type AskedService,
+  type BuiltService,
   canonicalTarget,
   createPublicTargets,
-  explainAt,
   noServiceTexts,
   type PublicTargets,
-} from './explain.ts'
+} from './built-service.ts'
+import { explainAt } from './explain.ts'
 
 type Maybe<Value> = Value | Promise<Value>
 

@@ -137,7 +137,9 @@ const scopes: readonly Scope[] = [
     files: async () => [
       'README.md',
       'CONTRIBUTING.md',
-      ...(await readdir('docs')).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`),
+      ...(await readdir('docs', { recursive: true }))
+        .filter((file) => file.endsWith('.md'))
+        .map((file) => `docs/${file}`),
     ],
     textOf: proseOf,
   },

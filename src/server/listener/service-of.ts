@@ -1,6 +1,6 @@
 import type { Service } from '../../pipeline/service.ts'
 
-/** The service whose mount a target lies under: the longest one that fits. Decides the shape of early errors. */
+/** The service with the longest mount that is a prefix of the target. Decides the format of early errors. */
 export const serviceOf = (services: readonly Service[], target: string): Service | undefined => {
   const path = target.split('?', 1)[0] ?? ''
   let found: Service | undefined

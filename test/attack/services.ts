@@ -4,7 +4,7 @@ import { pem } from './scene.ts'
 
 export const site = '/index.php/site-json'
 
-/** An open service at /open: what is below /hit and /read is stored, the rest is not. */
+/** An open service at /open that stores only /hit and /read. */
 export const openService = (upstream: string, more: Tree = {}): Tree => ({
   contract: 'open',
   mount: '/open',

@@ -52,7 +52,7 @@ test.each(['item', 'chunk'])('with split %s the upstream gets the time that is l
   }
 })
 
-test('without a deadline nothing is said of one', async () => {
+test('without a deadline the upstream gets no deadline header', async () => {
   await start(answersAll, { split: 'item', deadline: '0s' })
   await (await send([update(1)])).arrayBuffer()
   expect(origin.received[0]?.fields['x-request-deadline-ms']).toBeUndefined()
@@ -96,7 +96,7 @@ test.each([
   },
 )
 
-test('an item that is asked to come back is sent again after that time, once', async () => {
+test('an item with Retry-After is sent again once, after that time', async () => {
   const times: number[] = []
   await start(
     (_, wire) => {

@@ -15,7 +15,7 @@ afterEach(async () => {
 
 type Sent = { path: string }
 
-/** Who waits at the upstream for its answer, in the order of arrival; GETs are answered at once. */
+/** The writes that wait at the upstream, in order of arrival; GETs are answered at once. */
 let held: (() => void)[] = []
 let isOpen = false
 

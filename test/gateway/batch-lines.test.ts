@@ -78,7 +78,7 @@ test('an item that got no answer in time has its line, and the end says why', as
   ])
 })
 
-test('what is wrong with the whole batch is answered as without lines', async () => {
+test('a fault of the whole batch gets the same response as without lines', async () => {
   await start(() => {})
   const answer = await send(Array.from({ length: 26 }, (_, at) => update(at)))
   expect([answer.status, answer.headers.get('content-type')]).toEqual([
@@ -101,7 +101,7 @@ test('a client that disconnects amid its lines cancels items that have not begun
   await origin.until(() => held.length === 1)
   client.abort()
   await expect(answer.text()).rejects.toThrow()
-  // The gateway hears of it a moment later.
+  // The gateway notices it a moment later.
   await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
   held[0]?.()
   const next = send([update(3)])
@@ -111,7 +111,7 @@ test('a client that disconnects amid its lines cancels items that have not begun
   expect(origin.received.map(({ target }) => target.at(-1))).toEqual(['1', '3'])
 })
 
-test('items begin no more while the client does not read, and go on when it does', async () => {
+test('no item starts while the client does not read, and items continue when it does', async () => {
   const large = JSON.stringify('x'.repeat(2 * 1024 * 1024))
   await start((_, wire) => wire.respond({ fields: json, content: large }), {
     concurrency: 1,
@@ -146,7 +146,7 @@ test('a client that reads nothing until the deadline gets what had begun, and th
   expect(JSON.parse(lines.at(-1) ?? '')).toEqual({ end: { result: 'deadline', items: 25 } })
 })
 
-test('extensions: off knows no lines', async () => {
+test('extensions: off disables lines', async () => {
   await start((_, wire) => wire.respond({ fields: json, content: '{}' }), { extensions: 'off' })
   expect(Object.keys((await (await send([update(1)])).json()) as object)).toEqual(['responses'])
 })

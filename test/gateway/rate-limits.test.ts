@@ -134,7 +134,7 @@ describe('a limit', () => {
     expect([free.status, free.headers.get('ratelimit')]).toEqual([200, null])
   })
 
-  test('remembers so many callers and no more', async () => {
+  test('remembers a bounded number of clients', async () => {
     await start([limit({ max: 1 })], { rateLimitKeys: 10 })
     const from = (n: number) => statuses('/site/v2/posts', 1, { 'X-Forwarded-For': `10.0.0.${n}` })
     expect(await from(1)).toEqual([200])

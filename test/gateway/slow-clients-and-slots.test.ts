@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
 
-// Clients at loopback addresses of their own: some hold what they can of the upstream's slots, and one asks like everybody else.
+// Clients at loopback addresses of their own: some hold as many upstream slots as they can, and one is an ordinary client.
 
 type Tree = { readonly [key: string]: unknown }
 
@@ -236,7 +236,7 @@ describe('clients that hold upstream slots leave others unharmed', () => {
 })
 
 describe('streams that are reset as soon as they are opened', () => {
-  /** Opens and resets so many streams, as fast as the connection takes them; the code with which the session was ended, 0 if it was not. */
+  /** Opens and resets a number of streams as fast as possible; returns the code with which the session was closed, 0 if it was not. */
   const resetStreams = async (session: ClientHttp2Session, count: number, path: string): Promise<number> => {
     let code = 0
     session.on('goaway', (errorCode) => {

@@ -249,7 +249,7 @@ test('content without end is cut by the total time', async () => {
   await origin.until(() => gone)
 })
 
-describe('what has arrived while the process stood still is not too late', () => {
+describe('data that arrived while the process was suspended is not late', () => {
   /** As on a busy machine, or while a large heap is collected. */
   const standStill = (): void => {
     const until = performance.now() + 2 * shortTimes.connectMs

@@ -190,7 +190,7 @@ test('a reload stops the checks of the configuration before, also while its requ
   await origin.until(() => origin.received.some(({ target }) => target === '/hang'))
   await origin.until(() => origin.received.some(({ target }) => target === '/up'))
   await gateway.put(configOf([origin], { health: { path: '' } }))
-  // One that is on its way may still arrive.
+  // A check in flight may still arrive.
   await pause(50)
   const asked = origin.received.length
   await pause(400)

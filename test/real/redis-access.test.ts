@@ -76,7 +76,7 @@ describeWith('redis', 'a Redis that does not let everybody in', () => {
     expect(await gateways.trouble(misnamed, 'ERR_TLS_CERT_ALTNAME_INVALID')).toBeGreaterThan(0)
   })
 
-  test('what is no record of TLS in the middle of a connection ends that connection, and nothing else', async () => {
+  test('bytes that are no record of TLS end their connection, and nothing else', async () => {
     const url = await withTls('--tls-auth-clients', 'no', '--tls-ca-cert-file', fixture('ca.pem'))
     const line = await startCutLine(Number(new URL(url).port))
     try {

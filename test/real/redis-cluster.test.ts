@@ -16,7 +16,7 @@ const firstSlot = (node: number): number => Math.floor((slots * node) / wanted)
 const fixture = (name: string): string =>
   fileURLToPath(new URL(`../gateway/fixtures/upstream-tls/${name}`, import.meta.url))
 
-/** Whoever does not give a name gets at no key: the nodes that are found by asking the first one want it as well. */
+/** A client without a user name gets no key: nodes that the first one lists need the user as well. */
 const settings = [
   ...['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000', '--cluster-announce-ip', '127.0.0.1'],
   ...['--user', 'default', 'on', 'nopass', 'resetkeys', 'resetchannels', '+@all'],
@@ -25,7 +25,7 @@ const settings = [
   ...['--tls-ca-cert-file', fixture('ca.pem'), '--tls-auth-clients', 'no'],
 ]
 
-/** A busy machine seldom lets anybody stand still for so long. */
+/** A busy machine seldom blocks a process that long. */
 const steady = { lease: '2s', forgetAfter: '6s' }
 
 describeWith('redis', 'a Redis cluster of three nodes', () => {
@@ -39,7 +39,7 @@ describeWith('redis', 'a Redis cluster of three nodes', () => {
     return nodes.findLast((_, node) => firstSlot(node) <= slot) as RedisServer
   }
 
-  /** A new one gives nobody a lease before forgetAfter is over. */
+  /** A new ledger grants no leases before forgetAfter has passed. */
   const makeLedgerOld = async (): Promise<void> => {
     await (await holderOfLedger(nodes)).command('HSET', '{trellis}:ledger', 'born', '1')
   }
@@ -120,7 +120,7 @@ describeWith('redis', 'a Redis cluster of three nodes', () => {
     const posts = Array.from({ length: 12 }, (_, index) => index + 1)
     for (const id of posts) await expectStatus(a, id, '; hit')
     await expect.poll(() => a.metric('trellis_shared_stored_total')).toBe(posts.length)
-    // One that somebody changed, on whichever node it lies, is a miss; the others are not.
+    // A changed entry, on whichever node it is, is a miss; the others are not.
     const writers = nodes.map(({ port }) => redisWriter(port, { username: 'gateway', password: 'secret' }))
     for (const writer of writers) {
       const [key] = await writer.keys()

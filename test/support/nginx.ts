@@ -8,7 +8,7 @@ import { startProcess, untilReady } from './processes.ts'
 export type Nginx = { readonly address: string; stop(): Promise<void> }
 
 type NginxOptions = {
-  /** Keeps each 200 for so long, as a cache that hears of no write; says HIT or not in `X-Cache`. Without it nothing is kept. */
+  /** Stores each 200 for this time, like a cache without invalidation, and sets `X-Cache`. Without it nothing is stored. */
   readonly keptFor?: string
 }
 

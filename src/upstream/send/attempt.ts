@@ -117,7 +117,7 @@ export class Attempt implements Handler {
     return this.sent && this.#upload?.waitsForClient === true
   }
 
-  /** The client has been slow for so long that the upstream may have given up. */
+  /** The client has been slow; the upstream may have given up. */
   get isHeldUpByClient(): boolean {
     return this.awaitsBody && this.#context.clock.monotonic() - this.#startedMs >= slowUploadMs
   }

@@ -28,7 +28,7 @@ type Hostile = {
   readonly isShort?: boolean
   readonly react: React
   readonly settings?: Buffer
-  /** Uploads of so many bytes instead of GETs. */
+  /** Uploads of this length instead of GETs. */
   readonly uploadBytes?: number
   /** Contents that a client may get with 200. */
   readonly mayGet?: readonly string[]

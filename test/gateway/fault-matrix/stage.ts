@@ -129,9 +129,9 @@ const secured = async ({ server }: Extract<Trouble, { kind: 'tls' }>): Promise<S
 
 type Lookup = (name: string, options: object, callback: (...result: unknown[]) => void) => void
 
-/** Names of the matrix and what becomes of them; everything else is looked up as always. */
+/** Names of the matrix and the results of their lookups; all other names are looked up normally. */
 const names = new Map<string, 'here' | 'name-unknown' | 'name-silent'>()
-/** Ends lookups that nobody has answered, as the system does after some seconds. */
+/** Ends unanswered lookups, as the system does after some seconds. */
 const silent = new Map<string, (() => void)[]>()
 
 const failure = (code: string): Error => Object.assign(new Error(code), { code, syscall: 'getaddrinfo' })

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../../support/origin.ts'
 
-// limits.bufferedBytes: what is held for requests under way, and that all of it is given back.
+// limits.bufferedBytes: memory held for requests in flight, all of which is released.
 
 const kibibyte = 1024
 const mount = '/index.php/site-json'

@@ -21,7 +21,7 @@ type Fault = 'status 500' | 'status 431' | 'status 400' | 'reset'
 /** The upstream answers when all wait; it fails on each request that has the field. */
 const start = async (fault: Fault): Promise<void> => {
   origin = await startOrigin(async ({ fields }, wire, count) => {
-    // What goes past the cache holds nobody up, and so the wait has an end.
+    // Requests that bypass the cache are not collapsed, so the wait ends.
     for (let turn = 0; count === 1 && turn < 50; turn += 1) {
       if ((await gateway.metric('in_flight_requests')) > readers) break
       await pause(20)

@@ -115,7 +115,7 @@ describe('a window that stays shut', () => {
   })
 })
 
-test('a content that never ends is answered 408 and reset when its time is over, and the upstream is left alone', async () => {
+test('an endless body gets 408 and a reset after limits.requestTimeout, and its upstream request ends', async () => {
   await start({ headersTimeout: '300ms', requestTimeout: '600ms' })
   const client = await dial(65_535)
   keepBusy(client)

@@ -124,7 +124,7 @@ test.each<[string, React]>([
       return response.status
     }
     for (let round = 0; round < 2; round += 1) {
-      // What streams is sent a moment later than asked for, where nobody takes what is thrown.
+      // Streamed content is sent a moment later, where an exception would not be caught.
       const statuses = [
         ...(await Promise.all([ask(), ask('x'), ask(), ask('x')])),
         await ask(),

@@ -51,7 +51,7 @@ const dial = async (): Promise<TLSSocket> => {
 }
 const get = (fields = ''): string => `GET /large HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n`
 
-/** Contents of so many answers that were asked for at once. */
+/** Contents of a number of responses to concurrent requests. */
 const readHttp1 = async (count = 1): Promise<Buffer[]> => {
   const socket = await dial()
   socket.write(get().repeat(count - 1) + get('Connection: close\r\n'))

@@ -20,7 +20,7 @@ test('a session that takes no more streams fails the request that meets it, and 
     await client.destroy()
     server.close()
   })
-  // Content that streams is sent a moment later than asked for, where nobody takes what is thrown.
+  // Streamed content is sent a moment later, where an exception would not be caught.
   const post = async (): Promise<string> => {
     const { body } = await client.request({ method: 'POST', path: '/', body: Readable.from(['x']) })
     return body.text()

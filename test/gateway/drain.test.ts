@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { times } from '../support/breadth.ts'
+import { keyPair } from '../support/certificates.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
@@ -189,9 +189,7 @@ describe('a gateway that drains', () => {
 })
 
 describe('an idle connection does not delay a drain', () => {
-  const pem = (name: string): string =>
-    readFileSync(new URL(`fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
-  const tls = { listen: { port: 0, tls: { cert: pem('good.pem'), key: pem('good.key') } } }
+  const tls = { listen: { port: 0, tls: keyPair('good') } }
   const secure = (gateway: TestGateway) =>
     keeping(
       connectTls({

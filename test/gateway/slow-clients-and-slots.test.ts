@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
 import { request as httpsRequest } from 'node:https'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { keyPair, pem } from '../support/certificates.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
 
@@ -12,8 +12,6 @@ import { type Origin, pause, startOrigin } from '../support/origin.ts'
 
 type Tree = { readonly [key: string]: unknown }
 
-const pem = (name: string): string =>
-  readFileSync(new URL(`fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
 const ca = pem('ca.pem')
 const large = Buffer.alloc(16 * 1024 * 1024, 'x')
 
@@ -57,7 +55,7 @@ const start = async (
     ...more.root,
   })
 }
-const encrypted = { tls: { cert: pem('good.pem'), key: pem('good.key') } }
+const encrypted = { tls: keyPair('good') }
 
 const dial = (localAddress: string, protocols: string[] = ['http/1.1']): Socket => {
   const url = new URL(gateway.publicAddress)

@@ -1,19 +1,16 @@
-import { readFileSync } from 'node:fs'
 import type { LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { GatewayError } from '../../src/errors.ts'
 import type { UpstreamOptions } from '../../src/upstream/options.ts'
+import { keyPair, pem } from '../support/certificates.ts'
 import { createLatch } from '../support/latch.ts'
 import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
 import { noTls, request, shortTimes, upstreamOf } from '../unit/upstream/upstream-of.ts'
 
-const pem = (name: string): string =>
-  readFileSync(new URL(`fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
-
 const originOf = async (script?: Script, tls?: string): Promise<Origin> => {
-  const options = tls === undefined ? {} : { tls: { cert: pem(`${tls}.pem`), key: pem(`${tls}.key`) } }
+  const options = tls === undefined ? {} : { tls: keyPair(tls) }
   const origin = await startOrigin(script, options)
   onTestFinished(() => origin.close())
   return origin

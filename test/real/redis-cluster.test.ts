@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { certificatePath, pem } from '../support/certificates.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import { pause } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
@@ -13,16 +12,13 @@ const wanted = 3
 const slots = 16_384
 const firstSlot = (node: number): number => Math.floor((slots * node) / wanted)
 
-const fixture = (name: string): string =>
-  fileURLToPath(new URL(`../gateway/fixtures/upstream-tls/${name}`, import.meta.url))
-
 /** A client without a user name gets no key: nodes that the first one lists need the user as well. */
 const settings = [
   ...['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000', '--cluster-announce-ip', '127.0.0.1'],
   ...['--user', 'default', 'on', 'nopass', 'resetkeys', 'resetchannels', '+@all'],
   ...['--user', 'gateway', 'on', '>secret', '~*', '&*', '+@all'],
-  ...['--tls-cert-file', fixture('good.pem'), '--tls-key-file', fixture('good.key')],
-  ...['--tls-ca-cert-file', fixture('ca.pem'), '--tls-auth-clients', 'no'],
+  ...['--tls-cert-file', certificatePath('good.pem'), '--tls-key-file', certificatePath('good.key')],
+  ...['--tls-ca-cert-file', certificatePath('ca.pem'), '--tls-auth-clients', 'no'],
 ]
 
 /** A busy machine seldom blocks a process that long. */
@@ -110,7 +106,7 @@ describeWith('redis', 'a Redis cluster of three nodes', () => {
     const shared = {
       url: `rediss://gateway:secret@127.0.0.1:${tlsPorts[0]}`,
       cluster: true,
-      tls: { ca: readFileSync(fixture('ca.pem'), 'utf8') },
+      tls: { ca: pem('ca.pem') },
       key: 'k'.repeat(32),
       ...steady,
     }

@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -8,13 +7,12 @@ import {
 } from 'node:http2'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { keyPair, pem } from '../../support/certificates.ts'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, pause, type Script, startOrigin } from '../../support/origin.ts'
 
 // A request whose body never arrives whole has changed nothing at the upstream, and is no fault of the upstream.
 
-const pem = (name: string): string =>
-  readFileSync(new URL(`../fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
 const ca = pem('ca.pem')
 const read = '/wp-json/wp/v2/posts'
 const answer: Script = ({ method }, wire) =>
@@ -244,7 +242,7 @@ describe('over HTTP/2', () => {
   const clients: ClientHttp2Session[] = []
   beforeEach(() =>
     start(shortTotal, {
-      listen: { port: 0, http2: true, tls: { cert: pem('good.pem'), key: pem('good.key') } },
+      listen: { port: 0, http2: true, tls: keyPair('good') },
     }),
   )
   afterEach(() => {
@@ -274,7 +272,7 @@ describe('over HTTP/2', () => {
       await start(
         {},
         {
-          listen: { port: 0, http2: true, tls: { cert: pem('good.pem'), key: pem('good.key') } },
+          listen: { port: 0, http2: true, tls: keyPair('good') },
           limits: { headersTimeout: '100ms', requestTimeout: '300ms' },
         },
       )

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { createLatch } from '../support/latch.ts'
 import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
 
@@ -46,11 +46,7 @@ const update = (id: number, more: Record<string, unknown> = {}) => ({
 })
 
 const send = async (requests: readonly unknown[], headers: Record<string, string> = {}) => {
-  const answer = await fetch(`${gateway.publicAddress}${root}/batch/v1`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', ...headers },
-    body: JSON.stringify({ requests }),
-  })
+  const answer = await postBatch(gateway, { requests }, headers)
   const text = await answer.text()
   return { status: answer.status, text, responses: JSON.parse(text).responses }
 }

@@ -1,8 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
-import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 
-const root = '/index.php/site-json'
 const json = { 'Content-Type': 'application/json; charset=UTF-8' }
 
 let origin: Origin
@@ -56,11 +55,7 @@ const send = async (
   more: object = {},
   headers: Record<string, string> = {},
 ) => {
-  const answer = await fetch(`${gateway.publicAddress}${root}/batch/v1`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', ...headers },
-    body: JSON.stringify({ extensions: true, requests, ...more }),
-  })
+  const answer = await postBatch(gateway, { extensions: true, requests, ...more }, headers)
   const text = await answer.text()
   return { status: answer.status, headers: answer.headers, text }
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
 let origin: Origin
@@ -31,12 +31,7 @@ const send = async (
   requests: unknown = one,
   signal?: AbortSignal,
 ) => {
-  const answer = await fetch(`${gateway.publicAddress}/index.php/site-json/batch/v1`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key, ...headers },
-    body: JSON.stringify({ requests }),
-    ...(signal === undefined ? {} : { signal }),
-  })
+  const answer = await postBatch(gateway, { requests }, { 'Idempotency-Key': key, ...headers }, signal)
   return { status: answer.status, text: await answer.text() }
 }
 

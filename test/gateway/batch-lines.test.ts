@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
 
 const json = { 'Content-Type': 'application/json; charset=UTF-8' }
@@ -21,12 +21,7 @@ const start = async (script: Script, batch: object = {}): Promise<void> => {
 const update = (id: number) => ({ method: 'PUT', path: `/site/v2/posts/${id}`, body: { title: 'x' } })
 
 const send = (requests: readonly unknown[], headers: Record<string, string> = {}, signal?: AbortSignal) =>
-  fetch(`${gateway.publicAddress}/index.php/site-json/batch/v1`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', Accept: 'application/x-ndjson', ...headers },
-    body: JSON.stringify({ requests }),
-    ...(signal === undefined ? {} : { signal }),
-  })
+  postBatch(gateway, { requests }, { Accept: 'application/x-ndjson', ...headers }, signal)
 
 test('lines come as items are answered, each on one line, and the last one says so', async () => {
   let release = (): void => {}

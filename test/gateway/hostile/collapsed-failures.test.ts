@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import { afterEach, expect, test } from 'vitest'
-import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { postBatch, siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../../support/origin.ts'
 
 // A request that makes the upstream fail does not fail the requests that wait for the same answer.
@@ -69,11 +69,7 @@ test.each<Fault>(['status 500', 'status 431', 'status 400', 'reset'])(
 test('readers who joined an item of a batch that failed get a healthy answer', async () => {
   await start('status 500')
   const item = { method: 'GET', path: '/site/v2/posts', headers: { 'X-Boom': '1' } }
-  const leader = fetch(`${gateway.publicAddress}/index.php/site-json/batch/v1`, {
-    method: 'POST',
-    headers: json,
-    body: JSON.stringify({ requests: [item] }),
-  })
+  const leader = postBatch(gateway, { requests: [item] })
   await origin.until(() => origin.received.length === 1)
   expect(await Promise.all(others())).toEqual(Array(readers).fill(200))
   expect(await (await leader).json()).toMatchObject({ responses: [{ status: 500 }] })

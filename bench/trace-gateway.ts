@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
-import { buildService, closeServices } from '../src/build/service.ts'
+import { closeServices } from '../src/build/built-service.ts'
+import { buildService } from '../src/build/service.ts'
 import { startEmbedded } from '../src/build/service-contract.ts'
 import { createCache } from '../src/cache/cache.ts'
 import { createPartitions } from '../src/cache/cache-key.ts'
@@ -109,7 +110,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
         cache,
         budget: () => unlimited,
         partitionOf: createPartitions(),
-        forwarding: { via: 'trellis-trace', publicHost: new URL(publicUrl).host },
+        forwarding: { via: 'trellis-trace' },
       },
       limits: undefined,
       overload: undefined,

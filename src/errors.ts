@@ -22,6 +22,12 @@ export const errorTable = {
     message: 'No route was found matching the URL and request method.',
     siteCode: 'rest_no_route',
   },
+  misdirected_request: {
+    status: 421,
+    fault: 'client',
+    retryable: false,
+    message: 'No service answers this host on this connection.',
+  },
   method_not_allowed: {
     status: 405,
     fault: 'client',

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { existsSync, readFileSync } from 'node:fs'
-import { env, stderr, stdout } from 'node:process'
+import { env, stderr, stdin, stdout } from 'node:process'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import type { CliPorts } from './cli/cli-ports.ts'
@@ -16,7 +17,7 @@ import { packageFile } from './package-file.ts'
 setFlagsFromString('--no-allocation-site-pretenuring')
 
 const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }
-const shipped = fileURLToPath(packageFile('config/gateway.yaml'))
+const defaultFile = './trellis.yaml'
 
 // Loaded by the commands that need them: `check`, `schema` and `--help` start without a gateway.
 const gateways = () => import('./workers.ts')
@@ -39,7 +40,9 @@ const common = {
   stdout,
   stderr,
   version,
-  defaultFile: existsSync(shipped) ? shipped : undefined,
+  defaultFile: existsSync(defaultFile) ? defaultFile : undefined,
+  demoFile: fileURLToPath(packageFile('config/gateway.yaml')),
+  readInput: () => text(stdin),
   describeRoutes: async (config, learn) => {
     const { describeLearnedRoutes, describeRoutes } = await upstreamReports()
     return learn ? describeLearnedRoutes(config) : describeRoutes(config)

@@ -52,7 +52,12 @@ const answeredOnce = async (
   if (read.kind === 'none') return run(exchange.request.signal)
   if (read.kind === 'malformed') throw new GatewayError('idempotency_key_malformed')
   const { service } = exchange
-  const key = hashOf([service.name, ...callerOf(exchange), read.key])
+  const key = hashOf([
+    service.name,
+    ...(service.host === '' ? [] : [service.host]),
+    ...callerOf(exchange),
+    read.key,
+  ])
   const type = requestField(exchange.request.fields, 'content-type') ?? ''
   const fingerprint = hashOf([type, exchange.query, contentOf(exchange)])
   const state = await store.begin(key, fingerprint)
@@ -81,7 +86,6 @@ export type BatchAnswersOptions = {
   /** What is known of the upstream, by batches under this configuration and under those before it. */
   readonly splitMemory: SplitMemory
   readonly config: SiteConfig
-  readonly publicRoot: string
   readonly clock: Clock
   /** Largest content of one request. */
   readonly bodyBytes: number
@@ -170,7 +174,7 @@ export const batchAnswers = (
   ): GatewayResponse => ({
     status,
     fields: [
-      ...['Content-Type', contentType, ...wordpressFields(options.publicRoot)],
+      ...['Content-Type', contentType, ...wordpressFields(exchange.service.publicRoot)],
       ...['X-Content-Type-Options', 'nosniff', 'Allow', 'POST', ...callerFields(exchange.request.fields)],
       ...(Buffer.isBuffer(content) ? ['Content-Length', String(content.length)] : []),
     ],

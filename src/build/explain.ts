@@ -6,8 +6,10 @@ import type { Row } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
 import { credentialFieldsOf, hasBearer } from '../http/credential-fields.ts'
 import { type RequestFields, requestField } from '../http/fields.ts'
+import { hostOf } from '../http/hosts.ts'
 import { requestMeaning } from '../request/request-meaning.ts'
-import { type ServiceContract, serviceContract } from './service-contract.ts'
+import { createServiceTable, type ServiceChoice } from '../request/service-table.ts'
+import { dependsOnHost, type ServiceContract, serviceContract } from './service-contract.ts'
 import { withAskedServices } from './upstream-findings.ts'
 
 /** The facts of a service that explanations need. */
@@ -15,46 +17,68 @@ export type AskedService = { readonly config: ServiceConfig; readonly contract: 
 
 /** Where a public URL leads. */
 type PublicTarget = {
+  readonly kind: 'found'
   readonly service: AskedService
+  /** The host, where responses of the service depend on it; otherwise ''. */
+  readonly host: string
   /** Relative to the mount, as written. */
   readonly path: string
   readonly query: string
 }
 
-const under = (mount: string, path: string): string | undefined => {
-  if (mount === '/') return path
-  if (path === mount) return '/'
-  return path.startsWith(`${mount}/`) ? path.slice(mount.length) : undefined
-}
-
-/** Path and query of a URL, as written. The host is ignored, as the gateway ignores it. */
-const targetOfUrl = (publicUrl: string, url: string): string => {
-  const bare = url.split('#', 1)[0] ?? ''
-  const rest = bare.startsWith(publicUrl) ? bare.slice(publicUrl.length) : undefined
-  const target =
-    rest !== undefined && /^(?:[/?]|$)/.test(rest) ? rest : bare.replace(/^https?:\/\/[^/?]*/i, '')
-  return target.startsWith('/') ? target : `/${target}`
-}
-
-/** The service whose mount a public URL or path lies under: the longest one that fits. */
-export const publicTarget = (
-  services: readonly AskedService[],
-  publicUrl: string,
+/** Finds the service that a public URL or path leads to; `host` is what a path is asked of. */
+export type PublicTargets = (
   url: string,
-): PublicTarget | undefined => {
-  const target = targetOfUrl(publicUrl, url)
-  const at = target.indexOf('?')
-  const path = at === -1 ? target : target.slice(0, at)
-  const [service] = services
-    .filter(({ config }) => under(config.mount, path) !== undefined)
-    .sort((a, b) => b.config.mount.length - a.config.mount.length)
-  if (service === undefined) return undefined
-  return {
+  host?: string,
+) => PublicTarget | Exclude<ServiceChoice<AskedService>, { kind: 'found' }>
+
+const withoutRoot = (path: string): string => (path === '/' ? '' : path)
+
+/** The parts of a URL or path, as written. A path of one of the prefixes is one that a proxy in front removes. */
+const readUrl = (
+  url: string,
+  prefixes: readonly string[],
+): { readonly authority: string | undefined; readonly target: string } => {
+  const bare = url.split('#', 1)[0] ?? ''
+  const absolute = /^https?:\/\/([^/?]*)(.*)$/is.exec(bare)
+  const prefix = prefixes.find((one) => bare.startsWith(one) && /^(?:[/?]|$)/.test(bare.slice(one.length)))
+  const rest = prefix === undefined ? (absolute?.[2] ?? bare) : bare.slice(prefix.length)
+  return { authority: absolute?.[1], target: rest.startsWith('/') ? rest : `/${rest}` }
+}
+
+/** Chooses as the public port does. `publicUrl` is the top-level one. */
+export const createPublicTargets = (services: readonly AskedService[], publicUrl: string): PublicTargets => {
+  const located = services.map((service) => ({
     service,
-    path: under(service.config.mount, path) ?? path,
-    query: at === -1 ? '' : target.slice(at + 1),
+    hosts: service.config.hosts,
+    mount: withoutRoot(service.config.mount),
+  }))
+  const table = createServiceTable(located)
+  const ownUrls = services.map(({ config }) => config.publicUrl).filter((url) => url !== '')
+  const prefixes = [...new Set([publicUrl, ...ownUrls])].sort((a, b) => b.length - a.length)
+  return (url, host = '') => {
+    const { authority = host, target } = readUrl(url, prefixes)
+    const choice = table.find(authority, target)
+    if (choice.kind !== 'found') return choice
+    const { service, mount } = choice.service
+    const relative = target.slice(mount.length)
+    const at = relative.indexOf('?')
+    const path = at === -1 ? relative : relative.slice(0, at)
+    return {
+      kind: 'found',
+      service,
+      host: dependsOnHost(service.config) ? hostOf(authority) : '',
+      path: path === '' ? '/' : path,
+      query: at === -1 ? '' : relative.slice(at + 1),
+    }
   }
 }
+
+/** Why a URL leads to no service. */
+export const noServiceTexts = {
+  'unknown-host': 'no service answers this host; give the whole URL',
+  'no-service': 'no service is mounted there',
+} as const
 
 /** The one spelling under which answers to a GET are stored, or why there is none. */
 type CanonicalTarget =
@@ -98,7 +122,7 @@ export const canonicalTarget = ({ service, path, query }: PublicTarget): Canonic
 /** The request to explain; it is not sent. */
 export type ExplainedRequest = {
   readonly method: string
-  /** Path and query on the public side. */
+  /** URL, or path and query, on the public side. */
   readonly target: string
   /** Lower-case names. */
   readonly fields: RequestFields
@@ -118,8 +142,9 @@ const storedAs = (
   found: Found,
   valid: Valid,
   partition: string,
+  host: string,
 ): Explanation => ({
-  'cache key': `${service.name}, ${targetOf(found, valid)}, ${partition}`,
+  'cache key': [service.name, targetOf(found, valid), partition, ...(host === '' ? [] : [host])].join(', '),
   tags: [
     ...contract.tagger.storedTags(found, valid.arguments, nothingYet),
     ...[
@@ -165,6 +190,7 @@ const cachingOf = (
   found: Found,
   valid: Valid,
   fields: RequestFields,
+  host: string,
 ): Explanation => {
   const { query } = valid
   const policy = contract.policyFor(method, found.path)
@@ -181,7 +207,7 @@ const cachingOf = (
         ...(decision.partition === 'credential' ? credentialsIn(fields, policy) : {}),
         rule,
         profile: policy.profile,
-        ...storedAs(service, contract, found, valid, decision.partition),
+        ...storedAs(service, contract, found, valid, decision.partition, host),
       }
     case 'write':
       return {
@@ -219,6 +245,7 @@ const known = (
   path: string,
   query: string,
   fields: RequestFields,
+  host: string,
 ): Explanation => {
   const finding = contract.find(method, path)
   switch (finding.kind) {
@@ -258,41 +285,45 @@ const known = (
         'canonical target': targetOf(finding, validation),
         ...undeclaredOf(validation),
         ...(row.handledBy === 'upstream'
-          ? cachingOf(service, contract, method, finding, validation, fields)
+          ? cachingOf(service, contract, method, finding, validation, fields, host)
           : { answer: 'by the gateway' }),
       }
     }
   }
 }
 
-/** Explains a request to one of these services with the functions that decide about requests. */
+/** Explains a request to one of the services with the functions that decide about requests. */
 export const explainAt = (
-  services: readonly AskedService[],
-  publicUrl: string,
+  targets: PublicTargets,
   { method, target, fields }: ExplainedRequest,
 ): Explanation => {
-  const found = publicTarget(services, publicUrl, target)
-  if (found === undefined) return { refused: '404: no service is mounted there' }
-  const { query, path } = found
+  const found = targets(target, requestField(fields, 'host'))
+  if (found.kind !== 'found') {
+    return { refused: `${found.kind === 'no-service' ? 404 : 421}: ${noServiceTexts[found.kind]}` }
+  }
+  const { query, path, host } = found
   const { config, contract } = found.service
   const meaning =
     config.contract === 'site' ? requestMeaning(method, query, fields) : { kind: 'method' as const, method }
-  if (meaning.kind === 'refused') return { service: config.name, refused: meaning.reason }
-  return {
+  const service = {
     service: config.name,
+    ...(config.hosts.length === 0 ? {} : { hosts: config.hosts.join(', ') }),
+  }
+  if (meaning.kind === 'refused') return { ...service, refused: meaning.reason }
+  return {
+    ...service,
     method: meaning.method,
-    ...known(config, contract, meaning.method, path, query, fields),
+    ...known(config, contract, meaning.method, path, query, fields, host),
   }
 }
 
 /** Explains a request from the configuration alone, without an upstream. */
-export const explain = (config: Config, request: ExplainedRequest): Explanation =>
+export const explain = ({ services, limits, publicUrl }: Config, request: ExplainedRequest): Explanation =>
   explainAt(
-    config.services.map((service) => ({
-      config: service,
-      contract: serviceContract(service, config.limits),
-    })),
-    config.publicUrl,
+    createPublicTargets(
+      services.map((service) => ({ config: service, contract: serviceContract(service, limits) })),
+      publicUrl,
+    ),
     request,
   )
 
@@ -300,8 +331,10 @@ export const explain = (config: Config, request: ExplainedRequest): Explanation 
 export const explainLearned = (config: Config, request: ExplainedRequest): Promise<Explanation> =>
   withAskedServices(config.services, config, (asked) =>
     explainAt(
-      asked.map(({ built }) => built),
-      config.publicUrl,
+      createPublicTargets(
+        asked.map(({ built }) => built),
+        config.publicUrl,
+      ),
       request,
     ),
   )

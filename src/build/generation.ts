@@ -26,19 +26,13 @@ import type { Overload } from '../server/overload.ts'
 import type { RateLimiter, RateLimitStore } from '../server/rate-limiter.ts'
 import { createEdge, type Edge } from '../server/server.ts'
 import type { UnreadAnswers } from '../server/unread-answers.ts'
+import { type BuiltService, closeServices, sharingUpstream } from './built-service.ts'
 import { createOperator, type GenerationOperator, type OperatorCache } from './operator.ts'
-import {
-  type BuiltService,
-  buildService,
-  closeServices,
-  type ServiceParts,
-  sharingUpstream,
-  withRules,
-} from './service.ts'
+import { buildService, type ServiceParts, withRules } from './service.ts'
 
 /**
  * What a service of a new configuration takes over from the previous one of the same name: `service` everything; `rules`
- * everything but its cache rules; `upstream` its upstream with breakers, ejections and connections; `nothing`.
+ * everything but its cache rules and response headers; `upstream` its upstream with breakers, ejections and connections; `nothing`.
  */
 type Adoption = 'service' | 'rules' | 'upstream' | 'nothing'
 
@@ -52,21 +46,30 @@ const ofService = ({ bodyBytes, uploadBytes, queryParameters, jsonDepth }: Limit
   jsonDepth,
 })
 
-const withoutCache = ({ cache: _cache, ...rest }: ServiceConfig): unknown => rest
+/** The settings that can change without a new service. */
+const replaceable = ({ cache, responseHeaders }: ServiceConfig): unknown => ({ cache, responseHeaders })
+
+const lasting = ({ cache: _cache, responseHeaders: _headers, ...rest }: ServiceConfig): unknown => rest
 
 /** The settings that make an upstream; those of an embedded server include more. */
 const ofWay = (service: ServiceConfig): unknown => {
-  const { contract, upstream } = service
-  if (upstream.targets !== 'embedded') return { contract, upstream }
-  if (contract === 'site') return { contract, upstream, names: service.names }
-  return { contract, upstream, limitParameter: contract === 'plants' ? service.limitParameter : '' }
+  const { contract, upstream, hosts, publicUrl } = service
+  const address = upstream.host === 'preserve' || upstream.targets === 'embedded' ? { hosts, publicUrl } : {}
+  if (upstream.targets !== 'embedded') return { contract, upstream, ...address }
+  if (contract === 'site') return { contract, upstream, ...address, names: service.names }
+  return {
+    contract,
+    upstream,
+    ...address,
+    limitParameter: contract === 'plants' ? service.limitParameter : '',
+  }
 }
 
 /** Decides what a service takes over; a changed mount is a new service for its clients. */
 export const decideAdoption = (from: Configured, to: Configured): Adoption => {
   const sameLimits = sameSettings(ofService(from.limits), ofService(to.limits))
-  if (sameLimits && sameSettings(withoutCache(from.service), withoutCache(to.service))) {
-    return sameSettings(from.service.cache, to.service.cache) ? 'service' : 'rules'
+  if (sameLimits && sameSettings(lasting(from.service), lasting(to.service))) {
+    return sameSettings(replaceable(from.service), replaceable(to.service)) ? 'service' : 'rules'
   }
   return sameSettings(ofWay(from.service), ofWay(to.service)) ? 'upstream' : 'nothing'
 }
@@ -283,7 +286,7 @@ export const buildGeneration = async (
       failed,
       cacheContext: {
         ...rooms.cacheContext,
-        forwarding: { via: rooms.via, publicHost: new URL(publicUrl).host },
+        forwarding: { via: rooms.via },
         withholdsOrigin: config.cors.origins.length > 0,
       },
       limits: limits && { count: limits.count, report: metrics.observe.edge },
@@ -301,6 +304,7 @@ export const buildGeneration = async (
     cors: config.cors.origins.length === 0 ? undefined : config.cors,
     distrusted: rooms.distrusted,
     services: built.map(({ service }) => service),
+    certificates: config.listen.tls.certificates,
     logger,
     run,
     refusedEarly: (error, service) =>

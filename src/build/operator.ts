@@ -11,10 +11,20 @@ import type { Config, ServiceConfig } from '../config/config.ts'
 import { redactedConfig } from '../config/redacted-config.ts'
 import type { Row } from '../contracts/row.ts'
 import { extendedBatch } from '../contracts/site/batch-extensions.ts'
+import { requestField } from '../http/fields.ts'
+import { urlAtHost } from '../http/hosts.ts'
+import type { Service } from '../pipeline/service.ts'
 import { openApiDocument } from '../site/openapi-document.ts'
 import type { DescribedService } from '../site/openapi-operations.ts'
-import { type AskedService, canonicalTarget, explainAt, publicTarget } from './explain.ts'
-import type { BuiltService } from './service.ts'
+import type { BuiltService } from './built-service.ts'
+import {
+  type AskedService,
+  canonicalTarget,
+  createPublicTargets,
+  explainAt,
+  noServiceTexts,
+  type PublicTargets,
+} from './explain.ts'
 
 type Maybe<Value> = Value | Promise<Value>
 
@@ -108,7 +118,7 @@ export const operatorCache = ({
 /** The facts that a purge by public URLs needs. */
 type PurgeParts = {
   readonly services: readonly AskedService[]
-  readonly publicUrl: string
+  readonly targets: PublicTargets
   readonly cache: Pick<OperatorCache, 'purge'>
 }
 
@@ -120,14 +130,19 @@ type Selection =
 const refused = (detail: string): Selection => ({ kind: 'refused', detail })
 const one = (selector: Selector): Selection => ({ kind: 'selectors', selectors: [selector] })
 
-const byUrl = ({ services, publicUrl }: PurgeParts, url: string, only: string | undefined): Selection => {
-  const found = publicTarget(services, publicUrl, url)
-  if (found === undefined) return refused('no service is mounted at this URL')
+const selectorOf = (found: Extract<ReturnType<PublicTargets>, { kind: 'found' }>, target: string) => {
+  const { host, service } = found
+  return { kind: 'target', service: service.config.name, target, ...(host === '' ? {} : { host }) } as const
+}
+
+const byUrl = ({ targets }: PurgeParts, url: string, only: string | undefined): Selection => {
+  const found = targets(url)
+  if (found.kind !== 'found') return refused(noServiceTexts[found.kind])
   const { name } = found.service.config
   if (only !== undefined && only !== name) return refused('the URL belongs to another service')
   const canonical = canonicalTarget(found)
   if (canonical.kind === 'refused') return canonical
-  return one({ kind: 'target', service: name, target: canonical.target })
+  return one(selectorOf(found, canonical.target))
 }
 
 /** The part of a service under a public path; undefined when there is none. */
@@ -233,10 +248,11 @@ const askedServices = ({ config, built }: OperatorParts): readonly AskedService[
 
 /** The table's rows and those that the upstream announced. */
 const describedServices = ({ built }: OperatorParts): readonly DescribedService[] =>
-  built.map(({ config, service: { name, contract, mount }, contract: { rows }, discovery }) => ({
-    name,
-    contract,
-    mount,
+  built.map(({ config, service, contract: { rows }, discovery }) => ({
+    name: service.name,
+    contract: service.contract,
+    mount: service.mount,
+    publicUrl: service.publicRoot.slice(0, service.publicRoot.length - service.mount.length),
     rows: [...withExtensions(config, rows), ...(discovery?.learned().rows ?? [])],
   }))
 
@@ -250,10 +266,16 @@ const withExtensions = (config: ServiceConfig, rows: readonly Row[]): readonly R
 
 const orders = { size: 'bytes', hits: 'hits', age: 'age' } as const
 
-/** An entry under its public path. Entries of a credential show neither target nor content. */
-const shownEntry = (entry: CacheEntry, mountOf: ReadonlyMap<string, string>): unknown => {
-  const { target, tags, ...facts } = entry
-  const path = `${mountOf.get(entry.service) ?? ''}${target}`
+/** What stands in front of the targets of a service: its mount, with hosts behind the URL of the host. */
+const frontOf = (service: Service | undefined, host: string): string => {
+  if (service === undefined || service.hosts.length === 0) return service?.mount ?? ''
+  return host === '' ? service.publicRoot : urlAtHost(service.publicRoot, host)
+}
+
+/** An entry under its public path, or its URL where a service has hosts. Entries of a credential show neither target nor content. */
+const shownEntry = (entry: CacheEntry, services: ReadonlyMap<string, Service>): unknown => {
+  const { target, tags, host, ...facts } = entry
+  const path = frontOf(services.get(entry.service), host) + target
   return entry.partition === 'public'
     ? { ...facts, url: path, tags }
     : { ...facts, url: path.split('?', 1)[0] ?? '', tags: [] }
@@ -280,22 +302,24 @@ const openApiContent = (parts: OperatorParts): (() => Buffer) => {
 export const createOperator = (parts: OperatorParts): GenerationOperator => {
   const { cache, config, publicUrl, built } = parts
   const services = askedServices(parts)
-  const mountOf = new Map(built.map(({ service }) => [service.name, service.mount]))
-  const stored = async (url: string): Promise<number> => {
-    const found = publicTarget(services, publicUrl, url)
-    const canonical = found === undefined ? undefined : canonicalTarget(found)
-    if (found === undefined || canonical?.kind !== 'target') return 0
-    const selector = { kind: 'target', service: found.service.config.name, target: canonical.target } as const
+  const targets = createPublicTargets(services, publicUrl)
+  const serviceNamed = new Map(built.map(({ service }) => [service.name, service]))
+  const stored = async (url: string, host: string | undefined): Promise<number> => {
+    const found = targets(url, host)
+    if (found.kind !== 'found') return 0
+    const canonical = canonicalTarget(found)
+    if (canonical.kind !== 'target') return 0
+    const selector = selectorOf(found, canonical.target)
     const count = await cache.purge({ selector, mode: 'hard', dryRun: true })
     return count === 'unheard' ? 0 : count
   }
   return {
-    purge: (request) => purgeCache({ services, publicUrl, cache }, request),
+    purge: (request) => purgeCache({ services, targets, cache }, request),
     entries: async ({ sort, limit }: EntriesQuery) =>
-      (await cache.entries(orders[sort], limit)).map((entry) => shownEntry(entry, mountOf)),
+      (await cache.entries(orders[sort], limit)).map((entry) => shownEntry(entry, serviceNamed)),
     explain: async ({ method, url, fields }) => ({
-      ...explainAt(services, publicUrl, { method, target: url, fields }),
-      'stored responses': await stored(url),
+      ...explainAt(targets, { method, target: url, fields }),
+      'stored responses': await stored(url, requestField(fields, 'host')),
     }),
     drift: () => ({
       services: built.flatMap(({ service: { name }, discovery }) =>

@@ -6,7 +6,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { ExchangeWatch, OpenSpans } from '../pipeline/exchange-watch.ts'
 import { createTrustedProxies } from '../server/client-address.ts'
 import type { InFlight } from '../server/in-flight.ts'
-import { type Certificate, createListener, type Listener } from '../server/listener.ts'
+import { createListener, type Listener, type ListenerOptions } from '../server/listener.ts'
 import { createOverload, type Overload } from '../server/overload.ts'
 import type { PressureLevel } from '../server/overload-events.ts'
 import { type PressureSensor, startPressureSensor } from '../server/pressure-sensor.ts'
@@ -45,9 +45,20 @@ export const startWatches = async (
   return { watches: [traces.watch, ...access], spans: traces.openSpans, close: traces.close }
 }
 
-/** The certificate of the public side; undefined without TLS. */
-const certificateOf = ({ cert, key, minVersion }: Config['listen']['tls']): Certificate | undefined =>
-  cert.isSet ? { cert: cert.reveal(), key: key.reveal(), minVersion } : undefined
+/** The certificates of the public side; undefined without TLS. */
+const certificateOf = (tls: Config['listen']['tls']): ListenerOptions['certificate'] => {
+  const revealed = ({ cert, key }: Pick<typeof tls, 'cert' | 'key'>) => ({
+    cert: cert.reveal(),
+    key: key.reveal(),
+  })
+  return tls.cert.isSet
+    ? {
+        ...revealed(tls),
+        minVersion: tls.minVersion,
+        certificates: tls.certificates.map((one) => ({ hosts: one.hosts, ...revealed(one) })),
+      }
+    : undefined
+}
 
 /** When the first certificate of a PEM text expires, in seconds since 1970. */
 const notAfterSeconds = (pem: string): number => Date.parse(new X509Certificate(pem).validTo) / 1000
@@ -106,7 +117,9 @@ export const createPublicPort = (
     listener.renew(certificate)
     metrics.observe.lifecycle({
       kind: 'certificate-in-force',
-      notAfterSeconds: notAfterSeconds(certificate.cert),
+      notAfterSeconds: Math.min(
+        ...[certificate, ...certificate.certificates].map(({ cert }) => notAfterSeconds(cert)),
+      ),
     })
   }
   return {

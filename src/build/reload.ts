@@ -4,8 +4,8 @@ import type { CachePolicy } from '../cache/decide-caching.ts'
 import type { Config } from '../config/config.ts'
 import type { ConfigResult } from '../config/load.ts'
 import { restartKeys, sameSettings } from '../config/same-settings.ts'
+import { type BuiltService, stopChecks } from './built-service.ts'
 import { decideAdoption, type Generation } from './generation.ts'
-import { type BuiltService, stopChecks } from './service.ts'
 
 /** What happens to a service's stored responses at a reload: `keep` all, `drop` all, or `compare` the rule of each target. */
 type Verdict =

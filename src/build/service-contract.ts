@@ -13,6 +13,8 @@ import { keyNames, namespaceNames, segmentNames } from '../contracts/site/names.
 import { siteRows } from '../contracts/site/route-table.ts'
 import { siteTags } from '../contracts/site/tags.ts'
 import type { Validator } from '../contracts/validation.ts'
+import type { FieldChanges } from '../http/fields.ts'
+import { urlAtHost } from '../http/hosts.ts'
 import { createTargetMemo, type TargetMemo } from '../pipeline/target-memo.ts'
 import { createNameSwap, type NameTable } from '../request/name-swap.ts'
 import { createOpenValidator } from '../request/open-validator.ts'
@@ -223,6 +225,55 @@ export const serviceContract = (service: ServiceConfig, general: LimitsConfig): 
   return ruledBy(service.cache)
 }
 
+/** How clients and the upstream name a service. */
+export type ServiceAddress = {
+  /** Absolute URL in front of the mount. */
+  readonly publicUrl: string
+  /** For `X-Forwarded-Host`. */
+  readonly publicHost: string
+  /** `Host` sent upstream; '' = that of the target. */
+  readonly hostField: string
+}
+
+const isExact = (host: string): boolean => !host.startsWith('*')
+
+/** The address of a service for requests to one of its hosts; without `host` for the gateway's own requests. `general` is the top-level publicUrl. */
+export const addressOf = (
+  {
+    hosts,
+    publicUrl,
+    upstream,
+  }: Pick<ServiceConfig, 'hosts' | 'publicUrl'> & {
+    readonly upstream: Pick<ServiceConfig['upstream'], 'host'>
+  },
+  general: string,
+  host = hosts.find(isExact),
+): ServiceAddress => {
+  const base = publicUrl === '' ? general : publicUrl
+  const asked = host === undefined ? base : urlAtHost(base, host)
+  const isPreserved = upstream.host === 'preserve'
+  const shown = publicUrl === '' ? asked : publicUrl
+  return {
+    publicUrl: shown,
+    publicHost: new URL(isPreserved ? asked : shown).host,
+    hostField: isPreserved ? new URL(asked).host : '',
+  }
+}
+
+/** Do links, or what the upstream receives, depend on the host that the client asked for? */
+export const dependsOnHost = ({ hosts, publicUrl, upstream }: ServiceConfig): boolean =>
+  (hosts.length > 1 || !hosts.every(isExact)) && (publicUrl === '' || upstream.host === 'preserve')
+
+/** The changes that `responseHeaders` asks for; undefined where it asks for none. */
+export const responseChangesOf = ({
+  responseHeaders: { set, remove },
+}: ServiceConfig): FieldChanges | undefined => {
+  const names = [...Object.keys(set), ...remove]
+  return names.length === 0
+    ? undefined
+    : { set: Object.entries(set).flat(), removed: new Set(names.map((name) => name.toLowerCase())) }
+}
+
 /** A demo server that runs in this process, on loopback. */
 export type EmbeddedUpstream = {
   readonly origin: string
@@ -246,7 +297,7 @@ export const startEmbedded = async (
   const isNeutral = service.names === 'same' && basePath.endsWith('/site-json')
   return startEmbeddedSite({
     basePath,
-    home: new URL(publicUrl).origin,
+    home: new URL(addressOf(service, publicUrl).publicUrl).origin,
     dialect: isNeutral ? 'neutral' : 'wordpress',
     limits,
   })
@@ -254,19 +305,20 @@ export const startEmbedded = async (
 
 /** The options of a service's upstream. */
 export const upstreamOptions = (
-  { name, upstream }: ServiceConfig,
+  service: ServiceConfig,
   targets: readonly string[],
   publicUrl: string,
   { minBytesPerSecond }: LimitsConfig,
 ): UpstreamOptions => {
-  const { connections, tls, host, ...rest } = upstream
+  const { name, upstream } = service
+  const { connections, tls, host: _host, ...rest } = upstream
   return {
     ...rest,
     service: name,
     targets,
     minBytesPerSecond,
     connectionMaxAgeMs: connections.maxAgeMs,
-    hostField: host === 'preserve' ? new URL(publicUrl).host : '',
+    hostField: addressOf(service, publicUrl).hostField,
     tls: { ...tls, ca: tls.ca.reveal(), cert: tls.cert.reveal(), key: tls.key.reveal() },
   }
 }

@@ -6,6 +6,9 @@ import type { SharedStores } from '../cluster/shared-store.ts'
 import type { Config, ServiceConfig, SiteConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { type ByteBudget, unlimited } from '../http/bounds/byte-budget.ts'
+import { withField } from '../http/fields.ts'
+import { urlAtHost } from '../http/hosts.ts'
+import { remembered } from '../http/memo.ts'
 import { type Answer, discard, type GatewayResponse } from '../http/message.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { permits } from '../pipeline/any-origin.ts'
@@ -17,8 +20,12 @@ import { createDiscovery, type Discovery } from '../site/discovery.ts'
 import type { DiscoveryDocument } from '../site/discovery-answer.ts'
 import type { IndexAnswer } from '../site/index-source.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
+import { type BuiltService, type FormAt, serverOf, type UpstreamWay } from './built-service.ts'
 import {
+  addressOf,
+  dependsOnHost,
   limitsOf,
+  responseChangesOf,
   type ServiceContract,
   serviceContract,
   siteNameTable,
@@ -26,14 +33,21 @@ import {
   upstreamOptions,
 } from './service-contract.ts'
 
-const asResponse = ({ fields, content }: DiscoveryDocument): GatewayResponse => ({
-  status: 200,
-  fields: [...fields, 'Content-Length', String(content.length)],
-  content,
-})
+/** Gives the documents of a site with links for the service that was asked: they are made for one root. */
+const createDocumentResponse = (madeFor: string) => {
+  const namesFor = remembered((publicRoot) =>
+    createNames({ mode: 'same', table: siteNameTable, publicRoot, upstreamRoots: () => [madeFor] }),
+  )
+  return ({ fields, content }: DiscoveryDocument, { publicRoot }: Service): GatewayResponse => {
+    const isAsMade = publicRoot === madeFor
+    const shown = isAsMade ? content : namesFor(publicRoot).fromUpstreamDocument(content)
+    const lines = isAsMade ? fields : withField(fields, 'Link', `<${publicRoot}/>; rel="https://api.w.org/"`)
+    return { status: 200, fields: [...lines, 'Content-Length', String(shown.length)], content: shown }
+  }
+}
 
 /** The schema from the upstream, or the table's arguments without one. */
-const askedOptions = async (ask: () => Answer, fallback: DiscoveryDocument): Promise<GatewayResponse> => {
+const askedOptions = async (ask: () => Answer, fallback: () => GatewayResponse): Promise<GatewayResponse> => {
   try {
     const response = await ask()
     if (response.status === 200) return response
@@ -41,11 +55,13 @@ const askedOptions = async (ask: () => Answer, fallback: DiscoveryDocument): Pro
   } catch (error) {
     if (!(error instanceof GatewayError) || error.facts.fault === 'client') throw error
   }
-  return asResponse(fallback)
+  return fallback()
 }
 
 type SiteAnswersOptions = BatchAnswersOptions & {
   readonly discovery: Discovery
+  /** The root that the documents of `discovery` are made for. */
+  readonly publicRoot: string
   /** Is what was read from the upstream before still known to be true? */
   mayRemember(): boolean
 }
@@ -56,9 +72,10 @@ const describedBy: ReadonlySet<string> = new Set(['settings', 'plugins', 'themes
 /** Requests that the gateway answers itself for a site: its documents and the batch. */
 const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
   const { discovery } = options
+  const asResponse = createDocumentResponse(options.publicRoot)
   return {
     index: async (exchange, row) => {
-      const { query } = exchange
+      const { query, service } = exchange
       if (!options.mayRemember()) discovery.invalidate()
       const answer =
         row.namespace === ''
@@ -66,7 +83,7 @@ const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
           : await discovery.namespaceIndex(row.namespace, query)
       switch (answer.kind) {
         case 'document':
-          return asResponse(answer)
+          return asResponse(answer, service)
         case 'identity-unknown':
           throw new GatewayError('upstream_unreachable', {
             detail: "The site's own index has not been read yet.",
@@ -79,9 +96,11 @@ const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
     written: (collection) => {
       if (describedBy.has(collection)) discovery.invalidate()
     },
-    options: (row, ask) => {
+    options: ({ service }, row, ask) => {
       const answer = discovery.options(row)
-      return answer.kind === 'document' ? asResponse(answer) : askedOptions(ask, answer.fallback)
+      return answer.kind === 'document'
+        ? asResponse(answer, service)
+        : askedOptions(ask, () => asResponse(answer.fallback, service))
     },
     batch: batchAnswers(options),
   }
@@ -125,44 +144,10 @@ const createIndexFetch = (upstream: Upstream, basePath: string) => {
   return { fetchIndex, allowsAnyOrigin: () => anyOrigin }
 }
 
-/** A service's upstream with the state of its targets, and its embedded server if it has one. */
-type UpstreamWay = {
-  readonly upstream: Upstream
-  readonly targets: readonly string[]
-  /** The servers of the targets; see `serverOf`. */
-  readonly servers: readonly string[]
-  /** Measurements of its batches. */
-  readonly splitMemory: SplitMemory
-  close(): Promise<void>
-}
-
-/** A service with everything behind it, and the function that closes it. */
-export type BuiltService = {
-  readonly config: ServiceConfig
-  readonly service: Service
-  readonly contract: ServiceContract
-  readonly discovery: Discovery | undefined
-  readonly way: UpstreamWay
-}
-
-/** Ends the health checks of upstreams that are not taken over; their requests in flight finish. */
-export const stopChecks = (ended: readonly BuiltService[], goingOn: readonly BuiltService[]): void => {
-  const ways = new Set(goingOn.map(({ way }) => way))
-  for (const { way } of ended) if (!ways.has(way)) way.upstream.stopChecks()
-}
-
-/** Closes what the remaining services do not use. */
-export const closeServices = async (
-  ended: readonly BuiltService[],
-  goingOn: readonly BuiltService[],
-): Promise<void> => {
-  const ways = new Set(goingOn.map(({ way }) => way))
-  const discoveries = new Set(goingOn.map(({ discovery }) => discovery))
-  for (const { way, discovery } of ended) {
-    if (discovery !== undefined && !discoveries.has(discovery)) await discovery.close()
-    if (!ways.has(way)) await way.close()
-  }
-}
+const withForms = (service: Omit<Service, 'atHost'>, formAt: FormAt | undefined): Service => ({
+  ...service,
+  atHost: formAt && ((host) => ({ ...service, ...formAt(host), atHost: undefined })),
+})
 
 export type ServiceParts = {
   readonly config: Config
@@ -192,7 +177,8 @@ const storesAnswers = ({ cache, contract }: ServiceConfig): boolean =>
 const withoutRoot = (path: string): string => (path === '/' ? '' : path)
 
 type SiteRooms = {
-  readonly names: Names
+  /** Translates to the root of one host, or to the root of the service. */
+  namesAt(publicRoot: string, hostField: string): Names
   readonly discovery: Discovery
   readonly local: LocalAnswers
   allowsAnyOrigin(): boolean
@@ -204,18 +190,24 @@ const siteRooms = (
   { upstream, targets, splitMemory }: UpstreamWay,
   parts: ServiceParts,
 ): SiteRooms => {
-  const publicRoot = `${parts.publicUrl}${withoutRoot(config.mount)}`
+  const address = addressOf(config, parts.publicUrl)
+  const publicRoot = `${address.publicUrl}${withoutRoot(config.mount)}`
   const basePath = withoutRoot(config.upstream.basePath)
   const ownRoots = targets.map((origin) => `${origin}${basePath}`)
-  const names = createNames({
-    mode: config.names,
-    table: siteNameTable,
-    publicRoot,
-    upstreamRoots: () => {
-      const learned = discovery.upstreamRoot()
-      return learned === undefined ? ownRoots : [learned, ...ownRoots]
-    },
-  })
+  const namesAt: SiteRooms['namesAt'] = (root, hostField) =>
+    createNames({
+      mode: config.names,
+      table: siteNameTable,
+      publicRoot: root,
+      upstreamRoots: () => {
+        const learned = discovery.upstreamRoot()
+        if (learned === undefined) return ownRoots
+        // An upstream that sees the client's host may write its links with it.
+        const isOfHost = hostField !== address.hostField && new URL(learned).host === address.hostField
+        return [learned, ...(isOfHost ? [urlAtHost(learned, hostField)] : []), ...ownRoots]
+      },
+    })
+  const names = namesAt(publicRoot, address.hostField)
   const index = createIndexFetch(upstream, basePath)
   const { identity } = config.discovery.source === 'static' ? config.discovery : { identity: undefined }
   const discovery: Discovery = createDiscovery({
@@ -265,7 +257,7 @@ const siteRooms = (
     serviceNamed: parts.serviceNamed,
     bodyBytes: config.limits.bodyBytes,
   })
-  return { names, discovery, local, allowsAnyOrigin: index.allowsAnyOrigin }
+  return { namesAt, discovery, local, allowsAnyOrigin: index.allowsAnyOrigin }
 }
 
 const buildWay = async (
@@ -306,10 +298,28 @@ export const buildService = async (
   const { upstream, targets } = way
   const contract = serviceContract(config, limits)
   const site = config.contract === 'site' ? siteRooms(config, contract, way, parts) : undefined
-  const service: Service = {
+  const basePath = withoutRoot(config.upstream.basePath)
+  const roots = [upstream.placeholderOrigin, ...targets].map((origin) => origin + basePath)
+  const form = (host?: string) => {
+    const { publicUrl, publicHost, hostField } = addressOf(config, parts.publicUrl, host)
+    const publicRoot = publicUrl + withoutRoot(config.mount)
+    return {
+      publicHost,
+      hostField: host === undefined ? undefined : hostField,
+      publicRoot,
+      roots: [...roots, publicRoot],
+      translation: site?.namesAt(publicRoot, hostField),
+    }
+  }
+  const formAt: FormAt | undefined = dependsOnHost(config) ? (host) => ({ ...form(host), host }) : undefined
+  const general: Omit<Service, 'atHost'> = {
+    ...form(),
     name: config.name,
     contract: config.contract,
     mount: withoutRoot(config.mount),
+    hosts: config.hosts,
+    host: '',
+    responseChanges: responseChangesOf(config),
     requiresBearer: contract.requiresBearer,
     unlisted:
       config.contract === 'open' || (config.contract === 'site' && config.unlistedRoutes !== 'refuse')
@@ -321,29 +331,22 @@ export const buildService = async (
     memo: contract.memo,
     validator: contract.validator,
     policyFor: contract.policyFor,
-    translation: site?.names,
     tagger: contract.tagger,
     storesAnswers: storesAnswers(config),
     invalidatesTargets: config.contract === 'open',
     sharing: () => parts.sharing(config.name),
     allowsAnyOrigin: site?.allowsAnyOrigin ?? (() => false),
-    roots: [
-      ...[upstream.placeholderOrigin, ...targets].map(
-        (origin) => origin + withoutRoot(config.upstream.basePath),
-      ),
-      parts.publicUrl + withoutRoot(config.mount),
-    ],
-    publicRoot: parts.publicUrl + withoutRoot(config.mount),
-    basePath: withoutRoot(config.upstream.basePath),
+    basePath,
     upstream,
     upstreamTotalMs: config.upstream.timeouts.totalMs,
     local: site?.local,
   }
   site?.discovery.start()
-  return { config, service, contract, discovery: site?.discovery, way }
+  const service = withForms(general, formAt)
+  return { config, service, contract, discovery: site?.discovery, way, formAt }
 }
 
-/** The same service with other cache rules; keeps everything else, learned routes included. */
+/** The same service with other cache rules and response headers; keeps everything else, learned routes included. */
 export const withRules = (built: BuiltService, config: ServiceConfig): BuiltService => {
   const contract = built.contract.withRules(config.cache)
   const { memo, policyFor } = contract
@@ -351,47 +354,15 @@ export const withRules = (built: BuiltService, config: ServiceConfig): BuiltServ
     ...built,
     config,
     contract,
-    service: { ...built.service, memo, policyFor, storesAnswers: storesAnswers(config) },
+    service: withForms(
+      {
+        ...built.service,
+        memo,
+        policyFor,
+        storesAnswers: storesAnswers(config),
+        responseChanges: responseChangesOf(config),
+      },
+      built.formAt,
+    ),
   }
-}
-
-/**
- * The other services with one of the same servers, whose stored responses a write through this service may outdate: a
- * WordPress behind its interface and, for its pages and wp-admin, behind an open service. Stored responses of an open service
- * are invalidated by their own targets and tags (RFC 9111 §4.4).
- */
-const othersOf = (writing: BuiltService, built: readonly BuiltService[]): readonly Service[] => {
-  const servers = new Set(writing.way.servers)
-  return built
-    .filter((one) => one !== writing && one.config.contract !== 'open')
-    .filter(({ way }) => way.servers.some((server) => servers.has(server)))
-    .map(({ service }) => service)
-}
-
-/** Services sharing an upstream, by name, computed once for each configuration: every write needs them. Empty for a removed service. */
-export const sharingUpstream = (built: readonly BuiltService[]): ((name: string) => readonly Service[]) => {
-  const found = new Map(built.map((one) => [one.config.name, othersOf(one, built)]))
-  return (name) => found.get(name) ?? []
-}
-
-/** Services without an available target. */
-export const servicesDown = (built: readonly BuiltService[]): readonly string[] =>
-  built.filter(({ service }) => service.upstream.snapshot().down).map(({ service }) => service.name)
-
-/** Marks the gateway's own documents of a site outdated after a write in another process. */
-export const outdateDocuments = (built: readonly BuiltService[], name: string, collection: string): void => {
-  built.find(({ config }) => config.name === name)?.service.local?.written(collection)
-}
-
-const loopback = /^(?:localhost|.+\.localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]|\[::ffff:7f00:1\])$/
-
-/**
- * The server of an origin, judged by its spelling: the same for `localhost` and its addresses (RFC 6761 §6.3), for a name with
- * and without its final dot, and for http and https on their default ports. Other names and addresses of one machine count as
- * different servers: names are not resolved.
- */
-export const serverOf = (origin: string): string => {
-  const { hostname, port } = new URL(origin)
-  const host = hostname.replace(/\.$/, '')
-  return `${loopback.test(host) ? 'localhost' : host}:${port === '80' || port === '443' ? '' : port}`
 }

@@ -19,8 +19,9 @@ import {
   type SiteFinding,
 } from '../site/site-findings.ts'
 import { createUpstream } from '../upstream/upstream.ts'
-import { type BuiltService, buildService, closeServices, serverOf } from './service.ts'
-import { type ServiceContract, serviceContract, upstreamOptions } from './service-contract.ts'
+import { type BuiltService, closeServices, serverOf } from './built-service.ts'
+import { buildService } from './service.ts'
+import { addressOf, type ServiceContract, serviceContract, upstreamOptions } from './service-contract.ts'
 
 /** Result of comparing one service with its upstream. */
 export type ServiceDrift = {
@@ -115,6 +116,8 @@ export const driftReport = (config: Config): Promise<readonly ServiceDrift[]> =>
 type RouteLine = {
   readonly method: string
   readonly path: string
+  /** Host patterns of the service; none = every host. */
+  readonly hosts: readonly string[]
   readonly service: string
   /** How answers are cached, in few words; `-` when they are not. */
   readonly cached: string
@@ -136,8 +139,23 @@ const cachedHow = (contract: ServiceContract, row: Row, endpoint: Endpoint): str
   if (row.handledBy === 'discovery') return 'by the gateway'
   const { rule, profile } = contract.policyFor('GET', row.template)
   if (rule === undefined) return profile === 'rfc-shared-cache' ? 'as RFC 9111 allows' : '-'
-  return rule.scope === 'public' ? seconds(rule.ttlMs) : `${seconds(rule.ttlMs)} per credential`
+  if (rule.scope === 'credential') return `${seconds(rule.ttlMs)} per credential`
+  return contract.requiresBearer && profile === 'safe' ? '-' : seconds(rule.ttlMs)
 }
+
+/** An open service has one row for all paths: its rules are what tells them apart. */
+const ruleLines = (config: ServiceConfig): RouteLine[] =>
+  config.contract !== 'open'
+    ? []
+    : config.cache.rules.map(({ match, ttlMs, scope }) => ({
+        method: match.methods.join(','),
+        path: `${config.mount === '/' ? '' : config.mount}/${match.segments.join('/')}`,
+        service: config.name,
+        hosts: config.hosts,
+        cached: scope === 'credential' ? `${seconds(ttlMs)} per credential` : seconds(ttlMs),
+        batchable: false,
+        source: 'contract',
+      }))
 
 const linesOf = (
   config: ServiceConfig,
@@ -150,6 +168,7 @@ const linesOf = (
     row.endpoints.map((endpoint) => ({
       method: row.template === '/**' ? '*' : endpoint.methods.join(','),
       path: `${mount}${row.template}`,
+      hosts: config.hosts,
       service: config.name,
       cached: cachedHow(contract, row, endpoint),
       batchable: endpoint.allowBatch === true,
@@ -162,7 +181,7 @@ const linesOf = (
 export const describeRoutes = (config: Config): RouteReport => ({
   lines: config.services.flatMap((service) => {
     const contract = serviceContract(service, config.limits)
-    return linesOf(service, contract, contract.rows, 'contract')
+    return [...ruleLines(service), ...linesOf(service, contract, contract.rows, 'contract')]
   }),
   unread: [],
 })
@@ -171,6 +190,7 @@ export const describeRoutes = (config: Config): RouteReport => ({
 export const describeLearnedRoutes = (config: Config): Promise<RouteReport> =>
   withAskedServices(config.services, config, (asked) => ({
     lines: asked.flatMap(({ built: { config: service, contract, discovery } }) => [
+      ...ruleLines(service),
       ...linesOf(service, contract, contract.rows, 'contract'),
       ...linesOf(service, contract, discovery?.learned().rows ?? [], 'learned'),
     ]),
@@ -210,9 +230,10 @@ const asking = async <Value>(
     { ...options, health: { ...options.health, path: '' } },
     { clock: systemClock, random: Math.random, report: () => {} },
   )
-  const { host, protocol } = new URL(publicUrl)
+  const address = addressOf(service, publicUrl)
+  const { protocol } = new URL(address.publicUrl)
   const whole = AbortSignal.timeout(serviceMs)
-  const forwarded = ['x-forwarded-host', host, 'x-forwarded-proto', protocol.slice(0, -1)]
+  const forwarded = ['x-forwarded-host', address.publicHost, 'x-forwarded-proto', protocol.slice(0, -1)]
   const ask: Ask = async (target) => {
     try {
       const response = await upstream.forward({
@@ -241,10 +262,10 @@ const asking = async <Value>(
   }
 }
 
-const reachedBy = ({ publicUrl }: Config, { mount, upstream }: ServiceConfig): Reached => ({
-  publicUrl: publicUrl.replace(/\/$/, ''),
-  mount,
-  host: upstream.host,
+const reachedBy = ({ publicUrl }: Config, service: ServiceConfig): Reached => ({
+  publicUrl: addressOf(service, publicUrl).publicUrl.replace(/\/$/, ''),
+  mount: service.mount,
+  host: service.upstream.host,
 })
 
 const ofSite = async (ask: Ask, service: ServiceConfig, config: Config): Promise<SiteFinding[]> => {

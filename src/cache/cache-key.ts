@@ -8,22 +8,26 @@ export type CacheKeyParts = {
   /** '' for complete responses, `parts` for incomplete ones. */
   readonly dialect: string
   readonly partition: string
+  /** The host of the request where responses of the service depend on it; '' or absent where they do not. */
+  readonly host?: string
 }
 
 /** With its length in front, no text can be read as another split of the key. */
 const part = (text: string): string => `${text.length}:${text}`
 
-/** Everything stored for one target, in all dialects and partitions, has keys that begin with this. */
+/** Everything stored for one target, in all dialects and partitions and for all hosts, has keys that begin with this. */
 export const targetKey = (service: string, target: string): string => part(service) + part(target)
 
 const publicEnd = part('') + part('public')
 
 /** The primary cache key (RFC 9111 §2); injective. */
 export const cacheKey = (parts: CacheKeyParts): string => {
-  const isPublic = parts.dialect === '' && parts.partition === 'public'
+  const { dialect, partition, host = '' } = parts
+  const isPublic = dialect === '' && partition === 'public' && host === ''
   return (
     targetKey(parts.service, parts.target) +
-    (isPublic ? publicEnd : part(parts.dialect) + part(parts.partition))
+    // Neither a partition nor a host has a space in it.
+    (isPublic ? publicEnd : part(dialect) + part(host === '' ? partition : `${partition} ${host}`))
   )
 }
 
@@ -38,12 +42,12 @@ const readPart = (key: string, start: number): { readonly text: string; readonly
 }
 
 /** The parts of a key made by `cacheKey`. */
-export const partsOfKey = (key: string): CacheKeyParts => {
+export const partsOfKey = (key: string): Required<CacheKeyParts> => {
   const service = readPart(key, 0)
   const target = readPart(key, service.end)
   const dialect = readPart(key, target.end)
-  const partition = readPart(key, dialect.end)
-  return { service: service.text, target: target.text, dialect: dialect.text, partition: partition.text }
+  const [partition = '', host = ''] = readPart(key, dialect.end).text.split(' ')
+  return { service: service.text, target: target.text, dialect: dialect.text, partition, host }
 }
 
 /** Does the target of a key begin with the prefix? Without splitting the key, since it is called for all keys. */

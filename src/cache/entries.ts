@@ -8,6 +8,8 @@ import type { StoredResponse } from './store/stored-response.ts'
 /** A stored response as the admin side lists it: without its content, its credential, and the secrets in its target. */
 export type CacheEntry = {
   readonly service: string
+  /** '' where responses are the same for all hosts of the service. */
+  readonly host: string
   readonly target: string
   readonly partition: 'public' | 'credential'
   readonly status: number
@@ -25,10 +27,11 @@ export type EntryOrder = 'bytes' | 'hits' | 'age'
 const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
 
 const entryOf = (stored: StoredResponse, at: Moment): CacheEntry => {
-  const { service, target, partition } = partsOfKey(stored.key)
+  const { service, host, target, partition } = partsOfKey(stored.key)
   const ageMs = currentAgeMs(stored.initialAgeMs, stored.received, at)
   return {
     service,
+    host,
     target: redactTarget(target),
     partition: partition === 'public' ? 'public' : 'credential',
     status: stored.status,

@@ -9,8 +9,8 @@ import type { MemoryStore, StoredVariants } from './store/memory-store.ts'
 import { limitLifetime } from './store/stored-response.ts'
 
 type PurgeSelector =
-  /** All variants of one target, in all partitions. */
-  | { readonly kind: 'target'; readonly service: string; readonly target: string }
+  /** All variants of one target, in all partitions; for one host, or for all without `host`. */
+  | { readonly kind: 'target'; readonly service: string; readonly target: string; readonly host?: string }
   | { readonly kind: 'tag'; readonly tag: string }
   | { readonly kind: 'prefix'; readonly service: string; readonly prefix: string }
   | { readonly kind: 'all' }
@@ -109,7 +109,10 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
   const select = (selector: PurgeSelector): Selection => {
     switch (selector.kind) {
       case 'target':
-        return { entries: [...store.withTag(targetKey(selector.service, selector.target))], isMeant: every }
+        return {
+          entries: [...store.withTag(targetKey(selector.service, selector.target))],
+          isMeant: selector.host === undefined ? every : (key) => partsOfKey(key).host === selector.host,
+        }
       case 'tag':
         return { entries: [...store.withTag(selector.tag)], isMeant: every }
       case 'prefix':

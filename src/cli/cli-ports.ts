@@ -23,8 +23,12 @@ export type CliPorts = {
   readonly version: string
   /** The configuration that a worker got from its parent; then no file is read. */
   readonly handedConfig: ConfigResult | undefined
-  /** Read when neither `-c` nor TRELLIS_CONFIG names a file. */
+  /** Read when neither `-c` nor TRELLIS_CONFIG names a file; undefined when there is no such file. */
   readonly defaultFile: string | undefined
+  /** Read with `--demo`. */
+  readonly demoFile: string
+  /** All of standard input, for `-c -`. */
+  readInput(): Promise<string>
   startGateway(config: Config, options: StartOptions): Promise<RunningGateway>
   /** `learn`: with the routes that upstreams announce beside the contract, which takes one request to each site's upstream. */
   describeRoutes(config: Config, learn: boolean): Promise<RouteReport>

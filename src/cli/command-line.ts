@@ -13,7 +13,10 @@ export type CommandLine =
   | {
       readonly kind: 'command'
       readonly command: CommandName
+      /** `-` is standard input. */
       readonly file: string | undefined
+      /** The configuration of the package, with its embedded upstreams. */
+      readonly demo: boolean
       readonly operands: readonly string[]
       readonly fields: Readonly<Record<string, string>>
       /** `routes`: compare with the upstream instead. */
@@ -28,6 +31,7 @@ const isCommand = (word: string): word is CommandName => (commandNames as readon
 const options = {
   // `multiple`, so that a second one is refused instead of replacing the first.
   config: { type: 'string', short: 'c', multiple: true },
+  demo: { type: 'boolean' },
   header: { type: 'string', short: 'H', multiple: true },
   drift: { type: 'boolean' },
   upstreams: { type: 'boolean' },
@@ -36,9 +40,9 @@ const options = {
 } as const
 
 /** Least and greatest number of operands. */
-const operandCounts: Readonly<Record<CommandName, readonly [number, number]>> = {
+const operandCounts: Readonly<Record<CommandName, readonly [number, 0 | 1 | 2]>> = {
   start: [0, 0],
-  check: [0, 0],
+  check: [0, 1],
   schema: [0, 0],
   routes: [0, 0],
   explain: [2, 2],
@@ -67,6 +71,7 @@ type Parsed =
   | { readonly fault: string }
 type Values = {
   config?: string[]
+  demo?: boolean
   header?: string[]
   drift?: boolean
   upstreams?: boolean
@@ -84,8 +89,13 @@ const parse = (argv: readonly string[]): Parsed => {
 
 const fileFault = (command: CommandName, files: readonly string[]): string | undefined => {
   if (files.length > 0 && command === 'schema') return 'schema takes no -c: it is the same for every file'
-  if (files.length > 1) return '-c is given more than once'
+  if (files.length > 1) return 'more than one configuration file is given'
   return files[0] === '' ? '-c expects a file name, but it is empty' : undefined
+}
+
+const demoFault = (command: CommandName, files: readonly string[]): string | undefined => {
+  if (command === 'schema') return 'schema takes no --demo: it is the same for every file'
+  return files.length > 0 ? '--demo has a configuration of its own; leave out the file' : undefined
 }
 
 const upstreamsFault = (command: CommandName, { upstreams, drift }: Values): string | undefined => {
@@ -98,7 +108,7 @@ const upstreamsFault = (command: CommandName, { upstreams, drift }: Values): str
 const readCommand = (command: CommandName, operands: readonly string[], values: Values): CommandLine => {
   const [least, most] = operandCounts[command]
   if (operands.length < least || operands.length > most) {
-    const expected = most === 0 ? 'takes no operands' : 'takes METHOD and URL'
+    const expected = { 0: 'takes no operands', 1: 'takes one FILE', 2: 'takes METHOD and URL' }[most]
     return { kind: 'fault', command, message: `${command} ${expected}` }
   }
   if (values.header !== undefined && command !== 'explain') {
@@ -109,8 +119,9 @@ const readCommand = (command: CommandName, operands: readonly string[], values: 
   }
   const wrongUpstreams = upstreamsFault(command, values)
   if (wrongUpstreams !== undefined) return { kind: 'fault', command, message: wrongUpstreams }
-  const files = values.config ?? []
-  const wrongFile = fileFault(command, files)
+  const files = [...(values.config ?? []), ...(command === 'check' ? operands : [])]
+  const wrongFile =
+    fileFault(command, files) ?? (values.demo === true ? demoFault(command, files) : undefined)
   if (wrongFile !== undefined) return { kind: 'fault', command, message: wrongFile }
   const fields = fieldsOf(values.header ?? [])
   if (fields === undefined) return { kind: 'fault', command, message: "-H expects 'Name: value'" }
@@ -118,6 +129,7 @@ const readCommand = (command: CommandName, operands: readonly string[], values: 
     kind: 'command',
     command,
     file: files[0],
+    demo: values.demo === true,
     operands,
     fields,
     drift: values.drift === true,
@@ -130,10 +142,11 @@ export const readCommandLine = (argv: readonly string[]): CommandLine => {
   const parsed = parse(argv)
   if ('fault' in parsed) return { kind: 'fault', command: undefined, message: parsed.fault }
   const { values, positionals } = parsed
-  const [word, ...operands] = positionals
-  if (values.version === true) return { kind: 'version' }
+  const isHelp = positionals[0] === 'help'
+  const [word, ...operands] = isHelp ? positionals.slice(1) : positionals
+  if (values.version === true || word === 'version') return { kind: 'version' }
   if (word === undefined) {
-    if (values.help === true) return { kind: 'help', command: undefined }
+    if (values.help === true || isHelp) return { kind: 'help', command: undefined }
     return { kind: 'fault', command: undefined, message: 'a command is missing' }
   }
   if (!isCommand(word)) {
@@ -141,29 +154,33 @@ export const readCommandLine = (argv: readonly string[]): CommandLine => {
     const hint = near === undefined ? '' : ` (did you mean ${near}?)`
     return { kind: 'fault', command: undefined, message: `unknown command ${JSON.stringify(word)}${hint}` }
   }
-  return values.help === true ? { kind: 'help', command: word } : readCommand(word, operands, values)
+  return values.help === true || isHelp
+    ? { kind: 'help', command: word }
+    : readCommand(word, operands, values)
 }
 
 type Help = { readonly usage: string; readonly summary: string; readonly details: readonly string[] }
 
 const configOption =
-  '  -c, --config FILE   configuration; default: TRELLIS_CONFIG, else config/gateway.yaml of the package'
+  '  -c, --config FILE   configuration, - for standard input; default: TRELLIS_CONFIG, else ./trellis.yaml'
+const demoOption = '      --demo          the configuration of the demo, with two embedded upstreams'
 const helpOption = '  -h, --help          show this help'
 
 const helpTexts: Readonly<Record<CommandName, Help>> = {
   start: {
-    usage: 'trellis start [-c FILE]',
+    usage: 'trellis start [-c FILE | --demo]',
     summary: 'run the gateway',
     details: [
       'Runs until SIGTERM or SIGINT. Then it reports "not ready", finishes the requests in flight, and exits.',
       'A second signal stops at once.',
       '',
       configOption,
+      demoOption,
       helpOption,
     ],
   },
   check: {
-    usage: 'trellis check [--upstreams] [-c FILE]',
+    usage: 'trellis check [--upstreams] [FILE]',
     summary: 'check a configuration and list all faults',
     details: [
       'Prints FILE:LINE:COLUMN KEY: MESSAGE for each fault, and exits with 1 if there are any.',
@@ -171,6 +188,7 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
       'basePath, a front page that redirects to itself, or a home URL that bypasses the gateway. The exit code is then 1.',
       '',
       configOption,
+      demoOption,
       '  --upstreams         check the upstreams too',
       helpOption,
     ],
@@ -188,6 +206,7 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
       'With --drift, it prints how these indexes differ from the contract; the exit code is 1 if they do.',
       '',
       configOption,
+      demoOption,
       '  --upstreams         add the routes that upstreams announce beyond the contract',
       '  --drift             compare with the upstreams instead',
       helpOption,
@@ -201,6 +220,7 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
       'and what a write may invalidate. The request has no body.',
       '',
       configOption,
+      demoOption,
       '  --upstreams         include the routes that upstreams announce beyond the contract',
       '  -H, --header FIELD  a request header, as in curl; repeatable',
       helpOption,

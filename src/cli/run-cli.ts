@@ -8,19 +8,30 @@ import { type CommandLine, helpText, readCommandLine } from './command-line.ts'
 import { type ExitReason, exitCodes } from './exit-codes.ts'
 import { driftText, explanationText, printable, textTable } from './texts.ts'
 
+type Command = Extract<CommandLine, { kind: 'command' }>
 type NamedConfig = { readonly file: string | undefined; readonly result: ConfigResult }
 
-/** The configuration from the parent process, or else from the file named by -c, TRELLIS_CONFIG or the default, in this order. */
-const readConfig = async (
-  named: string | undefined,
-  { env, defaultFile, handedConfig }: Pick<CliPorts, 'env' | 'defaultFile' | 'handedConfig'>,
-): Promise<NamedConfig> => {
+type Named = Pick<Command, 'file' | 'demo'>
+
+/** The file named by -c, TRELLIS_CONFIG or the default, in this order. */
+const fileOf = ({ file, demo }: Named, { env, defaultFile, demoFile }: CliPorts): string | undefined => {
+  if (demo) return demoFile
   // Containers pass an empty TRELLIS_CONFIG when it is not set.
-  const fromEnvironment = env['TRELLIS_CONFIG'] === '' ? undefined : env['TRELLIS_CONFIG']
-  const file = named ?? fromEnvironment ?? defaultFile
-  if (handedConfig !== undefined) return { file, result: handedConfig }
-  const { loadConfig } = await import('../config/load.ts')
-  return { file, result: await loadConfig({ file, env }) }
+  return file ?? (env['TRELLIS_CONFIG'] || defaultFile)
+}
+
+const noFile = `trellis: no configuration found: name one with -c FILE or TRELLIS_CONFIG, or write ./trellis.yaml
+To start one with two embedded upstreams: trellis start --demo
+`
+
+/** Reads a configuration; a worker gets that of its parent process. */
+const readConfig = async (file: string | undefined, ports: CliPorts): Promise<NamedConfig> => {
+  if (ports.handedConfig !== undefined) return { file, result: ports.handedConfig }
+  const { checkConfig, loadConfig } = await import('../config/load.ts')
+  const { env } = ports
+  return file === '-'
+    ? { file: '(standard input)', result: await checkConfig(await ports.readInput(), env) }
+    : { file, result: await loadConfig({ file, env }) }
 }
 
 const configName = (file: string | undefined): string => file ?? '(defaults)'
@@ -108,7 +119,6 @@ const welcomeText = (config: Config, gateway: RunningGateway): string => {
   return `${where}\nTry:\n${examples.join('\n')}\n  curl -s ${reachableAddress(gateway.adminAddress)}/metrics | grep ^trellis_\n      # the metrics\n\n`
 }
 
-type Command = Extract<CommandLine, { kind: 'command' }>
 type Loaded = {
   readonly config: Config
   readonly hash: string
@@ -151,15 +161,25 @@ const routes = async (
   { upstreams }: Command,
 ): Promise<ExitReason> => {
   const { lines, unread } = await ports.describeRoutes(config, upstreams)
-  const cells = lines.map(({ method, path, service, cached, batchable, source }) => [
+  const hasHosts = lines.some(({ hosts }) => hosts.length > 0)
+  const cells = lines.map(({ method, hosts, path, service, cached, batchable, source }) => [
     method,
+    ...(hasHosts ? [hosts.length === 0 ? '*' : hosts.join(',')] : []),
     path,
     service,
     cached,
     batchable ? 'yes' : '-',
     ...(upstreams ? [source] : []),
   ])
-  const header = ['METHOD', 'PATH', 'SERVICE', 'CACHED', 'BATCHABLE', ...(upstreams ? ['SOURCE'] : [])]
+  const header = [
+    'METHOD',
+    ...(hasHosts ? ['HOSTS'] : []),
+    'PATH',
+    'SERVICE',
+    'CACHED',
+    'BATCHABLE',
+    ...(upstreams ? ['SOURCE'] : []),
+  ]
   ports.stdout.write(printable(textTable([header, ...cells])))
   for (const { service, reason } of unread) {
     ports.stderr.write(
@@ -180,14 +200,15 @@ const drift = async (ports: CliPorts, { config }: Loaded): Promise<ExitReason> =
 }
 
 const explain = async (ports: CliPorts, { config }: Loaded, command: Command): Promise<ExitReason> => {
-  const [method = '', url = ''] = command.operands
+  const [word = '', url = ''] = command.operands
+  // Methods are case-sensitive (RFC 9110 §9.1), and those of people who type are meant to be in capitals.
+  const method = word.toUpperCase()
   if (!URL.canParse(url, config.publicUrl)) {
     ports.stderr.write('trellis: explain expects a path such as /plants, or a URL\n')
     return 'usage'
   }
   // Not normalised by URL: the spelling itself is explained.
-  const target = url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/#.*$/s, '')
-  const request = { method, target: target.startsWith('/') ? target : `/${target}`, fields: command.fields }
+  const request = { method, target: url.replace(/#.*$/s, ''), fields: command.fields }
   ports.stdout.write(explanationText(await ports.explain(config, request, command.upstreams)))
   return 'ok'
 }
@@ -234,7 +255,12 @@ const runCommand = async (ports: CliPorts, command: Command): Promise<ExitReason
     ports.stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
     return 'ok'
   }
-  const { file, result } = await readConfig(command.file, ports)
+  const named = fileOf(command, ports)
+  if (named === undefined && ports.handedConfig === undefined) {
+    ports.stderr.write(noFile)
+    return 'usage'
+  }
+  const { file, result } = await readConfig(named, ports)
   if (result.kind === 'faults') {
     const output = command.command === 'check' ? ports.stdout : ports.stderr
     output.write(faultLines(file, result.faults))

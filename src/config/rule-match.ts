@@ -98,3 +98,11 @@ const sameSegment = (item: string, element: string): boolean =>
 export const matchesRule = (match: RuleMatch, method: string, path: string): boolean =>
   (match.methods.includes(method) || match.methods[0] === '*') &&
   matchesSequence(match.segments, path === '/' ? [] : path.slice(1).split('/'), isDoubleStar, sameSegment)
+
+const coversSegment = (item: string, element: string): boolean =>
+  item === element || (element !== '**' && sameSegment(item, element))
+
+/** Does the first rule apply to everything that the second one applies to? A pattern is compared as a path with `*` in it. */
+export const coversRule = (first: RuleMatch, second: RuleMatch): boolean =>
+  second.methods.every((method) => first.methods.includes(method)) &&
+  matchesSequence(first.segments, second.segments, isDoubleStar, coversSegment)

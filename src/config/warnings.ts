@@ -1,5 +1,6 @@
 import * as zlib from 'node:zlib'
 import type { Config, ServiceConfig } from './config.ts'
+import { coversRule, type RuleMatch } from './rule-match.ts'
 
 /** Something that is allowed, and that the person who runs the gateway should know. */
 export type ConfigWarning = { readonly path: string; readonly message: string }
@@ -41,23 +42,43 @@ const insecureUpstream = ({ name, upstream }: ServiceConfig): ConfigWarning[] =>
       ]
     : []
 
-const deadRules = (service: ServiceConfig): ConfigWarning[] =>
-  service.contract !== 'site' || service.names !== 'same' || service.upstream.basePath.endsWith('/site-json')
-    ? []
-    : service.cache.rules.flatMap(({ match }, index) =>
-        match.segments[0] === 'site'
-          ? [
-              {
-                path: `services.${service.name}.cache.rules[${index}].match`,
-                message: 'matches nothing: with names: same, paths are those of the upstream (/wp/v2/...)',
-              },
-            ]
-          : [],
-      )
+type Rule = ServiceConfig['cache']['rules'][number]
+
+/** Why a rule matches nothing, by the first segments of its path. */
+const mismatch = (service: ServiceConfig, { segments }: RuleMatch): string | undefined => {
+  const mount = service.mount.split('/').filter((segment) => segment !== '')
+  const isUnderMount = mount.length > 0 && mount.every((segment, at) => segments[at] === segment)
+  if (isUnderMount)
+    return `matches nothing: paths are relative to the mount, so write /${segments.slice(mount.length).join('/')}`
+  if (service.contract !== 'site' || service.upstream.basePath.endsWith('/site-json')) return undefined
+  if (service.names === 'same' && segments[0] === 'site')
+    return 'matches nothing: with names: same, paths are those of the upstream (/wp/v2/...)'
+  if (service.names === 'wordpress' && segments[0] === 'wp')
+    return 'matches nothing: the public names are neutral (/site/v2/...); names: same keeps those of WordPress'
+  return undefined
+}
+
+/** Why a rule has no effect; undefined when it has one. */
+const uselessness = (service: ServiceConfig, rule: Rule, index: number): string | undefined => {
+  const { rules, profile } = service.cache
+  const earlier = rules.slice(0, index).find(({ match }) => coversRule(match, rule.match))
+  if (earlier !== undefined) return `never applies: "${earlier.match.text}" comes first and matches all of it`
+  if (service.contract === 'plants' && profile === 'safe' && rule.scope === 'public')
+    return 'stores nothing: every request of a plant store has a credential; add scope: credential'
+  return mismatch(service, rule.match)
+}
+
+const ruleWarnings = (service: ServiceConfig): ConfigWarning[] =>
+  service.cache.rules.flatMap((rule, index) => {
+    const message = uselessness(service, rule, index)
+    return message === undefined
+      ? []
+      : [{ path: `services.${service.name}.cache.rules[${index}].match`, message }]
+  })
 
 /** What is allowed but should be known. */
 export const configWarnings = (config: Config): readonly ConfigWarning[] => [
   ...advice.filter(({ isUsed }) => isUsed(config)).map(({ path, message }) => ({ path, message })),
   ...config.services.flatMap(insecureUpstream),
-  ...config.services.flatMap(deadRules),
+  ...config.services.flatMap(ruleWarnings),
 ]

@@ -81,3 +81,13 @@ export const withField = (lines: FieldLines, name: string, value: string): strin
   kept.push(name, value)
   return kept
 }
+
+/** Fields that replace those of a response, and names of fields that are removed from it, in lower case. */
+export type FieldChanges = { readonly set: FieldLines; readonly removed: ReadonlySet<string> }
+
+/** The lines with the changes applied; `removed` includes the names in `set`. */
+export const withChanges = (lines: FieldLines, { set, removed }: FieldChanges): string[] => {
+  const kept = withoutFields(lines, removed)
+  kept.push(...set)
+  return kept
+}

@@ -2,7 +2,7 @@ import type { Row } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
 import { GatewayError } from '../errors.ts'
 import { otherCredential } from '../http/credential-fields.ts'
-import type { RequestFields } from '../http/fields.ts'
+import { type RequestFields, withChanges } from '../http/fields.ts'
 import { type GatewayResponse, wordpressJson } from '../http/message.ts'
 import type { Service } from './service.ts'
 
@@ -48,6 +48,15 @@ const madeAnswer = (
     content,
   }
 }
+
+/** The response with the changes that its service makes to all responses; undefined: the service is unknown. */
+export const changedResponse = (
+  response: GatewayResponse,
+  service: Pick<Service, 'responseChanges'> | undefined,
+): GatewayResponse =>
+  service?.responseChanges === undefined
+    ? response
+    : { ...response, fields: withChanges(response.fields, service.responseChanges) }
 
 /** Any thrown value as a GatewayError. */
 export const asGatewayError = (thrown: unknown): GatewayError =>

@@ -4,7 +4,7 @@ import type { Tagger } from '../cache/tagger.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
 import type { Row } from '../contracts/row.ts'
 import type { Validator } from '../contracts/validation.ts'
-import type { FieldLines } from '../http/fields.ts'
+import type { FieldChanges, FieldLines } from '../http/fields.ts'
 import type { Answer, GatewayRequest, GatewayResponse } from '../http/message.ts'
 import type { ContentMapper } from '../request/content-mapper.ts'
 import type { Upstream } from '../upstream/upstream.ts'
@@ -25,6 +25,18 @@ export type Service = {
   readonly contract: 'plants' | 'site' | 'open'
   /** Public path in front of everything; '' for the root. */
   readonly mount: string
+  /** Patterns of the hosts that the service answers; none = every host. */
+  readonly hosts: readonly string[]
+  /** The host that this form of the service is for, where responses depend on the host; otherwise ''. Part of the cache key. */
+  readonly host: string
+  /** The form of the service for one of its hosts; undefined where responses are the same for all of them. */
+  readonly atHost: ((host: string) => Service) | undefined
+  /** Host and port that clients use, for `X-Forwarded-Host`: of the configuration, never what a client made up. */
+  readonly publicHost: string
+  /** `Host` sent upstream; undefined: the one that the upstream is configured with. */
+  readonly hostField: string | undefined
+  /** Changes to the fields of every response; undefined where there are none. */
+  readonly responseChanges: FieldChanges | undefined
   readonly requiresBearer: boolean
   /** A path that no row lists is forwarded unread, or refused with 404. */
   readonly unlisted: 'pass' | 'refuse'
@@ -73,7 +85,7 @@ export type LocalRequest = {
 export type LocalAnswers = {
   index(request: LocalRequest, row: Row): GatewayResponse | Promise<GatewayResponse>
   /** `forward` gives the upstream's response, which has the schema of its items. */
-  options(row: Row, forward: () => Answer): Answer
+  options(request: LocalRequest, row: Row, forward: () => Answer): Answer
   batch(request: LocalRequest): Promise<GatewayResponse>
   /** A write may have changed the documents; '' when its collection is unknown. */
   written(collection: string): void

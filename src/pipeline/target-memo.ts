@@ -12,7 +12,7 @@ export type RecalledTarget = {
   readonly sendsUndeclared: boolean
   readonly sensitive: Sensitivity | undefined
   readonly policy: CachePolicy
-  /** Cache key of the public partition. */
+  /** Cache key of the public partition, for services whose responses do not depend on the host. */
   readonly publicKey: string
 }
 

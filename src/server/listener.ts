@@ -7,16 +7,11 @@ import {
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2'
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
+import type { SecureContext } from 'node:tls'
 import type { EdgeEvent } from './events.ts'
+import { type Certificate, createContexts } from './listener/certificates.ts'
 import { type Traffic, watchConnections } from './listener/connections.ts'
 import { boundStreams, requestsInTurn } from './listener/stream-bounds.ts'
-
-/** TLS settings of the public side; certificate and key as PEM texts. */
-export type Certificate = {
-  readonly cert: string
-  readonly key: string
-  readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
-}
 
 export type ListenerOptions = {
   /** Undefined: plain HTTP/1.1. */
@@ -48,7 +43,7 @@ export type Listener = {
   /** Resolves with the port in use. */
   listen(host: string, port: number): Promise<number>
   traffic(): Traffic
-  /** Sets the certificate for new connections; open ones stay. */
+  /** Sets the certificates for new connections; open ones stay. */
   renew(certificate: Certificate): void
   /** Stops accepting connections and waits for requests until the timeout; resolves with the number of connections cut. */
   close(timeoutMs: number): Promise<number>
@@ -59,7 +54,13 @@ type AnyServer = Server | HttpsServer | Http2SecureServer
 /** Concurrent streams of one connection, as advised against the Rapid Reset attack (CVE-2023-44487). */
 const mostStreams = 100
 
-const build = (options: ListenerOptions, refuseConnections: (group: string) => void): AnyServer => {
+type ChooseContext = ReturnType<typeof createContexts>
+
+const build = (
+  options: ListenerOptions,
+  contextFor: ChooseContext,
+  refuseConnections: (group: string) => void,
+): AnyServer => {
   const shared = {
     maxHeaderSize: options.headerBytes,
     // This interval bounds how late an overdue request is ended.
@@ -72,7 +73,14 @@ const build = (options: ListenerOptions, refuseConnections: (group: string) => v
   }
   const { certificate } = options
   if (certificate === undefined) return createHttpServer(shared)
-  const secure = { ...shared, ...certificate, handshakeTimeout: options.headersTimeoutMs }
+  const { cert, key, minVersion } = certificate
+  const secure = {
+    ...shared,
+    ...{ cert, key, minVersion },
+    SNICallback: (name: string, done: (error: Error | null, context?: SecureContext) => void) =>
+      done(null, contextFor(name)),
+    handshakeTimeout: options.headersTimeoutMs,
+  }
   if (!options.http2) return createHttpsServer(secure)
   const server = createSecureServer({
     ...secure,
@@ -111,7 +119,13 @@ const tellToContinue = (outgoing: ServerResponse): void => {
 
 /** Creates the public port without listening. */
 export const createListener = (options: ListenerOptions): Listener => {
-  const server = build(options, (group) => connections.refuse(group))
+  let contextFor: ChooseContext =
+    options.certificate === undefined ? () => undefined : createContexts(options.certificate)
+  const server = build(
+    options,
+    (name) => contextFor(name),
+    (group) => connections.refuse(group),
+  )
   if (options.connections > 0) server.maxConnections = options.connections
   const connections = watchConnections(server, {
     perAddress: options.connectionsPerAddress,
@@ -174,7 +188,10 @@ export const createListener = (options: ListenerOptions): Listener => {
       }),
     traffic: connections.traffic,
     renew: (certificate) => {
-      if ('setSecureContext' in server) server.setSecureContext(certificate)
+      if (!('setSecureContext' in server)) return
+      const { cert, key, minVersion } = certificate
+      server.setSecureContext({ cert, key, minVersion })
+      contextFor = createContexts(certificate)
     },
     close: async (timeoutMs) => {
       let cut = 0

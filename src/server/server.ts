@@ -6,13 +6,20 @@ import type { Logger } from 'pino'
 import { GatewayError } from '../errors.ts'
 import { fieldValue, withoutFields } from '../http/fields.ts'
 import { type Answer, discard, type GatewayRequest, type GatewayResponse } from '../http/message.ts'
-import { errorAnswer } from '../pipeline/error-answer.ts'
+import { changedResponse, errorAnswer } from '../pipeline/error-answer.ts'
 import { arrived, type Received } from '../pipeline/exchange.ts'
 import type { Client, Service } from '../pipeline/service.ts'
+import { createServiceTable } from '../request/service-table.ts'
 import { createClientOf, createTrustedProxies } from './client-address.ts'
+import { createCoverage, type HostCertificate } from './listener/certificates.ts'
 import { createFront, type Front, type FrontOptions } from './listener/front.ts'
-import { Http2EdgeRequest, isHttp2, isReset, withUnreadContent } from './listener/http2-request.ts'
-import { serviceOf } from './listener/service-of.ts'
+import {
+  authorityOf,
+  Http2EdgeRequest,
+  isHttp2,
+  isReset,
+  withUnreadContent,
+} from './listener/http2-request.ts'
 import type { EdgeHandlers } from './listener.ts'
 import { EdgeRequest } from './read-request.ts'
 import { type SendOptions, sendEither, sendResponse } from './send/send-response.ts'
@@ -92,7 +99,10 @@ const createRequestIds = (): (() => string) => {
   }
 }
 
-type EdgeOptions = Omit<FrontOptions, 'take' | 'send'> & {
+type EdgeOptions = Omit<FrontOptions, 'take' | 'send' | 'serviceFor' | 'isCovered'> & {
+  /** Certificates for some hosts, beside the default one. */
+  readonly certificates: readonly Pick<HostCertificate, 'hosts'>[]
+  readonly services: readonly Service[]
   readonly limits: {
     readonly urlBytes: number
   }
@@ -139,11 +149,11 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     }
     send(raw, withUnreadContent(raw, response, options.distrusted), sending)
   }
-  const sendRaw =
-    options.cors === undefined
-      ? sendHijacked
-      : (reply: FastifyReply, response: GatewayResponse): void =>
-          sendHijacked(reply, withCorsFields(response, reply))
+  /** The changes of the service come last, so that they hold for every field that the gateway adds. */
+  const sendRaw = (reply: FastifyReply, service: Service | undefined, response: GatewayResponse): void => {
+    const complete = options.cors === undefined ? response : withCorsFields(response, reply)
+    sendHijacked(reply, changedResponse(complete, service))
+  }
   const requestOf = options.http2
     ? (incoming: IncomingMessage, outgoing: ServerResponse): GatewayRequest =>
         isHttp2(incoming) ? new Http2EdgeRequest(incoming, outgoing) : new EdgeRequest(incoming, outgoing)
@@ -156,7 +166,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   }
   const refuse = (reply: FastifyReply, service: Service | undefined, error: GatewayError): void => {
     options.refusedEarly(error, service)
-    sendRaw(reply, errorAnswer(service, error))
+    sendRaw(reply, service, errorAnswer(service, error))
   }
   const receive = (service: Service, request: FastifyRequest, reply: FastifyReply): Received => {
     const target = request.raw.url as string
@@ -179,7 +189,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     if (Buffer.isBuffer(content) && isUnderWay(raw)) options.unread.hold(raw, content, client.address)
   }
   const answerAtOnce = (exchange: Received, reply: FastifyReply, response: GatewayResponse): void => {
-    sendRaw(reply, response)
+    sendRaw(reply, exchange.service, response)
     if (!isUnderWay(reply.raw)) return
     watch(reply.raw)
     holdUnread(reply, response.content, exchange.client)
@@ -196,40 +206,63 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     }
     answer.then((response) => {
       try {
-        sendRaw(reply, response)
+        sendRaw(reply, exchange.service, response)
         holdUnread(reply, response.content, exchange.client)
       } catch (error) {
         failed(error)
       }
     }, failed)
   }
-  const takerOf =
-    (service: Service) =>
-    (request: FastifyRequest, reply: FastifyReply): void => {
-      if (options.http2 && isReset(request.raw)) return
-      if ((request.raw.url as string).length > limits.urlBytes) {
-        refuse(reply, service, new GatewayError('target_too_long'))
-        return
-      }
-      const exchange = receive(service, request, reply)
-      const answer = options.run(exchange)
-      if (answer instanceof Promise) answerLater(exchange, reply, answer)
-      else answerAtOnce(exchange, reply, answer)
+  const takeFor = (service: Service, request: FastifyRequest, reply: FastifyReply): void => {
+    if (options.http2 && isReset(request.raw)) return
+    if ((request.raw.url as string).length > limits.urlBytes) {
+      refuse(reply, service, new GatewayError('target_too_long'))
+      return
     }
+    const exchange = receive(service, request, reply)
+    const answer = options.run(exchange)
+    if (answer instanceof Promise) answerLater(exchange, reply, answer)
+    else answerAtOnce(exchange, reply, answer)
+  }
+
+  const table = createServiceTable(services, (service, host) => service.atHost?.(host) ?? service)
+  const serviceFor = (authority: string, target: string): Service | undefined => {
+    const choice = table.find(authority, target)
+    return choice.kind === 'found' ? choice.service : undefined
+  }
+  const serviceOf = ({ raw }: FastifyRequest): Service | undefined =>
+    serviceFor(authorityOf(raw), raw.url as string)
+  const takeByHost = (request: FastifyRequest, reply: FastifyReply): void => {
+    const choice = table.find(authorityOf(request.raw), request.raw.url as string)
+    if (choice.kind === 'found') takeFor(choice.service, request, reply)
+    else
+      refuse(
+        reply,
+        undefined,
+        new GatewayError(choice.kind === 'no-service' ? 'no_route' : 'misdirected_request'),
+      )
+  }
 
   /**
    * The phases answer each request in `onRequest`, as soon as its route is known: later hooks of Fastify check the content type
    * and may read the content. So @fastify/http-proxy mounts the service and is never called; its upstream is a placeholder
    * (docs/decisions/0013).
    */
-  const register = async (server: FastifyInstance, service: Service): Promise<void> => {
-    const take = takerOf(service)
+  const register = async (
+    server: FastifyInstance,
+    { mount, upstream }: Pick<Service, 'mount' | 'upstream'>,
+    take: (request: FastifyRequest, reply: FastifyReply) => void,
+  ): Promise<void> => {
     await server.register(async (scope) => {
       scope.addHook('onRequest', (request, reply) => take(request, reply))
       await scope.register(httpProxy, {
-        prefix: service.mount,
-        upstream: service.upstream.placeholderOrigin,
-        httpMethods: routedMethods,
+        prefix: mount,
+        upstream: upstream.placeholderOrigin,
+        // @fastify/cors declares OPTIONS at the root itself; other OPTIONS requests reach the hook below.
+        httpMethods:
+          options.cors !== undefined && mount === ''
+            ? routedMethods.filter((method) => method !== 'OPTIONS')
+            : routedMethods,
       })
     })
   }
@@ -247,11 +280,9 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       return createServer()
     },
     return503OnClosing: false,
-    // An invalid URL is refused before routing; the mount alone selects the service.
-    frameworkErrors: (error, request, reply) => {
-      const service = serviceOf(services, request.raw.url as string)
-      refuse(reply, service, new GatewayError('malformed_request', { cause: error }))
-    },
+    // An invalid URL is refused before routing; host and mount alone select the service.
+    frameworkErrors: (error, request, reply) =>
+      refuse(reply, serviceOf(request), new GatewayError('malformed_request', { cause: error })),
   })
   const known = new Set(server.supportedMethods)
   for (const method of routedMethods.filter((one) => !known.has(one))) server.addHttpMethod(method)
@@ -259,18 +290,35 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   server.setErrorHandler((error, request, reply) => {
     const status = (error as { statusCode?: number }).statusCode
     const code = status !== undefined && status < 500 ? 'malformed_request' : 'internal'
-    refuse(reply, serviceOf(services, request.raw.url as string), new GatewayError(code, { cause: error }))
+    refuse(reply, serviceOf(request), new GatewayError(code, { cause: error }))
   })
-  if (options.cors !== undefined) await registerCors(server, options.cors)
-  for (const service of services) await register(server, service)
-  // Added after the services, so that their routes do not have it: answers paths outside of them before Fastify reads the content.
-  server.addHook('onRequest', (request, reply) =>
-    refuse(reply, serviceOf(services, request.raw.url as string), new GatewayError('no_route')),
-  )
+  if (options.cors !== undefined) {
+    await registerCors(server, options.cors)
+    // Fastify sends nothing but preflights.
+    server.addHook('onSend', async (request, reply) => {
+      const changes = serviceOf(request)?.responseChanges
+      if (changes === undefined) return
+      for (const name of changes.removed) reply.removeHeader(name)
+      for (let i = 0; i < changes.set.length; i += 2)
+        reply.header(changes.set[i] as string, changes.set[i + 1])
+    })
+  }
+  // Fastify chooses by path alone, so with hosts all paths are one route.
+  const [first] = services
+  if (first !== undefined && table.hasHosts) {
+    await register(server, { mount: '', upstream: first.upstream }, takeByHost)
+  } else {
+    for (const service of services)
+      await register(server, service, (request, reply) => takeFor(service, request, reply))
+  }
+  // Added after the services, so that their routes do not have it: answers other paths before Fastify reads the content.
+  server.addHook('onRequest', takeByHost)
   await server.ready()
   if (take === undefined) throw new TypeError('Fastify made no server')
   const front = createFront({
     ...options,
+    serviceFor,
+    isCovered: options.http2 ? createCoverage(options.certificates) : undefined,
     take,
     send: (outgoing, response) => send(outgoing, response, sending),
   })

@@ -24,17 +24,19 @@ type Collected = {
   readonly hidden: JsonObject[]
 }
 
-const collect = (rows: readonly DescribedRow[]): Collected => {
+/** One path has operations of one service, so where services of several hosts have it the others are listed as hidden. */
+const collect = (rows: readonly DescribedRow[], general: string): Collected => {
   const collected: Collected = { paths: {}, schemas: {}, tags: new Set(), hidden: [] }
   const shapes = new Set<string>()
-  for (const { path, operations, schemas } of rows) {
+  for (const { path, publicUrl, operations, schemas } of rows) {
+    const servers = publicUrl === undefined || publicUrl === general ? {} : { servers: [{ url: publicUrl }] }
     // The first answers, as in the router.
     if (shapes.has(shapeOf(path))) {
-      collected.hidden.push({ path, methods: Object.keys(operations) })
+      collected.hidden.push({ path, methods: Object.keys(operations), ...servers })
       continue
     }
     shapes.add(shapeOf(path))
-    collected.paths[path] = operations
+    collected.paths[path] = { ...servers, ...operations }
     Object.assign(collected.schemas, schemas)
     for (const operation of Object.values(operations)) {
       for (const tag of operation['tags'] as readonly string[]) collected.tags.add(tag)
@@ -48,7 +50,7 @@ export const openApiDocument = ({ publicUrl, version, services }: DocumentOption
   // The longest mount wins where two services could answer.
   const byMount = [...services].sort((a, b) => b.mount.length - a.mount.length)
   const rows = byMount.flatMap((service) => service.rows.map((row) => describeRow(service, row)))
-  const { paths, schemas, tags, hidden } = collect(rows)
+  const { paths, schemas, tags, hidden } = collect(rows, publicUrl)
   return {
     openapi: '3.1.0',
     info: { title: 'Trellis', version, description },

@@ -120,11 +120,14 @@ export type DescribedService = {
   readonly contract: Contract
   /** Public path in front of the rows; '' for the root. */
   readonly mount: string
+  /** URL in front of the mount; absent = that of the document. */
+  readonly publicUrl?: string
   readonly rows: readonly Row[]
 }
 
 /** The operations of one row, and the schemas of their contents by name. */
 export type DescribedRow = {
+  readonly publicUrl: string | undefined
   readonly path: string
   readonly operations: Readonly<Record<string, JsonObject>>
   readonly schemas: Readonly<Record<string, JsonObject>>
@@ -179,7 +182,7 @@ const anyPath = (row: Row): Row => ({ ...row, template: '/{path}', pattern: '/(?
 
 /** Everything that the document says of one row. */
 export const describeRow = (service: DescribedService, listed: Row): DescribedRow => {
-  const { contract, name, mount } = service
+  const { contract, name, mount, publicUrl } = service
   const row = listed.template === '/**' ? anyPath(listed) : listed
   const operations: Record<string, JsonObject> = {}
   const schemas: Record<string, JsonObject> = {}
@@ -204,5 +207,5 @@ export const describeRow = (service: DescribedService, listed: Row): DescribedRo
       }
     }
   })
-  return { path: `${mount}${row.template}`, operations, schemas }
+  return { publicUrl, path: `${mount}${row.template}`, operations, schemas }
 }

@@ -8,6 +8,8 @@ export type ForwardRequest = {
   readonly method: string
   /** Path and query as the upstream expects them, base path included. */
   readonly target: string
+  /** `Host` in place of the configured one. */
+  readonly host?: string | undefined
   /** Names in lower case. */
   readonly fields: FieldLines
   /** A stream that has a Content-Length field is sent with it, otherwise in chunks. */

@@ -28,6 +28,7 @@ const listed: RouteReport['lines'] = [
   {
     method: 'GET',
     path: '/plants',
+    hosts: [],
     service: 'plants',
     cached: '5s per credential',
     batchable: false,
@@ -36,6 +37,7 @@ const listed: RouteReport['lines'] = [
   {
     method: 'POST',
     path: '/index.php/site-json/site/v2/posts',
+    hosts: [],
     service: 'site',
     cached: '-',
     batchable: true,
@@ -45,11 +47,14 @@ const listed: RouteReport['lines'] = [
 const learned: RouteReport['lines'][number] = {
   method: 'GET',
   path: '/index.php/site-json/shop/v1/carts',
+  hosts: [],
   service: 'site',
   cached: '60s',
   batchable: false,
   source: 'learned',
 }
+
+const demo = 'config/gateway.yaml'
 
 const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => {
   let stdout = ''
@@ -60,7 +65,9 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
     argv,
     env: {},
     version: '1.2.3',
-    defaultFile: undefined,
+    defaultFile: demo,
+    demoFile: demo,
+    readInput: async () => '',
     handedConfig: undefined,
     stdout: { write: (text) => (stdout += text) },
     stderr: { write: (text) => (stderr += text) },
@@ -95,7 +102,7 @@ describe('check', () => {
       `${faulty}:1:11 listen.prot: unknown key (did you mean "port"?)`,
       `${faulty}:2:15 log.level: expected one of: trace, debug, info, warn, error, fatal, silent`,
       `${faulty}:3:17 drain.delay: expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d, found a number`,
-      `${faulty}:4:20 cache.maxBytes: expected a size: bytes as a whole number, or 64KiB, 256MiB, 1GiB`,
+      `${faulty}:4:20 cache.maxBytes: expected a size: bytes as a whole number, or 64KiB, 256MiB, 1GiB (did you mean "1MiB"?)`,
       `${faulty}:5:56 services.site.batch.maxItems: expected a whole number from 1 to 1000`,
       '5 faults',
       '',
@@ -107,7 +114,7 @@ describe('check', () => {
     ['config/production.example.yaml', '3 services'],
     ['config/wordpress.example.yaml', '2 services'],
   ])('finds no fault in %s', async (file, services) => {
-    const { end, stdout } = await run(['check', '-c', file])
+    const { end, stdout } = await run(['check', '-c', file], { env: { TRELLIS_ADMIN_TOKEN: 'secret' } })
     expect(stdout.split(': ').at(-1)).toMatch(new RegExp(`^valid, ${services}, hash [0-9a-f]{16}\n$`))
     expect(end).toBe(0)
   })
@@ -125,7 +132,17 @@ describe('check', () => {
     expect((await run(['check', '-c', 'config/gateway.yaml'], { env: { TRELLIS_CONFIG: faulty } })).end).toBe(
       0,
     )
-    expect((await run(['check'], { env: { TRELLIS_CONFIG: '' } })).stdout).toMatch(/^\(defaults\): valid/)
+    expect((await run(['check'], { env: { TRELLIS_CONFIG: '' } })).stdout).toMatch(
+      /^config\/gateway.yaml: valid/,
+    )
+    expect((await run(['check', faulty])).end).toBe(1)
+  })
+
+  test('reads standard input with -c -', async () => {
+    const readInput = async () => 'listen: { prot: 1 }'
+    const { end, stdout } = await run(['check', '-c', '-'], { readInput })
+    expect(stdout).toBe('(standard input):1:11 listen.prot: unknown key (did you mean "port"?)\n1 fault\n')
+    expect(end).toBe(1)
   })
 
   test('a missing file is a fault', async () => {
@@ -220,7 +237,7 @@ test('schema prints the content of config/gateway.schema.json', async () => {
 describe('explain', () => {
   test.each([
     ['a path', '/plants?limit=5', '/plants?limit=5'],
-    ['a URL', 'http://127.0.0.1:8080/plants', '/plants'],
+    ['a URL', 'http://127.0.0.1:8080/plants', 'http://127.0.0.1:8080/plants'],
     ['a path whose spelling matters', '/a/../b//c%2F?x=%41', '/a/../b//c%2F?x=%41'],
     ['a fragment', '/plants#top', '/plants'],
   ])('explains %s in its original spelling', async (_description, url, target) => {
@@ -233,7 +250,7 @@ describe('explain', () => {
   })
 
   test('prints one line for each aspect, without control characters', async () => {
-    const { stdout } = await run(['explain', 'GET', '/plants'])
+    const { stdout } = await run(['explain', 'get', '/plants'])
     expect(stdout).toBe('row     /plants\ntags    plants\nreason  no ?[31mrule\nrule    -\n')
   })
 })
@@ -288,13 +305,15 @@ describe('the command line', () => {
     ['an unknown command', ['chekc'], 'unknown command "chekc" (did you mean check?)'],
     ['an unknown option', ['check', '--fiel', 'x'], "Unknown option '--fiel'"],
     ['an option without its value', ['check', '-c'], "Option '-c, --config <value>' argument missing"],
-    ['an operand too many', ['check', 'x'], 'check takes no operands'],
+    ['an operand too many', ['check', 'x', 'y'], 'check takes one FILE'],
+    ['a second file', ['check', 'x', '-c', 'y'], 'more than one configuration file is given'],
+    ['a file with --demo', ['start', '--demo', '-c', 'x'], '--demo has a configuration of its own'],
     ['an operand too few', ['explain', 'GET'], 'explain takes METHOD and URL'],
     ['an option of another command', ['check', '-H', 'a: b'], '-H is an option of explain only'],
     ['--drift of another command', ['check', '--drift'], '--drift is an option of routes only'],
     ['--upstreams of another command', ['start', '--upstreams'], '--upstreams is an option of check, routes'],
     ['--upstreams with --drift', ['routes', '--drift', '--upstreams'], '--drift includes --upstreams'],
-    ['two files', ['check', '-c', 'a', '--config=b'], '-c is given more than once'],
+    ['two files', ['check', '-c', 'a', '--config=b'], 'more than one configuration file is given'],
     ['a file without a name', ['check', '-c', ''], '-c expects a file name, but it is empty'],
     ['a file for schema', ['schema', '-c', 'x'], 'schema takes no -c: it is the same for every file'],
     ['a header that is none', ['explain', 'GET', '/', '-H', 'a b'], "-H expects 'Name: value'"],
@@ -309,6 +328,8 @@ describe('the command line', () => {
     [['--help']],
     [['start', '--help']],
     [['check', '-h']],
+    [['help']],
+    [['help', 'check']],
     [['schema', '--help']],
     [['routes', '--help']],
     [['explain', '--help']],
@@ -318,9 +339,22 @@ describe('the command line', () => {
     expect(end).toBe(0)
   })
 
-  test('--version', async () => {
-    expect(await run(['--version'])).toMatchObject({ end: 0, stdout: '1.2.3\n' })
+  test.each(['--version', 'version'])('%s', async (word) => {
+    expect(await run([word])).toMatchObject({ end: 0, stdout: '1.2.3\n' })
   })
+
+  test.each(['start', 'check', 'routes'])(
+    '%s without a configuration names the ways to give one, and --demo uses that of the demo',
+    async (command) => {
+      const without = { defaultFile: undefined }
+      const { end, stderr } = await run([command], without)
+      expect(stderr).toContain('-c FILE')
+      expect(stderr).toContain('./trellis.yaml')
+      expect(stderr).toContain('trellis start --demo')
+      expect(end).toBe(2)
+      expect((await run([command, '--demo'], without)).end).toBe(command === 'start' ? 'running' : 0)
+    },
+  )
 })
 
 describe('start', () => {

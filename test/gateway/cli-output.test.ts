@@ -81,7 +81,7 @@ test('a gateway with log.format: pretty keeps answering after its terminal has c
 describe.skipIf(!existsSync('/dev/full'))('a full disk', () => {
   test('a command that cannot write to stdout prints a message and ends with 4', async () => {
     const full = await open('/dev/full', 'w')
-    const program = spawn(process.execPath, [main, 'check'], { stdio: ['ignore', full.fd, 'pipe'] })
+    const program = spawn(process.execPath, [main, 'check', '--demo'], { stdio: ['ignore', full.fd, 'pipe'] })
     let stderr = ''
     program.stderr?.on('data', (text) => {
       stderr += text

@@ -19,9 +19,11 @@ afterAll(() => rm(folder, { recursive: true }))
 
 type End = { readonly code: number | string | null; readonly stdout: string; readonly stderr: string }
 
-/** Runs the program to its end; a start that does not end is a failure. */
-const run = (args: readonly string[], env: Record<string, string> = {}): Promise<End> =>
+/** Runs the program to its end, without -c with the configuration of the demo; a start that does not end is a failure. */
+const run = (words: readonly string[], env: Record<string, string> = {}): Promise<End> =>
   new Promise((resolve) => {
+    const hasFile = words.includes('-c') || words.includes('schema')
+    const args = hasFile ? words : [...words, '--demo']
     const options = { env: { PATH: process.env['PATH'], ...env }, timeout: 50_000 }
     execFile(process.execPath, [main, ...args], options, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : (error.code ?? error.signal ?? null), stdout, stderr })
@@ -62,6 +64,20 @@ test('routes lists both services', async () => {
   expect(stdout).toMatch(/^GET +\/plants +plants +5s/m)
   expect(stdout).toMatch(/^GET +\/index\.php\/site-json\/site\/v2\/posts +site +60s.* +yes$/m)
   expect(code).toBe(0)
+})
+
+test('routes lists the rules of an open service, and no ttl for a plant store that never stores', async () => {
+  const target =
+    'upstream: { targets: ["http://127.0.0.1:1"] }, cache: { rules: [{ match: GET /RULE, ttl: 60s }] }'
+  const file = await fileWith(
+    'rules.yaml',
+    `services:
+  open: { contract: open, mount: /api, ${target.replace('RULE', 'v1/**')} }
+  plants: { contract: plants, ${target.replace('RULE', 'plants')} }`,
+  )
+  const { stdout } = await run(['routes', '-c', file])
+  expect(stdout).toMatch(/^GET,HEAD +\/api\/v1\/\*\* +open +60s/m)
+  expect(stdout).toMatch(/^GET +\/plants +plants +- /m)
 })
 
 test('explain prints the canonical form without sending a request', async () => {

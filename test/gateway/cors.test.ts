@@ -43,6 +43,19 @@ const preflight = (asked: string, path?: string): Promise<Response> =>
     headers: { 'Access-Control-Request-Method': 'PUT', 'Access-Control-Request-Headers': 'x-wp-nonce' },
   })
 
+test('a service at the root is reached with OPTIONS, and its preflights are answered', async () => {
+  const services = { open: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } } }
+  gateway = await startTestGateway({ cors: { origins: [app] }, services })
+  const url = `${gateway.publicAddress}/x`
+  const headers = { Origin: app }
+  expect((await fetch(url, { method: 'OPTIONS', headers })).status).toBe(200)
+  expect(origin.received).toHaveLength(1)
+  const asked = { ...headers, 'Access-Control-Request-Method': 'PUT' }
+  expect((await fetch(url, { method: 'OPTIONS', headers: asked })).status).toBe(204)
+  expect((await fetch(url, { headers })).headers.get('access-control-allow-origin')).toBe(app)
+  expect(origin.received).toHaveLength(2)
+})
+
 describe('with origins', () => {
   test('the gateway permits allowed origins, others get no CORS field of the upstream; one stored response serves both', async () => {
     await start({ origins: [app], credentials: true })

@@ -41,6 +41,7 @@ const unitOfRules = (rules: JsonSchema): string => {
   if (rules['pattern'] === sizePattern.source) return 'size'
   if (rules['type'] === 'integer' || rules['type'] === 'number') return rangeOf(rules)
   if (rules['type'] === 'boolean') return 'boolean'
+  if (rules['type'] === 'object') return 'map'
   return rules['type'] === 'array' ? 'list' : 'text'
 }
 
@@ -48,7 +49,11 @@ const defaultOf = (schema: JsonSchema, required: boolean): string => {
   if (required) return 'required'
   const value = schema['default']
   if (value === undefined || value === '') return ''
-  const text = Array.isArray(value) ? `[${value.join(', ')}]` : String(value)
+  const text = Array.isArray(value)
+    ? `[${value.join(', ')}]`
+    : typeof value === 'object'
+      ? JSON.stringify(value)
+      : String(value)
   return `\`${text}\``
 }
 

@@ -87,25 +87,52 @@ const faultsAt = (path: Path, tls: Shown): UnplacedFault[] => {
   return faults
 }
 
-const listenFaults = ({ listen: { tls, http2 } }: Config): UnplacedFault[] => {
+type CertificateTexts = Pick<Config['listen']['tls'], 'cert' | 'key'>
+
+const serverCertificateFaults = (path: Path, tls: CertificateTexts): UnplacedFault[] => {
   const [cert, key] = [tls.cert.reveal(), tls.key.reveal()]
-  if (cert === '' && key === '') {
-    return http2
-      ? [faultAt(['listen', 'http2'], 'requires listen.tls: HTTP/2 is negotiated in the TLS handshake')]
-      : []
-  }
   if (cert === '' || key === '') {
-    return [faultAt(['listen', 'tls', cert === '' ? 'key' : 'cert'], 'TLS needs both cert and key')]
+    return [faultAt([...path, cert === '' ? 'key' : 'cert'], 'TLS needs both cert and key')]
   }
   const bad = isCertificate(cert) ? refusal({ cert, key }) : 'no PEM'
-  return bad === undefined
-    ? []
-    : [
-        faultAt(
-          ['listen', 'tls', 'cert'],
-          `cert and key do not match or are not PEM; write file:/path/to/file for a file (${bad})`,
+  return faultWhen(
+    bad !== undefined,
+    [...path, 'cert'],
+    `cert and key do not match or are not PEM; write file:/path/to/file for a file (${bad})`,
+  )
+}
+
+const listenFaults = ({ listen: { tls, http2 } }: Config): UnplacedFault[] => {
+  const { certificates } = tls
+  const path = ['listen', 'tls', 'certificates']
+  if (!tls.cert.isSet && !tls.key.isSet) {
+    return [
+      ...faultWhen(
+        http2,
+        ['listen', 'http2'],
+        'requires listen.tls: HTTP/2 is negotiated in the TLS handshake',
+      ),
+      ...faultWhen(
+        certificates.length > 0,
+        path,
+        'requires listen.tls.cert and key, for clients that ask for another host or for none',
+      ),
+    ]
+  }
+  return [
+    ...serverCertificateFaults(['listen', 'tls'], tls),
+    ...certificates.flatMap((one, index) => [
+      ...serverCertificateFaults([...path, index], one),
+      ...one.hosts.flatMap((host, at) =>
+        faultWhen(
+          certificates.slice(0, index).some(({ hosts }) => hosts.includes(host)) ||
+            one.hosts.indexOf(host) < at,
+          [...path, index, 'hosts', at],
+          `${host} is listed twice`,
         ),
-      ]
+      ),
+    ]),
+  ]
 }
 
 /** Faults in the certificates for clients, for upstreams and for the shared store. */
@@ -117,14 +144,54 @@ const tlsFaults = (config: Config): UnplacedFault[] => [
   ),
 ]
 
+/** Services are chosen by host and mount, so that two with the same of both cannot be told apart. */
 const mountFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
   services.flatMap((service, index) => {
-    const other = services.slice(0, index).find(({ mount }) => mount === service.mount)
-    return faultWhen(
-      other !== undefined,
-      ['services', service.name, 'mount'],
-      `${service.mount} is already the mount of ${other?.name}: give each service its own path`,
-    )
+    const sameMount = services.slice(0, index).filter(({ mount }) => mount === service.mount)
+    const path = ['services', service.name]
+    if (service.hosts.length === 0) {
+      const other = sameMount.find(({ hosts }) => hosts.length === 0)
+      return faultWhen(
+        other !== undefined,
+        [...path, 'mount'],
+        `${service.mount} is already the mount of ${other?.name}: give each service its own path, or hosts`,
+      )
+    }
+    return service.hosts.flatMap((host, at) => {
+      const other = sameMount.find(({ hosts }) => hosts.includes(host))
+      return [
+        ...faultWhen(
+          other !== undefined,
+          [...path, 'hosts', at],
+          `${service.name} and ${other?.name} both answer ${host} at ${service.mount}: give each its own host or path`,
+        ),
+        ...faultWhen(service.hosts.indexOf(host) < at, [...path, 'hosts', at], `${host} is listed twice`),
+      ]
+    })
+  })
+
+const hostFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
+  services.flatMap(({ name, contract, hosts, upstream }) =>
+    faultWhen(
+      contract === 'site' && upstream.host === 'preserve' && hosts.some((host) => host.startsWith('*')),
+      ['services', name, 'hosts'],
+      'with upstream.host: preserve a site has no wildcard, because each host may be another site: give each its own service',
+    ),
+  )
+
+const responseHeaderFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
+  services.flatMap(({ name, responseHeaders: { set, remove } }) => {
+    const path = ['services', name, 'responseHeaders', 'set']
+    const names = Object.keys(set).map((one) => one.toLowerCase())
+    const removed = remove.map((one) => one.toLowerCase())
+    return Object.keys(set).flatMap((one, at) => [
+      ...faultWhen(names.indexOf(names[at] ?? '') < at, [...path, one], 'the header is listed twice'),
+      ...faultWhen(
+        removed.includes(names[at] ?? ''),
+        [...path, one],
+        'the header is in remove as well; set replaces what is there',
+      ),
+    ])
   })
 
 const sharedUrlFault = (url: string): string | undefined => {
@@ -274,6 +341,8 @@ export const crossChecks = (config: Config, services: ServiceSources): UnplacedF
   ),
   ...sharedFaults(config),
   ...mountFaults(config.services),
+  ...hostFaults(config.services),
+  ...responseHeaderFaults(config.services),
   ...targetFaults(services, config.services),
   ...staticIdentityFaults(services),
   ...ejectFaults(config.services),

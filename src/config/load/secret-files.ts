@@ -11,7 +11,7 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /** Why a file cannot be read, with the error code of the system. */
-export const unreadableFile = (what: 'file' | 'secret file', cause: unknown): string => {
+export const unreadableFile = (what: 'file' | `secret file ${string}`, cause: unknown): string => {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'no code'
   const reason = reasons[code]
   return `the ${what} cannot be read${reason === undefined ? '' : `, ${reason}`} (${code})`
@@ -33,7 +33,7 @@ const readSecret = async (file: string): Promise<{ text: string } | { fault: str
     if (text.length > largestSecret) return { fault: `the secret file is larger than ${largestSecret} bytes` }
     return { text: text.replace(/\r?\n$/, '') }
   } catch (cause) {
-    return { fault: unreadableFile('secret file', cause) }
+    return { fault: unreadableFile(`secret file ${file}`, cause) }
   }
 }
 

@@ -2,6 +2,7 @@ import type * as z from 'zod'
 import { closestName } from '../closest-name.ts'
 import type { Path, UnplacedFault } from '../fault.ts'
 import { configJsonSchema, type JsonSchema, knownKeys } from '../json-schema.ts'
+import { sizeHint } from '../schema/leaves.ts'
 import { serviceShape } from '../schema/service-shape.ts'
 import { valueAt } from './value-at.ts'
 
@@ -60,6 +61,9 @@ const withSuggestion = (fault: UnplacedFault, name: unknown, known: readonly str
   return suggestion === undefined ? fault : { ...fault, suggestion }
 }
 
+/** Sizes have binary units. */
+const decimalSize = /^(\d{1,9})([kmg])b?$/i
+
 /** Made once, by the first fault. */
 let schemaOfShape: JsonSchema | undefined
 
@@ -77,6 +81,9 @@ export const shapeFaults = (issues: readonly Issue[], value: unknown): UnplacedF
     }
     const found = valueAt(value, path)
     const at = issue.code === 'invalid_key' || found === undefined ? 'key' : 'value'
-    return [withSuggestion({ path, message: messageOf(issue, found), at }, found, allowedWords(issue))]
+    const fault = { path, message: messageOf(issue, found), at } as const
+    const [, digits, unit] = fault.message === sizeHint ? (decimalSize.exec(String(found)) ?? []) : []
+    if (unit !== undefined) return [{ ...fault, suggestion: `${digits}${unit.toUpperCase()}iB` }]
+    return [withSuggestion(fault, found, allowedWords(issue))]
   })
 }

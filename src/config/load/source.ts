@@ -137,10 +137,30 @@ const locator =
 /** Faults after a fault of the syntax are mostly consequences of it. */
 const mostSyntaxFaults = 10
 
-const syntaxFault = (error: Document['errors'][number] | Document['warnings'][number]): string =>
-  error.code === 'MULTIPLE_DOCS'
+/** The braces of a reference end a flow collection, such as `{ port: ${PORT} }`, unless they are quoted. */
+const unquotedReference = /[{[,:][ \t]*(\$\{[^}\s"']*\})/
+
+type SyntaxError = Document['errors'][number] | Document['warnings'][number]
+
+const syntaxFault = ({ code, message }: SyntaxError): string =>
+  code === 'MULTIPLE_DOCS'
     ? 'expected one YAML document, but "---" begins another one'
-    : `not YAML: ${error.message}`
+    : `not YAML: ${message}`
+
+/** The first fault of each line, or an unquoted reference alone: the others are mostly consequences of it. */
+const syntaxFaults = (text: string, errors: readonly SyntaxError[], lines: LineCounter): ConfigFault[] => {
+  const texts = text.split('\n')
+  const byLine = new Map<number, ConfigFault>()
+  for (const error of errors) {
+    const { line, col } = lines.linePos(error.pos[0])
+    const fault = { path: '', line, column: col, message: syntaxFault(error) }
+    const [, reference] = unquotedReference.exec(texts[line - 1] ?? '') ?? []
+    if (reference !== undefined)
+      return [{ ...fault, message: `not YAML: inside braces write "${reference}", in quotes` }]
+    if (!byLine.has(line)) byLine.set(line, fault)
+  }
+  return [...byLine.values()].slice(0, mostSyntaxFaults)
+}
 
 /** Parses the text of a file. Broken YAML gives its faults alone. */
 export const readSource = (text: string, env: Environment): SourceReading => {
@@ -148,11 +168,7 @@ export const readSource = (text: string, env: Environment): SourceReading => {
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, merge: true })
   const broken = [...document.errors, ...document.warnings]
   if (broken.length > 0) {
-    const faults = broken.slice(0, mostSyntaxFaults).map((error) => {
-      const { line, col } = lines.linePos(error.pos[0])
-      return { path: '', line, column: col, message: syntaxFault(error) }
-    })
-    return { kind: 'faults', faults }
+    return { kind: 'faults', faults: syntaxFaults(text, broken, lines) }
   }
   const faults = fillEnvironment(document, env)
   try {

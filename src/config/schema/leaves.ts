@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { domainToASCII } from 'node:url'
 import * as z from 'zod'
 import { durationPattern, parseDuration, parseSize, parseStatusRanges, sizePattern } from '../quantities.ts'
 import { parseRouteMatch, parseRuleMatch } from '../rule-match.ts'
@@ -63,8 +64,40 @@ const publicUrlFault = (text: string): string | undefined => {
   return pathPrefixFault(url.pathname === '/' ? '/' : url.pathname)
 }
 
+const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/
+
+/** Accepts a DNS name in A-labels (RFC 5890 §2.3.2.1), an IPv4 address or an IPv6 address in brackets, as `Host` spells them. */
+const hostNameFault = (name: string): string | undefined => {
+  if (name.startsWith('[')) {
+    const isCanonical = URL.canParse(`http://${name}`) && new URL(`http://${name}`).host === name
+    return isCanonical ? undefined : 'expected an IPv6 address in its shortest form, e.g. [2001:db8::1]'
+  }
+  if (/[\u0080-\uffff]/.test(name)) {
+    const ascii = domainToASCII(name)
+    return `expected A-labels${ascii === '' ? '' : `: ${ascii}`}`
+  }
+  if (name.endsWith('.')) return 'a host has no dot at its end'
+  if (/^[^:]+:\d*$/.test(name)) return 'a host has no port: listen.port is the port of all hosts'
+  const labels = name.split('.')
+  const isNumeric = /^\d+$/.test(labels.at(-1) ?? '')
+  if (name.length > 253 || !labels.every((one) => label.test(one)) || (isNumeric && isIP(name) !== 4)) {
+    return 'expected a host name, e.g. blog.example or *.shop.example'
+  }
+  // Names in the Punycode form must be the form of some name.
+  return name.includes('xn--') && domainToASCII(name) !== name ? 'expected valid A-labels' : undefined
+}
+
+/** Accepts a host, or a name with one wildcard in front. */
+const hostPatternFault = (text: string): string | undefined => {
+  const name = text.toLowerCase().replace(/^\*\./, '')
+  if (name.includes('*')) return 'expected at most one wildcard, as the first label: *.shop.example'
+  const fault = hostNameFault(name)
+  if (fault !== undefined || name.length === text.length) return fault
+  return name.startsWith('[') || isIP(name) !== 0 ? 'an address has no wildcard' : undefined
+}
+
 const durationHint = 'expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d'
-const sizeHint = 'expected a size: bytes as a whole number, or 64KiB, 256MiB, 1GiB'
+export const sizeHint = 'expected a size: bytes as a whole number, or 64KiB, 256MiB, 1GiB'
 
 /** A zod check from a function that returns the message for a wrong value. */
 const refusedBy =
@@ -167,6 +200,13 @@ export const host = () =>
     .string({ error: 'expected a host name or an IP address' })
     .regex(/^[A-Za-z0-9.:_-]{1,253}$/, 'expected a host name or an IP address, without a port')
 
+/** A host that a service or a certificate is for, or `*.` and the end of such names; lower case after parsing. */
+export const hostPattern = () =>
+  z
+    .string({ error: 'expected a host name, e.g. blog.example or *.shop.example' })
+    .check(refusedBy(hostPatternFault))
+    .toLowerCase()
+
 /** A secret: given here, from the environment, or read from a file (`file:/run/secrets/x`). */
 export const secret = () => z.string({ error: 'expected a text' }).transform((text) => new Secret(text))
 
@@ -243,6 +283,39 @@ export const fieldName = () =>
   z
     .string({ error: 'expected a field name' })
     .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/, 'expected a field name, e.g. X-Request-Id')
+
+/** Fields that frame a message, belong to one connection, or describe the octets of the body; only the gateway can write them. */
+const fieldsOfMessage: ReadonlySet<string> = new Set([
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-range',
+  'date',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** A response field that an operator may set or remove. */
+export const responseFieldName = () =>
+  fieldName().check(
+    refusedBy((name) =>
+      fieldsOfMessage.has(name.toLowerCase())
+        ? 'this header frames the message or belongs to the connection: only the gateway writes it'
+        : undefined,
+    ),
+  )
+
+/** A field value (RFC 9110 §5.5) in ASCII. */
+export const fieldText = () =>
+  z
+    .string({ error: 'expected a text' })
+    .max(8_192, 'expected at most 8192 characters')
+    .regex(/^[!-~](?:[\t -~]*[!-~])?$/, 'expected visible ASCII without spaces at the ends')
 
 export const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
   z.enum(words, { error: `expected one of: ${words.join(', ')}` })

@@ -1,12 +1,16 @@
 import * as z from 'zod'
 import {
   duration,
+  fieldText,
   flag,
   host,
+  hostPattern,
   inMs,
   oneOf,
   parameterName,
   pathPrefix,
+  publicUrl,
+  responseFieldName,
   ruleMatch,
   secret,
   share,
@@ -84,7 +88,9 @@ const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Tar
       .prefault({}),
     host: oneOf(['target', 'preserve'])
       .prefault('target')
-      .describe('`Host` sent upstream: that of the target, or that of `publicUrl`'),
+      .describe(
+        '`Host` sent upstream: that of the target; or the one of `hosts` that the client asked for, without `hosts` that of `publicUrl`',
+      ),
     http2: flag().prefault(false).describe('Offer HTTP/2 to https targets'),
     connections: z
       .strictObject({
@@ -246,8 +252,32 @@ const targets = () =>
     .describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`')
 const mount = () => pathPrefix().describe('Public path of the service')
 
+/** Where clients find a service, and what they get from it beside its interface. */
+const publicSide = {
+  hosts: z
+    .array(hostPattern())
+    .max(1_000)
+    .prefault([])
+    .describe(
+      'Hosts that this service answers, such as `blog.example` or `*.shop.example`; [] = every host that no other service is for',
+    ),
+  publicUrl: publicUrl()
+    .prefault('')
+    .describe('Public URL of the service, used in links; empty = the top-level one, at the host asked for'),
+  responseHeaders: z
+    .strictObject({
+      set: z
+        .record(responseFieldName(), fieldText())
+        .prefault({})
+        .describe('Headers of every response, in place of others of the same name'),
+      remove: z.array(responseFieldName()).max(100).prefault([]).describe('Headers that no response has'),
+    })
+    .prefault({}),
+}
+
 const plants = z.strictObject({
   contract: contract('plants'),
+  ...publicSide,
   mount: mount().prefault('/'),
   limitParameter: z
     .string({ error: 'expected a parameter name' })
@@ -279,6 +309,7 @@ const identity = z.strictObject({
 
 const site = z.strictObject({
   contract: contract('site'),
+  ...publicSide,
   mount: mount().prefault('/index.php/site-json'),
   names: oneOf(['wordpress', 'same'])
     .prefault('wordpress')
@@ -335,6 +366,7 @@ const site = z.strictObject({
 
 const open = z.strictObject({
   contract: contract('open'),
+  ...publicSide,
   mount: mount(),
   upstream: upstreamShape(
     '/',

@@ -7,6 +7,7 @@ import {
   fieldName,
   flag,
   host,
+  hostPattern,
   inMs,
   keyPrefix,
   oneOf,
@@ -33,6 +34,21 @@ const listen = z
         cert: secret().prefault('').describe('Secret. Certificate chain, PEM; empty = no TLS'),
         key: secret().prefault('').describe('Secret. Key of the certificate, PEM'),
         minVersion: tlsVersion().prefault('1.2').describe('Oldest TLS version accepted from clients'),
+        certificates: z
+          .array(
+            z.strictObject({
+              hosts: z
+                .array(hostPattern())
+                .min(1)
+                .max(1_000)
+                .describe('Names for which clients get this certificate (SNI), such as `*.shop.example`'),
+              cert: secret().describe('Secret. Certificate chain, PEM'),
+              key: secret().describe('Secret. Key of the certificate, PEM'),
+            }),
+          )
+          .max(1_000)
+          .prefault([])
+          .describe('Certificates for some hosts; `cert` is for all others'),
       })
       .prefault({}),
   })
@@ -323,6 +339,8 @@ export type ConfigShape = z.output<typeof configShape>
 export const secretPaths = [
   ['listen', 'tls', 'cert'],
   ['listen', 'tls', 'key'],
+  ['listen', 'tls', 'certificates', '*', 'cert'],
+  ['listen', 'tls', 'certificates', '*', 'key'],
   ['admin', 'token'],
   ['cache', 'shared', 'url'],
   ['cache', 'shared', 'key'],

@@ -63,7 +63,7 @@ export const lifecycleMetrics = {
   certificateExpiry: gauge(
     'tls_certificate_expiry_timestamp_seconds',
     [],
-    'Unix time at which the certificate expires; absent without TLS.',
+    'Unix time at which the first certificate expires; absent without TLS.',
     'min',
   ),
 } as const satisfies Record<string, MetricRow>

@@ -24,7 +24,7 @@ export const answerLocally = (overload: ShedOptions | undefined): Phase<Ready> =
     const { matching, service } = exchange
     const { local } = service
     if (local === undefined || matching.kind === 'unlisted') return next(exchange)
-    if (matching.kind === 'options') return local.options(matching.row, () => next(exchange))
+    if (matching.kind === 'options') return local.options(exchange, matching.row, () => next(exchange))
     switch (matching.row.handledBy) {
       case 'discovery':
         return indexFor(exchange, local.index(exchange, matching.row))

@@ -48,6 +48,7 @@ const send = (
   const forwarded: ForwardRequest = {
     method,
     target: exchange.upstreamTarget,
+    host: service.hostField,
     fields,
     content,
     signal: exchange.signal,

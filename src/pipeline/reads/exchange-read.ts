@@ -10,9 +10,9 @@ import { createSentField, type ForwardingFacts } from './forwarding-fields.ts'
 export type ReadPartition = { readonly kind: CacheRead['partition']; readonly name: string }
 
 const keyOf = ({ service, target, recalled }: Ready, partition: string): string =>
-  recalled !== undefined && partition === 'public'
+  recalled !== undefined && partition === 'public' && service.host === ''
     ? recalled.publicKey
-    : cacheKey({ service: service.name, target, dialect: '', partition })
+    : cacheKey({ service: service.name, target, dialect: '', partition, host: service.host })
 
 /** The partition that all clients share. */
 export const publicPart: ReadPartition = { kind: 'public', name: 'public' }

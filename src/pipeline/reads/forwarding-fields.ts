@@ -7,11 +7,9 @@ import type { Received } from '../exchange.ts'
 export type ForwardingFacts = {
   /** Pseudonym in Via, different for each process, so that a request that comes back is recognised (RFC 9110 §7.6.3). */
   readonly via: string
-  /** Host and port of the public URL: never what a client wrote into Host. */
-  readonly publicHost: string
 }
 
-type Known = Pick<Received, 'id' | 'client' | 'request'>
+type Known = Pick<Received, 'id' | 'client' | 'request' | 'service'>
 
 const quoted = (address: string): string => (address.includes(':') ? `"[${address}]"` : address)
 
@@ -23,11 +21,11 @@ const written: Readonly<Record<string, (known: Known, facts: ForwardingFacts) =>
     const before = requestField(request.fields, 'via')
     return before === undefined ? `1.1 ${via}` : `${before}, 1.1 ${via}`
   },
-  forwarded: ({ client }, { publicHost }) =>
-    `for=${quoted(client.address)};proto=${client.protocol};host="${publicHost}"`,
+  forwarded: ({ client, service }) =>
+    `for=${quoted(client.address)};proto=${client.protocol};host="${service.publicHost}"`,
   'x-forwarded-for': ({ client }) => client.address,
   'x-forwarded-proto': ({ client }) => client.protocol,
-  'x-forwarded-host': (_, { publicHost }) => publicHost,
+  'x-forwarded-host': ({ service }) => service.publicHost,
   'x-request-id': ({ id }) => id,
 }
 

@@ -2,14 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type ErrorCode, GatewayError } from '../../errors.ts'
 import type { GatewayResponse } from '../../http/message.ts'
-import { errorAnswer } from '../../pipeline/error-answer.ts'
+import { changedResponse, errorAnswer } from '../../pipeline/error-answer.ts'
 import type { Service } from '../../pipeline/service.ts'
 import type { EdgeEvent, ProtocolFault } from '../events.ts'
 import type { EdgeHandlers } from '../listener.ts'
 import { currentResponse } from './connections.ts'
-import { distrust, faultOfHttp2, isHttp2 } from './http2-request.ts'
-import { createMessageLook, faultTexts, type MessageFault, originForm } from './message-faults.ts'
-import { serviceOf } from './service-of.ts'
+import { authorityOf, distrust, faultOfHttp2, isHttp2 } from './http2-request.ts'
+import { absoluteForm, createMessageLook, faultTexts, type MessageFault } from './message-faults.ts'
 
 type GuardOptions = {
   /** Handles a valid request. */
@@ -45,6 +44,19 @@ const watchPipelined = (): ((socket: Socket, outgoing: ServerResponse) => void) 
   }
 }
 
+const slash = 0x2f
+
+/** Brings the target into origin form (RFC 9112 §3.2.1); of one in absolute form the authority replaces Host (§3.2.2). False: it has no form. */
+const toOriginForm = (incoming: IncomingMessage): boolean => {
+  const target = incoming.url as string
+  if (target.charCodeAt(0) === slash) return true
+  const absolute = absoluteForm(target)
+  if (absolute === undefined) return false
+  incoming.url = absolute.path
+  incoming.headers.host = absolute.authority
+  return true
+}
+
 /**
  * Checks each parsed request. A request that can be read in two ways is refused, and all later requests on its connection are
  * ignored, because the start of the next request is unknown.
@@ -65,13 +77,11 @@ const createGuard = ({ take, refuse, distrusted }: GuardOptions): GuardOptions['
     if (distrusted.size > 0 && distrusted.has(socket)) return
     if (outgoing.socket === null) closeWithSocket(socket, outgoing)
     const seen = inspect(incoming)
-    const target = originForm(incoming.url as string)
-    if (seen.kind === 'fault' || target === undefined) {
+    if (seen.kind === 'fault' || !toOriginForm(incoming)) {
       distrust(distrusted, socket)
       refuse(incoming, outgoing, seen.kind === 'fault' ? seen.fault : 'target')
       return
     }
-    incoming.url = target
     if (seen.asksUpgrade) {
       // The gateway does not upgrade. node:http loses bytes that arrive together with such a request.
       distrust(distrusted, socket)
@@ -173,8 +183,10 @@ const answerSocket = (socket: Socket, response: GatewayResponse): void => {
 const asRawError = (error: Error): GatewayError => new GatewayError(parserErrorCode(error), { cause: error })
 
 export type FrontOptions = {
-  /** In any order; the longest mount that fits wins. */
-  readonly services: readonly Service[]
+  /** The service of a request, which decides the format of errors. */
+  serviceFor(authority: string, target: string): Service | undefined
+  /** Is the host of an HTTP/2 request one that the certificate of its connection is for? Undefined: all are. */
+  readonly isCovered: ((incoming: IncomingMessage) => boolean) | undefined
   /** Connections whose further requests are ignored. */
   readonly distrusted: Set<Socket>
   /** Handles requests that are not refused here. */
@@ -195,13 +207,21 @@ export type Front = EdgeHandlers & {
 
 /** Runs before Fastify: everything that is refused without a route. */
 export const createFront = (options: FrontOptions): Front => {
-  const { services, take } = options
+  const { serviceFor, isCovered } = options
 
   const refuse = (incoming: IncomingMessage, outgoing: ServerResponse, error: GatewayError): void => {
-    const service = serviceOf(services, incoming.url as string)
+    const service = serviceFor(authorityOf(incoming), incoming.url as string)
     options.refusedEarly(error, service)
-    options.send(outgoing, errorAnswer(service, error))
+    options.send(outgoing, changedResponse(errorAnswer(service, error), service))
   }
+  /** A client may use a connection for every host that resolves to the same address (RFC 9113 §9.1.1): it then opens another one. */
+  const take: FrontOptions['take'] =
+    isCovered === undefined
+      ? options.take
+      : (incoming, outgoing) => {
+          if (!isHttp2(incoming) || isCovered(incoming)) options.take(incoming, outgoing)
+          else refuse(incoming, outgoing, new GatewayError('misdirected_request'))
+        }
   const guard: Omit<GuardOptions, 'take'> = {
     distrusted: options.distrusted,
     refuse: (incoming, outgoing, fault) => {
@@ -233,11 +253,13 @@ export const createFront = (options: FrontOptions): Front => {
       options.report({ kind: 'no-request', reason: protocolFault(error) })
       // If the fault is in the content, the bytes show no path; the incomplete request does.
       const request = currentResponse(socket)?.req
-      const path = request?.complete === false ? (request.url as string) : pathOfPacket(error.rawPacket)
-      const service = serviceOf(services, path)
+      const service =
+        request?.complete === false
+          ? serviceFor(authorityOf(request), request.url as string)
+          : serviceFor('', pathOfPacket(error.rawPacket))
       const raw = asRawError(error)
       options.refusedEarly(raw, service)
-      answerSocket(socket, errorAnswer(service, raw))
+      answerSocket(socket, changedResponse(errorAnswer(service, raw), service))
     },
   }
 }

@@ -35,6 +35,12 @@ export const withUnreadContent = (
   return response
 }
 
+/** The host and port of the request; '' without one, as in HTTP/1.0. */
+export const authorityOf = ({ headers }: IncomingMessage): string =>
+  (headers as IncomingMessage['headers'] & { readonly ':authority'?: string })[':authority'] ??
+  headers.host ??
+  ''
+
 /** Node's types know only HTTP/1.1 messages here. */
 export const isHttp2 = (message: IncomingMessage | ServerResponse): boolean => 'stream' in message
 

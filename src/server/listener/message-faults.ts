@@ -55,7 +55,7 @@ const hasGoodCoding = (rawHeaders: readonly string[], minorVersion: number): boo
 
 /** Checks each request once, and remembers the last valid Host, because clients repeat it. */
 export const createMessageLook = (): ((message: ParsedMessage) => MessageLook) => {
-  let goodHost = ''
+  let goodHost: string | undefined
   const isGoodHost = (value: string): boolean => {
     if (value === goodHost) return true
     if (!authorityForm.test(value)) return false
@@ -79,13 +79,14 @@ export const createMessageLook = (): ((message: ParsedMessage) => MessageLook) =
 }
 
 /**
- * The target in origin form (RFC 9112 §3.2.1), or undefined if it has none. Absolute form is accepted (§3.2.2); its authority is
- * ignored, as Host is.
+ * Authority and path of a target in absolute form, which must be accepted (RFC 9112 §3.2.2); undefined for every other target that
+ * is not a path.
  */
-export const originForm = (target: string): string | undefined => {
-  if (target.charCodeAt(0) === 47) return target
+export const absoluteForm = (
+  target: string,
+): { readonly authority: string; readonly path: string } | undefined => {
   const found = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target)
   if (found === null || !authorityForm.test(found[1] as string)) return undefined
   const rest = found[2] as string
-  return rest.startsWith('/') ? rest : `/${rest}`
+  return { authority: found[1] as string, path: rest.startsWith('/') ? rest : `/${rest}` }
 }

@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse, OutgoingHttpHeaders } from 'node:http2'
 import { pipeline, type Readable } from 'node:stream'
+import { addressGroup } from '../../http/bounds/address-group.ts'
+import { createFairTurns } from '../../http/bounds/fair-turns.ts'
 import { type FieldLines, withoutFields } from '../../http/fields.ts'
 import { type ContentText, type GatewayResponse, longestText } from '../../http/message.ts'
 import { isHttp2 } from '../listener/http2-request.ts'
@@ -65,24 +67,28 @@ const sendSmall = (raw: ServerResponse, content: Buffer, text: ContentText | und
   raw.end()
 }
 
-/** TLS encrypts each write at once and buffers what the client does not read; so contents are written in slices of this size. */
-const sliceBytes = 64 * 1024
-
-const isEncrypted = ({ req }: ServerResponse): boolean => 'encrypted' in req.socket
+/**
+ * A socket copies each write at once, up to megabytes, and TLS encrypts it, which costs more: long contents are written in slices of
+ * these sizes, and of all connections together only a few slices in each turn of the event loop.
+ */
+const sliceBytes = { plain: 256 * 1024, encrypted: 64 * 1024 }
+const sliceOf = ({ socket }: ServerResponse): number =>
+  socket === null || 'encrypted' in socket ? sliceBytes.encrypted : sliceBytes.plain
+const slicesOfAll = createFairTurns({ perTurn: 8, gatherTurns: 0 })
 
 /** Writes the next slice when the previous one has been flushed, so that a slow reader costs no second copy of the content. */
 const sendInSlices = (raw: ServerResponse, content: Buffer): void => {
+  const length = sliceOf(raw)
+  const client = addressGroup(raw.socket?.remoteAddress ?? '')
   let at = 0
-  const proceed = (): void => {
-    let hasRoom = true
-    while (hasRoom && at < content.length) {
-      hasRoom = raw.write(content.subarray(at, at + sliceBytes))
-      at += sliceBytes
-    }
-    if (at < content.length) return
-    raw.off('drain', proceed)
-    raw.end()
+  const writeSlice = (): void => {
+    if (raw.destroyed) return
+    const hasRoom = raw.write(content.subarray(at, at + length))
+    at += length
+    if (at >= content.length) raw.off('drain', proceed).end()
+    else if (hasRoom) proceed()
   }
+  const proceed = (): void => slicesOfAll.begin(client, writeSlice)
   raw.on('drain', proceed)
   proceed()
 }
@@ -97,7 +103,7 @@ export const sendResponse = (raw: ServerResponse, response: GatewayResponse, opt
   }
   if (Buffer.isBuffer(content)) {
     if (content.length <= longestText) sendSmall(raw, content, response.text)
-    else if (content.length > sliceBytes && isEncrypted(raw)) sendInSlices(raw, content)
+    else if (content.length > sliceOf(raw)) sendInSlices(raw, content)
     else raw.end(content)
     return
   }

@@ -101,11 +101,11 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#resolve = resolve
     this.#reject = reject
     this.#startedMs = context.clock.monotonic()
-    const { method, target, fields, content, clientAddress = '', line = '' } = request
+    const { method, target, host, fields, content, clientAddress = '', line = '' } = request
     this.#dispatched = {
       path: target,
       method,
-      headers: withHost(fields, context.options.hostField) as string[],
+      headers: withHost(fields, host ?? context.options.hostField) as string[],
       body: content ?? null,
     }
     const arriving = content instanceof Readable && !content.readableEnded

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import {
   type AttackRow,
   all,
+  type Fault,
   fault,
   faultsOf,
   lostHits,
@@ -164,6 +165,37 @@ const garbageMiB = 16
 
 const up = { upstream: shortTimes.times }
 
+type UnreadHits = Pick<AttackRow, 'name' | 'description' | 'isShort'> & {
+  readonly listen?: typeof withTls
+  readonly verdict: (seen: Seen<Tally>) => readonly Fault[]
+}
+
+const unreadHits = ({ listen, verdict, ...named }: UnreadHits): AttackRow =>
+  row<Tally>({
+    ...named,
+    settings: async ({ upstream }) => ({
+      ...(listen === undefined ? {} : { listen: await listen() }),
+      services: { open: openService(upstream) },
+      cache: { maxEntryBytes: '5MiB' },
+    }),
+    attack: async (scene) => {
+      await ask(scene.origin, '/open/hit/large')
+      const sockets = await Promise.all(Array.from({ length: 300 }, () => dial(scene, attacker)))
+      const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
+      // Connections alone need memory too: they are opened and used before it is measured.
+      for (const socket of sockets) socket.write(get('/open/hit/a'))
+      await Promise.all(sockets.map((socket) => once(socket, 'data')))
+      await scene.memory.begin()
+      for (const socket of sockets) {
+        socket.pause()
+        socket.write(get('/open/hit/large'))
+      }
+      await over(AbortSignal.timeout(5_000))
+      return { asked: sockets.length }
+    },
+    verdict,
+  })
+
 export const contentRows: readonly AttackRow[] = [
   row<Lost>({
     name: 'lost-text',
@@ -247,30 +279,16 @@ export const contentRows: readonly AttackRow[] = [
     reads: { ...siteReads, hit: `${site}/site/v2/media` },
     settings: (upstream) => ({ site: siteService(upstream, up) }),
   }),
-  row<Tally>({
+  unreadHits({
+    name: 'unread-hits',
+    description: '300 clients do not read a stored response of 4 MB.',
+    verdict: all(slowMisses),
+  }),
+  unreadHits({
     name: 'unread-hits-tls',
     isShort: true,
-    description: '300 TLS readers of a stored response of 4 MB do not read it: at most 150 KiB for each.',
-    settings: async ({ upstream }) => ({
-      listen: await withTls(),
-      services: { open: openService(upstream) },
-      cache: { maxEntryBytes: '5MiB' },
-    }),
-    attack: async (scene) => {
-      await ask(scene.origin, '/open/hit/large')
-      const sockets = await Promise.all(Array.from({ length: 300 }, () => dial(scene, attacker)))
-      const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
-      // Connections alone need memory too: they are opened and used before it is measured.
-      for (const socket of sockets) socket.write(get('/open/hit/a'))
-      await Promise.all(sockets.map((socket) => once(socket, 'data')))
-      await scene.memory.begin()
-      for (const socket of sockets) {
-        socket.pause()
-        socket.write(get('/open/hit/large'))
-      }
-      await over(AbortSignal.timeout(5_000))
-      return { asked: sockets.length }
-    },
+    description: '300 TLS clients do not read a stored response of 4 MB: at most 150 KiB for each.',
+    listen: withTls,
     verdict: all(riseAbove(Math.round((300 * 150) / 1024) + garbageMiB)),
   }),
 ]

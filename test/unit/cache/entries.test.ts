@@ -14,6 +14,7 @@ test('stored responses are listed largest or oldest first, without content or cr
   expect(cache.entries('age', 1)).toEqual([
     {
       service: 'site',
+      host: '',
       target: '/small',
       partition: 'public',
       status: 200,

@@ -5,8 +5,8 @@ import { expect, test } from 'vitest'
 import { checkConfig, loadConfig } from '../../../src/config/load.ts'
 import { configWarnings } from '../../../src/config/warnings.ts'
 
-const load = async (file: string | undefined) => {
-  const result = await loadConfig({ file, env: {} })
+const load = async (file: string | undefined, env: Record<string, string> = {}) => {
+  const result = await loadConfig({ file, env })
   if (result.kind === 'faults') throw new Error(JSON.stringify(result.faults))
   return result
 }
@@ -21,7 +21,7 @@ test('config/gateway.yaml states the defaults', async () => {
 test.each(['config/production.example.yaml', 'config/wordpress.example.yaml'])(
   '%s is valid',
   async (file) => {
-    expect((await load(file)).hash).toMatch(/^[0-9a-f]{16}$/)
+    expect((await load(file, { TRELLIS_ADMIN_TOKEN: 'secret' })).hash).toMatch(/^[0-9a-f]{16}$/)
   },
 )
 
@@ -49,12 +49,40 @@ test.each([
   ).toEqual([match])
 })
 
-test('a rule that matches no route gives a warning', async () => {
-  const rules = 'cache: { rules: [{ match: GET /site/v2/**, ttl: 1s }] }'
-  const result = await checkConfig(`services: { a: { contract: site, names: same, ${rules} } }`, {})
-  expect(result.kind === 'ok' && configWarnings(result.config)).toEqual([
-    { path: 'services.a.cache.rules[0].match', message: expect.stringContaining('matches nothing') },
-  ])
+const upstream = 'upstream: { targets: ["http://127.0.0.1:1"] }'
+
+test.each([
+  ['contract: site, names: same', ['GET /site/v2/**'], [[0, 'matches nothing']]],
+  ['contract: site', ['GET /wp/v2/**'], [[0, 'matches nothing: the public names are neutral']]],
+  ['contract: site, mount: /api', ['GET /api/site/v2/**'], [[0, 'so write /site/v2/**']]],
+  [`contract: open, mount: /api, ${upstream}`, ['GET /api/v1/**', 'GET /v1/**'], [[0, 'so write /v1/**']]],
+  [`contract: open, mount: /, ${upstream}`, ['GET /api/v1/**'], []],
+  [
+    `contract: open, mount: /, ${upstream}`,
+    ['GET /a/**', 'GET /a/b', 'GET,HEAD /a/*/c', 'GET /*/b'],
+    [
+      [1, 'never applies: "GET /a/**"'],
+      [2, 'never applies: "GET /a/**"'],
+    ],
+  ],
+  [
+    `contract: open, mount: /, ${upstream}`,
+    ['GET /*', 'GET /a', 'GET /**', 'GET /a/b'],
+    [
+      [1, 'never applies: "GET /*"'],
+      [3, 'never applies: "GET /**"'],
+    ],
+  ],
+  ['contract: plants', ['GET /plants'], [[0, 'add scope: credential']]],
+] as const)('{ %s } with the rules %j has the warnings %j', async (service, matches, expected) => {
+  const rules = matches.map((match) => `{ match: "${match}", ttl: 1s }`).join(', ')
+  const result = await checkConfig(`services: { a: { ${service}, cache: { rules: [${rules}] } } }`, {})
+  expect(result.kind === 'ok' && configWarnings(result.config)).toEqual(
+    expected.map(([index, message]) => ({
+      path: `services.a.cache.rules[${index}].match`,
+      message: expect.stringContaining(message),
+    })),
+  )
 })
 
 test.each([

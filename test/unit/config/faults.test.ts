@@ -72,7 +72,7 @@ describe('all faults of a file are reported at once, with their positions', () =
     ].join('\n')
     expect(await faultsOf(text)).toEqual([
       '2:3 services.a.mount: is required: expected a path',
-      '4:33 services.c.mount: /b is already the mount of b: give each service its own path',
+      '4:33 services.c.mount: /b is already the mount of b: give each service its own path, or hosts',
     ])
   })
 
@@ -86,6 +86,14 @@ describe('all faults of a file are reported at once, with their positions', () =
     const faults = await faultsOf('listen: { port: 80\nadmin: [')
     expect(faults.length).toBeGreaterThan(0)
     for (const fault of faults) expect(fault).toMatch(/^\d+:\d+ : not YAML: /)
+  })
+
+  test('an unquoted reference inside braces is one fault that shows the quotes', async () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference as the file spells it
+    expect(await faultsOf('listen: { port: ${PORT:-8081} }\nworkers: 1')).toEqual([
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference as the file spells it
+      '1:18 : not YAML: inside braces write "${PORT:-8081}", in quotes',
+    ])
   })
 
   test('a second YAML document is a fault with an understandable message', async () => {
@@ -162,7 +170,7 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'size unit',
     'cache: { maxBytes: 1MB }',
-    'cache.maxBytes: expected a size: bytes as a whole number, or 64KiB, 256MiB, 1GiB',
+    'cache.maxBytes: expected a size: bytes as a whole number, or 64KiB, 256MiB, 1GiB <1MiB>',
   ],
   [
     'host with a port',
@@ -247,7 +255,7 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'mount twice',
     'services: { a: { contract: plants }, b: { contract: open, mount: /, upstream: { targets: ["http://a"] } } }',
-    'services.b.mount: / is already the mount of a: give each service its own path',
+    'services.b.mount: / is already the mount of a: give each service its own path, or hosts',
   ],
   [
     'batch items for a service that is not there',

@@ -18,7 +18,7 @@ const contextOf = (steps: string[], spread: () => Promise<void> = async () => {}
     written: () => undefined,
   } as unknown as Cache,
   partitionOf: (credential) => credential,
-  forwarding: { via: 'test', publicHost: 'localhost' },
+  forwarding: { via: 'test' },
   announcer: {
     begin: async () => {
       steps.push('announce')

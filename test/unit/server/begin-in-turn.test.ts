@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createListener, type ListenerOptions } from '../../../src/server/listener.ts'
 import { keyPair } from '../../support/certificates.ts'
 
-const certificate = { ...keyPair('good'), minVersion: 'TLSv1.2' as const }
+const certificate = { ...keyPair('good'), minVersion: 'TLSv1.2' as const, certificates: [] }
 
 const greedy = '127.0.0.2'
 const other = '127.0.0.3'

@@ -10,6 +10,7 @@ const service = {
   name: 'open',
   contract: 'open',
   mount: '/',
+  hosts: [],
   upstream: { placeholderOrigin: 'http://127.0.0.1:1' },
 } as unknown as Service
 
@@ -21,6 +22,7 @@ test('when even telling of an error fails, the client sees its connection end', 
     cors: undefined,
     distrusted: new Set(),
     services: [service],
+    certificates: [],
     logger: pino({ level: 'silent' }),
     run: () => Promise.reject(new Error('planted')),
     refusedEarly: () => {

@@ -17,9 +17,9 @@ export type SplitReason =
   | 'measured'
 
 /**
- * What became of one upstream batch: `answered`; `not-run` = the upstream refused it as a whole and its items went one by
- * one; `limited` = the upstream answered 429; `not-sent` = it never got there; `broken` = it is unknown which of
- * its items took effect.
+ * The outcome of one upstream batch: `answered`; `not-run` = the upstream refused it as a whole and its items were sent one by one;
+ * `limited` = the upstream answered 429; `not-sent` = it did not reach the upstream; `broken` = it is unknown which of its items
+ * took effect.
  */
 export type ChunkResult = 'answered' | 'not-run' | 'limited' | 'not-sent' | 'broken'
 

@@ -122,7 +122,7 @@ export type Admission =
 export type ItemAnswer = {
   readonly status: number
   readonly fields: FieldLines
-  /** JSON as it came; copied into the batch's answer byte for byte. */
+  /** JSON of the response, copied into the batch's response byte for byte. */
   readonly content: Buffer
   /** It is known to be JSON: it was cut out of some. */
   readonly isJson?: boolean

@@ -47,7 +47,7 @@ const clearlyBetter = Math.log(0.8)
 const oldMs = 60_000
 const oldBatches = 30
 
-/** Whole and what is near the best one is tried soon; what is far has to wait, as it may cost much. */
+/** Whole batches and sizes near the best one are tried soon; distant sizes wait longer, because they may be slow. */
 const nearby: Rival = { ratio: 0, trials: 0, atBatch: coldBatches }
 const farOff: Rival = { ...nearby, ratio: Math.log(1.4) }
 

@@ -152,6 +152,7 @@ const ruleLines = (config: ServiceConfig): RouteLine[] =>
         path: `${config.mount === '/' ? '' : config.mount}/${match.segments.join('/')}`,
         hosts: config.hosts,
         service: config.name,
+        hosts: config.hosts,
         cached: scope === 'credential' ? `${seconds(ttlMs)} per credential` : seconds(ttlMs),
         batchable: false,
         source: 'contract',

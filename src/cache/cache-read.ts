@@ -13,21 +13,21 @@ export type CacheRead = {
   /** The partition that the key was made with. */
   readonly partition: 'public' | 'credential'
   readonly method: 'GET' | 'HEAD'
-  /** As the client sent them: for request directives, preconditions and ranges. */
+  /** The client's fields, for request directives, preconditions and ranges. */
   readonly fields: RequestFields
-  /** For Vary: the value with which `forward` sends a field (lower-case name), undefined when it does not. */
+  /** For Vary: the value of a field (lower-case name) as `forward` sends it; undefined if it does not. */
   sentField(name: string): string | undefined
   readonly policy: CachePolicy
-  /** Tags of a complete response before it is stored; of an empty one, the tags that follow from the request alone. Must not throw. */
+  /** Tags of a complete response before it is stored; for an empty one, the tags that follow from the request. Must not throw. */
   readonly tags: (response: GatewayResponse & { readonly content: Buffer }) => readonly string[]
-  /** Can the target respond so? If not, only the reader who fetched it gets the response. Absent: always. */
+  /** Can the target give this response? If not, only the client that fetched it gets it. Absent: always. */
   readonly isReadable?: (response: GatewayResponse & { readonly content: Buffer }) => boolean
   readonly signal: AbortSignal
-  /** Address of the client whose share of the buffered bytes a fill takes. */
+  /** Address of the client, whose share of the buffered bytes a fill uses. */
   readonly client?: string
 }
 
-/** A response of the cache, and how it came about. */
+/** A response of the cache, with its source. */
 export type CacheAnswer = GatewayResponse & {
   readonly outcome: ReadOutcome
   /** Of a response from memory. */
@@ -45,7 +45,7 @@ export type Forward = (extra: {
   readonly background: boolean
 }) => Answer
 
-/** A reader of a range fetches alone with these fields: the upstream may have the part cheaper than the whole. */
+/** A request for a range fetches alone with these fields: the upstream may send the part at a lower cost. */
 export const rangeFields = (read: CacheRead): Record<string, string> => {
   const range = requestField(read.fields, 'range')
   const condition = requestField(read.fields, 'if-range')
@@ -53,13 +53,13 @@ export const rangeFields = (read: CacheRead): Record<string, string> => {
   return condition === undefined ? { range } : { range, 'if-range': condition }
 }
 
-/** In the public part the response to a credential may turn out to be for its owner alone (RFC 9111 §3.5). */
+/** A public response to a request with a credential may turn out to be private (RFC 9111 §3.5). */
 export const carriesOwnCredential = (read: CacheRead): boolean =>
   read.partition === 'public' && read.fields['authorization'] !== undefined
 
 const emptyResponse = { status: 200, fields: [], content: Buffer.alloc(0) } as const
 
-/** Tags that a response to this read will have, as far as the request tells. */
+/** Tags that follow from the request alone. */
 export const expectedTags = (read: CacheRead): readonly string[] => [
   targetKeyOf(read.key),
   ...read.tags(emptyResponse),

@@ -41,5 +41,5 @@ export const bypassStatus = (reason: BypassReason): string => `${name}; fwd=bypa
 /** Nothing is stored, and the request allows no other source (RFC 9111 §5.2.1.7). */
 export const unavailableStatus: string = `${name}; detail=${'only-if-cached' satisfies StatusDetail}`
 
-/** A write: its method has to be forwarded (RFC 9211 §2.2). */
+/** A write: its method must be forwarded (RFC 9211 §2.2). */
 export const writeStatus: string = `${name}; fwd=method`

@@ -12,33 +12,33 @@ import { invalidatedGroups, upstreamTags } from './tags/upstream-tags.ts'
 import { itemInPath, outcomeOf } from './tags/written-change.ts'
 import { createWrittenTags, type Write } from './tags/written-tags.ts'
 
-/** A quotation mark, as it stands in HTML inside JSON. */
+/** A quotation mark in HTML inside JSON. */
 const quote = '(?:\\\\?["\'])'
-/** White space, likewise. */
+/** White space in HTML inside JSON. */
 const space = '(?:\\s|\\\\[nrt])'
 
 const foreignElement = (more: readonly string[]): string =>
   `<(?!\\\\?/|(?:${staticElements.join('|')})(?![\\w:-])|!--${space}*\\\\?/?wp:(?:${[...staticBlocks, ...more].join('|')})${space}|!--(?:more|nextpage|noteaser)-->)`
 
-/** A class attribute in which a class stands that no static block has. */
+/** A class attribute with a class that no static block has. */
 const foreignClass = (more: readonly string[]): string => {
   const known = `(?:${[...staticClasses, ...more].join('|')})`
   return `class${space}*=(?!${quote}${space}*(?:${known}(?:${space}+|(?=${quote})))*${quote})`
 }
 
-/** Scripts find elements by these. */
+/** Attributes by which scripts find elements. */
 const foreignAttribute = `(?:[\\s"']|\\\\[nrt])(?:id|on\\w+|data-[\\w-]+)${space}*=${space}*${quote}`
 
-/** The templates of PHP indent with tabs, among them classic widgets that have no class; editors write none. */
+/** PHP templates indent with tabs, also classic widgets without a class; editors write no tabs. */
 const tab = '\\\\t'
 
-/** HTML that is hidden from all of these. */
+/** Escapes that could hide HTML from these patterns. */
 const hidden = '\\\\u00(?:3c|22|27)'
 
-/** Classes and blocks that are no reason to think so. */
+/** Classes and blocks that do not make content dynamic. */
 type Plain = { readonly classes?: readonly string[]; readonly blocks?: readonly string[] }
 
-/** Makes what tells whether content in an answer may render other things than are made of `plain`. */
+/** Creates the test whether content may render other things than its own item. */
 export const createRendersOthers = ({
   classes = [],
   blocks = [],
@@ -52,7 +52,7 @@ export const createRendersOthers = ({
 const changedNothing = (response: WriteResponse | undefined): boolean =>
   response !== undefined && response.status >= 400 && response.status < 500
 
-/** A plant store has one list, and every write changes it. */
+/** A plant store has one list, which every write changes. */
 export const createPlantsTagger = ({ service }: { readonly service: string }): Tagger => {
   const names = createTagNames(service)
   return {
@@ -67,7 +67,7 @@ export const createPlantsTagger = ({ service }: { readonly service: string }): T
   }
 }
 
-/** Of an open service only what its upstream says is known: its own tags; targets are invalidated by `unsafeTargets`. */
+/** An open service has only the tags of its upstream; `unsafeTargets` invalidates its URLs. */
 export const createOpenTagger = ({ service }: { readonly service: string }): Tagger => {
   const names = createTagNames(service)
   return {
@@ -100,7 +100,7 @@ const itemTags = (names: TagNames, items: readonly DescribedItem[]): string[] =>
 const rendersOthers = createRendersOthers()
 const rendersMoreThanPages = createRendersOthers(pageLists)
 
-/** For a collection in whose content more classes stand for nothing but the item itself. */
+/** For collections whose content has more classes that render nothing else. */
 const judges = new WeakMap<readonly string[], (text: string) => boolean>()
 
 const judgeOf = ({ ownClasses }: CollectionTags): ((text: string) => boolean) => {
@@ -110,10 +110,10 @@ const judgeOf = ({ ownClasses }: CollectionTags): ((text: string) => boolean) =>
   return judge
 }
 
-/** Rendered content, or HTML of any kind: titles, and the identifiers that WordPress calls rendered, are neither. */
+/** Matches rendered content or other HTML, except titles and identifiers that WordPress calls rendered. */
 const renderedContent = /<|(?<!"(?:title|guid)":\s*\{\s*)"rendered"/
 
-/** By which writes to what may be rendered into it an answer changes. */
+/** Tags for the things that may be rendered into the response. */
 const renderedTags = (
   names: TagNames,
   entry: CollectionTags | undefined,
@@ -136,7 +136,7 @@ const renderedTags = (
   }
 }
 
-/** What the content depends on beyond its own items; unknown for a part of it. */
+/** Tags for everything that the content depends on beside its own items; `unknown` for a part of an item. */
 const contentTags = (
   names: TagNames,
   { status, content }: TaggedResponse,
@@ -163,7 +163,7 @@ const actionOf = (found: Found, method: string): WriteAction => {
   return found.row.kind === 'item' && method === 'DELETE' ? 'delete' : 'update'
 }
 
-/** A response about no item in particular: the items that it shows are unknown. */
+/** For a response that may show any item. */
 const anyItemTags = (names: TagNames, collection: string): readonly string[] => [
   names.list(collection),
   names.text(collection),
@@ -183,7 +183,7 @@ type Stored = {
   readonly isEmbedding: boolean
 }
 
-/** Was it asked for linked items? There may be none yet. */
+/** Was `_embed` requested? There may be no linked items yet. */
 const embeds = (args: TaggedArguments, { content }: TaggedResponse): boolean =>
   args['_embed'] !== undefined || content.includes('"_embedded"')
 
@@ -200,7 +200,7 @@ const embeddingTags = (
   return all.map(([of, id]) => names.embedding(of, id)).filter((tag) => tag !== undefined)
 }
 
-/** The item that the path is about, or the part of it. */
+/** The item in the path, or the part of it. */
 const ownTag = (names: TagNames, { found, collection }: Stored): string | undefined => {
   const id = itemInPath(found)
   if (id === undefined) return undefined
@@ -214,7 +214,7 @@ const ownTag = (names: TagNames, { found, collection }: Stored): string | undefi
   }
 }
 
-/** What a row of a known collection shows, and which writes to that it would show. */
+/** Tags for what a row of a known collection shows, and for writes that it would show. */
 const rowTags = (names: TagNames, stored: Stored): readonly string[] => {
   const { found, collection, entry, args, response, description } = stored
   const shown = itemTags(names, [...(description.items ?? []), ...description.embedded])
@@ -230,7 +230,7 @@ const rowTags = (names: TagNames, stored: Stored): readonly string[] => {
   return [...tags, ...listTags(names, collection, entry, args, response, description)]
 }
 
-/** May a caller be able to do more or less afterwards, or be none any more? */
+/** May the write change the rights of a user, or delete the user? */
 const mayChangeRights = ({ entry: { rights }, action, found, given }: Write): boolean => {
   if (rights === undefined) return false
   const isUpdate = action === 'update' && found.row.kind === 'item'

@@ -12,13 +12,13 @@ import type { ResponseStorage } from './store/store-response.ts'
 
 /** The response to a POST whose content may serve later reads of its target (RFC 9110 §9.3.3). */
 export type PostResponse = {
-  /** To be called with the head before the POST invalidates: its own invalidation must not prevent the storing. */
+  /** Call it with the head before the POST invalidates, so that its own invalidation does not prevent storing. */
   isStorable(head: ResponseHead): boolean
-  /** To be called right after that; returns the function that takes the complete content. */
+  /** Call it right after that; returns the function that stores the complete content. */
   begin(head: ResponseHead): (content: Buffer) => void
   /** A longer content is not stored. */
   readonly maxBytes: number
-  /** For the content while it comes. */
+  /** Buffer space for the content while it arrives. */
   readonly reservation: Reservation
 }
 

@@ -1,39 +1,39 @@
 import type { Found } from '../contracts/finding.ts'
 import { type FieldLines, fieldValue } from '../http/fields.ts'
 
-/** Typed arguments of a request, as the validator filled them in. */
+/** The typed arguments of a request, from the validator. */
 export type TaggedArguments = Readonly<Record<string, unknown>>
 
-/** A complete response that is about to be kept. */
+/** A complete response that may be stored. */
 export type TaggedResponse = {
   readonly status: number
   readonly fields: FieldLines
   readonly content: Buffer
 }
 
-/** What came back from a write; `content` undefined where it was streamed on unread. */
+/** The response to a write; `content` is undefined if it was streamed. */
 export type WriteResponse = {
   readonly status: number
   readonly fields: FieldLines
   readonly content: Buffer | undefined
 }
 
-/** Names what a stored response shows and what a write can have changed. Pure; throws on no input. */
+/** Decides which tags a stored response has and which tags a write invalidates. Pure; throws for no input. */
 export type Tagger = {
-  /** `found` undefined: a path that no row lists. */
+  /** `found` is undefined for a path without a row. */
   storedTags(found: Found | undefined, args: TaggedArguments, response: TaggedResponse): readonly string[]
-  /** Carried besides by what is kept for one caller alone; undefined where no write changes what a caller may see. */
+  /** Added to responses that are stored for one credential; undefined if no write changes the rights of a caller. */
   readonly callers: string | undefined
   /**
-   * Carried besides by answers to requests with parameters that the row does not declare: by those a plugin may show anything, so
-   * every write reaches them. undefined where every write reaches every answer.
+   * Added to responses to requests with undeclared parameters: a plugin may show anything in them, so every write invalidates them.
+   * Undefined if every write invalidates every response.
    */
   readonly undeclared: string | undefined
-  /** Could a row have given this? What could not is not kept for other readers. */
+  /** Is it a response that the row can give? Otherwise it is not stored for other clients. */
   isReadable(response: TaggedResponse): boolean
   /**
-   * `response` undefined: the outcome is unknown, and then everything that may have changed counts as changed.
-   * `shown`: contents that carry a tag and show the state right before the write; without it that state is unknown.
+   * `response` is undefined if the outcome is unknown; then everything that may have changed counts as changed. `shown`: stored
+   * contents with a tag, which show the data right before the write; undefined if that is unknown.
    */
   writtenTags(
     found: Found | undefined,
@@ -44,25 +44,25 @@ export type Tagger = {
   ): readonly string[]
 }
 
-/** Names of the arguments to which a write gives a value; undefined when not all of them are known. */
+/** Names of the arguments that a write sets; undefined if not all of them are known. */
 export type Given = () => readonly string[] | undefined
 
-/** Contents of stored responses that carry a tag, some of them if there are many. */
+/** Contents of stored responses with a tag; only some of them if there are many. */
 export type Shown = (tag: string) => readonly Buffer[]
 
-/** The request that was not safe: where it went, as its upstream knows itself. */
+/** An unsafe request, with the URL that its upstream knows. */
 export type UnsafeRequest = {
-  /** Path and query as they are keyed. */
+  /** Path and query as in the cache key. */
   readonly target: string
-  /** Absolute URL that the upstream takes the request for; its origin bounds what may be invalidated. */
+  /** The absolute URL of the request for the upstream; only URLs of its origin are invalidated. */
   readonly url: string
-  /** Absolute URLs in front of every target, by which clients and the upstream know the service; `url` begins with one. */
+  /** Absolute URLs under which clients and the upstream know the service; `url` begins with one. */
   readonly roots: readonly string[]
-  /** RFC 9111 §4.4 spares what is stored when the answer is an error; without this a 5xx counts as an unknown outcome. */
+  /** An error response invalidates nothing (RFC 9111 §4.4). Otherwise a 5xx counts as an unknown outcome. */
   readonly sparedByServerError?: boolean
 }
 
-/** Path and query behind one of the roots; another origin could otherwise empty this one's cache (RFC 9111 §4.4). */
+/** Path and query after one of the roots. Other origins must not invalidate this one (RFC 9111 §4.4). */
 const behind = (roots: readonly string[], url: URL): string | undefined => {
   const root = roots.find(
     (one) => url.href === one || url.href.startsWith(`${one}/`) || url.href.startsWith(`${one}?`),
@@ -73,13 +73,13 @@ const behind = (roots: readonly string[], url: URL): string | undefined => {
   return target.startsWith('/') ? target : `/${target}`
 }
 
-/** The target that a Location or Content-Location names, when it is one of this service. */
+/** The target in a Location or Content-Location, if it belongs to this service. */
 export const namedTarget = (value: string | undefined, { url, roots }: UnsafeRequest): string | undefined =>
   value !== undefined && URL.canParse(value, url) ? behind(roots, new URL(value, url)) : undefined
 
 /**
- * Targets that an unsafe request invalidates (RFC 9111 §4.4): its own, and what Location and Content-Location name on
- * the same origin; none when the answer is an error, its own when there is no answer.
+ * Targets that an unsafe request invalidates (RFC 9111 §4.4): its own, and those of Location and Content-Location on the same
+ * origin; none after an error response, its own without a response.
  */
 export const unsafeTargets = (
   request: UnsafeRequest,

@@ -7,7 +7,7 @@ export type AcceptedCodings = {
 /** More members than any client sends; the rest is not read. */
 const mostMembers = 32
 
-/** RFC 9110 §12.4.2: at most three digits behind the point. What is no weight counts as none given. */
+/** RFC 9110 §12.4.2: at most three digits after the point. An invalid weight counts as absent. */
 const weightPattern = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
 
 /** RFC 9110 §8.4.1.1 and §8.4.1.3: old names of the same coding. */

@@ -48,8 +48,8 @@ const fresh = (): TraceContext => {
 const traceNames: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
 
 /**
- * Says in the fields of an upstream request, which are its own from now on, where it belongs: under the span that is open for it, or else as the
- * client said. §3.3.1.5 and §4.3: with a traceparent that is none, tracestate means nothing.
+ * Sets the trace fields of an upstream request: the open span is the parent, otherwise the client's. §3.3.1.5 and §4.3: without a
+ * valid traceparent, tracestate is ignored.
  */
 export const withTraceFields = (fields: string[], open: TraceContext | undefined): string[] => {
   const parent = fieldValue(fields, 'traceparent')

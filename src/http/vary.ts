@@ -5,8 +5,8 @@ import { remembered } from './memo.ts'
 export type Vary = { readonly kind: 'fields'; readonly names: readonly string[] } | { readonly kind: 'any' }
 
 /**
- * Fields that the gateway sends with another value in each request, or that belong to one request alone: its id, its trace, its
- * deadline, its framing, its range, and the validators of the cache. What is selected by them was made for one request.
+ * Fields whose value differs with each request or belongs to one request: its id, trace, deadline, framing, range and the validators
+ * of the cache. A response selected by them is for one request only.
  */
 const ofOneRequest: ReadonlySet<string> = new Set([
   'x-request-id',

@@ -33,7 +33,7 @@ export type AccessLogOptions = {
 
 const ownMember = 'trellis; '
 
-/** The gateway's member comes last: an upstream's own Cache-Status is in front of it, and is somebody else's text. */
+/** The gateway's member comes last, after the Cache-Status of the upstream, whose text is not logged. */
 const ownCacheStatus = ({ fields }: ResponseHead): string | undefined => {
   const last = fieldValues(fields, 'cache-status').at(-1)
   return last?.startsWith(ownMember) === true ? last.slice(ownMember.length) : undefined

@@ -24,10 +24,9 @@ const requestOf = (message: unknown): ClientRequest | undefined => {
 }
 
 /**
- * Ends requests to a collector that take longer than that. The exporter's own timeout begins anew with each byte, and it waits for
- * ever for an answer that changes the protocol: after some of those it would not export any more, whatever the collector does
- * then. It does not expose its requests, and an agent of ours would replace the one that it makes of its environment.
- * Returns what stops it.
+ * Ends requests to a collector after a timeout. The exporter's own timeout restarts with each byte, and it waits for ever for a
+ * response that changes the protocol; after some of those it would stop exporting. It does not expose its requests, and a custom
+ * agent would replace the one that it creates from its environment. Returns the function that stops it.
  */
 const boundExports = (collector: URL, mostMs: number): (() => void) => {
   const path = `${collector.pathname}${collector.search}`
@@ -63,7 +62,7 @@ const urlOf = (otlpUrl: string): URL => {
   return url
 }
 
-/** Success is 0 in @opentelemetry/core, which is no dependency of ours. */
+/** Success is 0 in @opentelemetry/core, which the gateway does not depend on. */
 const success = 0
 
 /** Counts what the collector took and what it did not; a failure is only counted. */

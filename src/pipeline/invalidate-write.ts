@@ -183,7 +183,7 @@ export const writeNotes = (
     ...service.tagger.writtenTags(found, given, method, written, shown),
     ...targetTags(exchange, written),
   ]
-  // It may still be carried out, until the upstream's own time is over.
+  // It may still be carried out, until the total timeout of the upstream.
   const forMs = exchange.sensitive === 'cron' ? cronMs : service.upstreamTotalMs
   const isOver = exchange.sensitive !== 'cron' && !mayStillRun(exchange, written)
   const note = (tag: string): Note =>

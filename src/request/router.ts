@@ -187,9 +187,9 @@ const findingOf = (
 }
 
 /**
- * Upstreams read a path in several ways: servers in front of WordPress merge slashes or keep them, and WordPress matches the
- * path decoded (`/index.php/…`) or as it came (rewritten URLs). Each reading must lead to the same row. Only a reading with an
- * escape left in it may lead to no row: the upstream then answers 404.
+ * Upstreams read a path in several ways: servers in front of WordPress merge slashes or keep them, and WordPress matches the path
+ * decoded (`/index.php/…`) or unchanged (rewritten URLs). Each reading must lead to the same row. Only a reading with an escape left
+ * in it may lead to no row: the upstream then answers 404.
  */
 const isReadAlike = (
   index: RowIndex,

@@ -68,7 +68,7 @@ const build = (
     requestTimeout: options.requestTimeoutMs,
     headersTimeout: Math.min(options.headersTimeoutMs, options.requestTimeoutMs || Number.POSITIVE_INFINITY),
     keepAliveTimeout: options.keepAliveTimeoutMs,
-    // guard.ts checks Host, and answers in the shape of the service.
+    // front.ts checks Host, and answers in the format of the service.
     requireHostHeader: false,
   }
   const { certificate } = options
@@ -149,7 +149,7 @@ export const createListener = (options: ListenerOptions): Listener => {
     while (!isClosed) {
       // GOAWAY: open streams finish, new ones are refused (RFC 9113 §6.8).
       for (const session of sessions) session.close()
-      await Promise.race([closed, connections.endQuiet()])
+      await Promise.race([closed, connections.closeIdle()])
     }
     server.close(() => {})
   }

@@ -258,7 +258,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       await scope.register(httpProxy, {
         prefix: mount,
         upstream: upstream.placeholderOrigin,
-        // @fastify/cors declares OPTIONS at the root itself; what is no preflight gets to the hook below.
+        // @fastify/cors declares OPTIONS at the root itself; other OPTIONS requests reach the hook below.
         httpMethods:
           options.cors !== undefined && mount === ''
             ? routedMethods.filter((method) => method !== 'OPTIONS')

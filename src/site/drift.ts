@@ -23,7 +23,7 @@ const least: ReadonlySet<string> = new Set(['minimum', 'minLength', 'minItems', 
 const most: ReadonlySet<string> = new Set(['maximum', 'maxLength', 'maxItems', 'maxProperties'])
 const alternatives: ReadonlySet<string> = new Set(['enum', 'oneOf', 'anyOf'])
 
-/** They say nothing of what is taken, or are looked at elsewhere. */
+/** Keywords that do not affect validation, or are compared elsewhere. */
 const otherwise: ReadonlySet<string> = new Set(['type', 'default', 'required'])
 
 const takesKeyword = (keyword: string, ours: unknown, theirs: unknown): boolean => {

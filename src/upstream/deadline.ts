@@ -1,7 +1,6 @@
 /**
- * A time that an upstream has for something. When the process stood still, on a busy machine or in a long collection of garbage,
- * timers run before what has arrived meanwhile is read: the time is over when sockets have been read once more and nothing has
- * stopped it.
+ * A timeout of an upstream. After the process was blocked (a busy machine, a long garbage collection), timers run before the data
+ * that arrived meanwhile is read, so the timeout only fires if it is still pending after sockets were read once more.
  */
 export class Deadline {
   readonly #timer: NodeJS.Timeout

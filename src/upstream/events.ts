@@ -76,7 +76,7 @@ export type UpstreamEvent =
       /** In words, made of numbers and settings. */
       readonly cause: string
     }
-  /** A request was refused because the upstream is left alone. */
+  /** A request was refused because the breaker is open. */
   | { readonly kind: 'breaker-refused'; readonly service: string }
   | {
       readonly kind: 'target-changed'

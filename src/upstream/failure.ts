@@ -83,8 +83,8 @@ const codeOf = (error: Error): ErrorCode | undefined => {
 }
 
 /**
- * The gateway's error for anything undici or node:net hands over. What is known may be wrapped in what is not, as its
- * `cause`: the innermost known error decides.
+ * The gateway's error for any error of undici or node:net. An unknown error may have a known one as its `cause`: the innermost known
+ * error decides.
  */
 export const toGatewayError = (error: unknown): GatewayError => {
   const chain = chainOf(error)
@@ -137,7 +137,7 @@ export const failureKind = (
   }
 }
 
-/** The refusal of a request to an upstream that is left alone for a while. */
+/** The refusal of a request while the breaker is open. */
 export const leftAlone = (waitMs: number): GatewayError =>
   new GatewayError('upstream_suspended', { retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) })
 

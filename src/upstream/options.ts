@@ -27,7 +27,7 @@ export type UpstreamOptions = {
   }
   /** `attempts` counts the first one too; `budget` is the share of requests that may be retried. */
   readonly retry: { readonly attempts: number; readonly budget: number }
-  /** When the upstream as a whole is left alone; see breaker-state.ts. */
+  /** When the breaker opens; see targets/breaker.ts. */
   readonly breaker: BreakerOptions
   /** A target leaves after that many failures in a row; `maxShare` of the targets may be out at once. */
   readonly eject: { readonly after: number; readonly forMs: number; readonly maxShare: number }

@@ -86,7 +86,7 @@ export const slowMisses = (seen: Seen<unknown>): readonly Fault[] => {
   return [{ text, isLatency: true }]
 }
 
-/** The event loop of the gateway stood still for longer than so many milliseconds. */
+/** The event loop of the gateway was blocked for longer than this, in milliseconds. */
 export const blockedFor =
   (most: number) =>
   (seen: Seen<unknown>): readonly Fault[] => {

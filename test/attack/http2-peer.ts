@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { createServer, type TLSSocket } from 'node:tls'
-import { pem, type Resources } from './scene.ts'
+import { keyPair } from '../support/certificates.ts'
+import type { Resources } from './scene.ts'
 
 // An upstream that says in HTTP/2 what no library would say: frames by hand (RFC 9113 §4.1).
 
@@ -80,23 +81,20 @@ const requestsIn = (bytes: Buffer): { readonly streams: readonly number[]; reado
 /** `settings` is the content of its first frame. */
 export const startPeer = async (resources: Resources, settings: Buffer = Buffer.alloc(0)): Promise<Peer> => {
   let react: React = wholeAnswer
-  const server = createServer(
-    { cert: pem('good.pem'), key: pem('good.key'), ALPNProtocols: ['h2'] },
-    (socket) => {
-      let bytes: Buffer = Buffer.alloc(0)
-      let hasBegun = false
-      resources.socket(socket)
-      socket.write(frame(frames.settings, 0, 0, settings))
-      socket.on('data', (chunk: Buffer) => {
-        bytes = Buffer.concat([bytes, chunk])
-        if (!hasBegun && bytes.length < prefaceBytes) return
-        const { streams, rest } = requestsIn(hasBegun ? bytes : bytes.subarray(prefaceBytes))
-        hasBegun = true
-        bytes = rest
-        for (const stream of streams) react(socket, stream)
-      })
-    },
-  )
+  const server = createServer({ ...keyPair('good'), ALPNProtocols: ['h2'] }, (socket) => {
+    let bytes: Buffer = Buffer.alloc(0)
+    let hasBegun = false
+    resources.socket(socket)
+    socket.write(frame(frames.settings, 0, 0, settings))
+    socket.on('data', (chunk: Buffer) => {
+      bytes = Buffer.concat([bytes, chunk])
+      if (!hasBegun && bytes.length < prefaceBytes) return
+      const { streams, rest } = requestsIn(hasBegun ? bytes : bytes.subarray(prefaceBytes))
+      hasBegun = true
+      bytes = rest
+      for (const stream of streams) react(socket, stream)
+    })
+  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   resources.add(() => void server.close())
   const origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`

@@ -8,7 +8,7 @@ const bytesInMebibyte = 1024 * 1024
 
 /** Reads the memory of a gateway and of its workers (Linux). */
 export type MemoryWatch = {
-  /** Takes what is resident now for the state before the attack, and forgets the peak until now. */
+  /** Takes the current resident memory as the value before the attack, and resets the peak. */
   begin(): Promise<void>
   read(): Promise<Memory>
   end(): void

@@ -1,6 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import type { GatewayProcess } from '../support/gateway-process.ts'
 import { type Origin, type OriginOptions, type Script, startOrigin } from '../support/origin.ts'
@@ -63,9 +62,6 @@ export const originOf = ({ resources }: Pick<Scene, 'resources'>): Origin => {
   if (origin === undefined) throw new Error('the row has started no origin')
   return origin
 }
-
-export const pem = (name: string): string =>
-  readFileSync(new URL(`../gateway/fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
 
 const startChild = (name: string): ChildProcess =>
   fork(new URL(name, import.meta.url), { execArgv: ['--import', 'tsx'] })

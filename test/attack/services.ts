@@ -1,10 +1,10 @@
+import { keyPair } from '../support/certificates.ts'
 import { freePort } from '../support/ports.ts'
 import type { Tree } from './attack-row.ts'
-import { pem } from './scene.ts'
 
 export const site = '/index.php/site-json'
 
-/** An open service at /open: what is below /hit and /read is stored, the rest is not. */
+/** An open service at /open that stores only /hit and /read. */
 export const openService = (upstream: string, more: Tree = {}): Tree => ({
   contract: 'open',
   mount: '/open',
@@ -45,5 +45,5 @@ export const withTls = async (): Promise<Tree> => ({
   host: '127.0.0.1',
   port: await freePort(),
   http2: true,
-  tls: { cert: pem('good.pem'), key: pem('good.key') },
+  tls: keyPair('good'),
 })

@@ -42,8 +42,8 @@ export const startSuiteOrigin = async (): Promise<{
 }
 
 /**
- * So many at once, the ones that surprise once more, and at last one by one: what the tests measure is seconds, and a busy machine
- * must not look like a wrong cache, nor like a right one.
+ * Tests that run at once; failed ones run again, and at last one by one: the tests measure seconds, and a busy machine must change
+ * no verdict.
  */
 const atOnce = [100, 10, 1]
 

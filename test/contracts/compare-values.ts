@@ -1,4 +1,4 @@
-/** One place where two documents differ; `undefined` stands for "not there". */
+/** A difference of two documents; `undefined` means absent. */
 export type Difference = {
   readonly path: readonly string[]
   readonly ours: unknown

@@ -48,7 +48,7 @@ function shellWords(line: string): string[] {
 
 type Mutable = { method: string | undefined; fields: Record<string, string>; data: string[]; form: string[] }
 
-/** Files that were sent: what is in them means nothing to a gateway that does not read them. */
+/** Uploaded files: the gateway does not read their content. */
 const sentFiles: Readonly<Record<string, string>> = {
   '@b26.json': JSON.stringify({
     requests: Array.from({ length: 26 }, () => ({ path: '/wp/v2/posts', body: {} })),

@@ -1,4 +1,4 @@
-/** What the gateway answers without asking anybody. */
+/** Responses of the gateway without an upstream request. */
 export const answeredByGateway: readonly string[] = [
   'anon-post-badjson',
   'arr-assoc',

@@ -85,7 +85,7 @@ describe('by URL', () => {
     expect((await purge({ url: gateway.publicAddress + stored })).answer).toMatchObject({ entries: 1 })
   })
 
-  test('all variants and all partitions go', async () => {
+  test('all variants and all partitions are removed', async () => {
     origin.script = (_, wire) => wire.respond({ fields: { ...json, Vary: 'Origin' }, content: '[]' })
     for (const bearer of ['one', 'two']) {
       for (const from of ['https://a.example', 'https://b.example']) {
@@ -139,7 +139,7 @@ describe('by tag, by prefix, all', () => {
     expect([await isStored(posts), await isStored(pages)]).toEqual(left)
   })
 
-  test('soft: what may be served stale still is, once, while it is fetched anew', async () => {
+  test('a soft purge allows one stale response while a newer one is fetched', async () => {
     await fill()
     expect((await purge({ all: true, mode: 'soft' })).answer).toEqual({
       entries: 2,
@@ -169,7 +169,7 @@ describe('by tag, by prefix, all', () => {
   })
 })
 
-describe('what is not understood is refused, not guessed', () => {
+describe('an invalid purge is refused', () => {
   test.each([
     ['a list', [], 'expected a JSON object'],
     ['no selector', {}, 'exactly one of url, tag, prefix, all'],

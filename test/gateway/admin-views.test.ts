@@ -224,7 +224,7 @@ describe('drift', () => {
     return checked.config
   }
 
-  test('the command asks once, also where the identity is configured', async () => {
+  test('the command fetches the index once, also with a configured identity', async () => {
     const asked = origin.received.length
     const site = {
       ...(services['site'] as object),
@@ -258,14 +258,14 @@ describe('drift', () => {
     }
   })
 
-  test('nor does the service that the gateway brings along', async () => {
+  test('the demo service has no differences', async () => {
     const site = { contract: 'site', upstream: { targets: ['embedded'] } }
     expect(await driftReport(await configured(site))).toEqual([
       { service: 'site', outcome: { kind: 'compared', differences: [] } },
     ])
   })
 
-  test('an index that is none is not taken for one without differences', async () => {
+  test('an invalid index does not count as one without differences', async () => {
     const site = {
       ...(services['site'] as object),
       upstream: { targets: [origin.origin], basePath: '/elsewhere' },

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { createLatch } from '../support/latch.ts'
 import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
 
@@ -46,11 +46,7 @@ const update = (id: number, more: Record<string, unknown> = {}) => ({
 })
 
 const send = async (requests: readonly unknown[], headers: Record<string, string> = {}) => {
-  const answer = await fetch(`${gateway.publicAddress}${root}/batch/v1`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', ...headers },
-    body: JSON.stringify({ requests }),
-  })
+  const answer = await postBatch(gateway, { requests }, headers)
   const text = await answer.text()
   return { status: answer.status, text, responses: JSON.parse(text).responses }
 }
@@ -59,7 +55,7 @@ const updates = (count: number) => Array.from({ length: count }, (_, at) => upda
 const targets = (): string[] => origin.received.map(({ target }) => target)
 const wholeBatches = () => origin.received.filter(({ target }) => target === batchTarget)
 
-test('25 updates become two upstream batches, and every answer is in its place', async () => {
+test('25 updates become two upstream batches, and every response is at the index of its request', async () => {
   await start(answersBatches, { split: 'chunk' })
   const { status, text, responses } = await send(updates(25))
   expect(status).toBe(207)
@@ -94,7 +90,7 @@ test('an item is sent in the names of the upstream, with its own headers; the ch
   })
 })
 
-test('an item that the gateway refuses is not sent, and shifts no other item', async () => {
+test('an item that the gateway refuses is not sent and does not shift other items', async () => {
   await start(answersBatches, { split: 'chunk' })
   const bad = [{ path: '/site/v2/media' }, { path: '/nowhere' }, update(7, { body: { status: 'bogus' } })]
   const four = updates(4)
@@ -197,7 +193,7 @@ test('a chunk whose connection breaks leaves the outcome unknown, the other one 
   expect(responses[0].body.data).toEqual({ status: 502, outcome: 'unknown' })
 })
 
-test('an upstream that cannot be reached has done nothing, and the items say so', async () => {
+test('if the upstream cannot be reached, the items say that they were not sent', async () => {
   await start(answersBatches, { split: 'chunk' })
   await origin.close()
   const { responses } = await send(updates(4))
@@ -232,7 +228,7 @@ test('every item gets "too many requests" when the time to wait is too long', as
   expect(origin.received).toHaveLength(2)
 })
 
-/** The first to come is asked to come back after so many seconds. */
+/** The first one gets this Retry-After, in seconds. */
 const limitsTheFirst =
   (seconds: number): Script =>
   (request, wire) => {
@@ -240,7 +236,7 @@ const limitsTheFirst =
     wire.respond({ status: 429, fields: { ...json, 'Retry-After': String(seconds) }, content: slowDown })
   }
 
-test('a chunk that was asked to come back soon does, and nothing of it is sent twice otherwise', async () => {
+test('a chunk with a short Retry-After is sent again, and other chunks are not', async () => {
   await start(limitsTheFirst(1), { split: 'chunk' })
   const { responses } = await send(updates(4))
   expect(responses.map(({ status }: { status: number }) => status)).toEqual([200, 200, 200, 200])
@@ -250,14 +246,14 @@ test('a chunk that was asked to come back soon does, and nothing of it is sent t
   expect(await gateway.metric('trellis_batch_chunks_total', 'limited')).toBe(1)
 })
 
-test('a chunk that should come back after the deadline is answered as it was', async () => {
+test('a chunk with a Retry-After beyond the deadline keeps its response', async () => {
   await start(limitsTheFirst(10), { split: 'chunk', deadline: '9s' })
   const { responses } = await send(updates(4))
   expect(responses.map(({ status }: { status: number }) => status)).toEqual([429, 200, 429, 200])
   expect(origin.received).toHaveLength(2)
 })
 
-test('503 with a time to wait is not tried again: what of the chunk was carried out is unknown', async () => {
+test('503 with Retry-After is not retried, because a part of the chunk may have been carried out', async () => {
   await start(
     (_, wire) =>
       wire.respond({ status: 503, fields: { ...json, 'Retry-After': '1' }, content: '{"code":"busy"}' }),
@@ -300,7 +296,7 @@ test.each([
   expect(await read()).toEqual({ id: 1, reads: 2 })
 })
 
-test('after the deadline a chunk that has begun is unknown, one that has not was not sent; both say so', async () => {
+test('after the deadline a chunk in flight has an unknown outcome and the others were not sent', async () => {
   const late = createLatch()
   await start(
     async (request, wire) => {
@@ -362,7 +358,7 @@ test('split: whole sends reads beside the upstream batch, and items with referen
   expect(targets()).toHaveLength(4)
 })
 
-test('an upstream batch that breaks leaves all outcomes unknown with split: whole, and the next goes whole again', async () => {
+test('with split: whole a broken upstream batch leaves all outcomes unknown, and the next batch is sent whole again', async () => {
   await start(
     (request, wire) => {
       if (origin.received.length > 1) answersBatches(request, wire)
@@ -377,7 +373,7 @@ test('an upstream batch that breaks leaves all outcomes unknown with split: whol
   expect(targets()).toEqual([batchTarget, batchTarget])
 })
 
-test('what an upstream is known for outlives a reload, until it is another upstream', async () => {
+test('measurements of an upstream survive a reload that keeps the upstream', async () => {
   const noRoute = '{"code":"rest_no_route","message":"No route.","data":{"status":404}}'
   const script: Script = (request, wire) =>
     request.target === batchTarget

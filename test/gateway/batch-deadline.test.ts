@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
 
 const json = { 'Content-Type': 'application/json; charset=UTF-8' }
@@ -26,12 +26,7 @@ const start = async (script: Script, batch: object, upstream: object = {}): Prom
 const update = (id: number) => ({ method: 'PUT', path: `/site/v2/posts/${id}`, body: { title: 'x' } })
 
 const send = (requests: readonly unknown[], signal?: AbortSignal) =>
-  fetch(`${gateway.publicAddress}/index.php/site-json/batch/v1`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', 'X-Request-Deadline-Ms': '99999999' },
-    body: JSON.stringify({ requests }),
-    ...(signal === undefined ? {} : { signal }),
-  })
+  postBatch(gateway, { requests }, { 'X-Request-Deadline-Ms': '99999999' }, signal)
 
 const answersAll: Script = ({ content, target }, wire) => {
   if (!target.endsWith('/batch/v1')) return wire.respond({ fields: json, content: '{}' })
@@ -52,7 +47,7 @@ test.each(['item', 'chunk'])('with split %s the upstream gets the time that is l
   }
 })
 
-test('without a deadline nothing is said of one', async () => {
+test('without a deadline the upstream gets no deadline header', async () => {
   await start(answersAll, { split: 'item', deadline: '0s' })
   await (await send([update(1)])).arrayBuffer()
   expect(origin.received[0]?.fields['x-request-deadline-ms']).toBeUndefined()
@@ -96,7 +91,7 @@ test.each([
   },
 )
 
-test('an item that is asked to come back is sent again after that time, once', async () => {
+test('an item with Retry-After is sent again once, after that time', async () => {
   const times: number[] = []
   await start(
     (_, wire) => {

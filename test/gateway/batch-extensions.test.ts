@@ -1,8 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
-import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 
-const root = '/index.php/site-json'
 const json = { 'Content-Type': 'application/json; charset=UTF-8' }
 
 let origin: Origin
@@ -56,11 +55,7 @@ const send = async (
   more: object = {},
   headers: Record<string, string> = {},
 ) => {
-  const answer = await fetch(`${gateway.publicAddress}${root}/batch/v1`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', ...headers },
-    body: JSON.stringify({ extensions: true, requests, ...more }),
-  })
+  const answer = await postBatch(gateway, { extensions: true, requests, ...more }, headers)
   const text = await answer.text()
   return { status: answer.status, headers: answer.headers, text }
 }
@@ -93,7 +88,7 @@ test.each([
   expect(origin.received).toEqual([])
 })
 
-test('what the configuration switches on need not be asked for', async () => {
+test('extensions that the configuration enables need no request header', async () => {
   await start({ extensions: 'on' })
   const { status } = await send([get('/posts/1')], { extensions: undefined })
   expect(status).toBe(207)
@@ -108,7 +103,7 @@ test('identical reads are one request, the next batch gets them from the cache',
   expect(origin.received).toHaveLength(2)
 })
 
-test('with a credential, which nothing is shared for, identical reads are one request all the same', async () => {
+test('identical reads with a credential are also one request', async () => {
   await start()
   await responses([get('/posts/1'), get('/posts/1'), get('/posts/2')], { Authorization: 'Basic eDp5' })
   expect(sent().sort()).toEqual(['GET /wp/v2/posts/1', 'GET /wp/v2/posts/2'])
@@ -122,7 +117,7 @@ test('a read after a write in the same batch sees the write, and one before it d
   expect(sent()).toEqual(['GET /wp/v2/posts/1', 'PUT /wp/v2/posts/1', 'GET /wp/v2/posts/1'])
 })
 
-test('what depends on a failure is not sent and answers 424, and so does what depends on that', async () => {
+test('an item that depends on a failed item is not sent and gets 424, and so do items that depend on that one', async () => {
   await start()
   const answers = await responses([
     put('/posts/404', { title: 'x' }, { id: 'gone' }),

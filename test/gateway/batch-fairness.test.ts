@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { postBatch, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
 const root = '/index.php/site-json'
@@ -15,7 +15,7 @@ afterEach(async () => {
 
 type Sent = { path: string }
 
-/** Who waits at the upstream for its answer, in the order of arrival; GETs are answered at once. */
+/** The writes that wait at the upstream, in order of arrival; GETs are answered at once. */
 let held: (() => void)[] = []
 let isOpen = false
 
@@ -62,11 +62,7 @@ const requests = Array.from({ length: 25 }, (_, at) => ({
 }))
 
 const sendBatch = async (from: string): Promise<number[]> => {
-  const answer = await fetch(`${gateway.publicAddress}${root}/batch/v1`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', 'X-Forwarded-For': from },
-    body: JSON.stringify({ requests }),
-  })
+  const answer = await postBatch(gateway, { requests }, { 'X-Forwarded-For': from })
   const { responses } = (await answer.json()) as { responses: { status: number }[] }
   return responses.map(({ status }) => status)
 }

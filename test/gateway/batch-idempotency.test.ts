@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
 let origin: Origin
@@ -31,12 +31,7 @@ const send = async (
   requests: unknown = one,
   signal?: AbortSignal,
 ) => {
-  const answer = await fetch(`${gateway.publicAddress}/index.php/site-json/batch/v1`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key, ...headers },
-    body: JSON.stringify({ requests }),
-    ...(signal === undefined ? {} : { signal }),
-  })
+  const answer = await postBatch(gateway, { requests }, { 'Idempotency-Key': key, ...headers }, signal)
   return { status: answer.status, text: await answer.text() }
 }
 
@@ -64,7 +59,7 @@ test.each([
   expect((await send('"k"', headers)).text).toContain('"number":2')
 })
 
-test('while it is carried out the key is 409, and the batch goes on when its client goes', async () => {
+test('a key in flight gets 409, and its batch continues when the client disconnects', async () => {
   let release = (): void => {}
   answerable = new Promise((resolve) => {
     release = resolve
@@ -83,12 +78,12 @@ test('while it is carried out the key is 409, and the batch goes on when its cli
   expect(origin.received).toHaveLength(2)
 })
 
-test('a batch of which nothing ran leaves its key free', async () => {
+test('a batch without any executed item leaves its key free', async () => {
   expect((await send('"k"', {}, 'nonsense')).status).toBe(400)
   expect((await send('"k"')).status).toBe(207)
 })
 
-test('a key that is none is 400', async () => {
+test('an invalid key gets 400', async () => {
   const { status, text } = await send('"a')
   expect([status, JSON.parse(text).code]).toEqual([400, 'trellis_idempotency_key_malformed'])
 })

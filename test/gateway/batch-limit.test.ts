@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
 let origin: Origin
@@ -20,11 +20,7 @@ test.each([
   const batch = { maxItems, split: 'item' }
   gateway = await startTestGateway({ services: { site: siteService(origin.origin, { batch }) } })
   const requests = Array.from({ length: items }, (_, i) => ({ path: `/site/v2/posts/${i + 1}`, body: {} }))
-  const response = await fetch(`${gateway.publicAddress}/index.php/site-json/batch/v1`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ requests }),
-  })
+  const response = await postBatch(gateway, { requests })
   expect(response.status).toBe(status)
   if (status === 400) {
     const { data } = (await response.json()) as { data: { params: Record<string, string> } }

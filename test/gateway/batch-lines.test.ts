@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
 
 const json = { 'Content-Type': 'application/json; charset=UTF-8' }
@@ -21,12 +21,7 @@ const start = async (script: Script, batch: object = {}): Promise<void> => {
 const update = (id: number) => ({ method: 'PUT', path: `/site/v2/posts/${id}`, body: { title: 'x' } })
 
 const send = (requests: readonly unknown[], headers: Record<string, string> = {}, signal?: AbortSignal) =>
-  fetch(`${gateway.publicAddress}/index.php/site-json/batch/v1`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', Accept: 'application/x-ndjson', ...headers },
-    body: JSON.stringify({ requests }),
-    ...(signal === undefined ? {} : { signal }),
-  })
+  postBatch(gateway, { requests }, { Accept: 'application/x-ndjson', ...headers }, signal)
 
 test('lines come as items are answered, each on one line, and the last one says so', async () => {
   let release = (): void => {}
@@ -78,7 +73,7 @@ test('an item that got no answer in time has its line, and the end says why', as
   ])
 })
 
-test('what is wrong with the whole batch is answered as without lines', async () => {
+test('a fault of the whole batch gets the same response as without lines', async () => {
   await start(() => {})
   const answer = await send(Array.from({ length: 26 }, (_, at) => update(at)))
   expect([answer.status, answer.headers.get('content-type')]).toEqual([
@@ -101,7 +96,7 @@ test('a client that disconnects amid its lines cancels items that have not begun
   await origin.until(() => held.length === 1)
   client.abort()
   await expect(answer.text()).rejects.toThrow()
-  // The gateway hears of it a moment later.
+  // The gateway notices it a moment later.
   await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
   held[0]?.()
   const next = send([update(3)])
@@ -111,7 +106,7 @@ test('a client that disconnects amid its lines cancels items that have not begun
   expect(origin.received.map(({ target }) => target.at(-1))).toEqual(['1', '3'])
 })
 
-test('items begin no more while the client does not read, and go on when it does', async () => {
+test('no item starts while the client does not read, and items continue when it does', async () => {
   const large = JSON.stringify('x'.repeat(2 * 1024 * 1024))
   await start((_, wire) => wire.respond({ fields: json, content: large }), {
     concurrency: 1,
@@ -146,7 +141,7 @@ test('a client that reads nothing until the deadline gets what had begun, and th
   expect(JSON.parse(lines.at(-1) ?? '')).toEqual({ end: { result: 'deadline', items: 25 } })
 })
 
-test('extensions: off knows no lines', async () => {
+test('extensions: off disables lines', async () => {
   await start((_, wire) => wire.respond({ fields: json, content: '{}' }), { extensions: 'off' })
   expect(Object.keys((await (await send([update(1)])).json()) as object)).toEqual(['responses'])
 })

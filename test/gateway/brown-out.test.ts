@@ -55,7 +55,7 @@ const readOn = async (path: string, isOver: () => boolean): Promise<Map<string, 
   return seen
 }
 
-test('with every upstream dead hits and allowed stale answers go on, and the outage that they mask shows', async () => {
+test('without any upstream, hits and allowed stale responses continue, and metrics show the outage', async () => {
   expect([await read('/pages/1'), await read('/posts/1')]).toEqual(['200 stored', '200 stored'])
   expect(await degraded()).toEqual([])
   await pause(60)
@@ -77,15 +77,15 @@ test('with every upstream dead hits and allowed stale answers go on, and the out
   expect(await gateway.metric('upstream_breaker_state', 'state="closed"')).toBe(0)
 })
 
-test('what is not stored is refused at once, and says when to come back', async () => {
+test('requests without a stored response are refused at once, with Retry-After', async () => {
   const began = performance.now()
   const response = await fetch(`${gateway.publicAddress}/index.php/site-json/site/v2/posts/2`)
   expect([502, 503]).toContain(response.status)
-  // Less than an answer, or a place, would be waited for in vain with a machine that is busy.
+  // A shorter time would be too short for a response or a slot on a busy machine.
   expect(performance.now() - began).toBeLessThan(5_000)
 })
 
-test('when the upstream is back, so is the service, by itself', async () => {
+test('the service recovers when the upstream does', async () => {
   origin = await startOrigin((_, wire) => wire.respond({ ...answer, content: '{"id":1,"slug":"new"}' }), {
     port: origin.port,
   })

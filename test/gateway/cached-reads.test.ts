@@ -67,7 +67,7 @@ describe('reads', () => {
 
   test('200 concurrent reads of a list that is not stored send one request to the upstream', async () => {
     origin.script = async (_, wire) => {
-      // Answers when everybody waits: whoever was not collapsed would be seen.
+      // Answers when all clients wait: a request that was not collapsed would be counted.
       while ((await gateway.metric('trellis_in_flight_requests')) < 200) await pause(20)
       wire.respond({ fields: json, content: '[{"id":2}]' })
     }

@@ -59,7 +59,7 @@ beforeEach(async () => {
   await statusOf('/templates', {})
 })
 
-// What a user may see follows from roles and credentials: whoever lost them must not read on from the own part.
+// Roles and credentials decide what a user may see: a user who lost them must not get the stored responses of before.
 test.each([
   ['a change of roles', '/users/7', 'PUT', '{"roles":["subscriber"]}'],
   [

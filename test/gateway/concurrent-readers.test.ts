@@ -20,7 +20,7 @@ beforeAll(async () => {
   upstream = createServer(async (request, response) => {
     if (!request.url?.includes('/posts')) return void response.writeHead(404).end()
     received += 1
-    // Answers when everybody waits: whoever was not collapsed would be seen.
+    // Answers when all clients wait: a request that was not collapsed would be counted.
     while ((await waiting()) < readers) await pause(20)
     response.writeHead(200, { 'Content-Type': 'application/json; charset=UTF-8', 'X-WP-Total': '1' })
     response.end(list)

@@ -12,7 +12,7 @@ type Tree = { readonly [key: string]: unknown }
 let origin: Origin
 let gateway: TestGateway
 beforeEach(async () => {
-  // As WordPress does: whoever asks is allowed, with credentials.
+  // As WordPress does: every origin is allowed, with credentials.
   origin = await startOrigin(({ fields }, wire) => {
     const asked = fields['origin']
     const echoed: Record<string, string> =

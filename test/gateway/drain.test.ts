@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { times } from '../support/breadth.ts'
+import { keyPair } from '../support/certificates.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
@@ -65,8 +65,8 @@ const readiness = async (gateway: TestGateway): Promise<unknown> => {
   return [response.status, ((await response.json()) as { reasons: unknown }).reasons]
 }
 
-describe('a gateway that goes away', () => {
-  test('first says so where readiness is asked, and goes on answering, on connections that close', async () => {
+describe('a gateway that drains', () => {
+  test('it first fails readiness and continues to answer, on connections that close', async () => {
     const gateway = await start({ delay: '2s', timeout: '15s' })
     expect(await readiness(gateway)).toEqual([200, []])
     const before = await fetch(gateway.publicAddress)
@@ -80,7 +80,7 @@ describe('a gateway that goes away', () => {
     await expect(fetch(gateway.publicAddress)).rejects.toThrow()
   })
 
-  test('then accepts nothing new and finishes requests in flight', async () => {
+  test('then it accepts no connections and finishes requests in flight', async () => {
     const gateway = await start({ delay: '0ms', timeout: '15s' })
     let finish = (): void => {}
     origin.script = (_, wire) => {
@@ -95,7 +95,7 @@ describe('a gateway that goes away', () => {
     expect(await drained).toBe('finished')
   })
 
-  test('and cuts what is not finished when its time is over, which it says', async () => {
+  test('after drain.timeout it cuts unfinished requests and logs their number', async () => {
     const gateway = await start({ delay: '0ms', timeout: '200ms' })
     origin.script = () => {}
     const never = fetch(`${gateway.publicAddress}/never`).then(
@@ -118,7 +118,7 @@ describe('a gateway that goes away', () => {
     expect(await gateway.drain()).toBe('finished')
   })
 
-  test('answers a request that has come on an idle connection before it is read, with the time for it over', async () => {
+  test('it answers a request that arrived on an idle connection', async () => {
     const gateway = await start({ delay: '500ms', timeout: '15s' })
     const { socket, said, closed } = await dial(gateway)
     socket.write('GET /first HTTP/1.1\r\nHost: a\r\n\r\n')
@@ -136,7 +136,7 @@ describe('a gateway that goes away', () => {
     expect(await drained).toBe('finished')
   })
 
-  test('answers a request whose head becomes complete while everything goes on', async () => {
+  test('it answers a request whose head becomes complete during the drain', async () => {
     const gateway = await start({ delay: '2s', timeout: '15s' })
     const { socket, said, closed } = await dial(gateway)
     socket.write('GET / HTTP/1.1\r\nHost:')
@@ -148,7 +148,7 @@ describe('a gateway that goes away', () => {
     expect(await drained).toBe('finished')
   })
 
-  test('lets a slow reader take the rest of an answer that is all written', async () => {
+  test('it lets a slow client read the rest of a complete response', async () => {
     const content = 'x'.repeat(24 * 1024 * 1024)
     origin.script = (_, wire) => wire.respond({ content })
     const gateway = await start({ delay: '0ms', timeout: '15s' }, { cache: { maxEntryBytes: '32MiB' } })
@@ -169,7 +169,7 @@ describe('a gateway that goes away', () => {
     expect(await drained).toBe('finished')
   })
 
-  test('ends a connection when the answer is finished that began before', async () => {
+  test('it closes a connection after the response that had begun before', async () => {
     let finish = (): void => {}
     origin.script = (_, wire) => {
       wire.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhe')
@@ -188,10 +188,8 @@ describe('a gateway that goes away', () => {
   })
 })
 
-describe('a gateway that goes away is not kept by a connection', () => {
-  const pem = (name: string): string =>
-    readFileSync(new URL(`fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
-  const tls = { listen: { port: 0, tls: { cert: pem('good.pem'), key: pem('good.key') } } }
+describe('an idle connection does not delay a drain', () => {
+  const tls = { listen: { port: 0, tls: keyPair('good') } }
   const secure = (gateway: TestGateway) =>
     keeping(
       connectTls({

@@ -139,7 +139,7 @@ test('the index announces the contract and the routes beside it, as real clients
   expect(body.routes['/contact-form-7/v1/contact-forms'].endpoints[0].args).toEqual([])
 })
 
-test('the seam for tests: what is seen is reported, and answers can be slow', async () => {
+test('for tests, requests are reported and responses can be delayed', async () => {
   seen.length = 0
   await ask(`${site.rest}/wp/v2/posts?per_page=1`, { as: reader })
   expect(seen).toHaveLength(1)

@@ -92,7 +92,7 @@ test('an upstream that fails again and again fills no log: the first failure tel
   expect(lines().length).toBeLessThan(5)
 })
 
-test('what comes as fast as callers ask is counted each time and logged once in a while', async () => {
+test('events that clients can cause at any rate are counted each time and logged at intervals', async () => {
   const statuses: number[] = []
   for (let i = 0; i < 12; i += 1) statuses.push((await fetch(`${gateway.origin}/shut/`)).status)
   expect(statuses).toEqual([502, ...Array(11).fill(503)])
@@ -107,7 +107,7 @@ test('what comes as fast as callers ask is counted each time and logged once in 
   expect(lines()).toEqual(['upstream_unreachable', 'upstream_suspended'])
 })
 
-test('that undeclared parameters are left out is logged once in a while: how many, never their names', async () => {
+test('dropped undeclared parameters are logged at intervals, with their number and never their names', async () => {
   for (let i = 0; i < 3; i += 1)
     await fetch(`${gateway.origin}/site-json/site/v2/posts?${planted}=${i}&lang=de`)
   const lines = (): readonly unknown[] => logLinesOf(gateway.program, 'parameters-stripped')

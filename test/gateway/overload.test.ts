@@ -132,7 +132,7 @@ test('a write that is given up invalidates nothing: it was never sent', async ()
 
 test('a loop that is held up is noticed', async () => {
   await start({ eventLoopDelay: '30ms' })
-  // What is noticed is forgotten with the next measurement: held up until somebody has looked in time.
+  // The next measurement resets it: blocks the loop until a check has seen it.
   const heldUp = (): Promise<number> => {
     const until = performance.now() + 400
     while (performance.now() < until);

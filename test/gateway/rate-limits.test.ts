@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { addressGroup } from '../../src/http/bounds/address-group.ts'
 import { createRateLimiter } from '../../src/server/rate-limiter.ts'
-import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
 const json = { 'Content-Type': 'application/json; charset=UTF-8' }
@@ -110,11 +110,7 @@ describe('a limit', () => {
       services: { site: siteService(origin.origin, { batch: { split: 'item' } }) },
     })
     const requests = [1, 2, 3].map((id) => ({ path: `/site/v2/posts/${id}`, body: {} }))
-    const response = await fetch(`${gateway.publicAddress}${root}/batch/v1`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', Authorization: 'Basic YTpi' },
-      body: JSON.stringify({ requests }),
-    })
+    const response = await postBatch(gateway, { requests }, { Authorization: 'Basic YTpi' })
     const { responses } = (await response.json()) as { responses: { status: number; headers: object }[] }
     expect(responses.map(({ status }) => status).sort()).toEqual([200, 200, 429])
     expect(JSON.stringify(responses)).not.toContain('RateLimit-Policy')
@@ -134,7 +130,7 @@ describe('a limit', () => {
     expect([free.status, free.headers.get('ratelimit')]).toEqual([200, null])
   })
 
-  test('remembers so many callers and no more', async () => {
+  test('remembers a bounded number of clients', async () => {
     await start([limit({ max: 1 })], { rateLimitKeys: 10 })
     const from = (n: number) => statuses('/site/v2/posts', 1, { 'X-Forwarded-For': `10.0.0.${n}` })
     expect(await from(1)).toEqual([200])

@@ -50,8 +50,8 @@ const post = (body = '{}'): Promise<Response> =>
     body,
   })
 
-describe('a right configuration', () => {
-  test('is in force at once; what it does not change is kept: stored answers, connections, limits', async () => {
+describe('a valid configuration', () => {
+  test('takes effect at once and keeps the stored responses, connections and limits that it does not change', async () => {
     const services = {
       a: open(origin, stored('GET /x')),
       b: { ...open(other, stored('GET /**')), mount: '/b' },
@@ -71,7 +71,7 @@ describe('a right configuration', () => {
     expect(await gateway.metric('trellis_config_last_reload_good')).toBe(1)
   })
 
-  test('answers stored under a rule that has changed go, others stay', async () => {
+  test('responses stored under a changed rule are removed, others stay', async () => {
     const services = (ttl: string): Tree => ({ a: open(origin, stored('GET /x', ttl), stored('GET /y')) })
     gateway = await startTestGateway({ services: services('1h') })
     await get('/a/x')
@@ -82,7 +82,7 @@ describe('a right configuration', () => {
     expect((await get('/a/x')).cache).toMatch(/hit; ttl=(30|2\d)(\D|$)/)
   })
 
-  test('a rule that is taken away takes its answers along; one that comes finds none', async () => {
+  test('a removed rule removes its stored responses; a new one begins without any', async () => {
     gateway = await startTestGateway({ services: { a: open(origin, stored('GET /x')) } })
     await get('/a/x')
     await gateway.put({ services: { a: open(origin, stored('GET /y')) } })
@@ -91,7 +91,7 @@ describe('a right configuration', () => {
     expect((await get('/a/x')).cache).toContain('uri-miss')
   })
 
-  test('another upstream takes all stored answers of its service along', async () => {
+  test('a new upstream removes all stored responses of the service', async () => {
     gateway = await startTestGateway({ services: { a: open(origin, stored('GET /x')) } })
     await get('/a/x')
     await gateway.put({ services: { a: open(other, stored('GET /x')) } })
@@ -120,7 +120,7 @@ describe('a right configuration', () => {
     await expect.poll(() => origin.open).toBe(0)
   })
 
-  test('what a request asks for anew after it began is not kept for as long as the rules of its beginning said', async () => {
+  test('a response that is fetched after a reload does not get the lifetime of the rules before it', async () => {
     const services = (ttl: string): Tree => ({
       a: {
         ...open(origin, stored('GET /x', ttl)),
@@ -133,7 +133,7 @@ describe('a right configuration', () => {
       await new Promise<void>((resolve) => {
         release = resolve
       })
-      // Of no use to the one who waits with its leader: asks for itself.
+      // Cannot be shared with the waiting request, which fetches again.
       wire.respond({ fields: { ...json, 'Cache-Control': 'private' }, content: '{"from":"private"}' })
     }
     const leader = get('/a/x')
@@ -149,7 +149,7 @@ describe('a right configuration', () => {
     expect((await get('/a/x')).cache).toMatch(/hit; ttl=(30|2\d)(\D|$)/)
   })
 
-  test('a way to an upstream is closed when the last configuration that uses it has answered', async () => {
+  test('connections to an upstream close when the last configuration that uses them has finished', async () => {
     const site = (target: Origin, ttl: string): Tree => ({
       site: siteService(target.origin, { cache: { rules: [stored('GET /site/v2/**', ttl)] } }),
     })
@@ -185,7 +185,7 @@ describe('a right configuration', () => {
     await expect.poll(() => origin.open).toBe(0)
   })
 
-  test('the same means nothing to do, however it is written', async () => {
+  test('an equal configuration changes nothing, however it is written', async () => {
     const services = { a: open(origin, stored('GET /x', '60s')) }
     gateway = await startTestGateway({ services })
     await get('/a/x')
@@ -196,8 +196,8 @@ describe('a right configuration', () => {
   })
 })
 
-describe('a configuration that is not put in force', () => {
-  test('one with faults: all of the one before holds, which metrics, readiness and the answer tell', async () => {
+describe('a refused configuration', () => {
+  test('with faults keeps the previous one in force, and metrics, readiness and the response report it', async () => {
     const services = { a: open(origin, stored('GET /x')) }
     gateway = await startTestGateway({ services })
     await get('/a/x')
@@ -218,7 +218,7 @@ describe('a configuration that is not put in force', () => {
     expect((await post()).status).toBe(200)
   })
 
-  test('one that needs a restart is refused by the names of its keys, and nothing of it holds', async () => {
+  test('that needs a restart is refused as a whole, with the names of its keys', async () => {
     gateway = await startTestGateway({ services: { a: open(origin, stored('GET /x')) } })
     await get('/a/x')
     const changed = {

@@ -1,19 +1,17 @@
-import { readFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
 import { request as httpsRequest } from 'node:https'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { keyPair, pem } from '../support/certificates.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
 
-// Clients at loopback addresses of their own: some hold what they can of the upstream's slots, and one asks like everybody else.
+// Clients at loopback addresses of their own: some hold as many upstream slots as they can, and one is an ordinary client.
 
 type Tree = { readonly [key: string]: unknown }
 
-const pem = (name: string): string =>
-  readFileSync(new URL(`fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
 const ca = pem('ca.pem')
 const large = Buffer.alloc(16 * 1024 * 1024, 'x')
 
@@ -57,7 +55,7 @@ const start = async (
     ...more.root,
   })
 }
-const encrypted = { tls: { cert: pem('good.pem'), key: pem('good.key') } }
+const encrypted = { tls: keyPair('good') }
 
 const dial = (localAddress: string, protocols: string[] = ['http/1.1']): Socket => {
   const url = new URL(gateway.publicAddress)
@@ -236,7 +234,7 @@ describe('clients that hold upstream slots leave others unharmed', () => {
 })
 
 describe('streams that are reset as soon as they are opened', () => {
-  /** Opens and resets so many streams, as fast as the connection takes them; the code with which the session was ended, 0 if it was not. */
+  /** Opens and resets a number of streams as fast as possible; returns the code with which the session was closed, 0 if it was not. */
   const resetStreams = async (session: ClientHttp2Session, count: number, path: string): Promise<number> => {
     let code = 0
     session.on('goaway', (errorCode) => {

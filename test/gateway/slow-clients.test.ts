@@ -54,7 +54,7 @@ const endedWithin = (socket: Socket, mostMs: number): Promise<boolean> =>
 const cut = (reason: string): Promise<number> =>
   gateway.metric('trellis_connections_cut_total', `reason="${reason}"`)
 
-describe('who sends slowly', () => {
+describe('a client that sends slowly', () => {
   test.each([
     ['nothing at all', async () => {}],
     ['a field every now and then', (socket: Socket) => drip(socket, 'X-A: b\r\n')],
@@ -69,7 +69,7 @@ describe('who sends slowly', () => {
     expect(origin.received).toHaveLength(0)
   })
 
-  test('content every now and then: 408, and the upstream is left alone', async () => {
+  test('gets 408 for content that arrives too slowly, and the upstream gets no request', async () => {
     await start({ headersTimeout: '300ms', requestTimeout: '600ms' })
     const socket = await dial()
     let answer = ''
@@ -129,7 +129,7 @@ describe('a client that reads nothing of a response', () => {
 })
 
 describe('connections', () => {
-  test('one address has so many and no more; another one, and a proxy of ours, have theirs', async () => {
+  test('the connections of one address are bounded; other addresses and a trusted proxy have their own bound', async () => {
     await start({ connectionsPerAddress: 2 })
     await dial()
     await dial()
@@ -145,7 +145,7 @@ describe('connections', () => {
     expect(await endedWithin(await dial(), 200)).toBe(false)
   })
 
-  test('all together are bounded', async () => {
+  test('the number of all connections is bounded', async () => {
     await start({ connections: 2 })
     await dial()
     await dial()

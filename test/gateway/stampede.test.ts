@@ -31,7 +31,7 @@ const stampede = async (
   script: Script,
 ): Promise<{ origin: Origin; gateway: TestGateway; statuses: string[] }> => {
   const origin = await startOrigin()
-  // A busy machine takes long until everybody waits.
+  // On a busy machine it takes long until all clients wait.
   const patient = { timeouts: { headers: '2m', total: '2m' }, basePath: '/index.php/wp-json' }
   const gateway = await startTestGateway({
     limits: { requestTimeout: '2m' },
@@ -41,7 +41,7 @@ const stampede = async (
     await origin.close()
     await gateway.close()
   })
-  // Answers when everybody waits: whoever was not collapsed would be seen.
+  // Answers when all clients wait: a request that was not collapsed would be counted.
   origin.script = async (received, wire, count) => {
     while ((await gateway.metric('in_flight_requests')) < readers) await pause(50)
     await script(received, wire, count)

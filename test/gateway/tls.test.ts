@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
 import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2'
@@ -9,16 +8,14 @@ import { text } from 'node:stream/consumers'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { checkConfig } from '../../src/config/load.ts'
+import { keyPair, pem } from '../support/certificates.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { createLatch } from '../support/latch.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
 type Tree = { readonly [key: string]: unknown }
 
-const pem = (name: string): string =>
-  readFileSync(new URL(`fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
 const ca = pem('ca.pem')
-const certificate = (name: string): Tree => ({ cert: pem(`${name}.pem`), key: pem(`${name}.key`) })
 const json = { 'Content-Type': 'application/json' }
 
 let origin: Origin
@@ -76,7 +73,7 @@ const overHttp1 = (path: string): Promise<{ status: number | undefined; version:
 
 describe('TLS', () => {
   test('links, addresses and the fields for the upstream say https', async () => {
-    await start({ tls: certificate('good') })
+    await start({ tls: keyPair('good') })
     expect(gateway.publicAddress).toMatch(/^https:/)
     expect(await overHttp1('/a/x')).toMatchObject({ status: 200, version: '1.1' })
     expect(origin.received[0]?.fields['x-forwarded-proto']).toBe('https')
@@ -86,7 +83,7 @@ describe('TLS', () => {
   })
 
   test('a plain request gets nothing', async () => {
-    await start({ tls: certificate('good') })
+    await start({ tls: keyPair('good') })
     const outcome = await new Promise((resolve) => {
       const sent = httpRequest({ host: '127.0.0.1', port: port(), path: '/a/x' }, () => resolve('answered'))
       sent.once('error', () => resolve('cut'))
@@ -97,7 +94,7 @@ describe('TLS', () => {
   })
 
   test('versions older than configured are not spoken', async () => {
-    await start({ tls: { ...certificate('good'), minVersion: '1.3' } })
+    await start({ tls: { ...keyPair('good'), minVersion: '1.3' } })
     await expect(secure({ maxVersion: 'TLSv1.2' })).rejects.toThrow()
     expect((await secure()).getProtocol()).toBe('TLSv1.3')
   })
@@ -161,7 +158,7 @@ const ask = (
 describe('HTTP/2', () => {
   let client: ClientHttp2Session
   beforeEach(async () => {
-    await start({ http2: true, tls: certificate('good') })
+    await start({ http2: true, tls: keyPair('good') })
     client = await session()
   })
   afterEach(() => client.destroy())

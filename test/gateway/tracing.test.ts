@@ -152,7 +152,7 @@ test('a hit has no upstream span; an exemplar leads from the metrics to its trac
   expect(spans.map(({ name }) => name).sort()).toEqual(['GET /site/v2/posts', 'cache', 'validate'])
 })
 
-test('what the client does not record is not recorded, and goes on as it came', async () => {
+test('a trace that the client does not record is forwarded unchanged and not recorded', async () => {
   const { ask, origin, finished } = await traced(1)
   await ask('/site/v2/posts', from('00'))
   expect(origin.received[0]?.fields['traceparent']).toMatch(new RegExp(`^00-${traceId}-[\\da-f]{16}-00$`))
@@ -168,7 +168,7 @@ test.each([
   async (ratio, least, most) => {
     const { ask, origin, finished } = await traced(ratio, undefined, [])
     for (let count = 0; count < 200; count += 1) await ask('/site/v2/posts', from('01'))
-    // The trace is still the client's, and the upstream is told what is recorded.
+    // The trace is still the client's, and the upstream gets the recorded span as parent.
     expect(origin.received[0]?.fields['traceparent']).toMatch(
       new RegExp(`^00-${traceId}-[\\da-f]{16}-0[01]$`),
     )

@@ -13,7 +13,7 @@ const originOf = async (script?: Script): Promise<Origin> => {
 const breaker = { failureRatio: 0.5, minRequests: 4, windowMs: 60_000, forMs: 1_500, probes: 2 }
 const once = { retry: { attempts: 1, budget: 0 } }
 
-test('an upstream that fails is left alone, then asked by a few, and is back when they are answered', async () => {
+test('a failing upstream gets no requests, then a few probes, and is used again when they succeed', async () => {
   let broken = true
   const origin = await originOf((_, wire) => (broken ? wire.reset() : wire.respond({})))
   const { upstream, events } = upstreamOf([origin.origin], { ...once, breaker })

@@ -73,7 +73,7 @@ test('a connection that is never idle ends with an answer when it is old enough,
     address.now = '127.0.0.2'
   }
   expect(answers[0]).toBe('127.0.0.1')
-  // Two connections take turns, each busy when its time is over.
+  // Two connections take turns, each busy when it reaches connections.maxAge.
   expect(answers.slice(-3)).toEqual(['127.0.0.2', '127.0.0.2', '127.0.0.2'])
 })
 

@@ -1,19 +1,16 @@
-import { readFileSync } from 'node:fs'
 import type { LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { GatewayError } from '../../src/errors.ts'
 import type { UpstreamOptions } from '../../src/upstream/options.ts'
+import { keyPair, pem } from '../support/certificates.ts'
 import { createLatch } from '../support/latch.ts'
 import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
 import { noTls, request, shortTimes, upstreamOf } from '../unit/upstream/upstream-of.ts'
 
-const pem = (name: string): string =>
-  readFileSync(new URL(`fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
-
 const originOf = async (script?: Script, tls?: string): Promise<Origin> => {
-  const options = tls === undefined ? {} : { tls: { cert: pem(`${tls}.pem`), key: pem(`${tls}.key`) } }
+  const options = tls === undefined ? {} : { tls: keyPair(tls) }
   const origin = await startOrigin(script, options)
   onTestFinished(() => origin.close())
   return origin
@@ -249,7 +246,7 @@ test('content without end is cut by the total time', async () => {
   await origin.until(() => gone)
 })
 
-describe('what has arrived while the process stood still is not too late', () => {
+describe('data that arrived while the process was suspended is not late', () => {
   /** As on a busy machine, or while a large heap is collected. */
   const standStill = (): void => {
     const until = performance.now() + 2 * shortTimes.connectMs

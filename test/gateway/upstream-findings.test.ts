@@ -72,7 +72,7 @@ const configOf = async (changes: {
 const found = async (changes: Parameters<typeof configOf>[0] = {}) =>
   (await upstreamFindings(await configOf(changes))).map(({ service, kind, text }) => [service, kind, text])
 
-describe('what is asked of upstreams before they are relied on', () => {
+describe('checks of upstreams', () => {
   test('a WordPress that fits gives no finding, and is asked two things', async () => {
     serve({ '/wp-json/': { content: index(publicUrl) }, '/': { content: 'welcome' } })
     expect(await found()).toEqual([])

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
+import { keyPair } from '../support/certificates.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { logLinesOf } from '../support/log-lines-of.ts'
@@ -190,7 +190,7 @@ test('a reload stops the checks of the configuration before, also while its requ
   await origin.until(() => origin.received.some(({ target }) => target === '/hang'))
   await origin.until(() => origin.received.some(({ target }) => target === '/up'))
   await gateway.put(configOf([origin], { health: { path: '' } }))
-  // One that is on its way may still arrive.
+  // A check in flight may still arrive.
   await pause(50)
   const asked = origin.received.length
   await pause(400)
@@ -254,9 +254,8 @@ test('a check asks below basePath with the Host of requests and follows no redir
 })
 
 test('a certificate that is not believed fails the check as a fault of TLS', async () => {
-  const fixture = (name: string): URL => new URL(`fixtures/upstream-tls/${name}`, import.meta.url)
   const origin = await originOf(undefined, {
-    tls: { cert: readFileSync(fixture('good.pem')), key: readFileSync(fixture('good.key')) },
+    tls: keyPair('good'),
   })
   const gateway = await gatewayOf([origin])
   await expect.poll(() => up(gateway, origin)).toBe(0)

@@ -99,13 +99,13 @@ test('when everything fails the target is asked at most 1.2 times as often', asy
   expect(origin.received.length).toBeGreaterThanOrEqual(asked)
 })
 
-test('a target that keeps failing is left alone, and comes back by one trial', async () => {
+test('a target that keeps failing is ejected and returns after one trial', async () => {
   let broken = true
   const sick = await originOf((_, wire) => (broken ? wire.reset() : wire.respond({})))
   const well = await originOf()
   const { upstream, events } = upstreamOf([sick.origin, well.origin], {
     retry: { attempts: 2, budget: 1 },
-    // Longer than the requests take that are to find it left alone.
+    // Longer than the requests take that must find the target ejected.
     eject: { after: 3, forMs: 1_500, maxShare: 0.5 },
   })
   for (let i = 0; i < 12; i += 1) await upstream.forward(request())
@@ -135,7 +135,7 @@ test('a single target that fails stays in use', async () => {
   expect(upstream.snapshot().targets[0]?.state).toBe('failing')
 })
 
-test('the target with the least to do is asked', async () => {
+test('the target with the fewest requests in flight is chosen', async () => {
   const held: (() => void)[] = []
   const slow = await originOf((_, wire) => void held.push(() => wire.respond({})))
   const fast = await originOf()

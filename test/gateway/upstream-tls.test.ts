@@ -1,23 +1,16 @@
-import { readFileSync } from 'node:fs'
 import { createSecureServer, type Http2SecureServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { checkConfig } from '../../src/config/load.ts'
 import { redactedConfig } from '../../src/config/redacted-config.ts'
 import { configWarnings } from '../../src/config/warnings.ts'
 import type { UpstreamOptions } from '../../src/upstream/options.ts'
+import { certificatePath, keyPair, pem } from '../support/certificates.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { startOrigin } from '../support/origin.ts'
 import { noTls, request, shortTimes, upstreamOf } from '../unit/upstream/upstream-of.ts'
-
-const fixture = (name: string): string =>
-  fileURLToPath(new URL(`fixtures/upstream-tls/${name}`, import.meta.url))
-const pem = (name: string): string => readFileSync(fixture(name), 'utf8')
-
-const serverOf = (name: string) => ({ cert: pem(`${name}.pem`), key: pem(`${name}.key`) })
 
 const originOf = async (tls: Parameters<typeof startOrigin>[1] & object) => {
   const origin = await startOrigin(undefined, tls)
@@ -38,9 +31,9 @@ const outcome = async (origin: string, tls: Partial<UpstreamOptions['tls']>): Pr
 
 test('a target that asks for a certificate gets the one that is configured', async () => {
   const origin = await originOf({
-    tls: { ...serverOf('good'), requestCert: true, rejectUnauthorized: true, ca: pem('client.pem') },
+    tls: { ...keyPair('good'), requestCert: true, rejectUnauthorized: true, ca: pem('client.pem') },
   })
-  expect(await outcome(origin.origin, { ca: pem('ca.pem'), ...serverOf('client') })).toBe(200)
+  expect(await outcome(origin.origin, { ca: pem('ca.pem'), ...keyPair('client') })).toBe(200)
   expect(await outcome(origin.origin, { ca: pem('ca.pem') })).not.toBe(200)
 })
 
@@ -48,7 +41,7 @@ test.each([
   ['by default it is the address', '', 'upstream_unreachable'],
   ['another one when configured', 'elsewhere.test', 200],
 ])('the name that a certificate must show: %s', async (_, serverName, expected) => {
-  const origin = await originOf({ tls: serverOf('wrong-name') })
+  const origin = await originOf({ tls: keyPair('wrong-name') })
   expect(await outcome(origin.origin, { ca: pem('ca.pem'), serverName })).toBe(expected)
 })
 
@@ -56,12 +49,12 @@ test.each([
   ['TLSv1.2', 200],
   ['TLSv1.3', 'upstream_unreachable'],
 ] as const)('a target that speaks TLS 1.2 at most, asked for %s: %s', async (minVersion, expected) => {
-  const origin = await originOf({ tls: { ...serverOf('good'), maxVersion: 'TLSv1.2' } })
+  const origin = await originOf({ tls: { ...keyPair('good'), maxVersion: 'TLSv1.2' } })
   expect(await outcome(origin.origin, { ca: pem('ca.pem'), minVersion })).toBe(expected)
 })
 
 test('any certificate is taken only when the configuration says so in as many words', async () => {
-  const origin = await originOf({ tls: serverOf('expired') })
+  const origin = await originOf({ tls: keyPair('expired') })
   expect(await outcome(origin.origin, {})).toBe('upstream_unreachable')
   expect(await outcome(origin.origin, { acceptAnyCertificate: true })).toBe(200)
 })
@@ -69,7 +62,7 @@ test('any certificate is taken only when the configuration says so in as many wo
 const http2Server = async (settings = {}): Promise<{ origin: string; versions: string[] }> => {
   const versions: string[] = []
   const server: Http2SecureServer = createSecureServer(
-    { ...serverOf('good'), allowHTTP1: true, settings },
+    { ...keyPair('good'), allowHTTP1: true, settings },
     (incoming, response) => {
       versions.push(incoming.httpVersion)
       const chunks: Buffer[] = []
@@ -182,7 +175,7 @@ test('from the configuration: certificates from files, HTTP/2, and the Host of t
           targets: [origin],
           host: 'preserve',
           http2: true,
-          tls: { ca: `file:${fixture('ca.pem')}` },
+          tls: { ca: `file:${certificatePath('ca.pem')}` },
         },
       },
     },
@@ -203,7 +196,7 @@ test.each([
   ['what is no PEM', '{ cert: x, key: y }', 'services.a.upstream.tls.cert', 'do not match'],
   [
     'a key of another certificate',
-    `{ cert: 'file:${fixture('good.pem')}', key: 'file:${fixture('client.key')}' }`,
+    `{ cert: 'file:${certificatePath('good.pem')}', key: 'file:${certificatePath('client.key')}' }`,
     'services.a.upstream.tls.cert',
     'do not match',
   ],
@@ -217,7 +210,7 @@ test.each([
 
 test('a certificate that is not checked is warned about, and keys are not shown', async () => {
   const text = upstreamText(
-    `{ acceptAnyCertificate: true, cert: 'file:${fixture('client.pem')}', key: 'file:${fixture('client.key')}' }`,
+    `{ acceptAnyCertificate: true, cert: 'file:${certificatePath('client.pem')}', key: 'file:${certificatePath('client.key')}' }`,
   )
   const result = await checkConfig(text, {})
   if (result.kind === 'faults') throw new Error(JSON.stringify(result.faults))

@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const get = 'GET /index.php/site-json/site/v2/posts/1 HTTP/1.1\r\nHost: gateway\r\n\r\n'
 
-test('what was being handed to a worker that is killed is answered by another one', async () => {
+test('a connection that was handed to a killed worker is answered by another one', async () => {
   for (const turn of [0, 1]) {
     const [first, second] = await allWorkers(gateway, 2)
     const stopped = turn === 0 ? first : second

@@ -91,7 +91,7 @@ const stored = async (path: string): Promise<number> => {
   return entries.filter(({ url }) => url === path).length
 }
 
-/** Until both workers have it: who gets a connection is not for the test to say. Returns how often it asked. */
+/** Repeats until both workers have it, because the test cannot choose the worker. Returns the number of requests. */
 const warm = async (path: string): Promise<number> => {
   for (let asked = 1; ; asked += 1) {
     expect((await send(path)).status).toBe(200)

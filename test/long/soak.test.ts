@@ -7,15 +7,15 @@ import { type FaultyUpstream, startFaultyUpstream } from './soak/faulty-upstream
 import { createLoad } from './soak/load.ts'
 import { bytesPerRequest, floors, growth, type Reading, readingOf, scrape, sumOf } from './soak/readings.ts'
 
-// Mixed load with injected faults for a long time: flat memory, no 5xx that nobody asked for, counters that add up.
+// Mixed load with injected faults for a long time: flat memory, no unexplained 5xx, matching counters.
 
 /** `npm run soak` sets it to ten minutes. */
 const seconds = Number(process.env['SOAK_SECONDS'] ?? times(12, 20))
 const isLong = seconds >= 120
 const mebibyte = 1024 * 1024
 /**
- * Given all room, V8 lets garbage lie up to several times of what lives (45 MiB), and finds its level after some 100,000 requests: until then
- * resident memory grows for no other reason. Given twice what lives it cleans up, and what still grows is held.
+ * Without a limit V8 lets garbage grow to several times the live data (45 MiB) and reaches its level after some 100,000 requests;
+ * until then resident memory grows. With a limit of twice the live data, memory that still grows is leaked.
  */
 const oldSpace = '--max-old-space-size=96'
 

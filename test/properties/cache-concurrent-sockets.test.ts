@@ -6,7 +6,7 @@ import { createChecker } from './concurrency-checker.ts'
 import { expectPromiseKept } from './expect-promise-kept.ts'
 import { startVersionedUpstream, type VersionedUpstream } from './versioned-upstream.ts'
 
-/** A long run sets it to a million; it ends earlier when its time is over. */
+/** A long run sets it to a million; it ends earlier after its time limit. */
 const operations = Number(process.env['TRELLIS_OPERATIONS'] ?? times(5_000, 10_000))
 const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? 600) * 1000
 
@@ -42,7 +42,7 @@ test(
     const { seen, fates } = run
     expect(seen.confirmed).toBeGreaterThan(seen.reads / 100)
     expect(seen.failedPurges).toBe(0)
-    // Whoever stayed was answered, whatever the upstream did.
+    // Every client that stayed got a response, whatever the upstream did.
     expect(seen.lost).toBe(0)
     expect(seen.failedReads).toBeLessThan(seen.reads / 50)
     expect(seen.failedWrites).toBeLessThan((fates.get('answered') ?? 0) / 5)

@@ -23,7 +23,7 @@ type Args = {
   readonly per_page: number
 }
 
-/** What of an answer a reader asked for; lists without identifiers tell nobody what they show. */
+/** The fields that a client requests; lists without ids do not tell which items they show. */
 type Selection = 'all' | 'titles'
 
 type Read =
@@ -151,7 +151,7 @@ const writes = fc.oneof(
 
 type WriteStep = typeof writes extends fc.Arbitrary<infer W> ? W : never
 
-/** So that the state before is known. */
+/** Makes the earlier values known. */
 const everyItem: readonly Read[] = [1, 2, 3, 4, 5, 6].map((id) => ({ kind: 'item', id, embeds: false }))
 
 const findingOf = (read: Read) =>

@@ -1,6 +1,6 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 
-/** An answer, or `status` 0: there was none. `by` is who was asked. */
+/** A response, or `status` 0 for none. `by` is the instance that was asked. */
 export type Reply = {
   readonly status: number
   readonly fields: IncomingMessage['headers']
@@ -20,8 +20,8 @@ export type CheckedRequest = {
 /** Makes the function that sends the requests of a checker. */
 export const createCheckedRequests = (connections: number, lostAfterMs: number) => {
   /**
-   * An agent with a timeout obeys the one that the gateway announces too (`Keep-Alive`) and closes an idle connection
-   * first. Without it a request can be on its way while the gateway closes (RFC 9112 §9.3.1), minutes into a long run.
+   * An agent with a timeout also obeys the one that the gateway announces (`Keep-Alive`) and closes an idle connection first.
+   * Without it a request may be sent while the gateway closes (RFC 9112 §9.3.1), minutes into a long run.
    */
   const agent = new Agent({ keepAlive: true, maxSockets: connections, timeout: 60_000 })
   const send = ({ method, to, path, fields, content, hangUpAfterMs }: CheckedRequest): Promise<Reply> =>

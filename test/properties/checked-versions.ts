@@ -16,7 +16,7 @@ export type CheckedAnswer = { readonly text: string; readonly status: string; re
 export const createCheckedVersions = (onStale: (read: string) => void = () => undefined) => {
   /** Raised when a gateway has answered what made them. */
   const floors = new Map<number, number>(postIds.map((id) => [id, 0]))
-  /** How a floor came about, to be told with a read that falls behind it. */
+  /** The origin of a floor, reported with a read below it. */
   const reasons = new Map<number, string>()
   const staleReads: string[] = []
   const crossed: string[] = []

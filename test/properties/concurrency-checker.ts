@@ -39,7 +39,7 @@ const anyOf = <T>(values: readonly T[]): T => values[Math.floor(Math.random() * 
 /** As many times as long as it should, a run may take. */
 const patience = 3
 
-/** Most writes that are under way are over by then. */
+/** Most writes in flight have ended by then. */
 const quietMs = 100
 
 const paths = ['/posts', '/pages/9', '/posts/1', '/posts/2', '/posts/3'] as const
@@ -63,7 +63,7 @@ const nothingSeen = {
 
 type Known = { readonly tag: string; readonly text: string }
 
-/** A read that is on its way. */
+/** A read in flight. */
 type Asked = {
   readonly place: string
   readonly caller: string
@@ -86,7 +86,7 @@ export const createChecker = (options: CheckerOptions) => {
   /** What was said instead of an answer, and how often. */
   const refusals = new Map<string, number>()
   let writes = 0
-  /** Nothing else is written while a member is stopped midway: it would be told of that first, and look at its lease. */
+  /** No other write runs while a member is stopped midway: the member would learn of it first and check its lease. */
   let isQuiet = false
 
   const noteRefusal = (method: string, { status, text }: Reply): void => {
@@ -127,7 +127,7 @@ export const createChecker = (options: CheckerOptions) => {
     if (reply.status === 0) return
     seen.answeredWrites += 1
     seen.slowestWriteMs = Math.max(seen.slowestWriteMs, Math.round(performance.now() - began))
-    // Carried out by now, whatever the client was told of it: it must be seen.
+    // Carried out by now, whatever response the client got: reads must show it.
     versions.raise(id, upstream.madeBy(name) ?? 0, `${fate} ${reply.status} by ${reply.by}`)
   }
 
@@ -223,7 +223,7 @@ export const createChecker = (options: CheckerOptions) => {
       .filter(({ id, version }) => version !== upstream.versionOf(id))
       .map(({ id, version }) => `${path} ${id}: ${version}`)
 
-  /** Each address is asked for all that is read: what was written last stays. */
+  /** Each address reads everything: the last written value stays. */
   const readLast = async (): Promise<readonly string[]> => {
     const wrong: string[] = []
     for (const { publicAddress } of gateways()) {
@@ -235,14 +235,15 @@ export const createChecker = (options: CheckerOptions) => {
   }
 
   /**
-   * Runs until its operations are done or its time is over, with `meanwhile` beside it; then looks once more. On a machine
-   * that has no time for it, it goes on until it has seen enough to claim something.
+   * Runs until its operations are done or its time limit has passed, with `meanwhile` beside it; then checks once more. On a slow
+   * machine it continues until it has seen enough for a verdict.
    */
   const run = async (
     meanwhile: (goesOn: () => boolean) => Promise<void>,
     isEnough: (seen: Seen) => boolean = () => true,
   ) => {
-    // Nobody was told: it is enough that nothing from before stays once every forward that ran by then has ended.
+    // The write was not acknowledged: it is enough that no older value stays once every upstream request of that time has
+    // ended.
     upstream.onLate = (id, version) => setTimeout(() => versions.raise(id, version, 'late'), totalMs)
     let left = options.operations
     const began = Date.now()

@@ -12,7 +12,7 @@ export const sawEnough =
   (seen: Run['seen']): boolean =>
     disturbances.isComplete() && seen.hits > least.hits && seen.acrossStops >= least.acrossStops
 
-/** No read fell behind an answered write, and there was enough to see; tells what was seen. */
+/** No read was older than an acknowledged write, and there was enough to see; prints the counts. */
 export const expectPromiseKept = (
   { seen, refusals, staleReads, crossed, wrong }: Run,
   faults: Readonly<Record<string, number>>,

@@ -76,7 +76,7 @@ export const lineToEach = async (address: string, pids: readonly number[]): Prom
   const found = new Map<number, HeldLine>()
   for (let tries = 0; tries < pids.length * 4 && found.size < pids.length; tries += 1) {
     const line = await openLine(address)
-    // Answered by whoever holds it from now on.
+    // Answered by the member that has it from now on.
     await line.ask(`${get}\r\n`).catch(() => undefined)
     const pid = await ownerOf(line.port, pids)
     if (pid === undefined || found.has(pid)) line.close()

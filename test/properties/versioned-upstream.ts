@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { pause } from '../support/origin.ts'
 
-/** What becomes of a write; the writer asks for it in a field. */
+/** The outcome of a write, which the writer chooses by a field. */
 export const writeFates = ['answered', 'failed', 'refused', 'lost', 'dropped', 'late'] as const
 export type WriteFate = (typeof writeFates)[number]
 
@@ -16,7 +16,7 @@ export const patienceMs = 800
 
 export const postIds = [1, 2, 3, 4, 5] as const
 
-/** A site of five posts, each a version number, that takes its time at every step and tells everybody who they are. */
+/** A site of five posts, each a version number, with a delay at every step; responses are public. */
 export type VersionedUpstream = {
   readonly origin: string
   versionOf(id: number): number

@@ -79,7 +79,7 @@ test('SIGTERM ends it in order', async () => {
   expect(await program.stop(40_000)).toBe(0)
 })
 
-/** The image's own command in its own environment, less rights, less places to write to. */
+/** The image's own command in its own environment, with fewer rights and fewer writable folders. */
 function startInImage(): RunningProcess {
   const asNobody = isRoot ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : []
   const environment = {

@@ -92,7 +92,7 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
             rules: [
               {
                 match: 'GET /wp/v2/**',
-                // WordPress says no-store to everybody who is logged in.
+                // WordPress sends no-store to every user with a login.
                 override: true,
                 ttl: '1h',
                 staleWhileRevalidate: '1h',
@@ -121,7 +121,7 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
 
   const readAll = (): Promise<Reply[]> => forAll(probes, (probe) => read(site.restRoot, probe))
 
-  /** What became of the stored answers; what was asked anew is the site's own answer, what was kept is compared with it. */
+  /** Compares the hits with WordPress: a miss is WordPress's own response. */
   const compare = async (before: readonly Reply[], after: readonly Reply[]): Promise<Outcome> => {
     const kept = [...probes.entries()].filter(([i]) => after[i]?.cacheStatus.startsWith('trellis; hit'))
     const direct = await forAll(kept, ([, probe]) => read(wordpress.restRoot, probe))

@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { builtGateway } from '../support/built-gateway.ts'
+import { runNginx } from '../support/nginx.ts'
 import { freePort } from '../support/ports.ts'
 import { type RunningProcess, startProcess, untilReady } from '../support/processes.ts'
 import { describeWith } from '../support/requirements.ts'
@@ -21,7 +22,7 @@ const instead = shownCommands(section('In its place'))
 
 let folder: string
 let wordpress: WordPress
-let nginx: RunningProcess
+let nginx: { stop(): Promise<void> }
 let trellis: RunningProcess
 /** The port that is written in the document, and the one that stands for it here. */
 const ports = new Map<string, number>()
@@ -34,30 +35,10 @@ const here = (text: string): string =>
       port === '8000' ? new URL(wordpress.origin).host : `127.0.0.1:${ports.get(port)}`,
     )
 
-const untilAnswered = (program: RunningProcess, port: string): Promise<void> =>
-  untilReady(program, async () => {
-    const answer = await fetch(here(`http://127.0.0.1:${port}/wp-json/wp/v2/types`))
-    await answer.arrayBuffer()
-    if (!answer.ok) throw new Error(`status ${answer.status}`)
-  })
-
-const startNginx = async (): Promise<RunningProcess> => {
-  await mkdir(join(folder, 'cache'))
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-    (name) => `${name}_temp_path ${folder}/${name};`,
-  )
-  const site = here(block('nginx')).replace('/var/cache/nginx/wordpress', join(folder, 'cache'))
-  const file = join(folder, 'nginx.conf')
-  await writeFile(
-    file,
-    `daemon off; master_process off; pid ${folder}/pid; error_log stderr crit; events {}
-     http { access_log off; ${temporary.join(' ')} ${site} }`,
-  )
-  const program = startProcess('nginx', ['-p', folder, '-e', 'stderr', '-c', file], {
-    env: { PATH: `${process.env['PATH']}:/usr/sbin` },
-  })
-  await untilAnswered(program, '8080')
-  return program
+const answered = async (port: string): Promise<void> => {
+  const answer = await fetch(here(`http://127.0.0.1:${port}/wp-json/wp/v2/types`))
+  await answer.arrayBuffer()
+  if (!answer.ok) throw new Error(`status ${answer.status}`)
 }
 
 const startTrellis = async (port: string): Promise<RunningProcess> => {
@@ -65,7 +46,7 @@ const startTrellis = async (port: string): Promise<RunningProcess> => {
   await writeFile(file, here(block('yaml')))
   const env = { TRELLIS_PORT: String(ports.get(port)), TRELLIS_ADMIN_PORT: String(ports.get('9090')) }
   const program = startProcess(process.execPath, [await builtGateway(), 'start', '-c', file], { env })
-  await untilAnswered(program, port)
+  await untilReady(program, () => answered(port))
   return program
 }
 
@@ -80,7 +61,10 @@ describeWith('nginx', 'docs/migration.md goes as it is written', () => {
       folder = await mkdtemp(join(tmpdir(), 'trellis-migration-'))
       for (const port of ['8080', '8081', '9090']) ports.set(port, await freePort())
       wordpress = await startWordPress({ publicUrl: `http://127.0.0.1:${ports.get('8080')}` })
-      nginx = await startNginx()
+      nginx = await runNginx(
+        (cache) => here(block('nginx')).replace('/var/cache/nginx/wordpress', `${cache}/cache`),
+        () => answered('8080'),
+      )
       trellis = await startTrellis('8081')
       // It may be the first to need the built program.
     }, 300_000)

@@ -49,7 +49,7 @@ const printed = (command: string): Promise<string> => {
   })
 }
 
-/** A browser in which somebody has logged in, with nothing but a jar of cookies. */
+/** A logged-in browser, which is only a cookie jar here. */
 const logIn = async (): Promise<(path: string, form?: Record<string, string>) => Promise<Response>> => {
   const jar = new Map<string, string>([['wordpress_test_cookie', 'WP%20Cookie%20check']])
   const visit = async (path: string, form?: Record<string, string>): Promise<Response> => {

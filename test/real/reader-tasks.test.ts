@@ -1,14 +1,21 @@
+import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { builtGateway } from '../support/built-gateway.ts'
+import { startTestGateway } from '../support/gateway.ts'
+import { runNginx } from '../support/nginx.ts'
+import { startOrigin } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
 import { type RunningProcess, startProcess, untilReady } from '../support/processes.ts'
+import { describeWith } from '../support/requirements.ts'
 import { blocksOf, comparable, printedBy, shownCommands } from '../support/shown-commands.ts'
 
-// The third task, to front a WordPress, is walked through by quick-start.test.ts.
+// quick-start.test.ts covers WordPress, migration.test.ts nginx and Varnish.
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const pageOf = (name: string): Promise<string> => readFile(join(root, 'docs', name), 'utf8')
@@ -31,9 +38,10 @@ const untilAnswered = (program: RunningProcess, url: string): Promise<void> =>
 const api = await pageOf('quick-start-api.md')
 const reasons = await pageOf('why-not-cached.md')
 const canonical = await pageOf('canonical-requests.md')
+const deployment = await pageOf('deployment.md')
 
 /** The table of canonical-requests.md: a query, and what it becomes. */
-const merged = [...canonical.matchAll(/^\| [^|]+ \| `([^`]+)` \| `([^`]+)` \|$/gm)].map(
+const merged = [...canonical.matchAll(/^\|[^|]+\|`([^`]+)`\|`([^`]+)`\|$/gm)].map(
   ([, example = '', becomes = '']) => ({ example, becomes }),
 )
 
@@ -116,5 +124,48 @@ describe('why-not-cached.md and canonical-requests.md: a reader finds out why a 
     }
     expect(await explained(example)).toBe(`/site/v2/posts?${becomes}`)
     expect(await explained(becomes)).toBe(`/site/v2/posts?${becomes}`)
+  })
+})
+
+describeWith('nginx', 'deployment.md: a reader puts the gateway behind a TLS proxy', () => {
+  const section = deployment.split(/^## /m).find((part) => part.startsWith('Behind a TLS proxy\n')) ?? ''
+
+  test('the upstream gets https and the address of the client, whatever the client says', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'trellis-tls-proxy-'))
+    const key = ['-newkey', 'rsa:2048', '-nodes', '-keyout', join(folder, 'key.pem')]
+    await promisify(execFile)('openssl', [
+      ...['req', '-x509', '-subj', '/CN=localhost', '-days', '2', '-out', join(folder, 'cert.pem')],
+      ...key,
+    ])
+    const [port, tlsPort] = [await freePort(), await freePort()]
+    const origin = await startOrigin((_, wire) => wire.respond({ content: 'ok' }))
+    const settings = {
+      ...parse(blocksOf(section, 'yaml').join('')),
+      listen: { host: '127.0.0.1', port },
+      services: { api: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } } },
+    }
+    const gateway = await startTestGateway(settings)
+    const read = (): Promise<string> =>
+      printedBy(`curl -sk -H 'X-Forwarded-For: 192.0.2.1' https://127.0.0.1:${tlsPort}/x`)
+    const nginx = await runNginx(
+      () =>
+        blocksOf(section, 'nginx')
+          .join('')
+          .replace('127.0.0.1:8080', `127.0.0.1:${port}`)
+          .replace('listen 443', `listen 127.0.0.1:${tlsPort}`)
+          .replaceAll(/\/etc\/ssl\/www\.(pem|key)/g, (_, kind) =>
+            join(folder, kind === 'pem' ? 'cert.pem' : 'key.pem'),
+          ),
+      async () => expect(await read()).not.toBe(''),
+    )
+    await read()
+    const { fields } = origin.received.at(-1) ?? { fields: {} }
+    expect(fields).toMatchObject({
+      'x-forwarded-for': '127.0.0.1',
+      'x-forwarded-proto': 'https',
+      forwarded: 'for=127.0.0.1;proto=https;host="www.example.org"',
+    })
+    await Promise.all([nginx.stop(), gateway.close(), origin.close()])
+    await rm(folder, { recursive: true, force: true })
   })
 })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { checkConfig } from '../../src/config/load.ts'
+import { certificatePath, keyPair, pem } from '../support/certificates.ts'
 import { pause } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
 import { describeWith } from '../support/requirements.ts'
@@ -9,10 +9,6 @@ import { startCutLine } from './shared/cut-line.ts'
 import { startRedisCluster } from './shared/redis-cluster.ts'
 import { type RedisServer, startRedisServer } from './shared/redis-server.ts'
 import { leaseMs, type SharingGateways, sharingGateways } from './shared/sharing-gateways.ts'
-
-const fixture = (name: string): string =>
-  fileURLToPath(new URL(`../gateway/fixtures/upstream-tls/${name}`, import.meta.url))
-const pem = (name: string): string => readFileSync(fixture(name), 'utf8')
 
 /** As docs/scale.md lists them. */
 const permissions = (): readonly string[] => {
@@ -58,14 +54,14 @@ describeWith('redis', 'a Redis that does not let everybody in', () => {
   const withTls = async (...settings: readonly string[]): Promise<string> => {
     const port = await freePort()
     redis = await startRedisServer(
-      ...['--tls-port', String(port), '--tls-cert-file', fixture('good.pem')],
-      ...['--tls-key-file', fixture('good.key'), ...settings],
+      ...['--tls-port', String(port), '--tls-cert-file', certificatePath('good.pem')],
+      ...['--tls-key-file', certificatePath('good.key'), ...settings],
     )
     return `rediss://127.0.0.1:${port}`
   }
 
   test('rediss:// with its own authority: an instance without it trusts nothing, and reports why', async () => {
-    const url = await withTls('--tls-auth-clients', 'no', '--tls-ca-cert-file', fixture('ca.pem'))
+    const url = await withTls('--tls-auth-clients', 'no', '--tls-ca-cert-file', certificatePath('ca.pem'))
     await expectShared({ url, tls: { ca: pem('ca.pem') }, key: 'k'.repeat(32) })
     const stranger = await gateways.start({ url })
     expect((await gateways.get(stranger)).status).toContain('fwd=')
@@ -76,8 +72,8 @@ describeWith('redis', 'a Redis that does not let everybody in', () => {
     expect(await gateways.trouble(misnamed, 'ERR_TLS_CERT_ALTNAME_INVALID')).toBeGreaterThan(0)
   })
 
-  test('what is no record of TLS in the middle of a connection ends that connection, and nothing else', async () => {
-    const url = await withTls('--tls-auth-clients', 'no', '--tls-ca-cert-file', fixture('ca.pem'))
+  test('bytes that are no record of TLS end their connection, and nothing else', async () => {
+    const url = await withTls('--tls-auth-clients', 'no', '--tls-ca-cert-file', certificatePath('ca.pem'))
     const line = await startCutLine(Number(new URL(url).port))
     try {
       const shared = { url: `rediss://127.0.0.1:${line.port}`, tls: { ca: pem('ca.pem') } }
@@ -95,10 +91,10 @@ describeWith('redis', 'a Redis that does not let everybody in', () => {
   })
 
   test('rediss:// with client certificates', async () => {
-    const url = await withTls('--tls-ca-cert-file', fixture('client.pem'))
+    const url = await withTls('--tls-ca-cert-file', certificatePath('client.pem'))
     await expectShared({
       url,
-      tls: { ca: pem('ca.pem'), cert: pem('client.pem'), key: pem('client.key') },
+      tls: { ca: pem('ca.pem'), ...keyPair('client') },
     })
     const stranger = await gateways.start({ url, tls: { ca: pem('ca.pem') } })
     expect(await stranger.metric('trellis_memory_trusted ')).toBe(0)
@@ -170,7 +166,7 @@ test('certificates for Redis are checked with the rest of the file, and are of n
     return result.kind === 'ok' ? [] : result.faults.map(({ path }) => path)
   }
   const url = 'rediss://redis.test'
-  expect(await faultsOf({ url, tls: { ca: `file:${fixture('ca.pem')}` } })).toEqual([])
+  expect(await faultsOf({ url, tls: { ca: `file:${certificatePath('ca.pem')}` } })).toEqual([])
   expect(await faultsOf({ url, tls: { ca: 'no certificate' } })).toEqual(['cache.shared.tls.ca'])
   expect(await faultsOf({ url, tls: { cert: pem('client.pem') } })).toEqual(['cache.shared.tls.cert'])
   expect(await faultsOf({ url: 'redis://redis.test', tls: { ca: pem('ca.pem') } })).toEqual([

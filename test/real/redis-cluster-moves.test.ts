@@ -6,7 +6,7 @@ import { type RedisCluster, startRedisCluster } from './shared/redis-cluster.ts'
 import type { RedisServer } from './shared/redis-server.ts'
 import { leaseMs, type SharingGateways, sharingGateways } from './shared/sharing-gateways.ts'
 
-/** Silent for so long a node is taken for dead; a busy machine seldom keeps one from answering for as long. */
+/** A node that is silent for this time counts as dead; a busy machine seldom blocks one that long. */
 const nodeTimeoutMs = 2_000
 /** On a machine that is busy with other things, beside what this process stands still. */
 const graceMs = 1_500
@@ -87,7 +87,7 @@ describeWith('redis', 'a Redis cluster whose nodes change places', () => {
     Number(/:(\d+)\r\n$/.exec(await node.command('PUBSUB', 'NUMSUB', '{trellis}:noted'))?.[1])
   const listeners = async (nodes: readonly RedisServer[]): Promise<number> =>
     (await Promise.all(nodes.map(listenersAt))).reduce((sum, count) => sum + count, 0)
-  /** All who listen elsewhere are sent away, until somebody comes to this one. */
+  /** Listeners at other nodes are disconnected until one connects to this node. */
   const untilListenedAt = async (wanted: RedisServer): Promise<void> => {
     for (let tries = 0; tries < 60 && (await listenersAt(wanted)) === 0; tries += 1) {
       for (const node of cluster.nodes) {
@@ -171,7 +171,7 @@ describeWith('redis', 'a Redis cluster whose nodes change places', () => {
 
   test('a node at which an instance listens leaves the cluster: the same', async () => {
     const node = await replica()
-    // So that instances ask who is there by now.
+    // Makes the instances read the list of nodes.
     await cluster.moveLedger(await anotherMaster(), 0)
     await untilListenedAt(node)
     await warm()

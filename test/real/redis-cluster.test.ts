@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { certificatePath, pem } from '../support/certificates.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import { pause } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
@@ -13,19 +12,16 @@ const wanted = 3
 const slots = 16_384
 const firstSlot = (node: number): number => Math.floor((slots * node) / wanted)
 
-const fixture = (name: string): string =>
-  fileURLToPath(new URL(`../gateway/fixtures/upstream-tls/${name}`, import.meta.url))
-
-/** Whoever does not give a name gets at no key: the nodes that are found by asking the first one want it as well. */
+/** A client without a user name gets no key: nodes that the first one lists need the user as well. */
 const settings = [
   ...['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000', '--cluster-announce-ip', '127.0.0.1'],
   ...['--user', 'default', 'on', 'nopass', 'resetkeys', 'resetchannels', '+@all'],
   ...['--user', 'gateway', 'on', '>secret', '~*', '&*', '+@all'],
-  ...['--tls-cert-file', fixture('good.pem'), '--tls-key-file', fixture('good.key')],
-  ...['--tls-ca-cert-file', fixture('ca.pem'), '--tls-auth-clients', 'no'],
+  ...['--tls-cert-file', certificatePath('good.pem'), '--tls-key-file', certificatePath('good.key')],
+  ...['--tls-ca-cert-file', certificatePath('ca.pem'), '--tls-auth-clients', 'no'],
 ]
 
-/** A busy machine seldom lets anybody stand still for so long. */
+/** A busy machine seldom blocks a process that long. */
 const steady = { lease: '2s', forgetAfter: '6s' }
 
 describeWith('redis', 'a Redis cluster of three nodes', () => {
@@ -39,7 +35,7 @@ describeWith('redis', 'a Redis cluster of three nodes', () => {
     return nodes.findLast((_, node) => firstSlot(node) <= slot) as RedisServer
   }
 
-  /** A new one gives nobody a lease before forgetAfter is over. */
+  /** A new ledger grants no leases before forgetAfter has passed. */
   const makeLedgerOld = async (): Promise<void> => {
     await (await holderOfLedger(nodes)).command('HSET', '{trellis}:ledger', 'born', '1')
   }
@@ -110,7 +106,7 @@ describeWith('redis', 'a Redis cluster of three nodes', () => {
     const shared = {
       url: `rediss://gateway:secret@127.0.0.1:${tlsPorts[0]}`,
       cluster: true,
-      tls: { ca: readFileSync(fixture('ca.pem'), 'utf8') },
+      tls: { ca: pem('ca.pem') },
       key: 'k'.repeat(32),
       ...steady,
     }
@@ -120,7 +116,7 @@ describeWith('redis', 'a Redis cluster of three nodes', () => {
     const posts = Array.from({ length: 12 }, (_, index) => index + 1)
     for (const id of posts) await expectStatus(a, id, '; hit')
     await expect.poll(() => a.metric('trellis_shared_stored_total')).toBe(posts.length)
-    // One that somebody changed, on whichever node it lies, is a miss; the others are not.
+    // A changed entry, on whichever node it is, is a miss; the others are not.
     const writers = nodes.map(({ port }) => redisWriter(port, { username: 'gateway', password: 'secret' }))
     for (const writer of writers) {
       const [key] = await writer.keys()

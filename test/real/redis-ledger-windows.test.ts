@@ -38,7 +38,7 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
     ledgers.push(ledger)
     return ledger
   }
-  /** Again and again, as a member does that lives, until it is told what is wanted. */
+  /** Repeats `sync`, as a live member does, until the reply is the expected one. */
   const until = async (ledger: Ledger, wanted: (said: Synced) => boolean): Promise<Synced> => {
     for (let tries = 0; tries < 200; tries += 1) {
       const said = await ledger.sync(nowhere).catch(() => undefined)
@@ -81,7 +81,7 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
     await pause(forgetAfterMs + leaseMs)
     redis.signal('SIGCONT')
     const back = performance.now()
-    // It may still answer writes that nobody hears of: no lease until it is heard, or has had its time.
+    // It may still acknowledge writes that other members do not learn of: no lease until it returns or is removed.
     const said = await until(a, granted)
     expect(performance.now() - back).toBeGreaterThan(forgetAfterMs - leaseMs)
     expect(said.members).toEqual([])
@@ -124,7 +124,7 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
     await both(a, b)
     const first = await a.append(['t:one'], [])
     await until(b, ({ seq }) => seq === first.seq)
-    // Nobody finds it in its time as the master; what comes now it does not have.
+    // No member finds it while it is the master, and it does not have later writes.
     await second.command('REPLICAOF', 'NO', 'ONE')
     await a.append(['t:two'], [])
     await follow(redis, second)
@@ -175,7 +175,7 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
     await both(a, b)
     await a.append(['t:one'], [])
     const before = await a.append(['t:two'], [])
-    // By whoever puts back what was there.
+    // As an attacker does who restores an old value.
     await redis.command('HSET', '{test}:ledger', 'seq', '1')
     const ahead = { epoch: before.epoch, applied: before.seq }
     expect((await a.sync(ahead)).epoch).not.toBe(before.epoch)

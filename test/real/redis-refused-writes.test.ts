@@ -99,7 +99,7 @@ describeWith('redis', 'an instance that is cut off alone for longer than forgetA
     expect(await purged.json()).toMatchObject({ code: 'not-heard' })
     expect(logLinesOf(cut.gateway.program, 'cut-off')).toMatchObject([{ level: 40, writes: 'refused' }])
     expect(await metric(cut, 'trellis_writes_refused_unheard_total')).toBe(2)
-    // Whoever is not cut off writes on.
+    // Instances that are not cut off continue to write.
     expect((await put(other)).status).toBe(200)
     cut.line.state = 'whole'
     await expect.poll(async () => (await put(cut)).status, { timeout: 10_000 }).toBe(200)
@@ -109,7 +109,7 @@ describeWith('redis', 'an instance that is cut off alone for longer than forgetA
   // Else redis-consistency, with the same faults and more, has to do.
   const testAmongAll = isAll ? test : (): void => undefined
   testAmongAll(
-    'refuse-while-cut-off: whoever is cut off, for however long, no read is stale and no purge lost',
+    'refuse-while-cut-off: however long an instance is cut off, no read is stale and no purge is lost',
     async () => {
       await start('refuse-while-cut-off')
       const checker = instanceChecker({

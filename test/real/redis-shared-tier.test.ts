@@ -8,9 +8,9 @@ import { type Origin, pause, startOrigin } from '../support/origin.ts'
 import { describeWith } from '../support/requirements.ts'
 import { type RedisServer, startRedisServer } from './shared/redis-server.ts'
 
-/** Nobody stands still for so long on the busiest machine. */
+/** No process is blocked that long, even on a busy machine. */
 const steady = { lease: '4s', forgetAfter: '12s' }
-/** Where a test waits until nobody trusts its memory any more. */
+/** For tests that wait until no instance trusts its memory. */
 const short = { lease: '300ms', forgetAfter: '900ms' }
 
 const noTls = { ca: '', cert: '', key: '', serverName: '' }
@@ -57,7 +57,7 @@ describeWith('redis', 'the second tier on a real Redis', () => {
       services: { site: siteService(origin.origin, { cache: { rules } }) },
     })
     gateways.push(gateway)
-    // As if the ledger had been there for long: a new one gives nobody a lease before forgetAfter is over.
+    // Makes the ledger look old: a new one grants no leases before forgetAfter has passed.
     await redis.command('HSET', '{trellis}:ledger', 'born', '1')
     return gateway
   }
@@ -89,7 +89,7 @@ describeWith('redis', 'the second tier on a real Redis', () => {
       return response.status
     })
 
-  /** Until it has put so many responses into the second tier. */
+  /** Waits until this number of responses is in the second tier. */
   const hasStored = (gateway: TestGateway, count: number): Promise<void> =>
     expect.poll(() => gateway.metric('trellis_shared_stored_total')).toBe(count)
 
@@ -114,7 +114,7 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     await redis.stop()
   })
 
-  test('what one instance has asked for, another one and a newer one need not ask for', async () => {
+  test('a response fetched by one instance serves others, also one that starts later', async () => {
     const [a, b] = [await startInstance(), await startInstance()]
     await Promise.all([trusting(a), trusting(b)])
     expect((await get(a)).status).toMatch(/fwd=uri-miss; fwd-status=200; .*stored/)
@@ -155,7 +155,7 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     expect(reads()).toBe(1)
   })
 
-  test("a caller's own part is in no tier", async () => {
+  test('responses of a single credential are not in the shared tier', async () => {
     const [a, b] = [await startInstance(), await startInstance()]
     await Promise.all([trusting(a), trusting(b)])
     const mine = { authorization: 'Bearer a' }
@@ -165,13 +165,13 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     expect(await redis.command('KEYS', 'trellis:e:*')).toBe('*0\r\n')
   })
 
-  test('a store that comes back empty makes nothing old valid again', async () => {
+  test('an empty store after a restart makes no old response valid', async () => {
     const [a, b] = [await startInstance(short), await startInstance(short)]
     await Promise.all([trusting(a), trusting(b)])
     await get(a)
     await get(b)
     await redis.restartEmpty(100)
-    // A change behind everybody's back shows what is asked for anew.
+    // A change that bypasses the gateway shows which responses are fetched again.
     version = 7
     for (const gateway of [a, b]) {
       await expect.poll(() => gateway.metric('trellis_memory_dropped_total')).toBeGreaterThan(0)
@@ -181,7 +181,7 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     expect(JSON.parse((await get(b)).text)).toMatchObject({ version: 7 })
   })
 
-  test('a store that is gone: reads and writes go on, and readiness says so', async () => {
+  test('without the store reads and writes continue, and readiness reports it', async () => {
     const a = await startInstance(short)
     await trusting(a)
     await get(a)
@@ -202,7 +202,7 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     expect(JSON.parse((await get(a)).text)).toMatchObject({ version })
   })
 
-  test('a full store is left out, and is used again when it has memory', async () => {
+  test('a full store is not used until it has memory again', async () => {
     const a = await startInstance(short)
     await trusting(a)
     await redis.command('CONFIG', 'SET', 'maxmemory', '1')
@@ -212,7 +212,7 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     await trusting(a)
   })
 
-  test('a purge at one instance reaches the other one, and what both dropped is counted', async () => {
+  test('a purge at one instance also removes responses at the other, and both counts are added', async () => {
     const [a, b] = [await startInstance(), await startInstance()]
     await Promise.all([trusting(a), trusting(b)])
     await get(a)
@@ -227,7 +227,7 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     expect((await get(b)).status).toContain('fwd=uri-miss')
   })
 
-  test('limits and idempotency keys hold for both instances together', async () => {
+  test('both instances share rate limits and idempotency keys', async () => {
     const { counted, keys, connection } = await sharedStores(`redis://127.0.0.1:${redis.port}`)
     const [a, b] = [counted(), counted()]
     expect(await a.increment('one', 'caller', 60_000)).toMatchObject({ count: 1 })
@@ -267,7 +267,7 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     expect(await rotated.keys().begin('key', 'what')).toEqual(finished)
     await expect(stranger.keys().begin('key', 'what')).rejects.toMatchObject(refused)
     await expect(keyless.keys().begin('key', 'what')).rejects.toMatchObject(refused)
-    // The answer to another request, another status, another type, and one that nobody signed.
+    // Responses to another request, with another status or type, and an unsigned one.
     for (const change of [
       ['fingerprint', 'other'],
       ['status', '200'],
@@ -298,7 +298,7 @@ describeWith('redis', 'the second tier on a real Redis', () => {
       'an answer whose type is no field value',
       ['fingerprint', 'what', 'state', 'finished', 'status', '207', 'type', 'a\nb', 'content', ''],
     ],
-  ])('an idempotency key that nobody understands may stand for a batch that ran: %s', async (_, fields) => {
+  ])('an invalid idempotency key may stand for a batch that ran: %s', async (_, fields) => {
     const { keys, connection } = await sharedStores(`redis://127.0.0.1:${redis.port}`)
     expect(await redis.command('HSET', 'test:i:{key}', ...fields)).toBe(`:${fields.length / 2}\r\n`)
     const refused = { code: 'shared_store_unreachable' }

@@ -44,7 +44,7 @@ describeWith('redis', 'a Redis whose content is signed', () => {
     await redis.stop()
   })
 
-  test('instances with one key share entries and hear of writes', async () => {
+  test("instances with the same key share entries and receive each other's writes", async () => {
     const [a, b] = [await start(key), await start([key])]
     await gateways.get(a)
     await stored()
@@ -70,7 +70,7 @@ describeWith('redis', 'a Redis whose content is signed', () => {
     expect(await acknowledged()).toBe(before + 1)
   })
 
-  test('an entry without a signature is a miss, is counted, told and replaced', async () => {
+  test('an entry without a signature is a miss, counted, logged and replaced', async () => {
     const [a, b] = [await start(key), await start(key)]
     await gateways.get(a)
     const at = await only()
@@ -143,7 +143,7 @@ describeWith('redis', 'a Redis whose content is signed', () => {
     for (const gateway of [a, b]) expect(await gateways.trouble(gateway, 'UNSIGNED')).toBe(0)
   })
 
-  test('a message that somebody publishes in front of the next note hides no write', async () => {
+  test('a forged message with the number of the next note hides no write', async () => {
     const [a, b] = [await start(key), await start(key)]
     await gateways.put(a)
     for (let turn = 2; turn < 6; turn += 1) {
@@ -157,7 +157,7 @@ describeWith('redis', 'a Redis whose content is signed', () => {
     }
   })
 
-  test('messages that somebody publishes drop nothing', async () => {
+  test('forged messages remove nothing', async () => {
     const b = await start(key)
     await gateways.get(b)
     const [epoch, seq] = await writer.redis.hmget('{trellis}:ledger', 'epoch', 'seq')
@@ -182,7 +182,7 @@ describeWith('redis', 'a Redis whose content is signed', () => {
     for (const gateway of [a, b]) expect(await gateways.trouble(gateway, 'UNSIGNED')).toBeGreaterThan(0)
   })
 
-  test('only an acknowledgement with the key is heard', async () => {
+  test('only an acknowledgement signed with the key counts', async () => {
     const acknowledgements = createSignatures([key], 'acknowledgement')
     const ledger = createRedisLedger({
       url: `redis://127.0.0.1:${redis.port}`,

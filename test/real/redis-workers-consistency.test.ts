@@ -57,7 +57,7 @@ describeWith('redis', 'two workers on each of two instances on one Redis', () =>
       )
       const { counts, disturb } = disturbances
       expectPromiseKept(await checker.run(disturb, sawEnough(least, disturbances)), counts, least)
-      // Who was only stopped was not taken for dead.
+      // A member that was only stopped was not removed.
       const ends = instances.all.flatMap(({ gateway }) => logLinesOf(gateway.program, 'worker-ended'))
       expect(ends.filter(({ end }) => end === 'stuck')).toEqual([])
     },

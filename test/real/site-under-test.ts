@@ -17,7 +17,7 @@ export function basic(credential: Credential): string {
   return `Basic ${Buffer.from(`${credential.username}:${credential.password}`).toString('base64')}`
 }
 
-/** A plain GET with nothing that says who asks. */
+/** A GET without any field that identifies the caller. */
 export async function getAnonymously(site: SiteUnderTest, pathAndQuery: string): Promise<Response> {
   return fetch(`${site.restRoot}/${pathAndQuery}`)
 }

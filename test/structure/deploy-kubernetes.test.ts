@@ -44,7 +44,7 @@ type PodSpec = {
 }
 type Port = { readonly name: string; readonly port: number | string; readonly targetPort: string }
 type Selector = { readonly matchLabels: Labels }
-/** Members of all kinds that are looked at here. */
+/** The members of manifests that these tests read. */
 type Manifest = {
   readonly kind: string
   readonly metadata: { readonly name: string; readonly labels: Labels }
@@ -177,7 +177,7 @@ test('the pod has no rights, nothing to write to, and no token of the cluster', 
   expect(pod.spec.serviceAccountName).toBe(only('ServiceAccount').metadata.name)
 })
 
-test('what is stored leaves half of the memory limit to the rest', async () => {
+test('the cache uses at most half of the memory limit', async () => {
   const { cache } = await config()
   const limit = Number.parseInt(container.resources.limits['memory'] ?? '', 10) * 1024 * 1024
   expect(container.resources.limits['memory']).toMatch(/^\d+Mi$/)

@@ -45,7 +45,7 @@ describeWith('systemd', 'systemd reads the unit', () => {
 
   test('it finds no fault', async () => {
     const { stdout, stderr } = await run('systemd-analyze', ['verify', '--man=no', file])
-    // Faults of other units of the machine are none of ours.
+    // Faults of other units of the machine do not count.
     expect(`${stdout}${stderr}`.split('\n').filter((line) => line.includes('trellis'))).toEqual([])
   })
 

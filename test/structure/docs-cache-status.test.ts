@@ -55,7 +55,7 @@ const page = await readFile('docs/why-not-cached.md', 'utf8')
 /** First cells of the table under a heading. */
 const explained = (heading: string): string[] => {
   const section = page.split(/^#+ /m).find((part) => part.startsWith(`${heading}\n`)) ?? ''
-  return [...section.matchAll(/^\| `([^`]+)` \|/gm)].map(([, detail = '']) => detail).sort()
+  return [...section.matchAll(/^\|`([^`]+)`\|/gm)].map(([, detail = '']) => detail).sort()
 }
 
 test.each([

@@ -83,6 +83,27 @@ test.each(files)('%s: every metric and error that it names exists', (file) => {
   expect(named.filter((name) => !known.has(name))).toEqual([])
 })
 
+const exists = async (path: string): Promise<boolean> =>
+  (await stat(path).catch(() => undefined)) !== undefined
+
+const filesOfTests = (await readdir('test', { recursive: true })).map((file) => `test/${file}`)
+
+/** Variables of the environment that programs of this repository read. */
+const programs = await Promise.all(
+  ['src', 'test', 'bench', 'demo', 'deploy'].map(async (folder) =>
+    (await readdir(folder, { recursive: true }))
+      .filter((file) => /\.(?:ts|yaml|php|sh)$/.test(file))
+      .map((file) => join(folder, file)),
+  ),
+)
+const namesOfVariables = new Set<string>()
+for (const file of programs.flat())
+  for (const name of found(await readFile(file, 'utf8'), /\b([A-Z][A-Z_]{3,})\b/g)) namesOfVariables.add(name)
+/** A folder that the benchmark writes, and a resource of Kubernetes. */
+const otherPaths = new Set(['bench/results', 'deploy/trellis'])
+/** Variables that Node reads. */
+const foreignVariables = new Set(['NODE_OPTIONS', 'UV_THREADPOOL_SIZE'])
+
 /** A reference for people who have other names for the same. */
 const settings = 'docs/evidence/migration-settings.md'
 
@@ -94,7 +115,7 @@ test.each([...files, settings])('%s: every key of the configuration that it name
   expect(meant.filter((name) => !keys.has(name))).toEqual([])
 })
 
-test.each(files)('%s: every command of trellis and npm that it shows is understood', async (file) => {
+test.each(files)('%s: every command of trellis that it shows is understood', (file) => {
   const shown = found(textOf(file), /(?:^|`|\$ |npx )trellis ([a-z][^`#\n]*)/gm)
   // Words as a shell splits them, as far as the documents quote.
   const words = (line: string): string[] =>
@@ -103,18 +124,41 @@ test.each(files)('%s: every command of trellis and npm that it shows is understo
     line.includes('|') ? line.slice(0, line.indexOf('|')) : line
   const misunderstood = shown.filter((line) => readCommandLine(beforePipe(words(line))).kind === 'fault')
   expect(misunderstood).toEqual([])
-  const { scripts } = JSON.parse(await readFile('package.json', 'utf8')) as {
-    scripts: Record<string, string>
-  }
-  const named = found(textOf(file), /npm run ([a-z:-]+)/g)
-  expect(named.filter((name) => scripts[name] === undefined)).toEqual([])
 })
 
-test.each(files)('%s: every file of this repository that it names is there', async (file) => {
-  const named = found(textOf(file), /`((?:src|test|config|deploy|dashboards|bench|docs)\/[\w./-]+)`/g)
-  const missing: string[] = []
-  for (const name of named) if ((await stat(name).catch(() => undefined)) === undefined) missing.push(name)
-  expect(missing).toEqual([])
+const decisions = (await readdir('docs/decisions')).map((file) => `docs/decisions/${file}`)
+const everyPage = [...linking, ...decisions]
+const { scripts } = JSON.parse(await readFile('package.json', 'utf8')) as { scripts: Record<string, string> }
+
+/** Scripts, files of this repository and variables of the environment that a text names and that do not exist. */
+const missingIn = async (text: string): Promise<string[]> => {
+  const missing = found(text, /\bnpm run ([a-z][a-z:-]*)/g).filter((name) => scripts[name] === undefined)
+  const paths = found(
+    text,
+    /(?<![\w./-])((?:src|test|config|deploy|dashboards|bench|docs|demo|public)\/[\w./-]*\w)/g,
+  )
+  // Vitest takes the beginning of a name as well: test/real/redis-access.
+  for (const path of paths)
+    if (!otherPaths.has(path) && !filesOfTests.some((file) => file.startsWith(path)) && !(await exists(path)))
+      missing.push(path)
+  const variables = found(text, /(?<![\w$])([A-Z][A-Z_]{3,})=[\w,.]+/g)
+  return [
+    ...missing,
+    ...variables.filter((name) => !namesOfVariables.has(name) && !foreignVariables.has(name)),
+  ]
+}
+
+test.each(everyPage)(
+  '%s: every script, file and variable of the environment that it names exists',
+  async (file) => {
+    expect(await missingIn(await readFile(file, 'utf8'))).toEqual([])
+  },
+)
+
+test('a script, a file and a variable that do not exist are found', async () => {
+  const variable = 'absent'.toUpperCase()
+  const text = `npm run nothing, ${variable}=1 npx vitest run test/unit/absent, src/absent.ts`
+  expect(await missingIn(text)).toEqual(['nothing', 'src/absent.ts', 'test/unit/absent', variable])
 })
 
 test('the configuration of the migration has no fault', async () => {

@@ -39,7 +39,7 @@ const banned: readonly Row[] = [
   { pattern: /\bwhoever\b/i, plain: 'the client that', example: 'whoever else writes' },
   {
     pattern: new RegExp(
-      `(?<!\\b(?:${people}) )\\bwho (?:has|had|have|left|came|comes|asks?|asked|waits?|waited|wants?|reads?|writes?|takes?|took|gets?|began|begins|is|was|else)\\b`,
+      `(?<!\\b(?:${people}) )\\bwho (?:has|had|have|leaves?|left|came|comes|asks?|asked|answered|waits?|waited|wants?|reads?|writes?|sends?|hears?|throws|takes?|took|gets?|began|begins|is|was|else)\\b`,
       'i',
     ),
     plain: 'a clause with a subject: "clients that …"',
@@ -72,7 +72,50 @@ const banned: readonly Row[] = [
     plain: 'identifies, describes',
     example: 'a field that says nothing of its caller',
   },
+  { pattern: /\bhears? of\b/i, plain: 'receives', example: 'members that hear of writes' },
+  { pattern: /\bleft alone\b/i, plain: 'gets no requests', example: 'a target that fails is left alone' },
+  {
+    pattern: /\b(?:is|are|was|were) (?:not )?(?:even )?looked at\b/i,
+    plain: 'is checked',
+    example: 'a request is not even looked at',
+  },
+  {
+    pattern: /\btakes? (?:[\w']+ ){1,5}along\b/i,
+    plain: 'is removed with it',
+    example: 'a rule takes its responses along',
+  },
+  { pattern: /\b(?:becomes?|became) of\b/i, plain: 'the outcome', example: 'what became of a request' },
+  { pattern: /\bas (?:it|they) came\b/i, plain: 'unchanged', example: 'it goes on as it came' },
+  {
+    pattern: /\bwhen (?:its|the|a) (?:client|reader|caller) goes\b/i,
+    plain: 'disconnects',
+    example: 'when the client goes, nothing more begins',
+  },
   // Things that have a name.
+  { pattern: /\b(?:some|any)body\b/i, plain: 'a client', example: "somebody else's field" },
+  { pattern: /\bof ours\b/i, plain: 'trusted, own', example: 'a proxy of ours' },
+  {
+    pattern: /\b(?:that|which) (?:is|are) none\b/i,
+    plain: 'that is not, an invalid one',
+    example: 'an index that is none is refused',
+  },
+  {
+    pattern:
+      /(?:^|[.;:] )what (?:is|was|are|were|has|had|comes?|came|waits|looks|hangs|changes|ignores|depends|turns)\b(?! (?:it|this|that|you|the)\b)[^.;:,?]{2,60}? (?:is|are|was|were|stays?|goes|counts|leaves|keeps|ends|does|gets?|passes|makes|matters|has|have)\b/i,
+    plain: 'a sentence whose subject is a noun',
+    example: 'What is not understood is refused.',
+  },
+  {
+    pattern: /\bso (?:many|few)\b(?! that\b)/i,
+    plain: 'at most, the number',
+    example: 'one address has so many and no more',
+  },
+  { pattern: /\btime is over\b/i, plain: 'timeout has passed', example: 'when its time is over' },
+  {
+    pattern: /\bbrings (?:little|much)\b/i,
+    plain: 'sends few, sends many',
+    example: 'a client that brings much',
+  },
   { pattern: /\bthe state before\b/i, plain: 'older data', example: 'shows the state before' },
   { pattern: /\banswered write\b/i, plain: 'acknowledged write', example: 'after an answered write' },
   { pattern: /\bsent or not\b/i, plain: 'outcome unknown', example: 'sent or not, that is open' },
@@ -107,11 +150,17 @@ const proseOf = (markdown: string): string =>
     .replaceAll(/\]\([^)]*\)/g, ']')
     .replaceAll(/\s+/g, ' ')
 
+const commentsOf = (source: string): string =>
+  proseOf(
+    (source.match(/(?<=^|\s)(?:\/\*[\s\S]*?\*\/|\/\/ .*$)/gm) ?? [])
+      .map((comment) => comment.replaceAll(/^\s*\*\s/gm, ''))
+      .join('\n. '),
+  )
+
 /** Comments of a source file, and the texts of more than one word that it writes into logs, errors and documents. */
 const wordsOfSource = (source: string): string => {
-  const comments = source.match(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/ .*$/gm) ?? []
   const texts = source.match(/(?<=[\s(:[])'[^'\n]* [^'\n]*'/g) ?? []
-  return proseOf([...comments.map((comment) => comment.replaceAll(/^\s*\*\s/gm, '')), ...texts].join('\n. '))
+  return `${commentsOf(source)}. ${proseOf(texts.join('\n. '))}`
 }
 
 /** Titles of tests and suites. */
@@ -137,7 +186,9 @@ const scopes: readonly Scope[] = [
     files: async () => [
       'README.md',
       'CONTRIBUTING.md',
-      ...(await readdir('docs')).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`),
+      ...(await readdir('docs', { recursive: true }))
+        .filter((file) => file.endsWith('.md'))
+        .map((file) => `docs/${file}`),
     ],
     textOf: proseOf,
   },
@@ -147,6 +198,7 @@ const scopes: readonly Scope[] = [
     textOf: wordsOfSource,
   },
   { title: 'titles of tests', files: () => sourcesIn('test', '.test.ts'), textOf: titlesOf },
+  { title: 'comments of tests', files: () => sourcesIn('test', '.ts'), textOf: commentsOf },
 ]
 
 const findingsIn = (text: string): string[] =>

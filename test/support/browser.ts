@@ -1,6 +1,6 @@
 import { type Browser, chromium } from 'playwright-core'
 
-/** Debian's Chromium without a window, which asks nobody for anything but what pages ask for. */
+/** Debian's headless Chromium, which sends no requests besides those of the page. */
 export const startBrowser = (): Promise<Browser> =>
   chromium.launch({
     executablePath: '/usr/bin/chromium',

@@ -23,8 +23,8 @@ type Build = {
 }
 
 /**
- * Carries out a Dockerfile's steps in folders instead of images, with the Node that runs the tests: no container engine
- * is needed to know that the steps work and what they leave behind. The base image is not looked at.
+ * Runs the steps of a Dockerfile in folders instead of images, with the Node that runs the tests, so no container engine is needed.
+ * The base image is ignored.
  */
 export async function buildByHand(
   stages: readonly Stage[],

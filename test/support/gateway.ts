@@ -57,3 +57,17 @@ export const siteService = (origin: string, more: Tree = {}): Tree => ({
   upstream: { targets: [origin], basePath: '/index.php/wp-json' },
   ...more,
 })
+
+/** Sends a batch to the site service of `siteService`. */
+export const postBatch = (
+  gateway: Pick<Gateway, 'publicAddress'>,
+  body: { readonly requests: unknown } & Tree,
+  headers: Readonly<Record<string, string>> = {},
+  signal?: AbortSignal,
+): Promise<Response> =>
+  fetch(`${gateway.publicAddress}/index.php/site-json/batch/v1`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+    ...(signal === undefined ? {} : { signal }),
+  })

@@ -8,7 +8,7 @@ import { startProcess, untilReady } from './processes.ts'
 export type Nginx = { readonly address: string; stop(): Promise<void> }
 
 type NginxOptions = {
-  /** Keeps each 200 for so long, as a cache that hears of no write; says HIT or not in `X-Cache`. Without it nothing is kept. */
+  /** Stores each 200 for this time, like a cache without invalidation, and sets `X-Cache`. Without it nothing is stored. */
   readonly keptFor?: string
 }
 
@@ -20,52 +20,53 @@ const cachingFor = (keptFor: string): string => `
       proxy_cache_valid 200 ${keptFor};
       add_header X-Cache $upstream_cache_status;`
 
-const configuration = (folder: string, port: number, upstream: string, { keptFor }: NginxOptions): string => `
-daemon off;
-master_process off;
-pid ${folder}/pid;
-error_log stderr crit;
-events { worker_connections 4096; }
-http {
-  access_log off;
-  client_body_temp_path ${folder}/body;
-  proxy_temp_path ${folder}/proxy;
-  fastcgi_temp_path ${folder}/fastcgi;
-  uwsgi_temp_path ${folder}/uwsgi;
-  scgi_temp_path ${folder}/scgi;
-  ${keptFor === undefined ? '' : cacheOf(folder)}
-  upstream target { server ${new URL(upstream).host}; keepalive 64; }
-  server {
-    listen 127.0.0.1:${port} backlog=4096;
-    client_header_buffer_size 16k;
-    large_client_header_buffers 4 16k;
-    merge_slashes off;
-    location / {
-      proxy_pass http://target;
-      proxy_http_version 1.1;
-      proxy_set_header Connection "";${keptFor === undefined ? '' : cachingFor(keptFor)}
-    }
-  }
-}
-`
-
-/** Starts nginx on a free port. */
-export const startNginx = async (upstream: string, options: NginxOptions = {}): Promise<Nginx> => {
+/** Starts nginx with `http`, the content of its http section; `isReady` rejects until it answers. */
+export const runNginx = async (
+  http: (folder: string) => string,
+  isReady: () => Promise<unknown>,
+): Promise<{ stop(): Promise<void> }> => {
   const folder = await mkdtemp(join(tmpdir(), 'trellis-nginx-'))
-  const port = await freePort()
-  await writeFile(join(folder, 'nginx.conf'), configuration(folder, port, upstream, options))
-  const program = startProcess('nginx', ['-p', folder, '-e', 'stderr', '-c', join(folder, 'nginx.conf')], {
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (name) => `${name}_temp_path ${folder}/${name};`,
+  )
+  const file = join(folder, 'nginx.conf')
+  await writeFile(
+    file,
+    `daemon off; master_process off; pid ${folder}/pid; error_log stderr crit; events { worker_connections 4096; }
+     http { access_log off; ${temporary.join(' ')} ${http(folder)} }`,
+  )
+  const program = startProcess('nginx', ['-p', folder, '-e', 'stderr', '-c', file], {
     env: { PATH: `${process.env['PATH']}:/usr/sbin` },
   })
-  const address = `http://127.0.0.1:${port}`
-  await untilReady(program, async () => {
-    await (await fetch(address, { redirect: 'manual' })).text()
-  })
+  await untilReady(program, isReady)
   return {
-    address,
     stop: async () => {
       await program.stop()
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** Starts nginx on a free port. */
+export const startNginx = async (upstream: string, { keptFor }: NginxOptions = {}): Promise<Nginx> => {
+  const port = await freePort()
+  const address = `http://127.0.0.1:${port}`
+  const { stop } = await runNginx(
+    (folder) => `
+      ${keptFor === undefined ? '' : cacheOf(folder)}
+      upstream target { server ${new URL(upstream).host}; keepalive 64; }
+      server {
+        listen 127.0.0.1:${port} backlog=4096;
+        client_header_buffer_size 16k;
+        large_client_header_buffers 4 16k;
+        merge_slashes off;
+        location / {
+          proxy_pass http://target;
+          proxy_http_version 1.1;
+          proxy_set_header Connection "";${keptFor === undefined ? '' : cachingFor(keptFor)}
+        }
+      }`,
+    async () => (await fetch(address, { redirect: 'manual' })).text(),
+  )
+  return { address, stop }
 }

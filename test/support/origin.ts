@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 
-/** One request as it came over the wire. */
+/** One request as received. */
 type ReceivedRequest = {
   readonly method: string
   readonly target: string

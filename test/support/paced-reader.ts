@@ -1,13 +1,13 @@
 import { get, type IncomingMessage } from 'node:http'
 import { pause } from './origin.ts'
 
-/** A client that reads when it is told to, and knows how far it is. */
+/** A client that reads when the test says so, and counts the bytes. */
 export type PacedReader = {
   /** Resolves with the head. */
   readonly head: Promise<IncomingMessage>
   /** Bytes read so far. */
   readonly bytes: () => number
-  /** Resolves when so many bytes have come; rejects after fifteen seconds. */
+  /** Resolves when this number of bytes has arrived; rejects after fifteen seconds. */
   until(bytes: number): Promise<void>
   /** The whole content, or `broken` when the connection ended before it did. */
   readonly end: Promise<Buffer | 'broken'>

@@ -7,7 +7,7 @@ const count = 20_000
 /** Test processes begin at places of their own, and none gives a port twice. */
 let next = Math.floor(Math.random() * count)
 
-/** A loopback port that is free, for programs that must be told theirs (php -S, the gateway's config file). */
+/** A free loopback port, for programs that take a fixed one (php -S, the gateway's config file). */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < count; tries += 1) {
     const port = first + (next % count)

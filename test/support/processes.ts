@@ -46,7 +46,7 @@ export function startProcess(
   let text = ''
   const keep = (chunk: Buffer): void => {
     text += chunk.toString()
-    // From the beginning of a line: what is left of one that was cut would be read as another.
+    // Only whole lines are kept: the rest of a cut line could be read as another one.
     if (text.length > keptOutput) text = text.slice(text.indexOf('\n', text.length - keptOutput) + 1)
   }
   child.stdout.on('data', keep)
@@ -79,7 +79,7 @@ export async function programPid({ pid }: Pick<RunningProcess, 'pid'>): Promise<
   return Number(children.trim().split(' ')[0])
 }
 
-/** Waits until `probe` no longer throws; says what the program wrote when it ends or the time is over. */
+/** Waits until `probe` no longer throws; the error has the program's output if it ends or the timeout passes. */
 export async function untilReady(
   program: RunningProcess,
   probe: () => Promise<unknown>,

@@ -8,7 +8,7 @@ export type Talk = {
   readonly summary: string
   /** Bytes that are no response. */
   readonly stray: string
-  /** All that came, as it came. */
+  /** All received bytes. */
   readonly bytes: Buffer
 }
 

@@ -27,7 +27,7 @@ export type PlanOptions = {
   readonly bodyCharacters: number
 }
 
-/** A batch as it came, parsed. */
+/** The parsed batch. */
 export type BatchInput = {
   readonly envelope: unknown
   /** The JSON that `envelope` was parsed from, if it was JSON: the items' bodies are sent as they stand there. */

@@ -10,7 +10,7 @@ const waitMs = (
   { status, fields }: Pick<ResponseHead, 'status' | 'fields'>,
   leftMs: number,
 ): number | undefined => {
-  // RFC 6585 §4: what is answered so has not been carried out, whatever its method.
+  // RFC 6585 §4: a request that gets 429 was not carried out, whatever its method.
   if (status !== 429) return undefined
   const value = fieldValue(fields, 'Retry-After') ?? ''
   const ms = /^\d{1,3}$/.test(value) ? Number(value) * 1000 : Number.POSITIVE_INFINITY

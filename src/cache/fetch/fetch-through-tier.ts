@@ -135,7 +135,7 @@ export const createTierFetch = (options: TierFetchOptions): TierFetchOptions['fe
   }
 
   const fetchAndOffer = async (fetch: FetchRequest, release: () => void): Promise<FetchOutcome> => {
-    // Read last: what is requested from here on is newer than every invalidation up to this position.
+    // Read last: responses requested from now on are newer than every invalidation up to this position.
     const since = tier.position
     let isStreaming = false
     try {

@@ -8,10 +8,10 @@ import type { ResponseHead } from '../../http/message.ts'
 class FillReader extends Readable {
   readonly #serve: (reader: FillReader) => void
   readonly #gone: (reader: FillReader) => void
-  /** Bytes and chunks that it has got. */
+  /** Bytes and chunks that were passed to it. */
   bytes = 0
   chunks = 0
-  /** It has asked for more than there is. */
+  /** It has requested more than has arrived. */
   isWaiting = false
 
   constructor(serve: (reader: FillReader) => void, gone: (reader: FillReader) => void) {
@@ -57,9 +57,9 @@ type FillOptions = {
   /** Content-Length, where the upstream sent one: a content of another length is incomplete (RFC 9112 §8). */
   readonly declared: number | undefined
   readonly maxBytes: number
-  /** How long a reader of an overflowed fill may take nothing while others wait for it. */
+  /** Longest time without progress of a reader of an overflowed fill while others wait for it. */
   readonly stallTimeoutMs: number
-  /** For what is held, until all readers have got it and the source has ended or failed. */
+  /** Counts the buffered bytes until all readers have received them and the source has ended or failed. */
   readonly reservation: Reservation
 }
 
@@ -67,9 +67,9 @@ type FillOptions = {
 const sliceBytes = 65_536
 
 /**
- * A content that is being stored, followed by any number of readers. The source is read as fast as it comes into the buffer that
- * will be stored, so that a slow reader does not hold back others. When the content turns out longer than may be stored, only what
- * the slowest reader has not got yet stays in memory, and the slowest reader sets the pace.
+ * A content that is stored while any number of readers follow it. The source is read into the buffer that will be stored, so a slow
+ * reader does not delay the others. If the content exceeds the maximum, only what the slowest reader has not received stays in
+ * memory, and the slowest reader sets the pace.
  */
 export class Fill {
   readonly done: Promise<FillEnd>
@@ -77,7 +77,7 @@ export class Fill {
   readonly #readers = new Set<FillReader>()
   readonly #settle: (end: FillEnd) => void
   #chunks: Buffer[] = []
-  /** Chunks and bytes that all readers have got: they are no longer held. */
+  /** Chunks and bytes that all readers have received; they are released. */
   #droppedChunks = 0
   #droppedBytes = 0
   #length = 0
@@ -112,7 +112,7 @@ export class Fill {
     return this.#overflow ?? 'too-large'
   }
 
-  /** How it ended, or undefined as soon as more than that many bytes have come and it has not overflowed. */
+  /** How it ended, or undefined as soon as more than `bytes` have arrived without an overflow. */
   async endOrLongerThan(bytes: number): Promise<FillEnd | undefined> {
     if (this.#length <= bytes && !this.overflowed) {
       const passed = new Promise<void>((resolve) => {
@@ -188,7 +188,7 @@ export class Fill {
     this.#options.reservation.release()
     clearTimeout(this.#stallTimer)
     this.#settle({ kind: 'failed', error })
-    // Readers that have got a part must see that it is not the whole.
+    // Readers that have received a part must see that it is incomplete.
     for (const reader of this.#readers) reader.destroy(error)
     this.#options.source.destroy()
   }
@@ -199,7 +199,7 @@ export class Fill {
     return this.#content.subarray(reader.bytes, reader.bytes + sliceBytes)
   }
 
-  /** Pushes what the reader has not got yet, as long as it takes more. */
+  /** Pushes the next bytes to the reader, as long as it accepts more. */
   #serve(reader: FillReader): void {
     reader.isWaiting = false
     for (let chunk = this.#next(reader); chunk !== undefined; chunk = this.#next(reader)) {
@@ -221,16 +221,16 @@ export class Fill {
     this.#release()
   }
 
-  /** Until its readers have got it a content is held beside the cache: it may be evicted before that. */
+  /** The content counts as buffered until its readers have received it: the cache may evict it before. */
   #releaseReservation(): void {
     if (this.#ended && this.#readers.size === 0) this.#options.reservation.release()
   }
 
-  /** Drops what all readers have got; pauses the source while the slowest reader has too much before it. */
+  /** Releases what all readers have received; pauses the source while the slowest reader is too far behind. */
   #release(): void {
     const { source, maxBytes, reservation, stallTimeoutMs } = this.#options
     if (this.#readers.size === 0) {
-      // The first reader is about to come.
+      // The first reader is added next.
       source.pause()
       return
     }
@@ -241,7 +241,7 @@ export class Fill {
       this.#droppedChunks += 1
       reservation.shrink(bytes + overheadOfChunk)
     }
-    // Where the reservation is used up, the next chunk is read when all readers have got this one.
+    // If the reservation is used up, the next chunk is read after all readers have received this one.
     const most = this.#overflow === 'no-room' ? 0 : maxBytes
     if (this.#length - this.#droppedBytes > most && !this.#ended) {
       source.pause()
@@ -253,7 +253,7 @@ export class Fill {
     if (source.isPaused()) source.resume()
   }
 
-  /** Ends readers that take nothing while others wait for them; a reader alone may take all the time it wants. */
+  /** Ends readers without progress while others wait for them; a single reader may take any time. */
   #dropSlowest(): void {
     this.#stallTimer = undefined
     const slow = [...this.#readers].filter(({ chunks }) => chunks === this.#droppedChunks)

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 
 /**
- * Keys whose last response was fit for one reader only: their readers fetch side by side from the start instead of each waiting to
- * find that out. Bounded in bytes, since keys come from clients. `now` is a reading of the monotonic clock.
+ * Keys whose last response was for one client only: requests for them are sent in parallel from the start instead of waiting for
+ * each other. Bounded in bytes, because clients choose keys. `now` is a reading of the monotonic clock.
  */
 export type HitForPass = {
   add(key: string, now: number): void

@@ -137,7 +137,7 @@ export const mayServeOnError = (
   return disconnected && staleMs < disconnectedMs
 }
 
-/** While it is current this process hears of every write; without it, another process may have written what is stored here. */
+/** While it is current this process receives every write; without it, another process may have changed what is stored here. */
 export type Lease = { isCurrent(at: Moment): boolean }
 
 /** Decides by what is stored for a read; without a current lease as if nothing were stored, not even for a validation or on error. */

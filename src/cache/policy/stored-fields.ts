@@ -7,7 +7,10 @@ import { type ResponseControl, responseControl } from './response-control.ts'
 
 const none: FieldLines = []
 
-/** Fields that are not stored but that the reader who fetched the response gets: Age as it came, and fields that no-cache or private name. */
+/**
+ * Fields that are not stored but sent to the client that fetched the response: the upstream's Age, and fields that no-cache or
+ * private name.
+ */
 export const fieldsNotStored = (response: ResponseHead): FieldLines => {
   const { notStored } = responseControl(response.fields)
   if (notStored.length === 0 && fieldValue(response.fields, 'age') === undefined) return none

@@ -27,7 +27,7 @@ const isCodableType = remembered((contentType) => {
   return codableTypes.has(type) || type.endsWith('+json') || type.endsWith('+xml')
 })
 
-/** Fields that hold for the uncoded bytes alone, or mean that the content is coded already. */
+/** Fields that describe the uncoded bytes, or show that the content has a coding already. */
 const fieldsOfBytes: ReadonlySet<string> = new Set([
   'content-encoding',
   'content-range',
@@ -57,12 +57,10 @@ type Compress = (content: Buffer) => Promise<Buffer>
 const brotli = promisify(zlib.brotliCompress)
 const gzip = promisify(zlib.gzip)
 
-/** Node has it from 22.15 on; with a named import older versions would not start. */
+/** Node has it since 22.15; with a named import older versions would not start. */
 const zstd = (zlib as { readonly zstdCompress?: typeof zlib.deflate }).zstdCompress
 
-/**
- * In libuv's threads, which name look-ups and files share: at these levels a megabyte takes some ten milliseconds.
- */
+/** They run in libuv's threads, which DNS and files share; at these levels a megabyte takes about ten milliseconds. */
 const compressors: Readonly<Record<Coding, Compress | undefined>> = {
   br: (content) =>
     brotli(content, {
@@ -80,7 +78,7 @@ const compressors: Readonly<Record<Coding, Compress | undefined>> = {
 export const availableCodings = (codings: readonly Coding[]): readonly Coding[] =>
   codings.filter((coding) => compressors[coding] !== undefined)
 
-/** undefined when it saves too little to be worth storing. */
+/** Undefined if it saves too little to be worth storing. */
 export const compress = async (content: Buffer, coding: Coding): Promise<Buffer | undefined> => {
   const coded = await compressors[coding]?.(content)
   return coded !== undefined && coded.length <= content.length * 0.9 ? coded : undefined

@@ -12,20 +12,20 @@ import { type CodedForm, ownBytes, type StoredResponse, withCodedForms } from '.
 import { availableCodings, type Coding, compress } from './compress.ts'
 import type { ReaderFacts } from './conditional-response.ts'
 
-/** Of Accept-Encoding. */
+/** The meaning of an Accept-Encoding field. */
 type AcceptedForms = {
-  /** Those that the reader prefers to the uncoded form, best first. */
+  /** Codings that the client prefers to the uncoded form, best first. */
   readonly codings: readonly Coding[]
   readonly uncoded: boolean
 }
 
 const onlyUncoded: AcceptedForms = { codings: [], uncoded: true }
 
-/** Where weights are equal, the first of `offered` is best. */
+/** With equal weights, the first of `offered` is best. */
 const acceptedForms = (value: string, offered: readonly Coding[]): AcceptedForms => {
   const accepted = parseAcceptEncoding(value)
   const weightOf = (coding: Coding): number => accepted.weightOf(coding) ?? 0
-  // Where identity is not listed it is acceptable, and not preferred (RFC 9110 §12.5.3).
+  // If identity is not listed, it is acceptable but not preferred (RFC 9110 §12.5.3).
   const uncoded = accepted.weightOf('identity')
   const codings = offered
     .filter((coding) => weightOf(coding) > 0 && weightOf(coding) >= (uncoded ?? 0))
@@ -33,13 +33,13 @@ const acceptedForms = (value: string, offered: readonly Coding[]): AcceptedForms
   return { codings, uncoded: uncoded !== 0 }
 }
 
-/** A range is one of the uncoded bytes; and the request may have no-transform (RFC 9111 §5.2.1.6). */
+/** Ranges refer to the uncoded bytes; the request may also have no-transform (RFC 9111 §5.2.1.6). */
 const takesUncodedOnly = ({ fields }: ReaderFacts): boolean =>
   fields['range'] !== undefined ||
   (fields['cache-control'] !== undefined &&
     parseCacheControl(requestField(fields, 'cache-control')).has('no-transform'))
 
-/** Parsed once for each stored response: some have mostly conditional requests. */
+/** Parsed once per stored response, because some get mostly conditional requests. */
 const tags = new WeakMap<ResponseHead, string>()
 
 /** The entity tag of a response as its field spells it; '' when it has none that is valid. */
@@ -62,8 +62,8 @@ const isWeakened = (longer: string, shorter: string): boolean =>
   longer.endsWith(shorter)
 
 /**
- * Is the tag the only condition, and does it match? Then a 2xx becomes a 304, whatever dates and ranges the request has besides:
- * If-None-Match comes before them (RFC 9110 §13.2.2).
+ * Is the tag the only condition, and does it match? Then a 2xx becomes a 304, whatever dates and ranges the request has: If-None-
+ * Match takes precedence (RFC 9110 §13.2.2).
  */
 export const asksForTag = (fields: RequestFields, tag: string): boolean => {
   const condition = requestField(fields, 'if-none-match')
@@ -137,7 +137,7 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
     return value === undefined || takesUncodedOnly(reader) ? onlyUncoded : acceptedByValue(value)
   }
   const codedResponses = new WeakMap<StoredResponse, Map<Coding, StoredResponse>>()
-  /** Contents that are being compressed. */
+  /** Contents that are compressed now. */
   const making = new Set<Buffer>()
 
   /** The same object each time, so that prepared hits can be kept on it. */
@@ -177,14 +177,14 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
       const bytes = stored.content.length
       options.report({ kind: 'compressed', coding, bytes, saved: bytes - (content?.length ?? bytes) })
     } catch {
-      // Out of memory, for example: it is not tried again.
+      // For example out of memory; it is not retried.
       addForm(stored, { coding, content: undefined })
     } finally {
       making.delete(stored.content)
     }
   }
 
-  /** Where no form is acceptable, the uncoded one all the same (RFC 9110 §12.4.1). */
+  /** If no form is acceptable, the uncoded one (RFC 9110 §12.4.1). */
   const best = (stored: StoredResponse, accepted: AcceptedForms): StoredResponse => {
     for (const coding of accepted.codings) {
       const response = formIn(stored, coding)
@@ -193,7 +193,7 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
     return stored
   }
 
-  /** A reader that has an acceptable form keeps it: the 304 must carry the tag of that form (RFC 9111 §4.3.4). */
+  /** A client that has an acceptable form keeps it: the 304 must carry the tag of that form (RFC 9111 §4.3.4). */
   const formOf = (stored: StoredResponse, reader: ReaderFacts, accepted: AcceptedForms) => {
     const chosen = best(stored, accepted)
     const { fields } = reader

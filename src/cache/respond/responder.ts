@@ -12,7 +12,7 @@ import type { PreparedAnswers, SharedForm, StoredResponse } from '../store/store
 import { responseFor, takesWhole } from './conditional-response.ts'
 import { asksForTag, currentTag, type Encodings } from './encodings.ts'
 
-/** That many contents are kept as text: at most 3.5 MiB. */
+/** Number of contents that are kept as text: at most 3.5 MiB. */
 const mostTexts = 256
 
 /**
@@ -35,14 +35,14 @@ const createLatin1Memo = (): ((answer: CacheAnswer) => void) => {
 
 /** Makes the responses of the cache, with Age and Cache-Status (RFC 9111 §5.1, RFC 9211). */
 export type Responder = {
-  /** From the second reader of one second on, all readers of that second that take the same form get the same object. */
+  /** From the second read within one second on, all reads of that second with the same form get the same object. */
   hit(stored: StoredResponse, read: CacheRead, ageMs: number, at: Moment): CacheAnswer
   stale(stored: StoredResponse, read: CacheRead, at: Moment, detail: 'revalidating' | 'error'): CacheAnswer
   /** For the reader that started the fetch. */
   fetched(outcome: ShareableOutcome, read: CacheRead, reason: ForwardReason, at: Moment): CacheAnswer
   collapsed(stored: StoredResponse, read: CacheRead, reason: ForwardReason, at: Moment): CacheAnswer
   unshareable(outcome: UnshareableOutcome, read: CacheRead, reason: ForwardReason, at: Moment): CacheAnswer
-  /** The head now, the content as it comes. */
+  /** Sends the head now and the content as it arrives. */
   streamed(
     outcome: StreamingOutcome,
     content: Readable,
@@ -87,7 +87,7 @@ const answerFor = (
   return { status, fields, content, outcome }
 }
 
-/** The form that the reader shares with others; undefined when its response has to be made for it. */
+/** The form that the client shares with others; undefined if its response must be made for it. */
 const sharedForm = (stored: StoredResponse, read: CacheRead): SharedForm | undefined => {
   if (takesWhole(read)) return 'whole'
   if (!isConditional(read.fields)) return read.method === 'HEAD' ? 'head' : undefined
@@ -96,8 +96,8 @@ const sharedForm = (stored: StoredResponse, read: CacheRead): SharedForm | undef
 }
 
 /**
- * The hits of this second. undefined for the first reader: of a large set of targets most are read once in a second, and new objects
- * that hang on an old one are copied twice by the garbage collector.
+ * The prepared hits of this second; undefined for the first read: most of many targets are read once per second, and the garbage
+ * collector copies new objects that an old one refers to twice.
  */
 const preparedFor = (
   stored: StoredResponse,
@@ -137,7 +137,7 @@ const freshAnswer = (
   at: Moment,
 ): CacheAnswer => {
   const response = responseFor(read, withAge(stored, ageMs, hitStatus(ttl)), at.now)
-  // Member by member: two spreads took longer than all else of it.
+  // Member by member, because two spreads took longer than everything else here.
   return {
     status: response.status,
     fields: response.fields,
@@ -148,7 +148,7 @@ const freshAnswer = (
   }
 }
 
-/** From this many readers in one second on, the content is kept as text. */
+/** After this many reads in one second the content is kept as text. */
 const readersOfText = 8
 
 export const createResponder = (encodings: Encodings): Responder => {
@@ -223,7 +223,7 @@ export const createResponder = (encodings: Encodings): Responder => {
         status: collapsed ? undefined : upstreamStatus,
         ttlSeconds: ttlOf(head, ageMs),
         collapsed,
-        // Whether it will be stored is known at its end.
+        // Whether it is stored is known only at its end.
         detail: 'streamed',
       })
       const added = collapsed ? ['Age', String(seconds(ageMs))] : ownFields

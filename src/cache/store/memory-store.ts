@@ -39,7 +39,7 @@ export type MemoryStore = {
   all(): readonly StoredVariants[]
   /** What is stored under its key by now. */
   currentVariants(entry: StoredVariants): readonly StoredResponse[]
-  /** At most so many keys have the tags: one with several of them counts for each. */
+  /** An upper bound of the keys with these tags: a key with several of them counts for each. */
   countWithTags(tags: readonly string[]): number
   /** At once, however many there are; returns the number of responses removed. */
   clear(): number

@@ -213,7 +213,10 @@ export const compact = (
   return writable
 }
 
-/** A copy, member by member in the order of `createStoredResponse`: all then have one shape, and a spread of so many members is slow. */
+/**
+ * A copy, member by member in the order of `createStoredResponse`: all copies then have one shape, and spreading an object of this
+ * size is slow.
+ */
 export const withCodedForms = (stored: StoredResponse, forms: readonly CodedForm[]): StoredResponse => ({
   status: stored.status,
   fields: stored.fields,

@@ -6,7 +6,7 @@ export type TagHolder = {
   positions: number[] | undefined
 }
 
-/** Finds holders by tag. As large as what is stored: a holder takes its tags along when it is removed. */
+/** Finds holders by tag. It has entries for stored responses only: removing a holder removes its tags. */
 export type TagIndex<Holder extends TagHolder> = {
   readonly size: number
   add(holder: Holder): void

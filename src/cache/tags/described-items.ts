@@ -1,27 +1,27 @@
 import { collectionOfRelation, collectionOfTaxonomy, collectionOfType } from '../../contracts/site/tags.ts'
 import { parsedContent } from './parsed-content.ts'
 
-/** A JSON object of a site's answer that is an item of a collection. */
+/** A JSON object in a response that is an item of a collection. */
 export type DescribedItem = {
   readonly collection: string
   readonly id: string
   readonly properties: Readonly<Record<string, unknown>>
 }
 
-/** What an answer's content shows. */
+/** What the content of a response shows. */
 export type Description = {
-  /** The items that the answer is about; undefined when one of them does not say its id, or nothing can be read. */
+  /** The items in the response; undefined if an item has no id or the content cannot be read. */
   readonly items: readonly DescribedItem[] | undefined
   readonly embedded: readonly DescribedItem[]
-  /** Is everything that is embedded known? */
+  /** Are all embedded items known? */
   readonly embeddedKnown: boolean
-  /** It is about what is no longer there. */
+  /** The response describes a deleted item. */
   readonly deleted: boolean
 }
 
 const unreadable: Description = { items: undefined, embedded: [], embeddedKnown: false, deleted: false }
 
-/** Beyond this the coarse tags must do: reading would hold up other requests for more than it gains. */
+/** Longer content gets coarse tags: reading it would delay other requests too long. */
 const longestContent = 262_144
 const mostEmbedded = 256
 
@@ -60,7 +60,7 @@ const parse = (content: Buffer): unknown => {
   return parsed?.kind === 'json' ? parsed.value : undefined
 }
 
-/** A forced deletion answers with what was there. */
+/** A forced deletion returns the deleted item. */
 const previousOf = (value: Readonly<Record<string, unknown>>): unknown =>
   isObject(value['previous']) ? value['previous'] : undefined
 
@@ -69,7 +69,7 @@ const subjectsOf = (value: unknown): readonly unknown[] | undefined => {
   return isObject(value) ? [previousOf(value) ?? value] : undefined
 }
 
-/** Reads the items out of an answer of a collection. */
+/** Reads the items of a response of a collection. */
 export const describeItems = (content: Buffer, collection: string): Description => {
   const value = parse(content)
   const subjects = subjectsOf(value)

@@ -4,40 +4,40 @@ import type { TaggedArguments, TaggedResponse } from '../tagger.ts'
 import type { Description } from './described-items.ts'
 import type { TagNames } from './tag-names.ts'
 
-/** The values of a filter that a list stands under. */
+/** A filter of a list with its values. */
 type AppliedFilter = {
   readonly argument: string
   readonly property: string
   readonly values: readonly number[]
 }
 
-/** Nothing attached to anything is attached to 0; yes and no are 1 and 0. */
+/** 0 means not attached; true and false are 1 and 0. */
 const asInteger = (value: unknown): number | undefined => {
   if (typeof value === 'boolean' || value === null) return Number(value)
   return typeof value === 'number' && Number.isSafeInteger(value) ? value : undefined
 }
 
-/** One value, or a list of values of which an item has to have one. */
+/** One value, or a list of which an item must have one. */
 export const integersOf = (value: unknown): readonly number[] | undefined => {
   const values: readonly unknown[] = Array.isArray(value) ? value : [value]
   const integers = values.map(asInteger).filter((one) => one !== undefined)
   return integers.length === values.length && integers.length > 0 ? integers : undefined
 }
 
-/** The whole list is in this one answer, so that its content tells what is in it. */
+/** Does the response contain the whole list, so that its content tells the members? */
 const isComplete = (args: TaggedArguments, fields: FieldLines): boolean => {
   const pages = fieldValue(fields, 'x-wp-totalpages')
   const first = args['page'] === undefined || args['page'] === 1
   return (pages === '0' || pages === '1') && first && args['offset'] === undefined
 }
 
-/** Arguments under which a list holds items that do not meet one of its filters. */
-const loosens = (args: TaggedArguments): boolean =>
+/** Arguments with which a list also contains items that do not match a filter. */
+const ignoresFilters = (args: TaggedArguments): boolean =>
   args['tax_relation'] === 'OR' || args['ignore_sticky'] === false
 
-/** The filter that proves a list untouched by a write to what does not meet it, or undefined when nothing proves it. */
+/** The filter that proves that items outside it do not change the list; undefined if there is none. */
 const appliedFilter = (filters: readonly ListFilter[], args: TaggedArguments): AppliedFilter | undefined => {
-  if (loosens(args)) return undefined
+  if (ignoresFilters(args)) return undefined
   for (const { argument, property } of filters) {
     const given = args[argument]
     const values = given === undefined || given === null ? undefined : integersOf(given)
@@ -52,13 +52,13 @@ const given = (args: TaggedArguments, name: string): boolean =>
 const byText: ReadonlySet<unknown> = new Set(['title', 'relevance', 'name', 'description', 'email'])
 
 /** Does the list depend on texts? */
-const looksAtText = (args: TaggedArguments): boolean => given(args, 'search') || byText.has(args['orderby'])
+const dependsOnText = (args: TaggedArguments): boolean => given(args, 'search') || byText.has(args['orderby'])
 
 /** Does the list depend on the time of the last change, which every update changes? */
-const looksAtModified = (args: TaggedArguments): boolean =>
+const dependsOnModified = (args: TaggedArguments): boolean =>
   ['modified_after', 'modified_before'].some((name) => given(args, name)) || args['orderby'] === 'modified'
 
-/** Arguments on which no list depends beyond the texts, dates and statuses of its items. */
+/** Arguments that make a list depend on nothing but texts, dates and statuses. */
 const independent: ReadonlySet<string> = new Set([
   ...['_embed', '_envelope', '_fields', '_jsonp', '_locale', '_pretty', 'context', 'password'],
   ...['page', 'per_page', 'offset', 'order', 'search', 'search_columns', 'search_semantics'],
@@ -73,15 +73,15 @@ const isDependent = ([name, value]: [string, unknown]): boolean => {
   if (value === undefined || value === null || value === '' || independent.has(name)) return false
   if (Array.isArray(value) && value.length === 0) return false
   if (name === 'orderby') return !orders.has(value)
-  // The default of each.
+  // Default values.
   return !(name === 'ignore_sticky' && value === true) && !(name === 'tax_relation' && value === 'AND')
 }
 
-/** Does the list look at more of its items than their texts, dates and statuses, or than the properties of `filters`? */
-const looksAtRelations = (args: TaggedArguments, filters: readonly string[]): boolean =>
+/** Does the list depend on more than texts, dates and statuses of its items, or the properties of `filters`? */
+const dependsOnRelations = (args: TaggedArguments, filters: readonly string[]): boolean =>
   Object.entries(args).some((argument) => !filters.includes(argument[0]) && isDependent(argument))
 
-/** Statuses that a list is asked for. */
+/** The statuses that the request selects. */
 const statusesOf = (args: TaggedArguments): readonly string[] => {
   const asked = args['status']
   const statuses: readonly unknown[] = Array.isArray(asked) ? asked : [asked]
@@ -89,20 +89,20 @@ const statusesOf = (args: TaggedArguments): readonly string[] => {
   return known.length === statuses.length ? known : ['any']
 }
 
-/** Does the list show nothing but what has that status? */
+/** Does the list show only items with that status? */
 const showsOnly = (args: TaggedArguments, status: string): boolean => {
   const asked = args['status']
   if (asked === undefined) return true
   return Array.isArray(asked) ? asked.length === 1 && asked[0] === status : asked === status
 }
 
-/** Item tags beyond this are left out: other tags must then do. */
+/** Above this number, broader tags replace item tags. */
 export const mostItemTags = 256
 
-/** Are all items known by their own tags? */
+/** Does every item have a tag? */
 const itemsKnown = ({ items }: Description): boolean => items !== undefined && items.length <= mostItemTags
 
-/** Tags of a list besides those of the items that it shows: by which of the items that it does not show it may change. */
+/** Tags of a list for items that it does not show but that may join it. */
 export const listTags = (
   names: TagNames,
   collection: string,
@@ -113,11 +113,11 @@ export const listTags = (
 ): readonly string[] => {
   const isUnknown = !itemsKnown(description)
   const text = [
-    ...(isUnknown || looksAtText(args) ? [names.text(collection)] : []),
-    ...(isUnknown || looksAtModified(args) ? [names.modified(collection)] : []),
+    ...(isUnknown || dependsOnText(args) ? [names.text(collection)] : []),
+    ...(isUnknown || dependsOnModified(args) ? [names.modified(collection)] : []),
   ]
   const relatedUnless = (filters: readonly string[]): readonly string[] =>
-    looksAtRelations(args, filters) ? [names.related(collection)] : []
+    dependsOnRelations(args, filters) ? [names.related(collection)] : []
   const listed = entry.refinement?.listed
   if (listed !== undefined && !showsOnly(args, listed)) {
     const statuses = statusesOf(args).map((status) => names.innerOf(collection, status))

@@ -3,10 +3,10 @@ import type { DescribedItem, Description } from './described-items.ts'
 import { integersOf } from './list-filter.ts'
 import type { TagNames } from './tag-names.ts'
 
-/** Beyond this an answer counts as one that may name any item. */
+/** A response that names more items counts as one that may name any item. */
 const mostNamed = 128
 
-/** Tags of an answer that may name any item of a collection. */
+/** Tags of a response that may name any item of a collection. */
 const anyOf = (names: TagNames, collection: string): readonly string[] => [
   names.shownBySome(collection),
   names.nameShownBySome(collection),
@@ -20,20 +20,20 @@ const someOf = (names: TagNames): readonly string[] => {
 const idsOf = (names: TagNames, ids: readonly number[], collection: string): readonly string[] =>
   ids.map((id) => names.shownBy(collection, String(id)) ?? names.shownBySome(collection))
 
-/** The same where the answer depends on their names, too. */
+/** The same for a response that depends on the names of the items. */
 const namesOf = (names: TagNames, ids: readonly number[], collection: string): readonly string[] =>
   ids.map((id) => names.nameShownBy(collection, String(id)) ?? names.nameShownBySome(collection))
 
 type Properties = DescribedItem['properties']
 
-/** What is left out of an answer may still show in its links and classes. */
+/** Fields that `_fields` omits may still show in links and classes. */
 const tellsOtherwise = (properties: Properties): boolean =>
   ['class_list', 'link', '_links'].some((name) => properties[name] !== undefined)
 
 const itemsNamedBy = (names: TagNames, value: unknown, collection: string): readonly string[] => {
   const ids = integersOf(value)
   if (ids === undefined) return anyOf(names, collection)
-  // One alone has no order.
+  // A single id has no order.
   return ids.length === 1
     ? idsOf(names, ids, collection)
     : [...idsOf(names, ids, collection), ...namesOf(names, ids, collection)]
@@ -55,7 +55,7 @@ const namedIn = (names: TagNames, properties: Properties, expected: readonly str
   return tags
 }
 
-/** What a menu item leads to. */
+/** The target of a menu item. */
 const linkedBy = (names: TagNames, { type, object, object_id: id }: Properties): readonly string[] => {
   if (type === 'custom') return []
   if (typeof object !== 'string') return someOf(names)
@@ -74,11 +74,11 @@ const imageTags = (names: TagNames, content: Buffer): readonly string[] => {
   return images.map(([, id = '']) => names.shownBy('media', id) ?? names.shownBySome('media'))
 }
 
-/** Items that a response names by their ids, and the images in its texts. */
+/** Tags of the items that a response names by id, and of the images in its texts. */
 export const namedTags = (
   names: TagNames,
   expected: readonly string[],
-  /** Revisions leave out what the item has. */
+  /** False for revisions, which omit some fields. */
   isWhole: boolean,
   content: Buffer,
   { items }: Description,

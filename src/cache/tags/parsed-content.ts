@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { fieldValue } from '../../http/fields.ts'
 import type { TaggedResponse } from '../tagger.ts'
 
-/** Text of JSON that was parsed; `nothing` is no JSON. */
+/** Parsed JSON; `nothing` if it does not parse. */
 type ParsedContent = { readonly kind: 'json'; readonly value: unknown } | { readonly kind: 'nothing' }
 
 const nothing: ParsedContent = { kind: 'nothing' }
@@ -18,8 +18,8 @@ const parse = (content: Buffer): ParsedContent => {
 let last: { readonly content: Buffer; readonly parsed: ParsedContent } | undefined
 
 /**
- * What a content says. Of one that is about to be stored both its tags and whether it is readable are asked in one turn, and
- * parsing is most of what either costs: the second one to ask gets what the first one read, which is then let go.
+ * Parses a content once for two callers: a response that may be stored needs its tags and a readability check in the same turn, and
+ * parsing is most of both. The second caller gets the result of the first, which is then released.
  */
 export const parsedContent = (content: Buffer): ParsedContent => {
   if (last?.content === content) {
@@ -44,8 +44,8 @@ const parses = (content: Buffer): boolean => {
 }
 
 /**
- * Is this an answer that a row of JSON can give? An error page with status 200, JSON that breaks off or has a warning in
- * front, and codings that were not requested are passed on, but are not stored for others.
+ * Can a JSON row give this response? Error pages with status 200, truncated JSON, JSON after a PHP warning, and content codings that
+ * were not requested are forwarded but not stored.
  */
 export const isReadable = (response: TaggedResponse): boolean => {
   const { status, fields, content } = response

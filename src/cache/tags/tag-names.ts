@@ -4,20 +4,20 @@ export type TagNames = {
   readonly all: string
   /** On responses whose dependencies are unknown: every write reaches them. */
   readonly unknown: string
-  /** On answers that are kept for one caller: they show what that one may see. */
+  /** On responses stored for one credential. */
   readonly callers: string
   readonly embedded: string
   /** On responses that embed something unknown. */
   readonly opaque: string
-  /** On answers with content that may render other things. */
+  /** On responses with dynamic content. */
   readonly dynamic: string
-  /** The same, when it renders nothing but items of one collection. */
+  /** On content that renders only items of one collection. */
   dynamicOf(collection: string): string
-  /** On answers with rendered content that has classes, which styles may depend on. */
+  /** On rendered content with classes, which styles may affect. */
   readonly styled: string
-  /** On every answer with rendered content. */
+  /** On every response with rendered content. */
   readonly rendered: string
-  /** On every answer of a collection. */
+  /** On every response of a collection. */
   any(collection: string): string
   list(collection: string): string
   /** A complete list of the items with that value. */
@@ -28,30 +28,30 @@ export type TagNames = {
   unsure(collection: string): string
   /** A response that depends on texts, or whose items are unknown. */
   text(collection: string): string
-  /** An answer that looks at the time of the last change, or of which it is not known which items it shows. */
+  /** A response that depends on the time of the last change, or whose items are unknown. */
   modified(collection: string): string
-  /** A list that may show what only editors see. */
+  /** A list that may show non-public items. */
   inner(collection: string): string
-  /** The same, which shows what has that status, or `any`. */
+  /** The same for one status, or `any`. */
   innerOf(collection: string, status: string): string
   /** A list that may depend on more of its items than their texts, dates and statuses. */
   related(collection: string): string
-  /** undefined when the identifier is too long to be kept in an index; `any` then stands for it. */
+  /** Undefined if the identifier is too long for the index; use `any` instead. */
   item(collection: string, id: string): string | undefined
   /** On the revisions of an item. */
   revisionsOf(collection: string, id: string): string | undefined
   /** On the autosaves of an item. */
   autosavesOf(collection: string, id: string): string | undefined
-  /** On answers that show an item with `_embedded`, or were asked to. */
+  /** On responses that embed an item, or were requested with `_embed`. */
   embedding(collection: string, id: string): string | undefined
-  /** On answers of items that name that item by its id. */
+  /** On responses whose items name that item by id. */
   shownBy(collection: string, id: string): string | undefined
-  /** The same, when they show its name or sort by it. */
+  /** The same if they show its name or sort by it. */
   nameShownBy(collection: string, id: string): string | undefined
-  /** On answers of which it is not known which items of that collection theirs name. */
+  /** On responses that may name any item of the collection. */
   shownBySome(collection: string): string
   nameShownBySome(collection: string): string
-  /** A tag that the upstream itself gave. */
+  /** A tag from the upstream. */
   upstream(name: string): string
 }
 

@@ -1,7 +1,7 @@
 import { type FieldLines, fieldValue, fieldValues, hasField, ownText } from '../../http/fields.ts'
 import { parseList } from '../../http/structured-fields.ts'
 
-/** Fields in which upstreams name their own tags, and how these are separated. */
+/** Fields with tags of the upstream, and their separators. */
 const tagFields: readonly { readonly name: string; readonly separator: RegExp }[] = [
   { name: 'surrogate-key', separator: /\s+/ },
   { name: 'cache-tag', separator: /[\s,]+/ },
@@ -30,9 +30,9 @@ const taggingFields: ReadonlySet<string> = new Set([...tagFields.map(({ name }) 
 
 const none: readonly string[] = []
 
-/** Tags that a response gives itself, Cache-Groups (RFC 9875) among them. */
+/** Tags in the fields of a response, including Cache-Groups (RFC 9875). */
 export const upstreamTags = (fields: FieldLines): readonly string[] => {
-  // Most give none.
+  // Most responses have none.
   if (!hasField(fields, taggingFields)) return none
   return bounded([
     ...tagFields.flatMap(({ name, separator }) =>
@@ -42,6 +42,6 @@ export const upstreamTags = (fields: FieldLines): readonly string[] => {
   ])
 }
 
-/** Groups that the answer to a write asks to be invalidated (RFC 9875 §3). */
+/** Groups that the response to a write invalidates (RFC 9875 §3). */
 export const invalidatedGroups = (fields: FieldLines): readonly string[] =>
   bounded(groupsIn(fields, 'cache-group-invalidation'))

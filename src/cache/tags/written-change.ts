@@ -5,17 +5,17 @@ import { earlyRefusals } from '../../contracts/site/refusals.ts'
 import type { WriteResponse } from '../tagger.ts'
 import type { DescribedItem } from './described-items.ts'
 
-/** The item that a path is about: revisions and autosaves are parts of their parent. */
+/** The item in a path; revisions and autosaves are parts of their parent. */
 export const itemInPath = (found: Found): string | undefined => {
   const { id, parent } = found.pathParameters
   return parent ?? id
 }
 
-/** WordPress says with 501 that what it was asked to put into the trash has none: the one 5xx of which it is known that nothing was done. */
+/** WordPress sends this 501 if the collection has no trash: the only 5xx after which certainly nothing has changed. */
 const hasNoTrash = ({ status, content }: WriteResponse): boolean =>
   status === 501 && content !== undefined && content.includes('"rest_trash_not_supported"')
 
-/** Statuses of WordPress under which something may have been written before the refusal. */
+/** Statuses that WordPress may send after a part of the change was made. */
 const doubtful: ReadonlySet<number> = new Set([400, 401, 403, 409, 422])
 
 type ErrorSaid = { readonly code?: unknown; readonly data?: { readonly key?: unknown } | null } | null
@@ -28,19 +28,19 @@ const errorIn = (content: Buffer): ErrorSaid => {
   }
 }
 
-/** Was it refused before anything was done? What is no error of WordPress comes from a server in front of it. */
+/** Was it refused before any change? Errors without WordPress's format come from a server in front of it. */
 const refusedEarly = ({ status, content }: WriteResponse): boolean => {
   if (!doubtful.has(status)) return true
   const error = content === undefined ? undefined : errorIn(content)
-  // A meta key that may not be changed is named, and comes to light when all else is written.
+  // A forbidden meta key is found only after everything else was saved.
   if (error?.data?.key !== undefined) return false
-  // Without a user nothing was changed.
+  // Without a user nothing has changed.
   if (status === 401) return true
   if (error === undefined) return false
   return typeof error?.code !== 'string' || earlyRefusals.has(error.code)
 }
 
-/** A refusal changed nothing when it came before anything was done; a success did; any other outcome is unknown. */
+/** `nothing`: refused before any change. `done`: a success. All other outcomes are unknown. */
 export const outcomeOf = (response: WriteResponse | undefined): 'done' | 'nothing' | 'unknown' => {
   if (response === undefined) return 'unknown'
   if (response.status >= 200 && response.status < 300) return 'done'
@@ -54,8 +54,8 @@ type Properties = DescribedItem['properties']
 export type ItemState = Properties | 'absent' | undefined
 
 /**
- * How far a write can reach. `hidden`: only editors saw it before and see it now. `minor`: no list changed its members, but for
- * those that look at one of the `related` properties.
+ * What a write can change. `hidden`: only editors could and can see the item. `minor`: no list changed its members, except lists
+ * that depend on one of the `related` properties.
  */
 export type Reach =
   | { readonly kind: 'full' }
@@ -89,12 +89,12 @@ const same = (before: Properties, after: Properties, path: string): boolean => {
 const isEmpty = (value: unknown): boolean => typeof value !== 'string' || value.trim() === ''
 
 const asRecord = (value: unknown): Properties | undefined => {
-  // PHP has one spelling for an empty list and an empty object.
+  // PHP writes an empty list and an empty object alike.
   if (Array.isArray(value)) return value.length === 0 ? {} : undefined
   return typeof value === 'object' && value !== null ? (value as Properties) : undefined
 }
 
-/** Is the change of a property one of its members that a minor update may change? */
+/** Did only members of the property change that a minor update may change? */
 const isWithin = (before: Properties, after: Properties, name: string, { within }: Refinement): boolean => {
   const members = within?.[name]
   const [was, is] = [asRecord(before[name]), asRecord(after[name])]
@@ -105,7 +105,7 @@ const isWithin = (before: Properties, after: Properties, name: string, { within 
   return changed.every((member) => members.includes(member))
 }
 
-/** Everything that was shown before is as it was, but for texts and what only some lists look at. */
+/** Nothing differs except texts and properties that only some lists use. */
 const compare = (before: Properties, after: Properties, refinement: Refinement): Reach => {
   const { structure, texts, related = {}, filled } = refinement
   if (filled !== undefined && isEmpty(propertyAt(before, filled))) return full
@@ -127,7 +127,7 @@ const revisionsIn = (state: Properties): unknown => {
 const asList = (value: unknown): readonly (Properties | undefined)[] =>
   Array.isArray(value) ? value.map(asRecord) : []
 
-/** Has the item the same revisions as before, by their number and the newest of them? */
+/** Does the item have the same number of revisions and the same newest one? */
 export const keepsRevisions = (before: ItemState, after: ItemState): boolean => {
   if (before === 'absent' || after === 'absent' || before === undefined || after === undefined) return false
   const known = revisionsIn(before)
@@ -135,8 +135,8 @@ export const keepsRevisions = (before: ItemState, after: ItemState): boolean => 
 }
 
 /**
- * Is what a search looks at as it was? The request must not name it and the revisions must be the same, since raw content can change
- * where the rendered one does not.
+ * Are the texts of a search unchanged? The request must not set them, and the revisions must be the same, because raw content can
+ * change while the rendered content does not.
  */
 export const keepsTexts = (
   before: ItemState,
@@ -150,11 +150,11 @@ export const keepsTexts = (
   return properties.every((name) => !given.includes(name) && same(before, after, `${name}.rendered`))
 }
 
-/** Does the state say all that has to be compared? A trimmed answer does not. */
-export const saysEnough = (state: Properties, { structure }: Refinement): boolean =>
+/** Does it have all properties to compare? A response with `_fields` does not. */
+export const isComparable = (state: Properties, { structure }: Refinement): boolean =>
   structure.every((path) => propertyAt(state, path) !== undefined)
 
-/** How far a change from one state to another reaches. */
+/** The reach of a change from one version to another. */
 export const reachOf = (before: ItemState, after: ItemState, refinement: Refinement | undefined): Reach => {
   if (refinement === undefined || before === undefined || after === undefined) return full
   if (refinement.hidden.length > 0 && isHidden(before, refinement) && isHidden(after, refinement)) {
@@ -164,7 +164,7 @@ export const reachOf = (before: ItemState, after: ItemState, refinement: Refinem
   return compare(before, after, refinement)
 }
 
-/** What shows a copy of something that has changed, or may have. */
+/** Tags of responses that copy a property that has changed, or may have. */
 export const copiesChanged = (
   before: ItemState,
   after: ItemState,

@@ -15,14 +15,14 @@ import type { TagNames } from './tag-names.ts'
 import {
   copiesChanged,
   type ItemState,
+  isComparable,
   itemInPath,
   keepsRevisions,
   keepsTexts,
   reachOf,
-  saysEnough,
 } from './written-change.ts'
 
-/** A write that was carried out, or may have been: then there is no response. */
+/** A write that succeeded, or without a response may have. */
 export type Write = {
   readonly found: Found
   readonly collection: string
@@ -33,7 +33,7 @@ export type Write = {
   readonly given: readonly string[] | undefined
 }
 
-/** One item before and after. */
+/** One item before and after the write. */
 type Change = { readonly before: ItemState; readonly after: ItemState }
 
 const nobodyKnows: Change = { before: undefined, after: undefined }
@@ -41,10 +41,10 @@ const nobodyKnows: Change = { before: undefined, after: undefined }
 const onlyItem = (description: Description | undefined): DescribedItem | undefined =>
   description?.items?.length === 1 ? description.items[0] : undefined
 
-/** Stored responses that are searched for the item before the write: any of them serves. */
-const mostLookedInto = 8
+/** Number of stored responses that are searched for the item as it was before the write. */
+const mostSearched = 8
 
-/** Autosaves are kept beside an item, and what it shows of them are links; a draft may take their texts over. */
+/** Responses show only links to autosaves; but an autosave may replace the texts of a draft. */
 const isAutosave = ({ found, entry }: Write): boolean =>
   found.row.kind === 'autosaves' && entry.refinement !== undefined
 
@@ -52,10 +52,10 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
   const stateBefore = ({ collection, entry, shown }: Write, tag: string): ItemState => {
     const { refinement } = entry
     if (refinement === undefined) return undefined
-    for (const content of shown(tag).slice(0, mostLookedInto)) {
+    for (const content of shown(tag).slice(0, mostSearched)) {
       const items = describeItems(content, collection).items ?? []
       const found = items.find((item) => names.item(item.collection, item.id) === tag)
-      if (found !== undefined && saysEnough(found.properties, refinement)) return found.properties
+      if (found !== undefined && isComparable(found.properties, refinement)) return found.properties
     }
     return undefined
   }
@@ -75,7 +75,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     return { before: stateBefore(write, tag), after: item.properties }
   }
 
-  /** The lists under a filter by one of these properties that hold an item in that state. */
+  /** Tags of lists that filter by one of these properties and contain the item. */
   const filteredLists = (
     { collection, entry }: Write,
     state: ItemState,
@@ -93,7 +93,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     })
   }
 
-  /** Lists for editors that may show an item in one of these states. */
+  /** Tags of lists for editors that may show an item in one of these versions. */
   const innerLists = (collection: string, states: readonly ItemState[]): readonly string[] => {
     const statuses = states.map((state) => (state === 'absent' ? 'any' : state?.['status']))
     const known = statuses.filter((status) => typeof status === 'string')
@@ -106,7 +106,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     names.modified(collection),
   ]
 
-  /** All lists that may lose, gain or move it, and those of which that is not known. */
+  /** Tags of lists that may lose, gain or move the item, including uncertain ones. */
   const listsOf = (
     write: Write,
     { before, after }: Change,
@@ -123,7 +123,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     return [...tags, ...states.flatMap((state) => filteredLists(write, state))]
   }
 
-  /** The written item, or those parts of it; undefined when it is unknown. */
+  /** Tags of the written item or its parts; undefined if it is unknown. */
   const itemsOf = (
     { found, collection }: Write,
     items: readonly DescribedItem[],
@@ -149,7 +149,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     }
   }
 
-  /** Answers of items that name the written ones by their ids; of any that name others when it is not known which were written. */
+  /** Tags of responses whose items name the written items by id. */
   const shownByTags = (
     collection: string,
     items: readonly DescribedItem[],
@@ -161,9 +161,9 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     return [some, ...known]
   }
 
-  /** Items of a collection that count the written one before or after, and lists of them, which may follow their counts. */
+  /** Tags of items that count the written one, and of lists that may sort by the count. */
   const countedByTags = (counting: string, { before, after }: Change): readonly string[] => {
-    // Lists of the terms of a post can be read as long as it can be, whether it has any or not; a new one has no such lists.
+    // The list of terms of a post exists for every readable post; a new post has no stored list.
     const tags: string[] = before === 'absent' ? [] : [names.list(counting)]
     for (const state of [before, after]) {
       if (state === 'absent') continue
@@ -198,7 +198,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     return [...tags, ...contentTags(effect.contents, collection), names.opaque, names.unknown]
   }
 
-  /** What owns an item in that state; undefined when it does not say so. */
+  /** The owners of an item; undefined if the version does not tell. */
   const ownersOf = ({ entry }: Write, state: ItemState, isGone = false): readonly string[] | undefined => {
     if (entry.owners === undefined || state === undefined || state === 'absent') return undefined
     const tags: string[] = []
@@ -213,7 +213,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     return tags
   }
 
-  /** A new item shows in its owners only, and so did one that is gone: these are named, instead of all that could be owners. */
+  /** A new or deleted item is shown only by its owners, so only they are invalidated. */
   const ownedTags = (
     write: Write,
     { before, after }: Change,
@@ -227,20 +227,20 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     if (owners === undefined) return undefined
     const owning = new Set(entry.owners?.flatMap(({ collections }) => collections))
     const collections = effect.collections.filter((one) => !owning.has(one))
-    // What hung on one that is gone hangs on another.
+    // Children of a deleted item get another parent.
     const siblings = effect.siblings && !isNew
     const owned = { ...effect, collections, siblings, embedded: false }
     return [...owners, ...effectTags(owned, write, { before, after }, items)]
   }
 
-  /** What owns it after an update, which may have moved it there. */
+  /** The owners after an update, which may have moved it. */
   const newOwners = (write: Write, { after }: Change): readonly string[] => {
     const { action, entry } = write
     if (action !== 'update' || entry.owners === undefined) return []
     return ownersOf(write, after) ?? entry.owners.flatMap(({ collections }) => collections.map(names.any))
   }
 
-  /** Was another one rendered beside a new item, so that there is a trace of what renders them? */
+  /** Was another item of the same owner rendered, so that a stored response shows what renders it? */
   const hasFellow = ({ collection, entry, shown }: Write, { before, after }: Change): boolean => {
     const { fellows } = entry
     if (fellows === undefined || before !== 'absent' || after === undefined || after === 'absent')
@@ -248,7 +248,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     const wanted = { ...fellows.rendered, [fellows.property]: after[fellows.property] }
     if (wanted[fellows.property] === undefined) return false
     return shown(names.any(collection))
-      .slice(0, mostLookedInto)
+      .slice(0, mostSearched)
       .some((content) =>
         describeItems(content, collection).items?.some(({ properties }) =>
           Object.entries(wanted).every(([name, value]) => isDeepStrictEqual(properties[name], value)),
@@ -256,10 +256,10 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
       )
   }
 
-  /** Did an object without an id show a text there? */
+  /** Did a stored object without an id show a text in that property? */
   const wasShown = ({ collection, shown }: Write, name: string): boolean =>
     shown(names.any(collection))
-      .slice(0, mostLookedInto)
+      .slice(0, mostSearched)
       .some((content) => {
         const parsed = parsedContent(content)
         const value = parsed.kind === 'json' ? (parsed.value as Record<string, unknown> | null) : null
@@ -267,7 +267,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
         return typeof text === 'string' && text.trim() !== ''
       })
 
-  /** What an update reaches by the names of what it gives; undefined when one of them is not listed. */
+  /** Tags for an update by the arguments that it sets; undefined if one of them is not listed. */
   const tagsByArgument = (write: Write): readonly string[] | undefined => {
     const { action, collection, entry, given, response } = write
     const { byArgument } = entry
@@ -302,26 +302,26 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     ]
   }
 
-  /** An autosave of its own, by which the item itself keeps its texts. */
+  /** An autosave in a record of its own, which does not change the item. */
   const isBeside = ({ found }: Write, items: readonly DescribedItem[]): boolean => {
     const [saved] = items
     const parent = itemInPath(found)
     return parent !== undefined && saved?.id !== parent && String(saved?.properties['parent']) === parent
   }
 
-  /** What an update of the item itself leaves of its parts: autosaves always, revisions when they are the same as before. */
+  /** Parts that an update does not change: autosaves always, revisions if they are equal. */
   const keptParts = (
     write: Write,
     { before, after }: Change,
     items: readonly DescribedItem[],
     related: readonly string[],
   ): readonly string[] | undefined => {
-    // Who may read its revisions and autosaves depends on its author.
+    // The author decides who may read revisions and autosaves.
     if (write.found.row.kind !== 'item' || related.includes('author')) return itemsOf(write, items)
     return itemsOf(write, items, keepsRevisions(before, after) ? ['item'] : ['item', 'revisionsOf'])
   }
 
-  /** What an update reaches that changed nothing but texts, and what only some lists look at. */
+  /** Tags for an update of texts and of properties that only some lists use. */
   const minorTags = (
     write: Write,
     change: Change,
@@ -350,7 +350,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     ]
   }
 
-  /** What a write to an item reaches by what it can have changed; undefined when it may be anything. */
+  /** Tags for a write by what it can have changed; undefined if that may be anything. */
   const refinedTags = (
     write: Write,
     change: Change,

@@ -31,7 +31,7 @@ export type Backlog = {
 
 /** More notes than the ledger remembers become one note for everything. */
 const mostNotes = 16_384
-/** Length of all notes together: clients choose how long the targets are that they write to. */
+/** Total length of all notes: clients choose the length of the targets that they write to. */
 const mostCharacters = 4 * 1024 * 1024
 const mostSettled = 65_536
 const everything = encodeNote({ kind: 'all', mode: 'hard' })

@@ -95,7 +95,7 @@ const tlsOf = (url: URL, { ca, cert, key, serverName }: ConnectionOptions['tls']
   }
 }
 
-/** No command is kept for later or sent again: what is late is of no use, and must not happen twice. */
+/** Commands are neither queued nor sent again: a late one is useless, and none may run twice. */
 const nodeOptions = ({ timeoutMs, mostReplyBytes, tls, url }: ConnectionOptions) => ({
   Connector: connectorFor('calls', { timeoutMs, mostReplyBytes }),
   autoResendUnfulfilledCommands: false,

@@ -1,6 +1,6 @@
 import { type Connection, scriptOn } from './connections.ts'
 
-/** As the edge's store of rate limits has it: how many there are in the present window, and when it ends. */
+/** The number of requests in the current window, and when the window ends. */
 export type CountedRequests = {
   increment(
     limit: string,
@@ -9,7 +9,7 @@ export type CountedRequests = {
   ): Promise<{ readonly count: number; readonly leftMs: number }>
 }
 
-/** The window begins with its first request; a key without an end (PTTL -1) gets one again. */
+/** The window begins with its first request; a key without an expiry (PTTL -1) gets one again. */
 const countScript = `
 local count = redis.call('INCR', KEYS[1])
 local left = redis.call('PTTL', KEYS[1])
@@ -22,7 +22,7 @@ return { count, left }
 
 const isAmount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
 
-/** Counts requests of callers for all instances together. */
+/** Counts requests of clients for all instances together. */
 export const createCountedRequests = (connection: Connection, prefix: string): CountedRequests => {
   const count = scriptOn(connection, countScript)
   return {

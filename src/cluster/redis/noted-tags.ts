@@ -6,7 +6,7 @@ import { shortText } from '../../http/fields.ts'
  */
 export type NotedTags = {
   note(tag: string, seq: number): void
-  /** Doubts every entry stored before. */
+  /** Marks every entry that was stored before as outdated. */
   noteAll(seq: number): void
   /** A new ledger, or one that has forgotten older notes. */
   restart(epoch: string, floor: number): void

@@ -8,7 +8,7 @@ export type Signatures = {
   readonly isSigning: boolean
   /** Joins the parts, signed together with the name under which they are stored. */
   sign(name: string, parts: readonly Buffer[]): Buffer
-  /** The value that was signed under that name (any value where there is no key); undefined for everything else. */
+  /** The value that was signed under that name; undefined if the signature is wrong. Without a key every value is returned. */
   verified(name: string, bytes: Buffer): Buffer | undefined
   /** The same for texts. */
   signText(name: string, text: string): string

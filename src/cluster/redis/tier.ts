@@ -38,7 +38,7 @@ const waitMs = 2_000
 const firstPauseMs = 10
 const longestPauseMs = 160
 
-/** Upper bound, whatever an instance is configured to store. */
+/** Refusals that hold for every instance, whatever its configuration. */
 const isWrongForAll: ReadonlySet<TierRefusal> = new Set(['malformed', 'signature', 'key', 'age', 'fields'])
 
 const releaseScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
@@ -119,11 +119,11 @@ export const createTier = (options: TierOptions): SharedTier => {
     { at, entry, leftMs }: Read,
     { key, take }: TierQuery<Taken>,
   ): Taken | 'absent' | 'outdated' | 'refused' => {
-    // A second list of selecting fields behind the first.
+    // A second list of selecting fields behind the first is not supported.
     if (entry.kind !== 'entry') return 'absent'
     const { head, content } = entry
     if (head.key !== key) return refuse('key', at)
-    // It has been deleted meanwhile.
+    // The entry was deleted between the two reads.
     if (leftMs === -2) return 'absent'
     const ageMs = ageOf(head, leftMs)
     if (ageMs === undefined) return refuse('age', at)

@@ -30,8 +30,8 @@ export type CollectionTags = {
   /** What a change reaches besides its collection that gives only arguments listed here, instead of what `effects` says. */
   readonly byArgument?: Readonly<Record<string, ArgumentEffect>>
   /**
-   * A new item reaches dynamic contents only where another one with the same value of `property` was rendered before: what is empty
-   * leaves no trace, and what is not does.
+   * A new item reaches dynamic contents only if another one with the same value of `property` was rendered before: an empty list
+   * leaves no trace, a rendered one does.
    */
   readonly fellows?: { readonly property: string; readonly rendered: Readonly<Record<string, unknown>> }
   /**

@@ -1,73 +1,72 @@
 export type FairTurnsOptions = {
-  /** So many pieces begin in one turn of the event loop. */
+  /** At most this many pieces of work start in one turn of the event loop. */
   readonly perTurn: number
-  /** While each turn brings new work, none begins for up to so many turns: it is seen first whose it is. */
+  /** While every turn brings new work, none starts for up to this many turns, so that the clients are known before the order is chosen. */
   readonly gatherTurns: number
 }
 
-/** Begins work of clients a few pieces in each turn of the event loop. */
+/** Starts a few pieces of work in each turn of the event loop, and serves the clients in rotation. */
 export type FairTurns = {
-  /** Runs the work at once while no other work waits and this turn is not full, else in one of the next turns, different clients in turn. */
+  /** Runs `work` at once if no other work waits and this turn has capacity; otherwise in a later turn. */
   begin(client: string, work: () => void): void
 }
 
 /**
- * All that has arrived by the time of one turn of the event loop is taken up within it, in the order of arrival: a client that brings a
- * thousand pieces of work at once would delay all others until the last of them is done. Of work that comes through here each
- * turn does only so much, and a client that brings much of it waits for itself: the work of one that brings little comes next.
+ * Node processes everything that has arrived within one turn of the event loop, in order of arrival, so a client with a thousand
+ * pieces of work would delay all others. Here each turn starts only `perTurn` pieces, one for each client in rotation.
  */
 export const createFairTurns = ({ perTurn, gatherTurns }: FairTurnsOptions): FairTurns => {
-  // A Map keeps insertion order: the first client is the next one to be served, and goes to the end afterwards.
-  const lines = new Map<string, (() => void)[]>()
-  let begun = 0
-  let gathered = 0
-  let isTurnNoted = false
-  let hasArrived = false
-  let hadArrived = false
+  // A Map keeps insertion order: the first client is served next and moves to the end.
+  const queues = new Map<string, (() => void)[]>()
+  let startedThisTurn = 0
+  let gatheredTurns = 0
+  let isTurnScheduled = false
+  let hasNewWork = false
+  let hadNewWork = false
 
-  const noteTurn = (): void => {
-    if (isTurnNoted) return
-    isTurnNoted = true
-    setImmediate(nextTurn)
+  const scheduleTurn = (): void => {
+    if (isTurnScheduled) return
+    isTurnScheduled = true
+    setImmediate(runTurn)
   }
-  const beginNext = (client: string, line: (() => void)[]): void => {
-    lines.delete(client)
-    const work = line.shift()
-    if (line.length > 0) lines.set(client, line)
-    begun += 1
+  const startNext = (client: string, queue: (() => void)[]): void => {
+    queues.delete(client)
+    const work = queue.shift()
+    if (queue.length > 0) queues.set(client, queue)
+    startedThisTurn += 1
     work?.()
   }
-  const nextTurn = (): void => {
-    isTurnNoted = false
-    begun = 0
-    hadArrived = hasArrived
-    hasArrived = false
-    if (hadArrived || lines.size > 0) noteTurn()
-    if (hadArrived && gathered < gatherTurns) {
-      gathered += 1
+  const runTurn = (): void => {
+    isTurnScheduled = false
+    startedThisTurn = 0
+    hadNewWork = hasNewWork
+    hasNewWork = false
+    if (hadNewWork || queues.size > 0) scheduleTurn()
+    if (hadNewWork && gatheredTurns < gatherTurns) {
+      gatheredTurns += 1
       return
     }
-    gathered = 0
-    for (const [client, line] of lines) {
-      if (begun >= perTurn) return
-      beginNext(client, line)
+    gatheredTurns = 0
+    for (const [client, queue] of queues) {
+      if (startedThisTurn >= perTurn) return
+      startNext(client, queue)
     }
   }
-  const mayBegin = (): boolean =>
-    lines.size === 0 && begun < perTurn && !(hadArrived && gathered < gatherTurns)
+  const mayStart = (): boolean =>
+    queues.size === 0 && startedThisTurn < perTurn && !(hadNewWork && gatheredTurns < gatherTurns)
 
   return {
     begin: (client, work) => {
-      hasArrived = true
-      noteTurn()
-      if (mayBegin()) {
-        begun += 1
+      hasNewWork = true
+      scheduleTurn()
+      if (mayStart()) {
+        startedThisTurn += 1
         work()
         return
       }
-      const line = lines.get(client)
-      if (line === undefined) lines.set(client, [work])
-      else line.push(work)
+      const queue = queues.get(client)
+      if (queue === undefined) queues.set(client, [work])
+      else queue.push(work)
     },
   }
 }

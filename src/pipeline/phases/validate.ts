@@ -126,7 +126,7 @@ const refuseTooMuch = ({ request, service }: Matched, plan: ContentPlan): void =
   if (declared > most) throw new GatewayError('content_too_large', { detail: `At most ${most} bytes.` })
 }
 
-/** A request that no row describes is forwarded as it came. */
+/** A request without a row is forwarded unchanged. */
 const unchecked = (exchange: Matched, next: Next<Ready>): Answer => {
   const { matching, query, request } = exchange
   if (request.content !== undefined) refuseTooMuch(exchange, 'stream')

@@ -65,7 +65,7 @@ function spell(name: string, value: unknown, schema: ArgumentSchema | undefined)
 /** Spells bytes that are not UTF-8; undefined when they cannot be written. */
 type SpellBytes = (value: Unreadable) => string | undefined
 
-/** As they came, for parameters of unknown meaning. */
+/** Unchanged, for parameters of unknown meaning. */
 export const bytesKept: SpellBytes = (value) => value.description
 
 export const bytesRefused: SpellBytes = () => undefined

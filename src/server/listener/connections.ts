@@ -5,39 +5,39 @@ import { addressGroup } from '../../http/bounds/address-group.ts'
 import { createFairTurns } from '../../http/bounds/fair-turns.ts'
 import type { EdgeEvent } from '../events.ts'
 
-/** The response whose turn it is on a connection. node:http keeps it there, under no public name. */
-export const underWay = (socket: Socket): ServerResponse | undefined =>
+/** The response that is written to the connection now. node:http has it under no public name. */
+export const currentResponse = (socket: Socket): ServerResponse | undefined =>
   (socket as Socket & { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 
 /**
- * A request whose head is not complete has not begun: its client must reckon with a connection that closes, as with an idle one
- * (RFC 9112 §9.5). Node's own `closeIdleConnections` leaves those open, and ends those on which an answer that is all written
- * waits to be taken. HTTP/2 sessions end by GOAWAY.
+ * Without a response in flight. A client whose request head is incomplete must expect the connection to close, as with an idle one
+ * (RFC 9112 §9.5). Node's `closeIdleConnections` keeps those open, and cuts connections whose last response the client has not read
+ * yet. HTTP/2 sessions end with GOAWAY.
  */
-const isQuiet = (socket: Socket): boolean =>
+const isIdle = (socket: Socket): boolean =>
   socket.writableLength === 0 &&
-  underWay(socket) === undefined &&
+  currentResponse(socket) === undefined &&
   (socket as Partial<TLSSocket>).alpnProtocol !== 'h2'
 
 const graceMs = 20
 
-/** Past the next reading of sockets: what has arrived was read. */
-const arrivalsRead = (): Promise<void> =>
+/** Resolves when the data that has arrived by now was read. */
+const arrivedDataRead = (): Promise<void> =>
   new Promise((resolve) => setTimeout(() => setImmediate(resolve), graceMs))
 
 type ConnectionOptions = {
-  /** Connections of one address (an IPv6 /64) at a time; 0 = no bound. */
+  /** Concurrent connections of one address (an IPv6 /64); 0 = no bound. */
   readonly perAddress: number
-  /** Longest time in which a client takes nothing of an answer that is ready for it; 0 = no bound. */
+  /** Longest time without progress while response bytes wait for the client; 0 = no bound. */
   readonly readerTimeoutMs: number
-  /** Behind a proxy of ours all clients have one address. */
+  /** Addresses without these bounds: all clients behind a trusted proxy have its address. */
   readonly isExempt: (address: string) => boolean
-  /** Answers are then written to the socket that TLS makes of the connection. */
+  /** With TLS, responses are written to the socket that TLS creates for the connection. */
   readonly encrypted: boolean
   readonly report: (event: EdgeEvent) => void
 }
 
-/** What went over connections. */
+/** Traffic of all connections since the start. */
 export type Traffic = {
   readonly connections: number
   readonly receivedBytes: number
@@ -48,44 +48,44 @@ export type Traffic = {
 type Connections = {
   /** Refuses new connections of an address group for ten seconds. */
   refuse(group: string): void
-  /** Ends connections without a request in flight, now and after the received data was read. */
-  endQuiet(): Promise<void>
-  /** How many are open, and the bytes of all that ever were. */
+  /** Closes connections without a request in flight, after the data that has arrived was read. */
+  closeIdle(): Promise<void>
+  /** The number of open connections, and the bytes of all connections since the start. */
   traffic(): Traffic
-  /** How many were ended. */
+  /** Returns the number of connections that were closed. */
   destroyAll(): number
   close(): void
 }
 
-/** For how long a client that abused its connections gets no new ones. */
+/** A client that abused its connections gets no new ones for this time. */
 const refusedMs = 10_000
 
-/** Refused clients are remembered up to this number, the latest ones. */
+/** The latest refused clients are remembered, up to this number. */
 const mostRefused = 10_000
 
 /**
- * A handshake takes up to two milliseconds, and a turn of the event loop should take less than ten. Node accepts one connection in each
- * turn, in the order in which the kernel has queued them for all: so those that wait are accepted first, which costs a tenth
- * of a millisecond each, and then begin in an order that is fair.
+ * A TLS handshake takes up to two milliseconds, and a turn of the event loop should take less than ten. Node accepts one connection
+ * per turn, in the order of the kernel's queue. Connections are accepted first, which costs a tenth of a millisecond each, and then
+ * start in fair order.
  */
 const turnsOfConnections = { perTurn: 4, gatherTurns: 32 }
 
-/** Among so few open connections without TLS a new one begins at once: to gather them would leave the processor idle between them. */
+/** Up to this number of open connections without TLS, a new one starts at once: gathering would leave the processor idle. */
 const fewConnections = 64
 
 const ignore = (): void => {}
 
-type Watched = { taken: number; isSuspect: boolean }
+type Watched = { sentBytes: number; isStalled: boolean }
 
-/** Octets of answers that have left the process. */
-const takenOf = (socket: Socket): number => socket.bytesWritten - socket.writableLength
+/** Response bytes that the operating system has accepted. */
+const sentBytesOf = (socket: Socket): number => socket.bytesWritten - socket.writableLength
 
-/** Tells a connection and the socket that TLS makes of it that they are one. */
+/** Identifies a connection and the socket that TLS creates for it. */
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 
 /**
- * Costs nothing for a request: connections are noted when they open, and looked at a few times in the bound. Node's own socket
- * timeout cannot stand in for this: it also runs while an upstream is waited for.
+ * Requests cost nothing: connections are recorded when they open and checked a few times per timeout. Node's own socket timeout
+ * would also run while the gateway waits for an upstream.
  */
 export const watchConnections = (server: Server, options: ConnectionOptions): Connections => {
   const { perAddress, readerTimeoutMs, report } = options
@@ -94,13 +94,13 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
   const turns = createFairTurns(turnsOfConnections)
   const waiting = new Set<Socket>()
   const byAddress = new Map<string, number>()
-  /** When the refusal of a group ends, by the monotonic clock; the latest last. */
+  /** When the refusal of each group ends, by the monotonic clock, in order. */
   const refusedUntil = new Map<string, number>()
-  // Of connections that are closed.
+  // Totals of closed connections.
   let receivedBytes = 0
   let sentBytes = 0
 
-  const leave = (group: string): void => {
+  const releaseConnection = (group: string): void => {
     const left = (byAddress.get(group) ?? 1) - 1
     if (left === 0) byAddress.delete(group)
     else byAddress.set(group, left)
@@ -118,8 +118,8 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
     const [oldest] = refusedUntil.keys()
     if (refusedUntil.size > mostRefused && oldest !== undefined) refusedUntil.delete(oldest)
   }
-  /** False when this address has too many connections. */
-  const enter = (socket: Socket): boolean => {
+  /** Counts the connection; false if its address has too many or is refused. */
+  const admit = (socket: Socket): boolean => {
     const address = socket.remoteAddress ?? ''
     if (perAddress === 0 && refusedUntil.size === 0) return true
     if (options.isExempt(address.replace(/^::ffff:/, ''))) return true
@@ -129,29 +129,30 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
     const count = byAddress.get(group) ?? 0
     if (count >= perAddress) return false
     byAddress.set(group, count + 1)
-    socket.once('close', () => leave(group))
+    socket.once('close', () => releaseConnection(group))
     return true
   }
-  /** Node's timer tells a reader that takes little from one that takes nothing, also within a single large write. */
-  const suspect = (socket: Socket, watched: Watched): void => {
-    watched.isSuspect = true
+  /** Node's socket timer distinguishes a slow client from one that reads nothing, also within one large write. */
+  const watchStalled = (socket: Socket, watched: Watched): void => {
+    watched.isStalled = true
     socket.setTimeout(readerTimeoutMs, () => {
-      watched.isSuspect = false
+      watched.isStalled = false
       if (socket.writableLength === 0) return
       report({ kind: 'connection-cut', reason: 'slow-reader' })
       socket.destroy()
     })
   }
-  const look = (): void => {
+  const checkProgress = (): void => {
     for (const [socket, watched] of open) {
-      const taken = takenOf(socket)
-      if (socket.writableLength > 0 && taken === watched.taken && !watched.isSuspect) suspect(socket, watched)
-      watched.taken = taken
+      const sent = sentBytesOf(socket)
+      if (socket.writableLength > 0 && sent === watched.sentBytes && !watched.isStalled)
+        watchStalled(socket, watched)
+      watched.sentBytes = sent
     }
   }
 
   const watch = (socket: Socket): void => {
-    open.set(socket, { taken: 0, isSuspect: false })
+    open.set(socket, { sentBytes: 0, isStalled: false })
     socket.once('close', () => {
       open.delete(socket)
       receivedBytes += socket.bytesRead
@@ -174,17 +175,17 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
     }
   }
 
-  /** What node:http or node:tls do with a connection, which costs far more than to accept it. */
-  const taking = server.listeners('connection')
+  /** The listeners of node:http or node:tls, which cost far more than accepting the connection. */
+  const connectionListeners = server.listeners('connection')
   server.removeAllListeners('connection')
   const begin = (socket: Socket): void => {
     waiting.delete(socket)
     socket.off('error', ignore)
     if (socket.destroyed) return
-    for (const take of taking) take.call(server, socket)
+    for (const listener of connectionListeners) listener.call(server, socket)
   }
   server.on('connection', (socket: Socket) => {
-    if (!enter(socket)) {
+    if (!admit(socket)) {
       report({ kind: 'connection-cut', reason: 'address' })
       socket.destroy()
       return
@@ -207,18 +208,20 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
   }
   server.on('drop', () => report({ kind: 'connection-cut', reason: 'too-many' }))
   const timer =
-    readerTimeoutMs === 0 ? undefined : setInterval(look, Math.max(50, Math.min(5_000, readerTimeoutMs / 4)))
+    readerTimeoutMs === 0
+      ? undefined
+      : setInterval(checkProgress, Math.max(50, Math.min(5_000, readerTimeoutMs / 4)))
   timer?.unref()
   return {
     refuse,
     traffic,
-    endQuiet: async () => {
+    closeIdle: async () => {
       const hasBegun = (socket: Socket): boolean => !waiting.has(socket)
-      const quiet = [...open.keys()].filter((socket) => hasBegun(socket) && isQuiet(socket))
-      const begun = [...handshakes.values()].filter(hasBegun)
-      await arrivalsRead()
-      for (const socket of quiet) if (isQuiet(socket)) socket.destroy()
-      for (const socket of begun) if (handshakes.get(peerOf(socket)) === socket) socket.destroy()
+      const idle = [...open.keys()].filter((socket) => hasBegun(socket) && isIdle(socket))
+      const handshaking = [...handshakes.values()].filter(hasBegun)
+      await arrivedDataRead()
+      for (const socket of idle) if (isIdle(socket)) socket.destroy()
+      for (const socket of handshaking) if (handshakes.get(peerOf(socket)) === socket) socket.destroy()
     },
     destroyAll: () => {
       const count = open.size

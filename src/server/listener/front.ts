@@ -6,21 +6,21 @@ import { changedResponse, errorAnswer } from '../../pipeline/error-answer.ts'
 import type { Service } from '../../pipeline/service.ts'
 import type { EdgeEvent, ProtocolFault } from '../events.ts'
 import type { EdgeHandlers } from '../listener.ts'
-import { underWay } from './connections.ts'
+import { currentResponse } from './connections.ts'
 import { authorityOf, distrust, faultOfHttp2, isHttp2 } from './http2-request.ts'
 import { absoluteForm, createMessageLook, faultTexts, type MessageFault } from './message-faults.ts'
 
 type GuardOptions = {
-  /** Takes what is sound. */
+  /** Handles a valid request. */
   take(incoming: IncomingMessage, outgoing: ServerResponse): void
-  /** Answers what is not, and says that the connection closes. */
+  /** Answers an invalid request with an error and `Connection: close`. */
   refuse(incoming: IncomingMessage, outgoing: ServerResponse, fault: MessageFault): void
-  /** Connections on which nothing is taken for a request any more; kept when others take the requests of the port. */
+  /** Connections whose further requests are ignored. Shared by all generations of handlers. */
   readonly distrusted: Set<Socket>
 }
 
-/** Responses that wait for their turn on one connection. */
-const watchQueued = (): ((socket: Socket, outgoing: ServerResponse) => void) => {
+/** Closes the responses of pipelined requests when their connection closes. */
+const watchPipelined = (): ((socket: Socket, outgoing: ServerResponse) => void) => {
   const queues = new WeakMap<Socket, Set<ServerResponse>>()
   const queueOf = (socket: Socket): Set<ServerResponse> => {
     const known = queues.get(socket)
@@ -28,7 +28,7 @@ const watchQueued = (): ((socket: Socket, outgoing: ServerResponse) => void) => 
     const queue = new Set<ServerResponse>()
     queues.set(socket, queue)
     socket.once('close', () => {
-      // node:http tells only the response whose turn it is; the others would wait, and hold what they hold, for ever.
+      // node:http notifies only the response that is written now; the others would keep their resources for ever.
       for (const outgoing of queue) {
         outgoing.destroy()
         outgoing.emit('close')
@@ -39,7 +39,7 @@ const watchQueued = (): ((socket: Socket, outgoing: ServerResponse) => void) => 
   return (socket, outgoing) => {
     const queue = queueOf(socket)
     queue.add(outgoing)
-    // From its turn on, node:http tells it.
+    // From now on node:http notifies it.
     outgoing.once('socket', () => queue.delete(outgoing))
   }
 }
@@ -58,15 +58,15 @@ const toOriginForm = (incoming: IncomingMessage): boolean => {
 }
 
 /**
- * Stands between the parser and everything else: what can be read in two ways is refused, and nothing that follows it on its
- * connection is taken for a request any more, since its beginning is unknown.
+ * Checks each parsed request. A request that can be read in two ways is refused, and all later requests on its connection are
+ * ignored, because the start of the next request is unknown.
  */
 const createGuard = ({ take, refuse, distrusted }: GuardOptions): GuardOptions['take'] => {
-  const look = createMessageLook()
-  const queued = watchQueued()
+  const inspect = createMessageLook()
+  const closeWithSocket = watchPipelined()
 
   return (incoming, outgoing) => {
-    // HTTP/2 has frames of its own, and its own rules for what is malformed (RFC 9113 §8.1.1).
+    // HTTP/2 has frames, and other rules for malformed requests (RFC 9113 §8.1.1).
     if (isHttp2(incoming)) {
       const fault = faultOfHttp2(incoming)
       if (fault === undefined) take(incoming, outgoing)
@@ -75,15 +75,15 @@ const createGuard = ({ take, refuse, distrusted }: GuardOptions): GuardOptions['
     }
     const { socket } = incoming
     if (distrusted.size > 0 && distrusted.has(socket)) return
-    if (outgoing.socket === null) queued(socket, outgoing)
-    const seen = look(incoming)
+    if (outgoing.socket === null) closeWithSocket(socket, outgoing)
+    const seen = inspect(incoming)
     if (seen.kind === 'fault' || !toOriginForm(incoming)) {
       distrust(distrusted, socket)
       refuse(incoming, outgoing, seen.kind === 'fault' ? seen.fault : 'target')
       return
     }
     if (seen.asksUpgrade) {
-      // The protocol stays what it is; node:http loses octets that come behind such a request in one piece with it.
+      // The gateway does not upgrade. node:http loses bytes that arrive together with such a request.
       distrust(distrusted, socket)
       outgoing.shouldKeepAlive = false
     }
@@ -99,7 +99,7 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 }
 
-/** What is wrong with bytes that node:http could not take for a request. */
+/** The error for bytes that node:http could not parse. */
 const parserErrorCode = (error: ParserError): ErrorCode => codes[error.code ?? ''] ?? 'malformed_request'
 
 const faults: Readonly<Record<string, ProtocolFault>> = {
@@ -122,10 +122,10 @@ const faults: Readonly<Record<string, ProtocolFault>> = {
   HPE_INVALID_EOF_STATE: 'cut-off',
 }
 
-/** What was wrong with the bytes, in words of a closed list. */
+/** The fault for metrics, from a closed list. */
 const protocolFault = (error: ParserError): ProtocolFault => faults[error.code ?? ''] ?? 'other'
 
-/** Path of the request line, as far as the bytes that could not be parsed show one; bounded, and used to pick the error's shape only. */
+/** The path in bytes that could not be parsed, if they show one. It only chooses the format of the error. */
 const pathOfPacket = (packet: unknown): string => {
   const line = Buffer.isBuffer(packet) ? packet.subarray(0, 2048).toString('latin1') : ''
   return /^[A-Z-]{1,20} (\/[^\s?#]*)/.exec(line)?.[1] ?? '/'
@@ -149,66 +149,63 @@ const textOf = ({ status, fields, content }: GatewayResponse): Buffer => {
 }
 
 const answerInTurn = (socket: Socket, response: GatewayResponse): void => {
-  const before = underWay(socket)
+  const before = currentResponse(socket)
   if (!socket.writable || before?.headersSent === true) socket.destroy()
   else socket.end(textOf(response))
 }
 
 const whenItsTurnComes = (socket: Socket, answer: () => void): void => {
-  const before = underWay(socket)
-  // An incomplete request is the very one whose content cannot be read.
+  const before = currentResponse(socket)
+  // If the request is incomplete, its own content could not be parsed, so the error is its response.
   if (before?.req.complete === true) before.once('close', () => whenItsTurnComes(socket, answer))
   else answer()
 }
 
 const answered = new WeakSet<Socket>()
 
-/** Each piece that comes behind an error raises it again. */
+/** Later data on the connection raises the error again. */
 const isAnswered = (socket: Socket): boolean => answered.has(socket)
 
-/**
- * Is it about what came over the connection? node:http also tells of clients that have gone, and of connections that the
- * gateway has destroyed itself, because the upstream broke off.
- */
+/** Was the error caused by received bytes? node:http also reports disconnected clients and connections that the gateway destroyed. */
 const isRefusable = ({ code = '' }: ParserError): boolean =>
   code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT'
 
 /**
- * Answers on a bare socket and closes it: after bytes that are no request nothing on this connection can be trusted. What was
- * asked before them is answered before them (RFC 9112 §9.3.2): the client would take the error for the answer to that.
+ * Writes the response to the socket and closes it, because the next bytes cannot be parsed. Earlier requests are answered first (RFC
+ * 9112 §9.3.2).
  */
 const answerSocket = (socket: Socket, response: GatewayResponse): void => {
   answered.add(socket)
   whenItsTurnComes(socket, () => answerInTurn(socket, response))
 }
 
-/** The error as ours, for the shape of the service that the path belongs to. */
+/** A gateway error, in the format of the service that the path belongs to. */
 const asRawError = (error: Error): GatewayError => new GatewayError(parserErrorCode(error), { cause: error })
 
 export type FrontOptions = {
-  /** The service that would answer; decides the shape of errors. */
+  /** The service of a request, which decides the format of errors. */
   serviceFor(authority: string, target: string): Service | undefined
   /** Is the host of an HTTP/2 request one that the certificate of its connection is for? Undefined: all are. */
   readonly isCovered: ((incoming: IncomingMessage) => boolean) | undefined
-  /** See guard.ts. */
+  /** Connections whose further requests are ignored. */
   readonly distrusted: Set<Socket>
-  /** Takes what is not refused here. */
+  /** Handles requests that are not refused here. */
   take(incoming: IncomingMessage, outgoing: ServerResponse): void
   send(outgoing: ServerResponse, response: GatewayResponse): void
-  /** A request that never became an exchange: reported with the service whose shape its error has. */
+  /** Reports an early refusal, with the service whose error format was used. */
   refusedEarly(error: GatewayError, service: Service | undefined): void
   report(event: EdgeEvent): void
-  /** Why a request is not even looked at; undefined: it is. Asked by `turnAway` alone. */
+  /** Why a request is refused under overload; undefined if it is not. Used by `turnAway` only. */
   turnedAway(): GatewayError | undefined
 }
 
-/** What the public port calls. */
+/** The handlers of the public port. */
 export type Front = EdgeHandlers & {
-  /** In place of `request`, when even hits are given up. */
+  /** Replaces `request` while even hits are refused. */
   turnAway(incoming: IncomingMessage, outgoing: ServerResponse): void
 }
 
-/** What stands before Fastify: everything that is refused without a route having been looked for. */
+/** Runs before Fastify: everything that is refused without a route. */
 export const createFront = (options: FrontOptions): Front => {
   const { serviceFor, isCovered } = options
 
@@ -254,8 +251,8 @@ export const createFront = (options: FrontOptions): Front => {
         return
       }
       options.report({ kind: 'no-request', reason: protocolFault(error) })
-      // What ends a request in the middle of its content shows no path.
-      const request = underWay(socket)?.req
+      // If the fault is in the content, the bytes show no path; the incomplete request does.
+      const request = currentResponse(socket)?.req
       const service =
         request?.complete === false
           ? serviceFor(authorityOf(request), request.url as string)

@@ -8,48 +8,47 @@ import { authorityForm } from './message-faults.ts'
 
 const connectionField: ReadonlySet<string> = new Set(['connection'])
 
-/** Nothing that comes on this connection is taken for a request any more; see guard.ts. */
+/** Ignores all later requests on this connection; see front.ts. */
 export const distrust = (distrusted: Set<Socket>, socket: Socket): void => {
   distrusted.add(socket)
   socket.once('close', () => distrusted.delete(socket))
 }
 
 /**
- * An answer to content that is still coming ends its connection, and nothing behind that content is a request any more (RFC 9112 §9.6:
- * after `close` no further request is processed). Where the content has all come, what follows it begins where every parser
- * expects it: it may have been taken already, so it is answered, and the connection goes on.
+ * After a 413 or 408 to an incomplete body the connection closes, and the bytes after it are not read as requests (RFC 9112 §9.6).
+ * If the body is complete, the next request may already have been read, so the connection stays open.
  */
 export const withUnreadContent = (
   raw: ServerResponse,
   response: GatewayResponse,
   distrusted: Set<Socket>,
 ): GatewayResponse => {
-  // The only answers that are given for what the rest of the content may be.
+  // Only these are sent because of the rest of the body.
   if (response.status !== 413 && response.status !== 408) return response
   const { req } = raw
   if (req.httpVersionMajor !== 1 || !fieldValues(response.fields, 'connection').includes('close'))
     return response
   if (req.complete) return { ...response, fields: withoutFields(response.fields, connectionField) }
-  // The request may have lost its socket when its reader gave it up; the response has one from its turn on.
+  // The request may have lost its socket; the response has one from its turn on.
   const socket = raw.socket ?? (req.socket as Socket | null)
   if (socket !== null) distrust(distrusted, socket)
   return response
 }
 
-/** The host and port that the client asked for; '' when it named none, as HTTP/1.0 may. */
+/** The host and port of the request; '' without one, as in HTTP/1.0. */
 export const authorityOf = ({ headers }: IncomingMessage): string =>
   (headers as IncomingMessage['headers'] & { readonly ':authority'?: string })[':authority'] ??
   headers.host ??
   ''
 
-/** Did it come over HTTP/2? Node's types know only the other kind here. */
+/** Node's types know only HTTP/1.1 messages here. */
 export const isHttp2 = (message: IncomingMessage | ServerResponse): boolean => 'stream' in message
 
-/** Its client has reset it: nothing is to be done for it any more. */
+/** Has the client reset the stream? */
 export const isReset = (incoming: IncomingMessage): boolean =>
   isHttp2(incoming) && (incoming as unknown as Http2ServerRequest).stream.closed
 
-/** RFC 9113 §8.3.1: Host must not differ from :authority, neither has userinfo, and a target is a path. */
+/** RFC 9113 §8.3.1: Host must equal :authority, neither may have userinfo, and the target must be a path. */
 export const faultOfHttp2 = (incoming: IncomingMessage): 'host' | 'target' | undefined => {
   const { headers } = incoming as unknown as Http2ServerRequest
   const { host, ':authority': authority, ':path': path } = headers
@@ -60,7 +59,7 @@ export const faultOfHttp2 = (incoming: IncomingMessage): 'host' | 'target' | und
   return path?.startsWith('/') === true || path === '*' ? undefined : 'target'
 }
 
-/** A client's request over HTTP/2. It hears of no interim responses: Node writes some of them over HTTP/1.1 only. */
+/** A request over HTTP/2. It gets no interim responses, because Node sends some of them over HTTP/1.1 only. */
 export class Http2EdgeRequest implements GatewayRequest {
   readonly #incoming: Http2ServerRequest
   readonly #outgoing: Http2ServerResponse

@@ -1,4 +1,4 @@
-/** Why a request that the parser took is not taken by the gateway: its end, its recipient or its version is open to another reading. */
+/** Why a parsed request is refused: its end, its host or its version can be read in two ways. */
 export type MessageFault = 'version' | 'host' | 'transfer-coding' | 'field-count' | 'target'
 
 /** The message for the client. */
@@ -10,14 +10,14 @@ export const faultTexts: Readonly<Record<MessageFault, string>> = {
   target: 'The request target must be a path or an http URL.',
 }
 
-/** What the parser says of a request. */
+/** A request as the parser returns it. */
 export type ParsedMessage = {
   readonly rawHeaders: readonly string[]
   readonly httpVersionMajor: number
   readonly httpVersionMinor: number
 }
 
-/** What the field lines of a request show at one look. */
+/** The result of checking the header lines once. */
 export type MessageLook =
   | { readonly kind: 'fault'; readonly fault: MessageFault }
   | {
@@ -26,7 +26,7 @@ export type MessageLook =
       readonly asksUpgrade: boolean
     }
 
-/** node:http drops fields silently from the thousandth on, also those that frame the content; no client sends as many as this. */
+/** node:http silently drops fields from the thousandth on, including those that frame the content. No client sends this many. */
 const mostFields = 256
 
 /** Host and port (RFC 9110 §7.2); no userinfo, no zone. */
@@ -36,7 +36,7 @@ const sound: MessageLook = { kind: 'sound', asksUpgrade: false }
 const upgrading: MessageLook = { kind: 'sound', asksUpgrade: true }
 const faulty = (fault: MessageFault): MessageLook => ({ kind: 'fault', fault })
 
-/** Where a field of this name stands in the flat list of names and values, or -1. */
+/** Index of a field in the flat list of names and values, or -1. */
 const indexOfField = (rawHeaders: readonly string[], wanted: string, from: number): number => {
   for (let i = from; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] as string
@@ -45,7 +45,7 @@ const indexOfField = (rawHeaders: readonly string[], wanted: string, from: numbe
   return -1
 }
 
-/** RFC 9112 §6.1: another coding than chunked is not undone here, and HTTP/1.0 knows none. */
+/** RFC 9112 §6.1: only chunked is supported, and HTTP/1.0 has no transfer codings. */
 const hasGoodCoding = (rawHeaders: readonly string[], minorVersion: number): boolean => {
   const at = indexOfField(rawHeaders, 'transfer-encoding', 0)
   if (at === -1) return true
@@ -53,7 +53,7 @@ const hasGoodCoding = (rawHeaders: readonly string[], minorVersion: number): boo
   return rawHeaders[at + 1]?.toLowerCase() === 'chunked'
 }
 
-/** Looks at each request once; remembers the Host it saw last, since clients keep asking for the same one. */
+/** Checks each request once, and remembers the last valid Host, because clients repeat it. */
 export const createMessageLook = (): ((message: ParsedMessage) => MessageLook) => {
   let goodHost: string | undefined
   const isGoodHost = (value: string): boolean => {
@@ -69,7 +69,7 @@ export const createMessageLook = (): ((message: ParsedMessage) => MessageLook) =
     return isGoodHost(rawHeaders[at + 1] as string) && indexOfField(rawHeaders, 'host', at + 2) === -1
   }
   return ({ rawHeaders, httpVersionMajor, httpVersionMinor }) => {
-    // RFC 9112 §2.3: 1.0 and 1.1 are all that is spoken here. The parser also takes 0.9 and the text `HTTP/2.0`.
+    // RFC 9112 §2.3: only 1.0 and 1.1. The parser also accepts 0.9 and the text `HTTP/2.0`.
     if (httpVersionMajor !== 1) return faulty('version')
     if (rawHeaders.length > 2 * mostFields) return faulty('field-count')
     if (!hasGoodHost(rawHeaders, httpVersionMinor)) return faulty('host')
@@ -79,8 +79,8 @@ export const createMessageLook = (): ((message: ParsedMessage) => MessageLook) =
 }
 
 /**
- * Authority and path of a target in absolute form, which §3.2.2 of RFC 9112 demands to accept; undefined for any other target that is
- * not a path.
+ * Authority and path of a target in absolute form, which must be accepted (RFC 9112 §3.2.2); undefined for every other target that
+ * is not a path.
  */
 export const absoluteForm = (
   target: string,

@@ -14,65 +14,65 @@ import type { EdgeEvent } from '../events.ts'
 import { isHttp2, isReset } from './http2-request.ts'
 
 export type StreamBounds = {
-  /** As for connections: the longest time in which nothing is taken of an answer that waits; 0 = no bound. */
+  /** Longest time without progress while response bytes wait for the client; 0 = no bound. */
   readonly readerTimeoutMs: number
-  /** Until the whole request has arrived; 0 = no bound. */
+  /** Time for the whole request to arrive; 0 = no bound. */
   readonly requestTimeoutMs: number
-  /** Proxies of the operator: many clients share each of their sessions. */
+  /** Addresses without these bounds: many clients share a session of a trusted proxy. */
   readonly isExempt: (address: string) => boolean
-  /** Ends a client's sessions at their first octet for a while: called with the address group of one that resets too many streams. */
+  /** Refuses new connections of an address group for a while, after one of its clients reset too many streams. */
   readonly refuseConnections: (group: string) => void
   readonly report: (event: EdgeEvent) => void
 }
 
-/** What was seen of an answer: the octets that wait, and how many looks ago anything of them was taken. */
-type Watched = { waiting: number; looks: number }
+/** Response bytes that wait, and the number of checks without progress. */
+type Watched = { waiting: number; stalledChecks: number }
 
-/** `close` would wait until the data in front of the reset has gone, which it never does; an error resets at once. */
+/** `close` would wait until the buffered data is sent, which a stalled client prevents; an error resets the stream at once. */
 const end = (stream: ServerHttp2Stream, reason: string): void => {
   stream.destroy(new Error(reason))
 }
 
-/** Each answer by itself: pings, and what else is taken of the connection, hide it from Node's own timer of a stream. */
+/** Checks each response by itself: pings and other streams keep Node's timer of the session from firing. */
 const watchReaders = (server: Http2SecureServer, { readerTimeoutMs, report }: StreamBounds): void => {
   const open = new Map<ServerHttp2Stream, Watched>()
   const everyMs = Math.max(50, Math.min(5_000, readerTimeoutMs / 4))
 
-  const suspect = (stream: ServerHttp2Stream, watched: Watched): void => {
-    watched.looks += 1
-    // What streams may wait in the same number of octets each time, and move all the same.
-    if (watched.looks === 1) {
+  const countStalled = (stream: ServerHttp2Stream, watched: Watched): void => {
+    watched.stalledChecks += 1
+    // The number of waiting bytes may be equal although the stream makes progress.
+    if (watched.stalledChecks === 1) {
       stream.once('drain', () => {
-        watched.looks = 0
+        watched.stalledChecks = 0
       })
     }
-    if (watched.looks * everyMs <= readerTimeoutMs) return
+    if (watched.stalledChecks * everyMs <= readerTimeoutMs) return
     report({ kind: 'connection-cut', reason: 'slow-reader' })
     open.delete(stream)
     end(stream, 'the client read nothing of the response')
   }
-  const look = (): void => {
+  const checkProgress = (): void => {
     for (const [stream, watched] of open) {
       const waiting = stream.bufferSize
-      if (waiting > 0 && waiting === watched.waiting) suspect(stream, watched)
-      else watched.looks = 0
+      if (waiting > 0 && waiting === watched.waiting) countStalled(stream, watched)
+      else watched.stalledChecks = 0
       watched.waiting = waiting
     }
   }
   server.on('stream', (stream) => {
-    open.set(stream, { waiting: 0, looks: 0 })
+    open.set(stream, { waiting: 0, stalledChecks: 0 })
     stream.once('close', () => open.delete(stream))
   })
-  const timer = setInterval(look, everyMs).unref()
+  const timer = setInterval(checkProgress, everyMs).unref()
   server.once('close', () => clearInterval(timer))
 }
 
-/** For an answer to be made and taken after the request's time is over. */
+/** Time to send a response after the request has timed out. */
 const lastAnswerMs = 2_000
 
 /**
- * Ends the body of a request with an error, which the phases answer 408 in the shape of the service. The reset behind the answer
- * says that the rest of the body is not wanted (RFC 9113 §8.1).
+ * Fails the request body, which the phases answer with 408 in the format of the service. The reset after the response says that the
+ * rest of the body is not needed (RFC 9113 §8.1).
  */
 const answerTimeout = (request: Http2ServerRequest): void => {
   const { stream } = request
@@ -103,13 +103,13 @@ const watchRequests = (server: Http2SecureServer, { requestTimeoutMs, report }: 
   })
 }
 
-/** A browser that leaves a page resets what it was still loading, up to `mostStreams` (listener.ts) at once. */
+/** A browser that leaves a page resets the requests in flight, up to `mostStreams` (listener.ts) at once. */
 const resetBurst = 100
 const resetsPerSecond = 33
 
 /**
- * A stream that is reset before its answer has ended costs its client nothing, so that a client may open any number of them at once
- * (CVE-2023-44487). nghttp2 has such a bound too, with a burst of a thousand.
+ * A stream that is reset before its response costs the client nothing, so it could open any number of them (CVE-2023-44487). nghttp2
+ * has a bound of a thousand.
  */
 const watchResets = (server: Http2SecureServer, bounds: StreamBounds): void => {
   const { report, isExempt, refuseConnections } = bounds
@@ -139,12 +139,12 @@ const watchResets = (server: Http2SecureServer, bounds: StreamBounds): void => {
 
 type TakeRequest = (incoming: IncomingMessage, outgoing: ServerResponse) => void
 
-/** Of requests over HTTP/2, of which one read of a socket may bring a hundred for each connection. */
+/** One read of a socket may contain a hundred HTTP/2 requests. */
 const turnsOfRequests = { perTurn: 8, gatherTurns: 0 }
 
 /**
- * Hands on only so many requests in one turn of the event loop, those of different clients in turn. One that is reset while it waits, as
- * those of a client are that resets what it has just begun, costs nothing more.
+ * Starts at most `perTurn` requests in one turn of the event loop, with clients in rotation. A request that is reset while it waits
+ * costs nothing more.
  */
 export const requestsInTurn = (take: TakeRequest): TakeRequest => {
   const turns = createFairTurns(turnsOfRequests)
@@ -170,8 +170,8 @@ export const requestsInTurn = (take: TakeRequest): TakeRequest => {
 }
 
 /**
- * The bounds of slow clients for streams of HTTP/2. Their own are needed: a window that stays shut leaves nothing in the
- * socket (RFC 9113 §5.2), a PING keeps a connection from being idle, and node:http2 knows no `requestTimeout`.
+ * Bounds for slow clients on HTTP/2 streams. The socket bounds do not apply: a closed window leaves no data in the socket (RFC 9113
+ * §5.2), a PING keeps a connection active, and node:http2 has no `requestTimeout`.
  */
 export const boundStreams = (server: Http2SecureServer, bounds: StreamBounds): void => {
   watchResets(server, bounds)

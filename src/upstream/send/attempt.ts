@@ -35,10 +35,10 @@ type AttemptedRequest = Pick<ForwardRequest, 'content' | 'fields' | 'attempted' 
 
 type Handler = Dispatcher.DispatchHandler
 
-/** After that many octets of a response in a row the other connections of the process are served first. */
+/** After this many bytes of one response, other connections of the process are served first. */
 const mostBytesInARow = 128 * 1024
 
-/** A content that is not whole after this time is late because of its client, unless the upstream does not take it. */
+/** After this time an incomplete request body counts as slow because of the client, unless the upstream does not read it. */
 const slowUploadMs = 1_000
 
 const classOf = (status: number | undefined): StatusClass => {
@@ -59,9 +59,9 @@ const failureTexts: Readonly<Record<AttemptOutcome, string>> = {
 }
 
 /**
- * One attempt at one target: sends the request, bounds the time between its events, and accounts for it: `outstanding`, the health
- * of the target, one event at the end. It has undici's older handler interface: for the newer one undici makes a controller and an
- * object of fields for each response.
+ * One attempt at one target: sends the request, limits the time between its events, and accounts for `outstanding`, the health of
+ * the target and one event at the end. It uses undici's older handler interface, because for the newer one undici creates a
+ * controller and an object of fields per response.
  */
 export class Attempt implements Handler {
   readonly choice: Choice
@@ -84,9 +84,9 @@ export class Attempt implements Handler {
   #stopped: Error | undefined
   #released: (() => void) | undefined
   #ended = false
-  /** Something of the request may have been written. */
+  /** A part of the request may have been sent. */
   sent = false
-  /** Octets of content, both ways. */
+  /** Bytes of content in both directions. */
   movedBytes = 0
 
   constructor(
@@ -107,7 +107,7 @@ export class Attempt implements Handler {
     choice.target.outstanding += 1
   }
 
-  /** Some of the content has not been sent: the upstream cannot have carried the request out. */
+  /** A part of the body has not been sent, so the upstream cannot have carried out the request. */
   get isUploading(): boolean {
     return this.sent && this.#upload?.isWhole === false
   }
@@ -117,12 +117,12 @@ export class Attempt implements Handler {
     return this.sent && this.#upload?.waitsForClient === true
   }
 
-  /** It has waited for the client long enough that the upstream may have given the request up. */
+  /** The client has been slow; the upstream may have given up. */
   get isHeldUpByClient(): boolean {
     return this.awaitsBody && this.#context.clock.monotonic() - this.#startedMs >= slowUploadMs
   }
 
-  /** Which of the client's actions it waits for; undefined while it waits for the upstream. */
+  /** The client action that it waits for; undefined while it waits for the upstream. */
   get waitsForClient(): ClientWait | undefined {
     if (this.#ended) return undefined
     if (this.#paused) return 'reader'
@@ -166,8 +166,8 @@ export class Attempt implements Handler {
   }
 
   /**
-   * Ends the attempt without a call to the listener. `released` is called when the connection is free of it: at once when the request
-   * was sent (its connection is closed), else when the pool comes to it, since a handshake cannot be recalled.
+   * Ends the attempt without calling the listener. `released` is called when the connection is free: at once if the request was sent
+   * (its connection is closed), otherwise when the pool reaches it, because a handshake cannot be cancelled.
    */
   stop(reason: Error, released: () => void): void {
     const waitsForPool = !this.#ended && this.#abort === undefined
@@ -193,7 +193,7 @@ export class Attempt implements Handler {
     if (!this.#yields) this.#resume?.()
   }
 
-  /** To be called in the microtask behind `head`: content that came with the head is there by then. */
+  /** Call it in the microtask after `head`, when content that arrived with the head has been received. */
   awaitContent(): void {
     if (!this.#ended && !this.#paused)
       this.#arm(this.#context.options.timeouts.idleMs, 'no data for too long')
@@ -211,10 +211,10 @@ export class Attempt implements Handler {
     else this.#watchUpload(this.#upload)
   }
 
-  /** The result decides whether the connection reads on. */
+  /** Returns whether the connection continues to read. */
   onHeaders(status: number, rawFields: Buffer[], resume: () => void): boolean {
     if (this.#ended) return true
-    // An interim response (RFC 9110 §15.2) must not restart the timer: a server could send them for ever.
+    // An interim response (RFC 9110 §15.2) must not restart the timer, because a server could send them for ever.
     if (status >= 100 && status < 200) {
       this.#listener.interim(status, rawFields)
       return true
@@ -252,7 +252,7 @@ export class Attempt implements Handler {
     this.#listener.failed(error)
   }
 
-  /** A socket is read as long as there is something to read: a response of many megabytes would delay all others. */
+  /** Node reads a socket as long as it has data, so a response of many megabytes would delay all others. */
   #yield(): void {
     this.#yields = true
     setImmediate(() => this.#context.longResponses.begin(this.#client, () => this.#readOn()))
@@ -287,7 +287,7 @@ export class Attempt implements Handler {
     this.#arm(this.#context.options.timeouts.headersMs, 'no response headers in time')
   }
 
-  /** Each piece of content that is sent restarts the timer; the wait for the head begins behind the last one. */
+  /** Each chunk that is sent restarts the timer; after the last one the wait for the head begins. */
   #watchUpload(upload: Upload): void {
     this.#arm(this.#context.options.timeouts.idleMs, 'The upstream did not read the request body.')
     upload.watch(

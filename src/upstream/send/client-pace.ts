@@ -1,11 +1,11 @@
 import type { ClientWait } from '../events.ts'
 import type { Slots } from './slots.ts'
 
-/** A request in flight, as far as its client can delay it. */
+/** The part of a request in flight that its client can delay. */
 export type PacedRequest = {
-  /** Undefined while it holds no slot, or waits for the upstream. */
+  /** Undefined while it has no slot or waits for the upstream. */
   readonly waitsForClient: ClientWait | undefined
-  /** Octets of content so far, both ways. */
+  /** Bytes of content so far, in both directions. */
   readonly movedBytes: number
   endForSlowClient(wait: ClientWait): void
 }
@@ -17,27 +17,27 @@ export type PaceOptions = {
   readonly monotonic: () => number
 }
 
-/** How often the requests are looked at: the longest time by which a slow client is found late. */
+/** Interval of the checks; a slow client is detected at most this late. */
 export const lookEveryMs = 250
 
-/** Longest time for which a client may stay behind the rate: a phone may lose its network for a moment. */
+/** Longest time below the minimum rate: a phone may lose its network for a moment. */
 const patienceMs = 10_000
 
-/** The same while requests wait for slots, and clients hold as many as they may. */
+/** The same while requests wait for slots and clients hold the maximum. */
 const crowdedPatienceMs = 2_000
 
-/** Octets within two looks, 64 KiB a second; a client that moves more is not ended for the sake of others. */
+/** Bytes between two checks, 64 KiB per second; a client that moves more is not ended to free a slot. */
 const fastBytes = 32 * 1024
 
-/** How one client keeps up. */
+/** The progress of one client. */
 type Pace = {
   readonly request: PacedRequest
   readonly wait: ClientWait | undefined
   readonly movedBytes: number
-  /** Moved between the last two looks, and between the two before; unknown for the time before the first look. */
+  /** Bytes moved between the last two checks, and between the two before; unknown before the first check. */
   readonly lastBytes: number
   readonly bytesBefore: number
-  /** Time waited for the client, less the time that what it moved takes at the lowest rate. Never negative: no credit for later. */
+  /** Time waited for the client, minus the time that the moved bytes take at the minimum rate. Never negative, so there is no credit. */
   readonly debtMs: number
 }
 
@@ -65,8 +65,8 @@ const nextPace = (last: Pace, elapsedMs: number, minBytesPerSecond: number): Pac
 }
 
 /**
- * Which requests are ended because of their clients: those that are behind the rate for too long; and while others wait for
- * slots and there are more than `most` such clients, the slowest of them until there are no more.
+ * The requests to end because of slow clients: those below the rate for too long; and while other requests wait for slots and more
+ * than `most` slots wait for clients, the slowest of them.
  */
 const tooSlow = (waiting: readonly Pace[], most: number, isContended: boolean): readonly Pace[] => {
   const isCrowded = isContended && waiting.length >= most
@@ -80,17 +80,17 @@ const tooSlow = (waiting: readonly Pace[], most: number, isContended: boolean): 
   return [...late, ...slowest.slice(0, surplus)]
 }
 
-/** Makes the function that ends requests whose clients are too slow; one timer calls it for all requests. */
+/** Creates the check that ends requests of slow clients; one timer calls it for all requests. */
 export const createPaceLook = ({
   slots,
   minBytesPerSecond,
   monotonic,
 }: PaceOptions): ((requests: Iterable<PacedRequest>) => void) => {
-  // Those that waited for their clients at the last look, or are behind the rate.
+  // Requests that waited for their clients at the last check, or are below the rate.
   let paces = new Map<PacedRequest, Pace>()
-  let lookedMs = monotonic()
+  let checkedMs = monotonic()
 
-  const lookAt = (requests: Iterable<PacedRequest>, elapsedMs: number): void => {
+  const updatePaces = (requests: Iterable<PacedRequest>, elapsedMs: number): void => {
     const seen = new Map<PacedRequest, Pace>()
     for (const request of requests) {
       const last = paces.get(request)
@@ -103,10 +103,10 @@ export const createPaceLook = ({
 
   return (requests) => {
     const nowMs = monotonic()
-    // A process that stood still has read nothing meanwhile: that is not the clients' time.
-    const elapsedMs = Math.min(nowMs - lookedMs, 4 * lookEveryMs)
-    lookedMs = nowMs
-    lookAt(requests, elapsedMs)
+    // A process that was suspended has read nothing meanwhile; the clients are not charged for that.
+    const elapsedMs = Math.min(nowMs - checkedMs, 4 * lookEveryMs)
+    checkedMs = nowMs
+    updatePaces(requests, elapsedMs)
     const waiting = [...paces.values()].filter(({ wait }) => wait !== undefined)
     if (waiting.length === 0) return
     for (const { request, wait } of tooSlow(waiting, slots.mostWaitingForClients, slots.isContended())) {

@@ -1,4 +1,4 @@
-/** A request that can be ended before its time; `index` is its position in the list, -1 outside. */
+/** A request that can be aborted; `index` is its position in the list, -1 if it is not in it. */
 export type Abortable = { index: number; abort(reason: Error): void }
 
 /** The requests in flight. A list instead of a Set, whose tables would keep old requests alive: docs/decisions/0013. */
@@ -9,7 +9,7 @@ export class InFlight<One extends Abortable> {
     return this.#all.length
   }
 
-  /** In no order; changes with the next call. */
+  /** Unordered; the next call changes it. */
   get all(): readonly One[] {
     return this.#all
   }
@@ -19,7 +19,7 @@ export class InFlight<One extends Abortable> {
     this.#all.push(one)
   }
 
-  /** The last one moves to the position that is free now. */
+  /** The last request moves to the free position. */
   remove(one: One): void {
     const { index } = one
     if (index === -1) return

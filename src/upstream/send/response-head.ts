@@ -4,8 +4,8 @@ import { endToEndFields } from '../../http/forwardable-fields.ts'
 const conditions: ReadonlySet<string> = new Set(['if-none-match', 'if-modified-since'])
 
 /**
- * Why a response head is no answer to the request, in words; undefined when it is one. Forwarded it would mislead the client, or be
- * stored for others as something that it is not.
+ * Why a response head is invalid for the request; undefined if it is valid. Forwarding it would mislead the client or be stored as
+ * another response.
  */
 export const invalidResponse = (
   requestFields: FieldLines,
@@ -36,5 +36,5 @@ export const responseFields = (status: number, fields: FieldLines): string[] => 
 export const fieldTexts = (raw: readonly (Buffer | string)[]): string[] =>
   raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1')))
 
-/** These say that the target, or the program behind it, is not there; a 500 is an answer of that program. */
+/** Statuses of a gateway or an unavailable program. A 500 comes from a running program. */
 export const isGatewayStatus = (status: number): boolean => status === 502 || status === 503 || status === 504

@@ -2,12 +2,12 @@ import { parseHttpDate } from '../../http/conditional/dates.ts'
 import { type FieldLines, fieldValue } from '../../http/fields.ts'
 import type { GiveUpReason, RetryReason } from '../events.ts'
 
-/** What went wrong with an attempt. */
+/** How an attempt failed. */
 export type AttemptFailure =
   | { readonly kind: 'unreachable' | 'timeout' | 'broken' }
   | { readonly kind: 'status'; readonly retryAfterMs: number | undefined }
 
-/** What is known when an attempt failed before any response head went to the caller. */
+/** The facts of an attempt that failed before a response head was passed on. */
 export type RetryFacts = {
   readonly failure: AttemptFailure
   readonly method: string
@@ -17,9 +17,9 @@ export type RetryFacts = {
   readonly replayable: boolean
   readonly attemptsMade: number
   readonly attemptsAllowed: number
-  /** A target that this request has not tried yet could take it. */
+  /** Another target has not been tried yet. */
   readonly otherTarget: boolean
-  /** Until the total timeout; Infinity when there is none. */
+  /** Time left until the total timeout; Infinity without one. */
   readonly remainingMs: number
   /** In [0, 1), for the jitter. */
   readonly random: number
@@ -50,7 +50,7 @@ const reasonFor = (facts: RetryFacts): RetryReason | GiveUpReason => {
     case 'broken':
       return 'connection-lost'
     case 'timeout':
-      // The same target a second time would only double its load.
+      // Retrying the same target would double its load.
       return facts.otherTarget ? 'timed-out' : 'no-other-target'
     case 'status':
       if (facts.otherTarget) return 'status'

@@ -1,16 +1,19 @@
 import type { Clock } from '../../clock.ts'
 import type { QueueOutcome, UpstreamEvent } from '../events.ts'
 
-/** Why a request got no slot: the queue is full, its client's part of it is full, the part for contents that are still arriving is full, or it has waited too long. */
+/**
+ * Why a request got no slot: the queue, its client's share, or the share for bodies that are still arriving is full; or it waited
+ * too long.
+ */
 type SlotRefusal = 'full' | 'client-share' | 'arriving-share' | 'timeout'
 
-/** What a slot is wanted for. The same object is handed to every call that concerns the request. */
+/** The request that needs a slot. All calls about one request get the same object. */
 export type SlotRequest = {
-  /** Address of the client, IPv6 by its /64; '' for the gateway's own work, which all together has the share of one client. */
+  /** Address of the client, IPv6 by its /64; '' for requests of the gateway itself, which share one client's share. */
   readonly client: string
-  /** Requests of one line are served first come, first served; the lines are served in turn. */
+  /** Requests of one line are served in order of arrival; the lines are served in rotation. */
   readonly line: string
-  /** The request body is still arriving, so that the client decides how long the slot is held. */
+  /** The request body is still arriving, so the client decides how long the slot is held. */
   arriving: boolean
 }
 
@@ -21,15 +24,15 @@ type SlotOptions = {
   /** Longest wait in the queue; 0 = as long as the caller waits. */
   readonly queueTimeoutMs: number
   /**
-   * The part of the slots that others do not hold, and of the queue, that one client may have; 1 = no bound for a
-   * client, and none for arriving bodies.
+   * The share of the slots that other clients do not hold, and of the queue, that one client may have; 1 = no bound for clients and
+   * arriving bodies.
    */
   readonly clientShare: number
 }
 
-/** Bounded concurrency with a bounded queue, of which no client has more than its share; the more clients hold slots, the smaller it is. */
+/** Bounded concurrency with a bounded queue. Each client has a share, which shrinks as more clients hold slots. */
 export type Slots = {
-  /** Takes a slot if the request may have one at once. It never overtakes a request that waits and could have it. */
+  /** Takes a slot if one is free for the request, unless an eligible request waits already. */
   take(request: SlotRequest): boolean
   /**
    * Calls `granted` at once when the request may have a slot, else later; exactly one of `granted` and `refused` is called,
@@ -43,11 +46,11 @@ export type Slots = {
   readonly queued: number
   /** Most slots that may be held by requests which wait for their clients. */
   readonly mostWaitingForClients: number
-  /** A request waits whose client has not used up its share: it waits for slots that others hold. */
+  /** A request waits although its client has not used its share: other clients hold the slots. */
   isContended(): boolean
 }
 
-/** What one client has; forgotten when it has nothing. */
+/** Counts of one client; removed when all are 0. */
 type Client = { held: number; arriving: number; queued: number }
 
 type Waiter = {
@@ -57,7 +60,7 @@ type Waiter = {
   readonly timer: NodeJS.Timeout | undefined
 }
 
-/** Waiting requests of one client that may all be served, or none of them. */
+/** Waiting requests of one client; either all of them may be served, or none. */
 type Line = { readonly client: string; readonly arriving: boolean; readonly waiters: Waiter[] }
 
 const partOf = (whole: number, share: number): number =>
@@ -66,7 +69,7 @@ const partOf = (whole: number, share: number): number =>
 /** Slots for all requests to one service. */
 export const createSlots = (options: SlotOptions): Slots => {
   const { max, queueMax, queueTimeoutMs, clientShare } = options
-  // Of all that may be held or waited for, half is out of reach of requests whose bodies are still arriving.
+  // Half of the slots and of the queue is reserved for requests whose bodies have arrived.
   const arrivingShare = clientShare >= 1 ? 1 : 0.5
   const most = {
     queued: partOf(queueMax, clientShare),
@@ -79,7 +82,7 @@ export const createSlots = (options: SlotOptions): Slots => {
   let arrivingQueued = 0
   let serving = false
   const clients = new Map<string, Client>()
-  // A Map keeps insertion order: the first line is the next one to be served, and goes to the end afterwards.
+  // A Map keeps insertion order: the first line is served next and moves to the end.
   const lines = new Map<string, Line>()
 
   const clientOf = (name: string): Client => {
@@ -94,9 +97,9 @@ export const createSlots = (options: SlotOptions): Slots => {
   }
 
   /**
-   * A client has at most its share of what the others leave. Alone that is its share of all; of n clients that take what they get,
-   * with a share of a half, each has one part in n + 1, and the last part stays free for those that come (Choudhury and Hahne,
-   * Dynamic queue length thresholds for shared-memory packet switches, 1998). One that has none may take any that is free.
+   * A client may hold its share of the slots that others do not hold. Alone that is its share of all; n busy clients with a share of
+   * a half get one part in n + 1 each, and one part stays free for newcomers (Choudhury and Hahne, Dynamic queue length thresholds
+   * for shared-memory packet switches, 1998). A client without a slot may take any free one.
    */
   const mayTake = (own: number, ofOthers: number, all: number): boolean =>
     own < partOf(all - ofOthers, clientShare)
@@ -110,7 +113,7 @@ export const createSlots = (options: SlotOptions): Slots => {
   }
   const mayHold = (name: string, isArriving: boolean): boolean =>
     inFlight < max && (!isArriving || arriving < most.arriving) && hasShare(name, isArriving)
-  /** Others keep it from more: it has less than it would have alone. */
+  /** It has fewer slots than it would have alone. */
   const isHeldUp = ({ client, arriving: isArriving }: Line): boolean => {
     const { held, arriving: own } = clientOf(client)
     return mayTake(held, 0, max) && (!isArriving || mayTake(own, 0, most.arriving))
@@ -159,7 +162,7 @@ export const createSlots = (options: SlotOptions): Slots => {
     }
     return undefined
   }
-  /** A request that is granted its slot may end at once: its release is then served by the current round. */
+  /** A request may end while its slot is granted; the current round then reuses its slot. */
   const serve = (): void => {
     if (serving || queued === 0) return
     serving = true
@@ -174,7 +177,7 @@ export const createSlots = (options: SlotOptions): Slots => {
     }
   }
 
-  /** In a full queue the client with the most requests gives up its last one for a client that has fewer. */
+  /** If the queue is full, the client with the most requests loses its last one to a client with fewer. */
   const makeRoomFor = (name: string): boolean => {
     let largest: string | undefined
     let count = (clients.get(name)?.queued ?? 0) + 1
@@ -200,7 +203,7 @@ export const createSlots = (options: SlotOptions): Slots => {
     if (refusal !== undefined) return refusal
     return queued < queueMax || makeRoomFor(request.client) ? undefined : 'full'
   }
-  /** One that waited for its own share is no sign that the slots are too few. */
+  /** A request that waited for its own client's share does not mean that there are too few slots. */
   const lateRefusal = ({ client, arriving: isArriving }: SlotRequest): SlotRefusal =>
     inFlight >= max || hasShare(client, isArriving) ? 'timeout' : 'client-share'
 
@@ -266,8 +269,8 @@ export const createSlots = (options: SlotOptions): Slots => {
   }
 }
 
-/** The slots, and the events of waiting for one. */
-type PlaceRoom = {
+/** The slots, with the clock and the receiver of events. */
+type SlotContext = {
   readonly options: { readonly service: string }
   readonly clock: Clock
   readonly slots: Slots
@@ -277,34 +280,34 @@ type PlaceRoom = {
 const nothing = (): void => {}
 
 /** The slot of one request: requested, waited for, held, released. */
-export class Place {
-  readonly #room: PlaceRoom
+export class RequestSlot {
+  readonly #context: SlotContext
   readonly #request: SlotRequest
   #leaveQueue: (() => void) | undefined
   #held = false
 
-  constructor(room: PlaceRoom, request: SlotRequest) {
-    this.#room = room
+  constructor(context: SlotContext, request: SlotRequest) {
+    this.#context = context
     this.#request = request
   }
 
   /** Calls `granted` or `refused` once, perhaps at once; neither after `leave`. */
   ask(granted: () => void, refused: (why: QueueOutcome) => void): void {
-    if (this.#room.slots.take(this.#request)) {
+    if (this.#context.slots.take(this.#request)) {
       this.#held = true
-      const { options, report } = this.#room
+      const { options, report } = this.#context
       report({ kind: 'slot-wait-finished', service: options.service, outcome: 'sent', waitedSeconds: 0 })
       granted()
       return
     }
-    const since = this.#room.clock.monotonic()
+    const since = this.#context.clock.monotonic()
     let settled = false
     const settle = (outcome: QueueOutcome): void => {
       settled = true
       this.#leaveQueue = undefined
       this.#report(outcome, since)
     }
-    const leave = this.#room.slots.acquire(
+    const leave = this.#context.slots.acquire(
       this.#request,
       () => {
         settle('sent')
@@ -325,23 +328,23 @@ export class Place {
 
   /** The request body has arrived whole: from now on the slot waits for the upstream. */
   contentArrived(): void {
-    if (this.#held) this.#room.slots.arrived(this.#request)
+    if (this.#held) this.#context.slots.arrived(this.#request)
   }
 
-  /** Waits no longer. */
+  /** Leaves the queue. */
   leave(): void {
     this.#leaveQueue?.()
   }
 
-  /** The holder of this function has the slot, and releases it by calling the function. */
+  /** Moves the slot to the returned function, which releases it. */
   take(): () => void {
     if (!this.#held) return nothing
     this.#held = false
-    return () => this.#room.slots.release(this.#request)
+    return () => this.#context.slots.release(this.#request)
   }
 
   #report(outcome: QueueOutcome, sinceMs: number): void {
-    const { options, clock, report } = this.#room
+    const { options, clock, report } = this.#context
     const waitedSeconds = (clock.monotonic() - sinceMs) / 1000
     report({ kind: 'slot-wait-finished', service: options.service, outcome, waitedSeconds })
   }

@@ -17,9 +17,9 @@ import type { Abortable, InFlight } from './in-flight.ts'
 import { fieldTexts, invalidResponse, isGatewayStatus, responseFields } from './response-head.ts'
 import { type AttemptFailure, decideRetry, isIdempotent, type RetryDecision, retryAfterMs } from './retry.ts'
 import type { RetryBudget } from './retry-budget.ts'
-import { Place, type Slots } from './slots.ts'
+import { RequestSlot, type Slots } from './slots.ts'
 
-/** What all requests to one upstream share. */
+/** Shared by all requests to one upstream. */
 export type UpstreamContext = AttemptContext & {
   readonly options: UpstreamOptions
   readonly targets: Targets
@@ -41,7 +41,7 @@ class ResponseContent extends Readable {
   constructor(request: UpstreamRequest) {
     super({ highWaterMark: 64 * 1024 })
     this.#request = request
-    // It may fail before a reader listens, which gets the error then; without this listener the process would end.
+    // It may fail before a reader adds its listener; without this one the process would end.
     this.on('error', () => {})
   }
 
@@ -73,11 +73,11 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   readonly #reject: (error: GatewayError) => void
   readonly #tried: Target[] = []
   readonly #startedMs: number
-  readonly #slot: Place
+  readonly #slot: RequestSlot
   #state: State = 'queued'
   #ticket: Ticket | undefined
   #attempt: Attempt | undefined
-  /** An attempt before the present one may have sent something. */
+  /** An earlier attempt may have sent a part of the request. */
   #everSent = false
   #retryTimer: NodeJS.Timeout | undefined
   #totalTimer: NodeJS.Timeout | undefined
@@ -109,7 +109,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
       body: content ?? null,
     }
     const arriving = content instanceof Readable && !content.readableEnded
-    this.#slot = new Place(context, { client: clientAddress, line, arriving })
+    this.#slot = new RequestSlot(context, { client: clientAddress, line, arriving })
   }
 
   begin(refusal: GatewayError | undefined): void {
@@ -156,7 +156,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     return this.#attempt?.movedBytes ?? 0
   }
 
-  /** A body that did not arrive is a request that did not arrive (RFC 9110 §15.5.9); a response that is not read is cut. */
+  /** An incomplete body is an incomplete request (RFC 9110 §15.5.9); a response that the client does not read is cut. */
   endForSlowClient(wait: ClientWait): void {
     this.#context.report({ kind: 'slow-client-ended', service: this.#context.options.service, wait })
     const code = wait === 'request-body' ? 'request_timeout' : 'client_gone'
@@ -171,7 +171,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     )
   }
 
-  /** Milliseconds for which the breaker is open. A retry is not refused: the budget bounds retries. */
+  /** Remaining milliseconds of an open breaker. It does not refuse retries, which the budget limits. */
   #enterBreaker(): number | undefined {
     if (this.#ticket !== undefined) return undefined
     const entry = this.#context.breaker.enter(this.#context.clock.monotonic())
@@ -217,7 +217,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
       this.failed(error)
       return
     }
-    // What an upstream answers to a request that its client does not complete is no failure of the upstream.
+    // The upstream is not at fault if it gives up a request that the client does not complete.
     const isFailure = isGatewayStatus(status) && !attempt.isHeldUpByClient
     attempt.judge(status, isFailure)
     if (isFailure && this.#retriesInsteadOf(attempt, fields)) return
@@ -225,7 +225,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#state = 'answering'
     this.#hasContent = !hasNoContent(this.#request.method, status)
     this.#head = { status, fields: responseFields(status, fields) }
-    // One read of the socket often brings head and content together; its events all come before this microtask.
+    // One read of the socket often contains head and content; all its events come before this microtask.
     queueMicrotask(() => this.#answer())
   }
 
@@ -249,9 +249,9 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     if (this.#isWhole) return held.length === 1 ? held[0] : Buffer.concat(held)
     const content = new ResponseContent(this)
     this.#content = content
-    let hasRoom = true
-    for (const chunk of held) hasRoom = content.push(chunk)
-    if (!hasRoom) this.pause()
+    let takesMore = true
+    for (const chunk of held) takesMore = content.push(chunk)
+    if (!takesMore) this.pause()
     return content
   }
 
@@ -356,7 +356,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#ticket = undefined
   }
 
-  /** The error, with what is certain of the request: that nothing of it, or not all of it, was sent. */
+  /** Adds to the error whether nothing, or only a part, of the request was sent. */
   #withExtentSent(error: Error): Error {
     if (this.#attempt?.isUploading === true) return neverWhole(error)
     return this.#everSent || this.#attempt?.sent === true ? error : neverSent(error)

@@ -5,7 +5,7 @@ import { createSlidingCount } from '../sliding-count.ts'
 export type BreakerState =
   | { readonly state: 'closed' }
   | { readonly state: 'open'; readonly untilMs: number }
-  /** The time is over: a few requests find out; `asking` are in flight, `passed` were answered. */
+  /** Half-open: a few probes find out; `asking` are in flight, `passed` were answered. */
   | { readonly state: 'half-open'; readonly asking: number; readonly passed: number }
 
 export type BreakerOptions = {
@@ -14,7 +14,7 @@ export type BreakerOptions = {
   /** Fewer than these in the window say nothing. */
   readonly minRequests: number
   readonly windowMs: number
-  /** How long the upstream is left alone. */
+  /** How long the breaker stays open. */
   readonly forMs: number
   /** Requests that find out whether it is back; all of them must be answered. */
   readonly probes: number

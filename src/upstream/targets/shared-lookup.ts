@@ -4,10 +4,10 @@ import type { LookupFunction } from 'node:net'
 type Found = Parameters<LookupFunction>[2]
 
 /**
- * Connections that look for the same name at the same time wait for one lookup. Each takes a thread, even when its requests are gone
- * it any more, and of threads there are two (libuv keeps the others free for files): requests for a name whose server says
- * nothing would keep the names of all other upstreams from being found. What was found is not kept. The price: a name whose server
- * is back is found when the system has given up the running lookup, after some seconds (resolv.conf, timeout and attempts).
+ * Connections to one name share a running lookup. Each lookup occupies one of two threads (libuv keeps the others free for files),
+ * even after its requests have ended, so lookups at a silent name server would block those for all other upstreams. Results are not
+ * cached. The price: a name whose server has recovered is found when the system gives up the running lookup, after some seconds
+ * (resolv.conf, timeout and attempts).
  */
 export const sharedLookup = (lookup: LookupFunction): LookupFunction => {
   const underWay = new Map<string, Found[]>()

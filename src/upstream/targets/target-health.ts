@@ -2,7 +2,7 @@
 export type TargetHealth =
   | { readonly state: 'healthy'; readonly failures: number }
   | { readonly state: 'ejected'; readonly untilMs: number }
-  /** The time is over and one request has been sent to find out. */
+  /** The ejection has ended, and one trial request was sent. */
   | { readonly state: 'trial' }
 
 /** What a target may be used for now. */

@@ -87,7 +87,7 @@ export const poolOf = (origin: string, options: UpstreamOptions, lookup: LookupF
     connect,
     allowH2: options.http2,
     ...making(options, connect),
-    // The slots bound what is in flight. A bound here too would make requests wait where no timer of ours runs.
+    // The slots limit the requests in flight. A limit here too would make requests wait where no timer of the gateway runs.
     connections: null,
     // None over HTTP/1.1; over HTTP/2 undici then sets no bound of its own.
     // The attempt has timers of its own: undici's have a resolution of half a second.

@@ -182,7 +182,7 @@ const unreadHits = ({ listen, verdict, ...named }: UnreadHits): AttackRow =>
       await ask(scene.origin, '/open/hit/large')
       const sockets = await Promise.all(Array.from({ length: 300 }, () => dial(scene, attacker)))
       const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
-      // Connections alone cost something as well: they are there, and have been used, before memory is looked at.
+      // Connections alone need memory too: they are opened and used before it is measured.
       for (const socket of sockets) socket.write(get('/open/hit/a'))
       await Promise.all(sockets.map((socket) => once(socket, 'data')))
       await scene.memory.begin()

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pem } from '../../support/certificates.ts'
 import { type AttackRow, all, faultsOf, riseAbove, row, type Seen, slowMisses } from '../attack-row.ts'
 import { ask } from '../clients.ts'
 import {
@@ -15,7 +16,7 @@ import {
   startPeer,
   wholeAnswer,
 } from '../http2-peer.ts'
-import { pem, type Resources, type Scene } from '../scene.ts'
+import type { Resources, Scene } from '../scene.ts'
 import { openService } from '../services.ts'
 
 // A hostile upstream that speaks HTTP/2. The honest reader asks another one: it must not notice.
@@ -28,7 +29,7 @@ type Hostile = {
   readonly isShort?: boolean
   readonly react: React
   readonly settings?: Buffer
-  /** Uploads of so many bytes instead of GETs. */
+  /** Uploads of this length instead of GETs. */
   readonly uploadBytes?: number
   /** Contents that a client may get with 200. */
   readonly mayGet?: readonly string[]

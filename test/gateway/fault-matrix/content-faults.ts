@@ -11,7 +11,7 @@ const piece = `10000\r\n${'a'.repeat(0x10000)}\r\n`
 const brokenOff: Seen = ['502', '502', '502', '200 cut', '200 cut']
 const stalled: Seen = ['504', '504', '504', '200 cut', '200 cut']
 
-/** The content breaks off before the head of what streams was on its way: the connection ends without one. */
+/** The content breaks off before the head of the streamed response was sent: the connection ends without one. */
 const noHead: Seen = ['502', '502', '502', 'cut', 'cut']
 
 /** After it the head is out: what streams has begun. */
@@ -71,7 +71,7 @@ export const contentFaults: readonly Fault[] = [
     'what is longer than `cache.maxEntryBytes` streams',
   ),
   scripted(
-    'sends a chunk size that is none',
+    'sends an invalid chunk size',
     (_, wire) => wire.write(`${chunked}0x5\r\n12345\r\n0\r\n\r\n`),
     noHead,
   ),

@@ -75,13 +75,13 @@ describe.each(allFaults.map((fault, index) => ({ ...fault, index })))('$name', (
   test.each(asked.map((one, at) => [one, seen[at] as string] as const))('%s: %s', (one, expected) => {
     expect(expected.split('|')).toContain(played().seen[one])
   })
-  test('what is stored is served all the while', () => {
+  test('stored responses are served during the fault', () => {
     expect(played().hits).toEqual([
       expect.objectContaining({ seen: '200', cacheStatus: expect.stringContaining('hit') }),
       expect.objectContaining({ seen: '200', cacheStatus: expect.stringContaining('hit') }),
     ])
   })
-  test('the next reads show what the upstream then says', () => {
+  test('after the fault, reads show the new state of the upstream', () => {
     expect(played().afterwards.filter((sight) => !isGood(sight))).toEqual([])
   })
   test('a read reached the upstream at most twice, a write at most once', () => {

@@ -75,7 +75,7 @@ const playOne = async (gateway: TestGateway, round: number, index: number, stage
     write: (await ask(site + written, post({ title: 'x' }))).seen,
     batch: itemStatuses(await ask(`${site}/batch/v1`, post({ requests: items }))),
   }
-  // Before the upload: through the other service, of an outcome that nobody knows, it makes all outdated that is stored of this upstream.
+  // Runs before the upload, which through the other service has an unknown outcome and invalidates everything of this upstream.
   hits.push(await ask(site + stored))
   const seen = {
     ...held,
@@ -99,7 +99,7 @@ const playOne = async (gateway: TestGateway, round: number, index: number, stage
 /** All upstreams behind one gateway. */
 export type Matrix = {
   readonly gateway: TestGateway
-  /** Plays faults (their places in the list), several at a time, each with its own upstream; each round reads other things. */
+  /** Plays faults (by index), several at a time, each with its own upstream; each round reads other URLs. */
   play(round: number, faults: readonly number[], atOnce: number): Promise<readonly Played[]>
   close(): Promise<void>
 }
@@ -134,7 +134,7 @@ export const buildMatrix = async (faults: readonly Fault[]): Promise<Matrix> => 
 export const fits = ({ seen }: Fault, played: Played | undefined): boolean =>
   asked.every((one, at) => seen[at]?.split('|').includes(played?.seen[one] ?? ''))
 
-/** Is an answer given out that is none of the upstream's while it is well? */
+/** Is a response served that the healthy upstream never gave? */
 export const isWrong = (sight: Sight): boolean => sight.seen.startsWith('200') && !isGood(sight)
 
 /** Is it what the upstream says when it is well? */

@@ -1,8 +1,7 @@
 import dns from 'node:dns'
-import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import type { TlsOptions } from 'node:tls'
-import { fileURLToPath } from 'node:url'
+import { certificatePath, keyPair } from '../../support/certificates.ts'
 import { startOrigin } from '../../support/origin.ts'
 import type { Fault, Trouble } from './fault.ts'
 import { good, goodOnce } from './good-answer.ts'
@@ -21,13 +20,7 @@ export type Stage = {
   close(): Promise<void>
 }
 
-const fixture = (name: string): string =>
-  fileURLToPath(new URL(`../fixtures/upstream-tls/${name}`, import.meta.url))
-
-const certificate = (name: string): TlsOptions => ({
-  cert: readFileSync(fixture(`${name}.pem`)),
-  key: readFileSync(fixture(`${name}.key`)),
-})
+const certificate = (name: string): TlsOptions => keyPair(name)
 
 const scripted = async ({ script, early }: Extract<Trouble, { kind: 'script' }>): Promise<Stage> => {
   const origin = await startOrigin(good, { answersEarly: early === true })
@@ -115,7 +108,7 @@ const secured = async ({ server }: Extract<Trouble, { kind: 'tls' }>): Promise<S
   const board = await startSwitchboard(origin.port)
   return {
     target: `https://127.0.0.1:${board.port}`,
-    settings: { tls: { ca: `file:${fixture('ca.pem')}` } },
+    settings: { tls: { ca: `file:${certificatePath('ca.pem')}` } },
     fail: () => board.route(route(server, other.port)),
     recover: () => board.route(leadTo(origin.port)),
     received: () => other.received.map(({ method, target }) => `${method} ${target}`),
@@ -129,9 +122,9 @@ const secured = async ({ server }: Extract<Trouble, { kind: 'tls' }>): Promise<S
 
 type Lookup = (name: string, options: object, callback: (...result: unknown[]) => void) => void
 
-/** Names of the matrix and what becomes of them; everything else is looked up as always. */
+/** Names of the matrix and the results of their lookups; all other names are looked up normally. */
 const names = new Map<string, 'here' | 'name-unknown' | 'name-silent'>()
-/** Ends lookups that nobody has answered, as the system does after some seconds. */
+/** Ends unanswered lookups, as the system does after some seconds. */
 const silent = new Map<string, (() => void)[]>()
 
 const failure = (code: string): Error => Object.assign(new Error(code), { code, syscall: 'getaddrinfo' })

@@ -32,8 +32,8 @@ const answers = async (port: number): Promise<boolean> => {
 }
 
 /**
- * `dropsPackets`: while it is stopped its queue of connections, which has room for one, is kept full, so that the
- * kernel drops every further SYN. That is what a host behind a firewall looks like.
+ * `dropsPackets`: while it is stopped its accept queue of one connection is kept full, so that the kernel drops every further SYN,
+ * like a firewall.
  */
 export const startStoppableServer = async (dropsPackets: boolean): Promise<StoppableServer> => {
   const parameters = dropsPackets ? ['1', 'close'] : ['511', 'keep-alive']

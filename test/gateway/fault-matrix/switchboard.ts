@@ -4,9 +4,9 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 /** A port in front of a server, at which connections can be made to fail. */
 export type Switchboard = {
   readonly port: number
-  /** What becomes of connections from now on; those that are open end. */
+  /** The fault of new connections; open ones end. */
   route(to: (socket: Socket) => void): void
-  /** Nobody listens any more. */
+  /** The port is closed. */
   hangUp(): Promise<void>
   /** Listens on the same port again. */
   pickUp(): Promise<void>

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { siteService, startTestGateway } from '../../support/gateway.ts'
 import { startOrigin } from '../../support/origin.ts'
 
-// Whom the upstream is told about, and whom the gateway talks to.
+// The address that the upstream gets, and the host that the gateway connects to.
 
 const through = async (trustedProxies: readonly string[], headers: Record<string, string>) => {
   const origin = await startOrigin()

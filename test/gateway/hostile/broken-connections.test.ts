@@ -30,7 +30,7 @@ const open = async (
 
 const request = 'GET /open/x HTTP/1.1\r\nHost: a\r\n\r\n'
 
-test('what waits for its turn on a connection that goes is over: nothing is in flight, the upstream is left alone', async () => {
+test('pipelined requests of a closed connection are cancelled, also at the upstream', async () => {
   const asked: Socket[] = []
   const { gateway, origin, dial } = await open((_, wire) => {
     asked.push(wire.socket)
@@ -44,7 +44,7 @@ test('what waits for its turn on a connection that goes is over: nothing is in f
   await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
 })
 
-test('an answer that comes while its connection breaks ends nothing but itself', async () => {
+test('a response that arrives while its connection breaks affects no other request', async () => {
   const { gateway, dial } = await open(async (_, wire) => {
     wire.write('HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n')
     await pause(1)

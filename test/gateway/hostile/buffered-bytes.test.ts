@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { postBatch, siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../../support/origin.ts'
 
-// limits.bufferedBytes: what is held for requests under way, and that all of it is given back.
+// limits.bufferedBytes: memory held for requests in flight, all of which is released.
 
 const kibibyte = 1024
 const mount = '/index.php/site-json'
@@ -80,11 +80,7 @@ const firstBytes = async (socket: Socket): Promise<string> => {
 }
 
 const batchOf = async (requests: readonly unknown[], fields: Readonly<Record<string, string>> = {}) => {
-  const response = await fetch(`${gateway.publicAddress}${mount}/batch/v1`, {
-    method: 'POST',
-    headers: { ...json, ...fields },
-    body: JSON.stringify({ requests }),
-  })
+  const response = await postBatch(gateway, { requests }, fields)
   const { responses } = (await response.json()) as {
     responses: { status: number; body: { code?: string } | string; headers: Record<string, string> }[]
   }
@@ -257,11 +253,8 @@ describe('everything is given back', () => {
     [
       'after a batch in lines',
       async () => {
-        const response = await fetch(`${gateway.publicAddress}${mount}/batch/v1`, {
-          method: 'POST',
-          headers: { ...json, Accept: 'application/x-ndjson' },
-          body: JSON.stringify({ requests: [{ method: 'GET', path: '/site/v2/posts/1' }] }),
-        })
+        const requests = [{ method: 'GET', path: '/site/v2/posts/1' }]
+        const response = await postBatch(gateway, { requests }, { Accept: 'application/x-ndjson' })
         await response.text()
       },
     ],

@@ -133,7 +133,7 @@ describe('a path that looks like a file is the route, or nothing', () => {
     const login = { Cookie: 'wordpress_logged_in_abc=1' }
     expect(statusOf(await send(target, login))).toBe(status)
     const sent = origin.received.map((request) => request.target)
-    // Sent on as it came, or not at all: never as the route that it resembles.
+    // Forwarded unchanged or not at all, never as the route that it resembles.
     if (status === 400) expect(sent).toEqual([])
     else expect(sent).toEqual([target.replace(`${site}/site`, '/index.php/wp-json/wp').replace(/%3b/, ';')])
     // What the owner of the cookie got is not kept for the next one.

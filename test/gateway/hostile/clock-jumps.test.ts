@@ -92,7 +92,7 @@ const write = (): Promise<Response> =>
   })
 const gatewayErrors = (): Promise<number> => gateway.metric('trellis_requests_total', 'status_class="5xx"')
 
-/** Reads for so long, and looks at the true age of each answer. */
+/** Reads for this time, and checks the true age of each response. */
 const readFor = async (ms: number, mostAgeMs: number, path?: string): Promise<void> => {
   for (const until = performance.now() + ms; performance.now() < until; ) {
     const { status, ageMs, age } = await get(path)

@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import { afterEach, expect, test } from 'vitest'
-import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { postBatch, siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../../support/origin.ts'
 
 // A request that makes the upstream fail does not fail the requests that wait for the same answer.
@@ -21,7 +21,7 @@ type Fault = 'status 500' | 'status 431' | 'status 400' | 'reset'
 /** The upstream answers when all wait; it fails on each request that has the field. */
 const start = async (fault: Fault): Promise<void> => {
   origin = await startOrigin(async ({ fields }, wire, count) => {
-    // What goes past the cache holds nobody up, and so the wait has an end.
+    // Requests that bypass the cache are not collapsed, so the wait ends.
     for (let turn = 0; count === 1 && turn < 50; turn += 1) {
       if ((await gateway.metric('in_flight_requests')) > readers) break
       await pause(20)
@@ -69,11 +69,7 @@ test.each<Fault>(['status 500', 'status 431', 'status 400', 'reset'])(
 test('readers who joined an item of a batch that failed get a healthy answer', async () => {
   await start('status 500')
   const item = { method: 'GET', path: '/site/v2/posts', headers: { 'X-Boom': '1' } }
-  const leader = fetch(`${gateway.publicAddress}/index.php/site-json/batch/v1`, {
-    method: 'POST',
-    headers: json,
-    body: JSON.stringify({ requests: [item] }),
-  })
+  const leader = postBatch(gateway, { requests: [item] })
   await origin.until(() => origin.received.length === 1)
   expect(await Promise.all(others())).toEqual(Array(readers).fill(200))
   expect(await (await leader).json()).toMatchObject({ responses: [{ status: 500 }] })

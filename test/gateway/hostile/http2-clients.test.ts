@@ -1,14 +1,12 @@
-import { readFileSync } from 'node:fs'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { keyPair, pem } from '../../support/certificates.ts'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../../support/origin.ts'
 
 // What slow and wrong clients may do within one HTTP/2 connection, which is open and busy all the time.
 
-const pem = (name: string): string =>
-  readFileSync(new URL(`../fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
 const ca = pem('ca.pem')
 const large = Buffer.alloc(1024 * 1024, 'x')
 
@@ -30,7 +28,7 @@ afterEach(async () => {
 
 const start = async (limits: Record<string, string>): Promise<void> => {
   gateway = await startTestGateway({
-    listen: { port: 0, http2: true, tls: { cert: pem('good.pem'), key: pem('good.key') } },
+    listen: { port: 0, http2: true, tls: keyPair('good') },
     limits,
     services: {
       site: siteService(origin.origin),
@@ -115,7 +113,7 @@ describe('a window that stays shut', () => {
   })
 })
 
-test('a content that never ends is answered 408 and reset when its time is over, and the upstream is left alone', async () => {
+test('an endless body gets 408 and a reset after limits.requestTimeout, and its upstream request ends', async () => {
   await start({ headersTimeout: '300ms', requestTimeout: '600ms' })
   const client = await dial(65_535)
   keepBusy(client)

@@ -1,14 +1,11 @@
-import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer, type TLSSocket } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
+import { keyPair, pem } from '../../support/certificates.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { pause } from '../../support/origin.ts'
 
 // What an upstream may say within HTTP/2 that no library would say for it: frames by hand (RFC 9113 §4.1).
-
-const pem = (name: string): string =>
-  readFileSync(new URL(`../fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
 
 const [data, headers, reset, settings] = [0, 1, 3, 4]
 const noError = 0
@@ -46,23 +43,20 @@ const requestsIn = (bytes: Buffer): { readonly streams: readonly number[]; reado
 
 const startPeer = async (first: React) => {
   const peer = { react: first, origin: '' }
-  const server = createServer(
-    { cert: pem('good.pem'), key: pem('good.key'), ALPNProtocols: ['h2'] },
-    (socket) => {
-      let bytes = Buffer.alloc(0)
-      let begun = false
-      socket.on('error', () => {})
-      socket.write(frame(settings, 0, 0))
-      socket.on('data', (chunk: Buffer) => {
-        bytes = Buffer.concat([bytes, chunk])
-        if (!begun && bytes.length < prefaceBytes) return
-        const { streams, rest } = requestsIn(begun ? bytes : bytes.subarray(prefaceBytes))
-        begun = true
-        bytes = Buffer.from(rest)
-        for (const stream of streams) peer.react(socket, stream)
-      })
-    },
-  )
+  const server = createServer({ ...keyPair('good'), ALPNProtocols: ['h2'] }, (socket) => {
+    let bytes = Buffer.alloc(0)
+    let begun = false
+    socket.on('error', () => {})
+    socket.write(frame(settings, 0, 0))
+    socket.on('data', (chunk: Buffer) => {
+      bytes = Buffer.concat([bytes, chunk])
+      if (!begun && bytes.length < prefaceBytes) return
+      const { streams, rest } = requestsIn(begun ? bytes : bytes.subarray(prefaceBytes))
+      begun = true
+      bytes = Buffer.from(rest)
+      for (const stream of streams) peer.react(socket, stream)
+    })
+  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
   peer.origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -124,7 +118,7 @@ test.each<[string, React]>([
       return response.status
     }
     for (let round = 0; round < 2; round += 1) {
-      // What streams is sent a moment later than asked for, where nobody takes what is thrown.
+      // Streamed content is sent a moment later, where an exception would not be caught.
       const statuses = [
         ...(await Promise.all([ask(), ask('x'), ask(), ask('x')])),
         await ask(),

@@ -54,7 +54,7 @@ describe.each<[string, readonly RawCase[]]>([
       enough: summary,
       silenceMs: 150,
     })
-    // What nobody answers may still be on its way.
+    // An unanswered request may still be in flight.
     await expect.poll(() => upstream.requests.length).toBeGreaterThanOrEqual(seen.length)
     // Requests on one connection are worked on at the same time, and answered in their order (RFC 9112 §9.3.2).
     expect({ said: said.summary, stray: said.stray, seen: upstream.requests.map(inShort).sort() }).toEqual({

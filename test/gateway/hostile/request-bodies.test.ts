@@ -1,16 +1,14 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { connect as connectHttp2 } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { keyPair, pem } from '../../support/certificates.ts'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
 import { exchangeBytes } from '../../support/raw-client.ts'
 
 const mebibyte = 1024 * 1024
-const pem = (name: string): string =>
-  readFileSync(new URL(`../fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
 
 let origin: Origin
 let gateway: TestGateway
@@ -180,7 +178,7 @@ test.each(['text/plain', 'application/json'])(
 
 test('over HTTP/2, and with CORS, bodies of every type are passed on as well', async () => {
   const other = await startTestGateway({
-    listen: { port: 0, http2: true, tls: { cert: pem('good.pem'), key: pem('good.key') } },
+    listen: { port: 0, http2: true, tls: keyPair('good') },
     cors: { origins: ['https://a.test'] },
     services: { open: { contract: 'open', mount: '/open', upstream: { targets: [origin.origin] } } },
   })

@@ -65,7 +65,7 @@ describeWith('redis', 'secrets for peers', () => {
     for (let i = 0; i < 5; i += 1) await (await fetch(`${gateway.origin}/a${i}`, { headers: sampled })).text()
   }
 
-  test('they get them; the log, the metrics and the admin side do not show them, whatever becomes of the peers', async () => {
+  test('peers get their secrets, and log, metrics and admin side never show them, also when the peers fail', async () => {
     await askSome()
     await expect.poll(() => collector.received.length, { timeout: 15_000 }).toBeGreaterThan(0)
     expect(collector.received[0]?.head).toContain(planted.otlpField)

@@ -120,7 +120,7 @@ const sendAll = async (): Promise<void> => {
     await ask(`${site}/posts?${query}`)
     await ask(`${site}/posts/5`)
   }
-  // Kept for everybody, and so to be found among the stored responses.
+  // Public, and so listed among the stored responses.
   for (const target of [`/open/kept?access_token=${planted.token}&a=1`, `${site}/posts/8`])
     await (await fetch(`${gateway.origin}${target}`)).text()
   await admin('/cache/entries?limit=1000', own)

@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -8,13 +7,12 @@ import {
 } from 'node:http2'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { keyPair, pem } from '../../support/certificates.ts'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, pause, type Script, startOrigin } from '../../support/origin.ts'
 
 // A request whose body never arrives whole has changed nothing at the upstream, and is no fault of the upstream.
 
-const pem = (name: string): string =>
-  readFileSync(new URL(`../fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
 const ca = pem('ca.pem')
 const read = '/wp-json/wp/v2/posts'
 const answer: Script = ({ method }, wire) =>
@@ -111,7 +109,7 @@ const ways: readonly (readonly [string, string, string, string])[] = [
 ]
 
 describe('a client that sends its body too slowly', () => {
-  test.each(ways)('to %s gets 408 when the time of the upstream is over', async (_, path, fields, code) => {
+  test.each(ways)('to %s gets 408 after the total timeout of the upstream', async (_, path, fields, code) => {
     await start(shortTotal)
     for (let i = 0; i < 2; i += 1) {
       const socket = await dial()
@@ -124,7 +122,7 @@ describe('a client that sends its body too slowly', () => {
     await nothingHappened()
   })
 
-  test.each(ways)('to %s gets 408 when its pause is too long', async (_, path, fields, code) => {
+  test.each(ways)('to %s gets 408 after the idle timeout', async (_, path, fields, code) => {
     await start({ idle: '300ms' })
     const socket = await dial()
     socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n`)
@@ -134,7 +132,7 @@ describe('a client that sends its body too slowly', () => {
     await nothingHappened()
   })
 
-  test.each(ways)('to %s gets 408 when its own time is over', async (_, path, fields, code) => {
+  test.each(ways)('to %s gets 408 after limits.requestTimeout', async (_, path, fields, code) => {
     await start({}, { limits: { headersTimeout: '100ms', requestTimeout: '300ms' } })
     const socket = await dial()
     socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n`)
@@ -145,7 +143,7 @@ describe('a client that sends its body too slowly', () => {
     await nothingHappened()
   })
 
-  test.each(ways)('to %s may go away in the middle', async (_, path, fields) => {
+  test.each(ways)('to %s may disconnect in the middle', async (_, path, fields) => {
     await start({})
     const socket = await dial()
     socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n`)
@@ -156,7 +154,7 @@ describe('a client that sends its body too slowly', () => {
     await nothingHappened()
   })
 
-  test.each(ways)('to %s does not make an upstream that gives it up a bad one', async (_, path, fields) => {
+  test.each(ways)('to %s does not count as a failure of the upstream', async (_, path, fields) => {
     await start({}, {}, { answersEarly: true })
     origin.script = (received, wire) =>
       received.method === 'GET' ? answer(received, wire, 0) : pause(1_100).then(wire.reset)
@@ -205,7 +203,7 @@ describe('a client that sends its body whole', () => {
     },
   )
 
-  test('is not blamed for an upstream that takes nothing of it', async () => {
+  test('does not get 408 when the upstream reads nothing', async () => {
     await start(shortTotal)
     origin.script = () => {}
     const deaf = createServer((socket) => socket.pause().on('error', () => {})).listen(0, '127.0.0.1')
@@ -244,7 +242,7 @@ describe('over HTTP/2', () => {
   const clients: ClientHttp2Session[] = []
   beforeEach(() =>
     start(shortTotal, {
-      listen: { port: 0, http2: true, tls: { cert: pem('good.pem'), key: pem('good.key') } },
+      listen: { port: 0, http2: true, tls: keyPair('good') },
     }),
   )
   afterEach(() => {
@@ -274,7 +272,7 @@ describe('over HTTP/2', () => {
       await start(
         {},
         {
-          listen: { port: 0, http2: true, tls: { cert: pem('good.pem'), key: pem('good.key') } },
+          listen: { port: 0, http2: true, tls: keyPair('good') },
           limits: { headersTimeout: '100ms', requestTimeout: '300ms' },
         },
       )
@@ -338,7 +336,7 @@ describe('over HTTP/2', () => {
     expect(origin.received.slice(before).map(({ method }) => method)).not.toContain('POST')
   })
 
-  test('a body that is broken off behind its last octet is carried out, and its answer tells what became of it', async () => {
+  test('a request that breaks off after its last byte is carried out', async () => {
     let respond = (): void => {}
     origin.script = (received, wire, count) => {
       if (received.method === 'GET') return answer(received, wire, count)

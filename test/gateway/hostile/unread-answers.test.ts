@@ -1,13 +1,11 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { buffer } from 'node:stream/consumers'
 import { connect, type TLSSocket } from 'node:tls'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { keyPair, pem } from '../../support/certificates.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
 
-const pem = (name: string): string =>
-  readFileSync(new URL(`../fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
 const ca = pem('ca.pem')
 const mebibyte = 1024 * 1024
 const large = Buffer.alloc(8 * mebibyte)
@@ -20,7 +18,7 @@ let open: { destroy(): void }[] = []
 beforeAll(async () => {
   origin = await startOrigin((_, wire) => wire.respond({ content: large }))
   gateway = await startTestGateway({
-    listen: { port: 0, tls: { cert: pem('good.pem'), key: pem('good.key') } },
+    listen: { port: 0, tls: keyPair('good') },
     cache: { maxEntryBytes: '32MiB' },
     services: {
       open: {
@@ -51,7 +49,7 @@ const dial = async (): Promise<TLSSocket> => {
 }
 const get = (fields = ''): string => `GET /large HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n`
 
-/** Contents of so many answers that were asked for at once. */
+/** Contents of a number of responses to concurrent requests. */
 const readHttp1 = async (count = 1): Promise<Buffer[]> => {
   const socket = await dial()
   socket.write(get().repeat(count - 1) + get('Connection: close\r\n'))

@@ -89,7 +89,7 @@ export const startFaultyUpstream = async (): Promise<FaultyUpstream> => {
   let asked = 0
   const server = createServer((incoming, outgoing) => {
     asked += 1
-    // Whoever breaks off in the middle of a content ends nothing but it.
+    // A client that breaks off within a content ends only that request.
     void answer(incoming, outgoing).catch(() => outgoing.destroy())
   })
   server.listen(0, '127.0.0.1')

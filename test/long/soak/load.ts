@@ -54,7 +54,7 @@ const faultStatuses: Readonly<Record<FaultName, readonly number[]>> = {
   silent: [504],
 }
 
-/** Sends the mixed load of the soak until it is told to stop. */
+/** Sends the mixed load of the soak until it is stopped. */
 export const createLoad = (origin: string, seed: number) => {
   const { hostname, port } = new URL(origin)
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })

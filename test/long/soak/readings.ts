@@ -45,7 +45,7 @@ export const readingOf = (samples: ReadonlyMap<string, number>, seconds: number)
   requests: sumOf(samples, 'trellis_requests_total'),
 })
 
-/** Least value in each of `count` windows of equal length: what is left when garbage has been collected. */
+/** Least value in each of `count` windows of equal length: memory after garbage collection. */
 export const floors = (
   readings: readonly Reading[],
   of: (reading: Reading) => number,

@@ -20,7 +20,7 @@ export type Figures = {
   readonly unexplained: readonly string[]
 }
 
-/** So many variants are begun before the late ones are looked for. */
+/** This number of variants starts before the late ones are collected. */
 const roundLength = 4_000
 /** Begun and not over: those that wait in silence among them. */
 const underWay = 512

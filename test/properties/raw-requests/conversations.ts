@@ -23,7 +23,7 @@ type Conversation = {
 
 // Time says nothing about silence in a process that has too much to do; a turn of the event loop reads whatever has come.
 const lookEveryMs = 5
-/** Silent for so many looks, it makes room for another one. */
+/** A conversation that is silent for this number of checks is set aside for another one. */
 const quietLooks = 25
 /** A server that waits for more gets the end of the connection, and closes: then all that had come was read. */
 const closingLooks = 400

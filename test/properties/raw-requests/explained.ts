@@ -15,7 +15,7 @@ const saysCloseInPart = (bytes: string): boolean =>
     value.split(',').some((option) => /close/i.test(option) && !/^[\t ]*close[\t ]*$/i.test(option)),
   )
 
-/** Disagreements that are none about where a request ends, each with its reason. */
+/** Differences that do not concern the end of a request, each with its reason. */
 const reasons: readonly {
   readonly reason: string
   readonly holds: (bytes: string, looked: Looked) => boolean

@@ -21,7 +21,7 @@ const connectionOf = (): Duplex =>
     allowHalfOpen: true,
     read: () => {},
     write: (_chunk, _encoding, done) => done(),
-    // A socket says that it is closed in a later turn: what was parsed before a fault has reached its end by then.
+    // A socket emits `close` in a later turn: requests parsed before a fault have ended by then.
     destroy: (_error, done) => setImmediate(done, null),
   }).on('error', () => {})
 
@@ -36,7 +36,7 @@ export const startPlainServer = async (sightings: Sightings): Promise<PlainServe
     })
   }
   const server = createServer(take)
-  // An expectation that it does not know it answers without showing the request to anybody.
+  // It answers an unknown expectation without a request event.
   server.on('checkExpectation', take)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -1,6 +1,6 @@
 import type { WireMessage } from '../../support/read-messages.ts'
 
-/** Requests as somebody saw them: method, number of the variant and of the request in it, content. */
+/** Requests as one reader saw them: method, number of the variant and of the request in it, content. */
 export type Sighting = string
 
 const named = /\/(i\d+[ab])-(\w*)/

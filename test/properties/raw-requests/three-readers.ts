@@ -20,7 +20,7 @@ export type Looked = {
 /** The gateway, node:http and nginx, each with an upstream that notes what it sees. */
 export type ThreeReaders = {
   look(seed: number): Promise<Looked>
-  /** Without haste: on a busy machine silence may only mean that somebody was not done yet. */
+  /** With patience: on a busy machine silence may mean that a reader is not finished. */
   lookAlone(seed: number): Promise<Looked>
   /** What the gateway sent on behind the end of its connection, or what bears the name of no variant. */
   takeLate(): { readonly seeds: readonly number[]; readonly strange: readonly Sighting[] }

@@ -241,7 +241,7 @@ const requestOf = (dice: Dice, id: string): string => {
   return `${[line, ...fields].join('\r\n')}\r\n\r\n${content}`
 }
 
-/** Places where a change would make a variant unknown to those who look for it. */
+/** Parts whose change would make a variant unrecognisable. */
 const isFree = (text: string, at: number): boolean =>
   !/\/i\d*[ab]?-?\w*$/.test(text.slice(Math.max(0, at - 24), at))
 

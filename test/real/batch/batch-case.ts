@@ -1,4 +1,4 @@
-/** Who sends the batch. */
+/** The user that sends the batch. */
 export type Sender = 'admin' | 'editor' | 'author' | 'subscriber' | 'wrong-password' | 'nobody'
 
 /** One batch, in WordPress's names. Cases run in their order, each on what the ones before it have left. */

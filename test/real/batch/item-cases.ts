@@ -1,7 +1,7 @@
 import { type BatchCase, batch, create, remove, update } from './batch-case.ts'
 
 const fine = [80, 81, 82].map((id) => update(`posts/${id}?_fields=id,title.raw`, { title: `fine ${id}` }))
-/** The item among others that are in order, so that a shifted place shows. */
+/** The item between valid ones, so that a shifted index shows. */
 const among = (...items: unknown[]): unknown[] => [fine[0], ...items, fine[1], fine[2]]
 
 const paths: readonly [title: string, path: string][] = [

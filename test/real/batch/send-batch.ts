@@ -6,7 +6,7 @@ import type { BatchCase, Sender } from './batch-case.ts'
 export type BatchAnswer = {
   readonly status: number
   readonly body: unknown
-  /** What the answer says beside its content; who sends a wrong password only WordPress knows, and so nothing of them is compared. */
+  /** The response except its content. Only WordPress checks passwords, so responses to a wrong one are not compared. */
   readonly fields: Readonly<Record<string, string | null>>
   /** How its JSON spells what may be spelled in two ways. */
   readonly spelling: { readonly bareSlashes: boolean; readonly beyondAscii: boolean }

@@ -11,8 +11,8 @@ export type WpapiClient = {
 }
 
 /**
- * wpapi carries the routes of `wp/v2` with it. Under other names it is told the routes, as its documentation advises:
- * from the discovery document, less those patterns that its parser cannot read (templates, themes).
+ * wpapi contains the routes of `wp/v2`. Under other names it gets them from the discovery document, as its documentation advises,
+ * except those patterns that its parser cannot read (templates, themes).
  */
 export async function createWpapiClient(
   site: SiteUnderTest,

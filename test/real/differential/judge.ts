@@ -73,7 +73,7 @@ function errorCode({ text, fields }: PlainAnswer): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
-/** Refused by WordPress for what the request says, not for what the site holds or who asks. */
+/** Refused by WordPress because of the request alone, whatever the site holds and whichever user sends it. */
 export function isRefusedForItsArguments(direct: PlainAnswer): boolean {
   return direct.status >= 400 && argumentCodes.has(errorCode(direct) ?? '')
 }

@@ -1,4 +1,4 @@
-/** Who asks. */
+/** The user of the request. */
 export type Caller = 'anonymous' | 'admin' | 'editor' | 'author' | 'subscriber'
 
 /** One request, in WordPress's names, to be sent to a WordPress and to gateways in front of it. */
@@ -22,7 +22,7 @@ export function titleOf({ as, method, target, fields, content }: RequestCase): s
   return [method, target, ...said.filter((text) => text !== '')].join(' ')
 }
 
-/** An anonymous GET, or one by somebody. */
+/** An anonymous GET, or one by a user. */
 export function read(target: string, as: Caller = 'anonymous'): RequestCase {
   return { method: 'GET', target, as, fields: {}, content: undefined }
 }

@@ -16,7 +16,7 @@ export type Behind = {
   readonly relay: Relay
 }
 
-/** What became of one case at one service. */
+/** The outcome of one case at one service. */
 export type Outcome = {
   readonly through: string
   readonly time: 'first' | 'second'

@@ -1,6 +1,6 @@
 import { request as sendRequest } from 'node:http'
 
-/** An answer as it came; field names in lower case, repeated lines joined. */
+/** A response; field names in lower case, repeated lines joined. */
 export type PlainAnswer = {
   readonly status: number
   readonly fields: Readonly<Record<string, string>>

@@ -100,7 +100,7 @@ export function contentOf({ text, fields }: PlainAnswer): unknown {
   return type.startsWith('application/json') && text !== '' ? parsed(text) : text
 }
 
-/** JSON that is none is told as it is. */
+/** Invalid JSON is compared as text. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -124,7 +124,7 @@ export const writesOf = (nth: number): readonly MatrixWrite[] => {
   )
 }
 
-/** Read by everybody, before and after each write. */
+/** Anonymous reads, before and after each write. */
 export const publicProbes: readonly string[] = [
   'posts',
   'posts?order=asc&per_page=4',

@@ -80,7 +80,7 @@ export const startMixedLoad = async (more: Readonly<Record<string, unknown>>): P
     await pause(50)
     wire.respond({})
   })
-  // Every attempt but those at nobody comes to its origin, however long a busy machine takes to connect.
+  // Every attempt except those without a server reaches its origin, however long a busy machine takes to connect.
   const timeouts = { connect: '30s' }
   const nobody = `http://127.0.0.1:${await freePort()}`
   const gateway = await startTestGateway({
@@ -154,7 +154,7 @@ export const startMixedLoad = async (more: Readonly<Record<string, unknown>>): P
     await ask('site', '/site/v2/posts/1', post({ slug: `a${number}` }))
     const item = (id: number) => ({ path: `/site/v2/posts/${id}`, body: { slug: `b${number}` } })
     await ask('site', '/batch/v1', post({ requests: [item(1), item(2), item(1), item(3), item(4)] }))
-    // One is under way while everything is dropped.
+    // One is in flight while everything is removed.
     const late = ask('site', `/site/v2/posts?search=slow-late${number}`)
     await pause(20)
     await fetch(`${gateway.adminAddress}/cache/purge`, {

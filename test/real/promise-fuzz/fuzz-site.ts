@@ -6,14 +6,14 @@ import { type Outcome, sendWrite } from './send-write.ts'
 import type { FuzzedSite, Read } from './site-under-fuzz.ts'
 import { type Created, resolved, type Write } from './write.ts'
 
-/** A stored answer that is older than an answered write. */
+/** A stored response that is older than an acknowledged write. */
 export type StaleAnswer = {
   readonly read: Read
   /** All writes so far, in their order. */
   readonly writes: readonly Write[]
   /** How many of them had been sent when the answer was last seen to be right. */
   readonly rightAfter: number
-  /** Reads that may have been stored, of which the gateway may have taken the state before a write. */
+  /** Reads from which the gateway may know the values before a write. */
   readonly stored: readonly Read[]
   readonly shown: string
   readonly direct: string
@@ -126,7 +126,7 @@ export const fuzzSite = async (options: FuzzOptions): Promise<void> => {
 
   const known = (read: Read): Read => resolved(read, created) ?? read
 
-  /** Is the stored answer older than what WordPress says now, and the one that takes its place is not? */
+  /** Is the stored response older than WordPress's current one, while a new response is not? */
   const confirm = async (read: Read): Promise<{ shown: string; direct: string } | undefined> => {
     const { hit, shown } = await site.throughGateway(known(read))
     const direct = await site.direct(known(read))
@@ -139,7 +139,7 @@ export const fuzzSite = async (options: FuzzOptions): Promise<void> => {
     return undefined
   }
 
-  /** A third are looked at anew, so that something is stored; most of the others are. */
+  /** A third are read again so that something is stored; most of the others are stored. */
   const readsNow = (): Read[] => {
     const fresh = Array.from({ length: watched.size < mostWatched ? 3 : 1 }, () =>
       chooseRead(pools, random, options.readFocus),

@@ -248,7 +248,7 @@ const update = (route: string, body: Body, random: Random): Operation => ({
   body,
 })
 
-/** Who is deleted must not be who asks. */
+/** The deleted user must not be the user that sends the request. */
 const otherUser = (pools: Pools, random: Random): string => {
   const others = pools.users.filter((id) => id !== '1')
   return others.length === 0 ? '999999' : random.pick(others)
@@ -264,7 +264,7 @@ const others: Readonly<Record<string, MakeOperation>> = {
     route: `/wp/v2/posts/${oneOf(pools, 'posts', random)}/autosaves`,
     body: { title: text(random), content: content(pools, random) },
   }),
-  // What everybody may see of an image depends on the post that it is attached to, wherever else it is shown.
+  // The post that an image is attached to decides what anonymous clients see of it.
   'posts.update.image': (pools, random) =>
     update(
       `/wp/v2/posts/${oneOf(pools, 'posts', random)}`,

@@ -7,7 +7,7 @@ type Route = (one: (pool: Pool) => string, random: Random) => string
 
 const theme = 'twentytwentyfour'
 
-/** Routes that everybody may read. The first of each line is asked for most often by what else there is about its collection. */
+/** Public routes. The first route of each line is read most often with other arguments. */
 const everybodys: readonly Route[] = [
   (one) => `/wp/v2/posts/${one('posts')}`,
   (one) => `/wp/v2/posts/${one('posts')}`,

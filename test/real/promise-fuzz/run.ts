@@ -22,7 +22,7 @@ export type RunOptions = {
   progress?(seen: Seen): void
 }
 
-/** Each site gets so many writes, then another begins with a seed of its own. */
+/** After this number of writes another site begins with a seed of its own. */
 const writesPerSite = 100
 
 const settingOf = (seed: number): Setting => ({
@@ -36,7 +36,7 @@ export type RunResult = {
   readonly foundAfter?: number
 }
 
-/** Under which a stale answer is told of once; a scheduled post that nobody saw coming is in too many answers to tell of each. */
+/** The kind under which a stale response is reported once; an unexpected scheduled post is in too many responses to report each. */
 const sameCase = (kind: string, route: string): string => (kind === 'cron' ? kind : `${kind} ${shape(route)}`)
 
 const shape = (route: string): string =>
@@ -78,7 +78,7 @@ const createTeller = (sites: FuzzedSites, options: RunOptions) => {
   }
 }
 
-/** Random sites, one after the other, until so many writes were sent; tells of each stale answer once for its kind. */
+/** Runs random sites until the number of writes is reached; reports one stale response per kind. */
 export const runFuzz = async (sites: FuzzedSites, options: RunOptions): Promise<RunResult> => {
   const { wordpress } = sites
   const seeded = await seededIds(wordpress, basic(wordpress.credentials.admin))

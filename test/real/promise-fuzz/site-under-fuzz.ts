@@ -19,7 +19,7 @@ export type FuzzedSite = {
   readonly gateway: TestGateway
   readonly restRoot: string
   readonly setting: Setting
-  /** Cookies of the administrator, who has logged in through the gateway. */
+  /** Cookies of the administrator after a login through the gateway. */
   readonly cookies: string
   nonce(action: string): string
   /** The namespaces and keys as clients of the gateway spell them. */
@@ -81,7 +81,7 @@ const shownBy = (
 const everythingOneHour = [
   {
     match: 'GET /**',
-    // WordPress says no-store to everybody who is logged in.
+    // WordPress sends no-store to every user with a login.
     override: true,
     ttl: '1h',
     negativeTtl: '1h',

@@ -14,7 +14,7 @@ export type InstanceCheckerOptions = {
   readonly faults: () => readonly string[]
 }
 
-/** Readers, writers and purges at all instances that run; a stale read is told with what led to it. */
+/** Readers, writers and purges at all running instances; a stale read is reported with its history. */
 export const instanceChecker = ({
   upstream,
   instances,
@@ -53,7 +53,7 @@ export const instanceFaults = (instances: Instances, checker: () => Checker) => 
         await pause(ms)
         line.state = 'whole'
       },
-    /** Nobody reaches the store, and then one instance a little earlier than the other. */
+    /** No instance reaches the store, and then one a little earlier than the other. */
     storePaused: (ms: number) => async (turn: number) => {
       const { line } = oneOf(turn)
       instances.redis.signal('SIGSTOP')

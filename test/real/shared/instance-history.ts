@@ -14,7 +14,7 @@ const told = [
 
 const latest = 24
 
-/** What was done to instances, what they said of it, and how the ledger stands: why a read was stale can be told from it. */
+/** The faults, log lines of instances and the state of the ledger, which explain a stale read. */
 export const historyOf = async ({ all, redis }: Instances, faults: readonly string[]): Promise<string> => {
   const lines = all.flatMap(({ gateway: { origin, program } }) =>
     told

@@ -1,8 +1,8 @@
-import { fileURLToPath } from 'node:url'
 import { checkedService } from '../../properties/checked-service.ts'
 import { livingWorkers } from '../../properties/living-workers.ts'
 import { lineToEach, type Member } from '../../properties/stopped-member.ts'
 import type { VersionedUpstream } from '../../properties/versioned-upstream.ts'
+import { certificatePath } from '../../support/certificates.ts'
 import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
 import { openLine } from '../../support/held-line.ts'
 import { freePort } from '../../support/ports.ts'
@@ -35,19 +35,16 @@ export type InstancesOptions = {
   readonly secured?: boolean
 }
 
-const fixture = (name: string): string =>
-  fileURLToPath(new URL(`../../gateway/fixtures/upstream-tls/${name}`, import.meta.url))
-
 const tlsSettings = (port: number): readonly string[] => [
   ...[
     '--tls-port',
     String(port),
     '--tls-cert-file',
-    fixture('good.pem'),
+    certificatePath('good.pem'),
     '--tls-key-file',
-    fixture('good.key'),
+    certificatePath('good.key'),
   ],
-  ...['--tls-ca-cert-file', fixture('ca.pem'), '--tls-auth-clients', 'no'],
+  ...['--tls-ca-cert-file', certificatePath('ca.pem'), '--tls-auth-clients', 'no'],
 ]
 
 const startBehind = async (
@@ -60,7 +57,7 @@ const startBehind = async (
     cache: {
       shared: {
         url: `${secured ? 'rediss' : 'redis'}://127.0.0.1:${line.port}`,
-        ...(secured ? { key: 'k'.repeat(32), tls: { ca: `file:${fixture('ca.pem')}` } } : {}),
+        ...(secured ? { key: 'k'.repeat(32), tls: { ca: `file:${certificatePath('ca.pem')}` } } : {}),
         lease: `${leaseMs}ms`,
         forgetAfter: `${forgetAfterMs}ms`,
         writes,

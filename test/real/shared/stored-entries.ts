@@ -19,7 +19,7 @@ export const openEntry = (bytes: Buffer, isSigned = false): StoredEntry => {
   return { head, content: bytes.subarray(end, isSigned ? -signatureBytes : undefined) }
 }
 
-/** Puts an entry together, as somebody without the key does. */
+/** Builds an entry without the key, as an attacker would. */
 export const packEntry = (like: Buffer, { head, content }: StoredEntry): Buffer => {
   const text = Buffer.from(JSON.stringify(head))
   const frame = Buffer.from(like.subarray(0, markBytes))
@@ -27,7 +27,7 @@ export const packEntry = (like: Buffer, { head, content }: StoredEntry): Buffer 
   return Buffer.concat([frame, text, content])
 }
 
-/** What somebody does who may write to the Redis of a gateway. */
+/** Changes that a program with access to the Redis of a gateway can make. */
 export type RedisWriter = {
   readonly redis: Redis
   /** Keys of entries, in order. */

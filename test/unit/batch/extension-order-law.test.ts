@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { BatchItem, ItemAnswer } from '../../../src/batch/item.ts'
 import { batchOf, runBatch } from './batch-of.ts'
 
-/** A store of posts: each has a title that somebody else may read and write somewhere else. */
+/** A store of posts: each has a title that another item may read or write. */
 type Operation = {
   readonly method: 'GET' | 'PUT'
   readonly post: number

@@ -20,7 +20,7 @@ test.each([
   expect(readIdempotencyKey(value)).toEqual(read)
 })
 
-test('texts with other borders have other hashes', () => {
+test('the boundaries between texts change their hash', () => {
   expect(hashOf(['ab', 'c'])).not.toBe(hashOf(['a', 'bc']))
   expect(hashOf(['', 'a'])).not.toBe(hashOf(['a', '']))
 })
@@ -43,7 +43,7 @@ test('a key is in flight, then finished, and another fingerprint never fits', as
   expect(await store.begin('k', 'g')).toEqual({ kind: 'mismatch' })
 })
 
-test('a key that was given up is free, and so is one whose time is over', async () => {
+test('an abandoned key is free, and so is an expired one', async () => {
   const { store, time } = storeAt(100_000)
   await store.begin('a', 'f')
   await store.abandon('a')

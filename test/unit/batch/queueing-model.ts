@@ -73,7 +73,7 @@ export const singly = Number.POSITIVE_INFINITY
 
 /** Clients that send one batch after the other, each of 25 items. */
 type Load = {
-  /** What the upstream is like, once so many batches have been answered. */
+  /** The state of the upstream after a number of batches. */
   upstream(answered: number): Upstream
   readonly batches: number
   readonly clients: number
@@ -83,7 +83,7 @@ type Load = {
 const size = 25
 const concurrency = 8
 
-/** Mean milliseconds of a batch: always sent in so many parts, or as `auto` decides. */
+/** Mean milliseconds of a batch: always sent in this number of parts, or as `auto` decides. */
 export const meanMs = ({ upstream, batches, clients, seed }: Load, parts: number | 'auto'): number => {
   let answered = 0
   let sumMs = 0

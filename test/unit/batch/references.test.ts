@@ -47,7 +47,7 @@ test.each([
   expect(typeof found === 'string' ? found : found.map(({ id }) => id)).toEqual(ids)
 })
 
-test('what looks like a reference and is none makes the text malformed', () => {
+test('a text that resembles a reference but is not valid is malformed', () => {
   expect(referencesIn('{"a":{"$ref":"nothing"}}')).toBe('malformed')
 })
 

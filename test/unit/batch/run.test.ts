@@ -83,7 +83,7 @@ test('after the deadline an item that never began and one without an answer say 
   expect(watch.begun).toEqual(['/site/v2/posts/1'])
 })
 
-test('when the client goes nothing more begins, and a write that began ends undisturbed', async () => {
+test('when the client disconnects, no further item starts, and a write in flight is finished', async () => {
   const client = new AbortController()
   const watch = watched(() => client.signal.aborted)
   const signals: AbortSignal[] = []
@@ -105,7 +105,7 @@ test('when the client goes nothing more begins, and a write that began ends undi
   client.abort()
   await run
   await expect.poll(() => watch.ended).toEqual(['/site/v2/posts/1', '/site/v2/posts/2'])
-  // Only the read is told that nobody waits for it.
+  // Only the read is cancelled.
   expect(signals.map(({ aborted }) => aborted)).toEqual([false, true])
   expect(events.at(-1)).toMatchObject({ kind: 'batch-finished', result: 'client-gone', items: 3 })
 })

@@ -29,7 +29,7 @@ const changeOf = (to: 'healthy' | 'failing', target = 'http://a'): UpstreamEvent
   cause: 'because',
 })
 
-test('a change is one line with its facts; what is no change is none', () => {
+test('each change has one line with its facts, other events have none', () => {
   const { lines, report } = logged()
   report(changeOf('failing'))
   report({ kind: 'breaker-changed', service: 'site', from: 'open', to: 'half-open', cause: 'because' })
@@ -45,7 +45,7 @@ test('a change is one line with its facts; what is no change is none', () => {
   ])
 })
 
-test('what changes all the time gets ten lines a minute, and the last of them says the present state', () => {
+test('constant changes get ten lines a minute, and the last one has the current state', () => {
   const { lines, report } = logged()
   for (let i = 0; i < 1_001; i += 1) report(changeOf(i % 2 === 0 ? 'failing' : 'healthy'))
   expect(lines).toHaveLength(10)

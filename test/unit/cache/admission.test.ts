@@ -17,7 +17,7 @@ const outcomes = async (room: Harness, asked: readonly string[]): Promise<string
   return [...seen]
 }
 
-/** A cache with room for a hundred responses, and a working set that fills most of it. */
+/** A cache that holds a hundred responses, and a working set that fills most of it. */
 const filled = async (admission: 'always' | 'second-request'): Promise<Harness> => {
   const probe = harness({ maxBytes: 1_000_000 })
   await ask(probe, '/working/00')

@@ -10,7 +10,7 @@ import { unlimited } from '../../../src/http/bounds/byte-budget.ts'
 import { fieldValue, requestField } from '../../../src/http/fields.ts'
 import type { GatewayResponse } from '../../../src/http/message.ts'
 
-/** A clock that stands still until it is told to move. */
+/** A clock that only the test moves. */
 export type ManualClock = Clock & { advance(milliseconds: number): void; setWall(milliseconds: number): void }
 
 export const startOfTest = Date.UTC(2026, 0, 1)
@@ -76,7 +76,7 @@ export const readOf = (options: ReadOptions = {}): CacheRead => {
   }
 }
 
-/** One forward that waits for the test to answer it. */
+/** One upstream request, which the test answers. */
 export type PendingForward = {
   readonly fields: Readonly<Record<string, string>>
   readonly signal: AbortSignal

@@ -37,7 +37,7 @@ const untilCoded = async (
   return undefined
 }
 
-/** Until so many forms have been made, whether they were kept or not. */
+/** Waits until this number of forms was made, stored or not. */
 const made = ({ events }: Harness, forms: number): Promise<void> =>
   expect.poll(() => events.filter(({ kind }) => kind === 'compressed').length).toBe(forms)
 

@@ -180,7 +180,7 @@ test('a response that is stale at once is not shared: each reader fetches its ow
 
 const from = (browser: string) => readOf({ fields: { 'user-agent': browser } })
 
-/** Answers each forward as soon as it is there; `isHealthy` says by the number of the forward, from 0, how. */
+/** Answers each upstream request at once; `isHealthy` decides how, by the number of the request from 0. */
 const failing = async (
   calls: readonly PendingForward[],
   isHealthy: (at: number) => boolean,

@@ -277,7 +277,7 @@ test('removing many responses does not delay readers: the index is cleared in tu
   const waiting = scriptedForward()
   const before = cache.answer(readOf({ target: '/new', tags: ['list'] }), waiting.forward)
   expect(cache.invalidate(['list', 'tenth/3'])).toBe(30_000)
-  // Nobody is answered from them any more, and what was noted of them is taken away later.
+  // No read gets them any more, and the index is cleared later.
   expect(cache.stats().entries).toBe(0)
   expect(cache.stats().tags).toBeGreaterThan(20_000)
   expect(events.at(-1)).toEqual({ kind: 'invalidated', by: 'write', entries: 30_000, cut: 0 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ownBytes } from '../../../src/cache/store/stored-response.ts'
 
-/** A content of that length behind so many bytes of something else, as one read of a socket brings it. */
+/** A content behind other bytes in one buffer, as one read of a socket returns it. */
 const behind = (besides: number, length: number): Buffer =>
   Buffer.allocUnsafeSlow(besides + length)
     .fill(1)

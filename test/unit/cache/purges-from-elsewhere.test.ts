@@ -19,7 +19,7 @@ const filled = async () => {
   return made
 }
 
-/** What the library is asked meanwhile: each takes longer than all else that is done with a place. */
+/** Counts lookups in the library meanwhile, which take longer than everything else per entry. */
 const asked = () => {
   const spies = (['get', 'peek', 'set', 'delete'] as const).map((name) => vi.spyOn(LRUCache.prototype, name))
   return () => spies.reduce((sum, spy) => sum + spy.mock.calls.length, 0)
@@ -53,7 +53,7 @@ describe('a purge in another process', () => {
     const { cache } = await filled()
     const lookups = asked()
     expect(cache.purge({ ...purge, dryRun: false })).toBe(many)
-    // The place under the tag itself.
+    // The key of the tag itself.
     expect(lookups()).toBeLessThanOrEqual(1)
     const failing = async () => response('down', [], 503)
     for (const target of ['/0', '/777', `/${many - 1}`]) {

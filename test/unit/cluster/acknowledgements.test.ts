@@ -1,7 +1,7 @@
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createAcknowledgements } from '../../../src/cluster/protocol/acknowledgements.ts'
 
-// No time goes by: whoever waits here waits for a word, or for a moment that does not come.
+// The clock stands still, so a wait only ends with an acknowledgement.
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => {
@@ -16,7 +16,7 @@ const appended = { epoch: 'e', seq: 7, members: [{ member: 'b', applied: 6, beat
 const soon = <Value>(promise: Promise<Value>): Promise<Value | undefined> =>
   Promise.race([promise, new Promise<undefined>((resolve) => setImmediate(() => resolve(undefined)))])
 
-test('who answered before the reply to the append was read is neither waited for nor forgotten', async () => {
+test('a member that acknowledges before the reply to the append is not waited for, and its count is kept', async () => {
   const acknowledgements = createAcknowledgements(leaseMs)
   acknowledgements.acknowledged('e', 'b', 7, 2)
   expect(await soon(acknowledgements.wait(appended, 0))).toEqual({ all: true, entries: 2 })
@@ -36,7 +36,7 @@ test.each([
   expect(await waiting).toEqual({ all: false, entries: 0 })
 })
 
-test('those of another ledger than the present one are waited for until three leases after its last word', async () => {
+test('members of a previous ledger are waited for until three leases after its last reply', async () => {
   const acknowledgements = createAcknowledgements(leaseMs)
   acknowledgements.seen({ epoch: 'former', members: [] }, 0)
   const first = { epoch: 'e', seq: 1, members: [] }

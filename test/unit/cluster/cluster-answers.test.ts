@@ -35,7 +35,7 @@ test.each([
 ] as const)('%s', async (_, first, then, asking, said) => {
   const answers = (port: number) => [...first, ...then.map((one) => (one === 'ask' ? elsewhere(port) : one))]
   expect((await ask(answers, asking)).said).toMatch(said)
-  // Whatever nobody hears would end the process by then.
+  // An unhandled rejection would end the process by then.
   await pause(timeoutMs)
 })
 

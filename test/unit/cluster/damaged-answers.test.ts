@@ -145,7 +145,7 @@ const askedOf = async (node: ScriptedNode, cluster: boolean): Promise<readonly A
   ]
 }
 
-/** A node that answers some commands with what it is told to, and all others as any node does. */
+/** A node that answers some commands as the test says, and all others normally. */
 const scripted = async (hello: string) => {
   const script = { commands: [] as readonly string[], wire: '' }
   const node = await startScriptedNode(([name = '']) => {
@@ -210,7 +210,7 @@ test.each(
       Object.assign(script, { commands, wire: healthy })
       await expect.poll(() => settled(run), patient).toEqual(said)
       script.wire = wire
-      // Whoever may not take its turn asks the upstream itself.
+      // An instance without the claim asks the upstream itself.
       const refused =
         name === 'an entry' ? [undefined] : name === 'a claim' ? ['mine', 'theirs'] : ['refused']
       expect(refused, name).toContain(await settled(run))
@@ -383,7 +383,7 @@ test.each([
   60_000,
 )
 
-test('a server that answers byte by byte, and nothing as a whole, is left', async () => {
+test('a server that sends single bytes and no complete answer is left for another', async () => {
   let connections = 0
   let commands = 0
   const node = await startScriptedNode(([name]) => {

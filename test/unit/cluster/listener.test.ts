@@ -12,7 +12,7 @@ const push = (message: string): string =>
   `*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$${message.length}\r\n${message}\r\n`
 const subscribed = '*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n'
 
-/** Somebody who listens at a node; `hears`: what is published there comes with the answer to each sign of life. */
+/** A listener at a node; `hears`: messages that it gets with the reply to each sign of life. */
 const listening = async (answers: { subscribe: string; ping?: string }, hears: boolean) => {
   const heard: string[] = []
   const troubles: unknown[] = []
@@ -37,18 +37,18 @@ const listening = async (answers: { subscribe: string; ping?: string }, hears: b
   return { heard, troubles, times, listener }
 }
 
-test('who hears what it says itself goes on listening', async () => {
+test('a listener that receives its own messages stays connected', async () => {
   const { heard, times } = await listening({ subscribe: subscribed }, true)
   await expect.poll(() => heard.length).toBeGreaterThan(3)
   expect(times()).toBe(1)
 })
 
-test('a server that answers and passes nothing on is left', async () => {
+test('a server that answers but forwards no messages is left for another', async () => {
   const { times } = await listening({ subscribe: subscribed }, false)
   await expect.poll(times).toBeGreaterThan(1)
 })
 
-test('a server that says nothing more is left', async () => {
+test('a silent server is left for another', async () => {
   const { times } = await listening({ subscribe: subscribed, ping: '' }, false)
   await expect.poll(times).toBeGreaterThan(1)
 })

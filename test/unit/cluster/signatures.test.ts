@@ -8,7 +8,7 @@ const name = 'trellis:e:{x}'
 const content = Buffer.from('the head of an entry, and its content')
 const entries = createSignatures([key], 'entry')
 
-test('what was signed is verified under the same name', () => {
+test('a signed value is verified under the same name', () => {
   expect(entries.verified(name, entries.sign(name, [content.subarray(0, 9), content.subarray(9)]))).toEqual(
     content,
   )
@@ -44,7 +44,7 @@ test('any changed character of a signed text makes it invalid', () => {
   }
 })
 
-test('names and contents are kept apart: what moves from one to the other makes it invalid', () => {
+test('bytes that move from the name to the content make a signature invalid', () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), fc.string({ minLength: 1 }), (before, after, moved) => {
       const signed = entries.sign(before, [Buffer.from(moved + after)])

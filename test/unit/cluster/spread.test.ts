@@ -32,7 +32,7 @@ const timed = async (work: Promise<unknown>): Promise<number> => {
   return performance.now() - began
 }
 
-test('a change is carried out by the others before it is said to be spread, and their entries are counted', async () => {
+test('a change counts as spread when the others have applied it, and their removed responses are counted', async () => {
   const { a, b } = await two()
   b.line.delayMs = 20
   expect(await a.coherence.spread([note])).toEqual({ entries: 3, unheard: false })
@@ -40,7 +40,7 @@ test('a change is carried out by the others before it is said to be spread, and 
   expect(a.events).toContainEqual(expect.objectContaining({ kind: 'write-spread', outcome: 'acknowledged' }))
 })
 
-test('a member that does not answer holds a change up for one lease at most, and later ones not at all', async () => {
+test('a silent member delays one change by at most one lease, and later changes not at all', async () => {
   const { a, b } = await two()
   b.line.cut = true
   const first = await timed(a.coherence.spread([note]))
@@ -60,7 +60,7 @@ test('a member that was cut off gets all notes before it trusts its memory again
   expect(b.applied).toEqual([note])
 })
 
-test('what is no longer remembered counts as everything', async () => {
+test('notes that the ledger no longer has count as everything', async () => {
   const { a, b } = await two()
   const before = b.dropped
   b.line.cut = true
@@ -73,7 +73,7 @@ test('what is no longer remembered counts as everything', async () => {
   expect(b.events).toContainEqual({ kind: 'memory-dropped' })
 })
 
-test('a writer that is cut off waits three leases, then not at all, and tells what it did when it is back', async () => {
+test('a writer that is cut off waits three leases, then not at all, and announces its writes when it returns', async () => {
   const { a, b } = await two()
   a.line.cut = true
   const first = await timed(a.coherence.spread([note]))
@@ -85,7 +85,7 @@ test('a writer that is cut off waits three leases, then not at all, and tells wh
   expect(b.applied).toEqual([note, { ...note, tag: 'two' }])
 })
 
-test('a process that was stopped while it looked for the ledger looks anew before it answers a write unheard', async () => {
+test('a process that was suspended while it searched for the ledger searches again before it acknowledges a write', async () => {
   let stopped = 0
   const clock = { now: () => Date.now() + stopped, monotonic: () => performance.now() + stopped }
   const ledger = testLedger(leaseMs, clock)
@@ -118,7 +118,7 @@ test('a write of a member that ended before it was settled counts as carried out
   expect(a.applied).toEqual([held])
 })
 
-test('a process that was stopped finds its lease over, by whichever clock went on', async () => {
+test('a suspended process finds its lease expired, by either clock', async () => {
   let wall = 0
   let monotonic = 0
   const clock = { now: () => Date.now() + wall, monotonic: () => performance.now() + monotonic }
@@ -135,7 +135,7 @@ test('a process that was stopped finds its lease over, by whichever clock went o
   expect(trusts()).toBe(false)
 })
 
-test('changes that come together go in one message', async () => {
+test('concurrent changes go in one message', async () => {
   const { a, b } = await two()
   b.line.delayMs = 5
   const notes = Array.from({ length: 50 }, (_, tag): Note => ({ kind: 'tag', tag: `t${tag}`, mode: 'hard' }))
@@ -156,7 +156,7 @@ test('a write that cannot be announced is refused where configured, and this is 
   a.line.cut = true
   expect(await a.coherence.begin([note], true)).toEqual({ kind: 'refused' })
   expect(await timed(a.coherence.begin([note], true))).toBe(0)
-  // Of what is stored nowhere nobody has to hear.
+  // No other member needs a note about responses that no member stores.
   expect(await a.coherence.begin([note], false)).toMatchObject({ kind: 'begun' })
   expect(await a.coherence.spread([note])).toEqual({ entries: 0, unheard: true })
   const told = a.events.filter(({ kind }) => kind === 'cut-off' || kind === 'write-refused')

@@ -11,7 +11,7 @@ const turnsOf = (perTurn: number, gatherTurns = 0) => {
   return { turns, log, bring }
 }
 
-test('work begins at once until the turn of the event loop has had as much as it takes, the rest in the next turns', async () => {
+test('work starts at once up to the limit of a turn of the event loop, the rest in the next turns', async () => {
   const { log, bring } = turnsOf(2)
   bring('a', 5)
   expect(log).toHaveLength(2)
@@ -21,7 +21,7 @@ test('work begins at once until the turn of the event loop has had as much as it
   expect(log).toHaveLength(5)
 })
 
-test('the work of a client that brings little does not wait for that of one that brings much', async () => {
+test('a client with little work does not wait for a client with much', async () => {
   const { log, bring } = turnsOf(2)
   bring('many', 1_000)
   bring('few', 1)
@@ -42,7 +42,7 @@ test.each([0, 8])(
   },
 )
 
-test('while each turn brings one more piece, they are gathered for some turns, and then those of others are not behind', async () => {
+test('work that arrives turn by turn is gathered for some turns, so that other clients are not behind it', async () => {
   const { log, bring } = turnsOf(2, 4)
   bring('many', 1)
   expect(log.splice(0)).toEqual(['many'])
@@ -55,7 +55,7 @@ test('while each turn brings one more piece, they are gathered for some turns, a
   expect(log).toEqual(['many', 'few'])
 })
 
-test('all work begins in the end, however it arrives', async () => {
+test('all work starts, in whatever order it arrives', async () => {
   const { log, bring } = turnsOf(3, 8)
   let brought = 0
   for (let turn = 0; turn < 200; turn += 1) {
@@ -68,7 +68,7 @@ test('all work begins in the end, however it arrives', async () => {
   expect(log).toHaveLength(brought)
 })
 
-test('work that brings more of it leaves the rest in its turn', async () => {
+test('work that adds more work does not exceed the limit of its turn', async () => {
   const { turns, log, bring } = turnsOf(1)
   bring('a', 1)
   turns.begin('b', () => bring('b', 2))

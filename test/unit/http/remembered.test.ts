@@ -10,7 +10,7 @@ const counting = (perGeneration?: number) => {
   return { read, readings }
 }
 
-test('a text that came before is not read again, and gives the same', () => {
+test('a repeated text is not parsed again and gives the same result', () => {
   const { read, readings } = counting()
   expect(read('max-age=60')).toBe(read('max-age=60'))
   expect(readings).toEqual(['max-age=60'])
@@ -27,7 +27,7 @@ test('undefined is a result like any other', () => {
   expect(readings).toEqual(['x'])
 })
 
-test('a flood of new texts has others read again, and is not kept', () => {
+test('a flood of new texts evicts others and is not kept', () => {
   const { read, readings } = counting(10)
   read('first')
   for (let i = 0; i < 30; i += 1) read(`flood ${i}`)
@@ -35,7 +35,7 @@ test('a flood of new texts has others read again, and is not kept', () => {
   expect(readings.filter((text) => text === 'first')).toHaveLength(2)
 })
 
-test('what is asked again and again stays through a flood', () => {
+test('a frequently used text survives a flood of others', () => {
   const { read, readings } = counting(10)
   for (let i = 0; i < 100; i += 1) {
     read('busy')
@@ -44,7 +44,7 @@ test('what is asked again and again stays through a flood', () => {
   expect(readings.filter((text) => text === 'busy')).toHaveLength(1)
 })
 
-test('a long text is read each time', () => {
+test('a long text is parsed each time', () => {
   const { read, readings } = counting()
   const long = 'x'.repeat(300)
   read(long)

@@ -25,7 +25,7 @@ test.each([
   expect(parseTraceParent(value)).toEqual(expected)
 })
 
-test('a good context passes as it came, with its state', () => {
+test('a valid context is forwarded unchanged, with its state', () => {
   const fields = ['accept', '*/*', 'tracestate', 'a=b', 'traceparent', good]
   expect(withTraceFields(fields, undefined)).toEqual([
     ...['accept', '*/*', 'traceparent', good],
@@ -41,7 +41,7 @@ test('an open span takes the place of the parent, and the state stays', () => {
   ])
 })
 
-test('whatever came, what is sent is a context, and a state only beside its own', () => {
+test('for any input, a valid context is sent, and a state only with its own context', () => {
   fc.assert(
     fc.property(fc.option(fc.string({ unit: 'binary' })), fc.option(fc.string()), (parent, state) => {
       const fields: string[] = []

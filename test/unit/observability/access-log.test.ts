@@ -18,7 +18,7 @@ const log = (mode: 'all' | 'sample', sampleHits = 0.1) => {
   return { lines, answer }
 }
 
-test('a line says what became of a request and nothing of what was sent', () => {
+test('a line has the outcome of a request and nothing that the client sent', () => {
   const { lines, answer } = log('all')
   const status = 'trellis; fwd=uri-miss; fwd-status=200; ttl=60; stored'
   answer('miss', ['Cache-Status', 'other; hit', 'Cache-Status', status], Buffer.from('four'))
@@ -40,7 +40,7 @@ test('a line says what became of a request and nothing of what was sent', () => 
   ])
 })
 
-test("somebody else's Cache-Status is not repeated", () => {
+test('the Cache-Status of an upstream is not repeated', () => {
   const { lines, answer } = log('all')
   answer('bypass', ['Cache-Status', 'planted'])
   answer('none', ['Cache-Status', 'trellis; planted'])
@@ -56,7 +56,7 @@ test('a share of the hits has a line, and says for how many; all others have one
   expect(of('miss').map(({ weight }) => weight)).toEqual(Array(7).fill(1))
 })
 
-test('a share of nothing leaves out all hits', () => {
+test('with a share of 0 no hit has a line', () => {
   const { lines, answer } = log('sample', 0)
   for (let count = 0; count < 1_000; count += 1) answer('hit')
   answer('stale')

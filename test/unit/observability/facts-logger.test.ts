@@ -29,7 +29,7 @@ test('a line of facts is the line that the redacting log writes of them', () => 
   expect(redacting[0]).toContain('"code":"no_route","held":3,"msg":"request-refused"')
 })
 
-test('what hangs on a record of the log itself is redacted as before', () => {
+test('members of a log record itself are redacted as before', () => {
   const [line] = linesOf((logger) => {
     factsLogger(logger)
     logger.warn({ request: { authorization: 'secret', token: 'secret' }, err: { opts: 'secret' } }, 'failed')

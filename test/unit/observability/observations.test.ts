@@ -127,7 +127,7 @@ test.each([
   expect(build().contentType(accept)).toContain(type)
 })
 
-test('the age of what came out of memory, and spellings brought together', async () => {
+test('the age of responses from memory and the number of merged spellings are measured', async () => {
   const metrics = build()
   metrics.observe.pipeline(exchange({ ageSeconds: 20 }))
   metrics.observe.pipeline(exchange({ ageSeconds: 7_000, cache: 'stale' }))
@@ -156,7 +156,7 @@ test('the age of what came out of memory, and spellings brought together', async
   ])
 })
 
-test('requests with undeclared parameters are counted by what becomes of these', async () => {
+test('requests with undeclared parameters are counted by how these are treated', async () => {
   const metrics = build()
   const event = { kind: 'undeclared-parameters', service: 'site', count: 3 } as const
   metrics.observe.pipeline({ ...event, handling: 'sent' })
@@ -377,7 +377,7 @@ test('batch events', async () => {
   ])
 })
 
-test('discovery events; a difference that is gone goes back to zero', async () => {
+test('discovery events are counted, and a resolved difference returns to zero', async () => {
   const { observe, ...metrics } = build()
   observe.discovery({
     kind: 'index-refreshed',
@@ -416,7 +416,7 @@ test('labels show version and configuration, and a new configuration replaces th
   ])
 })
 
-test('two gateways in one process count apart', async () => {
+test('two gateways in one process have separate counts', async () => {
   const [one, two] = [build(), build()]
   one.observe.pipeline({
     kind: 'request-refused',
@@ -429,7 +429,7 @@ test('two gateways in one process count apart', async () => {
   expect(await linesOf(two, 'trellis_refusals_total{')).toHaveLength(0)
 })
 
-test('process metrics are there when asked for', async () => {
+test('process metrics exist when configured', async () => {
   const metrics = createMetrics({ version: '1', configHash: 'a', processMetrics: true })
   const text = await metrics.scrape()
   for (const name of [

@@ -14,7 +14,7 @@ test('a write is alone as long as no other write of its services was in flight b
   expect(writes.begin(['site']).isAlone()).toBe(true)
 })
 
-test('what was disturbed stays so, and the next one after all have ended is alone', () => {
+test('a write with another one beside it never counts as alone; the next one after all have ended does', () => {
   const writes = createConcurrentWrites()
   const first = writes.begin(['site'])
   const second = writes.begin(['site'])

@@ -1,20 +1,13 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import { createListener, type ListenerOptions } from '../../../src/server/listener.ts'
+import { keyPair } from '../../support/certificates.ts'
 
-const pem = (name: string): string =>
-  readFileSync(new URL(`../../gateway/fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
-const certificate = {
-  cert: pem('good.pem'),
-  key: pem('good.key'),
-  minVersion: 'TLSv1.2' as const,
-  certificates: [],
-}
+const certificate = { ...keyPair('good'), minVersion: 'TLSv1.2' as const, certificates: [] }
 
 const greedy = '127.0.0.2'
 const other = '127.0.0.3'

@@ -174,7 +174,7 @@ test.each<[string, (routes: Loose) => void, boolean]>([
   expect(matterAfter(change)).toBe(expected)
 })
 
-test('what is not passed on matters where the upstream would take it', () => {
+test('a value that the gateway refuses and the upstream accepts is a difference that matters', () => {
   const added = (routes: Loose) => set(argumentsOf(routes), 'new', {})
   expect(matterAfter(added, { ...forwarding, parameters: 'strip' })).toBe(true)
   const renamed = (routes: Loose) => {

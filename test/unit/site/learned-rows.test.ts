@@ -61,7 +61,7 @@ test('endpoints, arguments and batch marks are those announced', () => {
   expect(row?.endpoints[1]?.arguments['name']).toMatchObject({ type: 'string', required: true })
 })
 
-test('what is learned is what is announced', () => {
+test('a learned row has everything that the upstream announces', () => {
   const { site } = knowledgeOf(real, {
     service: 'site',
     rows: [...siteRows, ...learned.rows],

@@ -19,7 +19,7 @@ const fetchIndex: DiscoveryOptions['fetchIndex'] = async (signal) => {
   return { status: answer.status, content: Buffer.from(await answer.arrayBuffer()) }
 }
 
-/** Answers so as soon as it is told to. */
+/** Answers as soon as the test releases it. */
 const held = (script: Script): { readonly script: Script; readonly release: () => void } => {
   let release = (): void => {}
   const released = new Promise<void>((resolve) => {

@@ -10,7 +10,7 @@ test('no port is given twice, and none that the system would give out by itself'
   expect(Math.max(...ports)).toBeLessThan(32_768)
 })
 
-test('a port that somebody listens on is not given', async () => {
+test('a port in use is not given', async () => {
   const taken = (await freePort()) + 1
   const server = createServer().listen(taken, '127.0.0.1')
   onTestFinished(() => void server.close())

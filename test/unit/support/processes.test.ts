@@ -34,7 +34,7 @@ test('stop sends one SIGTERM, not two, and waits for an orderly end', async () =
   expect(program.output()).toContain('signals 1')
 })
 
-test('what ignores SIGTERM is killed, and so are the children of what ended', async () => {
+test('a program that ignores SIGTERM is killed, and so are the children of an ended one', async () => {
   const program = startProcess('sh', ['-c', 'trap "" TERM; sleep 300 & echo child $!; wait'])
   await untilReady(program, says(program, 'child'))
   const child = Number(/child (\d+)/.exec(program.output())?.[1])

@@ -43,7 +43,7 @@ test('a ratio of 0 never opens', () => {
   expect(breaker.state).toBe('closed')
 })
 
-test('what is older than the window does not count', () => {
+test('results older than the window do not count', () => {
   const { breaker } = breakerOf()
   ask(breaker, 'fff', 100)
   ask(breaker, 'f', 1_200)

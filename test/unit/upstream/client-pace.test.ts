@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { ClientWait } from '../../../src/upstream/events.ts'
 import { createPaceLook, lookEveryMs } from '../../../src/upstream/send/client-pace.ts'
 
-/** Requests that move so many octets a second, looked at for so long; what was ended, with the second in which it was. */
+/** Requests that move a number of bytes per second for a time; returns the ended ones with the second of their end. */
 const watched = (
   requests: readonly { readonly rate: (second: number) => number; readonly wait?: ClientWait | 'upstream' }[],
   seconds: number,

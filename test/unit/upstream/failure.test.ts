@@ -30,13 +30,13 @@ test('the cause inside what is not known decides', () => {
   expect(toGatewayError(coded('UND_ERR_SOCKET', coded('ECONNREFUSED'))).code).toBe('upstream_unreachable')
 })
 
-test('of several addresses that were tried the first one speaks', () => {
+test('if several addresses were tried, the error of the first one counts', () => {
   expect(toGatewayError(new AggregateError([coded('ECONNREFUSED'), coded('ENETUNREACH')])).code).toBe(
     'upstream_unreachable',
   )
 })
 
-test('what is no error at all is internal', () => {
+test('a thrown value that is not an error is an internal error', () => {
   expect(toGatewayError('text').code).toBe('internal')
   expect(toGatewayError(new errors.InvalidArgumentError('x')).code).toBe('internal')
 })

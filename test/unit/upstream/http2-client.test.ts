@@ -1,15 +1,12 @@
-import { readFileSync } from 'node:fs'
 import { type ClientHttp2Session, createSecureServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
 import { Http2Client } from '../../../src/upstream/targets/connector.ts'
-
-const pem = (name: string): string =>
-  readFileSync(new URL(`../../gateway/fixtures/upstream-tls/${name}`, import.meta.url), 'utf8')
+import { keyPair, pem } from '../../support/certificates.ts'
 
 test('a session that takes no more streams fails the request that meets it, and the next one has another session', async () => {
-  const server = createSecureServer({ cert: pem('good.pem'), key: pem('good.key') }, (incoming, response) => {
+  const server = createSecureServer(keyPair('good'), (incoming, response) => {
     incoming.resume()
     response.end('ok')
   })
@@ -20,7 +17,7 @@ test('a session that takes no more streams fails the request that meets it, and 
     await client.destroy()
     server.close()
   })
-  // Content that streams is sent a moment later than asked for, where nobody takes what is thrown.
+  // Streamed content is sent a moment later, where an exception would not be caught.
   const post = async (): Promise<string> => {
     const { body } = await client.request({ method: 'POST', path: '/', body: Readable.from(['x']) })
     return body.text()

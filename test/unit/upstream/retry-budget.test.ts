@@ -20,7 +20,7 @@ test('with little traffic a few retries are allowed, and again after the window'
   expect(budget.take(10_000)).toBe(true)
 })
 
-test('what is left is what would be granted', () => {
+test('`left` is the number of retries that `take` would grant', () => {
   const budget = createRetryBudget(0.2)
   for (let i = 0; i < 100; i += 1) budget.requested(0)
   expect(budget.left(0)).toBe(20)

@@ -5,7 +5,7 @@ import { sharedLookup } from '../../../src/upstream/targets/shared-lookup.ts'
 type Found = Parameters<LookupFunction>[2]
 type Answer = Parameters<Found>
 
-/** A lookup whose answers the test gives, and what became of each caller. */
+/** A lookup whose answers the test gives, with the result of each caller. */
 const scripted = () => {
   const asked: { readonly name: string; readonly answer: Found }[] = []
   const told: Answer[] = []
@@ -31,7 +31,7 @@ test('simultaneous lookups of one name are shared; other or later ones are not',
   expect(asked).toHaveLength(4)
 })
 
-test('a lookup that throws is one that found nothing, for each caller anew', () => {
+test('a lookup that throws fails for each caller with an error of its own', () => {
   let calls = 0
   const look = sharedLookup(() => {
     calls += 1
@@ -42,7 +42,7 @@ test('a lookup that throws is one that found nothing, for each caller anew', () 
   expect({ calls, told }).toEqual({ calls: 2, told: ['no resolver', 'no resolver'] })
 })
 
-test('who throws at an answer is not told of it again', () => {
+test('a caller that throws at its answer is not called again', () => {
   let times = 0
   const look = sharedLookup((_name, _options, found) => found(null, '127.0.0.1', 4))
   const fails: Found = () => {

@@ -52,7 +52,7 @@ test('a request that has waited too long is refused and gets no slot later', asy
   expect([slots.inFlight, slots.queued]).toEqual([0, 0])
 })
 
-test('who leaves the queue gets nothing, and the next one is served', () => {
+test('a request that leaves the queue gets no slot, and the next one is served', () => {
   const { slots, log, ask } = slotsOf(1)
   ask('a')
   const leave = ask('b')

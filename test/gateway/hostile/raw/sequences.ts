@@ -5,7 +5,7 @@ const form = ['Content-Type: application/json']
 const site = '/index.php/site-json/site/v2/posts'
 const kept = '/kept/a'
 
-/** Several requests on one connection, contents nobody reads, and fields that ask for another protocol. */
+/** Several requests on one connection, unread bodies, and requests for another protocol. */
 export const sequences: readonly RawCase[] = [
   [
     'two in a row',
@@ -45,7 +45,7 @@ export const sequences: readonly RawCase[] = [
     ['GET /last'],
   ],
   [
-    'content of a type that nobody takes',
+    'content of an unsupported type',
     head('POST', site, 'Content-Type: text/plain', `Content-Length: ${inner.length}`) + inner + last,
     '415 200.',
     ['GET /last'],

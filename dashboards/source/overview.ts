@@ -154,12 +154,14 @@ export const overview: DashboardFacts = {
           queries: [[total(series('pressureLevel'), ['instance'], 'max'), '{{instance}}']],
         }),
         lines({
-          title: 'Rate limits and closed connections',
+          title: 'Rate limits, access and closed connections',
           description:
-            'Requests refused with 429, by limit, and connections closed by the gateway, by reason.',
+            "Requests refused with 429, by limit, and by `access`, by reason; fetches of an issuer's keys; connections closed by the gateway.",
           unit: 'ops',
           queries: [
             [rate(series('rateLimited'), ['limit']), '429: {{limit}}'],
+            [rate(series('accessRefused'), ['service', 'reason']), '{{service}}: {{reason}}'],
+            [rate(series('jwksFetches'), ['service', 'result']), '{{service}} keys: {{result}}'],
             [rate(series('connectionsCut'), ['reason']), 'cut: {{reason}}'],
           ],
         }),

@@ -272,13 +272,14 @@ describe('batches', () => {
     }
     await startSite(
       {
-        jwt: jwt({ header: 'X-Who', required: 'writes' }),
+        jwt: jwt({ header: 'X-Who', required: 'writes', forward: { sub: 'X-User-Id', tenant: 'X-Tenant' } }),
         apiKeys: apiKeys({ header: 'X-Partner', required: 'never' }),
       },
       { split },
     )
     const own = async (): Promise<Tree> => ({
       'X-User-Id': 'root',
+      'X-Tenant': 'root',
       x_user_id: 'root',
       'X-Partner': 'key-of-bob',
       'X-Who': (await as('root', 'X-Who'))['X-Who'],

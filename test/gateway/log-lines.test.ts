@@ -32,6 +32,12 @@ beforeAll(async () => {
         upstream: { targets: [nobody] },
         parameters: { unknown: 'strip' },
       },
+      guarded: {
+        contract: 'open',
+        mount: '/guarded',
+        upstream: { targets: [nobody] },
+        access: { jwt: { jwks: `${nobody}/jwks.json`, issuer: 'i', audience: 'a' } },
+      },
       unread: {
         contract: 'site',
         mount: '/unread',
@@ -54,6 +60,7 @@ test.each<[string, string, RequestInit, string]>([
     { method: 'POST', body: planted },
     'upstream_unreachable',
   ],
+  ['a refused token', `/guarded/${planted}?access_token=${planted}`, {}, 'credential_invalid'],
   ['a failed read', `/site-json/site/v2/posts/1?password=${planted}`, {}, 'upstream_unreachable'],
 ])('%s is logged once, with its code and without what the client sent', async (_, path, init, code) => {
   const before = gateway.program.output().length
@@ -70,6 +77,16 @@ test.each<[string, string, RequestInit, string]>([
   await pause(50)
   expect(lines()).toHaveLength(1)
   expect(gateway.program.output()).not.toContain(planted)
+})
+
+test('refusals by access and failed fetches of keys are logged with their reasons', async () => {
+  await fetch(`${gateway.origin}/guarded/`, { headers: { Authorization: 'Bearer e30.e30.e30' } })
+  await expect
+    .poll(() => logLinesOf(gateway.program, 'access-refused').map(({ reason }) => reason))
+    .toEqual(expect.arrayContaining(['token-malformed', 'algorithm']))
+  expect(logLinesOf(gateway.program, 'jwks-fetched')).toMatchObject([
+    { service: 'guarded', result: 'unreachable' },
+  ])
 })
 
 test('an upstream that fails again and again fills no log: the first failure tells its cause and request', async () => {

@@ -159,6 +159,12 @@ describe('which service answers', () => {
     expect(isHit(await get('b.shop.example', '/x'))).toBe(true)
   })
 
+  test('TRACE reaches no service', async () => {
+    const request = 'TRACE /x HTTP/1.1\r\nHost: blog.example\r\nConnection: close\r\n\r\n'
+    expect((await send(request)).status).toBe(404)
+    expect(blog.received).toEqual([])
+  })
+
   test('HTTP/1.0 without a Host reaches only services without hosts', async () => {
     expect((await send('GET /rest/x HTTP/1.0\r\n\r\n')).status).toBe(200)
     expect((await send('GET /x HTTP/1.0\r\n\r\n')).status).toBe(404)

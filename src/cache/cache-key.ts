@@ -26,8 +26,7 @@ export const cacheKey = (parts: CacheKeyParts): string => {
   const isPublic = dialect === '' && partition === 'public' && host === ''
   return (
     targetKey(parts.service, parts.target) +
-    // Neither a partition nor a host has a space in it.
-    (isPublic ? publicEnd : part(dialect) + part(host === '' ? partition : `${partition} ${host}`))
+    (isPublic ? publicEnd : part(dialect) + part(partition) + (host === '' ? '' : part(host)))
   )
 }
 
@@ -46,8 +45,14 @@ export const partsOfKey = (key: string): Required<CacheKeyParts> => {
   const service = readPart(key, 0)
   const target = readPart(key, service.end)
   const dialect = readPart(key, target.end)
-  const [partition = '', host = ''] = readPart(key, dialect.end).text.split(' ')
-  return { service: service.text, target: target.text, dialect: dialect.text, partition, host }
+  const partition = readPart(key, dialect.end)
+  return {
+    service: service.text,
+    target: target.text,
+    dialect: dialect.text,
+    partition: partition.text,
+    host: partition.end === key.length ? '' : readPart(key, partition.end).text,
+  }
 }
 
 /** Does the target of a key begin with the prefix? Without splitting the key, since it is called for all keys. */

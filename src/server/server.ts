@@ -311,8 +311,11 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     for (const service of services)
       await register(server, service, (request, reply) => takeFor(service, request, reply))
   }
-  // Added after the services, so that their routes do not have it: answers other paths before Fastify reads the content.
-  server.addHook('onRequest', takeByHost)
+  // Added after the services, so that their routes do not have it: answers other paths and methods before Fastify reads the content.
+  server.addHook('onRequest', (request, reply) => {
+    if (request.method === 'OPTIONS') takeByHost(request, reply)
+    else refuse(reply, serviceOf(request), new GatewayError('no_route'))
+  })
   await server.ready()
   if (take === undefined) throw new TypeError('Fastify made no server')
   const front = createFront({

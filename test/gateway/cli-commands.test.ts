@@ -228,6 +228,14 @@ describe('routes --drift', () => {
   })
 })
 
+test('routes has a column for hosts where a service has some', async () => {
+  const lines = [...listed.slice(0, 1), { ...learned, hosts: ['blog.example', '*.shop.example'] }]
+  const { stdout } = await run(['routes'], { describeRoutes: async () => ({ lines, unread: [] }) })
+  const cells = stdout.split('\n').map((line) => line.split(/ {2,}/))
+  expect(cells.map(([, hosts]) => hosts)).toEqual(['HOSTS', '*', 'blog.example,*.shop.example', undefined])
+  expect((await run(['routes'])).stdout).not.toContain('HOSTS')
+})
+
 test('schema prints the content of config/gateway.schema.json', async () => {
   const { end, stdout } = await run(['schema'])
   expect(JSON.parse(stdout)).toMatchObject({ title: 'Trellis configuration', additionalProperties: false })

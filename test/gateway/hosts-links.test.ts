@@ -159,6 +159,18 @@ describe('links of a service', () => {
     }
   })
 
+  test('the answer to OPTIONS has them when the upstream fails', async () => {
+    await start({ blog: siteService(origin.origin, { hosts: ['blog.example', '*.shop.example'] }) })
+    origin.script = (_, wire) => wire.respond({ status: 500 })
+    for (const host of ['blog.example', 'a.shop.example']) {
+      const answer = await ask(host, `${mount}/site/v2/posts`, { method: 'OPTIONS' })
+      expect(answer.status).toBe(200)
+      expect(hostsIn(answer)).toEqual([`https://${host}`])
+      expect(answer.body.replaceAll('\\/', '/')).toContain(`"https://${host}${mount}/site/v2/posts"`)
+      expect(field(answer, 'content-length')).toBe(String(answer.body.length))
+    }
+  })
+
   test('the OpenAPI document names the URL of each service', async () => {
     await start({
       blog: siteService(origin.origin, { hosts: ['blog.example'] }),

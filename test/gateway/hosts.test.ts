@@ -1,4 +1,10 @@
+import { Agent, request } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { stringify } from 'yaml'
+import { explain } from '../../src/build/explain.ts'
+import { describeRoutes } from '../../src/build/upstream-findings.ts'
+import { checkConfig } from '../../src/config/load.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 import { exchangeBytes } from '../support/raw-client.ts'
@@ -153,6 +159,12 @@ describe('which service answers', () => {
     expect(isHit(await get('b.shop.example', '/x'))).toBe(true)
   })
 
+  test('TRACE reaches no service', async () => {
+    const request = 'TRACE /x HTTP/1.1\r\nHost: blog.example\r\nConnection: close\r\n\r\n'
+    expect((await send(request)).status).toBe(404)
+    expect(blog.received).toEqual([])
+  })
+
   test('HTTP/1.0 without a Host reaches only services without hosts', async () => {
     expect((await send('GET /rest/x HTTP/1.0\r\n\r\n')).status).toBe(200)
     expect((await send('GET /x HTTP/1.0\r\n\r\n')).status).toBe(404)
@@ -196,9 +208,9 @@ describe('a gateway whose services all have hosts', () => {
 
 describe('the cache keeps hosts apart', () => {
   test.each<[title: string, more: Tree]>([
-    ['links differ', {}],
-    ['the upstream sees the host', { publicUrl: 'https://shop.example' }],
-  ])('of one service whose %s', async (_, more) => {
+    ['with links that differ', {}],
+    ['with an upstream that sees the host', { publicUrl: 'https://shop.example' }],
+  ])('of one service %s', async (_, more) => {
     const upstream = { targets: [shop.origin], host: 'preserve' }
     await start({ shop: open(shop, { hosts: ['*.shop.example'], ...more, upstream }) })
     const first = await get('a.shop.example')
@@ -291,5 +303,106 @@ describe('the cache keeps hosts apart', () => {
     const explained = await (await fetch(`${gateway.adminAddress}/explain?method=GET&url=${url}`)).json()
     expect(explained).toMatchObject({ service: 'shop', 'stored responses': 1 })
     expect(JSON.stringify(explained)).toContain('public, a.shop.example')
+  })
+})
+
+describe('a reload', () => {
+  test('changes which service answers a host; connections stay, and links of earlier hosts are gone', async () => {
+    const hosts = ['a.example', 'b.example']
+    await start({ shop: open(shop, { hosts }) })
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const ask = (host: string): Promise<{ status: number | undefined; reused: boolean; body: string }> =>
+      new Promise((resolve, reject) => {
+        const sent = request(`${gateway.publicAddress}/x`, { agent, headers: { host } }, async (response) => {
+          resolve({ status: response.statusCode, reused: sent.reusedSocket, body: await text(response) })
+        })
+        sent.once('error', reject)
+        sent.end()
+      })
+    expect(await ask('a.example')).toMatchObject({ status: 200, reused: false })
+    expect((await ask('b.example')).body).toMatch(/ b\.example$/)
+    const services = {
+      shop: open(shop, { hosts: ['b.example', 'c.example'] }),
+      blog: open(blog, { hosts: ['a.example'] }),
+    }
+    expect(await gateway.put({ publicUrl: 'https://gateway.example', services })).toMatchObject({
+      kind: 'applied',
+    })
+    expect(await ask('a.example')).toMatchObject({
+      status: 200,
+      reused: true,
+      body: expect.stringMatching(/^blog /),
+    })
+    expect((await ask('c.example')).body).toMatch(/^shop .* c\.example$/)
+    expect((await ask('d.example')).status).toBe(421)
+    const moved = {
+      shop: open(shop, { hosts: ['b.example', 'c.example'], publicUrl: 'https://new.example' }),
+    }
+    expect(await gateway.put({ publicUrl: 'https://gateway.example', services: moved })).toMatchObject({
+      kind: 'applied',
+    })
+    expect((await ask('c.example')).body).toMatch(/ new\.example$/)
+    agent.destroy()
+  })
+
+  test('changes the host that the upstream sees', async () => {
+    const preserved = (hosts: readonly string[]): Tree => ({
+      shop: open(shop, { hosts, upstream: { targets: [shop.origin], host: 'preserve' } }),
+    })
+    await start(preserved(['a.example']))
+    expect((await get('a.example')).body).toBe('shop /x a.example a.example')
+    const config = { publicUrl: 'https://gateway.example', services: preserved(['b.example']) }
+    expect(await gateway.put(config)).toMatchObject({ kind: 'applied' })
+    expect((await get('b.example')).body).toBe('shop /x b.example b.example')
+    expect((await get('a.example')).status).toBe(421)
+  })
+})
+
+describe('the command line', () => {
+  const configOf = async () => {
+    const services = {
+      blog: { contract: 'plants', hosts: ['blog.example'], publicUrl: 'https://www.blog.example/p' },
+      shops: { contract: 'plants', hosts: ['*.shop.example'] },
+      rest: { contract: 'plants', mount: '/rest' },
+    }
+    const result = await checkConfig(stringify({ services, publicUrl: 'https://gateway.example' }), {})
+    if (result.kind === 'faults') throw new Error(JSON.stringify(result.faults))
+    return result.config
+  }
+  beforeEach(() => start({ rest: open(rest) }))
+
+  test.each<[url: string, host: string | undefined, found: object]>([
+    ['https://blog.example/plants', undefined, { service: 'blog', hosts: 'blog.example' }],
+    ['HTTPS://BLOG.example.:99/plants?limit=5', undefined, { service: 'blog' }],
+    ['https://a.b.shop.example/plants', undefined, { service: 'shops' }],
+    ['https://any.example/rest/plants', undefined, { service: 'rest' }],
+    ['https://blog.example/rest/plants', undefined, { service: 'blog' }],
+    ['/rest/plants', undefined, { service: 'rest' }],
+    ['/plants', 'a.shop.example', { service: 'shops' }],
+    ['https://blog.example/plants', 'a.shop.example', { service: 'blog' }],
+    ['/plants', undefined, { refused: expect.stringMatching(/^404: /) }],
+    ['https://shop.example/plants', undefined, { refused: expect.stringMatching(/^404: /) }],
+  ])('explains %s, with the Host %s', async (target, host, found) => {
+    const fields = { authorization: 'Bearer x', ...(host === undefined ? {} : { host }) }
+    expect(explain(await configOf(), { method: 'GET', target, fields })).toMatchObject(found)
+  })
+
+  test('explains that a host has stored responses of its own', async () => {
+    const fields = { authorization: 'Bearer x' }
+    const explained = explain(await configOf(), {
+      method: 'GET',
+      target: 'https://A.shop.example/plants',
+      fields,
+    })
+    expect(explained['cache key']).toBe('shops, /plants, credential, a.shop.example')
+  })
+
+  test('lists routes with the hosts of their services', async () => {
+    const { lines } = describeRoutes(await configOf())
+    expect(lines.find(({ service }) => service === 'shops')).toMatchObject({
+      hosts: ['*.shop.example'],
+      path: '/plants',
+    })
+    expect(lines.find(({ service }) => service === 'rest')?.hosts).toEqual([])
   })
 })

@@ -226,6 +226,7 @@ describe('rows that are learned from an upstream', () => {
       {
         method: 'GET',
         path: '/wp-json/shop/v1/carts',
+        hosts: [],
         service: 'wordpress',
         cached: '-',
         batchable: false,

@@ -75,6 +75,7 @@ const keyParts = fc.record({
   target: fc.oneof(fc.string(), fieldText),
   dialect: fc.string({ maxLength: 5 }),
   partition: fc.string({ maxLength: 5 }),
+  host: fc.string({ maxLength: 3 }),
 })
 
 test('different parts have different keys, and a key gives its parts back', () => {

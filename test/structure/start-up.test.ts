@@ -47,7 +47,6 @@ describe('a gateway is loaded without', () => {
     ['the demo', /^demo\//],
     ['OpenTelemetry, except its API, which prom-client uses', /@opentelemetry\/(?!api\/)/],
     ['a client of Redis', /node_modules\/ioredis\//],
-    ['rate limits', /node_modules\/@fastify\/rate-limit\//],
     ['CORS', /node_modules\/@fastify\/cors\//],
   ])('%s', (_description, modules) => {
     const loaded = loadedWith('src/workers.ts')

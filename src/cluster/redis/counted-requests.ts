@@ -1,6 +1,6 @@
 import { type Connection, scriptOn } from './connections.ts'
 
-/** As the edge's store of rate limits has it: how many there are in the present window, and when it ends. */
+/** Requests in the present window, and the time until it ends. */
 export type CountedRequests = {
   increment(
     limit: string,

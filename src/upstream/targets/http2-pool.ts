@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -28,6 +29,7 @@ type Dispatched = {
 }
 
 type Connection = {
+  readonly socket: TLSSocket
   readonly session: ClientHttp2Session
   /** Streams that are not closed. */
   open: number
@@ -87,6 +89,12 @@ const failIfCut = (stream: ClientHttp2Stream): void => {
     if (isCut) stream.emit('error', new errors.SocketError('the stream was reset within its response'))
     return push(chunk, ...more)
   }
+}
+
+/** Takes no more requests, and ends with the last one. A session that is closed waits for its peer, perhaps for ever: its socket does not. */
+const retire = ({ session, socket, open }: Connection): void => {
+  session.close()
+  if (open === 0) socket.destroy()
 }
 
 /** Sends one request on a session; `closed` is called when it uses the session no more. */
@@ -202,9 +210,11 @@ export class Http2Pool implements ConnectionPool {
   }
 
   async close(): Promise<void> {
-    const ended = [...this.#connections].map(
-      ({ session }) => new Promise<void>((resolve) => session.close(resolve)),
-    )
+    const ended = [...this.#connections].map((connection) => {
+      const closed = once(connection.session, 'close')
+      retire(connection)
+      return closed
+    })
     await Promise.all([...ended, this.#http1.close()])
     await this.destroy()
   }
@@ -212,7 +222,10 @@ export class Http2Pool implements ConnectionPool {
   async destroy(): Promise<void> {
     this.destroyed = true
     this.#failWaiting(new errors.ClientDestroyedError())
-    for (const { session } of this.#connections) session.destroy()
+    for (const { session, socket } of this.#connections) {
+      session.destroy()
+      socket.destroy()
+    }
     if (!this.#http1.destroyed) await this.#http1.destroy()
   }
 
@@ -239,7 +252,7 @@ export class Http2Pool implements ConnectionPool {
     send(session, this.#origin.host, dispatched, () => {
       connection.open -= 1
       if (connection.open > 0) return
-      if (session.closed) session.destroy()
+      if (session.closed) retire(connection)
       else if (!session.destroyed) session.unref()
     })
   }
@@ -274,7 +287,7 @@ export class Http2Pool implements ConnectionPool {
       createConnection: () => socket,
       settings: { enablePush: false },
     })
-    const connection: Connection = { session, open: 0, isReady: false }
+    const connection: Connection = { socket, session, open: 0, isReady: false }
     this.#connections.add(connection)
     const late = (): void => void session.destroy(new errors.ConnectTimeoutError())
     let timer = this.#connectMs > 0 ? setTimeout(late, this.#connectMs) : undefined
@@ -285,11 +298,12 @@ export class Http2Pool implements ConnectionPool {
     })
     session.once('remoteSettings', () => {
       clearTimeout(timer)
-      if (this.#maxAgeMs > 0) timer = setTimeout(() => session.close(), this.#maxAgeMs).unref()
+      if (this.#maxAgeMs > 0) timer = setTimeout(() => retire(connection), this.#maxAgeMs).unref()
       connection.isReady = true
       this.#isConnecting = false
       this.#sendWaiting()
     })
+    session.on('goaway', () => retire(connection))
     session.on('close', () => {
       clearTimeout(timer)
       this.#connections.delete(connection)

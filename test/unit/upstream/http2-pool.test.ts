@@ -6,7 +6,7 @@ import {
   type ServerHttp2Session,
   type Settings,
 } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { createServer as createTlsServer } from 'node:tls'
@@ -150,6 +150,37 @@ test.each([
     await expect.poll(() => upstream.snapshot().targets).toMatchObject([{ connections: 0 }])
   },
 )
+
+/** GOAWAY without an error, behind stream 0 (RFC 9113 §6.8). */
+const goAwayFrame = Buffer.from([0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+
+test.each([
+  ['is silent', settingsFrame, 0],
+  ['says GOAWAY', Buffer.concat([settingsFrame, goAwayFrame]), 0],
+  ['is silent until the session is too old', settingsFrame, 100],
+])('an upstream that %s and does not close its side keeps no connection', async (_, first, maxAgeMs) => {
+  const open = new Set<Socket>()
+  let accepted = 0
+  const server = createTlsServer({ ...certificate, ALPNProtocols: ['h2'], allowHalfOpen: true }, (socket) => {
+    accepted += 1
+    open.add(socket)
+    socket.on('error', () => undefined).on('close', () => open.delete(socket))
+    socket.resume()
+    socket.write(first)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    for (const socket of open) socket.destroy()
+    server.close()
+  })
+  const upstream = over(`https://127.0.0.1:${(server.address() as AddressInfo).port}`, {
+    timeouts: { connectMs: 3_000, headersMs: 300, idleMs: 300, totalMs: 3_000 },
+    connectionMaxAgeMs: maxAgeMs,
+  })
+  for (let i = 0; i < 3; i += 1) await expect(upstream.forward(request())).rejects.toBeDefined()
+  expect(accepted).toBeGreaterThan(0)
+  await expect.poll(() => upstream.snapshot().targets, { timeout: 3_000 }).toMatchObject([{ connections: 0 }])
+})
 
 test('fields keep their repetitions and octets; Host becomes the authority, and cookies one field', async () => {
   let received: unknown

@@ -5,7 +5,7 @@
  * node build.mjs [--if-outdated]
  */
 import { readdir, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { argv, env, stdout } from 'node:process'
 import { fileURLToPath } from 'node:url'
 
@@ -59,13 +59,12 @@ const build = async () => {
       js: "import { createRequire as createRequireOfBundle } from 'node:module'\nconst require = createRequireOfBundle(import.meta.url)",
     },
   })
-  const written = new Set(Object.keys(metafile.outputs))
-  const found = await readdir(join(root, 'dist'), { recursive: true, withFileTypes: true })
-  const outdated = found
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
-    .filter((path) => !written.has(path.slice(root.length)))
-  await Promise.all(outdated.map((path) => rm(path)))
+  // Folders of an older layout go as well: packed or copied, dist holds this build alone.
+  const kept = new Set()
+  for (let path of Object.keys(metafile.outputs)) for (; path !== '.'; path = dirname(path)) kept.add(path)
+  const found = await readdir(join(root, 'dist'), { recursive: true })
+  const outdated = found.map((name) => join('dist', name)).filter((path) => !kept.has(path))
+  await Promise.all(outdated.map((path) => rm(join(root, path), { recursive: true, force: true })))
 }
 
 if (!argv.includes('--if-outdated') || (await isOutdated())) await build()

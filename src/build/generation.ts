@@ -16,6 +16,7 @@ import {
   type CacheContext,
   type CountRequest,
   overloaded,
+  type RateLimitVerdict,
   type ShedOptions,
 } from '../pipeline/phase-options.ts'
 import { buildPhases, createPipeline } from '../pipeline/phases.ts'
@@ -23,7 +24,7 @@ import type { Service } from '../pipeline/service.ts'
 import type { BufferedBytes } from '../server/buffered-bytes.ts'
 import { createInFlight, type InFlight } from '../server/in-flight.ts'
 import type { Overload } from '../server/overload.ts'
-import type { RateLimiter, RateLimitStore } from '../server/rate-limiter.ts'
+import { createRateLimiter, type RateLimiter, type RateLimitStore } from '../server/rate-limiter.ts'
 import { createEdge, type Edge } from '../server/server.ts'
 import type { UnreadAnswers } from '../server/unread-answers.ts'
 import { type BuiltService, closeServices, sharingUpstream } from './built-service.ts'
@@ -107,30 +108,30 @@ type LimitsRooms = {
 }
 
 /** Builds the rate limits of a configuration; unchanged ones keep their counts. Undefined when there is none. */
-const buildLimits = async (
+const buildLimits = (
   { rateLimits, rateLimitKeys }: Config,
   rooms: LimitsRooms,
   last: Limits | undefined,
-): Promise<Limits | undefined> => {
+): Limits | undefined => {
   if (rateLimits.length === 0) return undefined
-  const { createRateLimiter } = await import('../server/rate-limiter.ts')
-  const counted = await Promise.all(
-    rateLimits.map(async (config) => {
-      const known = last?.counted.find((one) => sameSettings(one.config, config))
-      return (
-        known ?? { config, limiter: await createRateLimiter(config, { ...rooms, mostKeys: rateLimitKeys }) }
-      )
-    }),
-  )
+  const counted = rateLimits.map((config) => {
+    const known = last?.counted.find((one) => sameSettings(one.config, config))
+    return known ?? { config, limiter: createRateLimiter(config, { ...rooms, mostKeys: rateLimitKeys }) }
+  })
   return {
     counted,
     count: ({ service, method, path, ...caller }) => {
       const matching = counted.filter(
         ({ config }) => config.service === service && matchesRule(config.match, method, path),
       )
-      return matching.length === 0
-        ? undefined
-        : Promise.all(matching.map(({ limiter }) => limiter.count(caller)))
+      const verdicts: RateLimitVerdict[] = []
+      const later: Promise<RateLimitVerdict>[] = []
+      for (const { limiter } of matching) {
+        const verdict = limiter.count(caller)
+        if (verdict instanceof Promise) later.push(verdict)
+        else verdicts.push(verdict)
+      }
+      return later.length === 0 ? verdicts : Promise.all(later)
     },
   }
 }
@@ -286,7 +287,7 @@ export const buildGeneration = async (
       'request-failed',
     )
   }
-  const limits = await buildLimits(
+  const limits = buildLimits(
     config,
     {
       clock,

@@ -150,7 +150,6 @@ const ruleLines = (config: ServiceConfig): RouteLine[] =>
     : config.cache.rules.map(({ match, ttlMs, scope }) => ({
         method: match.methods.join(','),
         path: `${config.mount === '/' ? '' : config.mount}/${match.segments.join('/')}`,
-        hosts: config.hosts,
         service: config.name,
         hosts: config.hosts,
         cached: scope === 'credential' ? `${seconds(ttlMs)} per credential` : seconds(ttlMs),

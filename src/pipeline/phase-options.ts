@@ -55,8 +55,10 @@ export type CountedRequest = {
   readonly identity: Identity | undefined
 }
 
-/** Counts a request in every limit that is for it; undefined when none is. */
-export type CountRequest = (request: CountedRequest) => Promise<readonly RateLimitVerdict[]> | undefined
+/** Counts a request in every limit that is for it; none when no limit is. A shared store answers later. */
+export type CountRequest = (
+  request: CountedRequest,
+) => readonly RateLimitVerdict[] | Promise<readonly RateLimitVerdict[]>
 
 /** Work that needs an upstream: items of a batch, reads that would be stored, and everything else. */
 export type ForwardedWork = 'batch' | 'miss' | 'pass'

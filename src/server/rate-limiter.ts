@@ -1,5 +1,4 @@
-import fastifyRateLimit from '@fastify/rate-limit'
-import { type FastifyRequest, fastify } from 'fastify'
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock.ts'
 import { addressGroup } from '../http/bounds/address-group.ts'
 import type { Identity } from '../pipeline/access.ts'
@@ -60,76 +59,51 @@ const rateLimitKey = (
   return counted === undefined ? `address ${addressGroup(caller.address)}` : `${by} ${partitionOf(counted)}`
 }
 
-/** One limit with its counts. */
-export type RateLimiter = { count(caller: RateLimitCaller): Promise<RateLimitVerdict> }
+/** One limit with its counts; a shared store answers later. */
+export type RateLimiter = { count(caller: RateLimitCaller): RateLimitVerdict | Promise<RateLimitVerdict> }
 
-/**
- * Counts in this process. The library's own store ends a window by the wall clock: after a clock is set back by an hour it would
- * refuse a client for an hour longer.
- */
-const countedHere = (mostKeys: number, clock: Pick<Clock, 'monotonic'>): RateLimitStore => {
-  const windows = new Map<string, { count: number; readonly endsMs: number }>()
-  return {
-    async increment(_limit, key, windowMs) {
-      const nowMs = clock.monotonic()
-      const last = windows.get(key)
-      const window = last !== undefined && last.endsMs > nowMs ? last : { count: 0, endsMs: nowMs + windowMs }
-      window.count += 1
-      // The least recently active client is the first key, and is evicted first.
-      windows.delete(key)
+type Counted = { readonly count: number; readonly leftMs: number }
+
+/** Fixed windows: each begins with its first request. The clock is monotonic: a wall clock set back by an hour would refuse for an hour longer. */
+const createWindows = (mostKeys: number, clock: Pick<Clock, 'monotonic'>) => {
+  const windows = new LRUCache<string, { count: number; readonly endsMs: number }>({ max: mostKeys })
+  return (key: string, windowMs: number): Counted => {
+    const nowMs = clock.monotonic()
+    let window = windows.get(key)
+    if (window === undefined || window.endsMs <= nowMs) {
+      window = { count: 0, endsMs: nowMs + windowMs }
       windows.set(key, window)
-      if (windows.size > mostKeys) windows.delete(windows.keys().next().value ?? key)
-      return { count: window.count, leftMs: window.endsMs - nowMs }
-    },
+    }
+    window.count += 1
+    return { count: window.count, leftMs: window.endsMs - nowMs }
   }
 }
 
-type Counted = (error: Error | null, result?: { current: number; ttl: number }) => void
+/** A store that cannot be reached lets requests through: a limit protects, and must not be what fails. */
+const uncounted: Counted = { count: 0, leftMs: 0 }
 
-/** The library's interface of a store: it creates one instance, then one for each limit. */
-const adapted = (store: RateLimitStore, limit: string) =>
-  class Adapter {
-    incr(key: string, counted: Counted, windowMs: number): void {
-      store.increment(limit, key, windowMs).then(
-        ({ count, leftMs }) => counted(null, { current: count, ttl: leftMs }),
-        (error: Error) => counted(error),
-      )
-    }
-    child(): Adapter {
-      return this
-    }
-  }
-
-/**
- * A limit counted by @fastify/rate-limit without a hook: routes are known only after a path is canonical, and items of a batch
- * are counted when they run. A store that fails lets requests through.
- */
-export const createRateLimiter = async (
+/** Counts by route, therefore by a phase and not by a hook of Fastify: a route is known only after a path is canonical. */
+export const createRateLimiter = (
   limit: RateLimit,
-  { mostKeys, clock, store = countedHere(mostKeys, clock), partitionOf }: RateLimiterOptions,
-): Promise<RateLimiter> => {
-  const server = fastify({ logger: false })
-  await server.register(fastifyRateLimit, { global: false, store: adapted(store, limit.name) })
-  await server.ready()
-  const options = {
-    max: limit.max,
-    timeWindow: limit.windowMs,
-    skipOnError: true,
-    keyGenerator: (request: FastifyRequest) => request.id,
-  }
-  const check = server.createRateLimit(options)
+  { mostKeys, clock, store, partitionOf }: RateLimiterOptions,
+): RateLimiter => {
+  const { name, max, windowMs } = limit
+  const countHere = store === undefined ? createWindows(mostKeys, clock) : undefined
+  const verdictOf = ({ count, leftMs }: Counted): RateLimitVerdict => ({
+    name,
+    max,
+    windowMs,
+    remaining: Math.max(0, max - count),
+    resetSeconds: Math.ceil(leftMs / 1000),
+    exceeded: count > max,
+  })
   return {
-    count: async (caller) => {
-      // The library reads only the key of the request.
-      const request = {
-        id: rateLimitKey(limit, caller, partitionOf),
-        routeOptions: {},
-      } as unknown as FastifyRequest
-      const result = await check(request)
-      const { name, max, windowMs } = limit
-      if (result.isAllowed) return { name, max, windowMs, remaining: max, resetSeconds: 0, exceeded: false }
-      const { remaining, ttlInSeconds, isExceeded } = result
-      return { name, max, windowMs, remaining, resetSeconds: ttlInSeconds, exceeded: isExceeded }
+    count: (caller) => {
+      const key = rateLimitKey(limit, caller, partitionOf)
+      return (
+        store?.increment(name, key, windowMs).then(verdictOf, () => verdictOf(uncounted)) ??
+        verdictOf(countHere?.(key, windowMs) ?? uncounted)
+      )
     },
   }
 }

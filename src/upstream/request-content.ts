@@ -65,7 +65,7 @@ export const isReplayable = (content: unknown, sent: boolean): boolean => {
   return content instanceof Readable && !sent && !content.destroyed && !content.readableDidRead
 }
 
-/** A stream or a session of HTTP/2 that was ended: undici destroys the content with that error before it reports it. */
+/** A stream or session of HTTP/2 that ended may destroy the content with its error before the error is reported. */
 const isOfStream = (error: Error): boolean =>
   'code' in error && typeof error.code === 'string' && error.code.startsWith('ERR_HTTP2_')
 

@@ -384,12 +384,12 @@ describe('the command line', () => {
     ['https://shop.example/plants', undefined, { refused: expect.stringMatching(/^404: /) }],
   ])('explains %s, with the Host %s', async (target, host, found) => {
     const fields = { authorization: 'Bearer x', ...(host === undefined ? {} : { host }) }
-    expect(explain(await configOf(), { method: 'GET', target, fields })).toMatchObject(found)
+    expect(await explain(await configOf(), { method: 'GET', target, fields })).toMatchObject(found)
   })
 
   test('explains that a host has stored responses of its own', async () => {
     const fields = { authorization: 'Bearer x' }
-    const explained = explain(await configOf(), {
+    const explained = await explain(await configOf(), {
       method: 'GET',
       target: 'https://A.shop.example/plants',
       fields,

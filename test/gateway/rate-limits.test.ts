@@ -198,3 +198,45 @@ describe('a store that several processes share', () => {
     for (let i = 0; i < 3; i += 1) expect(await limiter.count(caller)).toMatchObject({ exceeded: false })
   })
 })
+
+describe('counts in one process', () => {
+  const settings = { name: 'all', by: 'address', max: 2, windowMs: 1_000 } as const
+  beforeEach(() => start([]))
+  /** A limiter and the time that it reads. */
+  const counting = async (mostKeys = 10) => {
+    const time = { nowMs: 0 }
+    const limiter = await createRateLimiter(settings, {
+      mostKeys,
+      clock: { monotonic: () => time.nowMs },
+      store: undefined,
+      partitionOf: (credential) => credential,
+    })
+    return { time, count: (address: string) => limiter.count({ address, credential: undefined }) }
+  }
+
+  test('are there at once, without a promise', async () => {
+    const { count } = await counting()
+    expect(count('192.0.2.1')).toMatchObject({ remaining: 1, resetSeconds: 1, exceeded: false })
+  })
+
+  test('last from the first request of a window to its end, whatever comes in between', async () => {
+    const { time, count } = await counting()
+    const at = async (nowMs: number): Promise<string> => {
+      time.nowMs = nowMs
+      const { remaining, resetSeconds, exceeded } = await count('192.0.2.1')
+      return `${remaining} ${resetSeconds} ${exceeded}`
+    }
+    expect(await at(0)).toBe('1 1 false')
+    expect(await at(999)).toBe('0 1 false')
+    expect(await at(999)).toBe('0 1 true')
+    expect(await at(1_000)).toBe('1 1 false')
+    expect(await at(60_000)).toBe('1 1 false')
+  })
+
+  test('are forgotten for the client that was seen least recently, not for the oldest one', async () => {
+    const { count } = await counting(2)
+    for (const address of ['192.0.2.1', '192.0.2.2', '192.0.2.1', '192.0.2.3']) await count(address)
+    expect(await count('192.0.2.1')).toMatchObject({ exceeded: true })
+    expect(await count('192.0.2.2')).toMatchObject({ remaining: 1 })
+  })
+})

@@ -1,5 +1,10 @@
+import { execFile } from 'node:child_process'
+import { copyFile, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { build, type Metafile } from 'esbuild'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 
 /** The files of dist, with what each holds and imports; nothing is written. */
 let outputs: Metafile['outputs']
@@ -47,7 +52,6 @@ describe('a gateway is loaded without', () => {
     ['the demo', /^demo\//],
     ['OpenTelemetry, except its API, which prom-client uses', /@opentelemetry\/(?!api\/)/],
     ['a client of Redis', /node_modules\/ioredis\//],
-    ['rate limits', /node_modules\/@fastify\/rate-limit\//],
     ['CORS', /node_modules\/@fastify\/cors\//],
   ])('%s', (_description, modules) => {
     const loaded = loadedWith('src/workers.ts')
@@ -56,4 +60,28 @@ describe('a gateway is loaded without', () => {
     const all = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs))
     expect(all.filter((module) => modules.test(module))).not.toEqual([])
   })
+})
+
+/** A project with the build of this one, a source, and a dist in which earlier builds have left files and folders. */
+const projectWithOldDist = async (): Promise<string> => {
+  const root = await mkdtemp(join(tmpdir(), 'trellis-build-'))
+  onTestFinished(() => rm(root, { recursive: true }))
+  for (const file of ['build.mjs', 'tsconfig.json']) await copyFile(file, join(root, file))
+  await symlink(resolve('node_modules'), join(root, 'node_modules'))
+  for (const folder of ['src', 'dist/rooms/old', 'dist/empty/old'])
+    await mkdir(join(root, folder), { recursive: true })
+  await writeFile(join(root, 'src/main.ts'), 'void import("./lazy.ts")')
+  await writeFile(join(root, 'src/lazy.ts'), 'export const lazy = 1')
+  await writeFile(join(root, 'dist/main.js'), 'an older build')
+  await writeFile(join(root, 'dist/rooms/old/chunk.js'), '')
+  await writeFile(join(root, 'dist/old.js'), '')
+  return root
+}
+
+test('a build leaves nothing in dist of earlier builds, neither files nor folders', async () => {
+  const root = await projectWithOldDist()
+  await promisify(execFile)(process.execPath, ['build.mjs'], { cwd: root })
+  const names = await readdir(join(root, 'dist'), { recursive: true })
+  const expected = [/^lazy-\w+\.js$/, /^lazy-\w+\.js\.map$/, /^main\.js$/, /^main\.js\.map$/]
+  expect(names.sort()).toEqual(expected.map((name) => expect.stringMatching(name)))
 })

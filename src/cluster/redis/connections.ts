@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
 import { Cluster, Command, Redis } from 'ioredis'
-import { connectorWith } from './connector.ts'
+import { connectorWith, type Purpose } from './connector.ts'
 import type { Troubled } from './redis-errors.ts'
-import type { Purpose } from './reply-guard.ts'
 
 const slots = 16_384
 
@@ -98,6 +97,8 @@ const tlsOf = (url: URL, { ca, cert, key, serverName }: ConnectionOptions['tls']
 /** Commands are neither queued nor sent again: a late one is useless, and none may run twice. */
 const nodeOptions = ({ timeoutMs, mostReplyBytes, tls, url }: ConnectionOptions) => ({
   Connector: connectorFor('calls', { timeoutMs, mostReplyBytes }),
+  // Its replies have five types, and a message comes only to a connection that subscribed to it.
+  protocol: 2 as const,
   autoResendUnfulfilledCommands: false,
   autoResubscribe: false,
   maxRetriesPerRequest: 0,

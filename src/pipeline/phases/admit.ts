@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import { requestField } from '../../http/fields.ts'
-import type { Answer, GatewayResponse } from '../../http/message.ts'
-import type { Matched, Outgoing, Phase } from '../exchange.ts'
+import type { Answer } from '../../http/message.ts'
+import { type Matched, type Next, type Outgoing, type Phase, whenAnswered } from '../exchange.ts'
 import {
   type CountRequest,
   type ForwardedWork,
@@ -41,32 +41,30 @@ const limitFields = (verdicts: readonly RateLimitVerdict[]): string[] => [
 
 /** Counts requests by route, hits and items of a batch among them. In the list only when limits are configured. */
 export const rateLimit = ({ count, report }: RateLimitOptions): Phase<Matched> => {
-  const decided = async (
-    exchange: Matched,
-    proceed: () => Answer,
-    counting: Promise<readonly RateLimitVerdict[]>,
-  ): Promise<GatewayResponse> => {
-    const verdicts = await counting
+  const refuse = (verdicts: readonly RateLimitVerdict[]): void => {
     const exceeded = verdicts.filter((verdict) => verdict.exceeded)
-    if (exceeded.length > 0) {
-      for (const { name } of exceeded) report({ kind: 'rate-limited', limit: name })
-      throw new GatewayError('rate_limited', {
-        retryAfterSeconds: Math.max(...exceeded.map(({ resetSeconds }) => resetSeconds)),
-        fields: limitFields(verdicts),
-        unsent: true,
-      })
-    }
-    const response = await proceed()
+    if (exceeded.length === 0) return
+    for (const { name } of exceeded) report({ kind: 'rate-limited', limit: name })
+    throw new GatewayError('rate_limited', {
+      retryAfterSeconds: Math.max(...exceeded.map(({ resetSeconds }) => resetSeconds)),
+      fields: limitFields(verdicts),
+      unsent: true,
+    })
+  }
+  const proceed = (exchange: Matched, next: Next<Matched>, verdicts: readonly RateLimitVerdict[]): Answer => {
+    refuse(verdicts)
     // The fields of an item are part of the response to its batch, which has a format of its own.
-    return exchange.origin === 'client'
-      ? { ...response, fields: [...response.fields, ...limitFields(verdicts)] }
-      : response
+    if (verdicts.length === 0 || exchange.origin !== 'client') return next(exchange)
+    return whenAnswered(next(exchange), (response) => ({
+      ...response,
+      fields: [...response.fields, ...limitFields(verdicts)],
+    }))
   }
   return {
     name: 'rate-limit',
     run: (exchange, next) => {
       const { service, client, request, matching, method, identity } = exchange
-      const counting = count({
+      const counted = count({
         service: service.name,
         method,
         path: matching.path,
@@ -74,7 +72,9 @@ export const rateLimit = ({ count, report }: RateLimitOptions): Phase<Matched> =
         credential: requestField(request.fields, 'authorization'),
         identity,
       })
-      return counting === undefined ? next(exchange) : decided(exchange, () => next(exchange), counting)
+      return counted instanceof Promise
+        ? counted.then((verdicts) => proceed(exchange, next, verdicts))
+        : proceed(exchange, next, counted)
     },
   }
 }

@@ -1,11 +1,11 @@
 import type { LookupFunction } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Pool } from 'undici'
 import type { Clock } from '../../clock.ts'
 import { Deadline } from '../deadline.ts'
 import type { CheckResult } from '../events.ts'
 import { checkFault } from '../failure.ts'
 import type { UpstreamOptions } from '../options.ts'
+import type { ConnectionPool } from './http2-pool.ts'
 import { poolOf, type Target, type Targets } from './targets.ts'
 
 /** How a check ended, with its cause in words that hold nothing of what the target sent but a status. */
@@ -19,18 +19,42 @@ const mostBytes = 64 * 1024
 const joined = (basePath: string, path: string): string =>
   `${basePath.replace(/\/$/, '')}/${path.replace(/^\//, '')}`
 
-/** One GET. Redirects are answers like others. Throws when no complete answer came. */
-const ask = async (pool: Pool, { basePath, hostField, health }: UpstreamOptions): Promise<Finding> => {
-  const { statusCode, body } = await pool.request({
-    path: joined(basePath, health.path),
-    method: 'GET',
-    headers: { 'user-agent': 'trellis', ...(hostField === '' ? {} : { host: hostField }) },
+/** The status of the response to a GET, when the response is complete or long. */
+const statusOf = (
+  pool: ConnectionPool,
+  options: { readonly path: string; readonly headers: string[] },
+): Promise<number> =>
+  new Promise((resolve, reject) => {
+    let status = 0
+    let bytes = 0
+    pool.dispatch(
+      { ...options, method: 'GET' },
+      {
+        onConnect: () => undefined,
+        onHeaders: (code) => {
+          status = code
+          return true
+        },
+        onData: (chunk) => {
+          bytes += chunk.length
+          if (bytes > mostBytes) resolve(status)
+          return true
+        },
+        onComplete: () => resolve(status),
+        onError: reject,
+      },
+    )
   })
-  let bytes = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > mostBytes) break
-  }
+
+/** One GET. Redirects are answers like others. Throws when no complete answer came. */
+const ask = async (
+  pool: ConnectionPool,
+  { basePath, hostField, health }: UpstreamOptions,
+): Promise<Finding> => {
+  const statusCode = await statusOf(pool, {
+    path: joined(basePath, health.path),
+    headers: ['user-agent', 'trellis', ...(hostField === '' ? [] : ['host', hostField])],
+  })
   if (health.expect.some(([first, last]) => first <= statusCode && statusCode <= last)) return passed
   const expected = health.expect
     .map(([first, last]) => (first === last ? first : `${first}-${last}`))
@@ -42,7 +66,11 @@ const ask = async (pool: Pool, { basePath, hostField, health }: UpstreamOptions)
  * One check, beside the slots: an upstream that is busy must not look like a dead one. It has a connection of its own, as a new
  * client would: a target may close a kept one at any moment, which says nothing about it.
  */
-const check = async (pool: Pool, options: UpstreamOptions, stopped: AbortSignal): Promise<Finding> => {
+const check = async (
+  pool: ConnectionPool,
+  options: UpstreamOptions,
+  stopped: AbortSignal,
+): Promise<Finding> => {
   const { timeoutMs } = options.health
   const end = (): void => void pool.destroy()
   let timedOut = false

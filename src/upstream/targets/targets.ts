@@ -1,8 +1,9 @@
 import type { LookupFunction } from 'node:net'
-import { type buildConnector, type Client, Pool } from 'undici'
+import { type Client, Pool } from 'undici'
 import type { CheckResult, UpstreamEvent } from '../events.ts'
 import type { UpstreamOptions } from '../options.ts'
-import { AgingClient, createConnector, Http2Client } from './connector.ts'
+import { AgingClient, createConnector } from './connector.ts'
+import { type ConnectionPool, Http2Pool } from './http2-pool.ts'
 import {
   afterAbandonedTrial,
   afterCheck,
@@ -21,7 +22,7 @@ import {
 /** One origin with its connections and what is known about it. */
 export type Target = {
   readonly origin: string
-  readonly pool: Pool
+  readonly pool: ConnectionPool
   /** Attempts begun and not ended. */
   outstanding: number
   health: TargetHealth
@@ -62,39 +63,36 @@ const connectionLife = {
   maxRequestsPerClient: 5_000,
 }
 
-/** What makes the connections of a pool, and gives them an age at which they end. Over HTTP/2 there is one connection, and undici's own bound costs nothing. */
-const making = (
-  { http2, connectionMaxAgeMs }: UpstreamOptions,
-  connect: buildConnector.connector,
-): Pick<Pool.Options, 'clientTtl' | 'factory'> => {
-  if (http2) {
-    return {
-      ...(connectionMaxAgeMs === 0 ? {} : { clientTtl: connectionMaxAgeMs }),
-      factory: (origin, options: Client.Options) => new Http2Client(origin, { ...options, connect }),
-    }
-  }
-  if (connectionMaxAgeMs === 0) return {}
-  return {
-    factory: (origin, options: Client.Options) =>
-      new AgingClient(origin, { ...options, connect }, connectionMaxAgeMs),
-  }
-}
-
-/** Connections to one target, as the settings say. */
-export const poolOf = (origin: string, options: UpstreamOptions, lookup: LookupFunction): Pool => {
-  const connect = createConnector(options, lookup)
+/** Connections over HTTP/1.1. */
+const http1Pool = (origin: string, options: UpstreamOptions, lookup: LookupFunction): Pool => {
+  const connect = createConnector(options, lookup, false)
+  const { connectionMaxAgeMs } = options
   return new Pool(origin, {
     connect,
-    allowH2: options.http2,
-    ...making(options, connect),
+    ...(connectionMaxAgeMs === 0
+      ? {}
+      : {
+          factory: (target, given: Client.Options) =>
+            new AgingClient(target, { ...given, connect }, connectionMaxAgeMs),
+        }),
     // The slots limit the requests in flight. A limit here too would make requests wait where no timer of the gateway runs.
     connections: null,
-    // None over HTTP/1.1; over HTTP/2 undici then sets no bound of its own.
     // The attempt has timers of its own: undici's have a resolution of half a second.
     headersTimeout: 0,
     bodyTimeout: 0,
     ...connectionLife,
   })
+}
+
+/** Connections to one target, as the settings say. */
+export const poolOf = (origin: string, options: UpstreamOptions, lookup: LookupFunction): ConnectionPool => {
+  const http1 = http1Pool(origin, options, lookup)
+  return options.http2 && origin.startsWith('https:')
+    ? new Http2Pool(origin, createConnector(options, lookup, true), http1, {
+        connectMs: options.timeouts.connectMs,
+        maxAgeMs: options.connectionMaxAgeMs,
+      })
+    : http1
 }
 
 /** Of those that will do; the search begins elsewhere each time, so that equals take turns. */

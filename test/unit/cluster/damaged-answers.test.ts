@@ -353,6 +353,9 @@ test.each([
   ['a message from a null, pushed', subscribed + push(bulk('message'), '_\r\n', '_\r\n')],
   ['messages of nothing', subscribed + list(empty, empty, empty)],
   ['what is no message', `${subscribed}:1\r\n`],
+  ['a message of lists', subscribed + list(list(bulk('message')), list(bulk('c')), bulk('x'))],
+  ['lists in lists', `${subscribed}${'*1\r\n'.repeat(9_000)}:1\r\n`],
+  ['a message of RESP3', subscribed + push(bulk('message'), bulk('c'), bulk('x'))],
 ])(
   'a server that answers SUBSCRIBE with what it is not is left: %s',
   async (_, wire) => {
@@ -400,3 +403,45 @@ test('a server that sends single bytes and no complete answer is left for anothe
   }
   await expect.poll(asked, patient).toBeGreaterThan(1)
 }, 60_000)
+
+/** A node whose replies to GET are given, and the number of its connections. */
+const answeringGet = async (wire: string) => {
+  let connections = 0
+  const node = await startScriptedNode(([name]) => {
+    if (name === 'info') connections += 1
+    return name === 'get' ? wire : 'usual'
+  })
+  const connection = await connectedTo(node, { cluster: false, timeoutMs })
+  return { connection, connections: () => connections }
+}
+
+test.each([
+  ['a second reply to one command', bulk('x') + bulk('y')],
+  ['an error without a command', `${bulk('x')}-ERR no\r\n`],
+  ['a message without a subscription', push(bulk('message'), bulk('c'), bulk('x'))],
+  ['a reply that is longer than the bound', bulk('x'.repeat(mostReplyBytes))],
+  [
+    'a reply of parts that are longer than the bound',
+    list(...Array(5).fill(bulk('x'.repeat(mostReplyBytes / 4)))),
+  ],
+  ['a length that is longer than the bound', `$${mostReplyBytes}\r\n`],
+])('the connection ends after %s', async (_, wire) => {
+  const { connection, connections } = await answeringGet(wire)
+  await settled(() => connection.get('key'))
+  await expect.poll(connections, patient).toBe(2)
+})
+
+test.each([
+  [
+    'a text with line ends and types of replies in it',
+    bulk('\r\n$-1\r\n*9\r\n-MOVED 1\r\n'),
+    '\r\n$-1\r\n*9\r\n-MOVED 1\r\n',
+  ],
+  ['an empty text', bulk(''), ''],
+  ['lists in lists', list(list(), list(bulk('a'), list(':1\r\n')), empty), [[], ['a', [1]], null]],
+  ['a text of nearly the bound', bulk('x'.repeat(mostReplyBytes - 100)), 'x'.repeat(mostReplyBytes - 100)],
+])('the connection stays after %s', async (_, wire, said) => {
+  const { connection, connections } = await answeringGet(wire)
+  for (let i = 0; i < 3; i += 1) expect(await connection.get('key')).toEqual(said)
+  expect(connections()).toBe(1)
+})

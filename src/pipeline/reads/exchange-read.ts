@@ -10,7 +10,7 @@ import { createSentField, type ForwardingFacts } from './forwarding-fields.ts'
 export type ReadPartition = { readonly kind: CacheRead['partition']; readonly name: string }
 
 const keyOf = ({ service, target, recalled }: Ready, partition: string): string =>
-  recalled !== undefined && partition === 'public'
+  recalled?.kind === 'valid' && partition === 'public'
     ? recalled.publicKey
     : cacheKey({ service: service.name, target, dialect: '', partition })
 

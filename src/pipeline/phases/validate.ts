@@ -5,7 +5,7 @@ import type { Found } from '../../contracts/finding.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ByteBudget, Reservation } from '../../http/bounds/byte-budget.ts'
 import { type RequestFields, requestField } from '../../http/fields.ts'
-import type { Answer, GatewayResponse } from '../../http/message.ts'
+import { type Answer, contentText, type GatewayResponse } from '../../http/message.ts'
 import { isRefusedByTargetAlone, refusalAnswer } from '../error-answer.ts'
 import type { PipelineEvent } from '../events.ts'
 import { asReady, asRecalled, type Matched, type Next, type Phase, type Ready } from '../exchange.ts'
@@ -120,7 +120,7 @@ const longestRefusal = 1024
 const rememberRefusal = ({ service, request }: Matched, refused: RefusedTarget): void => {
   const { content } = refused.response
   if (Buffer.isBuffer(content) && content.length <= longestRefusal) {
-    const text = { of: content, latin1: content.toString('latin1') }
+    const text = contentText(content)
     service.memo.remember(request.target, { ...refused, response: { ...refused.response, text } })
   }
 }

@@ -1,50 +1,135 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { SourceMap } from 'node:module'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { freePort } from '../test/support/ports.ts'
+import { type Pin, pins } from './cores.ts'
+import { chooseGenerator, type Generator } from './generator.ts'
+import { launch, measure, probe, startPeer, warmUp } from './measure.ts'
+import { trellis } from './peers/trellis.ts'
+import type { Scenario } from './scenarios.ts'
+import { serveCommand } from './serve-command.ts'
 
 /** A share of the processor time of the main thread, by whose code it was. */
 export type ProfileGroup = { readonly name: string; readonly share: number }
 
-type Node = {
-  readonly id: number
-  readonly callFrame: { readonly functionName: string; readonly url: string }
+type Frame = {
+  readonly functionName: string
+  readonly url: string
+  readonly lineNumber: number
+  readonly columnNumber: number
 }
 type Profile = {
-  readonly nodes: readonly Node[]
+  readonly nodes: readonly { readonly id: number; readonly callFrame: Frame }[]
   readonly samples: readonly number[]
   readonly timeDeltas: readonly number[]
 }
 
 const systemCalls = new Set(['writeLatin1String', 'writev', 'writeUtf8String', 'writeBuffer', 'readStart'])
 
-/** Whose code a frame is: a room of Trellis, a package, a part of Node, the kernel by way of a write, the collector. */
-function groupOf({ callFrame: { functionName, url } }: Node): string {
+/** By whose code a frame is grouped: a folder of src, a package, a part of Node, the kernel by way of a write, the collector. */
+const ownerOf = ({ functionName, url }: Frame, source: string): string => {
   if (functionName === '(garbage collector)') return 'garbage collector'
   if (functionName === '(program)') return 'V8 and libuv outside JavaScript'
   if (systemCalls.has(functionName)) return 'writing to the socket (system call)'
-  const package_ = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]
+  const package_ = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1]
   if (package_ !== undefined) return package_
   if (url.startsWith('node:')) return url.includes('http') ? 'node:http' : 'the rest of Node'
-  const room = /\/dist\/([^/]+?)(?:\.js)?(?:\/|$)/.exec(url)?.[1]
-  return room === undefined ? 'the rest of Node' : `Trellis: ${room}`
+  const folder = /(?:^|\/)(?:src|dist)\/([^/]+?)(?:\.[jt]s)?(?:\/|$)/.exec(source)?.[1]
+  return folder === undefined ? 'the rest of Node' : `Trellis: ${folder}`
+}
+
+/** The function, with the last part of its path. */
+const functionOf = ({ functionName, lineNumber }: Frame, source: string): string =>
+  `${functionName === '' ? '(anonymous)' : functionName} ${source.replace(/^(?:\.\.\/)+/, '')}:${lineNumber + 1}`
+
+/** A bundle has one file for hundreds of modules: its source map tells from which of them a frame comes. */
+const readMap = async (url: string): Promise<SourceMap | undefined> => {
+  if (!url.startsWith('file:')) return undefined
+  const text = await readFile(`${fileURLToPath(url)}.map`, 'utf8').catch(() => undefined)
+  return text === undefined ? undefined : new SourceMap(JSON.parse(text))
+}
+
+const originalFrame = (frame: Frame, map: SourceMap | undefined): readonly [Frame, string] => {
+  const found = map?.findEntry(frame.lineNumber, frame.columnNumber)
+  if (found === undefined || !('originalSource' in found)) return [frame, frame.url]
+  return [{ ...frame, lineNumber: found.originalLine }, found.originalSource]
 }
 
 /** Self times of the last `lastMs` of the profile in a folder, without what was idle, largest first. */
-export async function profileGroups(folder: string, lastMs: number): Promise<readonly ProfileGroup[]> {
+const readProfile = async (
+  folder: string,
+  lastMs: number,
+  nameOf: typeof ownerOf,
+): Promise<readonly ProfileGroup[]> => {
   const file = (await readdir(folder)).find((name) => name.endsWith('.cpuprofile'))
   if (file === undefined) throw new Error('the profiler wrote nothing')
   const { nodes, samples, timeDeltas } = JSON.parse(await readFile(join(folder, file), 'utf8')) as Profile
-  const groups = new Map(nodes.map((node) => [node.id, node]))
+  const urls = [...new Set(nodes.map(({ callFrame }) => callFrame.url))]
+  const maps = new Map(await Promise.all(urls.map(async (url) => [url, await readMap(url)] as const)))
+  const names = new Map<number, string>()
+  for (const { id, callFrame } of nodes) {
+    if (callFrame.functionName !== '(idle)')
+      names.set(id, nameOf(...originalFrame(callFrame, maps.get(callFrame.url))))
+  }
   const times = new Map<string, number>()
   let busy = 0
   let left = lastMs * 1000
   for (let i = samples.length - 1; i >= 0 && left > 0; i -= 1) {
-    const node = groups.get(samples[i] as number)
+    const name = names.get(samples[i] as number)
     const took = timeDeltas[i] as number
     left -= took
-    if (node === undefined || node.callFrame.functionName === '(idle)') continue
+    if (name === undefined) continue
     busy += took
-    const name = groupOf(node)
     times.set(name, (times.get(name) ?? 0) + took)
   }
   return [...times].map(([name, took]) => ({ name, share: took / busy })).sort((a, b) => b.share - a.share)
+}
+
+type World = { readonly originPort: number; readonly serverPin: Pin; readonly generator: Generator }
+type Profiled = { readonly owners: readonly ProfileGroup[]; readonly functions: readonly ProfileGroup[] }
+
+/** Where the processor time of one scenario goes. A run of its own: a profiler costs, and is not part of what is compared. */
+export async function profileScenario(
+  { originPort, serverPin, generator }: World,
+  scenario: Scenario,
+  warm: { readonly requests: number; readonly seconds: number },
+): Promise<Profiled> {
+  const folder = await mkdtemp(join(tmpdir(), 'trellis-profile-'))
+  process.env['BENCH_PROFILE'] = folder
+  try {
+    const started = await startPeer(trellis, { originPort, answers: [], pin: serverPin })
+    await probe(started, scenario)
+    await warmUp(started, scenario, generator, warm)
+    const from = performance.now()
+    await measure(started, scenario, generator, 5)
+    const lasted = performance.now() - from
+    await started.stop()
+    return {
+      owners: await readProfile(folder, lasted, ownerOf),
+      functions: await readProfile(folder, lasted, functionOf),
+    }
+  } finally {
+    delete process.env['BENCH_PROFILE']
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Prints the profile of one scenario: by owner, and its sixty costliest functions. */
+export async function benchProfile(scenario: Scenario): Promise<void> {
+  const [serverPin, loadPin] = pins()
+  const generator = chooseGenerator(loadPin)
+  const originPort = await freePort()
+  const origin = await launch(loadPin(serveCommand('origin', originPort)), `http://127.0.0.1:${originPort}/`)
+  try {
+    const warm = { requests: 30_000, seconds: 10 }
+    const { owners, functions } = await profileScenario({ originPort, serverPin, generator }, scenario, warm)
+    for (const groups of [owners, functions.slice(0, 60)]) {
+      for (const { name, share } of groups) console.log(`${(share * 100).toFixed(1).padStart(5)} %  ${name}`)
+      console.log('')
+    }
+  } finally {
+    await origin.stop(0)
+  }
 }

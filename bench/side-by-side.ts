@@ -1,5 +1,5 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { cpus, loadavg, tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { cpus, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../test/support/ports.ts'
@@ -11,7 +11,7 @@ import { peers } from './peers/index.ts'
 import { fileTargets } from './peers/targets.ts'
 import { trellis } from './peers/trellis.ts'
 import { writePerformanceDoc } from './performance-doc.ts'
-import { type ProfileGroup, profileGroups } from './profile.ts'
+import { profileScenario } from './profile.ts'
 import { readyAnswers } from './ready-answers.ts'
 import { summarise, table } from './report.ts'
 import { scenarios } from './scenarios.ts'
@@ -59,7 +59,10 @@ export async function benchServers(options: { readonly page?: string }): Promise
     }
     await save({ ...run, results })
     const { page } = options
-    if (page !== undefined) await writePerformanceDoc(run, peers, await profileOfHit(world), page)
+    if (page !== undefined) {
+      const { owners } = await profileScenario(world, 'hit', warm)
+      await writePerformanceDoc(run, peers, owners, page)
+    }
   } finally {
     await Promise.all([...running.map((peer) => peer.stop()), origin.stop(0)])
   }
@@ -115,25 +118,6 @@ async function measureAll(running: readonly RunningPeer[], generator: Generator)
 
 const yardsticks = (): Record<string, string> =>
   Object.fromEntries(scenarios.map(({ name, yardstick }) => [name, yardstick]))
-
-/** A run of its own: a profiler costs, and is not part of what is compared. */
-async function profileOfHit(world: World): Promise<readonly ProfileGroup[]> {
-  const folder = await mkdtemp(join(tmpdir(), 'trellis-profile-'))
-  process.env['BENCH_PROFILE'] = folder
-  try {
-    const started = await startPeer(trellis, { ...world, answers: [], pin: world.serverPin })
-    await probe(started, 'hit')
-    await warmUp(started, 'hit', world.generator, warm)
-    const from = performance.now()
-    await measure(started, 'hit', world.generator, 5)
-    const lasted = performance.now() - from
-    await started.stop()
-    return await profileGroups(folder, lasted)
-  } finally {
-    delete process.env['BENCH_PROFILE']
-    await rm(folder, { recursive: true, force: true })
-  }
-}
 
 function describeRun(generator: string, load: number): string {
   const machine = `Node ${process.version}, ${cpus().length} x ${cpus()[0]?.model.trim() ?? 'unknown processor'}`

@@ -2,6 +2,7 @@ import type { Found } from '../contracts/finding.ts'
 import type { Row } from '../contracts/row.ts'
 import { pageLists, staticBlocks, staticClasses, staticElements } from '../contracts/site/static-content.ts'
 import type { CollectionTags, WriteAction } from '../contracts/site/tags.ts'
+import { contentText } from '../http/message.ts'
 import type { TaggedArguments, TaggedResponse, Tagger, WriteResponse } from './tagger.ts'
 import { type DescribedItem, type Description, describeItems } from './tags/described-items.ts'
 import { listTags, mostItemTags } from './tags/list-filter.ts'
@@ -125,7 +126,7 @@ const renderedTags = (
     case 'none':
       return []
     case undefined: {
-      const text = content.toString('latin1')
+      const text = contentText(content).latin1
       if (!renderedContent.test(text)) return []
       const styled = /class(?:\s|\\[nrt])*=/i.test(text) ? [names.styled] : []
       const others = entry === undefined ? rendersOthers(text) : judgeOf(entry)(text)

@@ -58,6 +58,16 @@ export const longestText = 14 * 1024
 /** A content in the form in which a small one is sent: Latin-1 gives its octets one to one. */
 export type ContentText = { readonly of: Buffer; readonly latin1: string }
 
+let last: ContentText | undefined
+
+/** Makes the text of a content once for all that read it in a row: a site response is searched twice, parsed and sent. */
+export const contentText = (content: Buffer): ContentText => {
+  if (last?.of === content) return last
+  const made = { of: content, latin1: content.toString('latin1') }
+  if (content.length <= longestText) last = made
+  return made
+}
+
 /** A response the gateway holds or streams itself. */
 export type GatewayResponse = ResponseHead & {
   readonly content: Buffer | Readable | undefined

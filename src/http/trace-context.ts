@@ -1,4 +1,3 @@
-import { randomFillSync } from 'node:crypto'
 import { fieldValue, type RequestFields, requestField, withoutFields } from './fields.ts'
 
 /** Where in which trace something happens (W3C Trace Context, https://www.w3.org/TR/trace-context/). Lower-case hexadecimal. */
@@ -29,36 +28,19 @@ export const traceContextOf = (fields: RequestFields): TraceContext | undefined 
 const formatted = ({ traceId, spanId, sampled }: TraceContext): string =>
   `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`
 
-const idBytes = 24
-/** Asked for in lots: the call costs the same for one as for a hundred. */
-const random = Buffer.alloc(128 * idBytes)
-let unused = random.length
-
-/** A trace that begins here and is not recorded: it still groups the requests of one trace in later services. */
-const fresh = (): TraceContext => {
-  if (unused === random.length) {
-    randomFillSync(random)
-    unused = 0
-  }
-  const ids = random.toString('hex', unused, unused + idBytes)
-  unused += idBytes
-  return { traceId: ids.slice(0, 32), spanId: ids.slice(32), sampled: false }
-}
-
 const traceNames: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
 
 /**
- * Sets the trace fields of an upstream request: the open span is the parent, otherwise the client's. §3.3.1.5 and §4.3: without a
- * valid traceparent, tracestate is ignored.
+ * Sets the trace fields of an upstream request: the open span is the parent, otherwise the client's fields are sent. §3.3.1.5 and
+ * §4.3: without a valid traceparent, tracestate is ignored, and neither is sent. Changes the given lines where it can.
  */
 export const withTraceFields = (fields: string[], open: TraceContext | undefined): string[] => {
   const parent = fieldValue(fields, 'traceparent')
   const state = fieldValue(fields, 'tracestate')
-  const isSaid = parent !== undefined || state !== undefined
-  const sent = isSaid ? withoutFields(fields, traceNames) : fields
+  const sent = parent === undefined && state === undefined ? fields : withoutFields(fields, traceNames)
   const known = parseTraceParent(parent)
-  const own = open ?? known ?? fresh()
-  sent.push('traceparent', own === known ? (parent as string) : formatted(own))
+  if (open !== undefined) sent.push('traceparent', formatted(open))
+  else if (known !== undefined) sent.push('traceparent', parent as string)
   if (known !== undefined && state !== undefined) sent.push('tracestate', state)
   return sent
 }

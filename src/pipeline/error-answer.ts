@@ -3,7 +3,7 @@ import type { Validation } from '../contracts/validation.ts'
 import { GatewayError } from '../errors.ts'
 import { otherCredential } from '../http/credential-fields.ts'
 import { type RequestFields, withChanges } from '../http/fields.ts'
-import { type GatewayResponse, wordpressJson } from '../http/message.ts'
+import { type GatewayRequest, type GatewayResponse, wordpressJson } from '../http/message.ts'
 import type { Service } from './service.ts'
 
 type Contract = Service['contract']
@@ -142,6 +142,17 @@ const siteRefusal = (refused: Refused, { status, code, body }: Refusal): Gateway
     ...callerFields(refused.fields),
   ])
 }
+
+/**
+ * Does its refusal follow from the target alone? Without content, and without fields that validation or the response read, every
+ * client is refused alike.
+ */
+export const isRefusedByTargetAlone = ({ method, fields, content }: GatewayRequest): boolean =>
+  method === 'GET' &&
+  content === undefined &&
+  fields['content-type'] === undefined &&
+  fields['x-http-method-override'] === undefined &&
+  !mayHaveRights(fields)
 
 type Refusal = Extract<Validation, { kind: 'invalid' }>
 

@@ -1,10 +1,12 @@
 import type { CachePolicy } from '../cache/decide-caching.ts'
 import type { Sensitivity } from '../cache/sensitivity.ts'
-import type { RouteFinding } from '../contracts/finding.ts'
+import type { Found } from '../contracts/finding.ts'
+import type { GatewayResponse } from '../http/message.ts'
 
 /** Everything about a valid GET that follows from its target alone. */
-export type RecalledTarget = {
-  readonly matching: Extract<RouteFinding, { kind: 'found' }>
+export type ValidTarget = {
+  readonly kind: 'valid'
+  readonly matching: Found
   /** Canonical path and query, relative to the mount. */
   readonly target: string
   readonly query: string
@@ -16,7 +18,18 @@ export type RecalledTarget = {
   readonly publicKey: string
 }
 
-/** Canonical forms of raw targets that were seen before: a hit costs neither routing nor validation. */
+/** The refusal of a GET without content, Content-Type or credential: all that it depends on beside the target. */
+export type RefusedTarget = {
+  readonly kind: 'refused'
+  readonly matching: Found
+  /** For metrics and the log. */
+  readonly code: string
+  readonly response: GatewayResponse
+}
+
+export type RecalledTarget = ValidTarget | RefusedTarget
+
+/** Canonical forms of raw targets that were seen before, and refusals: a hit costs neither routing nor validation. */
 export type TargetMemo = {
   recall(rawTarget: string): RecalledTarget | undefined
   remember(rawTarget: string, recalled: RecalledTarget): void

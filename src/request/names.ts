@@ -2,7 +2,7 @@ import type { Row } from '../contracts/row.ts'
 import { type FieldLines, fieldValue } from '../http/fields.ts'
 import { type ContentMapper, mapWhole } from './content-mapper.ts'
 import { createNameSwap, type NameTable, noSwap } from './name-swap.ts'
-import { createJsonRules } from './names/json-rules.ts'
+import { createIsUnmapped, createJsonRules } from './names/json-rules.ts'
 import { createJsonScanner, type StringRules } from './names/json-scanner.ts'
 import { createRestUrls, mapFields, type RestUrls } from './names/rest-urls.ts'
 import { createRootMapper } from './names/root-mapper.ts'
@@ -67,13 +67,12 @@ const carriesNames = (lines: FieldLines): boolean => {
 type Direction = {
   readonly urls: RestUrls
   readonly rules: StringRules
-  /** Set where no names are swapped. */
-  readonly whole: ((content: Buffer) => Buffer | undefined) | undefined
+  /** Maps a complete content without the scanner; undefined where that is not possible. */
+  readonly whole: (content: Buffer) => Buffer | undefined
 }
 
 /** Builds the scanner on first use: most contents are complete and do not need it. */
 const jsonMapper = ({ rules, whole }: Direction): ContentMapper => {
-  if (whole === undefined) return createJsonScanner(rules)
   let built: ContentMapper | undefined
   const scanner = (): ContentMapper => {
     built ??= createJsonScanner(rules)
@@ -93,7 +92,11 @@ export const createNames = (options: NamesOptions): Names => {
 
   const directionBetween = (from: readonly string[], to: string): Direction => {
     const urls = createRestUrls(from, to, swap)
-    const whole = swap === noSwap ? createRootMapper(from, to) : undefined
+    const isUnmapped = createIsUnmapped(swap, urls)
+    const whole =
+      swap === noSwap
+        ? createRootMapper(from, to)
+        : (content: Buffer) => (isUnmapped(content) ? content : undefined)
     return { urls, rules: createJsonRules(swap, urls), whole }
   }
   // Rebuilt only when a root has been learned.

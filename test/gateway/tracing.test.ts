@@ -267,16 +267,17 @@ test.each([
   60_000,
 )
 
-test('without tracing a context still goes through, and one is made where there is none', async () => {
+test('without tracing a valid context is forwarded as it came, and no other is sent', async () => {
   const { ask, origin } = await start({})
   await ask('/site/v2/posts/1', from('01'))
   await ask('/site/v2/posts/2')
   await ask('/site/v2/posts/3', { headers: { traceparent: 'planted', tracestate: 'planted' } })
-  const sent = origin.received.map(({ fields }) => fields['traceparent'] ?? '')
-  expect(sent[0]).toBe(from('01').headers.traceparent)
-  expect(origin.received[0]?.fields['tracestate']).toBe('a=b')
-  for (const made of sent.slice(1)) expect(made).toMatch(/^00-[\da-f]{32}-[\da-f]{16}-00$/)
-  expect(origin.received[2]?.fields['tracestate']).toBeUndefined()
+  const sent = origin.received.map(({ fields }) => [fields['traceparent'], fields['tracestate']])
+  expect(sent).toEqual([
+    [from('01').headers.traceparent, 'a=b'],
+    [undefined, undefined],
+    [undefined, undefined],
+  ])
 })
 
 test('a trace is no part of a cache key, and no answer carries one', async () => {

@@ -246,6 +246,15 @@ test('content without end is cut by the total time', async () => {
   await origin.until(() => gone)
 })
 
+test('a total timeout of more than half a second ends a request at its time, too', async () => {
+  const origin = await originOf(() => {})
+  const timeouts = { connectMs: 300, headersMs: 15_000, idleMs: 15_000, totalMs: 900 }
+  const began = performance.now()
+  expect(await outcome(origin.origin, { ...once, timeouts })).toBe('upstream_timeout')
+  expect(performance.now() - began).toBeGreaterThanOrEqual(899)
+  expect(performance.now() - began).toBeLessThan(10_000)
+})
+
 describe('data that arrived while the process was suspended is not late', () => {
   /** As on a busy machine, or while a large heap is collected. */
   const standStill = (): void => {

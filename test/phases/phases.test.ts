@@ -168,12 +168,38 @@ describe('validate', () => {
     expect(next.arguments).toMatchObject({ page: 1, per_page: 5 })
   })
 
-  test('remembers a GET for the next one with this target, and no refusal', async () => {
+  test('remembers the canonical form of a GET for the next one with this target', async () => {
     const service = siteService()
     await run(matched('/site/v2/posts?per_page=5', {}, service))
-    expect(service.memo.recall('/site/v2/posts?per_page=5')?.target).toBe('/site/v2/posts?per_page=5')
-    await phase.run(matched('/site/v2/posts?per_page=0', {}, service), () => response(200))
+    expect(service.memo.recall('/site/v2/posts?per_page=5')).toMatchObject({
+      kind: 'valid',
+      target: '/site/v2/posts?per_page=5',
+    })
+  })
+
+  test('remembers the refusal of a GET unless it depends on the client', async () => {
+    const service = siteService()
+    const refused = (target: string, fields: Record<string, string> = {}) =>
+      phase.run(matched(target, { fields }, service), () => response(200))
+    await refused('/site/v2/posts?per_page=1', { cookie: 'wordpress_logged_in_1=a' })
+    await refused('/site/v2/posts?per_page=0', { cookie: 'wordpress_logged_in_1=a' })
     expect(service.memo.recall('/site/v2/posts?per_page=0')).toBeUndefined()
+    await refused('/site/v2/posts?per_page=0')
+    expect(service.memo.recall('/site/v2/posts?per_page=0')).toMatchObject({
+      kind: 'refused',
+      code: 'rest_invalid_param',
+    })
+  })
+
+  test.each([
+    [1_000, 'refused'],
+    [1_100, undefined],
+  ])('of a refusal with %d octets of text it remembers: %s', async (length, kind) => {
+    const body = 'x'.repeat(length)
+    const validator = { validate: () => ({ kind: 'invalid', status: 400, code: 'wrong', body }) as const }
+    const service = siteService({ validator })
+    await phase.run(matched('/site/v2/posts', {}, service), () => response(200))
+    expect(service.memo.recall('/site/v2/posts')?.kind).toBe(kind)
   })
 
   test('reads JSON and hands it on byte for byte', async () => {

@@ -3,9 +3,15 @@ import { describe, expect, test } from 'vitest'
 import type { Encodings } from '../../src/cache/respond/encodings.ts'
 import { createResponder } from '../../src/cache/respond/responder.ts'
 import { createStoredResponse } from '../../src/cache/store/stored-response.ts'
+import { unlimited } from '../../src/http/bounds/byte-budget.ts'
 import type { RequestFields } from '../../src/http/fields.ts'
 import type { GatewayResponse } from '../../src/http/message.ts'
+import type { PipelineEvent } from '../../src/pipeline/events.ts'
+import { match } from '../../src/pipeline/phases/match.ts'
+import { validate } from '../../src/pipeline/phases/validate.ts'
+import type { Service } from '../../src/pipeline/service.ts'
 import { createTargetMemo } from '../../src/pipeline/target-memo.ts'
+import { received, siteService } from '../phases/exchange-of.ts'
 import { readOf, safePolicy, startOfTest } from '../unit/cache/cache-fixture.ts'
 
 // What a busy hit remembers (the answer of this second, the canonical form of a target) is never another decision than
@@ -131,6 +137,67 @@ describe('memories of the hit path', () => {
     ask(given)
     expect(ask(given).status).toBe(304)
     expect(ask(asked)).toBe(ask(given))
+  })
+
+  test('a remembered target is validated or refused as one that is new', () => {
+    const targets = fc.constantFrom(
+      '/site/v2/posts?per_page=0',
+      '/site/v2/posts?per_page=5',
+      '/site/v2/posts?per_page=5&context=edit&page=0',
+      '/site/v2/settings?_fields=a&x[',
+      '/site/v2/posts/7?context=none',
+      '/site/v2/posts?_jsonp=a%20b',
+      '/site/v2/posts?_method=DELETE',
+    )
+    const requests = fc.record({
+      target: targets,
+      method: fc.constantFrom('GET', 'GET', 'GET', 'HEAD', 'OPTIONS', 'DELETE'),
+      // Mostly none: a refusal is remembered, and recalled, where nothing but the target counts.
+      fields: fc.constantFrom<RequestFields>(
+        ...Array.from({ length: 8 }, () => ({})),
+        { authorization: 'Bearer a' },
+        { cookie: '_ga=1' },
+        { cookie: 'wordpress_logged_in_1=a' },
+        { 'x-wp-nonce': 'n' },
+        { 'x-api-key': 'k' },
+        { 'content-type': 'application/json' },
+        { 'content-type': 'text/plain' },
+        { 'x-http-method-override': 'PUT' },
+        { 'x-http-method-override': 'GET' },
+      ),
+      content: fc.constantFrom(
+        undefined,
+        undefined,
+        undefined,
+        Buffer.from('{"per_page":5}'),
+        Buffer.from('{'),
+      ),
+    })
+    const decide = async (service: Service, { target, ...more }: { target: string; method: string }) => {
+      const events: PipelineEvent[] = []
+      const checked = validate({ report: (event) => events.push(event), budget: () => unlimited })
+      try {
+        const answer = await match().run(received(target, more, service), (exchange) =>
+          checked.run(exchange, ({ target: canonical, arguments: typed, method, record }) => ({
+            status: 200,
+            fields: [canonical, method, record.route, JSON.stringify(typed)],
+            content: undefined,
+          })),
+        )
+        const refusals = events.filter(({ kind }) => kind === 'request-refused')
+        return JSON.stringify([answer.status, answer.fields, String(answer.content), refusals])
+      } catch (error) {
+        return String(error)
+      }
+    }
+    return fc.assert(
+      fc.asyncProperty(fc.array(requests, { minLength: 4, maxLength: 16 }), async (sequence) => {
+        const warm = siteService()
+        for (const request of sequence)
+          expect(await decide(warm, request)).toBe(await decide(siteService(), request))
+      }),
+      { numRuns: 300 },
+    )
   })
 
   test('a memo with evictions returns only the last value of a key', () => {

@@ -4,7 +4,7 @@ import { discard } from '../../http/message.ts'
 import type { CacheRead, Forward } from '../cache-read.ts'
 import type { ForwardReason } from '../cache-status.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
-import type { FetchOutcome, FetchRequest, StreamEnd, StreamingOutcome } from './fetch-outcome.ts'
+import type { FetchOutcome, FetchRequest, RunFetch, StreamEnd, StreamingOutcome } from './fetch-outcome.ts'
 import { InFlightTable } from './in-flight-table.ts'
 
 /** One reader's wait for a result: all listeners and callbacks are one object, since each miss makes one. */
@@ -103,17 +103,20 @@ export class CollapsedFetch implements FetchRequest {
   }
 
   /**
-   * Rejects with `client_gone` when the reader's signal is aborted. After a streaming outcome the reader still counts as present:
-   * it follows the stream and calls `leave` at its end, waits with `waitForEnd`, or calls `leave` at once.
+   * Calls `settled` with the outcome, or `gone` with `client_gone` when the reader's signal is aborted; perhaps at once. After a
+   * streaming outcome the reader still counts as present: it follows the stream and calls `leave` at its end, waits with `waitForEnd`,
+   * or calls `leave` at once.
    */
-  wait(signal: AbortSignal): Promise<FetchOutcome> {
+  wait(
+    signal: AbortSignal,
+    settled: (outcome: FetchOutcome) => void,
+    gone: (error: GatewayError) => void,
+  ): void {
     this.#readers += 1
-    return new Promise((resolve, reject) => {
-      const waiter = new Waiter<FetchOutcome>(signal, resolve, reject, () => this.leave())
-      if (signal.aborted) return
-      if (this.#outcome === undefined) this.#waiters.push(waiter)
-      else waiter.settle(this.#outcome)
-    })
+    const waiter = new Waiter<FetchOutcome>(signal, settled, gone, () => this.leave())
+    if (signal.aborted) return
+    if (this.#outcome === undefined) this.#waiters.push(waiter)
+    else waiter.settle(this.#outcome)
   }
 
   /** For a reader that has got a streaming outcome and needs the whole; leaves with it. */
@@ -172,9 +175,7 @@ export type InFlightFetches = {
   abortAll(): void
 }
 
-export const createInFlightFetches = (
-  run: (fetch: FetchRequest) => Promise<FetchOutcome>,
-): InFlightFetches => {
+export const createInFlightFetches = (run: RunFetch): InFlightFetches => {
   const table = new InFlightTable<CollapsedFetch>()
   const inFlight: CollapsedFetch[] = []
   let order = 0
@@ -200,13 +201,22 @@ export const createInFlightFetches = (
     fetch.settle(outcome)
   }
 
+  /** Always a promise: a fetch settles when the reader that starts it waits for it. */
+  const begin = (fetch: FetchRequest): Promise<FetchOutcome> => {
+    try {
+      return Promise.resolve(run(fetch))
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
   return {
     find: (key, variant) => table.find(key, variant),
     start: (start) => {
       order += 1
       const fetch = new CollapsedFetch(start, order, inFlight.length, table)
       inFlight.push(fetch)
-      void run(fetch).then(
+      void begin(fetch).then(
         (outcome) => settle(fetch, outcome),
         (error: unknown) => settle(fetch, { kind: 'failed', error, hasBegun: false }),
       )

@@ -76,3 +76,6 @@ export type FetchOutcome =
   /** A complete 5xx that identifies no caller: it is not stored, and readers that wait share it instead of repeating the request. */
   | { readonly kind: 'server-error'; readonly stored: StoredResponse }
   | FailedOutcome
+
+/** Sends a read to the upstream, and stores what may be stored. Throws, or rejects, with what `forward` does. */
+export type RunFetch = (fetch: FetchRequest) => FetchOutcome | Promise<FetchOutcome>

@@ -9,7 +9,7 @@ import { storableFields } from '../policy/stored-fields.ts'
 import type { SharedTier, TierEntry, TierFacts, TierQuery, TierRecord, TierRefusal } from '../shared-tier.ts'
 import type { ResponseStorage } from '../store/store-response.ts'
 import { type StoredResponse, setTags } from '../store/stored-response.ts'
-import type { FetchOutcome, FetchRequest, StreamEnd } from './fetch-outcome.ts'
+import type { FetchOutcome, FetchRequest, RunFetch, StreamEnd } from './fetch-outcome.ts'
 import type { HitForPass } from './hit-for-pass.ts'
 
 /** Of use to other processes: complete, and fresh without validation. */
@@ -58,7 +58,7 @@ export const isFacts = (value: unknown): value is TierFacts => {
 
 type TierFetchOptions = {
   readonly tier: SharedTier
-  readonly fetch: (fetch: FetchRequest) => Promise<FetchOutcome>
+  readonly fetch: RunFetch
   readonly storage: ResponseStorage
   readonly hitForPass: HitForPass
   readonly clock: Clock
@@ -110,7 +110,7 @@ const mayUseTier = ({ read, rangeFields }: FetchRequest): boolean =>
   read.method === 'GET' && read.partition === 'public' && rangeFields['range'] === undefined
 
 /** Makes a fetch that looks into the shared tier first, and stores there what the upstream responded. */
-export const createTierFetch = (options: TierFetchOptions): TierFetchOptions['fetch'] => {
+export const createTierFetch = (options: TierFetchOptions): RunFetch => {
   const { tier, fetch: fetchUpstream, storage, hitForPass, clock } = options
 
   const offer = (outcome: FetchOutcome | StreamEnd, since: SharedTier['position']): void => {

@@ -15,6 +15,7 @@ import type { InvalidationLog } from '../store/invalidation-log.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
 import type { CollapsedFetch, FetchStart, InFlightFetches } from './collapse.ts'
+import type { FetchOutcome } from './fetch-outcome.ts'
 import type { HitForPass } from './hit-for-pass.ts'
 import {
   createResolveWaiter,
@@ -33,6 +34,24 @@ const retriesAlone = (
   { alone, afterFailure }: Extract<Resolution, { kind: 'retry' }>,
   waits: number,
 ): boolean => alone || (waits >= mostWaits && !afterFailure)
+
+/** A reader from its first wait to its response. */
+type Reader = {
+  readonly read: CacheRead
+  readonly forward: Forward
+  readonly first: FetchNeeded
+  readonly resolve: (answer: CacheAnswer) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** How a reader waits this time. */
+type WaitAttempt = {
+  readonly need: FetchNeeded
+  readonly alone: boolean
+  /** A fetch that it waited for has failed before. */
+  readonly hasRetried: boolean
+  readonly waits: number
+}
 
 type RespondByFetchOptions = {
   readonly store: MemoryStore
@@ -113,24 +132,48 @@ export const createRespondByFetch = (options: RespondByFetchOptions): RespondByF
     return { read, need, since, fetch, isLeader: true, hasRetried }
   }
 
-  return {
-    respond: async (read, forward, first) => {
-      let need = first
-      let alone = fetchesAlone(read)
-      let hasRetried = false
-      for (let waits = 1; ; waits += 1) {
-        const waiting = join(read, forward, need, alone, hasRetried)
-        const resolved = resolveWaiter(await waiting.fetch.wait(read.signal), waiting)
-        const resolution = resolved instanceof Promise ? await resolved : resolved
-        if (resolution.kind === 'respond') return resolution.answer
-        alone = retriesAlone(resolution, waits)
-        hasRetried ||= resolution.afterFailure
-        const at = readClock(clock)
-        const found = reuse(read, at)
-        if (found.kind === 'fresh') return responder.collapsed(found.stored, read, first.reason, at)
-        if (found.kind === 'fetch') need = found
+  /** One turn of the loop: waits for a fetch, and answers by it or waits again. By calls, since each promise shows in what a miss costs. */
+  const wait = (reader: Reader, attempt: WaitAttempt): void => {
+    const { read, reject } = reader
+    const waiting = join(read, reader.forward, attempt.need, attempt.alone, attempt.hasRetried)
+    const settled = (outcome: FetchOutcome): void => {
+      try {
+        const resolved = resolveWaiter(outcome, waiting)
+        if (resolved instanceof Promise)
+          resolved.then((resolution) => answerOrRetry(reader, attempt, resolution)).catch(reject)
+        else answerOrRetry(reader, attempt, resolved)
+      } catch (error) {
+        reject(error)
       }
-    },
+    }
+    waiting.fetch.wait(read.signal, settled, reject)
+  }
+
+  const answerOrRetry = (reader: Reader, attempt: WaitAttempt, resolution: Resolution): void => {
+    if (resolution.kind === 'respond') {
+      reader.resolve(resolution.answer)
+      return
+    }
+    const at = readClock(clock)
+    const found = reuse(reader.read, at)
+    if (found.kind === 'fresh') {
+      reader.resolve(responder.collapsed(found.stored, reader.read, reader.first.reason, at))
+      return
+    }
+    wait(reader, {
+      need: found.kind === 'fetch' ? found : attempt.need,
+      alone: retriesAlone(resolution, attempt.waits),
+      hasRetried: attempt.hasRetried || resolution.afterFailure,
+      waits: attempt.waits + 1,
+    })
+  }
+
+  return {
+    respond: (read, forward, need) =>
+      new Promise((resolve, reject) => {
+        const reader = { read, forward, first: need, resolve, reject }
+        wait(reader, { need, alone: fetchesAlone(read), hasRetried: false, waits: 1 })
+      }),
     revalidate: (read, forward, stored) => {
       // The response to a HEAD has no content to store.
       if (read.method === 'HEAD' || fetches.find(read.key, variantOf(read)) !== undefined) return

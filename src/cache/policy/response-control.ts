@@ -114,9 +114,20 @@ const controlBy = (source: ResponseControl['source'], directives: Directives): R
 const noControl: ResponseControl = controlBy('none', parseCacheControl(undefined))
 const byCacheControl = remembered((value) => controlBy('cache-control', parseCacheControl(value)))
 
-export const responseControl = (fields: FieldLines): ResponseControl => {
+const readControl = (fields: FieldLines): ResponseControl => {
   const targeted = findTargeted(fields)
   if (targeted !== undefined) return controlBy('targeted', targeted)
   const general = fieldValue(fields, 'cache-control')
   return general === undefined ? noControl : byCacheControl(general)
+}
+
+let last: { readonly fields: FieldLines; readonly control: ResponseControl } = {
+  fields: [],
+  control: noControl,
+}
+
+/** A response is read up to three times in a row: whether it may be stored, for how long, and what of it may not. */
+export const responseControl = (fields: FieldLines): ResponseControl => {
+  if (last.fields !== fields) last = { fields, control: readControl(fields) }
+  return last.control
 }

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Moment } from '../../clock.ts'
 import { isConditional } from '../../http/conditional/preconditions.ts'
 import type { FieldLines } from '../../http/fields.ts'
-import { type GatewayResponse, longestText } from '../../http/message.ts'
+import { contentText, type GatewayResponse, longestText } from '../../http/message.ts'
 import type { CacheAnswer, CacheRead } from '../cache-read.ts'
 import { type ForwardReason, forwardedStatus, hitStatus, unavailableStatus } from '../cache-status.ts'
 import type { ReadOutcome } from '../events.ts'
@@ -29,7 +29,7 @@ const createLatin1Memo = (): ((answer: CacheAnswer) => void) => {
     if (oldest !== undefined) oldest.text = undefined
     answers[next] = answer
     next = (next + 1) % mostTexts
-    answer.text = { of: content, latin1: content.toString('latin1') }
+    answer.text = contentText(content)
   }
 }
 

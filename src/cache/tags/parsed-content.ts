@@ -1,5 +1,6 @@
-import { isUtf8 } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
 import { fieldValue } from '../../http/fields.ts'
+import { contentText } from '../../http/message.ts'
 import type { TaggedResponse } from '../tagger.ts'
 
 /** Parsed JSON; `nothing` if it does not parse. */
@@ -9,7 +10,8 @@ const nothing: ParsedContent = { kind: 'nothing' }
 
 const parse = (content: Buffer): ParsedContent => {
   try {
-    return { kind: 'json', value: JSON.parse(content.toString('utf8')) }
+    const text = isAscii(content) ? contentText(content).latin1 : content.toString('utf8')
+    return { kind: 'json', value: JSON.parse(text) }
   } catch {
     return nothing
   }

@@ -56,7 +56,7 @@ const isWrite = ({ service, method, matching, query, recalled }: Matched): boole
     contract: service.contract,
     method,
     row: matching.kind === 'unlisted' ? undefined : matching.row,
-    sensitive: recalled === undefined ? sensitivityOf(matching.path, query) : recalled.sensitive,
+    sensitive: recalled?.kind === 'valid' ? recalled.sensitive : sensitivityOf(matching.path, query),
   })
 
 /** A write has the credentials that the service requires of writes; and where the contract requires a bearer token, one is there. */

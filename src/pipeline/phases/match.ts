@@ -1,6 +1,7 @@
 import type { Row } from '../../contracts/row.ts'
 import { GatewayError } from '../../errors.ts'
 import { requestMeaning } from '../../request/request-meaning.ts'
+import { isRefusedByTargetAlone } from '../error-answer.ts'
 import { asMatched, type Matched, type Phase, type Received } from '../exchange.ts'
 import type { Service } from '../service.ts'
 import type { RecalledTarget } from '../target-memo.ts'
@@ -30,12 +31,14 @@ const wrongMethod = (service: Service, row: Row): GatewayError => {
 
 const outsideAscii = /[^\x21-\x7e]/
 
-/** A valid GET that was seen before, unless a field gives this one another meaning. */
-const recall = ({ service, request }: Received): RecalledTarget | undefined =>
-  (request.method === 'GET' || request.method === 'HEAD') &&
-  request.fields['x-http-method-override'] === undefined
-    ? service.memo.recall(request.target)
-    : undefined
+/** A GET that was seen before, unless a field or the content gives this one another meaning. */
+const recall = ({ service, request }: Received): RecalledTarget | undefined => {
+  const { method, fields } = request
+  if ((method !== 'GET' && method !== 'HEAD') || fields['x-http-method-override'] !== undefined)
+    return undefined
+  const recalled = service.memo.recall(request.target)
+  return recalled?.kind !== 'refused' || isRefusedByTargetAlone(request) ? recalled : undefined
+}
 
 /** Finds the row that the request concerns, and the method that it means; otherwise 404, 405 or 400. */
 export const match = (): Phase<Received, Matched> => ({

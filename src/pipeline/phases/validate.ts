@@ -5,11 +5,12 @@ import type { Found } from '../../contracts/finding.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ByteBudget, Reservation } from '../../http/bounds/byte-budget.ts'
 import { type RequestFields, requestField } from '../../http/fields.ts'
-import type { Answer, GatewayResponse } from '../../http/message.ts'
-import { refusalAnswer } from '../error-answer.ts'
+import { type Answer, contentText, type GatewayResponse } from '../../http/message.ts'
+import { isRefusedByTargetAlone, refusalAnswer } from '../error-answer.ts'
 import type { PipelineEvent } from '../events.ts'
 import { asReady, asRecalled, type Matched, type Next, type Phase, type Ready } from '../exchange.ts'
 import { readContent } from '../reads/read-content.ts'
+import type { RefusedTarget, ValidTarget } from '../target-memo.ts'
 
 /** How the content of a request is treated before validation. */
 type ContentPlan = 'none' | 'read' | 'stream'
@@ -74,9 +75,11 @@ const withCanonical = (
           content: Buffer.isBuffer(content) ? content : undefined,
         })
   if (validation.kind === 'invalid') {
-    const { id, record } = exchange
-    report({ kind: 'request-refused', id, service: service.name, route: record.route, code: validation.code })
-    return refusalAnswer({ service, row: found.row, query, fields: request.fields }, validation)
+    const { code } = validation
+    const response = refusalAnswer({ service, row: found.row, query, fields: request.fields }, validation)
+    if (isRefusedByTargetAlone(request))
+      rememberRefusal(exchange, { kind: 'refused', matching: found, code, response })
+    return refuse(exchange, code, response, report)
   }
   const { undeclared } = validation
   if (undeclared !== undefined) {
@@ -101,10 +104,32 @@ const withCanonical = (
   return next(ready)
 }
 
+const refuse = (
+  { id, service, record }: Matched,
+  code: string,
+  response: GatewayResponse,
+  report: Report,
+): GatewayResponse => {
+  report({ kind: 'request-refused', id, service: service.name, route: record.route, code })
+  return response
+}
+
+/** Longer ones, which repeat long lists of allowed values, would let a flood of refused targets hold much memory. */
+const longestRefusal = 1024
+
+const rememberRefusal = ({ service, request }: Matched, refused: RefusedTarget): void => {
+  const { content } = refused.response
+  if (Buffer.isBuffer(content) && content.length <= longestRefusal) {
+    const text = contentText(content)
+    service.memo.remember(request.target, { ...refused, response: { ...refused.response, text } })
+  }
+}
+
 const remember = (ready: Ready, matching: Found): void => {
   const { service, target, query, sensitive, policy, request } = ready
   const publicKey = cacheKey({ service: service.name, target, dialect: '', partition: 'public' })
-  const recalled = {
+  const recalled: ValidTarget = {
+    kind: 'valid',
     matching,
     target,
     query,
@@ -169,7 +194,9 @@ export const validate = ({
     const { matching, request, recalled } = exchange
     const { content } = request
     if (recalled !== undefined && content === undefined) {
-      return next(asReady(exchange, recalled, content))
+      return recalled.kind === 'valid'
+        ? next(asReady(exchange, recalled, content))
+        : refuse(exchange, recalled.code, recalled.response, report)
     }
     if (matching.kind !== 'found') return unchecked(exchange, next)
     if (content === undefined) return withCanonical(exchange, matching, undefined, report, next)

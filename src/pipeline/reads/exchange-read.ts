@@ -10,7 +10,7 @@ import { createSentField, type ForwardingFacts } from './forwarding-fields.ts'
 export type ReadPartition = { readonly kind: CacheRead['partition']; readonly name: string }
 
 const keyOf = ({ service, target, recalled }: Ready, partition: string): string =>
-  recalled !== undefined && partition === 'public' && service.host === ''
+  recalled?.kind === 'valid' && partition === 'public' && service.host === ''
     ? recalled.publicKey
     : cacheKey({ service: service.name, target, dialect: '', partition, host: service.host })
 
@@ -70,6 +70,8 @@ export class ExchangeRead implements CacheRead {
     const { service, matching, sendsUndeclared } = this.#exchange
     const found = matching.kind === 'found' ? matching : undefined
     const { callers, undeclared, storedTags } = service.tagger
+    if (this.partition === 'public' && !sendsUndeclared)
+      return storedTags(found, this.#exchange.arguments, response)
     const more = [this.partition === 'public' ? undefined : callers, sendsUndeclared ? undeclared : undefined]
     const known = more.filter((tag) => tag !== undefined)
     const tags = storedTags(found, this.#exchange.arguments, response)

@@ -1,3 +1,4 @@
+import { contentText } from '../../http/message.ts'
 import type { NameSwap } from '../name-swap.ts'
 import { type StringRules, type ValueKind, valueKinds } from './json-scanner.ts'
 import { mapLinkValue, maxUrlLength, type RestUrls } from './rest-urls.ts'
@@ -63,6 +64,18 @@ const hasBackslash = (content: Buffer, start: number, end: number): boolean => {
 /** In JSON a quote is escaped: `<…>; rel=\"next\"`. */
 const mapLinkText = (plain: string, urls: RestUrls): string =>
   mapLinkValue(plain.replaceAll('\\"', '"'), urls).replaceAll('"', '\\"')
+
+const quotedForPattern = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&')
+
+/**
+ * Has a complete content neither a key of the rules nor one of the URLs? Then nothing in it is mapped, and it is not scanned octet by
+ * octet. A backslash may hide a key or a URL.
+ */
+export const createIsUnmapped = (swap: NameSwap, urls: RestUrls): ((content: Buffer) => boolean) => {
+  const keys = [...Object.keys(namingKeys), ...swap.keys.keys()].map((key) => `"${key}"`)
+  const pattern = new RegExp(['\\', ...keys, ...urls.roots].map(quotedForPattern).join('|'))
+  return (content) => !pattern.test(contentText(content).latin1)
+}
 
 /** The rules for one direction: names are swapped, URLs are translated by `urls`. */
 export const createJsonRules = (swap: NameSwap, urls: RestUrls): StringRules => {

@@ -4,7 +4,7 @@ import { pipeline, type Readable } from 'node:stream'
 import { addressGroup } from '../../http/bounds/address-group.ts'
 import { createFairTurns } from '../../http/bounds/fair-turns.ts'
 import { type FieldLines, withoutFields } from '../../http/fields.ts'
-import { type ContentText, type GatewayResponse, longestText } from '../../http/message.ts'
+import { type ContentText, contentText, type GatewayResponse, longestText } from '../../http/message.ts'
 import { isHttp2 } from '../listener/http2-request.ts'
 
 /** HTTP/1.0 has no chunks: the end of the connection may end the content (RFC 9112 §6.3), a reset does not. */
@@ -62,7 +62,7 @@ const sendSmall = (raw: ServerResponse, content: Buffer, text: ContentText | und
     return
   }
   socket.cork()
-  raw.write(text?.of === content ? text.latin1 : content.toString('latin1'), 'latin1')
+  raw.write((text?.of === content ? text : contentText(content)).latin1, 'latin1')
   socket.uncork()
   raw.end()
 }

@@ -12,7 +12,7 @@ import { contentFailure, failedByContent, isReplayable } from '../request-conten
 import type { Breaker, RequestResult, Ticket } from '../targets/breaker.ts'
 import type { Target, Targets } from '../targets/targets.ts'
 import { Attempt, type AttemptContext, type AttemptListener } from './attempt.ts'
-import type { PacedRequest } from './client-pace.ts'
+import { lookEveryMs, type PacedRequest } from './client-pace.ts'
 import type { Abortable, InFlight } from './in-flight.ts'
 import { fieldTexts, invalidResponse, isGatewayStatus, responseFields } from './response-head.ts'
 import { type AttemptFailure, decideRetry, isIdempotent, type RetryDecision, retryAfterMs } from './retry.ts'
@@ -113,7 +113,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   }
 
   begin(refusal: GatewayError | undefined): void {
-    const { inFlight, breaker, budget, options } = this.#context
+    const { inFlight, breaker, budget } = this.#context
     inFlight.add(this)
     const { signal, withdraw } = this.#request
     if (refusal !== undefined) this.abort(refusal)
@@ -122,10 +122,17 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     if (this.#state === 'done') return
     signal.addEventListener('abort', this)
     withdraw?.addEventListener('abort', this)
-    const { totalMs } = options.timeouts
-    if (totalMs > 0) this.#totalTimer = setTimeout(() => this.#expire(), totalMs)
+    this.boundTotal(this.#startedMs)
     budget.requested(this.#startedMs)
     this.#enqueue()
+  }
+
+  /** Called every `lookEveryMs`: most requests end long before their total timeout, and need no timer. */
+  boundTotal(nowMs: number): void {
+    const { totalMs } = this.#context.options.timeouts
+    const leftMs = this.#startedMs + totalMs - nowMs
+    if (totalMs > 0 && leftMs <= 2 * lookEveryMs)
+      this.#totalTimer ??= setTimeout(() => this.#expire(), leftMs)
   }
 
   abort(reason: Error): void {
@@ -189,8 +196,8 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     if (this.#state === 'done') return
     this.#state = 'sending'
     const { targets, clock, options } = this.#context
-    const { content, method } = this.#request
-    const mayTry = isIdempotent(method) && isReplayable(content, false) && options.retry.attempts > 1
+    const mayRetry = isIdempotent(this.#request.method) && options.retry.attempts > 1
+    const mayTry = mayRetry && isReplayable(this.#request.content, false)
     const choice = targets.choose(clock.monotonic(), this.#tried, mayTry)
     this.#tried.push(choice.target)
     this.#attempt = new Attempt(this.#context, choice, this.#tried.length, this.#request, this)
@@ -294,10 +301,8 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
 
   /** A response like 503 may be followed by a retry; its content is not read, and its connection is closed. */
   #retriesInsteadOf(attempt: Attempt, fields: FieldLines): boolean {
-    const decision = this.#decideRetry(attempt, {
-      kind: 'status',
-      retryAfterMs: retryAfterMs(fields, this.#context.clock.now()),
-    })
+    const waitMs = retryAfterMs(fields, this.#context.clock.now())
+    const decision = this.#decideRetry(attempt, { kind: 'status', retryAfterMs: waitMs })
     if (decision.kind === 'give-up') return false
     attempt.stop(new GatewayError('upstream_broken', { detail: 'response discarded for a retry' }), () => {})
     attempt.close('discarded')
@@ -308,28 +313,26 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   /** Decides, takes a retry out of the budget, and reports the decision. */
   #decideRetry(attempt: Attempt, failure: AttemptFailure): RetryDecision {
     const { options, clock, targets, budget, report, random } = this.#context
-    const { sent } = attempt
     const now = clock.monotonic()
     const { totalMs } = options.timeouts
     const decision = decideRetry({
       failure,
       method: this.#request.method,
-      sent,
-      replayable: isReplayable(this.#request.content, sent),
+      sent: attempt.sent,
+      replayable: isReplayable(this.#request.content, attempt.sent),
       attemptsMade: this.#tried.length,
       attemptsAllowed: options.retry.attempts,
       otherTarget: targets.hasOther(now, this.#tried),
       remainingMs: totalMs > 0 ? this.#startedMs + totalMs - now : Number.POSITIVE_INFINITY,
       random: random(),
     })
-    const { service } = options
-    const target = attempt.choice.target.origin
+    const facts = { service: options.service, target: attempt.choice.target.origin }
     if (decision.kind === 'retry' && budget.take(now)) {
-      report({ kind: 'retried', service, target, reason: decision.reason })
+      report({ kind: 'retried', ...facts, reason: decision.reason })
       return decision
     }
     const reason = decision.kind === 'retry' ? 'budget' : decision.reason
-    report({ kind: 'gave-up', service, target, reason })
+    report({ kind: 'gave-up', ...facts, reason })
     return { kind: 'give-up', reason }
   }
 

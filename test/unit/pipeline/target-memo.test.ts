@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { createTargetMemo, type RecalledTarget } from '../../../src/pipeline/target-memo.ts'
+import { createTargetMemo, type ValidTarget } from '../../../src/pipeline/target-memo.ts'
 
-const recalled = (target: string): RecalledTarget =>
-  ({ target, query: '', arguments: {}, sensitive: undefined, publicKey: target }) as unknown as RecalledTarget
+const recalled = (target: string): ValidTarget =>
+  ({ kind: 'valid', target, publicKey: target }) as unknown as ValidTarget
 
 describe('target memo', () => {
   test('gives back what was remembered, and nothing after it was cleared', () => {
     const memo = createTargetMemo(10)
     memo.remember('/a', recalled('/a'))
-    expect(memo.recall('/a')?.target).toBe('/a')
+    expect(memo.recall('/a')).toMatchObject({ target: '/a' })
     expect(memo.recall('/b')).toBeUndefined()
     memo.clear()
     expect(memo.recall('/a')).toBeUndefined()
@@ -22,7 +22,7 @@ describe('target memo', () => {
       memo.remember(`/flood/${i}`, recalled('x'))
       if (i % 20 === 0) memo.recall('/kept')
     }
-    expect(memo.recall('/kept')?.target).toBe('/kept')
+    expect(memo.recall('/kept')).toMatchObject({ target: '/kept' })
     expect(memo.recall('/lost')).toBeUndefined()
     const held = Array.from({ length: 10_000 }, (_, i) => memo.recall(`/flood/${i}`)).filter(Boolean)
     expect(held.length).toBeLessThanOrEqual(100)

@@ -1,5 +1,6 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { invalidResponse } from '../../../src/upstream/send/response-head.ts'
+import { fieldTexts, invalidResponse } from '../../../src/upstream/send/response-head.ts'
 
 test.each<[string, string[], number, readonly string[], boolean]>([
   ['an answer', [], 200, [], false],
@@ -16,4 +17,18 @@ test.each<[string, string[], number, readonly string[], boolean]>([
   ['a part asked for', ['range', 'bytes=0-1'], 206, [], false],
 ])('%s', (_, headers, status, fields, invalid) => {
   expect(invalidResponse(headers, status, fields) !== undefined).toBe(invalid)
+})
+
+test('field lines are their octets one to one, however many names there are', () => {
+  const octets = fc.uint8Array({ maxLength: 6 }).map((part) => Buffer.from(part))
+  const names = fc.oneof(
+    octets,
+    fc.constantFrom('Etag', 'Exag', 'etag', 'x'.repeat(70)).map((name) => Buffer.from(name)),
+  )
+  fc.assert(
+    fc.property(fc.array(fc.tuple(names, octets)), (lines) => {
+      const raw = lines.flat()
+      expect(fieldTexts(raw)).toEqual(raw.map((part) => part.toString('latin1')))
+    }),
+  )
 })

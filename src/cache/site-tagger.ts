@@ -237,6 +237,10 @@ const mayChangeRights = ({ entry: { rights }, action, found, given }: Write): bo
   return !isUpdate || given === undefined || !given.every((name) => rights.unlessOnly.includes(name))
 }
 
+/** WordPress creates a first navigation where it renders a block for one; a response that was not read may have rendered it. */
+const mayCreateNavigation = (response: WriteResponse | undefined): boolean =>
+  response?.content?.includes('wp-block-navigation') ?? true
+
 /** Tags of a service with the site contract: from the row, the arguments and the content. */
 export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger => {
   const names = createTagNames(service)
@@ -281,7 +285,8 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
         given: given(),
       }
       const rights = mayChangeRights(write) ? [names.callers] : []
-      return [...new Set([...asked, ...rights, ...writtenTags(write)])]
+      const navigation = mayCreateNavigation(done) ? [names.any('navigation')] : []
+      return [...new Set([...asked, ...rights, ...navigation, ...writtenTags(write)])]
     },
   }
 }

@@ -52,3 +52,8 @@ add_filter( 'wp_insert_post_data', function ( $data, $given ) {
 	}
 	return $data;
 }, 10, 2 );
+
+// A read that renders a navigation block creates the first navigation of a site: a change that no write made, and that no gateway sees.
+add_filter( 'wp_navigation_should_create_fallback', function ( $should ) {
+	return $should && 'GET' !== $_SERVER['REQUEST_METHOD'];
+} );

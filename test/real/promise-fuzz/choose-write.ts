@@ -31,6 +31,7 @@ const weights: Readonly<Record<string, number>> = {
   'notes.delete': 1,
   'settings.update': 6,
   'users.delete': 1,
+  'users.update.role': 2,
 }
 
 const special = ['upload', 'schedule', 'cron'] as const

@@ -52,7 +52,7 @@ const sites = await startFuzzedSites()
 try {
   const only = process.env['PROMISE_PLANT'] ?? ''
   const isRight = plantsAll
-    ? (await plantAll(sites, { writes, seed, only, tell })).every(
+    ? (await plantAll(sites, { writes, seed, only, page: process.env['PROMISE_PAGE'], tell })).every(
         ({ found, unobservable }) => found !== undefined || unobservable !== undefined,
       )
     : await fuzz(sites)

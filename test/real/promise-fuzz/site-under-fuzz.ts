@@ -9,8 +9,14 @@ import { startWordPress, type WordPress } from '../wordpress/start-wordpress.ts'
 /** How a gateway in front of the site is configured. */
 export type Setting = { readonly names: 'same' | 'wordpress'; readonly pages: boolean }
 
+/** Who reads. What an editor may see changes with its role. */
+type Caller = 'nobody' | 'admin' | 'editor'
+
+/** As the seed of the site has made them. */
+export const userIds: Readonly<Record<Caller, number>> = { nobody: 0, admin: 1, editor: 2 }
+
 /** A read of the interface: path and query in WordPress's names, with references. */
-export type Read = { readonly route: string; readonly caller: 'nobody' | 'admin' }
+export type Read = { readonly route: string; readonly caller: Caller }
 
 export type Answer = { readonly hit: boolean; readonly shown: string }
 
@@ -160,7 +166,6 @@ const neutralNames = /\bwp_(pattern_category|pattern_sync_status)\b/g
 
 export const startFuzzedSites = async (): Promise<FuzzedSites> => {
   const wordpress = await startWordPress({ plugins: ['garden-notes', 'promise-fuzz'] })
-  const authorization = basic(wordpress.credentials.admin)
   const copyNamed = (name: string): string => `${wordpress.database}.${name}`
   const fresh = copyNamed('fresh')
   const gateways = new Map<string, TestGateway>()
@@ -194,7 +199,7 @@ export const startFuzzedSites = async (): Promise<FuzzedSites> => {
     const spelled = (text: string): string =>
       names === 'wordpress' ? text : text.replace(/^\/wp\/v2/, '/site/v2').replace(neutralNames, 'site_$1')
     const fieldsOf = ({ caller }: Read): Record<string, string> =>
-      caller === 'admin' ? { authorization } : {}
+      caller === 'nobody' ? {} : { authorization: basic(wordpress.credentials[caller]) }
     const countsOf = (response: Response): (string | null)[] =>
       ['x-wp-total', 'x-wp-totalpages'].map((name) => response.headers.get(name))
 
@@ -241,7 +246,7 @@ export const startFuzzedSites = async (): Promise<FuzzedSites> => {
         if (reads.length === 0) return []
         const asked = reads.map(({ route, caller }) => {
           const [path = '', query = ''] = route.split('?')
-          return { path, query, user: caller === 'admin' ? 1 : 0 }
+          return { path, query, user: userIds[caller] }
         })
         const response = await fetch(`${wordpress.origin}/?read_many`, {
           method: 'POST',

@@ -1,0 +1,148 @@
+import { type Plant, plants } from './plants.ts'
+
+/** Why no read can show that an effect is missing, by names of faults. */
+const unobservable: readonly (readonly [names: RegExp, reason: string])[] = [
+  [/^contact-forms\./, 'the WordPress of the tests has no Contact Form 7'],
+  [/^(?:oembed|search|types|statuses|taxonomies|menu-locations)\./, 'read only: no route writes there'],
+  [/^themes\./, 'read only: no route writes there'],
+  [/^plugins\./, 'no read of the fuzzer shows what a plugin adds'],
+  [/^(?:settings|sidebars|global-styles)\.(?:create|delete)\./, 'can only be updated'],
+]
+
+/** A fault, and what has been seen of it. */
+export type Standing = {
+  readonly plant: Plant
+  readonly unobservable: string | undefined
+  /** How many writes the run had sent, and how many of these the fault concerns, when a gateway gave a stale response. */
+  found: { readonly writes: number; readonly concerned: number; readonly by: string } | undefined
+  /** Writes so far that the fault concerns. */
+  concerned: number
+  /** Stored responses that only this effect dropped, although WordPress answers as before. */
+  needless: number
+  /** Stale responses that were computed, but that the gateway did not give. */
+  unseen: number
+}
+
+export const standingsOf = (only: string): readonly Standing[] =>
+  plants
+    .filter(({ name }) => name.startsWith(only))
+    .map((plant) => ({
+      plant,
+      unobservable: unobservable.find(([names]) => names.test(plant.name))?.[1],
+      found: undefined,
+      concerned: 0,
+      needless: 0,
+      unseen: 0,
+    }))
+
+const mostUnseen = 8
+
+/** Is the fault still looked for? */
+export const isOpen = ({ found, unobservable, unseen }: Standing): boolean =>
+  found === undefined && unobservable === undefined && unseen < mostUnseen
+
+export const wantedReads = ({ name, collection }: Plant): RegExp => {
+  const part = name.split('.').at(-1) ?? ''
+  switch (part) {
+    case 'dynamic':
+    case 'contents':
+    case 'any':
+    case 'styled':
+      return /^\/wp\/v2\/(?:posts|pages|blocks)/
+    case 'shownBy':
+      return /^\/wp\/v2\/(?:posts|pages|menu-items)/
+    case 'embedded':
+      return /_embed/
+    case 'siblings':
+      return new RegExp(`/${collection}\\b`)
+    case 'rights':
+      return /\/blocks$|context=edit$/
+    case 'everything':
+      return /./
+    default:
+      return name.includes('.filters.')
+        ? new RegExp(`/${collection}\\?${part}=`)
+        : new RegExp(`[/?]${part.replace('search/term', 'search')}\\b`)
+  }
+}
+
+const inWordPress = (name: string): string => name.replace(/^site_pattern_category/, 'wp_pattern_category')
+
+/** How the names of the writes begin that the fault concerns. */
+export const wantedWrites = (plant: Plant): string => {
+  const [collection = '', action = ''] = inWordPress(plant.name).split('.')
+  if (collection === 'media' && action === 'create') return 'upload'
+  if (['create', 'update', 'delete'].includes(action)) return `${collection}.${action}`
+  if (action === 'rights') return 'users.update.role'
+  return ['minor', 'copied', 'searched', 'related', 'argument'].includes(action)
+    ? `${collection}.update`
+    : `${collection}.`
+}
+
+/** Writes to these are the same under both spellings of the names. */
+export const twinOf = (name: string): string | undefined =>
+  name.startsWith('wp_pattern_category.')
+    ? name.replace('wp_pattern_category', 'site_pattern_category')
+    : undefined
+
+/** Why a fault that was not found is none, by names of faults. */
+const covered: readonly (readonly [names: RegExp, reason: string])[] = []
+
+const reasonFor = (name: string): string => covered.find(([names]) => names.test(name))?.[1] ?? ''
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
+  const lines = [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`)
+  return `${lines.join('\n')}\n`
+}
+
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ').slice(0, 160)
+
+/** A page about all faults, for docs/evidence. */
+export const faultsPage = (standings: readonly Standing[], writes: number, seed: number): string => {
+  const found = standings.filter((one) => one.found !== undefined)
+  const unobservable = standings.filter((one) => one.unobservable !== undefined)
+  const missed = standings.filter((one) => one.found === undefined && one.unobservable === undefined)
+  const inOrder = found.toSorted((a, b) => (a.found?.writes ?? 0) - (b.found?.writes ?? 0))
+  const within = found.filter((one) => (one.found?.writes ?? 0) <= 1000).length
+  return [
+    '# Planted faults',
+    '',
+    'Written by `npm run fuzz:promise -- --plant-all`, which removes one effect of a row of the table of effects (`src/contracts/site/tags.ts`, `src/contracts/site/refinements.ts`) at a time and looks for a stale response on a real WordPress. All faults are looked for with the same random writes, most of which are of kinds that concern a fault that has not been found. After each write the functions of the gateway compute which of up to 60 stored responses each fault would keep; where WordPress answers one of these otherwise, the fault is planted, the write is repeated through a gateway on a copy of the database of before, and the fault is found when the gateway gives the old response.',
+    '',
+    `Seed ${seed}, ${writes} writes: of ${standings.length} faults ${found.length} were found, ${within} of them within 1,000 writes; ${missed.length} were not found, ${unobservable.length} cannot be seen on this site.`,
+    '',
+    '## Found',
+    '',
+    'In the second column the writes of the run so far, in the third those of them that concern the fault.',
+    '',
+    table(
+      ['fault', 'writes', 'of its kind', 'the write, and the read that was stale after it'],
+      inOrder.map(({ plant, found: how }) => [
+        plant.name,
+        String(how?.writes),
+        String(how?.concerned),
+        `\`${cell(how?.by ?? '')}\``,
+      ]),
+    ),
+    '## Not found',
+    '',
+    'In the second column the writes that concern the fault; in the third the stored responses that nothing but the effect dropped, all of which WordPress answered as before; in the fourth those that were computed to be stale, and were not when the fault was planted.',
+    '',
+    table(
+      ['fault', 'writes', 'dropped without need', 'not confirmed', 'why'],
+      missed.map(({ plant, concerned, needless, unseen }) => [
+        plant.name,
+        String(concerned),
+        String(needless),
+        String(unseen),
+        reasonFor(plant.name),
+      ]),
+    ),
+    '## Not to be seen on this site',
+    '',
+    table(
+      ['fault', 'why'],
+      unobservable.map(({ plant, unobservable: why }) => [plant.name, why ?? '']),
+    ),
+  ].join('\n')
+}

@@ -238,8 +238,14 @@ const mayChangeRights = ({ entry: { rights }, action, found, given }: Write): bo
 }
 
 /** WordPress creates a first navigation where it renders a block for one; a response that was not read may have rendered it. */
-const mayCreateNavigation = (response: WriteResponse | undefined): boolean =>
+const mayCreateNavigation = ({ response }: Write): boolean =>
   response?.content?.includes('wp-block-navigation') ?? true
+
+/** What a write may change besides what its row in the table says. */
+const besidesTags = (names: TagNames, write: Write): readonly string[] => [
+  ...(mayChangeRights(write) ? [names.callers] : []),
+  ...(mayCreateNavigation(write) ? [names.any('navigation')] : []),
+]
 
 /** Tags of a service with the site contract: from the row, the arguments and the content. */
 export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger => {
@@ -284,9 +290,7 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
         shown: shown ?? (() => []),
         given: given(),
       }
-      const rights = mayChangeRights(write) ? [names.callers] : []
-      const navigation = mayCreateNavigation(done) ? [names.any('navigation')] : []
-      return [...new Set([...asked, ...rights, ...navigation, ...writtenTags(write)])]
+      return [...new Set([...asked, ...besidesTags(names, write), ...writtenTags(write)])]
     },
   }
 }

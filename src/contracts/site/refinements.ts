@@ -71,6 +71,8 @@ export type Refinement = {
    * update does.
    */
   readonly related?: Readonly<Record<string, NamedEffect>>
+  /** What an update changes besides the item and the lists for editors where only these see the item before and after. */
+  readonly relatedHidden?: Readonly<Record<string, NamedEffect>>
   /** A property that must not be empty before: what was empty left no trace in the content where it stands. */
   readonly filled?: string
   /** Properties of which others show a copy, and where. */
@@ -144,6 +146,10 @@ export const refinements = {
       // Authors of published contents are public.
       author: effect(['users']),
     },
+    relatedHidden: {
+      categories: effect([], { countedBy: ['categories'] }),
+      tags: effect([], { countedBy: ['tags'] }),
+    },
     copied: [titleInMenus],
     hidden: onlyEditorsSee,
     listed: 'publish',
@@ -154,6 +160,7 @@ export const refinements = {
     minor: effect(['oembed'], { contents: 'dynamic' }),
     searched: searchedPosts,
     related: { menu_order: effect([]), parent: movedPage, link: movedPage },
+    relatedHidden: { parent: movedPage, slug: movedPage },
     copied: [titleInMenus],
     hidden: onlyEditorsSee,
     listed: 'publish',

@@ -74,7 +74,7 @@ export const wantedWrites = (plant: Plant): string => {
   if (collection === 'media' && action === 'create') return 'upload'
   if (['create', 'update', 'delete'].includes(action)) return `${collection}.${action}`
   if (action === 'rights') return 'users.update.role'
-  return ['minor', 'copied', 'searched', 'related', 'argument'].includes(action)
+  return ['minor', 'copied', 'searched', 'related', 'hidden', 'argument'].includes(action)
     ? `${collection}.update`
     : `${collection}.`
 }

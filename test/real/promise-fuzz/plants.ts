@@ -99,6 +99,17 @@ const ofCollection = ([collection, entry]: readonly [string, CollectionTags]): P
       }),
     )
   })
+  const hidden = Object.entries(refinement?.relatedHidden ?? {}).flatMap(([property, whole]) =>
+    weakened(whole).map(([part, left]) =>
+      plant(`hidden.${property}.${part}`, {
+        ...entry,
+        refinement: {
+          ...(refinement as Refinement),
+          relatedHidden: { ...refinement?.relatedHidden, [property]: left },
+        },
+      }),
+    ),
+  )
   const byArgument = Object.entries(entry.byArgument ?? {}).flatMap(([argument, one]) =>
     weakened(one.effect).map(([part, left]) =>
       plant(`argument.${argument}.${part}`, {
@@ -115,7 +126,7 @@ const ofCollection = ([collection, entry]: readonly [string, CollectionTags]): P
   )
   const { rights: _, ...withoutRights } = entry
   const rights = entry.rights !== undefined ? [plant('rights', withoutRights)] : []
-  return [...effects, ...minor, ...searched, ...related, ...byArgument, ...filters, ...owned, ...rights]
+  return [...effects, ...minor, ...searched, ...related, ...hidden, ...byArgument, ...filters, ...owned, ...rights]
 }
 
 /** Every row of the table without one of its effects. */

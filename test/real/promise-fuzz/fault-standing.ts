@@ -4,6 +4,14 @@ import { type Plant, plants } from './plants.ts'
 const unobservable: readonly (readonly [names: RegExp, reason: string])[] = [
   [/^contact-forms\./, 'the WordPress of the tests has no Contact Form 7'],
   [/^(?:oembed|search|types|statuses|taxonomies|menu-locations)\./, 'read only: no route writes there'],
+  [
+    /^(?:categories|tags)\.(?:update|delete)\.(?:categories|tags)\.(?:pages|media|blocks)$/,
+    'only with a plugin that gives categories or tags to pages, media or patterns',
+  ],
+  [
+    /^(?:site|wp)_pattern_category\.(?:update|delete)\.(?:site|wp)_pattern_category\.(?:posts|pages|media)$/,
+    'only with a plugin that gives categories of patterns to other collections',
+  ],
   [/^themes\./, 'read only: no route writes there'],
   [/^plugins\./, 'no read of the fuzzer shows what a plugin adds'],
   [/^(?:settings|sidebars|global-styles)\.(?:create|delete)\./, 'can only be updated'],
@@ -43,6 +51,11 @@ export const isOpen = ({ found, unobservable, unseen }: Standing): boolean =>
 
 export const wantedReads = ({ name, collection }: Plant): RegExp => {
   const part = name.split('.').at(-1) ?? ''
+  const [, property, filtered] =
+    /\.(categories|tags|parent|wp_pattern_category)\.(categories|posts|blocks)$/.exec(name) ?? []
+  if (filtered !== undefined && !name.includes('.related.')) {
+    return new RegExp(`/${filtered}\\?${property}`)
+  }
   switch (part) {
     case 'dynamic':
     case 'contents':
@@ -63,6 +76,26 @@ export const wantedReads = ({ name, collection }: Plant): RegExp => {
       return name.includes('.filters.')
         ? new RegExp(`/${collection}\\?${part}=`)
         : new RegExp(`[/?]${part.replace('search/term', 'search')}\\b`)
+  }
+}
+
+/** Members of which a write should change one, so that the effect counts; empty: any. */
+export const wantedMembers = ({ name }: Plant): readonly string[] => {
+  const [collection = '', kind = '', what = ''] = name.split('.')
+  switch (kind) {
+    case 'copied':
+    case 'related':
+    case 'filters':
+    case 'hidden':
+    case 'argument':
+      return what.split('+').map((one) => (one === 'link' ? 'slug' : one))
+    case 'searched':
+      return ['title', 'content', 'excerpt']
+    // Nothing else makes the change of a post more than one of its texts.
+    case 'update':
+      return ['posts', 'pages'].includes(collection) ? ['status', 'slug', 'date', 'password'] : []
+    default:
+      return []
   }
 }
 

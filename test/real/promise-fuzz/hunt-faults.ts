@@ -1,5 +1,5 @@
 import { chooseWrite } from './choose-write.ts'
-import { isOpen, type Standing, twinOf, wantedReads, wantedWrites } from './fault-standing.ts'
+import { isOpen, type Standing, twinOf, wantedMembers, wantedReads, wantedWrites } from './fault-standing.ts'
 import { type FaultyTables, isPlain, type Kept, type PlainWrite } from './faulty-tables.ts'
 import { forAll, remember } from './fuzz-site.ts'
 import { type Plant, plantFault } from './plants.ts'
@@ -12,9 +12,11 @@ import type { FuzzedSite, FuzzedSites, Read } from './site-under-fuzz.ts'
 import { type Created, resolved } from './write.ts'
 
 const writesPerSite = 100
-const mostWatched = 60
+const mostWatched = 40
 /** New reads after each write. */
-const newReads = 4
+const newReads = 6
+/** Of the writes, those of kinds that concern the fault in turn. */
+const focusShare = 0.85
 /** Reads of one write on which a fault is planted. */
 const mostReads = 2
 
@@ -41,12 +43,20 @@ type Sent = {
   readonly related: readonly Read[]
 }
 
-const plainWrite = (number: number, pools: Pools, random: Random, focus: string): PlainWrite | undefined => {
-  for (let tries = 0; tries < 40; tries += 1) {
-    const write = chooseWrite(number, undefined, pools, random, focus)
-    if (isPlain(write)) return write
+const mostTries = 60
+
+/** Preferably one that changes what the fault is about. */
+const plainWrite = (number: number, pools: Pools, random: Random, fault: Plant): PlainWrite | undefined => {
+  const members = wantedMembers(fault)
+  let other: PlainWrite | undefined
+  for (let tries = 0; tries < mostTries; tries += 1) {
+    const write = chooseWrite(number, undefined, pools, random, wantedWrites(fault), focusShare)
+    if (!isPlain(write)) continue
+    const given = write.door === 'rest' ? Object.keys(write.operation.body ?? {}) : []
+    if (members.length === 0 || members.some((name) => given.includes(name))) return write
+    other ??= write
   }
-  return undefined
+  return other
 }
 
 /** Repeats the write on the state before it, with the fault if there is one; does the gateway then answer as before the write? */
@@ -87,14 +97,17 @@ class SiteHunt {
     const { site, tables } = this.#hunt
     await site.reset()
     tables.forget()
-    await this.#look(undefined)
+    let open = this.#hunt.standings.filter(isOpen)
+    let fault = this.#random.pick(open).plant
+    await this.#look(fault)
     for (let number = 1; number <= writesPerSite && this.#hunt.writes < this.#hunt.mostWrites; number += 1) {
-      const open = this.#hunt.standings.filter(isOpen)
-      if (open.length === 0) return
-      const sent = await this.#send(number, this.#random.pick(open).plant)
+      const sent = await this.#send(number, fault)
+      // What is read now is stored when the next write comes, which concerns that fault.
+      fault = this.#random.pick(open).plant
       if (sent === undefined) continue
-      const now = await this.#look(this.#random.pick(open).plant)
-      await this.#judge(sent, now)
+      await this.#judge(sent, await this.#look(fault))
+      open = this.#hunt.standings.filter(isOpen)
+      if (open.length === 0) return
     }
   }
 
@@ -102,9 +115,9 @@ class SiteHunt {
     return resolved(read, this.#created) ?? read
   }
 
-  async #send(number: number, focus: Plant): Promise<Sent | undefined> {
+  async #send(number: number, fault: Plant): Promise<Sent | undefined> {
     const { site, tables, standings } = this.#hunt
-    const write = plainWrite(number, this.#pools, this.#random, wantedWrites(focus))
+    const write = plainWrite(number, this.#pools, this.#random, fault)
     if (write === undefined) return undefined
     await site.save('before')
     const created = new Map(this.#created)
@@ -122,12 +135,11 @@ class SiteHunt {
   }
 
   /** What WordPress answers to all watched reads, some of them new; each counts as stored from then on. */
-  async #look(focus: Plant | undefined): Promise<ReadonlyMap<string, string>> {
+  async #look(fault: Plant): Promise<ReadonlyMap<string, string>> {
     const { site, tables } = this.#hunt
     const watched = this.#watched
-    for (let more = watched.size === 0 ? 6 * newReads : newReads; more > 0; more -= 1) {
-      const wanted = focus === undefined ? undefined : wantedReads(focus)
-      const read = chooseRead(this.#pools, this.#random, wanted)
+    for (let more = watched.size === 0 ? 5 * newReads : newReads; more > 0; more -= 1) {
+      const read = chooseRead(this.#pools, this.#random, wantedReads(fault))
       watched.set(JSON.stringify(read), read)
     }
     for (const key of [...watched.keys()].slice(0, Math.max(0, watched.size - mostWatched)))

@@ -1,4 +1,4 @@
-import { content, navigationContent, oneOf, templateParts, text } from './contents.ts'
+import { content, navigationContent, oneOf, pattern, templateParts, text } from './contents.ts'
 import type { Pool, Pools } from './pools.ts'
 import type { Random } from './random.ts'
 import { userIds } from './site-under-fuzz.ts'
@@ -190,11 +190,11 @@ const collections: Partial<Record<Pool, Changes>> = {
     remove: byForce,
   },
   blocks: {
-    create: (pools, random) => ({ title: text(random), content: content(pools, random), status: 'publish' }),
+    create: (pools, random) => ({ title: text(random), content: pattern(pools, random), status: 'publish' }),
     update: (pools, random) =>
       someOf(
         [
-          () => ({ content: content(pools, random) }),
+          () => ({ content: pattern(pools, random) }),
           () => ({ title: text(random) }),
           () => ({ status: random.pick(['publish', 'draft']) }),
           () => ({ wp_pattern_category: random.some(pools.wp_pattern_category, 2) }),

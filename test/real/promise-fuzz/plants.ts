@@ -126,7 +126,17 @@ const ofCollection = ([collection, entry]: readonly [string, CollectionTags]): P
   )
   const { rights: _, ...withoutRights } = entry
   const rights = entry.rights !== undefined ? [plant('rights', withoutRights)] : []
-  return [...effects, ...minor, ...searched, ...related, ...hidden, ...byArgument, ...filters, ...owned, ...rights]
+  return [
+    ...effects,
+    ...minor,
+    ...searched,
+    ...related,
+    ...hidden,
+    ...byArgument,
+    ...filters,
+    ...owned,
+    ...rights,
+  ]
 }
 
 /** Every row of the table without one of its effects. */

@@ -59,7 +59,8 @@ export type FaultyTables = {
 export type PlainWrite = Extract<Write, { door: 'rest' | 'upload' }>
 
 export const isPlain = (write: Write): write is PlainWrite =>
-  write.kind !== 'schedule' && (write.door === 'upload' || (write.door === 'rest' && write.style === 'json'))
+  write.kind !== 'schedule' &&
+  (write.door === 'upload' || (write.door === 'rest' && ['json', 'fields'].includes(write.style)))
 
 const storable: ReadonlySet<number> = new Set([200, 404, 410])
 
@@ -122,7 +123,9 @@ export const createFaultyTables = (contract: ServiceContract, plants: readonly P
   const keptAfter: FaultyTables['keptAfter'] = (write, { status, text }) => {
     const upload: Operation = { method: 'POST', route: '/wp/v2/media' }
     const { method, route, body } = write.door === 'upload' ? upload : write.operation
-    const [path, query] = splitTarget(route)
+    const [path, ownQuery] = splitTarget(route)
+    const isTrimmed = write.door === 'rest' && write.style === 'fields'
+    const query = isTrimmed ? `${ownQuery}&_fields=id` : ownQuery
     const finding = contract.find(method, path)
     const found = finding.kind === 'found' ? finding : undefined
     const content = body === undefined ? undefined : Buffer.from(JSON.stringify(body))

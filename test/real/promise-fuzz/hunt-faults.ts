@@ -44,6 +44,8 @@ type Sent = {
 }
 
 const mostTries = 60
+/** Of the writes, those whose response says no more than an id: what was written counts as unknown then. */
+const trimmedShare = 0.25
 
 /** Preferably one that changes what the fault is about. */
 const plainWrite = (number: number, pools: Pools, random: Random, fault: Plant): PlainWrite | undefined => {
@@ -53,8 +55,10 @@ const plainWrite = (number: number, pools: Pools, random: Random, fault: Plant):
     const write = chooseWrite(number, undefined, pools, random, wantedWrites(fault), focusShare)
     if (!isPlain(write)) continue
     const given = write.door === 'rest' ? Object.keys(write.operation.body ?? {}) : []
-    if (members.length === 0 || members.some((name) => given.includes(name))) return write
-    other ??= write
+    const isTrimmed = write.door === 'rest' && random.chance(trimmedShare)
+    const sent: PlainWrite = isTrimmed ? { ...write, style: 'fields' } : write
+    if (members.length === 0 || members.some((name) => given.includes(name))) return sent
+    other ??= sent
   }
   return other
 }

@@ -1,4 +1,5 @@
-import { writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
 import { basic } from '../site-under-test.ts'
 import { faultsPage, isOpen, type Standing, standingsOf } from './fault-standing.ts'
 import { createFaultyTables, siteContractOf } from './faulty-tables.ts'
@@ -14,6 +15,33 @@ type Options = {
   /** Where the page is written after each site. */
   readonly page: string | undefined
   tell(line: string): void
+}
+
+type Saved = {
+  readonly sites: number
+  readonly writes: number
+  readonly standings: Readonly<Record<string, Pick<Standing, 'found' | 'concerned' | 'needless' | 'unseen'>>>
+}
+
+const stateFile = (page: string): string => `${page}.json`
+
+/** So that a run of hours can be ended at any time and go on later. */
+const save = async (page: string, { writes, standings }: Hunt, sites: number): Promise<void> => {
+  const states = standings.map(
+    ({ plant, found, concerned, needless, unseen }) =>
+      [plant.name, { found, concerned, needless, unseen }] as const,
+  )
+  const saved: Saved = { sites, writes, standings: Object.fromEntries(states) }
+  await writeFile(stateFile(page), JSON.stringify(saved, undefined, 1))
+}
+
+/** Takes over what an earlier run has saved; the number of sites that it has ended. */
+const resume = async (page: string, hunt: Hunt): Promise<number> => {
+  if (!existsSync(stateFile(page))) return 0
+  const { sites, writes, standings } = JSON.parse(await readFile(stateFile(page), 'utf8')) as Saved
+  for (const standing of hunt.standings) Object.assign(standing, standings[standing.plant.name] ?? {})
+  hunt.writes = writes
+  return sites
 }
 
 /**
@@ -41,10 +69,13 @@ export const plantAll = async (sites: FuzzedSites, options: Options): Promise<re
     writes: 0,
     tell: options.tell,
   }
-  for (let number = 0; hunt.writes < options.writes && standings.some(isOpen); number += 1) {
+  let number = options.page === undefined ? 0 : await resume(options.page, hunt)
+  for (; hunt.writes < options.writes && standings.some(isOpen); number += 1) {
     await huntOnSite(hunt, options.seed + number)
-    if (options.page !== undefined)
+    if (options.page !== undefined) {
       await writeFile(options.page, faultsPage(standings, hunt.writes, options.seed))
+      await save(options.page, hunt, number + 1)
+    }
     const found = standings.filter((one) => one.found !== undefined).length
     process.stderr.write(
       `${hunt.writes} writes, ${found} faults found, ${standings.filter(isOpen).length} not\n`,

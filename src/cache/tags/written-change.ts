@@ -59,7 +59,7 @@ export type ItemState = Properties | 'absent' | undefined
  */
 export type Reach =
   | { readonly kind: 'full' }
-  | { readonly kind: 'hidden'; readonly related: readonly string[] }
+  | { readonly kind: 'hidden'; readonly effects: readonly NamedEffect[] }
   | { readonly kind: 'minor'; readonly related: readonly string[] }
 
 const full: Reach = { kind: 'full' }
@@ -154,21 +154,26 @@ export const keepsTexts = (
 export const saysEnough = (state: Properties, { structure }: Refinement): boolean =>
   structure.every((path) => propertyAt(state, path) !== undefined)
 
-/** What differs of the properties on which others depend even if only editors see the item; a new one has no others yet. */
-const changedHidden = (
+const isGone = (state: Properties | 'absent'): boolean => state === 'absent' || state['status'] === 'trash'
+
+/** What others depend on even if only editors see the item before and after; a new one has no others yet. */
+const hiddenEffects = (
   before: Properties | 'absent',
   after: Properties | 'absent',
-  { relatedHidden = {} }: Refinement,
-): readonly string[] =>
-  before === 'absent' || after === 'absent'
-    ? []
-    : Object.keys(relatedHidden).filter((name) => !same(before, after, name))
+  { relatedHidden = {}, deletedHidden }: Refinement,
+): readonly NamedEffect[] => {
+  if (before === 'absent') return []
+  const gone = isGone(after) && deletedHidden !== undefined ? [deletedHidden] : []
+  if (after === 'absent') return gone
+  const changed = Object.entries(relatedHidden).filter(([name]) => !same(before, after, name))
+  return [...gone, ...changed.map(([, effect]) => effect)]
+}
 
 /** How far a change from one state to another reaches. */
 export const reachOf = (before: ItemState, after: ItemState, refinement: Refinement | undefined): Reach => {
   if (refinement === undefined || before === undefined || after === undefined) return full
   if (refinement.hidden.length > 0 && isHidden(before, refinement) && isHidden(after, refinement)) {
-    return { kind: 'hidden', related: changedHidden(before, after, refinement) }
+    return { kind: 'hidden', effects: hiddenEffects(before, after, refinement) }
   }
   if (before === 'absent' || after === 'absent') return full
   return compare(before, after, refinement)

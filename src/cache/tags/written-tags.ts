@@ -371,10 +371,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     const reach = reachOf(before, after, refinement)
     if (reach.kind === 'full') return undefined
     if (reach.kind === 'hidden') {
-      // Its comments and what is attached to it go with it, whether it was public or not.
-      if (write.action === 'delete') return undefined
-      const related = reach.related.flatMap((name) => refinement.relatedHidden?.[name] ?? [])
-      const others = related.flatMap((one) => effectTags(one, write, change, items))
+      const others = reach.effects.flatMap((one) => effectTags(one, write, change, items))
       return [...own, ...innerLists(collection, [before, after]), ...others, ...copied, ...unknown]
     }
     return [...minorTags(write, change, items, refinement, reach.related), ...copied, ...unknown]

@@ -73,6 +73,8 @@ export type Refinement = {
   readonly related?: Readonly<Record<string, NamedEffect>>
   /** What an update changes besides the item and the lists for editors where only these see the item before and after. */
   readonly relatedHidden?: Readonly<Record<string, NamedEffect>>
+  /** What its deletion changes then. */
+  readonly deletedHidden?: NamedEffect
   /** A property that must not be empty before: what was empty left no trace in the content where it stands. */
   readonly filled?: string
   /** Properties of which others show a copy, and where. */
@@ -118,6 +120,9 @@ const movedPage = effect(['media', 'comments', 'search', 'oembed', 'menu-items']
   contents: 'any',
 })
 
+/** Menus show links to drafts; what was attached to it, and may be embedded anywhere, is attached to nothing. */
+const goneWithIt = { shownBy: true, embedded: true, contents: 'dynamic' } as const
+
 /** Menu items without a label of their own take the title of what they lead to. */
 const titleInMenus = { property: 'title.rendered', effect: effect([], { shownBy: true }) } as const
 
@@ -150,6 +155,7 @@ export const refinements = {
       categories: effect([], { countedBy: ['categories'] }),
       tags: effect([], { countedBy: ['tags'] }),
     },
+    deletedHidden: effect(['media', 'comments'], { ...goneWithIt, countedBy: ['categories', 'tags'] }),
     copied: [titleInMenus],
     hidden: onlyEditorsSee,
     listed: 'publish',
@@ -161,6 +167,7 @@ export const refinements = {
     searched: searchedPosts,
     related: { menu_order: effect([]), parent: movedPage, link: movedPage },
     relatedHidden: { parent: movedPage, slug: movedPage },
+    deletedHidden: effect(['media', 'comments', 'settings'], { ...goneWithIt, siblings: true }),
     copied: [titleInMenus],
     hidden: onlyEditorsSee,
     listed: 'publish',

@@ -106,6 +106,7 @@ export const wantedWrites = (plant: Plant): string => {
   const [collection = '', action = ''] = inWordPress(plant.name).split('.')
   if (collection === 'media' && action === 'create') return 'upload'
   if (['create', 'update', 'delete'].includes(action)) return `${collection}.${action}`
+  if (action === 'deleted-hidden') return `${collection}.delete`
   if (action === 'rights') return 'users.update.role'
   return ['minor', 'copied', 'searched', 'related', 'hidden', 'argument'].includes(action)
     ? `${collection}.update`

@@ -110,6 +110,14 @@ const ofCollection = ([collection, entry]: readonly [string, CollectionTags]): P
       }),
     ),
   )
+  const gone = (refinement?.deletedHidden === undefined ? [] : [refinement.deletedHidden]).flatMap((whole) =>
+    weakened(whole).map(([part, left]) =>
+      plant(`deleted-hidden.${part}`, {
+        ...entry,
+        refinement: { ...(refinement as Refinement), deletedHidden: left as NamedEffect },
+      }),
+    ),
+  )
   const byArgument = Object.entries(entry.byArgument ?? {}).flatMap(([argument, one]) =>
     weakened(one.effect).map(([part, left]) =>
       plant(`argument.${argument}.${part}`, {
@@ -132,6 +140,7 @@ const ofCollection = ([collection, entry]: readonly [string, CollectionTags]): P
     ...searched,
     ...related,
     ...hidden,
+    ...gone,
     ...byArgument,
     ...filters,
     ...owned,

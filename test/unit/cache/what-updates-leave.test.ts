@@ -159,13 +159,29 @@ describe('a write to what only editors see', () => {
   const deletion: Update = { ...update({ ...draft, status: 'trash' }), method: 'DELETE' }
   const forced: Update = { ...update({ deleted: true, previous: draft }), method: 'DELETE' }
   const attached = item('media', 8, { post: 5 })
+  const link = item('menu-items', 9, { type: 'post_type', object: 'post', object_id: 5 })
   const child = item('pages', 6, { parent: 5, link: '/five/six' })
 
   test.each<[string, Update, Read, boolean]>([
-    ['of its texts leaves the comments', update({ ...draft, title: { rendered: 'Six' } }), list('comments'), false],
+    [
+      'of its texts leaves the comments',
+      update({ ...draft, title: { rendered: 'Six' } }),
+      list('comments'),
+      false,
+    ],
     ['that moves it to the trash reaches the comments, which go with it', deletion, list('comments'), true],
     ['that deletes it reaches the comments, which go with it', forced, list('comments'), true],
     ['that deletes it reaches media, which are attached to nothing then', forced, attached, true],
+    ['that deletes it leaves the lists of what is public', forced, list('posts'), false],
+    ['that deletes it leaves the search', forced, { found: found('search', 'lookup'), body: [] }, false],
+    ['that deletes it reaches the menu items that lead to it', forced, link, true],
+    ['that deletes it reaches the lists of its terms', forced, list('categories', { post: 5 }), true],
+    [
+      'that deletes a page reaches the settings',
+      { ...update({ ...page, status: 'trash' }, page), method: 'DELETE' },
+      { found: found('settings', 'lookup'), body: {} },
+      true,
+    ],
     [
       'of its categories reaches the list of its categories',
       update({ ...draft, categories: [9] }),

@@ -119,10 +119,26 @@ export const twinOf = (name: string): string | undefined =>
     ? name.replace('wp_pattern_category', 'site_pattern_category')
     : undefined
 
-/** Why a fault that was not found is none, by names of faults. */
-const covered: readonly (readonly [names: RegExp, reason: string])[] = []
+/** What is known of faults that were not found, by their names. */
+const remarks: readonly (readonly [names: RegExp, remark: string])[] = [
+  [
+    /^comments\.create\.(?:siblings|posts|pages|embedded)$|^media\.create\.(?:posts|pages)$/,
+    'counts only where the response does not say to what the item belongs',
+  ],
+  [
+    /\.contents\.any$/,
+    'counts only for content that shows no trace of what it renders, which few posts of the run have',
+  ],
+  [/^site_pattern_category\./, 'the same effects as those of wp_pattern_category, under another spelling'],
+  [
+    /^(?:pages\.hidden\.slug\.siblings|posts\.hidden\.categories\.categories)$/,
+    'seen by hand: without it the link of a page below a draft, and the list of the terms of a draft, were stale',
+  ],
+  [/\.hidden\./, 'needs a draft with comments, media or pages below it, which few sites of the run have'],
+  [/^templates\./, 'lists and look-ups of templates are reached as lists, too'],
+]
 
-const reasonFor = (name: string): string => covered.find(([names]) => names.test(name))?.[1] ?? ''
+const remarkFor = (name: string): string => remarks.find(([names]) => names.test(name))?.[1] ?? ''
 
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
   const lines = [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`)
@@ -163,13 +179,13 @@ export const faultsPage = (standings: readonly Standing[], writes: number, seed:
     'In the second column the writes that concern the fault; in the third the stored responses that nothing but the effect dropped, all of which WordPress answered as before; in the fourth those that were computed to be stale, and were not when the fault was planted.',
     '',
     table(
-      ['fault', 'writes', 'dropped without need', 'not confirmed', 'why'],
+      ['fault', 'writes', 'dropped without need', 'not confirmed', 'remark'],
       missed.map(({ plant, concerned, needless, unseen }) => [
         plant.name,
         String(concerned),
         String(needless),
         String(unseen),
-        reasonFor(plant.name),
+        remarkFor(plant.name),
       ]),
     ),
     '## Not to be seen on this site',

@@ -201,10 +201,10 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
   /** What owns an item in that state; undefined when it does not say so. */
   const ownersOf = ({ entry }: Write, state: ItemState, isGone = false): readonly string[] | undefined => {
     if (entry.owners === undefined || state === undefined || state === 'absent') return undefined
+    const showing = entry.owners.filter(({ createOnly }) => !isGone || createOnly === undefined)
+    if (showing.length === 0) return undefined
     const tags: string[] = []
-    for (const { property, collections, embedsOnly } of entry.owners.filter(
-      ({ createOnly }) => !isGone || createOnly === undefined,
-    )) {
+    for (const { property, collections, embedsOnly } of showing) {
       const [owner] = integersOf(state[property]) ?? []
       if (owner === undefined) return undefined
       const tagOf = embedsOnly ? names.embedding : names.item

@@ -246,6 +246,16 @@ test.each<[string, Write, Read, boolean]>([
     list('navigation'),
     false,
   ],
+  [
+    'a deleted image reaches search results that embed the post whose featured image it was',
+    remove('media', 81, { deleted: true, previous: { id: 81, type: 'attachment', post: 9 } }),
+    {
+      found: found('search', 'lookup'),
+      args: { _embed: true },
+      body: [{ id: 5, _embedded: { self: [{ id: 5, type: 'post', featured_media: 81 }] } }],
+    },
+    true,
+  ],
   ['a menu item reaches its neighbours', update('menu-items', 83), item('menu-items', 84), true],
   [
     'a saved form reaches content, whatever renders it there',

@@ -256,6 +256,18 @@ test.each<[string, Write, Read, boolean]>([
     },
     true,
   ],
+  [
+    'an image that was attached elsewhere reaches a list under a filter that counts more than it may show',
+    update('media', 81, { type: 'attachment', post: 9 }),
+    { ...list('media', { parent: 5 }), fields: ['X-WP-Total', '1', 'X-WP-TotalPages', '1'] },
+    true,
+  ],
+  [
+    'an image leaves a list under a filter that shows all that it counts',
+    update('media', 81, { type: 'attachment', post: 9 }),
+    { ...list('media', { parent: 5 }), fields: ['X-WP-Total', '0', 'X-WP-TotalPages', '0'] },
+    false,
+  ],
   ['a menu item reaches its neighbours', update('menu-items', 83), item('menu-items', 84), true],
   [
     'a saved form reaches content, whatever renders it there',

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
-import { decideReadiness, type Readiness } from './admin/decide-readiness.ts'
+import { decideReadiness, type Readiness, type ReadinessFinding } from './admin/decide-readiness.ts'
 import type { AdminEvent } from './admin/events.ts'
 import type { ReloadOutcome } from './admin/operator.ts'
 import { createAdmin } from './admin/server.ts'
@@ -18,6 +18,7 @@ import { systemClock } from './clock.ts'
 import type { WorkerLink } from './cluster/worker-link.ts'
 import type { Config } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
+import { configWarnings } from './config/warnings.ts'
 import { addressGroup } from './http/bounds/address-group.ts'
 import { createLogger, createSampled, factsLogger } from './observability/logger.ts'
 import { createMetrics } from './observability/metrics.ts'
@@ -37,6 +38,8 @@ export type GatewayOptions = {
   readonly end?: () => void
   /** Where this process is one of several that share the port. */
   readonly worker?: WorkerLink
+  /** What the check at the start has found before this process began. */
+  readonly findings?: readonly UpstreamFinding[]
 }
 
 /** A gateway that accepts requests. */
@@ -46,7 +49,7 @@ export type Gateway = {
   readonly adminAddress: string
   /** Reads the configuration file and applies it completely or not at all. */
   reload(): Promise<ReloadOutcome>
-  /** Logs a mismatch between a service and its upstream as a warning. */
+  /** Logs a mismatch between a service and its upstream as a warning, and lists it at /readyz until a reload. */
   warn(finding: UpstreamFinding): void
   /** Logs and counts an uncaught error; call `close` afterwards. */
   faulted(cause: unknown): void
@@ -94,6 +97,12 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     : config.publicUrl
   let draining = false
   let lastReloadRefused = false
+  /** By service and kind: the check finds at most one of each. */
+  const findings = new Map<string, ReadinessFinding>()
+  const note = ({ service, kind }: UpstreamFinding): void => {
+    findings.set(`${service} ${kind}`, { finding: kind, service })
+  }
+  for (const finding of options.findings ?? []) note(finding)
 
   const { worker } = options
   const membership = await prepareMembership({ config, clock, logger, metrics, worker })
@@ -168,6 +177,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     build: (next, hash, last) => buildGeneration({ config: next, hash }, rooms, last),
     replace: (next) => {
       current = next
+      findings.clear()
       publicPort.use()
       metrics.setConfigHash(next.hash)
     },
@@ -189,6 +199,10 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       servicesDown: servicesDown(current.built),
       ...workerStanding(worker),
       memoryTrusted: coherence?.distrust() === undefined,
+      findings: [
+        ...configWarnings(current.config).map(({ path }) => ({ finding: 'config', setting: path }) as const),
+        ...findings.values(),
+      ],
     })
   metrics.readAtScrape({
     publicSide: () => ({ ...publicPort.traffic(), inFlight: inFlight.count, draining }),
@@ -199,7 +213,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     ...(worker === undefined ? {} : { workers: worker.standing }),
   })
   const reloadAll = worker === undefined ? reload : () => reloadEverywhere(worker)
-  worker?.onQuestion(answerWorkers({ cache, metrics, reload }))
+  worker?.onQuestion(answerWorkers({ cache, metrics, reload, note }))
   const admin = createAdmin({
     logger,
     token: config.admin.token.reveal(),
@@ -248,7 +262,10 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     publicAddress: `${config.listen.tls.cert.isSet ? 'https' : 'http'}://${urlHost(config.listen.host)}:${port}`,
     adminAddress: `http://${urlHost(config.admin.host)}:${adminPort}`,
     reload,
-    warn: (finding) => warnOf(logger, finding),
+    warn: (finding) => {
+      note(finding)
+      warnOf(logger, finding)
+    },
     faulted: (cause) => {
       metrics.observe.lifecycle({ kind: 'process-fault' })
       logger.fatal({ err: cause }, 'process-fault')

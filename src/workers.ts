@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type EmbeddedUpstream, startEmbedded } from './build/service-contract.ts'
-import { warnOf } from './build/upstream-findings.ts'
+import { type UpstreamFinding, warnOf } from './build/upstream-findings.ts'
 import {
   createWorkersConfig,
   fromHanded,
@@ -24,6 +25,8 @@ type WorkerSettings = {
   /** Origins of the embedded upstreams, by service. */
   readonly embedded: Readonly<Record<string, string>>
   readonly config: HandedConfig
+  /** Of the start check, as long as the configuration is the one that it has checked. */
+  readonly findings: readonly UpstreamFinding[]
 }
 
 type WorkersOptions = {
@@ -64,6 +67,8 @@ const startWorkers = async (config: Config, options: WorkersOptions): Promise<Ga
   const upstreams = await startEmbeddedUpstreams(config, publicUrl)
   const embedded = Object.fromEntries([...upstreams].map(([name, { origin }]) => [name, origin]))
   const handed = createWorkersConfig(options.filled, options.readConfig)
+  const checked = handed.inForce
+  const findings: UpstreamFinding[] = []
   const closeUpstreams = async (): Promise<void> => {
     for (const upstream of upstreams.values()) await upstream.close()
   }
@@ -72,7 +77,12 @@ const startWorkers = async (config: Config, options: WorkersOptions): Promise<Ga
       workers: workersOf(config),
       program: { file: options.file, args: process.argv.slice(2) },
       leaseMs: config.cache.shared.leaseMs,
-      settings: (): WorkerSettings => ({ port, embedded, config: handed.inForce }),
+      settings: (): WorkerSettings => ({
+        port,
+        embedded,
+        config: handed.inForce,
+        findings: isDeepStrictEqual(handed.inForce, checked) ? findings : [],
+      }),
       through: handed.through,
       end: options.end,
       outdated: (settings) => handed.outdated((settings as WorkerSettings).config),
@@ -88,7 +98,11 @@ const startWorkers = async (config: Config, options: WorkersOptions): Promise<Ga
     return {
       ...(supervisor.addresses as Pick<Gateway, 'publicAddress' | 'adminAddress'>),
       reload: () => reloadEverywhere(supervisor),
-      warn: (finding) => warnOf(logger, finding),
+      warn: (finding) => {
+        findings.push(finding)
+        warnOf(logger, finding)
+        void supervisor.ask({ topic: 'finding', content: finding })
+      },
       faulted: (cause) => logger.fatal({ err: cause }, 'process-fault'),
       drain,
       close: async () => {
@@ -143,6 +157,7 @@ export const startAsWorker = async (
       ...options,
       readConfig: async () => withOwnOrigins(fromHanded(latest)),
       worker,
+      findings: settings.findings,
     })
     link.onDrain(() => {
       void gateway.drain().then((outcome) => process.exit(outcome === 'finished' ? 0 : 1))

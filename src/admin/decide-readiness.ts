@@ -9,6 +9,11 @@ export type Degradation =
   /** A worker has ended and its successor is not ready yet. */
   | { readonly reason: 'workers' }
 
+/** A warning about the configuration, or a mismatch between a service and its upstream; the log has the details. */
+export type ReadinessFinding =
+  | { readonly finding: 'config'; readonly setting: string }
+  | { readonly finding: string; readonly service: string }
+
 export type ReadinessFacts = {
   readonly draining: boolean
   readonly lastReloadRefused: boolean
@@ -19,13 +24,18 @@ export type ReadinessFacts = {
   readonly workersMissing: boolean
   /** May responses be served from memory? */
   readonly memoryTrusted: boolean
+  readonly findings: readonly ReadinessFinding[]
 }
 
-/** Whether to send requests here; `reasons`: why not; `degraded`: conditions that clients may notice. */
+/**
+ * Whether to send requests here; `reasons`: why not; `degraded`: conditions that clients may notice; `findings`: what the check at the
+ * start has found, without texts, since every client of the admin side may read this.
+ */
 export type Readiness = {
   readonly ready: boolean
   readonly reasons: readonly ('draining' | 'starting')[]
   readonly degraded: readonly Degradation[]
+  readonly findings: readonly ReadinessFinding[]
 }
 
 /**
@@ -44,4 +54,5 @@ export const decideReadiness = (facts: ReadinessFacts): Readiness => ({
     ...(facts.workersMissing ? [{ reason: 'workers' } as const] : []),
     ...facts.servicesDown.map((service) => ({ reason: 'upstreams', service }) as const),
   ],
+  findings: facts.findings,
 })

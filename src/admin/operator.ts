@@ -1,10 +1,15 @@
 import type { PurgeRequest } from './purge-request.ts'
 
-/** Whether to send requests here; `reasons`: why not; `degraded`: conditions that clients may notice. */
+/** Whether to send requests here; `reasons`: why not; `degraded`: conditions that clients may notice; `findings`: of the start check. */
 export type Readiness = {
   readonly ready: boolean
   readonly reasons: readonly string[]
   readonly degraded: readonly { readonly reason: string; readonly service?: string }[]
+  readonly findings: readonly {
+    readonly finding: string
+    readonly service?: string
+    readonly setting?: string
+  }[]
 }
 
 /** Result of a reload. Only `applied` changes anything. */

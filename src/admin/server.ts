@@ -308,9 +308,9 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
   })
   server.get('/livez', async () => ({ status: 'alive' }))
   server.get('/readyz', async (_request, reply) => {
-    const { ready, reasons, degraded } = options.readiness()
+    const { ready, reasons, degraded, findings } = options.readiness()
     const status = ready ? 'ready' : 'not-ready'
-    return reply.code(ready ? 200 : 503).send({ status, reasons, degraded })
+    return reply.code(ready ? 200 : 503).send({ status, reasons, degraded, findings })
   })
   server.get('/status', async () => statusReport((await options.scrape(undefined)).text, options.readiness()))
   addPurge(server, options)

@@ -8,23 +8,27 @@ import type { Config } from '../config/config.ts'
 import { type ConfigResult, configFromFilled } from '../config/load.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { answerCacheQuestion, type CacheQuestion } from './operator.ts'
+import type { UpstreamFinding } from './upstream-findings.ts'
 
 /** The parts that a worker needs to answer questions of other workers. */
 type WorkerAnswers = {
   readonly cache: Pick<Cache, 'purge' | 'entries'>
   readonly metrics: Pick<Metrics, 'snapshot'>
   reload(): Promise<ReloadOutcome>
+  note(finding: UpstreamFinding): void
 }
 
 /** Each request to the admin side reaches one worker, and is answered for all of them. */
 export const answerWorkers =
-  ({ cache, metrics, reload }: WorkerAnswers) =>
+  ({ cache, metrics, reload, note }: WorkerAnswers) =>
   (question: Question): unknown => {
     switch (question.topic) {
       case 'metrics':
         return metrics.snapshot()
       case 'reload':
         return reload()
+      case 'finding':
+        return note(question.content as UpstreamFinding)
       default:
         return answerCacheQuestion(cache, question as CacheQuestion)
     }

@@ -238,6 +238,16 @@ const mayChangeRights = ({ entry: { rights }, action, found, given }: Write): bo
   return !isUpdate || given === undefined || !given.every((name) => rights.unlessOnly.includes(name))
 }
 
+/** WordPress creates a first navigation where it renders a block for one; a response that was not read may have rendered it. */
+const mayCreateNavigation = ({ response }: Write): boolean =>
+  response?.content?.includes('wp-block-navigation') ?? true
+
+/** What a write may change besides what its row in the table says. */
+const besidesTags = (names: TagNames, write: Write): readonly string[] => [
+  ...(mayChangeRights(write) ? [names.callers] : []),
+  ...(mayCreateNavigation(write) ? [names.any('navigation')] : []),
+]
+
 /** Tags of a service with the site contract: from the row, the arguments and the content. */
 export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger => {
   const names = createTagNames(service)
@@ -281,8 +291,7 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
         shown: shown ?? (() => []),
         given: given(),
       }
-      const rights = mayChangeRights(write) ? [names.callers] : []
-      return [...new Set([...asked, ...rights, ...writtenTags(write)])]
+      return [...new Set([...asked, ...besidesTags(names, write), ...writtenTags(write)])]
     },
   }
 }

@@ -35,7 +35,7 @@ const startAdmin = async (token: string): Promise<Side> => {
       reload: async () => ({ kind: 'done', outcome: 'applied', hash: 'abc' }),
     },
     scrape: async () => ({ contentType: 'text/plain', text: 'up 1' }),
-    readiness: () => ({ ready: true, reasons: [], degraded: [] }),
+    readiness: () => ({ ready: true, reasons: [], degraded: [], findings: [] }),
     report: (event) => events.push(event),
   })
   await server.listen({ host: '127.0.0.1', port: 0 })

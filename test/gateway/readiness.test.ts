@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import type { UpstreamFinding } from '../../src/build/upstream-findings.ts'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
 let origin: Origin
@@ -32,7 +33,7 @@ test('with every target dead hits go on, the instance stays ready, and says what
       },
     },
   })
-  const calm = { code: 200, status: 'ready', reasons: [], degraded: [] }
+  const calm = { code: 200, status: 'ready', reasons: [], degraded: [], findings: [] }
   await get('/a/hit')
   expect(await readyz()).toEqual(calm)
   dead = true
@@ -46,4 +47,31 @@ test('with every target dead hits go on, the instance stays ready, and says what
       return readyz()
     })
     .toEqual(calm)
+})
+
+test('/readyz lists what the check at the start has found, by kind and service, until another configuration is applied', async () => {
+  origin = await startOrigin((_, wire) => wire.respond({ content: 'here' }))
+  const site = siteService(origin.origin)
+  const open = (tls: object) => ({
+    contract: 'open',
+    mount: '/a',
+    upstream: { targets: [origin.origin], tls },
+  })
+  gateway = await startTestGateway({ services: { site, open: open({ acceptAnyCertificate: true }) } })
+  const warning = { finding: 'config', setting: 'services.open.upstream.tls.acceptAnyCertificate' }
+  const found: UpstreamFinding = { service: 'site', kind: 'no-wordpress', text: 'where and why' }
+  const findings = async (): Promise<unknown> => ((await readyz()) as { findings: unknown }).findings
+
+  expect(await findings()).toEqual([warning])
+  gateway.warn(found)
+  gateway.warn(found)
+  expect(await readyz()).toEqual({
+    code: 200,
+    status: 'ready',
+    reasons: [],
+    degraded: [],
+    findings: [warning, { finding: 'no-wordpress', service: 'site' }],
+  })
+  await gateway.put({ services: { site, open: open({}) } })
+  expect(await findings()).toEqual([])
 })

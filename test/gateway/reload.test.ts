@@ -206,7 +206,7 @@ describe('a refused configuration', () => {
     expect(await isHit('/a/x')).toBe(true)
     expect(await ready()).toEqual({
       status: 200,
-      body: { status: 'ready', reasons: [], degraded: [{ reason: 'config' }] },
+      body: { status: 'ready', reasons: [], degraded: [{ reason: 'config' }], findings: [] },
     })
     expect(await gateway.metric('trellis_config_reloads_total', 'invalid')).toBe(1)
     expect(await gateway.metric('trellis_config_last_reload_good')).toBe(0)

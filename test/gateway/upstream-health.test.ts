@@ -46,7 +46,7 @@ const degraded = async ({ adminAddress }: Pick<TestGateway, 'adminAddress'>): Pr
   const response = await fetch(`${adminAddress}/readyz`)
   return { code: response.status, ...((await response.json()) as object) }
 }
-const calm = { code: 200, status: 'ready', reasons: [], degraded: [] }
+const calm = { code: 200, status: 'ready', reasons: [], degraded: [], findings: [] }
 const without = { ...calm, degraded: [{ reason: 'upstreams', service: 'open' }] }
 
 test('the only target goes away: metrics, /readyz and the status page say so, requests are still tried, and it comes back', async () => {

@@ -148,6 +148,15 @@ test('all workers share an embedded upstream', async () => {
   }
 })
 
+/** The site of this test answers no index of WordPress. */
+const ofStart = { status: 'ready', findings: [{ finding: 'no-wordpress', service: 'site' }] }
+
+test('/readyz of each worker lists what the check at the start has found', async () => {
+  const readyz = async () => JSON.parse((await admin('/readyz')).text)
+  await expect.poll(readyz).toMatchObject(ofStart)
+  for (let turn = 0; turn < 4; turn += 1) expect(await readyz()).toMatchObject(ofStart)
+})
+
 test('a reload applies to both workers', async () => {
   expect(JSON.parse((await admin('/reload', {})).text)).toMatchObject({ outcome: 'unchanged' })
   expect(await metric('trellis_config_reloads_total{outcome="unchanged"}')).toBe(2)
@@ -158,7 +167,7 @@ test('a killed worker is replaced and counted', async () => {
   process.kill(Number(first?.['pid']), 'SIGKILL')
   while (logLinesOf(gateway.program, 'worker-ready').length < 3) await pause(50)
   expect(await metric('trellis_worker_ends{end="signal"}')).toBe(1)
-  expect(JSON.parse((await admin('/readyz')).text)).toMatchObject({ status: 'ready' })
+  expect(JSON.parse((await admin('/readyz')).text)).toMatchObject(ofStart)
   for (let turn = 0; turn < 4; turn += 1) expect((await send(`${root}/posts/1`)).status).toBe(200)
 })
 

@@ -24,9 +24,11 @@ export const integersOf = (value: unknown): readonly number[] | undefined => {
   return integers.length === values.length && integers.length > 0 ? integers : undefined
 }
 
-/** Does the response contain the whole list, so that its content tells the members? */
-const isComplete = (args: TaggedArguments, fields: FieldLines): boolean => {
+/** Does the response contain the whole list, so that its content tells the members? WordPress counts items that the client may not see. */
+const isComplete = (args: TaggedArguments, fields: FieldLines, shown: number): boolean => {
   const pages = fieldValue(fields, 'x-wp-totalpages')
+  const total = fieldValue(fields, 'x-wp-total')
+  if (total !== undefined && Number(total) !== shown) return false
   const first = args['page'] === undefined || args['page'] === 1
   return (pages === '0' || pages === '1') && first && args['offset'] === undefined
 }
@@ -126,7 +128,7 @@ export const listTags = (
   const filter = appliedFilter(entry.filters, args)
   if (filter === undefined) return [names.list(collection), ...relatedUnless([]), ...text]
   const { argument, property } = filter
-  const whole = itemsKnown(description) && isComplete(args, response.fields)
+  const whole = itemsKnown(description) && isComplete(args, response.fields, description.items?.length ?? 0)
   return [
     ...filter.values.map((value) => names.filtered(collection, property, value)),
     names.filteredBy(collection, property),

@@ -59,7 +59,7 @@ export type ItemState = Properties | 'absent' | undefined
  */
 export type Reach =
   | { readonly kind: 'full' }
-  | { readonly kind: 'hidden' }
+  | { readonly kind: 'hidden'; readonly effects: readonly NamedEffect[] }
   | { readonly kind: 'minor'; readonly related: readonly string[] }
 
 const full: Reach = { kind: 'full' }
@@ -154,11 +154,26 @@ export const keepsTexts = (
 export const isComparable = (state: Properties, { structure }: Refinement): boolean =>
   structure.every((path) => propertyAt(state, path) !== undefined)
 
+const isGone = (state: Properties | 'absent'): boolean => state === 'absent' || state['status'] === 'trash'
+
+/** Effects of a change that only editors see; nothing depends on a new item yet. */
+const hiddenEffects = (
+  before: Properties | 'absent',
+  after: Properties | 'absent',
+  { relatedHidden = {}, deletedHidden }: Refinement,
+): readonly NamedEffect[] => {
+  if (before === 'absent') return []
+  const gone = isGone(after) && deletedHidden !== undefined ? [deletedHidden] : []
+  if (after === 'absent') return gone
+  const changed = Object.entries(relatedHidden).filter(([name]) => !same(before, after, name))
+  return [...gone, ...changed.map(([, effect]) => effect)]
+}
+
 /** The reach of a change from one version to another. */
 export const reachOf = (before: ItemState, after: ItemState, refinement: Refinement | undefined): Reach => {
   if (refinement === undefined || before === undefined || after === undefined) return full
   if (refinement.hidden.length > 0 && isHidden(before, refinement) && isHidden(after, refinement)) {
-    return { kind: 'hidden' }
+    return { kind: 'hidden', effects: hiddenEffects(before, after, refinement) }
   }
   if (before === 'absent' || after === 'absent') return full
   return compare(before, after, refinement)

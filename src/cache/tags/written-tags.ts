@@ -201,10 +201,10 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
   /** The owners of an item; undefined if the version does not tell. */
   const ownersOf = ({ entry }: Write, state: ItemState, isGone = false): readonly string[] | undefined => {
     if (entry.owners === undefined || state === undefined || state === 'absent') return undefined
+    const showing = entry.owners.filter(({ createOnly }) => !isGone || createOnly === undefined)
+    if (showing.length === 0) return undefined
     const tags: string[] = []
-    for (const { property, collections, embedsOnly } of entry.owners.filter(
-      ({ createOnly }) => !isGone || createOnly === undefined,
-    )) {
+    for (const { property, collections, embedsOnly } of showing) {
       const [owner] = integersOf(state[property]) ?? []
       if (owner === undefined) return undefined
       const tagOf = embedsOnly ? names.embedding : names.item
@@ -371,7 +371,8 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     const reach = reachOf(before, after, refinement)
     if (reach.kind === 'full') return undefined
     if (reach.kind === 'hidden') {
-      return [...own, ...innerLists(collection, [before, after]), ...copied, ...unknown]
+      const others = reach.effects.flatMap((one) => effectTags(one, write, change, items))
+      return [...own, ...innerLists(collection, [before, after]), ...others, ...copied, ...unknown]
     }
     return [...minorTags(write, change, items, refinement, reach.related), ...copied, ...unknown]
   }

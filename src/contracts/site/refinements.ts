@@ -71,6 +71,10 @@ export type Refinement = {
    * update does.
    */
   readonly related?: Readonly<Record<string, NamedEffect>>
+  /** What an update changes besides the item and the lists for editors where only these see the item before and after. */
+  readonly relatedHidden?: Readonly<Record<string, NamedEffect>>
+  /** What its deletion changes then. */
+  readonly deletedHidden?: NamedEffect
   /** A property that must not be empty before: what was empty left no trace in the content where it stands. */
   readonly filled?: string
   /** Properties of which others show a copy, and where. */
@@ -116,6 +120,9 @@ const movedPage = effect(['media', 'comments', 'search', 'oembed', 'menu-items']
   contents: 'any',
 })
 
+/** Menus show links to drafts; what was attached to it, and may be embedded anywhere, is attached to nothing. */
+const goneWithIt = { shownBy: true, embedded: true, contents: 'dynamic' } as const
+
 /** Menu items without a label of their own take the title of what they lead to. */
 const titleInMenus = { property: 'title.rendered', effect: effect([], { shownBy: true }) } as const
 
@@ -144,6 +151,11 @@ export const refinements = {
       // Authors of published contents are public.
       author: effect(['users']),
     },
+    relatedHidden: {
+      categories: effect([], { countedBy: ['categories'] }),
+      tags: effect([], { countedBy: ['tags'] }),
+    },
+    deletedHidden: effect(['media', 'comments'], { ...goneWithIt, countedBy: ['categories', 'tags'] }),
     copied: [titleInMenus],
     hidden: onlyEditorsSee,
     listed: 'publish',
@@ -154,6 +166,8 @@ export const refinements = {
     minor: effect(['oembed'], { contents: 'dynamic' }),
     searched: searchedPosts,
     related: { menu_order: effect([]), parent: movedPage, link: movedPage },
+    relatedHidden: { parent: movedPage, slug: movedPage },
+    deletedHidden: effect(['media', 'comments', 'settings'], { ...goneWithIt, siblings: true }),
     copied: [titleInMenus],
     hidden: onlyEditorsSee,
     listed: 'publish',

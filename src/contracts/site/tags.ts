@@ -83,11 +83,16 @@ const post: CollectionTags['effects'] = {
   delete: effect(['media', ...shown], { ...counted, shownBy: true, embedded: true, contents: 'dynamic' }),
 }
 
-// A list of pages that was empty leaves no trace in the content where it stands.
+// A list of pages that was empty leaves no trace in the content where it stands. The front page that is gone is none any more.
 const page: CollectionTags['effects'] = {
   create: effect(['search', 'oembed', 'users'], { siblings: true, contents: 'any' }),
   update: effect(['media', ...shown], { siblings: true, shownBy: true, embedded: true, contents: 'any' }),
-  delete: effect(['media', ...shown], { siblings: true, shownBy: true, embedded: true, contents: 'dynamic' }),
+  delete: effect(['media', 'settings', ...shown], {
+    siblings: true,
+    shownBy: true,
+    embedded: true,
+    contents: 'dynamic',
+  }),
 }
 
 const byTerm = (property: string) =>

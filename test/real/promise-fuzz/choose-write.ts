@@ -31,6 +31,7 @@ const weights: Readonly<Record<string, number>> = {
   'notes.delete': 1,
   'settings.update': 6,
   'users.delete': 1,
+  'users.update.role': 2,
 }
 
 const special = ['upload', 'schedule', 'cron'] as const
@@ -111,11 +112,13 @@ export const chooseWrite = (
   pools: Pools,
   random: Random,
   focus?: string,
+  /** The share of writes of these kinds. */
+  focusShare = 0.5,
 ): Write => {
   const name = `w${count}`
   const first = previous?.kind === 'schedule' && random.chance(0.6) ? 'cron' : building[count - 1]
   if (first !== undefined) return { name, kind: first, ...sendingOf(first, pools, random) }
   const focused = focus === undefined ? [] : kinds.filter((kind) => kind.startsWith(focus))
-  const kind = random.pick(focused.length > 0 && random.chance(0.5) ? focused : [anyKind(random)])
+  const kind = random.pick(focused.length > 0 && random.chance(focusShare) ? focused : [anyKind(random)])
   return { name, kind, ...sendingOf(kind, pools, random) }
 }

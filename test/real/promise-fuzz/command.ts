@@ -50,16 +50,11 @@ const fuzz = async (sites: FuzzedSites): Promise<boolean> => {
 
 const sites = await startFuzzedSites()
 try {
+  const only = process.env['PROMISE_PLANT'] ?? ''
   const isRight = plantsAll
-    ? (
-        await plantAll(sites, {
-          writes,
-          seed,
-          answersPerWrite,
-          only: process.env['PROMISE_PLANT'] ?? '',
-          tell,
-        })
-      ).length === 0
+    ? (await plantAll(sites, { writes, seed, only, page: process.env['PROMISE_PAGE'], tell })).every(
+        ({ found, unobservable }) => found !== undefined || unobservable !== undefined,
+      )
     : await fuzz(sites)
   process.exitCode = isRight ? 0 : 1
 } finally {

@@ -90,6 +90,10 @@ const pieces: readonly Piece[] = [
 export const content = (pools: Pools, random: Random): string =>
   Array.from({ length: 1 + random.int(2) }, () => random.pick(pieces)(pools, random)).join('\n\n')
 
+/** Of a synced pattern, which is often a text: it leaves no trace where it stands. */
+export const pattern = (pools: Pools, random: Random): string =>
+  random.chance(0.5) ? paragraph(text(random)) : content(pools, random)
+
 export const navigationContent = (pools: Pools, random: Random): string =>
   random.pick([
     '<!-- wp:page-list /-->',

@@ -93,7 +93,7 @@ const creating: Readonly<Record<string, Pool>> = {
 /** More than these are forgotten, so that writes and reads go on to meet. */
 const mostInPool = 5
 
-const remember = (pools: Pools, write: Write, outcome: Outcome, random: Random): void => {
+export const remember = (pools: Pools, write: Write, outcome: Outcome, random: Random): void => {
   const pool = creating[write.kind]
   if (pool === undefined || outcome.created === undefined) return
   const ids = pools[pool]
@@ -162,7 +162,7 @@ export const fuzzSite = async (options: FuzzOptions): Promise<void> => {
     seen.reads += reads.length
     seen.hits += hits.length
     const direct = await site.directMany(hits.map(({ read }) => known(read)))
-    return hits.filter(({ shown }, at) => shown !== direct[at]).map(({ read }) => read)
+    return hits.filter(({ shown }, at) => shown !== direct[at]?.shown).map(({ read }) => read)
   }
 
   const firstStale = async (

@@ -1,6 +1,7 @@
-import { content, navigationContent, oneOf, templateParts, text } from './contents.ts'
+import { content, navigationContent, oneOf, pattern, templateParts, text } from './contents.ts'
 import type { Pool, Pools } from './pools.ts'
 import type { Random } from './random.ts'
+import { userIds } from './site-under-fuzz.ts'
 import type { Operation } from './write.ts'
 
 type Body = Readonly<Record<string, unknown>>
@@ -189,11 +190,11 @@ const collections: Partial<Record<Pool, Changes>> = {
     remove: byForce,
   },
   blocks: {
-    create: (pools, random) => ({ title: text(random), content: content(pools, random), status: 'publish' }),
+    create: (pools, random) => ({ title: text(random), content: pattern(pools, random), status: 'publish' }),
     update: (pools, random) =>
       someOf(
         [
-          () => ({ content: content(pools, random) }),
+          () => ({ content: pattern(pools, random) }),
           () => ({ title: text(random) }),
           () => ({ status: random.pick(['publish', 'draft']) }),
           () => ({ wp_pattern_category: random.some(pools.wp_pattern_category, 2) }),
@@ -279,6 +280,34 @@ const others: Readonly<Record<string, MakeOperation>> = {
     ),
   'media.update.post': (pools, random) =>
     update(`/wp/v2/media/${oneOf(pools, 'media', random)}`, { post: oneOf(pools, 'posts', random) }, random),
+  'users.update.role': (_, random) =>
+    update(`/wp/v2/users/${userIds.editor}`, { roles: [random.pick(['editor', 'subscriber'])] }, random),
+  'global-styles.update': (pools, random) =>
+    update(
+      `/wp/v2/global-styles/${oneOf(pools, 'global-styles', random)}`,
+      someOf(
+        [
+          () => ({ title: text(random) }),
+          () => ({ styles: { color: { background: `#${100 + random.int(900)}` } } }),
+          () => ({ styles: { spacing: { blockGap: `${random.int(40)}px` } } }),
+          () => ({ settings: { layout: { contentSize: `${500 + random.int(300)}px` } } }),
+        ],
+        random,
+      ),
+      random,
+    ),
+  'sidebars.update': (pools, random) =>
+    update('/wp/v2/sidebars/wp_inactive_widgets', { widgets: random.some(pools.widgets, 3) }, random),
+  'templates.create': (_, random) => ({
+    method: 'POST',
+    route: '/wp/v2/templates',
+    body: { slug: `own-${random.int(3)}`, title: text(random), content: text(random) },
+  }),
+  'template-parts.create': (_, random) => ({
+    method: 'POST',
+    route: '/wp/v2/template-parts',
+    body: { slug: `own-${random.int(3)}`, title: text(random), content: text(random), area: 'uncategorized' },
+  }),
   'templates.update': (pools, random) =>
     update(
       `/wp/v2/templates/${theme}//${random.pick(['single', 'page'])}`,
@@ -287,7 +316,7 @@ const others: Readonly<Record<string, MakeOperation>> = {
     ),
   'templates.delete': (_, random) => ({
     method: 'DELETE',
-    route: `/wp/v2/templates/${theme}//${random.pick(['single', 'page'])}?force=true`,
+    route: `/wp/v2/templates/${theme}//${random.pick(['single', 'page', 'own-0', 'own-1', 'own-2'])}?force=true`,
   }),
   'template-parts.update': (pools, random) =>
     update(
@@ -297,7 +326,7 @@ const others: Readonly<Record<string, MakeOperation>> = {
     ),
   'template-parts.delete': (_, random) => ({
     method: 'DELETE',
-    route: `/wp/v2/template-parts/${theme}//${random.pick(templateParts)}?force=true`,
+    route: `/wp/v2/template-parts/${theme}//${random.pick([...templateParts, 'own-0', 'own-1', 'own-2'])}?force=true`,
   }),
   'settings.update': (pools, random) =>
     update(

@@ -1,85 +1,85 @@
-import { type Plant, plantFault, plants } from './plants.ts'
-import { runFuzz } from './run.ts'
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { basic } from '../site-under-test.ts'
+import { faultsPage, isOpen, type Standing, standingsOf } from './fault-standing.ts'
+import { createFaultyTables, siteContractOf } from './faulty-tables.ts'
+import { type Hunt, huntOnSite } from './hunt-faults.ts'
+import { seededIds } from './pools.ts'
 import type { FuzzedSites } from './site-under-fuzz.ts'
 
-/** Why no read can show that an effect is missing, by names of faults. */
-const unobservable: readonly (readonly [names: RegExp, reason: string])[] = [
-  [/^contact-forms\./, 'the WordPress of the tests has no Contact Form 7'],
-  [/^site_pattern_category\./, 'the spelling of a site that is no WordPress'],
-  [/^(?:oembed|search|types|statuses|taxonomies|menu-locations)\./, 'read only: nothing is written there'],
-  [/^(?:themes|plugins)\./, 'no write of the fuzzer: themes and plugins stay as they are'],
-  [/^global-styles\./, 'no write of the fuzzer: the theme keeps its styles'],
-  [/^(?:sidebars)\./, 'the theme has no sidebars'],
-  [/^settings\.(?:create|delete)\./, 'settings can only be updated'],
-  [/^(?:templates|template-parts)\.create\./, 'the fuzzer updates those of the theme, which creates them'],
-  [/\.oembed$/, 'the fuzzer reads no oEmbed answers: they show what the post shows, by its address'],
-]
-
-const reasonOf = (name: string): string | undefined => unobservable.find(([names]) => names.test(name))?.[1]
-
-const wantedReads = ({ name, collection }: Plant): RegExp => {
-  const part = name.split('.').at(-1) ?? ''
-  switch (part) {
-    case 'dynamic':
-    case 'contents':
-    case 'any':
-      return /^\/wp\/v2\/(?:posts|pages|blocks)/
-    case 'shownBy':
-      return /^\/wp\/v2\/(?:posts|pages)/
-    case 'embedded':
-      return /_embed/
-    case 'siblings':
-      return new RegExp(`/${collection}\\b`)
-    case 'everything':
-    case 'rights':
-      return /./
-    default:
-      return name.includes('.filters.') ? new RegExp(`/${collection}\\?${part}=`) : new RegExp(`/${part}\\b`)
-  }
+type Options = {
+  readonly writes: number
+  readonly seed: number
+  /** Only faults whose names begin so. */
+  readonly only: string
+  /** Where the page is written after each site. */
+  readonly page: string | undefined
+  tell(line: string): void
 }
 
-const wantedWrites = ({ name, collection }: Plant): string => {
-  const [, action = ''] = name.split('.')
-  return ['create', 'update', 'delete'].includes(action) ? `${collection}.${action}` : `${collection}.`
+type Saved = {
+  readonly sites: number
+  readonly writes: number
+  readonly standings: Readonly<Record<string, Pick<Standing, 'found' | 'concerned' | 'needless' | 'unseen'>>>
 }
 
-/** Plants one fault after the other and tells after how many writes each is found. */
-export const plantAll = async (
-  sites: FuzzedSites,
-  options: {
-    readonly writes: number
-    readonly seed: number
-    readonly answersPerWrite: number
-    /** Only faults whose names begin so. */
-    readonly only: string
-    tell(line: string): void
-  },
-): Promise<readonly string[]> => {
-  const missed: string[] = []
-  for (const plant of plants.filter(({ name }) => name.startsWith(options.only))) {
-    const { name } = plant
-    const reason = reasonOf(name)
-    if (reason !== undefined) {
-      options.tell(`${name.padEnd(40)} not to be seen: ${reason}`)
-      continue
-    }
-    const remove = plantFault(plant)
-    try {
-      const { foundAfter, seen } = await runFuzz(sites, {
-        ...options,
-        focus: wantedWrites(plant),
-        readFocus: wantedReads(plant),
-        firstOnly: true,
-        shrinks: false,
-        tell: () => {},
-      })
-      if (foundAfter === undefined) missed.push(name)
-      options.tell(
-        `${name.padEnd(40)} ${foundAfter === undefined ? `not found in ${seen.writes} writes` : `found after ${foundAfter} writes`}`,
-      )
-    } finally {
-      remove()
-    }
+const stateFile = (page: string): string => `${page}.json`
+
+/** So that a run of hours can be ended at any time and go on later. */
+const save = async (page: string, { writes, standings }: Hunt, sites: number): Promise<void> => {
+  const states = standings.map(
+    ({ plant, found, concerned, needless, unseen }) =>
+      [plant.name, { found, concerned, needless, unseen }] as const,
+  )
+  const saved: Saved = { sites, writes, standings: Object.fromEntries(states) }
+  await writeFile(stateFile(page), JSON.stringify(saved, undefined, 1))
+}
+
+/** Takes over what an earlier run has saved; the number of sites that it has ended. */
+const resume = async (page: string, hunt: Hunt): Promise<number> => {
+  if (!existsSync(stateFile(page))) return 0
+  const { sites, writes, standings } = JSON.parse(await readFile(stateFile(page), 'utf8')) as Saved
+  for (const standing of hunt.standings) Object.assign(standing, standings[standing.plant.name] ?? {})
+  hunt.writes = writes
+  return sites
+}
+
+/**
+ * Looks for all faults with the same random writes, which are chosen for those that have not been found. After each write the functions
+ * of the gateway compute which stored responses each fault would keep. Where WordPress answers one of these otherwise, the fault is
+ * planted, the write is repeated on the database of before, and the fault counts as found when the gateway gives the old response.
+ */
+export const plantAll = async (sites: FuzzedSites, options: Options): Promise<readonly Standing[]> => {
+  const { wordpress } = sites
+  const standings = standingsOf(options.only)
+  const seeded = await seededIds(wordpress, basic(wordpress.credentials.admin))
+  const site = await sites.withSetting({ names: 'same', pages: false })
+  const observable = standings.filter(({ unobservable }) => unobservable === undefined)
+  const tables = createFaultyTables(
+    await siteContractOf(wordpress, site.setting),
+    observable.map(({ plant }) => plant),
+  )
+  const hunt: Hunt = {
+    sites,
+    site,
+    seeded,
+    tables,
+    standings,
+    mostWrites: options.writes,
+    writes: 0,
+    tell: options.tell,
   }
-  return missed
+  let number = options.page === undefined ? 0 : await resume(options.page, hunt)
+  for (; hunt.writes < options.writes && standings.some(isOpen); number += 1) {
+    await huntOnSite(hunt, options.seed + number)
+    if (options.page !== undefined) {
+      await writeFile(options.page, faultsPage(standings, hunt.writes, options.seed))
+      await save(options.page, hunt, number + 1)
+    }
+    const found = standings.filter((one) => one.found !== undefined).length
+    process.stderr.write(
+      `${hunt.writes} writes, ${found} faults found, ${standings.filter(isOpen).length} not\n`,
+    )
+  }
+  return standings
 }

@@ -27,6 +27,11 @@ const weaker = (name: string, value: unknown): readonly (readonly [part: string,
       [`${name}.any`, 'dynamic'],
       [name, 'none'],
     ]
+  if (value === 'styled')
+    return [
+      [`${name}.styled`, 'dynamic'],
+      [name, 'none'],
+    ]
   return value === 'dynamic' ? [[name, 'none']] : []
 }
 
@@ -94,6 +99,25 @@ const ofCollection = ([collection, entry]: readonly [string, CollectionTags]): P
       }),
     )
   })
+  const hidden = Object.entries(refinement?.relatedHidden ?? {}).flatMap(([property, whole]) =>
+    weakened(whole).map(([part, left]) =>
+      plant(`hidden.${property}.${part}`, {
+        ...entry,
+        refinement: {
+          ...(refinement as Refinement),
+          relatedHidden: { ...refinement?.relatedHidden, [property]: left },
+        },
+      }),
+    ),
+  )
+  const gone = (refinement?.deletedHidden === undefined ? [] : [refinement.deletedHidden]).flatMap((whole) =>
+    weakened(whole).map(([part, left]) =>
+      plant(`deleted-hidden.${part}`, {
+        ...entry,
+        refinement: { ...(refinement as Refinement), deletedHidden: left as NamedEffect },
+      }),
+    ),
+  )
   const byArgument = Object.entries(entry.byArgument ?? {}).flatMap(([argument, one]) =>
     weakened(one.effect).map(([part, left]) =>
       plant(`argument.${argument}.${part}`, {
@@ -110,7 +134,18 @@ const ofCollection = ([collection, entry]: readonly [string, CollectionTags]): P
   )
   const { rights: _, ...withoutRights } = entry
   const rights = entry.rights !== undefined ? [plant('rights', withoutRights)] : []
-  return [...effects, ...minor, ...searched, ...related, ...byArgument, ...filters, ...owned, ...rights]
+  return [
+    ...effects,
+    ...minor,
+    ...searched,
+    ...related,
+    ...hidden,
+    ...gone,
+    ...byArgument,
+    ...filters,
+    ...owned,
+    ...rights,
+  ]
 }
 
 /** Every row of the table without one of its effects. */

@@ -15,9 +15,17 @@ const listed = {
   users: 'users?context=edit&_fields=id',
 } as const
 
+/** No list shows it: the active theme names it, for which it is made. */
+const globalStylesId = async ({ restRoot }: WordPress, authorization: string): Promise<string> => {
+  const answer = await fetch(`${restRoot}/wp/v2/themes?status=active`, { headers: { authorization } })
+  const id = /global-styles\\?\/(\d+)/.exec(await answer.text())?.[1]
+  if (id === undefined) throw new Error('the active theme names no global styles')
+  return id
+}
+
 const madeOnly = ['wp_pattern_category', 'notes', 'widgets'] as const
 
-export type Pool = keyof typeof listed | (typeof madeOnly)[number]
+export type Pool = keyof typeof listed | (typeof madeOnly)[number] | 'global-styles'
 
 /** Ids, or references to what a write creates, of the things that writes and reads are about: few, so that they meet. */
 export type Pools = Readonly<Record<Pool, string[]>>
@@ -32,7 +40,11 @@ export const seededIds = async (wordpress: WordPress, authorization: string): Pr
     return [pool, items.map(({ id }) => String(id))] as const
   })
   const found = Object.fromEntries(await Promise.all(entries))
-  return { ...found, ...Object.fromEntries(madeOnly.map((pool) => [pool, []])) } as unknown as Seeded
+  return {
+    ...found,
+    'global-styles': [await globalStylesId(wordpress, authorization)],
+    ...Object.fromEntries(madeOnly.map((pool) => [pool, []])),
+  } as unknown as Seeded
 }
 
 const most: Partial<Record<Pool, number>> = {

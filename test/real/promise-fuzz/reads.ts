@@ -70,6 +70,9 @@ const everybodys: readonly Route[] = [
   () => '/wp/v2/statuses',
   () => '/?_fields=name,description',
   () => '/wp/v2',
+  // The plugin of the tests takes this host for its own.
+  (one) => `/oembed/1.0/embed?url=http%3A%2F%2Fwordpress.test%2F%3Fp%3D${one('posts')}`,
+  (one) => `/oembed/1.0/embed?url=http%3A%2F%2Fwordpress.test%2F%3Fp%3D${one('pages')}`,
   () => '/garden-notes/v1/notes',
   (one) => `/garden-notes/v1/notes/${one('notes')}`,
 ]
@@ -112,6 +115,10 @@ const editors: readonly Route[] = [
   () => '/wp/v2/widgets',
   () => '/wp/v2/widget-types?_fields=id,name',
   () => `/wp/v2/global-styles/themes/${theme}`,
+  (one) => `/wp/v2/global-styles/${one('global-styles')}?context=edit`,
+  (one) => `/wp/v2/global-styles/${one('global-styles')}/revisions`,
+  () => '/wp/v2/sidebars/wp_inactive_widgets',
+  (one) => `/wp/v2/widgets/${one('widgets')}`,
   (_, random) =>
     `/wp/v2/block-renderer/core/${random.pick(['latest-posts', 'archives', 'categories', 'latest-comments', 'tag-cloud', 'page-list'])}?context=edit`,
   (one) => `/wp/v2/media/${one('media')}?context=edit`,
@@ -119,8 +126,19 @@ const editors: readonly Route[] = [
   () => '/wp/v2/search?search=oak&subtype=page',
 ]
 
+/** Routes on which a subscriber is refused what an editor is shown. */
+const editorsOwn: readonly Route[] = [
+  () => '/wp/v2/blocks',
+  () => '/wp/v2/types?context=edit',
+  () => '/wp/v2/users/me?context=edit',
+  (one) => `/wp/v2/posts/${one('posts')}?context=edit`,
+]
+
 const anyRead = (pools: Pools, random: Random): Read => {
-  const caller = random.chance(0.65) ? 'nobody' : 'admin'
+  const caller = random.chance(0.65) ? 'nobody' : random.chance(0.08) ? 'editor' : 'admin'
+  if (caller === 'editor') {
+    return { caller, route: random.pick(editorsOwn)((pool) => oneOf(pools, pool, random), random) }
+  }
   const routes = caller === 'nobody' ? everybodys : [...editors, ...(random.chance(0.3) ? everybodys : [])]
   return { caller, route: random.pick(routes)((pool) => oneOf(pools, pool, random), random) }
 }

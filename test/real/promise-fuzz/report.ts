@@ -5,7 +5,7 @@ import { type Operation, resolved, type Write } from './write.ts'
 const operationText = ({ method, route, body }: Operation): string =>
   `${method} ${route}${body === undefined ? '' : ` ${JSON.stringify(body)}`}`
 
-const writeText = (write: Write): string => {
+export const writeText = (write: Write): string => {
   switch (write.door) {
     case 'rest':
       return `${operationText(write.operation)}${write.style === 'json' ? '' : ` (${write.style})`}`
@@ -22,7 +22,7 @@ const writeText = (write: Write): string => {
   }
 }
 
-const readText = ({ route, caller }: Read): string => `GET ${route} (${caller})`
+export const readText = ({ route, caller }: Read): string => `GET ${route} (${caller})`
 
 /** Where two answers differ first, with what each says there. */
 export const difference = (stored: string, direct: string): string => {

@@ -1,4 +1,3 @@
-import { copyFile, rm } from 'node:fs/promises'
 import { basic } from '../site-under-test.ts'
 import { fuzzSite, nothingSeen, type Seen, type StaleAnswer } from './fuzz-site.ts'
 import { seededIds } from './pools.ts'
@@ -43,23 +42,15 @@ const shape = (route: string): string =>
   route.replaceAll(/\{w\d+\}|\d+/g, 'N').replaceAll(/search=\w+/g, 'search=x')
 
 /** Shrinks on copies of the database, and puts back the one of before. */
-const shrunkAside = async (
-  sites: FuzzedSites,
-  site: FuzzedSite,
-  answer: StaleAnswer,
-): Promise<Shrunk | undefined> => {
-  const { database } = sites.wordpress
-  const paused = `${database}.paused`
-  await copyFile(database, paused)
+const shrunkAside = async (site: FuzzedSite, answer: StaleAnswer): Promise<Shrunk | undefined> => {
+  await site.save('paused')
   const shrunk = await shrink(site, answer)
-  for (const end of ['-wal', '-shm']) await rm(database + end, { force: true })
-  await copyFile(paused, database)
-  await site.purge()
+  await site.restore('paused')
   return shrunk
 }
 
 /** Tells of each case once: of what it is, and by which steps. */
-const createTeller = (sites: FuzzedSites, options: RunOptions) => {
+const createTeller = (options: RunOptions) => {
   const told = new Set<string>()
   return async (site: FuzzedSite, seed: number, answer: StaleAnswer): Promise<string> => {
     const { read, writes, rightAfter } = answer
@@ -68,7 +59,7 @@ const createTeller = (sites: FuzzedSites, options: RunOptions) => {
       await site.purge()
       return `again: ${suspects.join(', ')}: ${read.route}`
     }
-    const shrunk = options.shrinks === false ? undefined : await shrunkAside(sites, site, answer)
+    const shrunk = options.shrinks === false ? undefined : await shrunkAside(site, answer)
     const guilty = shrunk?.writes.at(-1)?.kind
     for (const kind of guilty === undefined ? suspects : [guilty]) told.add(sameCase(kind, read.route))
     const unshrunk = `  one of ${suspects.join(', ')}\n  stale: GET ${read.route} (${read.caller}): ${difference(answer.shown, answer.direct)}`
@@ -84,7 +75,7 @@ export const runFuzz = async (sites: FuzzedSites, options: RunOptions): Promise<
   const seeded = await seededIds(wordpress, basic(wordpress.credentials.admin))
   const seen = nothingSeen()
   const stale: string[] = []
-  const tellOf = createTeller(sites, options)
+  const tellOf = createTeller(options)
   let foundAfter: number | undefined
   for (let number = 0; seen.writes < options.writes; number += 1) {
     const seed = options.seed + number

@@ -3,8 +3,8 @@ import type { FuzzedSite } from './site-under-fuzz.ts'
 import type { Created, Operation, RestStyle, Write, XmlValue } from './write.ts'
 import { resolved } from './write.ts'
 
-/** What came of a write; `created`: the id of what it made. */
-export type Outcome = { readonly status: number; readonly created: string | undefined }
+/** What came of a write; `created`: the id of what it made; `text`: the content of the response. */
+export type Outcome = { readonly status: number; readonly created: string | undefined; readonly text: string }
 
 const image = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -172,5 +172,5 @@ export const sendWrite = async (
   const text = await response.text()
   const id = response.status < 400 ? createdBy(ready, text) : undefined
   if (id !== undefined) created.set(write.name, id)
-  return { status: response.status, created: id }
+  return { status: response.status, created: id, text }
 }

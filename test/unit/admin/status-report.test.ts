@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { readExposition, statusMetrics, statusReport } from '../../../src/admin/status-report.ts'
 import { metricTable } from '../../../src/observability/metrics/registry.ts'
 
-const ready = { ready: true, reasons: [], degraded: [] }
+const ready = { ready: true, reasons: [], degraded: [], findings: [] }
 
 test('every metric that the report reads is one of the table, or of the process', () => {
   const names = new Set(Object.values(metricTable).map(({ name }) => name))

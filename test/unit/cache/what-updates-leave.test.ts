@@ -147,6 +147,76 @@ test('a post without tags that is no longer public reaches the list of its tags,
   expect(reaches(hidden, list('tags', { post: 5 }))).toBe(true)
 })
 
+describe('a write to what only editors see', () => {
+  const draft: Properties = { ...post, status: 'draft' }
+  const page: Properties = { ...draft, type: 'page', parent: 0, menu_order: 0 }
+  const update = (after: Properties, known: Properties = draft): Update => ({
+    collection: known['type'] === 'page' ? 'pages' : 'posts',
+    id: 5,
+    after,
+    known,
+  })
+  const deletion: Update = { ...update({ ...draft, status: 'trash' }), method: 'DELETE' }
+  const forced: Update = { ...update({ deleted: true, previous: draft }), method: 'DELETE' }
+  const attached = item('media', 8, { post: 5 })
+  const link = item('menu-items', 9, { type: 'post_type', object: 'post', object_id: 5 })
+  const child = item('pages', 6, { parent: 5, link: '/five/six' })
+
+  test.each<[string, Update, Read, boolean]>([
+    [
+      'of its texts leaves the comments',
+      update({ ...draft, title: { rendered: 'Six' } }),
+      list('comments'),
+      false,
+    ],
+    ['that moves it to the trash reaches the comments, which go with it', deletion, list('comments'), true],
+    ['that deletes it reaches the comments, which go with it', forced, list('comments'), true],
+    ['that deletes it reaches media, which are attached to nothing then', forced, attached, true],
+    ['that deletes it leaves the lists of what is public', forced, list('posts'), false],
+    ['that deletes it leaves the search', forced, { found: found('search', 'lookup'), body: [] }, false],
+    ['that deletes it reaches the menu items that lead to it', forced, link, true],
+    ['that deletes it reaches the lists of its terms', forced, list('categories', { post: 5 }), true],
+    [
+      'that deletes a page reaches the settings',
+      { ...update({ ...page, status: 'trash' }, page), method: 'DELETE' },
+      { found: found('settings', 'lookup'), body: {} },
+      true,
+    ],
+    [
+      'of its categories reaches the list of its categories',
+      update({ ...draft, categories: [9] }),
+      list('categories', { post: 5 }),
+      true,
+    ],
+    [
+      'that keeps its categories leaves the lists of categories',
+      update({ ...draft, tags: [9] }),
+      list('categories', { post: 5 }),
+      false,
+    ],
+    [
+      'of the slug of a page reaches the pages below it, whose permalinks hold it',
+      update({ ...page, slug: 'cinq' }, page),
+      child,
+      true,
+    ],
+    [
+      'of the parent of a page reaches the pages below it, whose permalinks begin with those of both',
+      update({ ...page, parent: 3 }, page),
+      child,
+      true,
+    ],
+    [
+      'of the texts of a page leaves the pages below it',
+      update({ ...page, title: { rendered: 'Six' } }, page),
+      child,
+      false,
+    ],
+  ])('%s', (_, write, read, expected) => {
+    expect(reaches(write, read)).toBe(expected)
+  })
+})
+
 describe('a new post', () => {
   const created: Update = { collection: 'posts', after: post, method: 'POST', status: 201 }
 

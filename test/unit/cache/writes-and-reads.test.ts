@@ -36,6 +36,7 @@ const linkTo = (object: string, id: number) => ({ type: 'post_type', object, obj
 /** Content in which nothing tells that it renders other things. */
 const plain = { content: { rendered: '<p>Plain.</p>' } }
 
+const setting: Read = { found: found('settings', 'lookup'), body: { page_on_front: 3 } }
 const updatePost = update('posts', 5, post)
 const embedding: Read = item('posts', 9, { _embedded: { author: [{ id: 1 }] } })
 
@@ -213,6 +214,59 @@ test.each<[string, Write, Read, boolean]>([
     upload({}),
     item('posts', 6),
     true,
+  ],
+  [
+    'a deleted page reaches the settings, which may have named it as the front page',
+    remove('pages', 3, { deleted: true, previous: { id: 3, type: 'page' } }),
+    setting,
+    true,
+  ],
+  [
+    'a page in the trash reaches the settings, which may have named it as the front page',
+    remove('pages', 3, { id: 3, type: 'page', status: 'trash' }),
+    setting,
+    true,
+  ],
+  ['an update of a page leaves the settings alone', update('pages', 3), setting, false],
+  [
+    'a write whose response renders a navigation reaches the navigations, of which WordPress then creates the first',
+    update('posts', 5, { ...post, content: { rendered: '<nav class="wp-block-navigation">' } }),
+    list('navigation'),
+    true,
+  ],
+  [
+    'a write whose response could not be read reaches the navigations, of which WordPress may have created the first',
+    { ...updatePost, response: { status: 200, fields: [], content: undefined } },
+    list('navigation'),
+    true,
+  ],
+  [
+    'a write whose response renders no navigation leaves the navigations alone',
+    updatePost,
+    list('navigation'),
+    false,
+  ],
+  [
+    'a deleted image reaches search results that embed the post whose featured image it was',
+    remove('media', 81, { deleted: true, previous: { id: 81, type: 'attachment', post: 9 } }),
+    {
+      found: found('search', 'lookup'),
+      args: { _embed: true },
+      body: [{ id: 5, _embedded: { self: [{ id: 5, type: 'post', featured_media: 81 }] } }],
+    },
+    true,
+  ],
+  [
+    'an image that was attached elsewhere reaches a list under a filter that counts more than it may show',
+    update('media', 81, { type: 'attachment', post: 9 }),
+    { ...list('media', { parent: 5 }), fields: ['X-WP-Total', '1', 'X-WP-TotalPages', '1'] },
+    true,
+  ],
+  [
+    'an image leaves a list under a filter that shows all that it counts',
+    update('media', 81, { type: 'attachment', post: 9 }),
+    { ...list('media', { parent: 5 }), fields: ['X-WP-Total', '0', 'X-WP-TotalPages', '0'] },
+    false,
   ],
   ['a menu item reaches its neighbours', update('menu-items', 83), item('menu-items', 84), true],
   [

@@ -1,0 +1,156 @@
+import { stringify } from 'yaml'
+import { type ServiceContract, serviceContract } from '../../../src/build/service-contract.ts'
+import { createSiteTagger } from '../../../src/cache/site-tagger.ts'
+import type { Tagger } from '../../../src/cache/tagger.ts'
+import { checkConfig } from '../../../src/config/load.ts'
+import type { Found } from '../../../src/contracts/finding.ts'
+import { siteTags } from '../../../src/contracts/site/tags.ts'
+import { givenNames } from '../../../src/pipeline/invalidate-write.ts'
+import { readIndex } from '../../../src/site/discovery/index-document.ts'
+import { learnRows } from '../../../src/site/discovery/learn-rows.ts'
+import type { WordPress } from '../wordpress/start-wordpress.ts'
+import type { Plant } from './plants.ts'
+import type { Outcome } from './send-write.ts'
+import { type DirectAnswer, type Read, type Setting, servicesFor } from './site-under-fuzz.ts'
+import type { Operation, Write } from './write.ts'
+
+/** The contract by which a gateway in that setting names what responses depend on and what writes change. */
+export const siteContractOf = async (wordpress: WordPress, setting: Setting): Promise<ServiceContract> => {
+  const checked = await checkConfig(stringify({ services: servicesFor(wordpress, setting) }), {})
+  if (checked.kind === 'faults') throw new Error(checked.faults.map(({ message }) => message).join('\n'))
+  const service = checked.config.services.find(({ contract }) => contract === 'site')
+  if (service === undefined) throw new Error('the configuration has no site')
+  const contract = serviceContract(service, checked.config.limits)
+  const index = readIndex(Buffer.from(await (await fetch(`${wordpress.restRoot}/`)).arrayBuffer()))
+  if (index.kind === 'refused') throw new Error(index.reason)
+  contract.learn(learnRows(index.index, contract.rows).rows)
+  return contract
+}
+
+type Stored = {
+  readonly read: Read
+  readonly found: Found
+  readonly shown: string
+  readonly content: Buffer
+  /** Tags by the table without a fault. */
+  readonly tags: ReadonlySet<string>
+  tagsBy(tagger: Tagger): readonly string[]
+}
+
+/** An answer that was stored before a write, and the faults with which a gateway would keep it. */
+export type Kept = {
+  readonly read: Read
+  /** As it was before the write. */
+  readonly shown: string
+  readonly plants: readonly Plant[]
+}
+
+export type FaultyTables = {
+  /** Takes note of what WordPress answers, as a gateway would that stores the answer. */
+  store(read: Read, resolved: Read, answer: DirectAnswer): void
+  forget(): void
+  /** What the write reaches with the right table and with none of the faults; `kept` without faults is stale as it is. */
+  keptAfter(write: PlainWrite, outcome: Outcome): readonly Kept[]
+  /** Stored reads of a collection, which tell a gateway the state before a write. */
+  readsOf(collection: string): readonly Read[]
+}
+
+/** One request to the interface, in the method and on the route that it has in the table. */
+export type PlainWrite = Extract<Write, { door: 'rest' | 'upload' }>
+
+export const isPlain = (write: Write): write is PlainWrite =>
+  write.kind !== 'schedule' &&
+  (write.door === 'upload' || (write.door === 'rest' && ['json', 'fields'].includes(write.style)))
+
+const storable: ReadonlySet<number> = new Set([200, 404, 410])
+
+const splitTarget = (target: string): readonly [path: string, query: string] => {
+  const at = target.indexOf('?')
+  return at === -1 ? [target, ''] : [target.slice(0, at), target.slice(at + 1)]
+}
+
+const reaches = (written: readonly string[], stored: Iterable<string>): boolean => {
+  const tags = new Set(stored)
+  return written.some((tag) => tags.has(tag))
+}
+
+/**
+ * Computes for one write and all stored answers what gateways with faulty tables would keep, with the functions of the gateway. So many
+ * faults are looked for with the same writes; whether a gateway really answers with what it keeps is to be seen on a gateway.
+ */
+export const createFaultyTables = (contract: ServiceContract, plants: readonly Plant[]): FaultyTables => {
+  const { tagger } = contract
+  const taggers = new Map(
+    plants.map((plant) => [
+      plant,
+      createSiteTagger({ service: 'site', table: { ...siteTags, [plant.collection]: plant.planted } }),
+    ]),
+  )
+  const stored = new Map<string, Stored>()
+
+  const store: FaultyTables['store'] = (read, resolved, answer) => {
+    const key = JSON.stringify(read)
+    stored.delete(key)
+    const [path, query] = splitTarget(resolved.route)
+    const found = contract.find('GET', path)
+    if (found.kind !== 'found' || found.row.handledBy !== 'upstream' || !storable.has(answer.status)) return
+    const { row, endpoint, pathParameters } = found
+    const valid = contract.validator.validate({
+      method: 'GET',
+      row,
+      endpoint,
+      pathParameters,
+      query,
+      contentType: undefined,
+      content: undefined,
+    })
+    if (valid.kind !== 'valid') return
+    const content = Buffer.from(answer.body)
+    const counts = [
+      ['X-WP-Total', answer.total],
+      ['X-WP-TotalPages', answer.pages],
+    ].flatMap(([name, value]) => (typeof value === 'string' ? [name ?? '', value] : []))
+    const tagsBy = (by: Tagger): readonly string[] => [
+      ...by.storedTags(found, valid.arguments, { status: answer.status, fields: counts, content }),
+      ...(read.caller !== 'nobody' && by.callers !== undefined ? [by.callers] : []),
+    ]
+    stored.set(key, { read, found, shown: answer.shown, content, tags: new Set(tagsBy(tagger)), tagsBy })
+  }
+
+  const shown = (tag: string): readonly Buffer[] =>
+    [...stored.values()].filter(({ tags }) => tags.has(tag)).map(({ content }) => content)
+
+  const keptAfter: FaultyTables['keptAfter'] = (write, { status, text }) => {
+    const upload: Operation = { method: 'POST', route: '/wp/v2/media' }
+    const { method, route, body } = write.door === 'upload' ? upload : write.operation
+    const [path, ownQuery] = splitTarget(route)
+    const isTrimmed = write.door === 'rest' && write.style === 'fields'
+    const query = isTrimmed ? `${ownQuery}&_fields=id` : ownQuery
+    const finding = contract.find(method, path)
+    const found = finding.kind === 'found' ? finding : undefined
+    const content = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
+    const given = () => (write.door === 'upload' ? undefined : givenNames(query, 'application/json', content))
+    const response = { status, fields: [], content: Buffer.from(text) }
+    const writtenBy = (by: Tagger): readonly string[] => by.writtenTags(found, given, method, response, shown)
+    const written = writtenBy(tagger)
+    const concerned = [...taggers]
+      .filter(([{ name, collection }]) => collection === found?.row.collection || name.includes('.filters.'))
+      .map(([plant, by]) => ({ plant, by, written: writtenBy(by) }))
+    return [...stored.values()].flatMap(({ read, shown, tags, tagsBy }): Kept[] => {
+      if (!reaches(written, tags)) return [{ read, shown, plants: [] }]
+      const blind = concerned.filter(
+        ({ plant, by, written: reached }) =>
+          !reaches(reached, plant.name.includes('.filters.') ? tagsBy(by) : tags),
+      )
+      return blind.length === 0 ? [] : [{ read, shown, plants: blind.map(({ plant }) => plant) }]
+    })
+  }
+
+  return {
+    store,
+    forget: () => stored.clear(),
+    keptAfter,
+    readsOf: (collection) =>
+      [...stored.values()].filter(({ found }) => found.row.collection === collection).map(({ read }) => read),
+  }
+}

@@ -94,7 +94,7 @@ const decideCredential = (
   const sent = otherCredential(fields, harmlessFields ?? none) ?? requestField(fields, 'authorization')
   const verified = identity?.credential
   if (scope === 'credential' && (sent !== undefined || verified !== undefined)) {
-    // A field has no line break, so that no client can send the text of somebody else's verified credential.
+    // A field has no line break, so that no client can send the text of another client's verified credential.
     const credential = verified === undefined ? (sent ?? '') : `${sent ?? ''}\n${verified}`
     return { kind: 'read', partition: 'credential', credential, withhold }
   }

@@ -15,7 +15,7 @@ type ApiKeysConfig = NonNullable<AccessConfig['apiKeys']>
 
 const noClaims: ReadonlyMap<string, string> = new Map()
 
-/** Admits addresses: `deny` goes first; without `allow` every other address is admitted. What is no address is on neither side. */
+/** Admits addresses: `deny` goes first; without `allow` every other address is admitted. A text that is not an address matches neither list. */
 const createAddressCheck = ({ allow, deny }: AccessConfig): ((address: string) => boolean) => {
   if (allow.length === 0 && deny.length === 0) return () => true
   const isDenied = createAddressList(deny)
@@ -25,7 +25,7 @@ const createAddressCheck = ({ allow, deny }: AccessConfig): ((address: string) =
 
 const bearer = /^bearer(?: +|$)/i
 
-/** The token that was sent. Authorization may have another scheme, which is none of ours. */
+/** The token that was sent. Authorization may have another scheme than Bearer; then there is none. */
 const tokenIn = (fields: RequestFields, header: string): string | undefined => {
   const value = requestField(fields, header)
   if (value === undefined) return undefined

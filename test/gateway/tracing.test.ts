@@ -267,7 +267,7 @@ test.each([
   60_000,
 )
 
-test('without tracing a valid context is forwarded as it came, and no other is sent', async () => {
+test('without tracing a valid context is forwarded unchanged, and no other is sent', async () => {
   const { ask, origin } = await start({})
   await ask('/site/v2/posts/1', from('01'))
   await ask('/site/v2/posts/2')

@@ -8,7 +8,7 @@ import type { JwksResult } from '../events.ts'
 export type Jwks = {
   /** Undefined until they have been fetched once. */
   readonly keys: LocalJWKSet | undefined
-  /** Changes with the keys: what was verified with other keys is verified again. */
+  /** Changes with the keys, so that tokens verified with other keys are verified again. */
   readonly version: number
   /** To be called for each token: fetches keys that are old. The promise is there when the keys must not be used before it. */
   refreshWhenOld(): Promise<void> | undefined

@@ -51,7 +51,7 @@ export type FaultyTables = {
   forget(): void
   /** What the write reaches with the right table and with none of the faults; `kept` without faults is stale as it is. */
   keptAfter(write: PlainWrite, outcome: Outcome): readonly Kept[]
-  /** Stored reads of a collection, which tell a gateway the state before a write. */
+  /** Stored reads of a collection, which show a gateway the earlier values of an item. */
   readsOf(collection: string): readonly Read[]
 }
 
@@ -75,8 +75,8 @@ const reaches = (written: readonly string[], stored: Iterable<string>): boolean 
 }
 
 /**
- * Computes for one write and all stored answers what gateways with faulty tables would keep, with the functions of the gateway. So many
- * faults are looked for with the same writes; whether a gateway really answers with what it keeps is to be seen on a gateway.
+ * Computes for one write and all stored answers what gateways with faulty tables would keep, with the functions of the gateway. All faults
+ * are looked for with the same writes; whether a gateway really answers with what it keeps is to be seen on a gateway.
  */
 export const createFaultyTables = (contract: ServiceContract, plants: readonly Plant[]): FaultyTables => {
   const { tagger } = contract

@@ -39,12 +39,12 @@ type Sent = {
   readonly kept: readonly Kept[]
   /** Ids before the write. */
   readonly created: Created
-  /** Stored reads of the collection, which show the state before the write. */
+  /** Stored reads of the collection, which show the earlier values. */
   readonly related: readonly Read[]
 }
 
 const mostTries = 60
-/** Of the writes, those whose response says no more than an id: what was written counts as unknown then. */
+/** Of the writes, those whose response gives only an id, so that the gateway does not know the written values. */
 const trimmedShare = 0.25
 
 /** Preferably one that changes what the fault is about. */
@@ -63,7 +63,7 @@ const plainWrite = (number: number, pools: Pools, random: Random, fault: Plant):
   return other
 }
 
-/** Repeats the write on the state before it, with the fault if there is one; does the gateway then answer as before the write? */
+/** Repeats the write on a copy of the earlier database, with the fault if there is one; does the gateway then answer as before the write? */
 const isStaleOn = async (
   site: FuzzedSite,
   plant: Plant | undefined,

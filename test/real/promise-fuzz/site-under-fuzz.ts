@@ -9,7 +9,7 @@ import { startWordPress, type WordPress } from '../wordpress/start-wordpress.ts'
 /** How a gateway in front of the site is configured. */
 export type Setting = { readonly names: 'same' | 'wordpress'; readonly pages: boolean }
 
-/** Who reads. What an editor may see changes with its role. */
+/** The reader. The responses to an editor depend on its role. */
 type Caller = 'nobody' | 'admin' | 'editor'
 
 /** As the seed of the site has made them. */
@@ -73,7 +73,7 @@ const nonceOf = (action: string, token: string): string => {
 /** What differs between two answers although nothing was written: numbers of what a page has rendered so far. */
 const steady = (text: string): string =>
   text
-    // WordPress takes one of three hosts by chance for somebody without an address.
+    // WordPress takes one of three hosts by chance for a user without an address.
     .replaceAll(/(https?:\\*\/\\*\/)\d(\.gravatar\.com)/g, '$1N$2')
     .replaceAll(/(data-secret=\\"|#\?secret=)\w+/g, '$1…')
     .replaceAll(

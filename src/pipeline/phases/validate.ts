@@ -77,7 +77,8 @@ const withCanonical = (
   if (validation.kind === 'invalid') {
     const { code } = validation
     const response = refusalAnswer({ service, row: found.row, query, fields: request.fields }, validation)
-    if (isRefusedByTargetAlone(request))
+    // With several hosts a refusal may contain links to the host that was asked.
+    if (service.host === '' && isRefusedByTargetAlone(request))
       rememberRefusal(exchange, { kind: 'refused', matching: found, code, response })
     return refuse(exchange, code, response, report)
   }

@@ -6,12 +6,19 @@ import type { ReloadOutcome } from './admin/operator.ts'
 import { createAdmin } from './admin/server.ts'
 import { outdateDocuments, servicesDown } from './build/built-service.ts'
 import { buildGeneration, type Generation, type LastingRooms } from './build/generation.ts'
-import { prepareMembership, refusesUnheard } from './build/membership.ts'
+import {
+  answerWorkers,
+  prepareMembership,
+  refusesUnheard,
+  reloadEverywhere,
+  scrapeAll,
+  workerStanding,
+  workersOf,
+} from './build/membership.ts'
 import { currentOperator, operatorCache } from './build/operator.ts'
 import { createPublicPort, startWatches } from './build/public-port.ts'
 import { createReload, logReload } from './build/reload.ts'
 import { type UpstreamFinding, warnOf } from './build/upstream-findings.ts'
-import { answerWorkers, reloadEverywhere, scrapeAll, workerStanding, workersOf } from './build/workers.ts'
 import { createCache } from './cache/cache.ts'
 import { createPartitions } from './cache/cache-key.ts'
 import { systemClock } from './clock.ts'

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type EmbeddedUpstream, startEmbedded } from './build/service-contract.ts'
-import { type UpstreamFinding, warnOf } from './build/upstream-findings.ts'
 import {
   createWorkersConfig,
   fromHanded,
   type HandedConfig,
   reloadEverywhere,
   workersOf,
-} from './build/workers.ts'
+} from './build/membership.ts'
+import { type EmbeddedUpstream, startEmbedded } from './build/service-contract.ts'
+import { type UpstreamFinding, warnOf } from './build/upstream-findings.ts'
 import { systemClock } from './clock.ts'
 import { startSupervisor } from './cluster/supervisor.ts'
 import type { WorkerEvent } from './cluster/worker-events.ts'

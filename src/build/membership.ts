@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import type { ReloadOutcome } from '../admin/operator.ts'
 import type { Cache, CacheOptions } from '../cache/cache.ts'
 import { targetKeyOf } from '../cache/cache-key.ts'
 import { type Clock, type Moment, readClock } from '../clock.ts'
@@ -6,10 +8,15 @@ import { type Coherence, createCoherence } from '../cluster/coherence.ts'
 import type { CoherenceEvent } from '../cluster/events.ts'
 import type { CoherenceOptions, Ledger } from '../cluster/ledger.ts'
 import { type SharedStore, type SharedStores, sharedStore } from '../cluster/shared-store.ts'
+import type { Ask, SupervisorOptions } from '../cluster/supervisor-options.ts'
 import type { WorkerLink } from '../cluster/worker-link.ts'
+import type { Question } from '../cluster/worker-messages.ts'
 import type { Config } from '../config/config.ts'
+import { type ConfigResult, configFromFilled } from '../config/load.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { applyInvalidations } from '../pipeline/apply-invalidations.ts'
+import { answerCacheQuestion, type CacheQuestion } from './operator.ts'
+import type { UpstreamFinding } from './upstream-findings.ts'
 
 /** The part of a logger that is needed here. */
 type MembershipLog = {
@@ -125,3 +132,123 @@ export const prepareMembership = async (parts: MembershipParts): Promise<Members
     close: () => shared?.close(),
   }
 }
+
+/** The parts that a worker needs to answer questions of other workers. */
+type WorkerAnswers = {
+  readonly cache: Pick<Cache, 'purge' | 'entries'>
+  readonly metrics: Pick<Metrics, 'snapshot'>
+  reload(): Promise<ReloadOutcome>
+  note(finding: UpstreamFinding): void
+}
+
+/** Each request to the admin side reaches one worker, and is answered for all of them. */
+export const answerWorkers =
+  ({ cache, metrics, reload, note }: WorkerAnswers) =>
+  (question: Question): unknown => {
+    switch (question.topic) {
+      case 'metrics':
+        return metrics.snapshot()
+      case 'reload':
+        return reload()
+      case 'finding':
+        return note(question.content as UpstreamFinding)
+      default:
+        return answerCacheQuestion(cache, question as CacheQuestion)
+    }
+  }
+
+/** The metrics of all workers as one scrape. */
+export const scrapeAll = async (
+  worker: WorkerLink,
+  metrics: Pick<Metrics, 'together'>,
+  accept: string | undefined,
+): Promise<string> => {
+  const snapshots = await worker.ask({ topic: 'metrics', content: null })
+  return metrics.together(
+    snapshots.filter((one) => one !== null),
+    accept,
+  )
+}
+
+const isGood = ({ kind }: ReloadOutcome): boolean => kind === 'applied' || kind === 'unchanged'
+
+/** Result of a reload of all workers: a refusal of one counts. */
+const reloadOutcomeOf = (answers: readonly unknown[]): ReloadOutcome => {
+  const known = (answers as readonly (ReloadOutcome | null)[]).filter((one) => one !== null)
+  return (
+    known.find((one) => !isGood(one)) ??
+    known.find(({ kind }) => kind === 'applied') ??
+    known[0] ?? { kind: 'failed', cause: undefined }
+  )
+}
+
+/** The parent reads the configuration, and all workers apply it. */
+export const reloadEverywhere = async (worker: Pick<WorkerLink, 'ask'>): Promise<ReloadOutcome> =>
+  reloadOutcomeOf(await worker.ask({ topic: 'reload', content: null }))
+
+/** State of the workers, for readiness. */
+export const workerStanding = (
+  worker: WorkerLink | undefined,
+): { readonly starting: boolean; readonly workersMissing: boolean } => {
+  if (worker === undefined) return { starting: false, workersMissing: false }
+  const { complete, ready, wanted } = worker.standing()
+  return { starting: !complete, workersMissing: complete && ready < wanted }
+}
+
+/** The files that the parent has read, as plain data for its workers. */
+export type HandedConfig =
+  | { readonly kind: 'filled'; readonly filled: unknown }
+  | Extract<ConfigResult, { kind: 'faults' }>
+
+const asHanded = (result: ConfigResult): HandedConfig =>
+  result.kind === 'ok' ? { kind: 'filled', filled: result.filled } : result
+
+/** The configuration in these files: the same for every worker, even if a file has changed since. */
+export const fromHanded = (handed: HandedConfig): ConfigResult =>
+  handed.kind === 'filled' ? configFromFilled(handed.filled) : handed
+
+/** The configuration that all workers have, also those that are started later. */
+type WorkersConfig = Pick<SupervisorOptions, 'through' | 'outdated'> & {
+  readonly inForce: HandedConfig
+}
+
+const readingFailed = (cause: unknown): readonly ReloadOutcome[] => [{ kind: 'failed', cause }]
+
+/** Holds the files read at the start, or by the last reload that the workers applied: only the parent reads files. */
+export const createWorkersConfig = (
+  filled: unknown,
+  readConfig: () => Promise<ConfigResult>,
+): WorkersConfig => {
+  let inForce: HandedConfig = { kind: 'filled', filled }
+  /** Requested; the workers may still refuse it. */
+  let asked: HandedConfig = inForce
+  let before: Promise<unknown> = Promise.resolve()
+
+  const reload = async (question: Question, ask: Ask): Promise<readonly unknown[]> => {
+    const read = asHanded(await readConfig())
+    if (read.kind === 'filled') asked = read
+    // A slow worker, which reads a site's index, applies it as well.
+    const answers = await ask({ ...question, content: read }, 'until-all')
+    const { kind } = reloadOutcomeOf(answers)
+    if (kind === 'applied' || kind === 'unchanged') inForce = asked
+    asked = inForce
+    return answers
+  }
+  return {
+    get inForce() {
+      return inForce
+    },
+    through: (question, ask) => {
+      if (question.topic !== 'reload') return ask(question, 'brief')
+      const answers = before.then(() => reload(question, ask)).catch(readingFailed)
+      before = answers
+      return answers
+    },
+    // It got one configuration at its start, and another one was applied meanwhile.
+    outdated: (told) => (told === asked ? undefined : { topic: 'reload', content: asked }),
+  }
+}
+
+/** How many processes a configuration asks for. */
+export const workersOf = ({ workers }: Pick<Config, 'workers'>): number =>
+  workers === 0 ? availableParallelism() : workers

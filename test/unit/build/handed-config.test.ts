@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createWorkersConfig } from '../../../src/build/workers.ts'
+import { createWorkersConfig } from '../../../src/build/membership.ts'
 import type { Ask } from '../../../src/cluster/supervisor-options.ts'
 
 const reload = { topic: 'reload', content: null }

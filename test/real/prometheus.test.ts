@@ -43,7 +43,7 @@ const quiet: Readonly<Record<string, string>> = {
   'Trellis runtime: Certificate': 'the public side speaks plain HTTP',
   'Trellis overview: Refused because of overload': 'there is no overload',
   'Trellis overview: Pressure': 'there is no overload',
-  'Trellis overview: Rate limits and closed connections': 'there are no limits',
+  'Trellis overview: Rate limits, access and closed connections': 'there are neither limits nor access rules',
   'Trellis cache: Undeclared parameters': 'no request has any',
   'Trellis upstreams: Queue outcomes': 'no client is slow',
   'Trellis runtime: Workers': 'there is one process',

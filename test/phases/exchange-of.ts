@@ -17,6 +17,7 @@ export const siteService = (more: Partial<Service> = {}): Service =>
     name: 'site',
     contract: 'site',
     mount: '',
+    host: '',
     requiresBearer: false,
     access: undefined,
     unlisted: 'refuse',

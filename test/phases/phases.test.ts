@@ -191,6 +191,12 @@ describe('validate', () => {
     })
   })
 
+  test('remembers no refusal of a service with several hosts, because its links depend on the host', async () => {
+    const service = siteService({ host: 'a.example' })
+    await phase.run(matched('/site/v2/posts?per_page=0', {}, service), () => response(200))
+    expect(service.memo.recall('/site/v2/posts?per_page=0')).toBeUndefined()
+  })
+
   test.each([
     [1_000, 'refused'],
     [1_100, undefined],

@@ -201,7 +201,7 @@ const drift = async (ports: CliPorts, { config }: Loaded): Promise<ExitReason> =
 
 const explain = async (ports: CliPorts, { config }: Loaded, command: Command): Promise<ExitReason> => {
   const [word = '', url = ''] = command.operands
-  // Methods are case-sensitive (RFC 9110 §9.1), and those of people who type are meant to be in capitals.
+  // Methods are case-sensitive (RFC 9110 §9.1) and in capitals; on the command line `get` means GET.
   const method = word.toUpperCase()
   if (!URL.canParse(url, config.publicUrl)) {
     ports.stderr.write('trellis: explain expects a path such as /plants, or a URL\n')

@@ -157,13 +157,13 @@ export const faultsPage = (standings: readonly Standing[], writes: number, seed:
   return [
     '# Planted faults',
     '',
-    'Written by `npm run fuzz:promise -- --plant-all`, which removes one effect of a row of the table of effects (`src/contracts/site/tags.ts`, `src/contracts/site/refinements.ts`) at a time and looks for a stale response on a real WordPress. All faults are looked for with the same random writes, most of which are of kinds that concern a fault that has not been found. After each write the functions of the gateway compute which of up to 60 stored responses each fault would keep; where WordPress answers one of these otherwise, the fault is planted, the write is repeated through a gateway on a copy of the database of before, and the fault is found when the gateway gives the old response.',
+    'Written by `npm run fuzz:promise -- --plant-all`, with `PROMISE_PAGE` set. A fault removes one effect from the table (`src/contracts/site/tags.ts`, `src/contracts/site/refinements.ts`). The command sends random writes to a real WordPress and computes, after each write, which of up to 60 stored responses each fault would keep. If WordPress now gives another response, the command plants the fault in a gateway and repeats the write on a copy of the earlier database. The fault is found if that gateway gives the old response. All faults share the writes; most writes are of a kind that concerns a fault not found yet. The page adds up runs that were resumed, so one new run gives other numbers.',
     '',
-    `Seed ${seed}, ${writes} writes: of ${standings.length} faults ${found.length} were found, ${within} of them within 1,000 writes; ${missed.length} were not found, ${unobservable.length} cannot be seen on this site.`,
+    `Seed ${seed}, ${writes} writes: of ${standings.length} faults ${found.length} were found, ${within} of them within 1,000 writes; ${missed.length} were not found, ${unobservable.length} cannot show on this site.`,
     '',
     '## Found',
     '',
-    'In the second column the writes of the run so far, in the third those of them that concern the fault.',
+    '`writes`: number of writes until the fault was found. `of its kind`: how many of them concern the fault. The user of the read is in parentheses.',
     '',
     table(
       ['fault', 'writes', 'of its kind', 'the write, and the read that was stale after it'],
@@ -176,7 +176,7 @@ export const faultsPage = (standings: readonly Standing[], writes: number, seed:
     ),
     '## Not found',
     '',
-    'In the second column the writes that concern the fault; in the third the stored responses that nothing but the effect dropped, all of which WordPress answered as before; in the fourth those that were computed to be stale, and were not when the fault was planted.',
+    '`writes`: number of writes that concern the fault. `dropped without need`: stored responses that only this effect removed, although WordPress still gave the same response. `not confirmed`: responses that were computed to be stale, but were not when the fault was planted.',
     '',
     table(
       ['fault', 'writes', 'dropped without need', 'not confirmed', 'remark'],
@@ -188,7 +188,7 @@ export const faultsPage = (standings: readonly Standing[], writes: number, seed:
         remarkFor(plant.name),
       ]),
     ),
-    '## Not to be seen on this site',
+    '## Without a visible effect on this site',
     '',
     table(
       ['fault', 'why'],

@@ -112,7 +112,7 @@ export const createFaultyTables = (contract: ServiceContract, plants: readonly P
     ].flatMap(([name, value]) => (typeof value === 'string' ? [name ?? '', value] : []))
     const tagsBy = (by: Tagger): readonly string[] => [
       ...by.storedTags(found, valid.arguments, { status: answer.status, fields: counts, content }),
-      ...(read.caller !== 'nobody' && by.callers !== undefined ? [by.callers] : []),
+      ...(read.caller !== 'anonymous' && by.callers !== undefined ? [by.callers] : []),
     ]
     stored.set(key, { read, found, shown: answer.shown, content, tags: new Set(tagsBy(tagger)), tagsBy })
   }

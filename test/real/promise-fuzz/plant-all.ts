@@ -47,7 +47,7 @@ const resume = async (page: string, hunt: Hunt): Promise<number> => {
 /**
  * Looks for all faults with the same random writes, which are chosen for those that have not been found. After each write the functions
  * of the gateway compute which stored responses each fault would keep. Where WordPress answers one of these otherwise, the fault is
- * planted, the write is repeated on the database of before, and the fault counts as found when the gateway gives the old response.
+ * planted, the write is repeated on a copy of the earlier database, and the fault counts as found when the gateway gives the old response.
  */
 export const plantAll = async (sites: FuzzedSites, options: Options): Promise<readonly Standing[]> => {
   const { wordpress } = sites

@@ -8,7 +8,7 @@ type Route = (one: (pool: Pool) => string, random: Random) => string
 const theme = 'twentytwentyfour'
 
 /** Public routes. The first route of each line is read most often with other arguments. */
-const everybodys: readonly Route[] = [
+const publicRoutes: readonly Route[] = [
   (one) => `/wp/v2/posts/${one('posts')}`,
   (one) => `/wp/v2/posts/${one('posts')}`,
   (one) => `/wp/v2/posts/${one('posts')}?_embed=true`,
@@ -135,11 +135,12 @@ const editorsOwn: readonly Route[] = [
 ]
 
 const anyRead = (pools: Pools, random: Random): Read => {
-  const caller = random.chance(0.65) ? 'nobody' : random.chance(0.08) ? 'editor' : 'admin'
+  const caller = random.chance(0.65) ? 'anonymous' : random.chance(0.08) ? 'editor' : 'admin'
   if (caller === 'editor') {
     return { caller, route: random.pick(editorsOwn)((pool) => oneOf(pools, pool, random), random) }
   }
-  const routes = caller === 'nobody' ? everybodys : [...editors, ...(random.chance(0.3) ? everybodys : [])]
+  const routes =
+    caller === 'anonymous' ? publicRoutes : [...editors, ...(random.chance(0.3) ? publicRoutes : [])]
   return { caller, route: random.pick(routes)((pool) => oneOf(pools, pool, random), random) }
 }
 

@@ -10,10 +10,10 @@ import { startWordPress, type WordPress } from '../wordpress/start-wordpress.ts'
 export type Setting = { readonly names: 'same' | 'wordpress'; readonly pages: boolean }
 
 /** The reader. The responses to an editor depend on its role. */
-type Caller = 'nobody' | 'admin' | 'editor'
+type Caller = 'anonymous' | 'admin' | 'editor'
 
 /** As the seed of the site has made them. */
-export const userIds: Readonly<Record<Caller, number>> = { nobody: 0, admin: 1, editor: 2 }
+export const userIds: Readonly<Record<Caller, number>> = { anonymous: 0, admin: 1, editor: 2 }
 
 /** A read of the interface: path and query in WordPress's names, with references. */
 export type Read = { readonly route: string; readonly caller: Caller }
@@ -199,7 +199,7 @@ export const startFuzzedSites = async (): Promise<FuzzedSites> => {
     const spelled = (text: string): string =>
       names === 'wordpress' ? text : text.replace(/^\/wp\/v2/, '/site/v2').replace(neutralNames, 'site_$1')
     const fieldsOf = ({ caller }: Read): Record<string, string> =>
-      caller === 'nobody' ? {} : { authorization: basic(wordpress.credentials[caller]) }
+      caller === 'anonymous' ? {} : { authorization: basic(wordpress.credentials[caller]) }
     const countsOf = (response: Response): (string | null)[] =>
       ['x-wp-total', 'x-wp-totalpages'].map((name) => response.headers.get(name))
 

@@ -1,5 +1,5 @@
 import type { Found } from '../contracts/finding.ts'
-import { type FieldLines, fieldValue } from '../http/fields.ts'
+import { type FieldLines, fieldValue } from '../http/message.ts'
 
 /** The typed arguments of a request, from the validator. */
 export type TaggedArguments = Readonly<Record<string, unknown>>

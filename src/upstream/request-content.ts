@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
-import { type FieldLines, fieldValue } from '../http/fields.ts'
+import { type FieldLines, fieldValue } from '../http/message.ts'
 
 /** Streams of which all octets that were declared have been handed to a connection, though they may never end. */
 const handedOver = new WeakSet<Readable>()

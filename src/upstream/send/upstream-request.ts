@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../../errors.ts'
-import type { FieldLines } from '../../http/fields.ts'
 import { endToEndFields } from '../../http/forwardable-fields.ts'
-import { type GatewayResponse, hasNoContent } from '../../http/message.ts'
+import { type FieldLines, type GatewayResponse, hasNoContent } from '../../http/message.ts'
 import type { AttemptOutcome, ClientWait } from '../events.ts'
 import { busy, failureKind, leftAlone, neverSent, neverWhole, toGatewayError } from '../failure.ts'
 import { type ForwardRequest, withHost } from '../forward-request.ts'
@@ -12,11 +11,16 @@ import { contentFailure, failedByContent, isReplayable } from '../request-conten
 import type { Breaker, RequestResult, Ticket } from '../targets/breaker.ts'
 import type { Target, Targets } from '../targets/targets.ts'
 import { Attempt, type AttemptContext, type AttemptListener } from './attempt.ts'
-import { lookEveryMs, type PacedRequest } from './client-pace.ts'
-import type { Abortable, InFlight } from './in-flight.ts'
+import { type Abortable, type InFlight, lookEveryMs, type PacedRequest } from './in-flight.ts'
 import { fieldTexts, invalidResponse, isGatewayStatus, responseFields } from './response-head.ts'
-import { type AttemptFailure, decideRetry, isIdempotent, type RetryDecision, retryAfterMs } from './retry.ts'
-import type { RetryBudget } from './retry-budget.ts'
+import {
+  type AttemptFailure,
+  decideRetry,
+  isIdempotent,
+  type RetryBudget,
+  type RetryDecision,
+  retryAfterMs,
+} from './retry.ts'
 import { RequestSlot, type Slots } from './slots.ts'
 
 /** Shared by all requests to one upstream. */

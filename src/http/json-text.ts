@@ -1,3 +1,14 @@
+/** An object as JSON.parse gives it. */
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** Whether a parsed value is an object and not a list. */
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** An own member: a key that a client or an upstream chose must never find `constructor` or `__proto__`. */
+export const ownMember = (object: JsonObject, key: string): unknown =>
+  Object.hasOwn(object, key) ? object[key] : undefined
+
 /**
  * JSON as text, cut into the texts of its parts. A parsed value would have to be written anew, and an integer of more than
  * 53 bits, or a repeated name, would not come out as it went in.
@@ -66,7 +77,7 @@ export const valueEnd = (text: JsonText, from: number): number => {
 }
 
 /** Gets the position where a value begins, and returns the position behind it. */
-export type VisitValue = (from: number, name: string) => number
+type VisitValue = (from: number, name: string) => number
 
 /** The string that the text from `from` to `end` spells. */
 export const stringAt = (text: JsonText, from: number, end: number): string => {

@@ -235,7 +235,6 @@ type CachingFacts = {
 
 const bypass = (reason: BypassReason): CachingDecision => ({ kind: 'bypass', reason })
 
-const noNames: readonly string[] = []
 const write: CachingDecision = { kind: 'write' }
 const readPublic: CachingDecision = { kind: 'read', partition: 'public', withhold: [] }
 const readWithoutCookie: CachingDecision = { kind: 'read', partition: 'public', withhold: ['cookie'] }
@@ -260,7 +259,7 @@ const decideCredential = (
   scope: CacheRule['scope'],
   withhold: readonly string[],
 ): CachingDecision | undefined => {
-  const sent = otherCredential(fields, harmlessFields ?? noNames) ?? requestField(fields, 'authorization')
+  const sent = otherCredential(fields, harmlessFields ?? none) ?? requestField(fields, 'authorization')
   const verified = identity?.credential
   if (scope === 'credential' && (sent !== undefined || verified !== undefined)) {
     // A field has no line break, so that no client can send the text of another client's verified credential.

@@ -28,10 +28,8 @@ const idsOf = (names: TagNames, ids: readonly number[], collection: string): rea
 const namesOf = (names: TagNames, ids: readonly number[], collection: string): readonly string[] =>
   ids.map((id) => names.nameShownBy(collection, String(id)) ?? names.nameShownBySome(collection))
 
-type StoredProperties = DescribedItem['properties']
-
 /** Fields that `_fields` omits may still show in links and classes. */
-const tellsOtherwise = (properties: StoredProperties): boolean =>
+const tellsOtherwise = (properties: Properties): boolean =>
   ['class_list', 'link', '_links'].some((name) => properties[name] !== undefined)
 
 const itemsNamedBy = (names: TagNames, value: unknown, collection: string): readonly string[] => {
@@ -45,11 +43,7 @@ const itemsNamedBy = (names: TagNames, value: unknown, collection: string): read
 
 const namedProperties = Object.entries(namedItems)
 
-const namedIn = (
-  names: TagNames,
-  properties: StoredProperties,
-  expected: readonly string[],
-): readonly string[] => {
+const namedIn = (names: TagNames, properties: Properties, expected: readonly string[]): readonly string[] => {
   const tags: string[] = []
   for (const [property, collection] of namedProperties) {
     const value = properties[property]
@@ -64,7 +58,7 @@ const namedIn = (
 }
 
 /** The target of a menu item. */
-const linkedBy = (names: TagNames, { type, object, object_id: id }: StoredProperties): readonly string[] => {
+const linkedBy = (names: TagNames, { type, object, object_id: id }: Properties): readonly string[] => {
   if (type === 'custom') return []
   if (typeof object !== 'string') return someOf(names)
   const collection = Object.hasOwn(linkedItems, object) ? linkedItems[object] : undefined

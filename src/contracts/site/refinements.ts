@@ -115,10 +115,9 @@ const searchedPosts = {
 } as const
 
 /** The permalink of a page begins with those of its parents, and what belongs to a page has its permalink in its own. */
-const movedPage = effect(['media', 'comments', 'search', 'oembed', 'menu-items'], {
-  siblings: true,
-  contents: 'any',
-})
+const movedWithPage = ['media', 'comments', 'search', 'oembed', 'menu-items'] as const
+
+const movedPage = effect(movedWithPage, { siblings: true, contents: 'any' })
 
 /** Menus show links to drafts; what was attached to it, and may be embedded anywhere, is attached to nothing. */
 const goneWithIt = { shownBy: true, embedded: true, contents: 'dynamic' } as const
@@ -167,7 +166,7 @@ export const refinements = {
     searched: searchedPosts,
     related: { menu_order: effect([]), parent: movedPage, link: movedPage },
     relatedHidden: { parent: movedPage, slug: movedPage },
-    deletedHidden: effect(['media', 'comments', 'settings'], { ...goneWithIt, siblings: true }),
+    deletedHidden: effect([...movedWithPage, 'settings'], { ...goneWithIt, siblings: true, contents: 'any' }),
     copied: [titleInMenus],
     hidden: onlyEditorsSee,
     listed: 'publish',

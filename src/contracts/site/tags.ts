@@ -83,36 +83,53 @@ const post: CollectionTags['effects'] = {
   delete: effect(['media', ...shown], { ...counted, shownBy: true, embedded: true, contents: 'dynamic' }),
 }
 
-// A list of pages that was empty leaves no trace in the content where it stands. The front page that is gone is none any more.
+// A list of pages that was empty leaves no trace in the content where it stands. The front page that is gone is none any more, and
+// the pages below a page that is gone have another parent and another permalink.
 const page: CollectionTags['effects'] = {
   create: effect(['search', 'oembed', 'users'], { siblings: true, contents: 'any' }),
-  update: effect(['media', ...shown], { siblings: true, shownBy: true, embedded: true, contents: 'any' }),
-  delete: effect(['media', 'settings', ...shown], {
+  update: effect(['media', 'menu-items', ...shown], {
     siblings: true,
     shownBy: true,
     embedded: true,
-    contents: 'dynamic',
+    contents: 'any',
+  }),
+  delete: effect(['media', 'settings', 'menu-items', ...shown], {
+    siblings: true,
+    shownBy: true,
+    embedded: true,
+    contents: 'any',
   }),
 }
 
 const byTerm = (property: string) =>
   ['posts', 'pages', 'media', 'blocks'].map((collection) => ({ collection, property }))
 
-// `class_list` of a post holds the slugs of its terms, its link may, and lists may follow the parents of terms. A deleted term
-// leaves its posts to the default one.
-const term = (property: string, siblings: { readonly siblings?: true } = {}): CollectionTags['effects'] => {
-  const reached = {
-    ...siblings,
+/**
+ * `class_list` of a post holds the slugs of its terms, and lists may follow the parents of terms. A deleted term leaves its posts to the
+ * default one. `moved`: what else a new slug or parent changes.
+ */
+const term = (
+  property: string,
+  moved: Parameters<typeof effect>[1] & { readonly collections?: readonly string[] } = {},
+): CollectionTags['effects'] => {
+  const { collections = [], ...more } = moved
+  const reached = effect(['search/term', ...collections], {
     shownBy: true,
     filteredBy: byTerm(property),
     contents: 'dynamic',
-  } as const
-  return {
-    create: effect(['search/term'], { contents: 'dynamic' }),
-    update: effect(['search/term'], reached),
-    delete: effect(['search/term'], reached),
-  }
+    ...more,
+  })
+  return { create: effect(['search/term'], { contents: 'dynamic' }), update: reached, delete: reached }
 }
+
+const ofAuthor = ['oembed', 'comments', 'posts', 'pages', 'media', 'menu-items', 'search'] as const
+
+/** Links of the categories below it begin with its own, and so may links of posts (%category%) and of what belongs to them. */
+const movedCategory = {
+  siblings: true,
+  embedded: true,
+  collections: ['posts', 'media', 'comments', 'search', 'oembed', 'menu-items'],
+} as const
 
 /**
  * Which write changes which answers, as observed on WordPress 6.9; where the observation could not reach (content that
@@ -199,7 +216,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     action: effect([], { siblings: true }),
   },
   categories: {
-    effects: term('categories', { siblings: true }),
+    effects: term('categories', movedCategory),
     filters: [same('parent')],
     refinement: refinements.categories,
     renders: 'none',
@@ -226,7 +243,8 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     renders: 'none',
     effects: {
       create: effect([], { contents: 'dynamic' }),
-      update: effect(['oembed', 'comments', 'posts', 'pages', 'search'], {
+      // Templates tell the name of their author; links of posts, and of what belongs to them, may hold the slug (%author%).
+      update: effect([...ofAuthor, 'templates', 'template-parts'], {
         embedded: true,
         contents: 'dynamic',
       }),

@@ -161,6 +161,9 @@ describe('a write to what only editors see', () => {
   const attached = item('media', 8, { post: 5 })
   const link = item('menu-items', 9, { type: 'post_type', object: 'post', object_id: 5 })
   const child = item('pages', 6, { parent: 5, link: '/five/six' })
+  const linkOfChild = item('menu-items', 9, { type: 'post_type', object: 'page', object_id: 6 })
+  const plain = item('posts', 9, { content: { rendered: '<p>Plain.</p>' } })
+  const goneParent: Update = { ...update({ deleted: true, previous: page }, page), method: 'DELETE' }
 
   test.each<[string, Update, Read, boolean]>([
     [
@@ -180,6 +183,25 @@ describe('a write to what only editors see', () => {
       'that deletes a page reaches the settings',
       { ...update({ ...page, status: 'trash' }, page), method: 'DELETE' },
       { found: found('settings', 'lookup'), body: {} },
+      true,
+    ],
+    [
+      'that deletes a page reaches the search, which shows the permalinks of the pages below it',
+      goneParent,
+      { found: found('search', 'lookup'), body: [] },
+      true,
+    ],
+    [
+      'that deletes a page reaches the oEmbeds of the pages below it',
+      goneParent,
+      { found: found('oembed', 'lookup'), body: {} },
+      true,
+    ],
+    ['that deletes a page reaches the menu items of the pages below it', goneParent, linkOfChild, true],
+    [
+      'that deletes a page reaches content with an empty list of pages, which gets those below it',
+      goneParent,
+      plain,
       true,
     ],
     [
@@ -214,6 +236,30 @@ describe('a write to what only editors see', () => {
     ],
   ])('%s', (_, write, read, expected) => {
     expect(reaches(write, read)).toBe(expected)
+  })
+})
+
+describe('the deletion of a published page', () => {
+  const page: Properties = { ...post, type: 'page', parent: 0, menu_order: 0 }
+  const deletion: Update = {
+    collection: 'pages',
+    id: 5,
+    after: { deleted: true, previous: page },
+    known: page,
+    method: 'DELETE',
+  }
+
+  test.each<[string, Read]>([
+    [
+      'menu items of the pages below it',
+      item('menu-items', 9, { type: 'post_type', object: 'page', object_id: 6 }),
+    ],
+    [
+      'content with an empty list of pages, which gets those below it',
+      item('posts', 9, { content: { rendered: '<p>Plain.</p>' } }),
+    ],
+  ])('reaches %s', (_, read) => {
+    expect(reaches(deletion, read)).toBe(true)
   })
 })
 
@@ -257,6 +303,38 @@ describe('the new name of a term', () => {
   test('with a new slug it reaches all its posts', () => {
     const moved = { ...renamed, after: { ...term, slug: 'zeal' } }
     expect(reaches(moved, item('posts', 9, { categories: [2], tags: [] }))).toBe(true)
+  })
+})
+
+describe('a new slug of a category', () => {
+  const category = { id: 2, taxonomy: 'category', slug: 'guides', link: '/guides', parent: 0, name: 'Guides' }
+  const moved: Update = {
+    collection: 'categories',
+    id: 2,
+    after: { ...category, slug: 'help', link: '/help' },
+    given: ['slug'],
+    known: category,
+  }
+  const below = { id: 3, taxonomy: 'category', link: '/guides/short', name: 'Short' }
+
+  test.each<[string, Read]>([
+    ['the categories below it', item('categories', 3, { ...below, parent: 2 })],
+    [
+      'posts that embed a category below it',
+      item('posts', 9, { categories: [3], tags: [], _embedded: { 'wp:term': [[below]] } }),
+    ],
+    [
+      'menu items of a category below it',
+      item('menu-items', 9, { type: 'taxonomy', object: 'category', object_id: 3 }),
+    ],
+    [
+      'posts of a category below it',
+      item('posts', 9, { categories: [3], tags: [], link: '/guides/short/nine' }),
+    ],
+    ['comments, whose links begin with those of their posts', item('comments', 4, { post: 9 })],
+    ['searches', { found: found('search', 'lookup'), body: [] }],
+  ])('reaches %s', (_, read) => {
+    expect(reaches(moved, read)).toBe(true)
   })
 })
 
@@ -308,6 +386,14 @@ describe('an update of a user', () => {
   test.each(['roles', 'password', 'email', 'locale', 'meta', 'acf'])('of %s does not', (name) => {
     expect(reachesCallers(['description', name])).toBe(true)
   })
+
+  test.each(['templates', 'template-parts'])(
+    'reaches %s, which show its name or may have its slug in their links',
+    (collection) => {
+      const renamed: Update = { collection: 'users', id: 1, after: { id: 1, name: 'New' }, given: ['name'] }
+      expect(reaches(renamed, list(collection))).toBe(true)
+    },
+  )
 
   test('of what is not known does not', () => {
     expect(reachesCallers(undefined)).toBe(true)

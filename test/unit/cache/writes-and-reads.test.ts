@@ -129,7 +129,7 @@ test.each<[string, Write, Read, boolean]>([
     item('menu-items', 9, { title: { rendered: 'x' } }),
     true,
   ],
-  ['a term leaves what embeds others', update('categories', 2), embedding, false],
+  ['a tag leaves what embeds others', update('tags', 2), embedding, false],
   [
     'a term reaches what embeds it',
     update('categories', 2),
@@ -149,9 +149,9 @@ test.each<[string, Write, Read, boolean]>([
     true,
   ],
   [
-    'a term leaves posts that do not have it alone',
-    update('categories', 2),
-    item('posts', 6, { ...ofPost, categories: [1] }),
+    'a tag leaves posts that do not have it alone',
+    update('tags', 2),
+    item('posts', 6, { ...ofPost, tags: [1] }),
     false,
   ],
   [
@@ -178,7 +178,7 @@ test.each<[string, Write, Read, boolean]>([
     list('posts', { categories_exclude: [2] }),
     true,
   ],
-  ['a term leaves lists of posts that show none of it alone', update('categories', 2), list('posts'), false],
+  ['a tag leaves lists of posts that show none of it alone', update('tags', 2), list('posts'), false],
   [
     'media reach a post whose featured image they are',
     update('media', 81, { post: null }),

@@ -41,6 +41,7 @@ const common = {
   stderr,
   version,
   defaultFile: existsSync(defaultFile) ? defaultFile : undefined,
+  initFile: defaultFile,
   demoFile: fileURLToPath(packageFile('config/gateway.yaml')),
   readInput: () => text(stdin),
   describeRoutes: async (config, learn) => {

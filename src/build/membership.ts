@@ -15,6 +15,7 @@ import type { Config } from '../config/config.ts'
 import { type ConfigResult, configFromFilled } from '../config/load.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { applyInvalidations } from '../pipeline/apply-invalidations.ts'
+import type { Warmer } from '../pipeline/warmer.ts'
 import { answerCacheQuestion, type CacheQuestion } from './operator.ts'
 import type { UpstreamFinding } from './upstream-findings.ts'
 
@@ -135,7 +136,8 @@ export const prepareMembership = async (parts: MembershipParts): Promise<Members
 
 /** The parts that a worker needs to answer questions of other workers. */
 type WorkerAnswers = {
-  readonly cache: Pick<Cache, 'purge' | 'entries'>
+  readonly cache: Pick<Cache, 'purge' | 'entries' | 'mostUsed'>
+  readonly warmer: Pick<Warmer, 'add'>
   readonly metrics: Pick<Metrics, 'snapshot'>
   reload(): Promise<ReloadOutcome>
   note(finding: UpstreamFinding): void
@@ -143,7 +145,7 @@ type WorkerAnswers = {
 
 /** Each request to the admin side reaches one worker, and is answered for all of them. */
 export const answerWorkers =
-  ({ cache, metrics, reload, note }: WorkerAnswers) =>
+  ({ cache, warmer, metrics, reload, note }: WorkerAnswers) =>
   (question: Question): unknown => {
     switch (question.topic) {
       case 'metrics':
@@ -153,7 +155,7 @@ export const answerWorkers =
       case 'finding':
         return note(question.content as UpstreamFinding)
       default:
-        return answerCacheQuestion(cache, question as CacheQuestion)
+        return answerCacheQuestion(cache, warmer, question as CacheQuestion)
     }
   }
 

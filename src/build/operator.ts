@@ -1,10 +1,18 @@
-import type { EntriesQuery, Operator, PurgeOutcome, ReloadAnswer, ReloadOutcome } from '../admin/operator.ts'
-import type { PurgeRequest } from '../admin/purge-request.ts'
+import type {
+  EntriesQuery,
+  Operator,
+  PurgeOutcome,
+  ReloadAnswer,
+  ReloadOutcome,
+  WarmAnswer,
+} from '../admin/operator.ts'
+import type { PurgeRequest, PurgeSelection } from '../admin/purge-request.ts'
 import type { Cache } from '../cache/cache.ts'
 import { targetKey } from '../cache/cache-key.ts'
 import type { CacheEntry, EntryOrder } from '../cache/entries.ts'
-import type { Purge } from '../cache/invalidation.ts'
+import { mostHits, type Purge, type UsedTarget } from '../cache/invalidation.ts'
 import type { Note } from '../cache/invalidation-note.ts'
+import { upstreamTagName } from '../cache/tagger.ts'
 import type { Coherence } from '../cluster/coherence.ts'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
@@ -14,6 +22,7 @@ import { extendedBatch } from '../contracts/site/batch-extensions.ts'
 import { requestField } from '../http/fields.ts'
 import { urlAtHost } from '../http/hosts.ts'
 import type { Service } from '../pipeline/service.ts'
+import type { Warmer, WarmTarget } from '../pipeline/warmer.ts'
 import { openApiDocument } from '../site/openapi-document.ts'
 import type { DescribedService } from '../site/openapi-operations.ts'
 import {
@@ -33,10 +42,15 @@ export type OperatorCache = {
   /** `unheard`: dropped here; other instances could not be notified. */
   purge(purge: Purge): Maybe<number | 'unheard'>
   entries(order: EntryOrder, limit: number): Maybe<readonly CacheEntry[]>
+  /** The public targets that a purge would concern, those with most hits first. */
+  mostUsed(selectors: readonly Purge['selector'][], limit: number): Promise<readonly UsedTarget[]>
+  /** Fetches the targets in the background, in every process that has a memory of its own. Returns how many. */
+  warm(targets: readonly WarmTarget[]): Maybe<number>
 }
 
 type OperatorCacheParts = {
-  readonly cache: Pick<Cache, 'purgeInTurns' | 'entries'>
+  readonly cache: Pick<Cache, 'purgeInTurns' | 'entries' | 'mostUsed'>
+  readonly warmer: Pick<Warmer, 'add'>
   readonly coherence: Coherence | undefined
   readonly worker: WorkerLink | undefined
   /** Refuses purges that other instances cannot learn of. */
@@ -68,25 +82,57 @@ const ranks: Readonly<Record<EntryOrder, (entry: CacheEntry) => number>> = {
 export type CacheQuestion =
   | { readonly topic: 'count'; readonly content: Purge['selector'] }
   | { readonly topic: 'entries'; readonly content: { readonly order: EntryOrder; readonly limit: number } }
+  | {
+      readonly topic: 'most-used'
+      readonly content: { readonly selectors: readonly Purge['selector'][]; readonly limit: number }
+    }
+  | { readonly topic: 'warm'; readonly content: readonly WarmTarget[] }
 
 /** Answers the question of another worker. */
 export const answerCacheQuestion = (
-  cache: Pick<Cache, 'purge' | 'entries'>,
+  cache: Pick<Cache, 'purge' | 'entries' | 'mostUsed'>,
+  warmer: Pick<Warmer, 'add'>,
   { topic, content }: CacheQuestion,
-): unknown =>
-  topic === 'count'
-    ? cache.purge({ selector: content, mode: 'hard', dryRun: true })
-    : cache.entries(content.order, content.limit)
+): unknown => {
+  switch (topic) {
+    case 'count':
+      return cache.purge({ selector: content, mode: 'hard', dryRun: true })
+    case 'entries':
+      return cache.entries(content.order, content.limit)
+    case 'most-used':
+      return cache.mostUsed(content.selectors, content.limit)
+    case 'warm':
+      return warmer.add(content)
+  }
+}
+
+const isPresent = <Value>(value: Value | null): value is Value => value !== null
 
 /** The cache of this process, or of all that share the port or the store. */
 export const operatorCache = ({
   cache,
+  warmer,
   coherence,
   worker,
   refusesUnheard,
 }: OperatorCacheParts): OperatorCache => {
+  const warming: Pick<OperatorCache, 'mostUsed' | 'warm'> =
+    worker === undefined
+      ? { mostUsed: cache.mostUsed, warm: warmer.add }
+      : {
+          mostUsed: async (selectors, limit) => {
+            const lists = await worker.ask({ topic: 'most-used', content: { selectors, limit } })
+            return mostHits((lists as (UsedTarget[] | null)[]).flat().filter(isPresent), limit)
+          },
+          warm: async (targets) =>
+            Math.max(0, ...(await worker.ask({ topic: 'warm', content: targets })).map(Number)),
+        }
   if (coherence === undefined) {
-    return { purge: cache.purgeInTurns, entries: (order, limit) => cache.entries(order, limit) }
+    return {
+      ...warming,
+      purge: cache.purgeInTurns,
+      entries: (order, limit) => cache.entries(order, limit),
+    }
   }
   const count = async (purge: Purge): Promise<number> => {
     if (worker === undefined) return cache.purgeInTurns(purge)
@@ -94,6 +140,7 @@ export const operatorCache = ({
     return counts.reduce<number>((sum, one) => sum + Number(one), 0)
   }
   return {
+    ...warming,
     purge: async (purge) => {
       if (purge.dryRun) return count(purge)
       const here = await cache.purgeInTurns(purge)
@@ -119,7 +166,7 @@ export const operatorCache = ({
 type PurgeParts = {
   readonly services: readonly AskedService[]
   readonly targets: PublicTargets
-  readonly cache: Pick<OperatorCache, 'purge'>
+  readonly cache: Pick<OperatorCache, 'purge' | 'mostUsed' | 'warm'>
 }
 
 type Selector = Purge['selector']
@@ -164,18 +211,26 @@ const byPrefix = ({ services }: PurgeParts, prefix: string, only: string | undef
     : { kind: 'selectors', selectors }
 }
 
-const select = (parts: PurgeParts, { selection, service }: PurgeRequest): Selection => {
-  if (service !== undefined && !parts.services.some(({ config }) => config.name === service)) {
-    return refused('service: no service has this name')
-  }
+/** A tag of the gateway begins with the name of its service; a tag that an upstream sent has the name that the upstream gave it. */
+const byTag = ({ services }: PurgeParts, tag: string, only: string | undefined): Selection => {
+  const owner = services.find(({ config }) => tag.startsWith(`${config.name}/`))?.config.name
+  if (owner !== undefined && only !== undefined && owner !== only)
+    return refused('the tag belongs to another service')
+  const named = services.filter(({ config }) => only === undefined || config.name === only)
+  const sent = named.map(({ config }) => upstreamTagName(config.name, tag))
+  return { kind: 'selectors', selectors: [tag, ...sent].map((one) => ({ kind: 'tag', tag: one })) }
+}
+
+const select = (
+  parts: PurgeParts,
+  selection: PurgeSelection,
+  service: PurgeRequest['service'],
+): Selection => {
   switch (selection.by) {
     case 'url':
       return byUrl(parts, selection.url, service)
     case 'tag':
-      // Tags begin with the name of their service.
-      return service === undefined || selection.tag.startsWith(`${service}/`)
-        ? one({ kind: 'tag', tag: selection.tag })
-        : refused('the tag belongs to another service')
+      return byTag(parts, selection.tag, service)
     case 'prefix':
       return byPrefix(parts, selection.prefix, service)
     case 'all':
@@ -185,16 +240,41 @@ const select = (parts: PurgeParts, { selection, service }: PurgeRequest): Select
 
 /** Drops, marks stale or counts what an operator names; all variants, in all partitions. */
 const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<PurgeOutcome> => {
-  const selection = select(parts, request)
-  if (selection.kind === 'refused') return selection
-  const { mode, dryRun } = request
+  const { selections, service, mode, dryRun, warm } = request
+  if (service !== undefined && !parts.services.some(({ config }) => config.name === service))
+    return { kind: 'refused', detail: 'service: no service has this name' }
+  const selectors: Selector[] = []
+  // All of them first: a purge that is refused removes nothing.
+  for (const one of selections) {
+    const selection = select(parts, one, service)
+    if (selection.kind === 'refused') {
+      const shown = one.by === 'url' && selections.length > 1 ? `${one.url}: ` : ''
+      return { kind: 'refused', detail: shown + selection.detail }
+    }
+    selectors.push(...selection.selectors)
+  }
+  const used = warm === 0 ? [] : await parts.cache.mostUsed(selectors, warm)
   let entries = 0
-  for (const selector of selection.selectors) {
+  for (const selector of selectors) {
     const purged = await parts.cache.purge({ selector, mode, dryRun })
     if (purged === 'unheard') return { kind: 'unheard' }
     entries += purged
   }
-  return { kind: 'purged', entries }
+  return { kind: 'purged', entries, warming: used.length === 0 ? 0 : await parts.cache.warm(used) }
+}
+
+/** Fetches what the URLs name; those that no GET is answered for are refused with the reason. */
+const warmCache = async (parts: PurgeParts, urls: readonly string[]): Promise<WarmAnswer> => {
+  const targets: WarmTarget[] = []
+  const refusals: { url: string; detail: string }[] = []
+  for (const url of urls) {
+    const selection = byUrl(parts, url, undefined)
+    if (selection.kind === 'refused') refusals.push({ url, detail: selection.detail })
+    else
+      for (const selector of selection.selectors)
+        if (selector.kind === 'target') targets.push({ ...selector, host: selector.host ?? '' })
+  }
+  return { warming: targets.length === 0 ? 0 : await parts.cache.warm(targets), refused: refusals }
 }
 
 /** The parts that depend on the configuration in use. */
@@ -221,6 +301,7 @@ export const currentOperator = (
   drain: () => void,
 ): Operator => ({
   purge: (request) => current().purge(request),
+  warm: (urls) => current().warm(urls),
   entries: (query) => current().entries(query),
   explain: (request) => current().explain(request),
   drift: () => current().drift(),
@@ -315,11 +396,12 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
   }
   return {
     purge: (request) => purgeCache({ services, targets, cache }, request),
+    warm: (urls) => warmCache({ services, targets, cache }, urls),
     entries: async ({ sort, limit }: EntriesQuery) =>
       (await cache.entries(orders[sort], limit)).map((entry) => shownEntry(entry, serviceNamed)),
     explain: async ({ method, url, fields }) => ({
       ...(await explainAt(targets, { method, target: url, fields })),
-      'stored responses': await stored(url, requestField(fields, 'host')),
+      storedResponses: await stored(url, requestField(fields, 'host')),
     }),
     drift: () => ({
       services: built.flatMap(({ service: { name }, discovery }) =>

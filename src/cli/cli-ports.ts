@@ -27,6 +27,8 @@ export type CliPorts = {
   readonly defaultFile: string | undefined
   /** Read with `--demo`. */
   readonly demoFile: string
+  /** Where `init` writes. */
+  readonly initFile: string
   /** All of standard input, for `-c -`. */
   readInput(): Promise<string>
   startGateway(config: Config, options: StartOptions): Promise<RunningGateway>

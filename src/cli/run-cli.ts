@@ -4,9 +4,11 @@ import type { ConfigFault } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
 import { configWarnings } from '../config/warnings.ts'
 import type { CliPorts, RunningGateway } from './cli-ports.ts'
-import { type CommandLine, helpText, readCommandLine } from './command-line.ts'
+import { type CommandLine, readCommandLine } from './command-line.ts'
+import type { AdminAddress } from './commands/admin-commands.ts'
+import { helpText } from './commands/help.ts'
 import { type ExitReason, exitCodes } from './exit-codes.ts'
-import { driftText, explanationText, printable, textTable } from './texts.ts'
+import { driftText, explanationText, jsonText, printable, textTable } from './texts.ts'
 
 type Command = Extract<CommandLine, { kind: 'command' }>
 type NamedConfig = { readonly file: string | undefined; readonly result: ConfigResult }
@@ -141,8 +143,14 @@ const findingLine = (file: string | undefined, { service, text }: UpstreamFindin
 const check = async (
   ports: CliPorts,
   { config, hash, file }: Loaded,
-  { upstreams }: Command,
+  { upstreams, json }: Command,
 ): Promise<ExitReason> => {
+  if (json) {
+    const found = upstreams ? await ports.upstreamFindings(config) : []
+    const warnings = configWarnings(config)
+    ports.stdout.write(jsonText({ file: configName(file), valid: true, hash, warnings, upstreams: found }))
+    return found.length > 0 ? 'findings' : 'ok'
+  }
   ports.stdout.write(warningLines(config, file))
   const { length } = config.services
   const services = length === 1 ? '1 service' : `${length} services`
@@ -158,9 +166,13 @@ const check = async (
 const routes = async (
   ports: CliPorts,
   { config, file }: Loaded,
-  { upstreams }: Command,
+  { upstreams, json }: Command,
 ): Promise<ExitReason> => {
   const { lines, unread } = await ports.describeRoutes(config, upstreams)
+  if (json) {
+    ports.stdout.write(jsonText({ routes: lines, unread }))
+    return unread.length === 0 ? 'ok' : 'indexUnread'
+  }
   const hasHosts = lines.some(({ hosts }) => hosts.length > 0)
   const cells = lines.map(({ method, hosts, path, service, cached, batchable, source }) => [
     method,
@@ -189,9 +201,9 @@ const routes = async (
   return unread.length === 0 ? 'ok' : 'indexUnread'
 }
 
-const drift = async (ports: CliPorts, { config }: Loaded): Promise<ExitReason> => {
+const drift = async (ports: CliPorts, { config }: Loaded, { json }: Command): Promise<ExitReason> => {
   const reports = await ports.driftReport(config)
-  ports.stdout.write(driftText(reports))
+  ports.stdout.write(json ? jsonText({ services: reports }) : driftText(reports))
   if (reports.some(({ outcome }) => outcome.kind === 'unread')) return 'indexUnread'
   const differs = reports.some(
     ({ outcome }) => outcome.kind === 'compared' && outcome.differences.some(({ matters }) => matters),
@@ -209,7 +221,8 @@ const explain = async (ports: CliPorts, { config }: Loaded, command: Command): P
   }
   // Not normalised by URL: the spelling itself is explained.
   const request = { method, target: url.replace(/#.*$/s, ''), fields: command.fields }
-  ports.stdout.write(explanationText(await ports.explain(config, request, command.upstreams)))
+  const explanation = await ports.explain(config, request, command.upstreams)
+  ports.stdout.write(command.json ? jsonText(explanation) : explanationText(explanation))
   return 'ok'
 }
 
@@ -249,12 +262,54 @@ const start = async (
   return 'running'
 }
 
-const runCommand = async (ports: CliPorts, command: Command): Promise<ExitReason | 'running'> => {
-  if (command.command === 'schema') {
-    const { configJsonSchema } = await import('../config/json-schema.ts')
-    ports.stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
-    return 'ok'
+const schema = async ({ stdout }: CliPorts): Promise<ExitReason> => {
+  const { configJsonSchema } = await import('../config/json-schema.ts')
+  stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
+  return 'ok'
+}
+
+const init = async (ports: CliPorts, { operands, force }: Command): Promise<ExitReason> => {
+  const { writeInitialConfig } = await import('./commands/init.ts')
+  return writeInitialConfig(ports, operands, force)
+}
+
+const defaultAdmin = 'http://127.0.0.1:9090'
+
+/** Where the admin side is, and its token. The token of a configuration is sent only where the command or the file names the gateway. */
+const adminAddress = async (ports: CliPorts, command: Command): Promise<AdminAddress | ExitReason> => {
+  const named = command.admin === undefined ? fileOf(command, ports) : command.file
+  const own = ports.env['TRELLIS_ADMIN_TOKEN'] ?? ''
+  if (named === undefined) return { url: (command.admin ?? defaultAdmin).replace(/\/+$/, ''), token: own }
+  const { file, result } = await readConfig(named, ports)
+  if (result.kind === 'faults') {
+    ports.stderr.write(faultLines(file, result.faults))
+    return 'configFaults'
   }
+  const { host, port, token } = result.config.admin
+  const url = reachableAddress(`http://${host.includes(':') ? `[${host}]` : host}:${port}`)
+  return {
+    url: (command.admin ?? url).replace(/\/+$/, ''),
+    token: token.isSet ? token.reveal() : own,
+  }
+}
+
+const remote = async (ports: CliPorts, command: Command): Promise<ExitReason> => {
+  const address = await adminAddress(ports, command)
+  if (typeof address === 'string') return address
+  const { purge, status, warm } = await import('./commands/admin-commands.ts')
+  const { stdout, stderr } = ports
+  const { json } = command
+  switch (command.command) {
+    case 'purge':
+      return purge({ stdout, stderr, address, json }, command.purge)
+    case 'warm':
+      return warm({ stdout, stderr, address, json }, command.operands)
+    default:
+      return status({ stdout, stderr, address, json })
+  }
+}
+
+const withConfig = async (ports: CliPorts, command: Command): Promise<ExitReason | 'running'> => {
   const named = fileOf(command, ports)
   if (named === undefined && ports.handedConfig === undefined) {
     ports.stderr.write(noFile)
@@ -262,8 +317,13 @@ const runCommand = async (ports: CliPorts, command: Command): Promise<ExitReason
   }
   const { file, result } = await readConfig(named, ports)
   if (result.kind === 'faults') {
-    const output = command.command === 'check' ? ports.stdout : ports.stderr
-    output.write(faultLines(file, result.faults))
+    const isCheck = command.command === 'check'
+    const output = isCheck ? ports.stdout : ports.stderr
+    output.write(
+      isCheck && command.json
+        ? jsonText({ file: configName(file), valid: false, faults: result.faults })
+        : faultLines(file, result.faults),
+    )
     return 'configFaults'
   }
   const loaded = { ...result, file }
@@ -271,11 +331,26 @@ const runCommand = async (ports: CliPorts, command: Command): Promise<ExitReason
     case 'check':
       return check(ports, loaded, command)
     case 'routes':
-      return command.drift ? drift(ports, loaded) : routes(ports, loaded, command)
+      return command.drift ? drift(ports, loaded, command) : routes(ports, loaded, command)
     case 'explain':
       return explain(ports, loaded, command)
-    case 'start':
+    default:
       return start(ports, loaded)
+  }
+}
+
+const runCommand = (ports: CliPorts, command: Command): Promise<ExitReason | 'running'> => {
+  switch (command.command) {
+    case 'schema':
+      return schema(ports)
+    case 'init':
+      return init(ports, command)
+    case 'status':
+    case 'purge':
+    case 'warm':
+      return remote(ports, command)
+    default:
+      return withConfig(ports, command)
   }
 }
 

@@ -67,12 +67,20 @@ export const driftText = (reports: readonly ServiceDrift[]): string => {
   return printable(`${table}${unread.join('')}${count}`)
 }
 
+/** JSON for scripts, indented so that people can read it, too. */
+export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
+
 const valueText = (value: unknown): string => {
   if (typeof value === 'string') return value
   if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(valueText).join(', ')
   return value === undefined || value === null ? '-' : JSON.stringify(value)
 }
 
+/** The words of a key: `cacheKey` is `cache key`. */
+const wordsOf = (key: string): string => key.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+
 /** One line for each aspect. */
 export const explanationText = (explanation: Explanation): string =>
-  printable(textTable(Object.entries(explanation).map(([aspect, value]) => [aspect, valueText(value)])))
+  printable(
+    textTable(Object.entries(explanation).map(([aspect, value]) => [wordsOf(aspect), valueText(value)])),
+  )

@@ -67,6 +67,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
     version: '1.2.3',
     defaultFile: demo,
     demoFile: demo,
+    initFile: join(folder, 'trellis.yaml'),
     readInput: async () => '',
     handedConfig: undefined,
     stdout: { write: (text) => (stdout += text) },
@@ -83,7 +84,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
     upstreamFindings: async () => [],
     driftReport: async () => [],
     explain: async (_config, request, learn) => {
-      if (learn) return { row: request.target, 'row from': 'learned' }
+      if (learn) return { row: request.target, rowFrom: 'learned' }
       asked.push(request)
       return { row: '/plants', tags: ['plants'], reason: 'no \u001b[31mrule', rule: undefined }
     },
@@ -324,6 +325,36 @@ describe('the command line', () => {
     ['two files', ['check', '-c', 'a', '--config=b'], 'more than one configuration file is given'],
     ['a file without a name', ['check', '-c', ''], '-c expects a file name, but it is empty'],
     ['a file for schema', ['schema', '-c', 'x'], 'schema takes no -c: it is the same for every file'],
+    ['an option of several other commands', ['schema', '--json'], '--json is an option of check, routes'],
+    ['a purge of nothing', ['purge', '--soft'], 'purge expects --url, --tag, --prefix or --all'],
+    ['a purge of all and a tag', ['purge', '--all', '--tag', 'a'], '--all includes everything else'],
+    ['a purge with an operand', ['purge', '/a'], 'purge takes no operands: name what to remove with --url'],
+    ['a dry run that warms', ['purge', '--all', '--dry-run', '--warm', '5'], '--dry-run removes nothing'],
+    [
+      'a number to warm that is none',
+      ['purge', '--all', '--warm', 'x'],
+      '--warm expects a number from 0 to 1000',
+    ],
+    ['two services', ['purge', '--all', '--service=a', '--service=b'], '--service is given more than once'],
+    ['an admin side that is no URL', ['status', '--admin', 'localhost'], '--admin expects the URL'],
+    [
+      'an admin side for check',
+      ['check', '--admin', 'http://a'],
+      '--admin is an option of status, purge and warm',
+    ],
+    ['nothing to warm', ['warm'], 'warm takes 1 to 1000 URLs'],
+    ['--force of another command', ['check', '--force'], '--force is an option of init only'],
+    ['a kind that init does not know', ['init', 'wordpres'], 'init "wordpres": expected wordpress or open'],
+    [
+      'an upstream that is no URL',
+      ['init', 'open', 'api.example'],
+      'init open expects the http or https URL',
+    ],
+    [
+      'an upstream with a credential',
+      ['init', 'open', 'http://a:b@c'],
+      'init open expects the http or https URL',
+    ],
     ['a header that is none', ['explain', 'GET', '/', '-H', 'a b'], "-H expects 'Name: value'"],
   ])('%s ends with 2 and a reason', async (_description, argv, message) => {
     const { end, stdout, stderr } = await run(argv)
@@ -341,6 +372,10 @@ describe('the command line', () => {
     [['schema', '--help']],
     [['routes', '--help']],
     [['explain', '--help']],
+    [['init', '--help']],
+    [['status', '--help']],
+    [['purge', '--help']],
+    [['warm', '--help']],
   ])('%j shows the usage', async (argv) => {
     const { end, stdout } = await run(argv)
     expect(stdout).toMatch(/^Usage: trellis /)

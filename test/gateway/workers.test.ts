@@ -118,7 +118,7 @@ test('lists, counts and purges of stored responses cover both workers', async ()
   await trusting()
   await warm(`${root}/posts/2`)
   const explained = JSON.parse((await admin(`/explain?url=${root}/posts/2`)).text)
-  expect(explained['stored responses']).toBe(2)
+  expect(explained['storedResponses']).toBe(2)
   const selection = { url: `${root}/posts/2` }
   expect(JSON.parse((await admin('/cache/purge', { ...selection, dryRun: true })).text).entries).toBe(2)
   expect(JSON.parse((await admin('/cache/purge', selection)).text).entries).toBe(2)

@@ -27,6 +27,7 @@ const takeLong = [
   'gateway/batch-lines',
   'gateway/cli-program',
   'gateway/drain',
+  'gateway/installed-package',
   'gateway/fault-matrix/*',
   'gateway/hostile/buffered-bytes',
   'gateway/hostile/clock-jumps',

@@ -23,7 +23,7 @@ const fileOf = ({ file, demo }: Named, { env, defaultFile, demoFile }: CliPorts)
 }
 
 const noFile = `trellis: no configuration found: name one with -c FILE or TRELLIS_CONFIG, or write ./trellis.yaml
-To start one with two embedded upstreams: trellis start --demo
+To write one: trellis init    To try Trellis with two embedded upstreams: trellis start --demo
 `
 
 /** Reads a configuration; a worker gets that of its parent process. */
@@ -121,6 +121,9 @@ const welcomeText = (config: Config, gateway: RunningGateway): string => {
   return `${where}\nTry:\n${examples.join('\n')}\n  curl -s ${reachableAddress(gateway.adminAddress)}/metrics | grep ^trellis_\n      # the metrics\n\n`
 }
 
+/** Added to the time of draining, for closing sockets and stores. */
+const closeMarginMs = 5_000
+
 type Loaded = {
   readonly config: Config
   readonly hash: string
@@ -129,29 +132,42 @@ type Loaded = {
   readonly filled: unknown
 }
 
-/** Added to the time of draining, for closing sockets and stores. */
-const closeMarginMs = 5_000
+type SomeServices = {
+  readonly services?: Readonly<Record<string, { readonly upstream?: { readonly targets?: unknown } }>>
+}
 
-const warningLines = (config: Config, file: string | undefined): string =>
-  configWarnings(config)
-    .map(({ path, message }) => `${configName(file)}: warning: ${path}: ${message}\n`)
+/** A service without targets, as in an empty file, has a demo upstream, which its author may not expect. */
+const warningsOf = ({ config, filled }: Loaded): ReturnType<typeof configWarnings> => [
+  ...configWarnings(config),
+  ...config.services
+    .filter(({ name, upstream }) => {
+      const given = (filled as SomeServices | null)?.services?.[name]?.upstream?.targets
+      return upstream.targets === 'embedded' && given === undefined
+    })
+    .map(({ name }) => ({
+      path: `services.${name}.upstream.targets`,
+      message:
+        'is not set, so that the embedded demo upstream is used, whose passwords are public; name your own servers',
+    })),
+]
+
+const warningLines = (loaded: Loaded): string =>
+  warningsOf(loaded)
+    .map(({ path, message }) => `${configName(loaded.file)}: warning: ${path}: ${message}\n`)
     .join('')
 
 const findingLine = (file: string | undefined, { service, text }: UpstreamFinding): string =>
   `${configName(file)}: upstream of ${service}: ${text}\n`
 
-const check = async (
-  ports: CliPorts,
-  { config, hash, file }: Loaded,
-  { upstreams, json }: Command,
-): Promise<ExitReason> => {
+const check = async (ports: CliPorts, loaded: Loaded, { upstreams, json }: Command): Promise<ExitReason> => {
+  const { config, hash, file } = loaded
   if (json) {
     const found = upstreams ? await ports.upstreamFindings(config) : []
-    const warnings = configWarnings(config)
+    const warnings = warningsOf(loaded)
     ports.stdout.write(jsonText({ file: configName(file), valid: true, hash, warnings, upstreams: found }))
     return found.length > 0 ? 'findings' : 'ok'
   }
-  ports.stdout.write(warningLines(config, file))
+  ports.stdout.write(warningLines(loaded))
   const { length } = config.services
   const services = length === 1 ? '1 service' : `${length} services`
   ports.stdout.write(`${configName(file)}: valid, ${services}, hash ${hash}\n`)
@@ -226,12 +242,10 @@ const explain = async (ports: CliPorts, { config }: Loaded, command: Command): P
   return 'ok'
 }
 
-const start = async (
-  ports: CliPorts,
-  { config, hash, file, files: named, filled }: Loaded,
-): Promise<ExitReason | 'running'> => {
-  ports.stderr.write(warningLines(config, file))
-  let files = named
+const start = async (ports: CliPorts, loaded: Loaded): Promise<ExitReason | 'running'> => {
+  const { config, hash, file, filled } = loaded
+  ports.stderr.write(warningLines(loaded))
+  let { files } = loaded
   let gateway: RunningGateway
   try {
     gateway = await ports.startGateway(config, {

@@ -128,6 +128,36 @@ describe('check', () => {
     expect(end).toBe(0)
   })
 
+  test.each([
+    ['an empty file', ''],
+    ['a service without targets', 'services: { plants: { contract: plants } }'],
+  ])('warns that %s runs the demo upstream', async (_description, text) => {
+    const file = join(folder, 'implicit.yaml')
+    await writeFile(file, text)
+    const expected = `${file}: warning: services.plants.upstream.targets: is not set, so that the embedded demo upstream is used`
+    expect((await run(['check', '-c', file])).stdout).toContain(expected)
+    expect((await run(['start', '-c', file])).stderr).toContain(expected)
+    expect((await run(['check', '-c', 'config/gateway.yaml'])).stdout).not.toContain('warning')
+  })
+
+  test('prints JSON with --json', async () => {
+    const good = await run(['check', '--json'])
+    expect(JSON.parse(good.stdout)).toMatchObject({ valid: true, warnings: [], upstreams: [] })
+    const bad = await run(['check', '--json', '-c', faulty])
+    expect(JSON.parse(bad.stdout)).toMatchObject({
+      file: faulty,
+      valid: false,
+      faults: [
+        { path: 'listen.prot', line: 1, column: 11, message: 'unknown key', suggestion: 'port' },
+        {},
+        {},
+        {},
+        {},
+      ],
+    })
+    expect([good.end, bad.end]).toEqual([0, 1])
+  })
+
   test('reads the file named by -c, or else by TRELLIS_CONFIG', async () => {
     expect((await run(['check'], { env: { TRELLIS_CONFIG: faulty } })).end).toBe(1)
     expect((await run(['check', '-c', 'config/gateway.yaml'], { env: { TRELLIS_CONFIG: faulty } })).end).toBe(
@@ -227,6 +257,14 @@ describe('routes --drift', () => {
     expect(stdout).toBe('site: the index of its upstream could not be read: unreachable\n')
     expect(end).toBe(6)
   })
+})
+
+test('routes and explain print JSON with --json, with keys of one word', async () => {
+  expect(JSON.parse((await run(['routes', '--json'])).stdout)).toEqual({ routes: listed, unread: [] })
+  const { stdout } = await run(['explain', '--json', 'GET', '/plants'])
+  expect(JSON.parse(stdout)).toMatchObject({ row: '/plants', tags: ['plants'] })
+  const drift = await run(['routes', '--drift', '--json'])
+  expect(JSON.parse(drift.stdout)).toEqual({ services: [] })
 })
 
 test('routes has a column for hosts where a service has some', async () => {

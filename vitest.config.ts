@@ -17,6 +17,7 @@ const needProgram = [
   'properties/raw-requests',
   'structure/dashboards',
   'structure/deploy-compose',
+  'structure/deploy-helm',
   'structure/deploy-systemd',
   'unit/observability/bounds',
   'unit/bench/*',

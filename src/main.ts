@@ -69,7 +69,9 @@ const main: CliPorts = {
     })
   },
   reloadOnChange: (gateway, files, pollMs) => {
-    watchFiles({ files, settleMs: 200, pollMs, readAfterMs: performance.timeOrigin }, () => gateway.reload())
+    watchFiles({ files, settleMs: 200, missingMs: 2_000, pollMs, readAfterMs: performance.timeOrigin }, () =>
+      gateway.reload(),
+    )
   },
   stopOnSignal: (gateway, graceMs) => {
     drainAndEnd = stopOnSignal(gateway, graceMs, stderr)

@@ -73,8 +73,8 @@ const main: CliPorts = {
       gateway.reload(),
     )
   },
-  stopOnSignal: (gateway, graceMs) => {
-    drainAndEnd = stopOnSignal(gateway, graceMs, stderr)
+  stopOnSignal: (gateway, graceMs, notice) => {
+    drainAndEnd = stopOnSignal(gateway, graceMs, stderr, notice)
     if (endOfStart()) void gateway.reload()
   },
 }

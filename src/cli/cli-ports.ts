@@ -42,6 +42,6 @@ export type CliPorts = {
   explain(config: Config, request: ExplainedRequest, learn: boolean): Promise<Explanation>
   /** Reloads when one of the files changes; a reload may change the list of files. */
   reloadOnChange(gateway: RunningGateway, files: () => readonly string[], pollMs: number): void
-  /** From then on signals stop and reload the gateway, and POST /drain of the admin side ends it. */
-  stopOnSignal(gateway: RunningGateway, graceMs: number): void
+  /** From then on signals stop and reload the gateway, and POST /drain of the admin side ends it. `notice`: what to expect then. */
+  stopOnSignal(gateway: RunningGateway, graceMs: number, notice: string): void
 }

@@ -8,7 +8,7 @@ import { type CommandLine, readCommandLine } from './command-line.ts'
 import type { AdminAddress } from './commands/admin-commands.ts'
 import { helpText } from './commands/help.ts'
 import { type ExitReason, exitCodes } from './exit-codes.ts'
-import { driftText, explanationText, jsonText, printable, textTable } from './texts.ts'
+import { closingNotice, driftText, explanationText, jsonText, printable, textTable } from './texts.ts'
 
 type Command = Extract<CommandLine, { kind: 'command' }>
 type NamedConfig = { readonly file: string | undefined; readonly result: ConfigResult }
@@ -265,7 +265,8 @@ const start = async (ports: CliPorts, loaded: Loaded): Promise<ExitReason | 'run
   }
   if (config.reload.watch && file !== undefined)
     ports.reloadOnChange(gateway, () => files, config.reload.pollMs)
-  ports.stopOnSignal(gateway, config.drain.delayMs + config.drain.timeoutMs + closeMarginMs)
+  const { delayMs, timeoutMs } = config.drain
+  ports.stopOnSignal(gateway, delayMs + timeoutMs + closeMarginMs, closingNotice(delayMs, timeoutMs))
   // stdout carries the log.
   ports.stderr.write(welcomeText(config, gateway))
   // In the background: an upstream may be slow or start later than the gateway.

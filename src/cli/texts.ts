@@ -67,6 +67,15 @@ export const driftText = (reports: readonly ServiceDrift[]): string => {
   return printable(`${table}${unread.join('')}${count}`)
 }
 
+const seconds = (ms: number): string => `${Number((ms / 1000).toFixed(1))} s`
+
+/** Continues "closing": without it, a drain of an idle gateway looks like a program that hangs. */
+export const closingNotice = (delayMs: number, timeoutMs: number): string => {
+  const delay =
+    delayMs === 0 ? '' : `requests are served for another ${seconds(delayMs)} (drain.delay), then `
+  return `: ${delay}those in flight have ${seconds(timeoutMs)} (drain.timeout); a second signal ends it at once`
+}
+
 /** JSON for scripts, indented so that people can read it, too. */
 export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 

@@ -61,6 +61,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
   let stderr = ''
   const asked: ExplainedRequest[] = []
   const stops: number[] = []
+  const notices: string[] = []
   const end = await runCli({
     argv,
     env: {},
@@ -89,10 +90,13 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
       return { row: '/plants', tags: ['plants'], reason: 'no \u001b[31mrule', rule: undefined }
     },
     reloadOnChange: () => {},
-    stopOnSignal: (_gateway, graceMs) => stops.push(graceMs),
+    stopOnSignal: (_gateway, graceMs, notice) => {
+      stops.push(graceMs)
+      notices.push(notice)
+    },
     ...changes,
   })
-  return { end, stdout, stderr, asked, stops }
+  return { end, stdout, stderr, asked, stops, notices }
 }
 
 describe('check', () => {
@@ -440,12 +444,15 @@ describe('the command line', () => {
 
 describe('start', () => {
   test('prints its addresses and example requests to stderr, and keeps running', async () => {
-    const { end, stdout, stderr, stops } = await run(['start'])
+    const { end, stdout, stderr, stops, notices } = await run(['start'])
     expect(end).toBe('running')
     expect(stdout).toBe('')
     expect(stderr).toContain('http://127.0.0.1:8080/index.php/site-json/site/v2/posts?per_page=2')
     expect(stderr).toContain("'http://127.0.0.1:8080/plants?limit=3'")
     expect(stops).toEqual([40_000])
+    expect(notices).toEqual([
+      ': requests are served for another 5 s (drain.delay), then those in flight have 30 s (drain.timeout); a second signal ends it at once',
+    ])
   })
 
   test.each([

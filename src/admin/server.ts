@@ -66,15 +66,23 @@ const scriptType = 'text/javascript; charset=utf-8'
 const statusFile = (name: string) => (): string => packageFile(`public/status/${name}`).href
 
 /** In the package the files lie beside the bundle; in a checkout they are those of their own package. */
-const swaggerFile = (name: string) => (): string => {
+const swaggerFile = (name: string, ofPackage: () => string) => (): string => {
   const packed = packageFile(`dist/swagger-ui/${name}`)
-  return existsSync(packed) ? packed.href : import.meta.resolve(`swagger-ui-dist/${name}`)
+  return existsSync(packed) ? packed.href : ofPackage()
 }
 
 /** Resolved on first use. */
 const assets: readonly (readonly [path: string, type: string, address: () => string])[] = [
-  ['/docs/swagger-ui.css', 'text/css; charset=utf-8', swaggerFile('swagger-ui.css')],
-  ['/docs/swagger-ui-bundle.js', scriptType, swaggerFile('swagger-ui-bundle.js')],
+  [
+    '/docs/swagger-ui.css',
+    'text/css; charset=utf-8',
+    swaggerFile('swagger-ui.css', () => import.meta.resolve('swagger-ui-dist/swagger-ui.css')),
+  ],
+  [
+    '/docs/swagger-ui-bundle.js',
+    scriptType,
+    swaggerFile('swagger-ui-bundle.js', () => import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js')),
+  ],
   ['/status/page.css', 'text/css; charset=utf-8', statusFile('page.css')],
   ...['page', 'actions', 'ask', 'draw', 'numbers'].map(
     (name) => [`/status/${name}.js`, scriptType, statusFile(`${name}.js`)] as const,

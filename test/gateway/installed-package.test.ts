@@ -84,7 +84,13 @@ describe('the packed files', () => {
   })
 
   test('have the configurations and pages that the documents name', () => {
-    for (const path of ['config/gateway.yaml', 'config/gateway.schema.json', 'public/status/index.html'])
+    for (const path of [
+      'config/gateway.yaml',
+      'config/gateway.schema.json',
+      'docs/configuration.md',
+      'public/status/index.html',
+      'README.md',
+    ])
       expect(packed).toContain(path)
   })
 })

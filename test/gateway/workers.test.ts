@@ -128,6 +128,16 @@ test('lists, counts and purges of stored responses cover both workers', async ()
   expect(origin.received.length - before).toBe(2)
 })
 
+test('a purge with warm makes both workers fetch again what was used', async () => {
+  await trusting()
+  await warm(`${root}/posts/4`)
+  const before = origin.received.length
+  const purged = await admin('/cache/purge', { url: `${root}/posts/4`, warm: true })
+  expect(JSON.parse(purged.text)).toMatchObject({ entries: 2, warming: 1 })
+  await expect.poll(() => stored(`${root}/posts/4`)).toBe(2)
+  expect(origin.received.length - before).toBe(2)
+})
+
 test('after a write through one worker the other returns the new state', async () => {
   await trusting()
   await warm(`${root}/posts/3`)

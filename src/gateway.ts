@@ -8,6 +8,7 @@ import { outdateDocuments, servicesDown } from './build/built-service.ts'
 import { buildGeneration, type Generation, type LastingRooms } from './build/generation.ts'
 import {
   answerWorkers,
+  operatorCache,
   prepareMembership,
   refusesUnheard,
   reloadEverywhere,
@@ -15,7 +16,7 @@ import {
   workerStanding,
   workersOf,
 } from './build/membership.ts'
-import { currentOperator, operatorCache } from './build/operator.ts'
+import { currentOperator } from './build/operator.ts'
 import { createPublicPort, startWatches } from './build/public-port.ts'
 import { createReload, logReload } from './build/reload.ts'
 import { type UpstreamFinding, warnOf } from './build/upstream-findings.ts'

@@ -83,7 +83,7 @@ export const cache: DashboardFacts = {
         }),
         lines({
           title: 'Warming',
-          description: 'Targets fetched after a purge or for `trellis warm`, by outcome.',
+          description: 'Targets fetched after a purge or for POST /cache/warm, by outcome.',
           unit: 'ops',
           queries: [[rate(series('cacheWarmed'), ['outcome']), '{{outcome}}']],
         }),

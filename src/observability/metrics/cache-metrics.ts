@@ -227,7 +227,7 @@ export const cacheMetrics = {
   cacheWarmed: counter(
     'cache_warmed_total',
     ['service', 'outcome'],
-    'Targets fetched after a purge or for `trellis warm`: `fetched`, `hit`, `bypassed` (not stored), `failed`, or `dropped` (too many waited).',
+    'Targets fetched after a purge or for `POST /cache/warm`: `fetched`, `hit`, `bypassed` (not stored), `failed`, or `dropped` (too many waited).',
   ),
   cacheCompressions: counter(
     'cache_compressions_total',

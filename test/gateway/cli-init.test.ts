@@ -74,10 +74,14 @@ describe('trellis init writes a valid configuration without warnings', () => {
     expect(wayOf(await written())).toEqual(ways)
   })
 
-  test('a site known by its name has that name in its links', async () => {
-    await init(['wordpress', 'https://blog.example'])
-    expect((await written()).publicUrl).toBe('https://blog.example')
-  })
+  test.each(['https://www.example', 'https://www.example/blog'])(
+    'a site known by its name has that name in its links, and its folder in the mount: %s',
+    async (url) => {
+      await init(['wordpress', url])
+      const { publicUrl, services } = await written()
+      expect(publicUrl + services[0]?.mount).toBe(`${url}/wp-json`)
+    },
+  )
 
   test('every line that is not obvious has a comment', async () => {
     await init(['wordpress'])

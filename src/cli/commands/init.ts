@@ -90,7 +90,7 @@ const wordpressLines = (upstream: Upstream): string[] => {
     ? 'host: target # Host that WordPress gets; preserve = that of publicUrl, once clients use it'
     : 'host: preserve # WordPress gets the Host of publicUrl; with another one it redirects'
   return [
-    ...commonLines(isInternal ? undefined : `${origin}${path}`),
+    ...commonLines(isInternal ? undefined : origin),
     'limits: # as WordPress has them',
     '  bodyBytes: 8MiB # post_max_size of PHP',
     '  jsonDepth: 512',

@@ -1,4 +1,4 @@
-# Trellis in a container: docker build -t trellis . && docker run --rm --read-only -p 8080:8080 trellis
+# Trellis in a container: docker build -t trellis . && docker run --rm --read-only -p 8080:8080 trellis start --demo
 
 FROM node:26-slim AS build
 WORKDIR /app

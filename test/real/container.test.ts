@@ -80,7 +80,7 @@ function startInImage(): RunningProcess {
     TRELLIS_ADMIN_PORT: String(ports.admin),
   }
   const assignments = Object.entries(environment).map(([name, value]) => `${name}=${value}`)
-  const [command = '', ...args] = [...asNobody, 'env', '-i', ...assignments, ...image.command]
+  const [command = '', ...args] = [...asNobody, 'env', '-i', ...assignments, ...image.command, '--demo']
   return startProcess(command, args, { cwd: join(image.root, image.workdir) })
 }
 

@@ -1,5 +1,5 @@
 import { siteRows } from '../src/contracts/site/route-table.ts'
-import { createTargetMemo, type RecalledTarget } from '../src/pipeline/target-memo.ts'
+import { createTargetMemo, type RecalledTarget } from '../src/pipeline/service.ts'
 import { createRouter } from '../src/request/router.ts'
 import { createSiteValidator } from '../src/request/site-validator.ts'
 

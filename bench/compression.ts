@@ -3,7 +3,7 @@ import { createCache } from '../src/cache/cache.ts'
 import { cacheKey } from '../src/cache/cache-key.ts'
 import type { CacheRead } from '../src/cache/cache-read.ts'
 import { systemClock } from '../src/clock.ts'
-import { unlimited } from '../src/http/bounds/byte-budget.ts'
+import { unlimited } from '../src/http/bounds.ts'
 import type { GatewayResponse } from '../src/http/message.ts'
 
 /** What a hit costs the cache: compression off, on and nothing coded yet, on and coded. Rounds are interleaved. */

@@ -6,7 +6,7 @@ import { systemClock } from '../src/clock.ts'
 import type { Found } from '../src/contracts/finding.ts'
 import { siteRows } from '../src/contracts/site/route-table.ts'
 import { siteTags } from '../src/contracts/site/tags.ts'
-import { unlimited } from '../src/http/bounds/byte-budget.ts'
+import { unlimited } from '../src/http/bounds.ts'
 import type { GatewayResponse } from '../src/http/message.ts'
 import { createRouter } from '../src/request/router.ts'
 

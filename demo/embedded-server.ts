@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { RequestFields } from '../src/http/fields.ts'
+import type { RequestFields } from '../src/http/message.ts'
 
 /** A running embedded upstream: a real HTTP server on loopback. */
 export type EmbeddedUpstream = {

@@ -1,5 +1,5 @@
 import { plantRows } from '../src/contracts/plants/route-table.ts'
-import { requestField } from '../src/http/fields.ts'
+import { requestField } from '../src/http/message.ts'
 import { createPlantsValidator } from '../src/request/plants-validator.ts'
 import { createRouter } from '../src/request/router.ts'
 import {

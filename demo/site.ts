@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../src/clock.ts'
 import { keyNames, namespaceNames, segmentNames } from '../src/contracts/site/names.ts'
 import { siteRows } from '../src/contracts/site/route-table.ts'
-import { requestField } from '../src/http/fields.ts'
+import { requestField } from '../src/http/message.ts'
 import { createNameSwap } from '../src/request/name-swap.ts'
 import { createRouter } from '../src/request/router.ts'
 import { mapRows } from '../src/request/row-names.ts'

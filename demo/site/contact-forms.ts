@@ -1,4 +1,4 @@
-import { requestField } from '../../src/http/fields.ts'
+import { requestField } from '../../src/http/message.ts'
 import { type Answer, type Call, ok, type Resource, type Values } from './call.ts'
 import type { Form } from './entry.ts'
 import { parseMultipart } from './multipart.ts'

@@ -1,7 +1,7 @@
 import type { RouteFinding } from '../../src/contracts/finding.ts'
 import type { Endpoint, Method, Row } from '../../src/contracts/row.ts'
 import type { Validation, ValidationInput } from '../../src/contracts/validation.ts'
-import { type RequestFields, requestField } from '../../src/http/fields.ts'
+import { type RequestFields, requestField } from '../../src/http/message.ts'
 import type { Answer, Call, Resource, Site } from './call.ts'
 import type { Caller } from './caller.ts'
 import { filterFields } from './field-filter.ts'

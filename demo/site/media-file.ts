@@ -1,4 +1,4 @@
-import { requestField } from '../../src/http/fields.ts'
+import { requestField } from '../../src/http/message.ts'
 import type { Call } from './call.ts'
 import { parseMultipart } from './multipart.ts'
 import { SiteFault } from './site-fault.ts'

@@ -1,4 +1,4 @@
-import { requestField } from '../../src/http/fields.ts'
+import { requestField } from '../../src/http/message.ts'
 import type { Call, Values } from './call.ts'
 
 /** Parameters of a form or JSON body as they came, for the few places that look at what the contract does not list. */

@@ -1,4 +1,4 @@
-import { type RequestFields, requestField } from '../../src/http/fields.ts'
+import { type RequestFields, requestField } from '../../src/http/message.ts'
 import type { EmbeddedReply } from '../embedded-server.ts'
 import type { Answer } from './call.ts'
 import type { Caller } from './caller.ts'

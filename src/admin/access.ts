@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
-import { type RequestFields, requestField } from '../http/fields.ts'
 import { isProxyField } from '../http/forwardable-fields.ts'
+import { type RequestFields, requestField } from '../http/message.ts'
 import type { AccessRefusal } from './events.ts'
 
 /** The facts that decide whether a request to the admin side is answered. */

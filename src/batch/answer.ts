@@ -1,5 +1,4 @@
-import type { FieldLines } from '../http/fields.ts'
-import { wordpressJson } from '../http/message.ts'
+import { type FieldLines, wordpressJson } from '../http/message.ts'
 import { type ItemAnswer, itemError } from './item.ts'
 
 /** Fields that WordPress shows with an item, in its order; Retry-After only comes with the gateway's own errors. */

@@ -2,14 +2,13 @@ import { PassThrough } from 'node:stream'
 import type { Clock } from '../clock.ts'
 import type { SiteConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
-import { addressGroup } from '../http/bounds/address-group.ts'
-import type { ByteBudget, Reservation } from '../http/bounds/byte-budget.ts'
-import { requestField } from '../http/fields.ts'
-import type { Answer, GatewayResponse } from '../http/message.ts'
+import { addressGroup, type ByteBudget, type Reservation } from '../http/bounds.ts'
+import { type Answer, type GatewayResponse, requestField } from '../http/message.ts'
 import { callerFields, wordpressFields } from '../pipeline/error-answer.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
 import { type BatchRequest, createBatch, type WriteLine } from './batch.ts'
+import { admitItem } from './envelope.ts'
 import type { BatchEvent } from './events.ts'
 import {
   createMemoryIdempotencyStore,
@@ -18,7 +17,6 @@ import {
   type KeptAnswer,
   readIdempotencyKey,
 } from './idempotency-store.ts'
-import { admitItem } from './parse/batch-admission.ts'
 import { createEventLoopYield, createSemaphore } from './send/semaphore.ts'
 import { runChunk } from './send/send-chunk.ts'
 import { runItem, sendAlone } from './send/send-item.ts'

@@ -9,10 +9,11 @@ import {
   type PlanOptions,
   planAnswer,
   planBatch,
+  type ScheduleEnd,
+  type TaskEnd,
 } from './order/plan-batch.ts'
 import type { Waits } from './order/plan-order.ts'
-import type { ScheduleEnd, TaskEnd } from './order/schedule.ts'
-import { honouringRetryAfter } from './send/retry-after.ts'
+import { honouringRetryAfter } from './send/chunk.ts'
 import { type ItemSender, type ItemsRun, type RunOptions, runItems } from './send/run-items.ts'
 
 /** In JSON a line end stands between tokens only (RFC 8259 §7), so a space may replace it. */

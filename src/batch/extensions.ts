@@ -1,4 +1,4 @@
-import { isJsonObject } from '../http/json/json-value.ts'
+import { isJsonObject } from '../http/json-text.ts'
 import {
   itemIdPattern,
   mostTemplateDepth,

@@ -1,5 +1,5 @@
 import { type ErrorCode, errorTable, GatewayError } from '../errors.ts'
-import type { FieldLines } from '../http/fields.ts'
+import type { FieldLines } from '../http/message.ts'
 import type { Admitted } from '../pipeline/exchange.ts'
 
 /** An item's answer that the gateway made: WordPress's error shape. */

@@ -1,12 +1,11 @@
-import { type CachePolicy, decideCaching } from '../cache/decide-caching.ts'
-import { identityCookies, sensitivityOf } from '../cache/sensitivity.ts'
+import { type CachePolicy, decideCaching, identityCookies, sensitivityOf } from '../cache/decide-caching.ts'
 import { systemClock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import type { Found } from '../contracts/finding.ts'
 import type { Row } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
-import { credentialFieldsOf, hasBearer } from '../http/credential-fields.ts'
-import { type RequestFields, requestField } from '../http/fields.ts'
+import { credentialFieldsOf, hasBearer } from '../http/forwardable-fields.ts'
+import { type RequestFields, requestField } from '../http/message.ts'
 import {
   type Access,
   accessError,
@@ -14,7 +13,7 @@ import {
   isAccessWrite,
   lackingCredential,
 } from '../pipeline/access.ts'
-import { requestMeaning } from '../request/request-meaning.ts'
+import { requestMeaning } from '../request/router.ts'
 import {
   type AskedService,
   createPublicTargets,

@@ -11,10 +11,11 @@ import { type createLogger, factsLogger, type Sampled } from '../observability/l
 import type { Metrics } from '../observability/metrics.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
 import type { Received } from '../pipeline/exchange.ts'
-import type { ExchangeWatch, OpenSpans } from '../pipeline/exchange-watch.ts'
 import {
   type CacheContext,
   type CountRequest,
+  type ExchangeWatch,
+  type OpenSpans,
   overloaded,
   type RateLimitVerdict,
   type ShedOptions,
@@ -22,8 +23,7 @@ import {
 import { buildPhases, createPipeline } from '../pipeline/phases.ts'
 import type { Service } from '../pipeline/service.ts'
 import type { BufferedBytes } from '../server/buffered-bytes.ts'
-import { createInFlight, type InFlight } from '../server/in-flight.ts'
-import type { Overload } from '../server/overload.ts'
+import { createInFlight, type InFlight, type Overload } from '../server/overload.ts'
 import { createRateLimiter, type RateLimiter, type RateLimitStore } from '../server/rate-limiter.ts'
 import { createEdge, type Edge } from '../server/server.ts'
 import type { UnreadAnswers } from '../server/unread-answers.ts'

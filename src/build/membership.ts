@@ -17,7 +17,7 @@ import type { Question } from '../cluster/worker-messages.ts'
 import type { Config } from '../config/config.ts'
 import { type ConfigResult, configFromFilled } from '../config/load.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { applyInvalidations } from '../pipeline/apply-invalidations.ts'
+import { applyInvalidations } from '../pipeline/invalidate-write.ts'
 import type { Warmer, WarmTarget } from '../pipeline/warmer.ts'
 import type { UpstreamFinding } from './upstream-findings.ts'
 

@@ -3,13 +3,17 @@ import type { Config } from '../config/config.ts'
 import { createAccessLog } from '../observability/access-log.ts'
 import type { createLogger, FactsLogger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { ExchangeWatch, OpenSpans } from '../pipeline/exchange-watch.ts'
-import { createAddressList } from '../server/client-address.ts'
-import type { InFlight } from '../server/in-flight.ts'
+import type { ExchangeWatch, OpenSpans } from '../pipeline/phase-options.ts'
 import { createListener, type Listener, type ListenerOptions } from '../server/listener.ts'
-import { createOverload, type Overload } from '../server/overload.ts'
-import type { PressureLevel } from '../server/overload-events.ts'
-import { type PressureSensor, startPressureSensor } from '../server/pressure-sensor.ts'
+import {
+  createOverload,
+  type InFlight,
+  type Overload,
+  type PressureLevel,
+  type PressureSensor,
+  startPressureSensor,
+} from '../server/overload.ts'
+import { createAddressList } from '../server/read-request.ts'
 import type { Generation } from './generation.ts'
 
 /** Observers of exchanges that the configuration enables. */

@@ -1,5 +1,4 @@
-import { type RequestFields, requestField } from '../http/fields.ts'
-import type { Answer, GatewayResponse } from '../http/message.ts'
+import { type Answer, type GatewayResponse, type RequestFields, requestField } from '../http/message.ts'
 import { targetKeyOf } from './cache-key.ts'
 import type { CachePolicy } from './decide-caching.ts'
 import type { ReadOutcome } from './events.ts'

@@ -1,12 +1,11 @@
 import { type Clock, type Moment, readClock } from '../clock.ts'
-import type { ByteBudget } from '../http/bounds/byte-budget.ts'
+import type { ByteBudget } from '../http/bounds.ts'
 import type { CacheAnswer, CacheRead, Forward } from './cache-read.ts'
 import { type CacheEntry, type EntryOrder, listEntries } from './entries.ts'
 import type { CacheEvent } from './events.ts'
-import { createInFlightFetches } from './fetch/collapse.ts'
+import { createHitForPass, createInFlightFetches } from './fetch/collapse.ts'
 import { createFetch } from './fetch/fetch.ts'
 import { createTierFetch } from './fetch/fetch-through-tier.ts'
-import { createHitForPass } from './fetch/hit-for-pass.ts'
 import { createPartialContentStore } from './fetch/partial-content.ts'
 import { createRespondByFetch } from './fetch/respond-by-fetch.ts'
 import { createInvalidation, type Invalidation } from './invalidation.ts'
@@ -14,10 +13,14 @@ import { createReuse, type Lease } from './policy/reuse.ts'
 import { type CompressionOptions, createEncodings } from './respond/encodings.ts'
 import { createResponder } from './respond/responder.ts'
 import type { SharedTier } from './shared-tier.ts'
-import { type AdmissionMode, createAdmission } from './store/admission.ts'
-import { createInvalidationLog, createUnsettledTags } from './store/invalidation-log.ts'
-import { contentsTagged, createMemoryStore } from './store/memory-store.ts'
+import {
+  type AdmissionMode,
+  contentsTagged,
+  createAdmission,
+  createMemoryStore,
+} from './store/memory-store.ts'
 import { createResponseStorage } from './store/store-response.ts'
+import { createInvalidationLog, createUnsettledTags } from './store/tag-index.ts'
 import { createPostResponses, type PostResponse } from './store-post-response.ts'
 
 export type CacheOptions = {

@@ -5,9 +5,9 @@ import { isUnder, partsOfKey, targetKey } from './cache-key.ts'
 import type { CacheEvent, Invalidator } from './events.ts'
 import type { InFlightFetches } from './fetch/collapse.ts'
 import { currentAgeMs } from './policy/freshness.ts'
-import type { InvalidationLog, UnsettledTags } from './store/invalidation-log.ts'
 import type { MemoryStore, StoredVariants } from './store/memory-store.ts'
 import { limitLifetime } from './store/stored-response.ts'
+import type { InvalidationLog, UnsettledTags } from './store/tag-index.ts'
 
 type PurgeSelector =
   /** All variants of one target, in all partitions; for one host, or for all without `host`. */

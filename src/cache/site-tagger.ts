@@ -4,13 +4,16 @@ import { pageLists, staticBlocks, staticClasses, staticElements } from '../contr
 import type { CollectionTags, WriteAction } from '../contracts/site/tags.ts'
 import { contentText } from '../http/message.ts'
 import type { TaggedArguments, TaggedResponse, Tagger, WriteResponse } from './tagger.ts'
-import { type DescribedItem, type Description, describeItems } from './tags/described-items.ts'
-import { listTags, mostItemTags } from './tags/list-filter.ts'
-import { namedTags } from './tags/named-items.ts'
-import { isReadable } from './tags/parsed-content.ts'
-import { createTagNames, type TagNames } from './tags/tag-names.ts'
-import { invalidatedGroups, upstreamTags } from './tags/upstream-tags.ts'
-import { itemInPath, outcomeOf } from './tags/written-change.ts'
+import {
+  type DescribedItem,
+  type Description,
+  describeItems,
+  isReadable,
+  listTags,
+  mostItemTags,
+} from './tags/described-items.ts'
+import { createTagNames, invalidatedGroups, type TagNames, upstreamTags } from './tags/tag-names.ts'
+import { itemInPath, namedTags, outcomeOf } from './tags/written-change.ts'
 import { createWrittenTags, type Write } from './tags/written-tags.ts'
 
 /** A quotation mark in HTML inside JSON. */

@@ -1,14 +1,13 @@
 import { type Clock, readClock } from '../clock.ts'
-import type { ByteBudget, Reservation } from '../http/bounds/byte-budget.ts'
+import type { ByteBudget, Reservation } from '../http/bounds.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { targetKeyOf } from './cache-key.ts'
 import type { CacheRead } from './cache-read.ts'
 import type { InFlightFetches } from './fetch/collapse.ts'
-import { freshnessLifetime } from './policy/freshness.ts'
-import { responseControl } from './policy/response-control.ts'
+import { freshnessLifetime, responseControl } from './policy/freshness.ts'
 import { storageOf } from './policy/storability.ts'
-import type { InvalidationLog } from './store/invalidation-log.ts'
 import type { ResponseStorage } from './store/store-response.ts'
+import type { InvalidationLog } from './store/tag-index.ts'
 
 /** The response to a POST whose content may serve later reads of its target (RFC 9110 §9.3.3). */
 export type PostResponse = {

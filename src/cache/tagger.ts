@@ -1,5 +1,5 @@
 import type { Found } from '../contracts/finding.ts'
-import { type FieldLines, fieldValue } from '../http/fields.ts'
+import { type FieldLines, fieldValue } from '../http/message.ts'
 import { createTagNames } from './tags/tag-names.ts'
 
 /** The typed arguments of a request, from the validator. */

@@ -65,7 +65,10 @@ export type Position = { readonly epoch: string; readonly applied: number }
 export type Ledger = {
   /** Returns the notes after the position, and requests a lease. */
   sync(position: Position): Promise<Synced>
-  /** Records what a write may change, in case this process ends before it appends the notes. */
+  /**
+   * Records what a write may change, in case this process ends before it appends the notes. `write`: the member's name, `#` and the
+   * number of the write.
+   */
   begin(write: string, notes: readonly string[]): Promise<void>
   append(notes: readonly string[], settled: readonly string[]): Promise<Appended>
   /** Sends the position of this member to one writer, or to all. Best effort. */

@@ -1,4 +1,64 @@
-import { type FieldLines, fieldValue, type RequestFields, requestField, withoutFields } from './fields.ts'
+import { remembered } from './memo.ts'
+import { type FieldLines, fieldValue, type RequestFields, requestField, withoutFields } from './message.ts'
+
+/** RFC 6750 §2.1: the scheme in any case, then one token68. */
+const bearer = /^bearer +[A-Za-z0-9._~+/-]+=*$/i
+
+/** Is a bearer token there? Whether it is good, only the upstream knows. */
+export const hasBearer = (fields: RequestFields): boolean => {
+  const credential = requestField(fields, 'authorization')
+  return credential !== undefined && bearer.test(credential)
+}
+
+/**
+ * Names by which a service may know its caller, beside Authorization and Cookie: keys, tokens, sessions, and what a proxy in front
+ * that asks for a login says of the user. No list of them is complete, so that a name that looks like one counts as one.
+ */
+const credentialName =
+  /token|session|secret|passw|credential|nonce|auth|jwt|oidc|saml|dpop|principal|csrf|xsrf|(?:api|access|subscription|functions|master)-?key|(?:^|-)(?:user|email|sso|cert)|ssl-client|clientcert/
+
+/** Names that look like credentials but do not identify a client; Authorization is checked separately. */
+const harmlessNames: ReadonlySet<string> = new Set([
+  'authorization',
+  'authority',
+  'user-agent',
+  'x-user-agent',
+  'sec-fetch-user',
+])
+
+/** May a field of this name (lower case) identify a client? A field that is not forwarded does not. */
+export const isCredentialName = remembered(
+  (name) =>
+    credentialName.test(name) &&
+    !harmlessNames.has(name) &&
+    !name.startsWith('sec-ch-') &&
+    isForwardable(name),
+)
+
+/** Names of the fields beside Authorization and Cookie that may identify a client, in order; `harmless`: configured exceptions. */
+export const credentialFieldsOf = (fields: RequestFields, harmless: readonly string[]): readonly string[] =>
+  Object.keys(fields)
+    .filter((name) => isCredentialName(name) && !harmless.includes(name))
+    .sort()
+
+/** A loop that makes nothing: every hit comes by. */
+const hasOne = (fields: RequestFields, harmless: readonly string[]): boolean => {
+  for (const name in fields) {
+    if (isCredentialName(name) && !harmless.includes(name)) return true
+  }
+  return false
+}
+
+/** Everything that identifies the client, as one text. Undefined where only Authorization could. */
+export const otherCredential = (fields: RequestFields, harmless: readonly string[]): string | undefined =>
+  hasOne(fields, harmless)
+    ? JSON.stringify(
+        ['authorization', ...credentialFieldsOf(fields, harmless)].map((name) => [
+          name,
+          fields[name] ?? null,
+        ]),
+      )
+    : undefined
 
 /** Fields that concern one connection only (RFC 9110 §7.6.1), and Trailer, since trailers are not passed on. */
 const connectionFields: readonly string[] = [
@@ -225,7 +285,7 @@ export const isProxyField = (name: string): boolean =>
 const plainName = /^[a-z\d-]+$/
 
 /** May a field of this name (lower case) go from a client to an upstream? */
-export const isForwardable = (name: string): boolean =>
+const isForwardable = (name: string): boolean =>
   plainName.test(name) &&
   !refusedNames.has(name) &&
   !proxyPrefixes.some((prefix) => name.startsWith(prefix)) &&

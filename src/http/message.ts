@@ -1,5 +1,98 @@
-import type { Readable } from 'node:stream'
-import type { FieldLines, RequestFields } from './fields.ts'
+import { createHash } from 'node:crypto'
+import { type Readable, Transform } from 'node:stream'
+import { overheadOfChunk, type Reservation } from './bounds.ts'
+
+/** Most keys and tags are shorter, and are kept as they are: to make a digest takes longer than all else that is done with one. */
+const longestKept = 128
+
+/** Begins every digest; no key or tag that is kept as it is begins with it. */
+const mark = '#'
+
+/**
+ * The text, or SHA-256 of one that is long: a client that sends 14 KB in a field that a response varies by must not decide how much
+ * memory a key takes. Different texts stay different.
+ */
+export const shortText = (text: string): string =>
+  text.length <= longestKept && !text.startsWith(mark)
+    ? text
+    : mark + createHash('sha256').update(text).digest('base64url')
+
+/** V8 keeps all of a text for the sake of a part that was cut out of it, and all pieces of one that was put together and never compared. */
+export const ownText = (text: string): string => Buffer.from(text).toString()
+
+/**
+ * Header fields (RFC 9110 §5). Responses keep theirs as one flat array of name, value, name, value …:
+ * order and repeated lines survive, and a stored response is ready for `writeHead` without a rebuild.
+ */
+export type FieldLines = readonly string[]
+
+/** Request fields as node:http gives them: lower-case names, repeated lines already combined. */
+export type RequestFields = Readonly<Record<string, string | string[] | undefined>>
+
+/** RFC 9110 §5.1: names compare without regard to case. Most differ in length already. */
+const isNamed = (name: string | undefined, wanted: string): boolean =>
+  name !== undefined &&
+  name.length === wanted.length &&
+  (name === wanted || name.toLowerCase() === wanted.toLowerCase())
+
+/** All values of one field, in order. */
+export const fieldValues = (lines: FieldLines, name: string): string[] => {
+  const values: string[] = []
+  for (let i = 0; i < lines.length; i += 2) {
+    if (isNamed(lines[i], name)) values.push(lines[i + 1] as string)
+  }
+  return values
+}
+
+/** The combined value of a field (RFC 9110 §5.3), or undefined when no line carries it. */
+export const fieldValue = (lines: FieldLines, name: string): string | undefined => {
+  let value: string | undefined
+  for (let i = 0; i < lines.length; i += 2) {
+    if (isNamed(lines[i], name)) value = value === undefined ? lines[i + 1] : `${value}, ${lines[i + 1]}`
+  }
+  return value
+}
+
+/** The combined value of a request field. */
+export const requestField = (fields: RequestFields, name: string): string | undefined => {
+  const value = fields[name]
+  return Array.isArray(value) ? value.join(', ') : value
+}
+
+/** Is any of the named fields there? */
+export const hasField = (lines: FieldLines, names: ReadonlySet<string>): boolean => {
+  for (let i = 0; i < lines.length; i += 2) {
+    if (names.has((lines[i] as string).toLowerCase())) return true
+  }
+  return false
+}
+
+/** The lines without the named fields. */
+export const withoutFields = (lines: FieldLines, names: ReadonlySet<string>): string[] => {
+  const kept: string[] = []
+  for (let i = 0; i < lines.length; i += 2) {
+    const name = lines[i] as string
+    if (!names.has(name.toLowerCase())) kept.push(name, lines[i + 1] as string)
+  }
+  return kept
+}
+
+/** The lines with every line of one field replaced by a single new one, at the end. */
+export const withField = (lines: FieldLines, name: string, value: string): string[] => {
+  const kept = withoutFields(lines, new Set([name.toLowerCase()]))
+  kept.push(name, value)
+  return kept
+}
+
+/** Fields that replace those of a response, and names of fields that are removed from it, in lower case. */
+export type FieldChanges = { readonly set: FieldLines; readonly removed: ReadonlySet<string> }
+
+/** The lines with the changes applied; `removed` includes the names in `set`. */
+export const withChanges = (lines: FieldLines, { set, removed }: FieldChanges): string[] => {
+  const kept = withoutFields(lines, removed)
+  kept.push(...set)
+  return kept
+}
 
 /** Methods that metrics, logs and traces name; whatever else a client writes is `other` there. */
 export const knownMethods: ReadonlySet<string> = new Set([
@@ -77,3 +170,89 @@ export type GatewayResponse = ResponseHead & {
 
 /** What a phase gives back: at once when it can, so that a hit never waits for the microtask queue. */
 export type Answer = GatewayResponse | Promise<GatewayResponse>
+
+type Listener = Parameters<AbortSignal['addEventListener']>[1]
+
+const called = (listener: Listener): void => {
+  const event = { type: 'abort' } as Event
+  if (typeof listener === 'function') listener(event)
+  else listener.handleEvent(event)
+}
+
+/**
+ * A lighter AbortSignal, of which every forwarded request makes one: no reader waits for the response any more. Node's own is an
+ * EventTarget, and to make one and listen to it costs a twentieth of a pass-through. Not for Node's functions, which take
+ * only their own.
+ */
+export class EndSignal implements AbortSignal {
+  aborted = false
+  reason: unknown
+  onabort = null
+  #listeners: Listener[] = []
+
+  /** The first call counts. */
+  end(reason: unknown): void {
+    if (this.aborted) return
+    this.aborted = true
+    this.reason = reason
+    const listeners = this.#listeners
+    this.#listeners = []
+    for (const listener of listeners) called(listener)
+  }
+
+  /** `abort` is all there is to hear, and once. */
+  addEventListener(_type: string, listener: Listener): void {
+    if (!this.aborted && !this.#listeners.includes(listener)) this.#listeners.push(listener)
+  }
+
+  removeEventListener(_type: string, listener: Listener): void {
+    const at = this.#listeners.indexOf(listener)
+    if (at !== -1) this.#listeners.splice(at, 1)
+  }
+
+  dispatchEvent(): boolean {
+    throw new TypeError('an EndSignal ends by end()')
+  }
+
+  throwIfAborted(): void {
+    if (this.aborted) throw this.reason
+  }
+}
+
+/**
+ * Passes a content through and calls `done` with all of it at its end; not when it is longer than `maxBytes`, differs from its
+ * declared length, or the reservation is refused.
+ */
+export const teeContent = (
+  maxBytes: number,
+  declared: number | undefined,
+  reservation: Reservation,
+  done: (content: Buffer) => void,
+): Transform => {
+  let chunks: Buffer[] = []
+  let bytes = 0
+  let isCollecting = true
+  const stop = (): void => {
+    isCollecting = false
+    chunks = []
+    reservation.release()
+  }
+  return new Transform({
+    transform(chunk: Buffer, _encoding, next) {
+      bytes += chunk.length
+      if (isCollecting && bytes <= maxBytes && reservation.reserve(chunk.length + overheadOfChunk)) {
+        chunks.push(chunk)
+      } else if (isCollecting) stop()
+      next(null, chunk)
+    },
+    flush(next) {
+      if (isCollecting && (declared === undefined || declared === bytes)) done(Buffer.concat(chunks))
+      stop()
+      next()
+    },
+    destroy(error, next) {
+      stop()
+      next(error)
+    },
+  })
+}

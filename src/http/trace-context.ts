@@ -1,4 +1,4 @@
-import { fieldValue, type RequestFields, requestField, withoutFields } from './fields.ts'
+import { fieldValue, type RequestFields, requestField, withoutFields } from './message.ts'
 
 /** Where in which trace something happens (W3C Trace Context, https://www.w3.org/TR/trace-context/). Lower-case hexadecimal. */
 export type TraceContext = {

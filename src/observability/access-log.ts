@@ -1,8 +1,7 @@
-import { fieldValues } from '../http/fields.ts'
-import { knownMethods, type ResponseHead } from '../http/message.ts'
+import { fieldValues, knownMethods, type ResponseHead } from '../http/message.ts'
 import { traceContextOf } from '../http/trace-context.ts'
 import type { Received } from '../pipeline/exchange.ts'
-import type { Answered, ExchangeWatch } from '../pipeline/exchange-watch.ts'
+import type { Answered, ExchangeWatch } from '../pipeline/phase-options.ts'
 
 /** What an access line says. No target, no field and no content of a client's: the row's template stands for the path. */
 export type AccessLine = {

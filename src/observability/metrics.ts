@@ -4,9 +4,8 @@ import type { CacheEvent } from '../cache/events.ts'
 import type { CoherenceEvent } from '../cluster/events.ts'
 import type { SharedTierEvent } from '../cluster/redis-events.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
-import type { AccessEvent, EdgeEvent } from '../server/events.ts'
-import type { LifecycleEvent } from '../server/lifecycle-events.ts'
-import type { OverloadEvent } from '../server/overload-events.ts'
+import type { AccessEvent, EdgeEvent, LifecycleEvent } from '../server/events.ts'
+import type { OverloadEvent } from '../server/overload.ts'
 import type { DiscoveryEvent } from '../site/events.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
 import {
@@ -22,10 +21,14 @@ import {
 } from './metrics/observe-edge.ts'
 import { createBatchObserver, createPipelineObserver } from './metrics/observe-exchanges.ts'
 import { createUpstreamObserver } from './metrics/observe-upstream.ts'
-import { openMetricsOf, type ScrapeFormat } from './metrics/read-metric.ts'
-import { createRegistry, type Families } from './metrics/registry.ts'
+import {
+  addSeries,
+  createRegistry,
+  type Families,
+  openMetricsOf,
+  type ScrapeFormat,
+} from './metrics/registry.ts'
 import { readSource, type ScrapeSource } from './metrics/scrape-source.ts'
-import { addSeries } from './metrics/series.ts'
 import type { TracingEvent } from './tracing.ts'
 
 const preference = (accept: string, type: string): number => {

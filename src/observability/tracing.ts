@@ -1,4 +1,4 @@
-import type { ExchangeWatch, OpenSpans } from '../pipeline/exchange-watch.ts'
+import type { ExchangeWatch, OpenSpans } from '../pipeline/phase-options.ts'
 
 /** Counts of spans: `ended` here, then `exported`, or `failed` when the collector refused them. The remainder was dropped. */
 export type TracingEvent = {

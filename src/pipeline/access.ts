@@ -1,7 +1,7 @@
-import { actsAsWrite, type Sensitivity } from '../cache/sensitivity.ts'
+import { actsAsWrite, type Sensitivity } from '../cache/decide-caching.ts'
 import type { Row } from '../contracts/row.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
-import type { RequestFields } from '../http/fields.ts'
+import type { RequestFields } from '../http/message.ts'
 
 /** Where a refusal comes from: the address, a token, or an API key. Each has its error and, for 401, its challenge (RFC 9110 §11.6.1). */
 type RefusalFacts = {

@@ -1,6 +1,5 @@
-import { type FieldLines, fieldValue, type RequestFields } from '../http/fields.ts'
-import type { GatewayResponse } from '../http/message.ts'
-import { parseVary } from '../http/vary.ts'
+import { parseVary } from '../http/caching-fields.ts'
+import { type FieldLines, fieldValue, type GatewayResponse, type RequestFields } from '../http/message.ts'
 
 // WordPress lets pages of every origin read its REST interface: it answers an Origin with itself, and says Vary: Origin. Where an
 // upstream does so, one stored answer serves all origins, and the permission is written for each reader.

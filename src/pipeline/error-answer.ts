@@ -1,9 +1,14 @@
 import type { Row } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
 import { GatewayError } from '../errors.ts'
-import { otherCredential } from '../http/credential-fields.ts'
-import { type RequestFields, withChanges } from '../http/fields.ts'
-import { type GatewayRequest, type GatewayResponse, wordpressJson } from '../http/message.ts'
+import { otherCredential } from '../http/forwardable-fields.ts'
+import {
+  type GatewayRequest,
+  type GatewayResponse,
+  type RequestFields,
+  withChanges,
+  wordpressJson,
+} from '../http/message.ts'
 import type { Service } from './service.ts'
 
 type Contract = Service['contract']

@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { CachePolicy } from '../cache/decide-caching.ts'
-import type { Sensitivity } from '../cache/sensitivity.ts'
+import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
 import type { Found, RouteFinding } from '../contracts/finding.ts'
 import type { Validation } from '../contracts/validation.ts'
 import type { Answer, GatewayRequest, GatewayResponse } from '../http/message.ts'
@@ -9,8 +8,7 @@ import type { AttemptEvent } from '../upstream/events.ts'
 import type { ForwardRequest } from '../upstream/forward-request.ts'
 import type { Identity } from './access.ts'
 import type { CacheOutcome } from './events.ts'
-import type { Client, Service } from './service.ts'
-import type { RecalledTarget } from './target-memo.ts'
+import type { Client, RecalledTarget, Service } from './service.ts'
 
 /** The phases behind. A phase calls it zero times (it answers), once, again (retry) or detached (background validation). */
 export type Next<Exchange> = (exchange: Exchange) => Answer

@@ -1,9 +1,13 @@
+import type { Readable } from 'node:stream'
 import type { Cache } from '../cache/cache.ts'
 import type { Note } from '../cache/invalidation-note.ts'
 import { GatewayError } from '../errors.ts'
-import type { ByteBudget } from '../http/bounds/byte-budget.ts'
+import type { ByteBudget } from '../http/bounds.ts'
+import type { ResponseHead } from '../http/message.ts'
+import type { AttemptEvent } from '../upstream/events.ts'
 import type { Identity } from './access.ts'
-import type { ForwardingFacts } from './reads/forwarding-fields.ts'
+import type { Received } from './exchange.ts'
+import type { ForwardingFacts } from './reads.ts'
 
 /** What reads and writes need of the cache. */
 export type CacheContext = {
@@ -20,7 +24,7 @@ export type CacheContext = {
 }
 
 /** Announces writes to other processes, so that they invalidate what a write changes. */
-export type WriteAnnouncer = {
+type WriteAnnouncer = {
   /** To be awaited before a write is sent; `mayMatter`: something that it changes may be stored somewhere. */
   begin(
     notes: readonly Note[],
@@ -45,7 +49,7 @@ export type RateLimitVerdict = {
 }
 
 /** The properties of a request that limits select and count by. */
-export type CountedRequest = {
+type CountedRequest = {
   readonly service: string
   readonly method: string
   /** The one spelling of its path under the mount. */
@@ -74,3 +78,30 @@ export const overloaded = (
   { retryAfterSeconds }: Pick<ShedOptions, 'retryAfterSeconds'>,
   fields: readonly string[] = [],
 ): GatewayError => new GatewayError('overloaded', { retryAfterSeconds, fields, unsent: true })
+
+/** How an exchange was answered, as far as it is known when the head goes out. */
+export type Answered = {
+  readonly head: ResponseHead
+  readonly content: Buffer | Readable | undefined
+  readonly durationMs: number
+}
+
+/** Called at the begin and the end of each exchange, for the access log and for traces. Must not throw. */
+export type ExchangeWatch = {
+  begin(exchange: Received): void
+  end(exchange: Received, answered: Answered): void
+}
+
+/** Parts of an exchange that have a span of their own. */
+export type SpanName = 'validate' | 'cache' | 'upstream'
+
+/** An open span; ended once. */
+export type OpenSpan = {
+  /** `head`: the response, where there is one. */
+  end(head: ResponseHead | undefined): void
+  failed(error: unknown): void
+  attempted(attempt: AttemptEvent): void
+}
+
+/** Opens a span; undefined where the exchange is not recorded. */
+export type OpenSpans = (exchange: Received, name: SpanName) => OpenSpan | undefined

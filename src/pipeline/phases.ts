@@ -3,19 +3,19 @@ import type { GatewayError } from '../errors.ts'
 import type { Answer, GatewayResponse } from '../http/message.ts'
 import type { PipelineEvent } from './events.ts'
 import type { Matched, Next, Outgoing, Phase, Ready, Received, Translated } from './exchange.ts'
-import type { ExchangeWatch, OpenSpan, OpenSpans, SpanName } from './exchange-watch.ts'
-import type { CacheContext, ShedOptions } from './phase-options.ts'
-import { type RateLimitOptions, rateLimit, shed } from './phases/admit.ts'
-import { answerLocally } from './phases/answer-locally.ts'
-import { authenticate, authorize } from './phases/authenticate.ts'
-import { cache } from './phases/cache.ts'
-import { forward } from './phases/forward.ts'
-import { match } from './phases/match.ts'
-import { observe } from './phases/observe.ts'
-import { preconditions } from './phases/preconditions.ts'
-import { recover } from './phases/recover.ts'
-import { stamp } from './phases/stamp.ts'
-import { translate } from './phases/translate.ts'
+import type {
+  CacheContext,
+  ExchangeWatch,
+  OpenSpan,
+  OpenSpans,
+  ShedOptions,
+  SpanName,
+} from './phase-options.ts'
+import { authenticate, authorize, type RateLimitOptions, rateLimit, shed } from './phases/admit.ts'
+import { cache, preconditions } from './phases/cache.ts'
+import { forward, translate } from './phases/forward.ts'
+import { answerLocally, match } from './phases/match.ts'
+import { observe, recover, stamp } from './phases/outermost.ts'
 import { validate } from './phases/validate.ts'
 
 const watched = (span: OpenSpan, run: () => Answer): Answer => {

@@ -1,12 +1,11 @@
 import type { Row } from '../contracts/row.ts'
-import { type FieldLines, fieldValue } from '../http/fields.ts'
+import { type FieldLines, fieldValue } from '../http/message.ts'
 import { type ContentMapper, mapWhole } from './content-mapper.ts'
 import { createNameSwap, type NameTable, noSwap } from './name-swap.ts'
 import { createIsUnmapped, createJsonRules } from './names/json-rules.ts'
 import { createJsonScanner, type StringRules } from './names/json-scanner.ts'
-import { createRestUrls, mapFields, type RestUrls } from './names/rest-urls.ts'
 import { createRootMapper } from './names/root-mapper.ts'
-import { mapPath, mapQuery } from './names/target.ts'
+import { createRestUrls, mapFields, mapPath, mapQuery, type RestUrls } from './names/urls.ts'
 import { mapRows } from './row-names.ts'
 
 export type NamesOptions = {

@@ -1,8 +1,13 @@
 import type { Validation, ValidationInput, Validator } from '../contracts/validation.ts'
-import { visitMembers } from '../http/json/json-text.ts'
-import { decodeFormText, encodeQueryText } from './canonical/percent.ts'
-import { hasMember, isUnreadable, memberOf } from './canonical/php-array.ts'
-import { trackingMatcher } from './canonical/php-query.ts'
+import { visitMembers } from '../http/json-text.ts'
+import {
+  decodeFormText,
+  encodeQueryText,
+  hasMember,
+  isUnreadable,
+  memberOf,
+  trackingMatcher,
+} from './canonical/php-query.ts'
 import { mediaTypeOf, readJson } from './validation/json-content.ts'
 
 const decimal = /^(?:0|-?[1-9]\d{0,18})$/

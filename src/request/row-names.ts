@@ -1,6 +1,6 @@
 import type { ArgumentSchema, Arguments, Endpoint, Row } from '../contracts/row.ts'
 import type { NameSwap } from './name-swap.ts'
-import { mapPath } from './names/target.ts'
+import { mapPath } from './names/urls.ts'
 
 const mapSchema = (schema: ArgumentSchema, swap: NameSwap): ArgumentSchema => {
   const { properties, items, oneOf, anyOf, additionalProperties } = schema

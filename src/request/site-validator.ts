@@ -1,17 +1,16 @@
 import type { Endpoint } from '../contracts/row.ts'
 import type { Validation, ValidationInput, Validator } from '../contracts/validation.ts'
-import { canonicalQuery, type UnknownParameters } from './canonical/canonical-query.ts'
-import { hasInvalidCallback } from './canonical/global-parameters.ts'
+import { canonicalQuery, hasInvalidCallback, type UnknownParameters } from './canonical/canonical-query.ts'
 import { parsePhpQuery, trackingMatcher } from './canonical/php-query.ts'
 import { type CompiledEndpoint, compileEndpoint } from './validation/compile-endpoint.ts'
 import {
   contradictions,
   invalidArguments,
   missingArguments,
+  readSiteContent,
   type Sources,
   typedArguments,
 } from './validation/site-arguments.ts'
-import { readSiteContent } from './validation/site-content.ts'
 import {
   contradiction,
   invalidCallback,

@@ -4,11 +4,11 @@ import type { Clock } from '../clock.ts'
 import { readApiKeys } from '../config/access.ts'
 import type { AccessConfig } from '../config/config.ts'
 import { sameSettings } from '../config/same-settings.ts'
-import { type RequestFields, requestField } from '../http/fields.ts'
+import { type RequestFields, requestField } from '../http/message.ts'
 import type { Access, CredentialVerdict, Identity } from '../pipeline/access.ts'
 import type { TokenIdentity, TokenVerdict, TokenVerifier } from './access/verify-token.ts'
-import { createAddressList } from './client-address.ts'
 import type { AccessEvent } from './events.ts'
+import { createAddressList } from './read-request.ts'
 
 type JwtConfig = NonNullable<AccessConfig['jwt']>
 type ApiKeysConfig = NonNullable<AccessConfig['apiKeys']>

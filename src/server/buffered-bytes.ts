@@ -1,5 +1,5 @@
-import type { BufferedFor, ByteBudget, Reservation } from '../http/bounds/byte-budget.ts'
-import type { OverloadEvent } from './overload-events.ts'
+import type { BufferedFor, ByteBudget, Reservation } from '../http/bounds.ts'
+import type { OverloadEvent } from './overload.ts'
 
 export type BufferedBytesOptions = {
   /** The configured bound; read each time, since a reload may change it. */

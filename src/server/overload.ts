@@ -1,4 +1,129 @@
-import type { OverloadEvent, PressureLevel, PressureSignal, WorkClass } from './overload-events.ts'
+import { type EventLoopUtilization, monitorEventLoopDelay, performance } from 'node:perf_hooks'
+import { getHeapStatistics } from 'node:v8'
+import type { BufferedFor } from '../http/bounds.ts'
+
+/** Classes of requests, in the order in which they are shed. */
+export type WorkClass = 'batch' | 'miss' | 'pass' | 'hit'
+
+/** Signals of overload. */
+type PressureSignal = 'event-loop-delay' | 'event-loop-utilization' | 'heap' | 'rss' | 'in-flight'
+
+/** What is shed: nothing; batches and misses; every request that needs an upstream; everything. */
+export type PressureLevel = 0 | 1 | 2 | 3
+
+/** Events of overload protection. */
+export type OverloadEvent =
+  | { readonly kind: 'shed'; readonly class: WorkClass; readonly signal: PressureSignal }
+  /** limits.bufferedBytes, or the half of it that one client may use. */
+  | { readonly kind: 'buffer-refused'; readonly work: BufferedFor }
+  | {
+      readonly kind: 'pressure-changed'
+      readonly level: PressureLevel
+      /** The strongest signal; undefined at level 0. */
+      readonly signal: PressureSignal | undefined
+    }
+
+/** Counts requests in flight. */
+export type InFlight = {
+  readonly count: number
+  enter(): void
+  leave(): void
+  /** Resolves when no request is in flight, or after the timeout. */
+  settled(timeoutMs: number): Promise<void>
+}
+
+/** Counts the requests of one generation, and adds them to the count of all. */
+export const createInFlight = (all?: Pick<InFlight, 'enter' | 'leave'>): InFlight => {
+  let count = 0
+  const waiting = new Set<() => void>()
+  return {
+    get count() {
+      return count
+    },
+    enter: () => {
+      all?.enter()
+      count += 1
+    },
+    leave: () => {
+      all?.leave()
+      count -= 1
+      if (count > 0 || waiting.size === 0) return
+      for (const resolve of waiting) resolve()
+    },
+    settled: async (timeoutMs) => {
+      if (count === 0) return
+      await new Promise<void>((resolve) => {
+        const done = (): void => {
+          clearTimeout(timer)
+          waiting.delete(done)
+          resolve()
+        }
+        const timer = setTimeout(done, timeoutMs)
+        timer.unref()
+        waiting.add(done)
+      })
+    },
+  }
+}
+
+/** Measurements of the process. */
+type PressureReading = {
+  readonly eventLoopDelayMs: number
+  readonly eventLoopUtilization: number
+  readonly heapBytes: number
+  readonly rssBytes: number
+}
+
+export type PressureSensor = { close(): Promise<void> }
+
+/** Sampling interval of the delay; each sample includes one interval of intended waiting. */
+const resolutionMs = 10
+
+/** Linux reports it in a file. Without a free file descriptor the last value stays valid. */
+const rssOr = (known: number): number => {
+  try {
+    return process.memoryUsage.rss()
+  } catch {
+    return known
+  }
+}
+
+/** Measures every `intervalMs` and reports each measurement; does not keep the process alive. */
+export const startPressureSensor = async (
+  intervalMs: number,
+  measured: (reading: PressureReading) => void,
+): Promise<PressureSensor> => {
+  const delays = monitorEventLoopDelay({ resolution: resolutionMs })
+  delays.enable()
+  let before: EventLoopUtilization = performance.eventLoopUtilization()
+  let rssBytes = rssOr(0)
+
+  const timer = setInterval(
+    () => {
+      // No sample: the process was idle, or the event loop was blocked for the whole interval.
+      const delayMs = delays.count === 0 ? Number.POSITIVE_INFINITY : delays.mean / 1e6 - resolutionMs
+      delays.reset()
+      const now = performance.eventLoopUtilization()
+      const { utilization } = performance.eventLoopUtilization(now, before)
+      before = now
+      rssBytes = rssOr(rssBytes)
+      measured({
+        eventLoopDelayMs: Math.max(0, delayMs),
+        eventLoopUtilization: utilization,
+        heapBytes: getHeapStatistics().used_heap_size,
+        rssBytes,
+      })
+    },
+    Math.max(intervalMs, resolutionMs),
+  )
+  timer.unref()
+  return {
+    close: async () => {
+      clearInterval(timer)
+      delays.disable()
+    },
+  }
+}
 
 /** Measurements of the process. */
 export type PressureReadings = {

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock.ts'
-import { addressGroup } from '../http/bounds/address-group.ts'
+import { addressGroup } from '../http/bounds.ts'
 import type { Identity } from '../pipeline/access.ts'
 import type { RateLimitVerdict } from '../pipeline/phase-options.ts'
 

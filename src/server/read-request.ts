@@ -1,8 +1,164 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { BlockList, isIP, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import { EndSignal } from '../http/end-signal.ts'
-import { fieldValues, type RequestFields, withoutFields } from '../http/fields.ts'
-import type { GatewayRequest, Interim, ResponseHead } from '../http/message.ts'
+import {
+  EndSignal,
+  fieldValues,
+  type GatewayRequest,
+  type Interim,
+  type RequestFields,
+  type ResponseHead,
+  requestField,
+  withoutFields,
+} from '../http/message.ts'
+import type { Client } from '../pipeline/service.ts'
+
+/** Matches peers that are trusted proxies: their X-Forwarded-For and -Proto, or Forwarded, are used. */
+type TrustedProxies = (address: string) => boolean
+
+const mappedForm = /^::ffff:(?:(\d{1,3}(?:\.\d{1,3}){3})|([\da-f]{1,4}):([\da-f]{1,4}))$/
+
+/** An IPv4-mapped address (RFC 4291 §2.5.5.2) as the IPv4 address that it is; the last 32 bits may be written in hexadecimal digits. */
+const plain = (address: string): string => {
+  const [, dotted, high, low] = mappedForm.exec(address) ?? []
+  if (high === undefined || low === undefined) return dotted ?? address
+  const bits = [high, low].map((group) => Number.parseInt(group, 16))
+  return bits.flatMap((group) => [group >> 8, group & 255]).join('.')
+}
+
+/** Is an address in one of these CIDRs, which the configuration has validated? */
+export const createAddressList = (cidrs: readonly string[]): ((address: string) => boolean) => {
+  if (cidrs.length === 0) return () => false
+  const list = new BlockList()
+  for (const cidr of cidrs) {
+    const [network = '', prefix] = cidr.split('/')
+    const family = isIP(network) === 6 ? 'ipv6' : 'ipv4'
+    const bits = family === 'ipv6' ? 128 : 32
+    list.addSubnet(network, prefix === undefined ? bits : Number(prefix), family)
+  }
+  return (address) => {
+    const family = isIP(address)
+    return family !== 0 && list.check(address, family === 6 ? 'ipv6' : 'ipv4')
+  }
+}
+
+/** The client of one proxy, from the field the proxy sent; undefined when it is absent, hidden or malformed. */
+type Hop = { readonly address: string | undefined; readonly protocol: Client['protocol'] | undefined }
+
+const unknown: Hop = { address: undefined, protocol: undefined }
+
+const ipOf = (text: string): string | undefined => {
+  const address = plain(text.toLowerCase())
+  return isIP(address) === 0 ? undefined : address
+}
+
+/** An address with or without a port; IPv6 in brackets (RFC 7239 §6). `unknown` and names like `_hidden` are no address. */
+const nodeForm = /^(?:\[([\da-f:.]{2,45})\]|(\d{1,3}(?:\.\d{1,3}){3}))(?::(?:\d{1,5}|_[\w.-]{1,64}))?$/i
+
+const nodeOf = (text: string): string | undefined => {
+  const [, ipv6, ipv4] = nodeForm.exec(text) ?? []
+  return ipOf(ipv6 ?? ipv4 ?? '')
+}
+
+const protocolOf = (text: string | undefined): Client['protocol'] | undefined => {
+  const protocol = text?.toLowerCase()
+  return protocol === 'http' || protocol === 'https' ? protocol : undefined
+}
+
+/** One `name=value` of Forwarded. A value may have more characters than a token, since not all proxies quote a port. */
+const pairForm = /[ \t]*([\w!#$%&'*+.^`|~-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s",;=]+))[ \t]*(?:;|$)/y
+
+const hopOf = (element: string): Hop => {
+  const said = new Map<string, string>()
+  pairForm.lastIndex = 0
+  while (pairForm.lastIndex < element.length) {
+    const [, name = '', quoted, bare = ''] = pairForm.exec(element) ?? []
+    // RFC 7239 §4: each parameter once.
+    if (name === '' || said.has(name.toLowerCase())) return unknown
+    said.set(name.toLowerCase(), quoted === undefined ? bare : quoted.replace(/\\(.)/g, '$1'))
+  }
+  return { address: nodeOf(said.get('for') ?? ''), protocol: protocolOf(said.get('proto')) }
+}
+
+const hasOpenQuote = (text: string): boolean => text.replace(/\\./g, '').split('"').length % 2 === 0
+
+/**
+ * The elements of Forwarded, the last one first. Parsed from the right, where the trusted proxy wrote: from the left, an open
+ * quote of the client would swallow the proxy's element.
+ */
+const elementsFromRight = (value: string): readonly string[] => {
+  const elements: string[] = []
+  let rest: string | undefined
+  for (const piece of value.split(',').reverse()) {
+    const element = rest === undefined ? piece : `${piece},${rest}`
+    if (hasOpenQuote(piece) === (rest === undefined)) rest = element
+    else {
+      elements.push(element)
+      rest = undefined
+    }
+  }
+  return rest === undefined ? elements : [...elements, rest]
+}
+
+/** The first address from the right that is not a trusted proxy: the client may have invented everything left of it. */
+const clientAmong = (hopsFromRight: readonly Hop[], isTrusted: TrustedProxies): Hop => {
+  let client = unknown
+  for (const hop of hopsFromRight) {
+    client = hop
+    if (hop.address === undefined || !isTrusted(hop.address)) break
+  }
+  return client
+}
+
+/**
+ * Reads the fields of a trusted proxy. Forwarded counts only without X-Forwarded-For and -Proto: most proxies write the latter
+ * and pass the former on as their client sent it.
+ */
+const clientSaid = (fields: RequestFields, isTrusted: TrustedProxies): Hop => {
+  const addresses = requestField(fields, 'x-forwarded-for')
+  const protocol = requestField(fields, 'x-forwarded-proto')
+  if (addresses === undefined && protocol === undefined) {
+    const forwarded = requestField(fields, 'forwarded')
+    return forwarded === undefined ? unknown : clientAmong(elementsFromRight(forwarded).map(hopOf), isTrusted)
+  }
+  const hops = (addresses ?? '')
+    .split(',')
+    .reverse()
+    .map((hop): Hop => ({ address: ipOf(hop.trim()) ?? nodeOf(hop.trim()), protocol: undefined }))
+  return { address: clientAmong(hops, isTrusted).address, protocol: protocolOf(protocol) }
+}
+
+/** The additional members of an encrypted socket. */
+type PeerSocket = Socket & { readonly encrypted?: boolean }
+
+const peerOf = (socket: PeerSocket): Client => {
+  const address = plain(socket.remoteAddress ?? '')
+  return {
+    address: address === '' ? 'unknown' : address,
+    protocol: socket.encrypted === true ? 'https' : 'http',
+    viaTrustedProxy: false,
+  }
+}
+
+/** Creates the function that finds the client of a request: the peer, or the client that a trusted proxy names. */
+export const createClientOf = (
+  isTrusted: TrustedProxies,
+): ((socket: Socket, fields: RequestFields) => Client) => {
+  // A connection has one peer: look it up once, with the first request, while it is certainly connected.
+  const peers = new WeakMap<Socket, Client>()
+  return (socket, fields) => {
+    const known = peers.get(socket)
+    const peer = known ?? peerOf(socket)
+    if (known === undefined) peers.set(socket, peer)
+    if (!isTrusted(peer.address)) return peer
+    const said = clientSaid(fields, isTrusted)
+    return {
+      address: said.address ?? peer.address,
+      protocol: said.protocol ?? peer.protocol,
+      viaTrustedProxy: true,
+    }
+  }
+}
 
 /** Bounds the interim responses of an upstream. */
 const mostInterim = 16

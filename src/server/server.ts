@@ -4,13 +4,18 @@ import httpProxy from '@fastify/http-proxy'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Logger } from 'pino'
 import { GatewayError } from '../errors.ts'
-import { fieldValue, withoutFields } from '../http/fields.ts'
-import { type Answer, discard, type GatewayRequest, type GatewayResponse } from '../http/message.ts'
+import {
+  type Answer,
+  discard,
+  fieldValue,
+  type GatewayRequest,
+  type GatewayResponse,
+  withoutFields,
+} from '../http/message.ts'
 import { changedResponse, errorAnswer } from '../pipeline/error-answer.ts'
 import { arrived, type Received } from '../pipeline/exchange.ts'
 import type { Client, Service } from '../pipeline/service.ts'
 import { createServiceTable } from '../request/service-table.ts'
-import { createAddressList, createClientOf } from './client-address.ts'
 import { createCoverage, type HostCertificate } from './listener/certificates.ts'
 import { createFront, type Front, type FrontOptions } from './listener/front.ts'
 import {
@@ -21,7 +26,7 @@ import {
   withUnreadContent,
 } from './listener/http2-request.ts'
 import type { EdgeHandlers } from './listener.ts'
-import { EdgeRequest } from './read-request.ts'
+import { createAddressList, createClientOf, EdgeRequest } from './read-request.ts'
 import { type SendOptions, sendEither, sendResponse } from './send/send-response.ts'
 import type { UnreadAnswers } from './unread-answers.ts'
 

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { addressGroup } from '../http/bounds/address-group.ts'
-import type { BufferedFor, Reservation } from '../http/bounds/byte-budget.ts'
+import { addressGroup, type BufferedFor, type Reservation } from '../http/bounds.ts'
 import type { EdgeEvent } from './events.ts'
 
 export type UnreadAnswersOptions = {

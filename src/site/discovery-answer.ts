@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { FieldLines } from '../http/fields.ts'
-import { wordpressJson } from '../http/message.ts'
+import { type FieldLines, wordpressJson } from '../http/message.ts'
 
 /** A document ready to be sent with status 200. */
 export type DiscoveryDocument = {

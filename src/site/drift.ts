@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Endpoint, Row } from '../contracts/row.ts'
-import { isJsonObject, type JsonObject, ownMember } from '../http/json/json-value.ts'
+import { isJsonObject, type JsonObject, ownMember } from '../http/json-text.ts'
 import { routeTemplate } from '../request/route-pattern.ts'
 import type { IndexDocument } from './discovery/index-document.ts'
 import { describeRow } from './discovery/route-entry.ts'

@@ -1,4 +1,4 @@
-import { isJsonObject, ownMember } from '../http/json/json-value.ts'
+import { isJsonObject, ownMember } from '../http/json-text.ts'
 
 /** An upstream's response to one GET. */
 export type Seen =

@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream'
-import { type FieldLines, fieldValue, withoutFields } from '../http/fields.ts'
-import type { Interim } from '../http/message.ts'
+import { type FieldLines, fieldValue, type Interim, withoutFields } from '../http/message.ts'
 import type { AttemptEvent } from './events.ts'
 
 /** A request to forward: end-to-end fields only, without Host and framing. */

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
-import { type FieldLines, fieldValue } from '../http/fields.ts'
+import { type FieldLines, fieldValue } from '../http/message.ts'
+import { toGatewayError } from './failure.ts'
 
 /** Streams of which all octets that were declared have been handed to a connection, though they may never end. */
 const handedOver = new WeakSet<Readable>()
@@ -70,12 +71,11 @@ const isOfStream = (error: Error): boolean =>
   'code' in error && typeof error.code === 'string' && error.code.startsWith('ERR_HTTP2_')
 
 /**
- * Did the attempt fail because its content did, so that the client is at fault? When the connection breaks instead,
- * undici reports that before it destroys the content with the same error.
+ * The error of an attempt that failed. When its content failed, the client is at fault: the gateway's own error (too large), otherwise a
+ * client that disconnected. When the connection breaks, undici reports that before it destroys the content with the same error.
  */
-export const failedByContent = (content: unknown, error: Error): boolean =>
-  content instanceof Readable && content.errored === error && !isOfStream(error)
-
-/** The error of such a content: the gateway's own (too large), otherwise a client that disconnected. */
-export const contentFailure = (error: Error): GatewayError =>
-  error instanceof GatewayError ? error : new GatewayError('client_gone', { cause: error })
+export const attemptError = (content: unknown, error: Error): GatewayError => {
+  const isOfContent = content instanceof Readable && content.errored === error && !isOfStream(error)
+  if (!isOfContent || error instanceof GatewayError) return toGatewayError(error)
+  return new GatewayError('client_gone', { cause: error })
+}

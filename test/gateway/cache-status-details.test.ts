@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { StatusDetail } from '../../src/cache/cache-status.ts'
+import type { StatusDetail } from '../../src/cache/events.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { createLatch } from '../support/latch.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'

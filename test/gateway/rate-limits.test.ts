@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { addressGroup } from '../../src/http/bounds/address-group.ts'
+import { addressGroup } from '../../src/http/bounds.ts'
 import { createRateLimiter } from '../../src/server/rate-limiter.ts'
 import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'

@@ -95,6 +95,6 @@ test('what is passed through after uploads dies young', { timeout: mostMs }, asy
 test('a miss leaves what is stored, and little else that grows old', { timeout: mostMs }, async () => {
   gateway = await start({ cache: { rules: [{ match: 'GET /**', ttl: '1h' }] } })
   await askTimes(1000, (at) => ask('GET', `/first/${at}`))
-  // 1,080 to 1,220 bytes; 2,015 to 2,125 if the requests in flight are in Maps (src/cache/fetch/in-flight-table.ts).
+  // 1,080 to 1,220 bytes; 2,015 to 2,125 if the requests in flight are in Maps (src/cache/fetch/collapse.ts).
   expect(await promotedEach(6000, (at) => ask('GET', `/then/${at}`))).toBeLessThan(1600)
 })

@@ -1,15 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { cacheKey, partsOfKey, targetKey, targetKeyOf } from '../../src/cache/cache-key.ts'
-import { freshnessLifetime } from '../../src/cache/policy/freshness.ts'
-import { responseControl } from '../../src/cache/policy/response-control.ts'
-import { sensitivityOf } from '../../src/cache/sensitivity.ts'
-import { deltaSeconds, parseCacheControl } from '../../src/http/cache-control.ts'
+import { sensitivityOf } from '../../src/cache/decide-caching.ts'
+import { freshnessLifetime, responseControl } from '../../src/cache/policy/freshness.ts'
+import { deltaSeconds, parseCacheControl, varyKey } from '../../src/http/caching-fields.ts'
 import { formatHttpDate, parseHttpDate } from '../../src/http/conditional/dates.ts'
 import { parseEntityTagList } from '../../src/http/conditional/entity-tags.ts'
 import { selectRanges } from '../../src/http/conditional/ranges.ts'
 import { parseDictionary, parseList } from '../../src/http/structured-fields.ts'
-import { varyKey } from '../../src/http/vary.ts'
 import { cost } from '../support/cost.ts'
 
 const pieces = [

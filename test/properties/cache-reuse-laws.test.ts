@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { targetKey } from '../../src/cache/cache-key.ts'
 import { correctedInitialAgeMs, currentAgeMs } from '../../src/cache/policy/freshness.ts'
-import { fieldValue } from '../../src/http/fields.ts'
+import { fieldValue } from '../../src/http/message.ts'
 import { harness, readOf, response, safePolicy, settle, textOf } from '../unit/cache/cache-fixture.ts'
 
 const moment = fc.record({ now: fc.integer(), monotonic: fc.integer() })

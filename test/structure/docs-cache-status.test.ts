@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import type { HitDetail, StatusDetail } from '../../src/cache/cache-status.ts'
 import type { BypassReason } from '../../src/cache/decide-caching.ts'
+import type { HitDetail, StatusDetail } from '../../src/cache/events.ts'
 import type { NoStoreReason } from '../../src/cache/policy/storability.ts'
 
 // The compiler holds each list to its union: a reason that is missing here, or that does not exist, fails check:types.

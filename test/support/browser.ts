@@ -1,7 +1,7 @@
 import { type Browser, chromium } from 'playwright-core'
 
 /** Debian's headless Chromium, which sends no requests besides those of the page. */
-export const startBrowser = (): Promise<Browser> =>
+export const startBrowser = (more: readonly string[] = []): Promise<Browser> =>
   chromium.launch({
     executablePath: '/usr/bin/chromium',
     args: [
@@ -13,5 +13,6 @@ export const startBrowser = (): Promise<Browser> =>
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
+      ...more,
     ],
   })

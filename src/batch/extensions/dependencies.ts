@@ -1,4 +1,4 @@
-import { type JsonText, nestingDepth } from '../../http/json/json-text.ts'
+import { type JsonText, nestingDepth } from '../../http/json-text.ts'
 import type { ItemExtension } from '../extensions.ts'
 import { type BatchItem, type Dispatch, type ItemAnswer, type ItemError, itemError } from '../item.ts'
 import { pathSegment, type Reference, valuesAt, withValues } from './json-references.ts'

@@ -10,7 +10,7 @@ import {
   stringEnd,
   valueEnd,
   visitValues,
-} from '../../http/json/json-text.ts'
+} from '../../http/json-text.ts'
 
 /** A value in the answer of another item: its id, and a JSON Pointer (RFC 6901) into `{"body": …, "status": …}`. */
 export type Reference = { readonly id: string; readonly pointer: readonly string[] }

@@ -1,11 +1,116 @@
+import { LRUCache } from 'lru-cache'
 import { GatewayError } from '../../errors.ts'
-import { EndSignal } from '../../http/end-signal.ts'
-import { discard } from '../../http/message.ts'
+import { discard, EndSignal } from '../../http/message.ts'
 import type { CacheRead, Forward } from '../cache-read.ts'
-import type { ForwardReason } from '../cache-status.ts'
+import type { ForwardReason } from '../events.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
 import type { FetchOutcome, FetchRequest, RunFetch, StreamEnd, StreamingOutcome } from './fetch-outcome.ts'
-import { InFlightTable } from './in-flight-table.ts'
+
+/**
+ * Keys whose last response was for one client only: requests for them are sent in parallel from the start instead of waiting for
+ * each other. Bounded in bytes, because clients choose keys. `now` is a reading of the monotonic clock.
+ */
+export type HitForPass = {
+  add(key: string, now: number): void
+  has(key: string, now: number): boolean
+  delete(key: string): void
+}
+
+const maxBytes = 1_048_576
+const overheadBytes = 100
+/** Long enough to help a busy key, short enough to notice that its responses have become shareable. */
+const lifetimeMs = 5_000
+
+export const createHitForPass = (): HitForPass => {
+  const until = new LRUCache<string, number>({
+    maxSize: maxBytes,
+    sizeCalculation: (_, key) => key.length + overheadBytes,
+  })
+  return {
+    add: (key, now) => {
+      until.set(key, now + lifetimeMs)
+    },
+    has: (key, now) => (until.get(key) ?? 0) > now,
+    delete: (key) => {
+      until.delete(key)
+    },
+  }
+}
+
+/** A member of the table; `next` belongs to the table. */
+export type InFlight<Self> = {
+  readonly key: string
+  /** Secondary key, where the selecting fields were already known; '' otherwise. */
+  readonly variant: string
+  next: Self | undefined
+}
+
+/** Chains stay short as long as fewer fetches are in flight. */
+const chains = 1024
+
+/** Of a long key only some characters count: keys aimed at one chain make it as long as the number of fetches in flight, no longer. */
+const chainOf = (key: string): number => {
+  const step = 1 + (key.length >> 6)
+  let hash = key.length
+  for (let i = key.length - 1; i >= 0; i -= step) hash = (Math.imul(hash, 31) + key.charCodeAt(i)) | 0
+  return hash & (chains - 1)
+}
+
+/**
+ * The fetches that later readers of a key may join. A hash table of fixed length, not a Map: the tables that a growing and shrinking
+ * Map leaves behind kept each fetch alive until the next full collection (docs/decisions/0014).
+ */
+export class InFlightTable<Fetch extends InFlight<Fetch>> {
+  readonly #first: (Fetch | undefined)[] = Array.from({ length: chains }, () => undefined)
+
+  find(key: string, variant: string): Fetch | undefined {
+    let fetch = this.#first[chainOf(key)]
+    while (fetch !== undefined && (fetch.key !== key || fetch.variant !== variant)) fetch = fetch.next
+    return fetch
+  }
+
+  add(fetch: Fetch): void {
+    const chain = chainOf(fetch.key)
+    fetch.next = this.#first[chain]
+    this.#first[chain] = fetch
+  }
+
+  /** Does nothing for a fetch that is not in the table. */
+  remove(fetch: Fetch): void {
+    this.#removeWhere(fetch.key, (one) => one === fetch)
+  }
+
+  /** Returns the number of fetches removed. */
+  removeAll(key: string): number {
+    return this.#removeWhere(key, (one) => one.key === key)
+  }
+
+  /** Returns the number of fetches removed. */
+  clear(): number {
+    let count = 0
+    for (const first of this.#first) for (let one = first; one !== undefined; one = one.next) count += 1
+    this.#first.fill(undefined)
+    return count
+  }
+
+  #removeWhere(key: string, matches: (fetch: Fetch) => boolean): number {
+    const chain = chainOf(key)
+    let count = 0
+    let previous: Fetch | undefined
+    let fetch = this.#first[chain]
+    while (fetch !== undefined) {
+      const { next } = fetch
+      if (matches(fetch)) {
+        if (previous === undefined) this.#first[chain] = next
+        else previous.next = next
+        fetch.next = undefined
+        count += 1
+      } else previous = fetch
+      fetch = next
+    }
+    return count
+  }
+}
 
 /** One reader's wait for a result: all listeners and callbacks are one object, since each miss makes one. */
 class Waiter<Result> {

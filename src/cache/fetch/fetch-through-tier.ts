@@ -1,16 +1,13 @@
 import { type Clock, type Moment, readClock } from '../../clock.ts'
-import { fieldValue, withoutFields } from '../../http/fields.ts'
-import { hasNoContent } from '../../http/message.ts'
-import { varyKey } from '../../http/vary.ts'
-import { currentAgeMs } from '../policy/freshness.ts'
-import { responseControl } from '../policy/response-control.ts'
-import { storageOf } from '../policy/storability.ts'
-import { storableFields } from '../policy/stored-fields.ts'
+import { varyKey } from '../../http/caching-fields.ts'
+import { fieldValue, hasNoContent, withoutFields } from '../../http/message.ts'
+import { currentAgeMs, responseControl } from '../policy/freshness.ts'
+import { storableFields, storageOf } from '../policy/storability.ts'
 import type { SharedTier, TierEntry, TierFacts, TierQuery, TierRecord, TierRefusal } from '../shared-tier.ts'
 import type { ResponseStorage } from '../store/store-response.ts'
 import { type StoredResponse, setTags } from '../store/stored-response.ts'
+import type { HitForPass } from './collapse.ts'
 import type { FetchOutcome, FetchRequest, RunFetch, StreamEnd } from './fetch-outcome.ts'
-import type { HitForPass } from './hit-for-pass.ts'
 
 /** Of use to other processes: complete, and fresh without validation. */
 const isForTier = (stored: StoredResponse): boolean =>

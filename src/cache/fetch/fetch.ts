@@ -1,12 +1,16 @@
 import type { Readable } from 'node:stream'
 import { type Clock, type Moment, readClock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
-import type { ByteBudget, Reservation } from '../../http/bounds/byte-budget.ts'
-import { fieldValue } from '../../http/fields.ts'
-import { discard, type GatewayResponse } from '../../http/message.ts'
+import type { ByteBudget, Reservation } from '../../http/bounds.ts'
+import { discard, fieldValue, type GatewayResponse } from '../../http/message.ts'
 import type { CacheEvent } from '../events.ts'
-import { isServerError, mayShareError, type NoStoreReason, storageOf } from '../policy/storability.ts'
-import { fieldsNotStored } from '../policy/stored-fields.ts'
+import {
+  fieldsNotStored,
+  isServerError,
+  mayShareError,
+  type NoStoreReason,
+  storageOf,
+} from '../policy/storability.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
 import type { CompleteResponse, ResponseStorage } from '../store/store-response.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
@@ -21,7 +25,7 @@ import type {
 } from './fetch-outcome.ts'
 import { declaredLength, fillFrom } from './fill.ts'
 import type { PartialContentStore, PartialRequest } from './partial-content.ts'
-import { confirmsStored, describesStored, freshenedHead, validationFields } from './revalidation.ts'
+import { confirmsStored, describesStored, freshenedHead, validationFields } from './respond-by-fetch.ts'
 
 type Fields = Readonly<Record<string, string>>
 

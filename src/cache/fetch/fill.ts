@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream'
 import { GatewayError } from '../../errors.ts'
-import { overheadOfChunk, type Reservation } from '../../http/bounds/byte-budget.ts'
-import { fieldValue } from '../../http/fields.ts'
-import type { ResponseHead } from '../../http/message.ts'
+import { overheadOfChunk, type Reservation } from '../../http/bounds.ts'
+import { fieldValue, type ResponseHead } from '../../http/message.ts'
 
 /** One reader of a fill, at its own pace. */
 class FillReader extends Readable {

@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream'
 import type { Clock, Moment } from '../../clock.ts'
-import type { ByteBudget, Reservation } from '../../http/bounds/byte-budget.ts'
+import type { ByteBudget, Reservation } from '../../http/bounds.ts'
 import { matchesStrongly, parseEntityTag } from '../../http/conditional/entity-tags.ts'
 import {
   type ContentRange,
@@ -8,23 +8,30 @@ import {
   parseContentRange,
   rangeOf,
 } from '../../http/conditional/ranges.ts'
-import { type FieldLines, fieldValue, withField, withoutFields } from '../../http/fields.ts'
-import { discard, type GatewayResponse, type ResponseHead } from '../../http/message.ts'
-import { teeContent } from '../../http/tee-content.ts'
+import {
+  discard,
+  type FieldLines,
+  fieldValue,
+  type GatewayResponse,
+  type ResponseHead,
+  teeContent,
+  withField,
+  withoutFields,
+} from '../../http/message.ts'
 import { cacheKey, partsOfKey } from '../cache-key.ts'
 import type { CacheAnswer, CacheRead } from '../cache-read.ts'
-import { hitStatus } from '../cache-status.ts'
+import { hitStatus } from '../events.ts'
 import { currentAgeMs } from '../policy/freshness.ts'
 import { decideReuse, selectVariant } from '../policy/reuse.ts'
 import { storageOf } from '../policy/storability.ts'
-import { preconditionResponse, type ReaderFacts } from '../respond/conditional-response.ts'
+import { preconditionResponse, type ReaderFacts } from '../respond/encodings.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
 import type { CompleteResponse, ResponseStorage } from '../store/store-response.ts'
 import { combined, isWhole, missingRange, type PartialContent, sliceOf } from '../store/stored-ranges.ts'
 import type { IncompleteResponse, StoredResponse } from '../store/stored-response.ts'
 import type { FetchRequest, UnshareableOutcome, UpstreamResponse } from './fetch-outcome.ts'
 import { fillFrom } from './fill.ts'
-import { confirmsStored, describesStored, freshenedHead, validationFields } from './revalidation.ts'
+import { confirmsStored, describesStored, freshenedHead, validationFields } from './respond-by-fetch.ts'
 
 /**
  * The 206 for a reader, made of an incomplete stored response; undefined when that does not hold the whole range

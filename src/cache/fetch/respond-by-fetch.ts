@@ -1,5 +1,9 @@
 import { type Clock, type Moment, readClock } from '../../clock.ts'
-import { varyKey } from '../../http/vary.ts'
+import { varyKey } from '../../http/caching-fields.ts'
+import { formatHttpDate } from '../../http/conditional/dates.ts'
+import { matchesWeakly, parseEntityTag } from '../../http/conditional/entity-tags.ts'
+import { endToEndFields } from '../../http/forwardable-fields.ts'
+import { fieldValue, type ResponseHead, withoutFields } from '../../http/message.ts'
 import {
   type CacheAnswer,
   type CacheRead,
@@ -11,18 +15,66 @@ import {
 import type { CacheEvent } from '../events.ts'
 import type { Lease, Reuse } from '../policy/reuse.ts'
 import type { Responder } from '../respond/responder.ts'
-import type { InvalidationLog } from '../store/invalidation-log.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
-import type { CollapsedFetch, FetchStart, InFlightFetches } from './collapse.ts'
+import type { InvalidationLog } from '../store/tag-index.ts'
+import type { CollapsedFetch, FetchStart, HitForPass, InFlightFetches } from './collapse.ts'
 import type { FetchOutcome } from './fetch-outcome.ts'
-import type { HitForPass } from './hit-for-pass.ts'
 import {
   createResolveWaiter,
   type FetchNeeded,
   type Resolution,
   type WaitingReader,
 } from './resolve-waiter.ts'
+
+/** Fields of a conditional request that validates a stored response (RFC 9111 §4.3.1); empty when it has no validator. */
+export const validationFields = (stored: StoredResponse): Readonly<Record<string, string>> => {
+  const fields: Record<string, string> = {}
+  if (stored.upstreamTag !== undefined) fields['if-none-match'] = stored.upstreamTag
+  const modified = fieldValue(stored.fields, 'last-modified')
+  if (modified !== undefined) fields['if-modified-since'] = modified
+  return fields
+}
+
+/** Is a 304 about this stored response (RFC 9111 §4.3.4)? Without an entity tag it cannot be about another. */
+export const confirmsStored = (response: ResponseHead, stored: StoredResponse): boolean => {
+  const confirmed = parseEntityTag(fieldValue(response.fields, 'etag') ?? '')
+  const known = parseEntityTag(stored.upstreamTag ?? '')
+  return confirmed === undefined || known === undefined || matchesWeakly(confirmed, known)
+}
+
+/** Of the whole; undefined when it is not known. */
+const lengthOf = ({ partial, content }: StoredResponse): number | undefined =>
+  partial === undefined ? content.length : partial.total
+
+/** Does the response to a HEAD describe the stored content? Only fields that it has can contradict (RFC 9111 §4.3.5). */
+export const describesStored = (response: ResponseHead, stored: StoredResponse): boolean => {
+  const length = fieldValue(response.fields, 'content-length')
+  const modified = fieldValue(response.fields, 'last-modified')
+  const tag = fieldValue(response.fields, 'etag')
+  return (
+    (length === undefined || length === String(lengthOf(stored))) &&
+    (modified === undefined || modified === fieldValue(stored.fields, 'last-modified')) &&
+    (tag === undefined || tag === stored.upstreamTag) &&
+    fieldValue(response.fields, 'content-encoding') === fieldValue(stored.fields, 'content-encoding')
+  )
+}
+
+/** Fields that a 304 cannot change: they describe the stored content (RFC 9111 §3.2). */
+const notUpdated: ReadonlySet<string> = new Set(['content-length', 'content-encoding', 'content-range'])
+
+/** Head of the stored response with the fields of the 304 in place of its own (RFC 9111 §3.2, §4.3.4). */
+export const freshenedHead = (
+  stored: StoredResponse,
+  response: ResponseHead,
+  receivedAt: number,
+): ResponseHead => {
+  const updates = withoutFields(endToEndFields(response.fields), notUpdated)
+  // A 304 without a Date was made when it came (RFC 9110 §6.6.1); the stored Date would make the response old at once.
+  if (fieldValue(updates, 'date') === undefined) updates.push('Date', formatHttpDate(receivedAt))
+  const updated = new Set(updates.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()))
+  return { status: stored.status, fields: [...withoutFields(stored.fields, updated), ...updates] }
+}
 
 const noFields = {}
 
@@ -66,7 +118,7 @@ type RespondByFetchOptions = {
 }
 
 /** Responds to readers that need a fetch: each joins one in flight, or starts one. */
-export type RespondByFetch = {
+type RespondByFetch = {
   /** Rejects with what `forward` rejects with. */
   respond(read: CacheRead, forward: Forward, need: FetchNeeded): Promise<CacheAnswer>
   /** Fetches in the background what was served stale. */

@@ -1,10 +1,15 @@
 import type { Moment } from '../../clock.ts'
-import { type Directives, deltaSeconds, parseCacheControl } from '../../http/cache-control.ts'
-import { type RequestFields, requestField } from '../../http/fields.ts'
-import { type SelectingFields, varyKey } from '../../http/vary.ts'
+import {
+  type Directives,
+  deltaSeconds,
+  parseCacheControl,
+  type SelectingFields,
+  varyKey,
+} from '../../http/caching-fields.ts'
+import { type RequestFields, requestField } from '../../http/message.ts'
 import type { CacheRead } from '../cache-read.ts'
-import type { ForwardReason } from '../cache-status.ts'
 import type { CacheProfile } from '../decide-caching.ts'
+import type { ForwardReason } from '../events.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
 import { currentAgeMs } from './freshness.ts'

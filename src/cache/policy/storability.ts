@@ -1,9 +1,65 @@
-import { fieldValue, type RequestFields, requestField } from '../../http/fields.ts'
-import type { ResponseHead } from '../../http/message.ts'
-import { parseVary } from '../../http/vary.ts'
+import { parseVary } from '../../http/caching-fields.ts'
+import { formatHttpDate } from '../../http/conditional/dates.ts'
+import { contentEntityTag } from '../../http/conditional/entity-tags.ts'
+import { endToEndFields } from '../../http/forwardable-fields.ts'
+import {
+  type FieldLines,
+  fieldValue,
+  fieldValues,
+  type RequestFields,
+  type ResponseHead,
+  requestField,
+  withoutFields,
+} from '../../http/message.ts'
 import type { CachePolicy } from '../decide-caching.ts'
-import { type Freshness, freshnessLifetime, isHeuristicallyCacheable } from './freshness.ts'
-import { type ResponseControl, responseControl } from './response-control.ts'
+import {
+  type Freshness,
+  freshnessLifetime,
+  isHeuristicallyCacheable,
+  type ResponseControl,
+  responseControl,
+} from './freshness.ts'
+
+const none: FieldLines = []
+
+/**
+ * Fields that are not stored but sent to the client that fetched the response: the upstream's Age, and fields that no-cache or
+ * private name.
+ */
+export const fieldsNotStored = (response: ResponseHead): FieldLines => {
+  const { notStored } = responseControl(response.fields)
+  if (notStored.length === 0 && fieldValue(response.fields, 'age') === undefined) return none
+  const lines: string[] = []
+  for (const name of new Set(['age', ...notStored])) {
+    for (const value of fieldValues(response.fields, name)) lines.push(name, value)
+  }
+  return lines
+}
+
+const alwaysRemoved: ReadonlySet<string> = new Set(['age', 'content-length'])
+
+const removedBy = ({ notStored }: ResponseControl): ReadonlySet<string> =>
+  notStored.length === 0 ? alwaysRemoved : new Set([...alwaysRemoved, ...notStored])
+
+/** Fields that may be stored: none of the connection (RFC 9111 §3.1), none that no-cache or private name, no Age and no length. */
+export const storableFields = (fields: FieldLines, control: ResponseControl): string[] =>
+  withoutFields(endToEndFields(fields), removedBy(control))
+
+/** Fields as stored: those that may be, the length of the content, and Date and ETag where the upstream sent none. */
+export const storedFields = (
+  head: ResponseHead,
+  content: Buffer,
+  control: ResponseControl,
+  receivedAt: number,
+): string[] => {
+  const fields = storableFields(head.fields, control)
+  if (fieldValue(fields, 'date') === undefined) fields.push('Date', formatHttpDate(receivedAt))
+  if (head.status === 200 && fieldValue(fields, 'etag') === undefined)
+    fields.push('ETag', contentEntityTag(content))
+  // RFC 9110 §8.6: no Content-Length with 204.
+  if (head.status !== 204) fields.push('Content-Length', String(content.length))
+  return fields
+}
 
 /** Final statuses whose meaning for a cache is implemented (must-understand, RFC 9111 §5.2.2.3); 304 is handled elsewhere. */
 const understood: ReadonlySet<number> = new Set([
@@ -38,7 +94,7 @@ export type NoStoreReason =
   | 'unreadable'
   | 'method'
 
-export type StorageDecision =
+type StorageDecision =
   | { readonly kind: 'store' }
   | { readonly kind: 'no-store'; readonly reason: NoStoreReason }
 

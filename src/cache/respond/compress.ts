@@ -1,10 +1,9 @@
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
-import { parseCacheControl } from '../../http/cache-control.ts'
+import { parseCacheControl } from '../../http/caching-fields.ts'
 import { parseEntityTag } from '../../http/conditional/entity-tags.ts'
-import { fieldValue, hasField } from '../../http/fields.ts'
 import { remembered } from '../../http/memo.ts'
-import type { ResponseHead } from '../../http/message.ts'
+import { fieldValue, hasField, type ResponseHead } from '../../http/message.ts'
 
 const codableTypes: ReadonlySet<string> = new Set([
   'application/javascript',

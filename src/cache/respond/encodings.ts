@@ -1,16 +1,91 @@
 import { parseAcceptEncoding } from '../../http/accept-encoding.ts'
-import { parseCacheControl } from '../../http/cache-control.ts'
+import { parseCacheControl } from '../../http/caching-fields.ts'
 import { parseEntityTag, tagOfCoded } from '../../http/conditional/entity-tags.ts'
-import { evaluatePreconditions } from '../../http/conditional/preconditions.ts'
-import { fieldValue, type RequestFields, requestField, withoutFields } from '../../http/fields.ts'
+import {
+  evaluatePreconditions,
+  isConditional,
+  notModified,
+  preconditionFailed,
+} from '../../http/conditional/preconditions.ts'
+import { partialContent, rangeNotSatisfiable, rangeOf } from '../../http/conditional/ranges.ts'
 import { remembered } from '../../http/memo.ts'
-import type { ResponseHead } from '../../http/message.ts'
+import {
+  discard,
+  fieldValue,
+  type GatewayResponse,
+  type RequestFields,
+  type ResponseHead,
+  requestField,
+  withoutFields,
+} from '../../http/message.ts'
 import type { CacheRead } from '../cache-read.ts'
 import type { CacheEvent } from '../events.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
 import { type CodedForm, ownBytes, type StoredResponse, withCodedForms } from '../store/stored-response.ts'
 import { availableCodings, type Coding, compress } from './compress.ts'
-import type { ReaderFacts } from './conditional-response.ts'
+
+/** The parts of a read that decide the form of its response. */
+export type ReaderFacts = { readonly method: 'GET' | 'HEAD'; readonly fields: RequestFields }
+
+/** Without range and precondition: one response serves all such readers. */
+export const takesWhole = (reader: ReaderFacts): boolean =>
+  reader.method === 'GET' && reader.fields['range'] === undefined && !isConditional(reader.fields)
+
+const withoutContent = (head: ResponseHead): GatewayResponse => ({
+  ...head,
+  content: undefined,
+})
+
+const ranged = (
+  reader: ReaderFacts,
+  whole: GatewayResponse,
+  content: Buffer,
+  now: number,
+): GatewayResponse => {
+  const selection = rangeOf(reader.fields, whole, content.length, now)
+  switch (selection.kind) {
+    case 'whole':
+      return whole
+    case 'unsatisfiable':
+      return withoutContent(rangeNotSatisfiable(whole, content.length))
+    case 'parts': {
+      const part = partialContent(whole, content, selection.ranges)
+      return { ...part.head, content: part.content }
+    }
+  }
+}
+
+/** The 304 or 412 that the reader's preconditions lead to; undefined when they hold. */
+export const preconditionResponse = (
+  reader: ReaderFacts,
+  response: ResponseHead,
+  now: number,
+): GatewayResponse | undefined => {
+  if (!isConditional(reader.fields)) return undefined
+  switch (evaluatePreconditions(reader.fields, reader.method, response, now)) {
+    case 'not-modified':
+      return withoutContent(notModified(response))
+    case 'failed':
+      return withoutContent(preconditionFailed(response))
+    case 'proceed':
+      return undefined
+  }
+}
+
+/** A response in the form that the reader gets: preconditions first, then ranges (RFC 9110 §13.2.2), no content for HEAD. */
+export const responseFor = (reader: ReaderFacts, whole: GatewayResponse, now: number): GatewayResponse => {
+  const instead = preconditionResponse(reader, whole, now)
+  if (instead !== undefined) {
+    discard(whole.content)
+    return instead
+  }
+  if (reader.method === 'HEAD') {
+    discard(whole.content)
+    return { ...whole, content: undefined }
+  }
+  const wantsRange = requestField(reader.fields, 'range') !== undefined
+  return wantsRange && Buffer.isBuffer(whole.content) ? ranged(reader, whole, whole.content, now) : whole
+}
 
 /** The meaning of an Accept-Encoding field. */
 type AcceptedForms = {

@@ -1,16 +1,19 @@
 import type { Readable } from 'node:stream'
 import type { Moment } from '../../clock.ts'
 import { isConditional } from '../../http/conditional/preconditions.ts'
-import type { FieldLines } from '../../http/fields.ts'
-import { contentText, type GatewayResponse, longestText } from '../../http/message.ts'
+import { contentText, type FieldLines, type GatewayResponse, longestText } from '../../http/message.ts'
 import type { CacheAnswer, CacheRead } from '../cache-read.ts'
-import { type ForwardReason, forwardedStatus, hitStatus, unavailableStatus } from '../cache-status.ts'
-import type { ReadOutcome } from '../events.ts'
+import {
+  type ForwardReason,
+  forwardedStatus,
+  hitStatus,
+  type ReadOutcome,
+  unavailableStatus,
+} from '../events.ts'
 import type { ShareableOutcome, StreamingOutcome, UnshareableOutcome } from '../fetch/fetch-outcome.ts'
 import { currentAgeMs } from '../policy/freshness.ts'
 import type { PreparedAnswers, SharedForm, StoredResponse } from '../store/stored-response.ts'
-import { responseFor, takesWhole } from './conditional-response.ts'
-import { asksForTag, currentTag, type Encodings } from './encodings.ts'
+import { asksForTag, currentTag, type Encodings, responseFor, takesWhole } from './encodings.ts'
 
 /** Number of contents that are kept as text: at most 3.5 MiB. */
 const mostTexts = 256

@@ -1,6 +1,5 @@
 import type { Clock } from '../../clock.ts'
-import { fieldValue, withoutFields } from '../../http/fields.ts'
-import type { GatewayResponse, ResponseHead } from '../../http/message.ts'
+import { fieldValue, type GatewayResponse, type ResponseHead, withoutFields } from '../../http/message.ts'
 import { targetKeyOf } from '../cache-key.ts'
 import type { CacheRead } from '../cache-read.ts'
 import type { CacheEvent } from '../events.ts'
@@ -8,10 +7,9 @@ import { declaredLength } from '../fetch/fill.ts'
 import type { ExchangeTimes } from '../policy/freshness.ts'
 import type { NoStoreReason } from '../policy/storability.ts'
 import { isCodable } from '../respond/compress.ts'
-import type { Admission } from './admission.ts'
-import type { InvalidationLog, UnsettledTags } from './invalidation-log.ts'
-import type { MemoryStore } from './memory-store.ts'
+import type { Admission, MemoryStore } from './memory-store.ts'
 import { createStoredResponse, type StoredResponse, setTags, withVaryByCoding } from './stored-response.ts'
+import type { InvalidationLog, UnsettledTags } from './tag-index.ts'
 
 export type CompleteResponse = { readonly head: ResponseHead; readonly content: Buffer }
 

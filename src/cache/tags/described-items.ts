@@ -1,5 +1,70 @@
-import { collectionOfRelation, collectionOfTaxonomy, collectionOfType } from '../../contracts/site/tags.ts'
-import { parsedContent } from './parsed-content.ts'
+import { isAscii, isUtf8 } from 'node:buffer'
+import {
+  type CollectionTags,
+  collectionOfRelation,
+  collectionOfTaxonomy,
+  collectionOfType,
+  type ListFilter,
+} from '../../contracts/site/tags.ts'
+import { contentText, type FieldLines, fieldValue } from '../../http/message.ts'
+import type { TaggedArguments, TaggedResponse } from '../tagger.ts'
+import type { TagNames } from './tag-names.ts'
+
+/** Parsed JSON; `nothing` if it does not parse. */
+type ParsedContent = { readonly kind: 'json'; readonly value: unknown } | { readonly kind: 'nothing' }
+
+const nothing: ParsedContent = { kind: 'nothing' }
+
+const parse = (content: Buffer): ParsedContent => {
+  try {
+    const text = isAscii(content) ? contentText(content).latin1 : content.toString('utf8')
+    return { kind: 'json', value: JSON.parse(text) }
+  } catch {
+    return nothing
+  }
+}
+
+let last: { readonly content: Buffer; readonly parsed: ParsedContent } | undefined
+
+/**
+ * Parses a content once for two callers: a response that may be stored needs its tags and a readability check in the same turn, and
+ * parsing is most of both. The second caller gets the result of the first, which is then released.
+ */
+export const parsedContent = (content: Buffer): ParsedContent => {
+  if (last?.content === content) {
+    const { parsed } = last
+    last = undefined
+    return parsed
+  }
+  const parsed = parse(content)
+  last = { content, parsed }
+  return parsed
+}
+
+/** Longer contents are not checked: reading them would delay all requests. */
+const longestRead = 2 * 1024 * 1024
+
+const mediaType = (response: TaggedResponse): string =>
+  (fieldValue(response.fields, 'content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+
+const parses = (content: Buffer): boolean => {
+  if (content.length > longestRead) return true
+  return isUtf8(content) && parsedContent(content).kind === 'json'
+}
+
+/**
+ * Can a JSON row give this response? Error pages with status 200, truncated JSON, JSON after a PHP warning, and content codings that
+ * were not requested are forwarded but not stored.
+ */
+export const isReadable = (response: TaggedResponse): boolean => {
+  const { status, fields, content } = response
+  if (status === 204 || status === 206) return true
+  const coding = fieldValue(fields, 'content-encoding')
+  if (coding !== undefined && coding.trim().toLowerCase() !== 'identity') return false
+  const type = mediaType(response)
+  if (type === 'text/html') return false
+  return type === 'application/json' || type.endsWith('+json') ? parses(content) : true
+}
 
 /** A JSON object in a response that is an item of a collection. */
 export type DescribedItem = {
@@ -55,7 +120,7 @@ const describeEmbedded = (item: unknown): readonly (DescribedItem | undefined)[]
   })
 }
 
-const parse = (content: Buffer): unknown => {
+const parseJson = (content: Buffer): unknown => {
   const parsed = content.length > longestContent ? undefined : parsedContent(content)
   return parsed?.kind === 'json' ? parsed.value : undefined
 }
@@ -71,7 +136,7 @@ const subjectsOf = (value: unknown): readonly unknown[] | undefined => {
 
 /** Reads the items of a response of a collection. */
 export const describeItems = (content: Buffer, collection: string): Description => {
-  const value = parse(content)
+  const value = parseJson(content)
   const subjects = subjectsOf(value)
   if (subjects === undefined) return unreadable
   const items = subjects.map((subject) => describe(subject, collection))
@@ -83,4 +148,138 @@ export const describeItems = (content: Buffer, collection: string): Description 
     embeddedKnown: embedded.length <= mostEmbedded && !embedded.includes(undefined),
     deleted: isObject(value) && value['deleted'] === true && previousOf(value) !== undefined,
   }
+}
+
+/** A filter of a list with its values. */
+type AppliedFilter = {
+  readonly argument: string
+  readonly property: string
+  readonly values: readonly number[]
+}
+
+/** 0 means not attached; true and false are 1 and 0. */
+const asInteger = (value: unknown): number | undefined => {
+  if (typeof value === 'boolean' || value === null) return Number(value)
+  return typeof value === 'number' && Number.isSafeInteger(value) ? value : undefined
+}
+
+/** One value, or a list of which an item must have one. */
+export const integersOf = (value: unknown): readonly number[] | undefined => {
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value]
+  const integers = values.map(asInteger).filter((one) => one !== undefined)
+  return integers.length === values.length && integers.length > 0 ? integers : undefined
+}
+
+/** Does the response contain the whole list, so that its content tells the members? WordPress counts items that the client may not see. */
+const isComplete = (args: TaggedArguments, fields: FieldLines, shown: number): boolean => {
+  const pages = fieldValue(fields, 'x-wp-totalpages')
+  const total = fieldValue(fields, 'x-wp-total')
+  if (total !== undefined && Number(total) !== shown) return false
+  const first = args['page'] === undefined || args['page'] === 1
+  return (pages === '0' || pages === '1') && first && args['offset'] === undefined
+}
+
+/** Arguments with which a list also contains items that do not match a filter. */
+const ignoresFilters = (args: TaggedArguments): boolean =>
+  args['tax_relation'] === 'OR' || args['ignore_sticky'] === false
+
+/** The filter that proves that items outside it do not change the list; undefined if there is none. */
+const appliedFilter = (filters: readonly ListFilter[], args: TaggedArguments): AppliedFilter | undefined => {
+  if (ignoresFilters(args)) return undefined
+  for (const { argument, property } of filters) {
+    const given = args[argument]
+    const values = given === undefined || given === null ? undefined : integersOf(given)
+    if (values !== undefined) return { argument, property, values }
+  }
+  return undefined
+}
+
+const given = (args: TaggedArguments, name: string): boolean =>
+  args[name] !== undefined && args[name] !== null && args[name] !== ''
+
+const byText: ReadonlySet<unknown> = new Set(['title', 'relevance', 'name', 'description', 'email'])
+
+/** Does the list depend on texts? */
+const dependsOnText = (args: TaggedArguments): boolean => given(args, 'search') || byText.has(args['orderby'])
+
+/** Does the list depend on the time of the last change, which every update changes? */
+const dependsOnModified = (args: TaggedArguments): boolean =>
+  ['modified_after', 'modified_before'].some((name) => given(args, name)) || args['orderby'] === 'modified'
+
+/** Arguments that make a list depend on nothing but texts, dates and statuses. */
+const independent: ReadonlySet<string> = new Set([
+  ...['_embed', '_envelope', '_fields', '_jsonp', '_locale', '_pretty', 'context', 'password'],
+  ...['page', 'per_page', 'offset', 'order', 'search', 'search_columns', 'search_semantics'],
+  ...['include', 'exclude', 'slug', 'after', 'before', 'modified_after', 'modified_before', 'status'],
+])
+
+const orders: ReadonlySet<unknown> = new Set([
+  ...['date', 'id', 'include', 'include_slugs', 'modified', 'relevance', 'slug', 'title'],
+])
+
+const isDependent = ([name, value]: [string, unknown]): boolean => {
+  if (value === undefined || value === null || value === '' || independent.has(name)) return false
+  if (Array.isArray(value) && value.length === 0) return false
+  if (name === 'orderby') return !orders.has(value)
+  // Default values.
+  return !(name === 'ignore_sticky' && value === true) && !(name === 'tax_relation' && value === 'AND')
+}
+
+/** Does the list depend on more than texts, dates and statuses of its items, or the properties of `filters`? */
+const dependsOnRelations = (args: TaggedArguments, filters: readonly string[]): boolean =>
+  Object.entries(args).some((argument) => !filters.includes(argument[0]) && isDependent(argument))
+
+/** The statuses that the request selects. */
+const statusesOf = (args: TaggedArguments): readonly string[] => {
+  const asked = args['status']
+  const statuses: readonly unknown[] = Array.isArray(asked) ? asked : [asked]
+  const known = statuses.filter((status) => typeof status === 'string')
+  return known.length === statuses.length ? known : ['any']
+}
+
+/** Does the list show only items with that status? */
+const showsOnly = (args: TaggedArguments, status: string): boolean => {
+  const asked = args['status']
+  if (asked === undefined) return true
+  return Array.isArray(asked) ? asked.length === 1 && asked[0] === status : asked === status
+}
+
+/** Above this number, broader tags replace item tags. */
+export const mostItemTags = 256
+
+/** Does every item have a tag? */
+const itemsKnown = ({ items }: Description): boolean => items !== undefined && items.length <= mostItemTags
+
+/** Tags of a list for items that it does not show but that may join it. */
+export const listTags = (
+  names: TagNames,
+  collection: string,
+  entry: CollectionTags,
+  args: TaggedArguments,
+  response: TaggedResponse,
+  description: Description,
+): readonly string[] => {
+  const isUnknown = !itemsKnown(description)
+  const text = [
+    ...(isUnknown || dependsOnText(args) ? [names.text(collection)] : []),
+    ...(isUnknown || dependsOnModified(args) ? [names.modified(collection)] : []),
+  ]
+  const relatedUnless = (filters: readonly string[]): readonly string[] =>
+    dependsOnRelations(args, filters) ? [names.related(collection)] : []
+  const listed = entry.refinement?.listed
+  if (listed !== undefined && !showsOnly(args, listed)) {
+    const statuses = statusesOf(args).map((status) => names.innerOf(collection, status))
+    return [names.inner(collection), ...statuses, ...relatedUnless([]), ...text]
+  }
+  const filter = appliedFilter(entry.filters, args)
+  if (filter === undefined) return [names.list(collection), ...relatedUnless([]), ...text]
+  const { argument, property } = filter
+  const whole = itemsKnown(description) && isComplete(args, response.fields, description.items?.length ?? 0)
+  return [
+    ...filter.values.map((value) => names.filtered(collection, property, value)),
+    names.filteredBy(collection, property),
+    ...(whole ? [] : [names.unsure(collection)]),
+    ...relatedUnless([argument]),
+    ...text,
+  ]
 }

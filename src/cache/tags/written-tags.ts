@@ -8,9 +8,13 @@ import {
 } from '../../contracts/site/refinements.ts'
 import { type CollectionTags, namedBy, type WriteAction } from '../../contracts/site/tags.ts'
 import type { Shown, WriteResponse } from '../tagger.ts'
-import { type DescribedItem, type Description, describeItems } from './described-items.ts'
-import { integersOf } from './list-filter.ts'
-import { parsedContent } from './parsed-content.ts'
+import {
+  type DescribedItem,
+  type Description,
+  describeItems,
+  integersOf,
+  parsedContent,
+} from './described-items.ts'
 import type { TagNames } from './tag-names.ts'
 import {
   copiesChanged,

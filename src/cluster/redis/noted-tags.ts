@@ -1,4 +1,4 @@
-import { shortText } from '../../http/fields.ts'
+import { shortText } from '../../http/message.ts'
 
 /**
  * The ledger's number of the last note of each tag: entries stored before it are outdated. Remembers as many tags as the

@@ -1,5 +1,4 @@
-import { fieldValue, type RequestFields, requestField, withoutFields } from '../fields.ts'
-import type { ResponseHead } from '../message.ts'
+import { fieldValue, type RequestFields, type ResponseHead, requestField, withoutFields } from '../message.ts'
 import { parseHttpDate } from './dates.ts'
 import { matchesStrongly, matchesWeakly, parseEntityTag, parseEntityTagList } from './entity-tags.ts'
 

@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { fieldValue, type RequestFields, requestField, withField, withoutFields } from '../fields.ts'
-import type { ResponseHead } from '../message.ts'
+import {
+  fieldValue,
+  type RequestFields,
+  type ResponseHead,
+  requestField,
+  withField,
+  withoutFields,
+} from '../message.ts'
 import { parseHttpDate } from './dates.ts'
 import { matchesStrongly, parseEntityTag } from './entity-tags.ts'
 

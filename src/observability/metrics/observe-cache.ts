@@ -1,8 +1,7 @@
 import type { CacheEvent } from '../../cache/events.ts'
 import type { CoherenceEvent } from '../../cluster/events.ts'
 import type { SharedTierEvent } from '../../cluster/redis-events.ts'
-import type { Families } from './registry.ts'
-import { observeValue } from './series.ts'
+import { type Families, observeValue } from './registry.ts'
 
 /** Counts events of coherence between processes. */
 export const createCoherenceObserver =

@@ -1,7 +1,12 @@
 import type { BatchEvent } from '../../batch/events.ts'
 import type { CacheOutcome, ExchangeEvent, PipelineEvent } from '../../pipeline/events.ts'
-import type { Families } from './registry.ts'
-import { type HistogramSeries, type NumberSeries, observeTraced, observeValue } from './series.ts'
+import {
+  type Families,
+  type HistogramSeries,
+  type NumberSeries,
+  observeTraced,
+  observeValue,
+} from './registry.ts'
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', '_OTHER'] as const
 const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx', 'other'] as const

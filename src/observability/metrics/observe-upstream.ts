@@ -1,6 +1,5 @@
 import type { UpstreamEvent } from '../../upstream/events.ts'
-import type { Families } from './registry.ts'
-import { type HistogramSeries, type NumberSeries, observeValue } from './series.ts'
+import { type Families, type HistogramSeries, type NumberSeries, observeValue } from './registry.ts'
 
 type Attempt = Extract<UpstreamEvent, { kind: 'attempt-finished' }>
 

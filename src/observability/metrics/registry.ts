@@ -1,6 +1,6 @@
-import { Registry } from 'prom-client'
+import { Gauge, type OpenMetricsContentType, Registry } from 'prom-client'
 import { cacheMetrics, coherenceMetrics, upstreamMetrics } from './cache-metrics.ts'
-import { histogramValues, ReadMetric, type Value } from './read-metric.ts'
+import type { MetricRow } from './metric-row.ts'
 import {
   batchMetrics,
   discoveryMetrics,
@@ -9,7 +9,161 @@ import {
   lifecycleMetrics,
   requestMetrics,
 } from './request-metrics.ts'
-import { createHistogramSeries, type HistogramSeries, type NumberSeries } from './series.ts'
+
+/** One time series of a counter or a gauge. Holding it makes an observation one addition. */
+export type NumberSeries = { value: number }
+
+/** An exemplar: one observation of a bucket with its trace. */
+type Exemplar = {
+  readonly labelSet: { readonly trace_id: string }
+  readonly value: number
+  /** Seconds since 1970. */
+  readonly timestamp: number
+}
+
+/** One time series of a histogram: the number of values in each bucket, not cumulative. */
+export type HistogramSeries = {
+  readonly bounds: readonly number[]
+  /** One more than there are bounds: the last bucket is unbounded. */
+  readonly counts: Float64Array
+  sum: number
+  /** The last exemplar of each bucket. */
+  exemplars: (Exemplar | undefined)[] | undefined
+}
+
+export const createHistogramSeries = (bounds: readonly number[]): HistogramSeries => ({
+  bounds,
+  counts: new Float64Array(bounds.length + 1),
+  sum: 0,
+  exemplars: undefined,
+})
+
+/** Counts one value and returns its bucket. NaN (a clock that failed) would spoil the sum for good, so it is left out: -1. */
+export const observeValue = (series: HistogramSeries, value: number): number => {
+  if (!Number.isFinite(value)) return -1
+  const { bounds, counts } = series
+  let bucket = 0
+  // Most values are in the first buckets: a scan beats a binary search.
+  while (bucket < bounds.length && value > (bounds[bucket] as number)) bucket += 1
+  counts[bucket] = (counts[bucket] as number) + 1
+  series.sum += value
+  return bucket
+}
+
+/** Counts one value, and keeps its trace as the exemplar. */
+export const observeTraced = (
+  series: HistogramSeries,
+  value: number,
+  { id, epochMs }: { readonly id: string; readonly epochMs: number },
+): void => {
+  const bucket = observeValue(series, value)
+  if (bucket === -1) return
+  series.exemplars ??= []
+  series.exemplars[bucket] = { labelSet: { trace_id: id }, value, timestamp: epochMs / 1000 }
+}
+
+/** Adds the counts of one series to another one with the same bounds. */
+export const addSeries = (sum: HistogramSeries, part: HistogramSeries): void => {
+  part.counts.forEach((count, bucket) => {
+    sum.counts[bucket] = (sum.counts[bucket] as number) + count
+  })
+  sum.sum += part.sum
+  if (part.exemplars === undefined) return
+  const exemplars = sum.exemplars ?? []
+  sum.exemplars = exemplars
+  part.exemplars.forEach((exemplar, bucket) => {
+    const known = exemplars[bucket]
+    if (exemplar !== undefined && (known === undefined || known.timestamp < exemplar.timestamp))
+      exemplars[bucket] = exemplar
+  })
+}
+
+/** One line of a scrape in prom-client's form. */
+type Value = {
+  readonly labels: Readonly<Record<string, string | number>>
+  readonly value: number
+  readonly metricName?: string
+  readonly exemplar?: Exemplar
+}
+
+/** The formats of a scrape. */
+export type ScrapeFormat = 'prometheus' | 'openmetrics'
+
+/**
+ * A metric that prom-client prints but does not count. Its own counters hash the labels at each observation, which costs several
+ * times the other accounting of a cache hit; here the series are resolved once.
+ */
+class ReadMetric extends Gauge<string> {
+  readonly #row: MetricRow
+  readonly #values: () => Value[]
+
+  constructor(row: MetricRow, values: () => Value[]) {
+    super({ name: row.name, help: row.help, labelNames: [...row.labels], registers: [] })
+    this.#row = row
+    this.#values = values
+  }
+
+  override async get(): ReturnType<Gauge<string>['get']> {
+    const { name, help, type, together = 'sum' } = this.#row
+    // The declared enum of types does not exist at run time: prom-client itself uses these words.
+    const read = { name, help, type, aggregator: together, values: this.#values() }
+    return read as unknown as Awaited<ReturnType<Gauge<string>['get']>>
+  }
+}
+
+/**
+ * The metrics of one registry, printed as OpenMetrics by another one. OpenMetrics names a counter without the suffix of its
+ * samples; prom-client would rename the metric for good, so copies are renamed.
+ */
+export const openMetricsOf = (registry: Registry): Registry => {
+  const other = new Registry()
+  ;(other as unknown as Registry<OpenMetricsContentType>).setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
+  for (const { name } of registry.getMetricsAsArray()) {
+    const metric = registry.getSingleMetric(name)
+    if (metric === undefined) continue
+    const standIn = {
+      name,
+      async get() {
+        const read = await metric.get()
+        return String(read.type) === 'counter' ? { ...read, name: name.replace(/_total$/, '') } : read
+      },
+    }
+    other.registerMetric(standIn as unknown as typeof metric)
+  }
+  return other
+}
+
+/** The lines of one histogram series: the written buckets, the sum and the count. */
+const histogramValues = (
+  { name, buckets }: { readonly name: string; readonly buckets: readonly number[] },
+  labels: Readonly<Record<string, string>>,
+  series: HistogramSeries,
+): Value[] => {
+  const values: Value[] = []
+  const metricName = `${name}_bucket`
+  let count = 0
+  let written = 0
+  let exemplar: Exemplar | undefined
+  series.bounds.forEach((bound, index) => {
+    count += series.counts[index] ?? 0
+    exemplar = series.exemplars?.[index] ?? exemplar
+    if (bound !== buckets[written]) return
+    written += 1
+    const line = { metricName, labels: { le: bound, ...labels }, value: count }
+    values.push(exemplar === undefined ? line : { ...line, exemplar })
+    exemplar = undefined
+  })
+  const beyond = series.bounds.length
+  count += series.counts[beyond] ?? 0
+  exemplar = series.exemplars?.[beyond] ?? exemplar
+  const last = { metricName, labels: { le: '+Inf', ...labels }, value: count }
+  values.push(
+    exemplar === undefined ? last : { ...last, exemplar },
+    { metricName: `${name}_sum`, labels, value: series.sum },
+    { metricName: `${name}_count`, labels, value: count },
+  )
+  return values
+}
 
 /** Every metric of the gateway, one row each, by area. The registry is built from it; docs/metrics.md and dashboards/ are tested against it. */
 export const metricTable = {

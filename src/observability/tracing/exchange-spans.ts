@@ -22,7 +22,7 @@ import {
 import { knownMethods } from '../../http/message.ts'
 import { type TraceContext, traceContextOf } from '../../http/trace-context.ts'
 import type { Received } from '../../pipeline/exchange.ts'
-import type { ExchangeWatch, OpenSpan, OpenSpans } from '../../pipeline/exchange-watch.ts'
+import type { ExchangeWatch, OpenSpan, OpenSpans } from '../../pipeline/phase-options.ts'
 import type { AttemptEvent } from '../../upstream/events.ts'
 
 /** The spans of one exchange: the outermost, and the innermost that is open. */

@@ -1,14 +1,44 @@
 import type { CacheAnswer } from '../../cache/cache-read.ts'
-import { bypassStatus, writeStatus } from '../../cache/cache-status.ts'
-import { type CachingDecision, decideCaching } from '../../cache/decide-caching.ts'
-import { actsAsWrite } from '../../cache/sensitivity.ts'
-import { conditionalFields } from '../../http/conditional/preconditions.ts'
+import { actsAsWrite, type CachingDecision, decideCaching } from '../../cache/decide-caching.ts'
+import { bypassStatus, writeStatus } from '../../cache/events.ts'
+import type { Clock } from '../../clock.ts'
+import {
+  conditionalFields,
+  evaluatePreconditions,
+  isConditional,
+  notModified,
+  preconditionFailed,
+} from '../../http/conditional/preconditions.ts'
 import type { Answer } from '../../http/message.ts'
 import { permitted, plainOrigin } from '../any-origin.ts'
 import { asOutgoing, type Next, type Outgoing, type Phase, type Ready, whenAnswered } from '../exchange.ts'
 import type { CacheContext } from '../phase-options.ts'
-import { ExchangeRead, publicPart, type ReadPartition } from '../reads/exchange-read.ts'
+import { ExchangeRead, publicPart, type ReadPartition } from '../reads.ts'
 import { forwardWrite } from '../writes/forward-write.ts'
+
+/**
+ * The client's preconditions (RFC 9110 §13), on complete responses to reads. A response that streams, and one of an open service
+ * that bypassed the cache, is left as it is: the upstream got the preconditions itself. The cache has evaluated them already.
+ */
+export const preconditions = (options: { readonly clock: Clock }): Phase<Ready> => ({
+  name: 'preconditions',
+  run: (exchange, next) => {
+    const { method, request, record, service } = exchange
+    if ((method !== 'GET' && method !== 'HEAD') || !isConditional(request.fields)) return next(exchange)
+    return whenAnswered(next(exchange), (response) => {
+      if (!Buffer.isBuffer(response.content)) return response
+      if (service.contract === 'open' && record.cache === 'bypass') return response
+      switch (evaluatePreconditions(request.fields, method, response, options.clock.now())) {
+        case 'proceed':
+          return response
+        case 'not-modified':
+          return { ...notModified(response), content: undefined }
+        case 'failed':
+          return { ...preconditionFailed(response), content: undefined }
+      }
+    })
+  },
+})
 
 const besides = (...names: readonly string[]): ReadonlySet<string> =>
   new Set([...conditionalFields, ...names])

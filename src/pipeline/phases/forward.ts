@@ -1,14 +1,56 @@
-import { Readable } from 'node:stream'
-import { addressGroup } from '../../http/bounds/address-group.ts'
-import type { ByteBudget } from '../../http/bounds/byte-budget.ts'
-import { type RequestFields, requestField } from '../../http/fields.ts'
-import type { GatewayResponse } from '../../http/message.ts'
+import { pipeline, Readable } from 'node:stream'
+import { addressGroup, type ByteBudget } from '../../http/bounds.ts'
+import { type GatewayResponse, type RequestFields, requestField } from '../../http/message.ts'
 import { withTraceFields } from '../../http/trace-context.ts'
+import { type ContentMapper, createContentTransform, mapWhole } from '../../request/content-mapper.ts'
 import { neverSent } from '../../upstream/failure.ts'
 import type { ForwardRequest } from '../../upstream/forward-request.ts'
-import type { Next, Phase, Translated } from '../exchange.ts'
-import { type ForwardingFacts, sentFields } from '../reads/forwarding-fields.ts'
-import { boundedContent, readContent } from '../reads/read-content.ts'
+import {
+  asTranslated,
+  type Next,
+  type Outgoing,
+  type Phase,
+  type Translated,
+  whenAnswered,
+} from '../exchange.ts'
+import { boundedContent, type ForwardingFacts, readContent, sentFields } from '../reads.ts'
+import type { Translation } from '../service.ts'
+
+const mappedContent = (content: Buffer | Readable, mapper: ContentMapper): Buffer | Readable => {
+  if (Buffer.isBuffer(content)) return mapWhole(mapper, content)
+  const mapped = createContentTransform(mapper)
+  // An error on either side ends both; the reader of the mapped stream sees it.
+  pipeline(content, mapped, () => {})
+  return mapped
+}
+
+const translatedResponse = (response: GatewayResponse, translation: Translation): GatewayResponse => {
+  const mapper = translation.fromUpstreamContent(response.fields)
+  const fields = translation.fromUpstreamFields(response.fields)
+  return mapper === undefined || response.content === undefined
+    ? { ...response, fields }
+    : { ...response, fields, content: mappedContent(response.content, mapper) }
+}
+
+/** Public names and URLs become the upstream's in the request, and public again in the response: once for each stored response. */
+export const translate = (): Phase<Outgoing, Translated> => ({
+  name: 'translate',
+  run: (exchange, next) => {
+    const { service, matching, query, content, request } = exchange
+    const { translation, basePath } = service
+    if (translation === undefined) {
+      const target = query === '' ? matching.path : `${matching.path}?${query}`
+      return next(asTranslated(exchange, `${basePath}${target}`, content))
+    }
+    const upstreamContent = Buffer.isBuffer(content)
+      ? translation.toUpstreamContent(content, requestField(request.fields, 'content-type'))
+      : content
+    const upstreamTarget = `${basePath}${translation.toUpstreamTarget(matching.path, query)}`
+    return whenAnswered(next(asTranslated(exchange, upstreamTarget, upstreamContent)), (response) =>
+      translatedResponse(response, translation),
+    )
+  },
+})
 
 type ForwardOptions = {
   readonly facts: ForwardingFacts

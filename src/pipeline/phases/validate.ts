@@ -1,16 +1,21 @@
 import type { Readable } from 'node:stream'
 import { cacheKey } from '../../cache/cache-key.ts'
-import { sensitivityOf } from '../../cache/sensitivity.ts'
+import { sensitivityOf } from '../../cache/decide-caching.ts'
 import type { Found } from '../../contracts/finding.ts'
 import { GatewayError } from '../../errors.ts'
-import type { ByteBudget, Reservation } from '../../http/bounds/byte-budget.ts'
-import { type RequestFields, requestField } from '../../http/fields.ts'
-import { type Answer, contentText, type GatewayResponse } from '../../http/message.ts'
+import type { ByteBudget, Reservation } from '../../http/bounds.ts'
+import {
+  type Answer,
+  contentText,
+  type GatewayResponse,
+  type RequestFields,
+  requestField,
+} from '../../http/message.ts'
 import { isRefusedByTargetAlone, refusalAnswer } from '../error-answer.ts'
 import type { PipelineEvent } from '../events.ts'
 import { asReady, asRecalled, type Matched, type Next, type Phase, type Ready } from '../exchange.ts'
-import { readContent } from '../reads/read-content.ts'
-import type { RefusedTarget, ValidTarget } from '../target-memo.ts'
+import { readContent } from '../reads.ts'
+import type { RefusedTarget, ValidTarget } from '../service.ts'
 
 /** How the content of a request is treated before validation. */
 type ContentPlan = 'none' | 'read' | 'stream'

@@ -7,8 +7,14 @@ import {
   type TermFilter,
 } from '../validation/argument-rules.ts'
 import { canonicalDateTime } from '../validation/formats.ts'
-import { encodeQueryText } from './percent.ts'
-import { isContainer, isUnreadable, PhpArray, type PhpValue, type Unreadable } from './php-array.ts'
+import {
+  encodeQueryText,
+  isContainer,
+  isUnreadable,
+  PhpArray,
+  type PhpValue,
+  type Unreadable,
+} from './php-query.ts'
 
 const inCsv = /^[^ \t\n\v\f\r,]+$/
 const openBracket = '%5B'

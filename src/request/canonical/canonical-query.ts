@@ -1,12 +1,123 @@
 import type { UndeclaredParameters } from '../../contracts/validation.ts'
-import type { CompiledArgument } from '../validation/argument-rules.ts'
+import { type CompiledArgument, distinct, sortedSet } from '../validation/argument-rules.ts'
 import type { CompiledEndpoint } from '../validation/compile-endpoint.ts'
 import { effectiveValue, type Sources } from '../validation/site-arguments.ts'
 import { invalidParameters, type Refusal } from '../validation/site-errors.ts'
 import { bytesKept, bytesRefused, canonicalSpelling, spellVerbatim } from './canonical-argument.ts'
-import { globalParameters, neverForwarded } from './global-parameters.ts'
-import { encodeQueryText } from './percent.ts'
-import type { PhpValue } from './php-array.ts'
+import {
+  encodeQueryText,
+  isContainer,
+  isUnreadable,
+  type PhpValue,
+  splitList,
+  valuesOf,
+} from './php-query.ts'
+
+/** Value and canonical spelling of a global parameter; `dropped` = it has no effect. */
+type GlobalReading =
+  | { readonly kind: 'read'; readonly value: unknown; readonly spelling: string }
+  | { readonly kind: 'dropped' }
+  | { readonly kind: 'refused' }
+
+type Reader = (name: string, value: PhpValue) => GlobalReading
+
+const dropped: GlobalReading = { kind: 'dropped' }
+const refused: GlobalReading = { kind: 'refused' }
+
+const texts = (value: PhpValue): string[] | undefined => {
+  if (isUnreadable(value)) return undefined
+  if (typeof value === 'string') return splitList(value)
+  const members = valuesOf(value).filter((member) => !isContainer(member))
+  return members.some(isUnreadable) ? undefined : (members as string[])
+}
+
+/** An element that `splitList` leaves whole. */
+const inList = /^[^ \t\n\v\f\r,]+$/
+
+/** Commas where they mean the same as brackets, brackets elsewhere: `_embed=1` is not the list of the relation "1". */
+const spellList = (name: string, list: readonly string[], misread: ReadonlySet<string>): string => {
+  const csv = list.join(',')
+  const safe = !misread.has(csv) && list.every((item) => inList.test(item))
+  if (safe) return `${name}=${encodeQueryText(csv)}`
+  return list.map((item) => `${name}%5B%5D=${encodeQueryText(item)}`).join('&')
+}
+
+const nothingMisread: ReadonlySet<string> = new Set()
+
+const isPartOf = (part: string, whole: string): boolean => part.startsWith(`${whole}.`)
+
+/**
+ * A field includes its parts (`title` and `title.rendered` is `title`), and the order means nothing, with one exception:
+ * WordPress stops reading where a part follows its whole, and ignores the rest of the list. Such a list stays as it is.
+ */
+const fieldSet = (fields: readonly string[]): readonly string[] => {
+  if (!fields.some((field) => field.includes('.'))) return sortedSet(fields) as string[]
+  const cutShort = fields.some((part, at) => fields.slice(0, at).some((whole) => isPartOf(part, whole)))
+  if (cutShort) return fields
+  const kept = fields.filter((part) => !fields.some((whole) => isPartOf(part, whole)))
+  return sortedSet(kept) as string[]
+}
+
+const readFields: Reader = (name, value) => {
+  const list = texts(value)
+  if (list === undefined) return refused
+  const trimmed = list.map((field) => field.trim())
+  if (trimmed.length === 0) return dropped
+  // The comparison is pairwise; no response has this many fields.
+  const fields = trimmed.length > 64 ? (distinct(trimmed) as string[]) : fieldSet(trimmed)
+  return { kind: 'read', value: fields, spelling: spellList(name, fields, nothingMisread) }
+}
+
+const embedsAll: ReadonlySet<string> = new Set(['', '0', '1', 'true'])
+
+/** Empty, 0, 1 and true all mean every relation; anything else is a list of relations. */
+const readEmbed: Reader = (name, value) => {
+  const list = texts(value)
+  if (list === undefined) return refused
+  const everything = typeof value === 'string' && (embedsAll.has(value) || list.length === 0)
+  if (everything || list.length === 0) return { kind: 'read', value: true, spelling: `${name}=1` }
+  const relations = sortedSet(list) as string[]
+  return { kind: 'read', value: relations, spelling: spellList(name, relations, embedsAll) }
+}
+
+/** Any value switches it on: `_envelope=0` asks for an envelope too. */
+const readSwitch: Reader = (name) => ({ kind: 'read', value: true, spelling: `${name}=1` })
+
+/** Only `user` has an effect (texts in the language of the user). */
+const readLocale: Reader = (name, value) =>
+  value === 'user' ? { kind: 'read', value, spelling: `${name}=user` } : dropped
+
+/** Part of the cache key: the response is JavaScript that calls this function. `hasInvalidCallback` checks the name. */
+const readText: Reader = (name, value) => {
+  if (typeof value !== 'string') return refused
+  return { kind: 'read', value, spelling: `${name}=${encodeQueryText(value)}` }
+}
+
+const readCallback: Reader = (name, value) =>
+  value === '' || value === '0' ? dropped : readText(name, value)
+
+/** Parameters that WordPress reads on every route, except `_method` and `rest_route`, which are never forwarded. */
+const globalParameters: ReadonlyMap<string, Reader> = new Map([
+  ['_embed', readEmbed],
+  ['_envelope', readSwitch],
+  ['_fields', readFields],
+  ['_jsonp', readCallback],
+  ['_locale', readLocale],
+  ['_pretty', readSwitch],
+  ['_wpnonce', readText],
+])
+
+const identifier = /^[\w.]+$/
+
+/** WordPress checks the name of a callback (letters, digits, `_` and `.`) before anything else. */
+export const hasInvalidCallback = (query: ReadonlyMap<string, PhpValue>): boolean => {
+  const value = query.get('_jsonp')
+  if (value === undefined || value === '' || value === '0') return false
+  return typeof value !== 'string' || !identifier.test(value)
+}
+
+/** They give the request another method or route; `requestMeaning` has applied or refused them. */
+const neverForwarded: ReadonlySet<string> = new Set(['_method', 'rest_route'])
 
 /** What happens to parameters that the contract does not name. Tracking parameters are always dropped. */
 export type UnknownParameters = {
@@ -15,7 +126,7 @@ export type UnknownParameters = {
 }
 
 /** The canonical query, or the refusal of a parameter that has no spelling. */
-export type CanonicalQuery =
+type CanonicalQuery =
   | {
       readonly kind: 'canonical'
       readonly query: string

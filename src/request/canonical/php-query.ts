@@ -1,6 +1,78 @@
 import { parameterEnd, parameterStart, splitPhpName } from '../../http/php-names.ts'
-import { decodeFormText } from './percent.ts'
-import { isIntegerKey, isUnreadable, PhpArray, type PhpValue } from './php-array.ts'
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const loneSurrogate = /\p{Surrogate}/u
+const notAscii = /[\u0080-\uffff]/
+
+/** Value of one hexadecimal digit, or -1. */
+const hexDigit = (code: number | undefined): number => {
+  if (code === undefined) return -1
+  if (code >= 48 && code <= 57) return code - 48
+  const lower = code | 32
+  return lower >= 97 && lower <= 102 ? lower - 87 : -1
+}
+
+/** No query is longer; forms are never spelled again. */
+const maxKeptBytes = 64 * 1024
+
+/** Bytes in the spelling that `encodeQueryText` gives to text. */
+const escapeBytes = (bytes: Buffer): string =>
+  bytes
+    .toString('latin1')
+    .replace(/[^\w.,:~-]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)
+
+/** Byte by byte, as PHP does: `%zz` and a lone `%` stay. */
+const decodeLeniently = (text: string): string | Unreadable => {
+  const source = Buffer.from(text, 'utf8')
+  const bytes = Buffer.alloc(source.length)
+  let length = 0
+  for (let i = 0; i < source.length; i++) {
+    const high = source[i] === 37 ? hexDigit(source[i + 1]) : -1
+    const low = high < 0 ? -1 : hexDigit(source[i + 2])
+    if (low < 0) bytes[length++] = source[i] as number
+    else {
+      bytes[length++] = high * 16 + low
+      i += 2
+    }
+  }
+  const read = bytes.subarray(0, length)
+  try {
+    return utf8.decode(read)
+  } catch {
+    return read.length > maxKeptBytes ? Symbol() : Symbol(escapeBytes(read))
+  }
+}
+
+/**
+ * Decodes a name or value of a query or form: `+` is a space, broken escapes stay, bytes that are not UTF-8 make it
+ * unreadable.
+ */
+export const decodeFormText = (raw: string): string | Unreadable => {
+  const spaced = raw.includes('+') ? raw.replaceAll('+', ' ') : raw
+  if (spaced.includes('%')) {
+    try {
+      return decodeURIComponent(spaced)
+    } catch {
+      return decodeLeniently(spaced)
+    }
+  }
+  return notAscii.test(spaced) && loneSurrogate.test(spaced) ? Symbol() : spaced
+}
+
+const plain = /^[\w.,:~-]*$/
+const alwaysClear = /%(?:2C|3A)/g
+
+/**
+ * The one spelling of a text in a canonical query: everything but unreserved characters, comma and colon is escaped.
+ */
+export const encodeQueryText = (text: string): string => {
+  if (plain.test(text)) return text
+  const escaped = encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+  return escaped.replace(alwaysClear, (code) => (code === '%2C' ? ',' : ':'))
+}
 
 /** Matches names against a list of names and `prefix*` patterns. */
 export const trackingMatcher = (names: readonly string[]): ((name: string) => boolean) => {
@@ -93,4 +165,113 @@ export const parsePhpQuery = (text: string, maxParameters: number, longestName: 
     start = parameterStart(text, end)
   }
   return { kind: 'read', parameters }
+}
+
+/**
+ * An array as PHP decodes it from a query or a form. WordPress checks these shapes, so the gateway uses the same ones: a PHP
+ * array is list and dictionary at once, and `a[1]=x` and `["y","x"]` have the same type.
+ */
+export class PhpArray extends Map<string, PhpValue> {
+  /** Index that the next `a[]=` gets. */
+  next = 0
+}
+
+/**
+ * Text that is not UTF-8, with its escaped bytes as the description; or, without a description, brackets nested too deep or an
+ * index too large to decode exactly. No type accepts it, so a declared parameter with it is refused.
+ */
+export type Unreadable = symbol
+
+export const isUnreadable = (value: unknown): value is Unreadable => typeof value === 'symbol'
+
+/** A value of a decoded query or form. */
+export type PhpValue = string | PhpArray | Unreadable
+
+const integerKey = /^(?:0|-?[1-9]\d{0,18})$/
+const maxInt64 = 9223372036854775807n
+const minInt64 = -9223372036854775808n
+
+/** Whether PHP stores this key as an integer: `01`, `-0` and numbers beyond 64 bits stay strings. */
+const isIntegerKey = (key: string): boolean => {
+  if (!integerKey.test(key)) return false
+  if (key.length < 19) return true
+  const value = BigInt(key)
+  return value <= maxInt64 && value >= minInt64
+}
+
+/** Arrays, objects from JSON and decoded brackets: everything PHP calls an array. */
+export const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+/** Names of the members in PHP's order. */
+export const namesOf = (container: object): string[] =>
+  container instanceof Map ? [...container.keys()] : Object.keys(container)
+
+export const hasMember = (container: object, name: string): boolean =>
+  // A list has a length, but no member of that name.
+  container instanceof Map ? container.has(name) : Object.prototype.propertyIsEnumerable.call(container, name)
+
+/** A member that exists. */
+export const memberOf = (container: object, name: string): unknown =>
+  container instanceof Map ? container.get(name) : (container as Record<string, unknown>)[name]
+
+/** Keys and values in PHP's order. */
+export const entriesOf = (container: object): [string, unknown][] => {
+  if (container instanceof Map) return [...container]
+  return Object.entries(container)
+}
+
+/** Values in PHP's order. */
+export const valuesOf = (container: object): unknown[] => {
+  if (Array.isArray(container)) return container
+  return container instanceof Map ? [...container.values()] : Object.values(container)
+}
+
+/** Whether WordPress accepts the value as a list: no key is a string. The empty array is a list. */
+const isNumericArray = (value: unknown): value is object => {
+  if (Array.isArray(value)) return true
+  if (!isContainer(value)) return false
+  const keys = value instanceof Map ? value.keys() : Object.keys(value)
+  for (const key of keys) if (typeof key !== 'string' || !isIntegerKey(key)) return false
+  return true
+}
+
+const comma = 0x2c
+const space = 0x20
+const tab = 0x09
+const carriageReturn = 0x0d
+
+/** Comma, space, and the five from tab to carriage return. */
+const separates = (code: number): boolean =>
+  code === comma || code === space || (code >= tab && code <= carriageReturn)
+
+/**
+ * A scalar as a list: split at commas and white space, empty parts dropped. Character by character: splitting a megabyte by a
+ * pattern takes several times as long.
+ */
+export const splitList = (text: string): string[] => {
+  const parts: string[] = []
+  let start = 0
+  for (let i = 0; i < text.length; i++) {
+    if (!separates(text.charCodeAt(i))) continue
+    if (i > start) parts.push(text.slice(start, i))
+    start = i + 1
+  }
+  if (start < text.length) parts.push(start === 0 ? text : text.slice(start))
+  return parts
+}
+
+/** PHP's text of a scalar; undefined for anything else, null included. */
+const scalarText = (value: unknown): string | undefined => {
+  if (typeof value === 'string') return value
+  if (typeof value === 'number') return String(value)
+  if (typeof value === 'boolean') return value ? '1' : ''
+  return undefined
+}
+
+/** The value as a list; undefined when WordPress does not accept it as one. */
+export const asList = (value: unknown): unknown[] | undefined => {
+  const text = scalarText(value)
+  if (text !== undefined) return splitList(text)
+  if (isUnreadable(value)) return [value]
+  return isNumericArray(value) ? valuesOf(value) : undefined
 }

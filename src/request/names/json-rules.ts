@@ -1,8 +1,7 @@
 import { contentText } from '../../http/message.ts'
 import type { NameSwap } from '../name-swap.ts'
 import { type StringRules, type ValueKind, valueKinds } from './json-scanner.ts'
-import { mapLinkValue, maxUrlLength, type RestUrls } from './rest-urls.ts'
-import { mapPath } from './target.ts'
+import { mapLinkValue, mapPath, maxUrlLength, type RestUrls } from './urls.ts'
 
 /** Route patterns in a discovery document; the longest that WordPress 6.9 has is 108 characters. */
 const maxPatternLength = 2048

@@ -1,4 +1,4 @@
-import { endsRoot, isUrlOctet, maxUrlLength } from './rest-urls.ts'
+import { endsRoot, isUrlOctet, maxUrlLength } from './urls.ts'
 
 /** A root behind the quote that opens a string, and its replacement. */
 type Needle = { readonly octets: Buffer; readonly text: Buffer; readonly isEscaped: boolean }

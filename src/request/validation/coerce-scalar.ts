@@ -1,5 +1,5 @@
 import type { JsonTypeName } from '../../contracts/row.ts'
-import { asList, isContainer } from '../canonical/php-array.ts'
+import { asList, isContainer } from '../canonical/php-query.ts'
 
 // PHP's numeric strings (is_numeric): white space around, a sign, a fraction, an exponent; no hexadecimal, no INF.
 const numericText = /^[ \t\n\v\f\r]*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[ \t\n\v\f\r]*$/

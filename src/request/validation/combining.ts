@@ -1,5 +1,5 @@
 import type { ArgumentSchema } from '../../contracts/row.ts'
-import { hasMember, isContainer, memberOf } from '../canonical/php-array.ts'
+import { hasMember, isContainer, memberOf } from '../canonical/php-query.ts'
 import { type Issue, listInWords } from './site-errors.ts'
 
 /** Handed in, so that this file and the one that knows all types do not import each other. */

@@ -1,7 +1,7 @@
 import type { Endpoint, Row } from '../../contracts/row.ts'
 import { canonicalSpelling } from '../canonical/canonical-argument.ts'
 import { type CompiledArgument, compileArgument } from './argument-rules.ts'
-import { sanitiseValue } from './sanitise-value.ts'
+import { sanitiseValue } from './check-value.ts'
 
 export type CompiledEndpoint = {
   readonly arguments: ReadonlyMap<string, CompiledArgument>

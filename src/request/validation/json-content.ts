@@ -1,4 +1,4 @@
-import { backslash, closes, comma, opens, quote } from '../../http/json/json-text.ts'
+import { backslash, closes, comma, opens, quote } from '../../http/json-text.ts'
 
 type MediaType = 'json' | 'form' | 'other'
 

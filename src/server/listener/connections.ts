@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Server, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { addressGroup } from '../../http/bounds/address-group.ts'
-import { createFairTurns } from '../../http/bounds/fair-turns.ts'
+import { addressGroup, createFairTurns } from '../../http/bounds.ts'
 import type { EdgeEvent } from '../events.ts'
 
 /** The response that is written to the connection now. node:http has it under no public name. */

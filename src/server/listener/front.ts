@@ -7,8 +7,16 @@ import type { Service } from '../../pipeline/service.ts'
 import type { EdgeEvent, ProtocolFault } from '../events.ts'
 import type { EdgeHandlers } from '../listener.ts'
 import { currentResponse } from './connections.ts'
-import { authorityOf, distrust, faultOfHttp2, isHttp2 } from './http2-request.ts'
-import { absoluteForm, createMessageLook, faultTexts, type MessageFault } from './message-faults.ts'
+import {
+  absoluteForm,
+  authorityOf,
+  createMessageLook,
+  distrust,
+  faultOfHttp2,
+  faultTexts,
+  isHttp2,
+  type MessageFault,
+} from './http2-request.ts'
 
 type GuardOptions = {
   /** Handles a valid request. */

@@ -8,8 +8,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import { GatewayError } from '../../errors.ts'
-import { addressGroup } from '../../http/bounds/address-group.ts'
-import { createFairTurns } from '../../http/bounds/fair-turns.ts'
+import { addressGroup, createFairTurns } from '../../http/bounds.ts'
 import type { EdgeEvent } from '../events.ts'
 import { isHttp2, isReset } from './http2-request.ts'
 

@@ -1,10 +1,15 @@
 import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse, OutgoingHttpHeaders } from 'node:http2'
 import { pipeline, type Readable } from 'node:stream'
-import { addressGroup } from '../../http/bounds/address-group.ts'
-import { createFairTurns } from '../../http/bounds/fair-turns.ts'
-import { type FieldLines, withoutFields } from '../../http/fields.ts'
-import { type ContentText, contentText, type GatewayResponse, longestText } from '../../http/message.ts'
+import { addressGroup, createFairTurns } from '../../http/bounds.ts'
+import {
+  type ContentText,
+  contentText,
+  type FieldLines,
+  type GatewayResponse,
+  longestText,
+  withoutFields,
+} from '../../http/message.ts'
 import { isHttp2 } from '../listener/http2-request.ts'
 
 /** HTTP/1.0 has no chunks: the end of the connection may end the content (RFC 9112 §6.3), a reset does not. */

@@ -1,5 +1,4 @@
-import { nestingDepth } from '../../http/json/json-text.ts'
-import { isJsonObject, type JsonObject, ownMember } from '../../http/json/json-value.ts'
+import { isJsonObject, type JsonObject, nestingDepth, ownMember } from '../../http/json-text.ts'
 import type { IndexRefusal } from '../events.ts'
 
 /** A real WordPress 6.9 announces 133 routes in 190 kB, 16 levels deep; plugins add hundreds. */

@@ -8,7 +8,7 @@ import type {
   RowKind,
 } from '../../contracts/row.ts'
 import { collectionCreatedBy } from '../../contracts/site/writing-reads.ts'
-import { isJsonObject, type JsonObject, ownMember } from '../../http/json/json-value.ts'
+import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
 import { routeTemplate } from '../../request/route-pattern.ts'
 import type { RouteRefusal } from '../events.ts'
 import type { IndexDocument } from './index-document.ts'

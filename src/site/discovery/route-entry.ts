@@ -1,5 +1,5 @@
 import type { ArgumentSchema, Arguments, Endpoint, Row } from '../../contracts/row.ts'
-import { isJsonObject, type JsonObject, ownMember } from '../../http/json/json-value.ts'
+import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
 
 /** PHP has one kind of array, so WordPress writes `[]` for a map without entries. */
 const orEmptyList = (map: JsonObject): JsonObject | readonly [] => (Object.keys(map).length === 0 ? [] : map)

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Row } from '../../contracts/row.ts'
-import { isJsonObject, type JsonObject, ownMember } from '../../http/json/json-value.ts'
+import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
 import { type DiscoveryDocument, documentOf } from '../discovery-answer.ts'
 import { compareWithUpstream, type Difference, type Unlisted } from '../drift.ts'
 import type { DiscoveryEvent } from '../events.ts'

@@ -2,13 +2,13 @@ import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
-import type { FairTurns } from '../../http/bounds/fair-turns.ts'
-import { Deadline } from '../deadline.ts'
+import type { FairTurns } from '../../http/bounds.ts'
 import type { AttemptEvent, AttemptOutcome, ClientWait, StatusClass, UpstreamEvent } from '../events.ts'
 import type { ForwardRequest } from '../forward-request.ts'
 import type { UpstreamOptions } from '../options.ts'
 import { Upload } from '../request-content.ts'
 import type { Choice, Targets } from '../targets/targets.ts'
+import { Deadline } from '../timers.ts'
 
 /** What an attempt reports to its request. Exactly one of `head` and `failed` comes first. */
 export type AttemptListener = {

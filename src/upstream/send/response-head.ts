@@ -1,5 +1,5 @@
-import { type FieldLines, fieldValue, hasField, withoutFields } from '../../http/fields.ts'
 import { endToEndFields } from '../../http/forwardable-fields.ts'
+import { type FieldLines, fieldValue, hasField, withoutFields } from '../../http/message.ts'
 
 const conditions: ReadonlySet<string> = new Set(['if-none-match', 'if-modified-since'])
 

@@ -1,22 +1,26 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../../errors.ts'
-import type { FieldLines } from '../../http/fields.ts'
 import { endToEndFields } from '../../http/forwardable-fields.ts'
-import { type GatewayResponse, hasNoContent } from '../../http/message.ts'
+import { type FieldLines, type GatewayResponse, hasNoContent } from '../../http/message.ts'
 import type { AttemptOutcome, ClientWait } from '../events.ts'
 import { busy, failureKind, leftAlone, neverSent, neverWhole, toGatewayError } from '../failure.ts'
 import { type ForwardRequest, withHost } from '../forward-request.ts'
 import type { UpstreamOptions } from '../options.ts'
-import { contentFailure, failedByContent, isReplayable } from '../request-content.ts'
+import { attemptError, isReplayable } from '../request-content.ts'
 import type { Breaker, RequestResult, Ticket } from '../targets/breaker.ts'
 import type { Target, Targets } from '../targets/targets.ts'
 import { Attempt, type AttemptContext, type AttemptListener } from './attempt.ts'
-import { lookEveryMs, type PacedRequest } from './client-pace.ts'
-import type { Abortable, InFlight } from './in-flight.ts'
+import { type Abortable, type InFlight, lookEveryMs, type PacedRequest } from './in-flight.ts'
 import { fieldTexts, invalidResponse, isGatewayStatus, responseFields } from './response-head.ts'
-import { type AttemptFailure, decideRetry, isIdempotent, type RetryDecision, retryAfterMs } from './retry.ts'
-import type { RetryBudget } from './retry-budget.ts'
+import {
+  type AttemptFailure,
+  decideRetry,
+  isIdempotent,
+  type RetryBudget,
+  type RetryDecision,
+  retryAfterMs,
+} from './retry.ts'
 import { RequestSlot, type Slots } from './slots.ts'
 
 /** Shared by all requests to one upstream. */
@@ -56,15 +60,12 @@ class ResponseContent extends Readable {
 }
 
 /**
- * `queued`: waits for a slot. `sending`: an attempt is in flight, and has brought no head that was accepted. `retrying`: waits, without a
- * slot, before the next attempt. `answering`: the head has been accepted, and no retry follows. `done`: ended, or failed.
+ * `queued` → `sending` → (`retrying` → `queued` → `sending`)* → `answering` → `done`. `sending`: an attempt is in flight, and has brought
+ * no head that was accepted. `retrying`: waits without a slot. `answering`: the head has been accepted, and no retry follows.
  */
 type State = 'queued' | 'sending' | 'retrying' | 'answering' | 'done'
 
-/**
- * One request to the upstream, from the queue through all its attempts to the end of its response: `queued` → `sending` →
- * (`retrying` → `queued` → `sending`)* → `answering` → `done`. The response is a Buffer when it came in one piece, otherwise a stream.
- */
+/** One request to the upstream, with all its attempts. The response is a Buffer when it came in one piece, otherwise a stream. */
 export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest {
   readonly #context: UpstreamContext
   readonly #request: ForwardRequest
@@ -284,9 +285,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
       this.end()
       return
     }
-    const named = failedByContent(this.#request.content, error)
-      ? contentFailure(error)
-      : toGatewayError(error)
+    const named = attemptError(this.#request.content, error)
     // An upstream may give up a request that its client does not complete.
     const kind = attempt.isHeldUpByClient ? 'aborted' : failureKind(named, attempt.sent)
     if (kind === 'aborted' || this.#state === 'answering') {

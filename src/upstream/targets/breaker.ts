@@ -1,5 +1,5 @@
 import type { UpstreamEvent } from '../events.ts'
-import { createSlidingCount } from '../sliding-count.ts'
+import { createSlidingCount } from '../timers.ts'
 
 /** Whether requests to the upstream as a whole are allowed. Times are monotonic milliseconds. */
 export type BreakerState =

@@ -113,7 +113,7 @@ const send = (
   const fail = (error: Error): void => {
     if (isSettled) return
     isSettled = true
-    // The content is destroyed with the same error, and after the report: see failedByContent.
+    // The content is destroyed with the same error, and after the report: see attemptError.
     handler.onError?.(error)
     if (content instanceof Readable) content.destroy(error)
     stream?.close(constants.NGHTTP2_CANCEL)

@@ -1,10 +1,10 @@
 import type { LookupFunction } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
-import { Deadline } from '../deadline.ts'
 import type { CheckResult } from '../events.ts'
 import { checkFault } from '../failure.ts'
 import type { UpstreamOptions } from '../options.ts'
+import { Deadline } from '../timers.ts'
 import type { ConnectionPool } from './http2-pool.ts'
 import { poolOf, type Target, type Targets } from './targets.ts'
 

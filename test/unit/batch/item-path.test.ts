@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseItemPath } from '../../../src/batch/parse/envelope.ts'
+import { parseItemPath } from '../../../src/batch/envelope.ts'
 
 const target = (path: string, query = '') => ({ kind: 'target', path, query })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { envelopeItem } from '../../../src/batch/parse/envelope.ts'
+import { envelopeItem } from '../../../src/batch/envelope.ts'
 
 test.each([
   ['an object', { title: 'One' }, '{"title":"One"}', ['title']],

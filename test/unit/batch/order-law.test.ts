@@ -4,9 +4,10 @@ import {
   conflictGroups,
   type OrderFacts,
   planOrder,
+  planUnits,
+  type Unit,
   type Waits,
 } from '../../../src/batch/order/plan-order.ts'
-import { planUnits, type Unit } from '../../../src/batch/order/plan-units.ts'
 
 /**
  * A store with the couplings WordPress has: slugs are unique in a collection, pages form a tree whose links contain the

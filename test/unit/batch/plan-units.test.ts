@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { conflictGroups, type Waits } from '../../../src/batch/order/plan-order.ts'
-import { planUnits } from '../../../src/batch/order/plan-units.ts'
+import { conflictGroups, planUnits, type Waits } from '../../../src/batch/order/plan-order.ts'
 
 const free = (count: number): Waits[] => Array.from({ length: count }, () => [])
 const cutOf = (

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { rawBodies } from '../../../src/batch/envelope.ts'
 import type { BatchItem } from '../../../src/batch/item.ts'
-import { rawBodies } from '../../../src/batch/parse/envelope.ts'
 import { cost } from '../../support/cost.ts'
 import { batchOf, wholeAnswer } from './batch-of.ts'
 

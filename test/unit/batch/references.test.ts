@@ -8,7 +8,7 @@ import {
   valuesAt,
   withValues,
 } from '../../../src/batch/extensions/json-references.ts'
-import { nestingDepth } from '../../../src/http/json/json-text.ts'
+import { nestingDepth } from '../../../src/http/json-text.ts'
 import { cost } from '../../support/cost.ts'
 
 const valueAt = (text: string, pointer: readonly string[]): string | undefined =>

@@ -1,12 +1,11 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { createHitForPass } from '../../../src/cache/fetch/hit-for-pass.ts'
-import { createAdmission } from '../../../src/cache/store/admission.ts'
-import { createInvalidationLog, createUnsettledTags } from '../../../src/cache/store/invalidation-log.ts'
-import { createIntern } from '../../../src/cache/store/memory-store.ts'
+import { createHitForPass } from '../../../src/cache/fetch/collapse.ts'
+import { createAdmission, createIntern } from '../../../src/cache/store/memory-store.ts'
+import { createInvalidationLog, createUnsettledTags } from '../../../src/cache/store/tag-index.ts'
 import { remembered } from '../../../src/http/memo.ts'
-import { createTargetMemo, type RecalledTarget } from '../../../src/pipeline/target-memo.ts'
+import { createTargetMemo, type RecalledTarget } from '../../../src/pipeline/service.ts'
 
 // What is remembered of texts that clients and upstreams choose, pushed against its bound.
 

@@ -4,11 +4,10 @@ import type { CacheAnswer, CacheRead, Forward } from '../../../src/cache/cache-r
 import type { CachePolicy, CacheRule } from '../../../src/cache/decide-caching.ts'
 import type { CacheEvent } from '../../../src/cache/events.ts'
 import type { CompressionOptions } from '../../../src/cache/respond/encodings.ts'
-import type { AdmissionMode } from '../../../src/cache/store/admission.ts'
+import type { AdmissionMode } from '../../../src/cache/store/memory-store.ts'
 import type { Clock } from '../../../src/clock.ts'
-import { unlimited } from '../../../src/http/bounds/byte-budget.ts'
-import { fieldValue, requestField } from '../../../src/http/fields.ts'
-import type { GatewayResponse } from '../../../src/http/message.ts'
+import { unlimited } from '../../../src/http/bounds.ts'
+import { fieldValue, type GatewayResponse, requestField } from '../../../src/http/message.ts'
 
 /** A clock that only the test moves. */
 export type ManualClock = Clock & { advance(milliseconds: number): void; setWall(milliseconds: number): void }

@@ -2,14 +2,14 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { cacheKey } from '../../../src/cache/cache-key.ts'
-import { createInvalidationLog, createUnsettledTags } from '../../../src/cache/store/invalidation-log.ts'
 import {
   createStoredResponse,
   type StoredResponse,
   type StoredResponseParts,
   setTags,
 } from '../../../src/cache/store/stored-response.ts'
-import { varyKey } from '../../../src/http/vary.ts'
+import { createInvalidationLog, createUnsettledTags } from '../../../src/cache/store/tag-index.ts'
+import { varyKey } from '../../../src/http/caching-fields.ts'
 import { safePolicy } from './cache-fixture.ts'
 
 const at = { now: 0, monotonic: 0 }

@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest'
-import { type BypassReason, type CachePolicy, decideCaching } from '../../../src/cache/decide-caching.ts'
-import { sensitivityOf } from '../../../src/cache/sensitivity.ts'
-import type { RequestFields } from '../../../src/http/fields.ts'
+import {
+  type BypassReason,
+  type CachePolicy,
+  decideCaching,
+  sensitivityOf,
+} from '../../../src/cache/decide-caching.ts'
+import type { RequestFields } from '../../../src/http/message.ts'
 import { rfcPolicy, safePolicy } from './cache-fixture.ts'
 
 const publicRule = safePolicy()

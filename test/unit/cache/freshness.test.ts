@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CachePolicy } from '../../../src/cache/decide-caching.ts'
-import { freshnessLifetime } from '../../../src/cache/policy/freshness.ts'
-import { responseControl } from '../../../src/cache/policy/response-control.ts'
+import { freshnessLifetime, responseControl } from '../../../src/cache/policy/freshness.ts'
 import { type AskedWith, decideStorage } from '../../../src/cache/policy/storability.ts'
 import { formatHttpDate } from '../../../src/http/conditional/dates.ts'
 import { rfcPolicy, safePolicy, startOfTest } from './cache-fixture.ts'

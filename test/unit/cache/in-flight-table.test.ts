@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type InFlight, InFlightTable } from '../../../src/cache/fetch/in-flight-table.ts'
+import { type InFlight, InFlightTable } from '../../../src/cache/fetch/collapse.ts'
 
 class One implements InFlight<One> {
   next: One | undefined

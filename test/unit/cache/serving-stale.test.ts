@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CachePolicy } from '../../../src/cache/decide-caching.ts'
-import { fieldValue } from '../../../src/http/fields.ts'
+import { fieldValue } from '../../../src/http/message.ts'
 import {
   cacheStatusOf,
   harness,

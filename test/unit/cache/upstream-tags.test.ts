@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createOpenTagger, createPlantsTagger } from '../../../src/cache/site-tagger.ts'
 import { unsafeTargets } from '../../../src/cache/tagger.ts'
-import { invalidatedGroups, upstreamTags } from '../../../src/cache/tags/upstream-tags.ts'
+import { invalidatedGroups, upstreamTags } from '../../../src/cache/tags/tag-names.ts'
 
 test.each([
   ['Surrogate-Key by spaces', ['Surrogate-Key', 'a b  c'], ['a', 'b', 'c']],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { deltaSeconds, parseCacheControl, qualifiedFields } from '../../../src/http/cache-control.ts'
+import { deltaSeconds, parseCacheControl, qualifiedFields } from '../../../src/http/caching-fields.ts'
 
 test.each([
   ['one directive', 'no-store', { 'no-store': undefined }],

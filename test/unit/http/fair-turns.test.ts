@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createFairTurns } from '../../../src/http/bounds/fair-turns.ts'
+import { createFairTurns } from '../../../src/http/bounds.ts'
 
 const turnsOf = (perTurn: number, gatherTurns = 0) => {
   const turns = createFairTurns({ perTurn, gatherTurns })

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import type { RequestFields } from '../../../src/http/fields.ts'
 import {
   forwardableField,
   forwardableFields,
   isProxyField,
   namedAway,
 } from '../../../src/http/forwardable-fields.ts'
+import type { RequestFields } from '../../../src/http/message.ts'
 
 const nothing: ReadonlySet<string> = new Set()
 

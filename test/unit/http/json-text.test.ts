@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   elementTexts,
+  isJsonObject,
   memberText,
   nestingDepth,
   valueEnd,
   visitMembers,
-} from '../../../src/http/json/json-text.ts'
-import { isJsonObject } from '../../../src/http/json/json-value.ts'
+} from '../../../src/http/json-text.ts'
 
 /** Valid JSON texts of any value, with and without white space, with every character of strings escaped or none. */
 const texts = fc

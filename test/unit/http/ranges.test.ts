@@ -6,7 +6,7 @@ import {
   rangeOf,
   selectRanges,
 } from '../../../src/http/conditional/ranges.ts'
-import { fieldValue } from '../../../src/http/fields.ts'
+import { fieldValue } from '../../../src/http/message.ts'
 
 const parts = (...ranges: [number, number][]): RangeSelection => ({
   kind: 'parts',

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { fieldValues } from '../../../src/http/fields.ts'
+import { fieldValues } from '../../../src/http/message.ts'
 import { parseTraceParent, withTraceFields } from '../../../src/http/trace-context.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'

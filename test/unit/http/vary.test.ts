@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseVary, varyKey } from '../../../src/http/vary.ts'
+import { parseVary, varyKey } from '../../../src/http/caching-fields.ts'
 
 test.each([
   ['nothing', [], { kind: 'fields', names: [] }],

@@ -1,8 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { metricTable } from '../../../src/observability/metrics/registry.ts'
-import { createHistogramSeries, observeValue } from '../../../src/observability/metrics/series.ts'
+import {
+  createHistogramSeries,
+  metricTable,
+  observeValue,
+} from '../../../src/observability/metrics/registry.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import type { ExchangeEvent } from '../../../src/pipeline/events.ts'
 import { cost } from '../../support/cost.ts'

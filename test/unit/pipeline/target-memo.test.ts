@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createTargetMemo, type ValidTarget } from '../../../src/pipeline/target-memo.ts'
+import { createTargetMemo, type ValidTarget } from '../../../src/pipeline/service.ts'
 
 const recalled = (target: string): ValidTarget =>
   ({ kind: 'valid', target, publicKey: target }) as unknown as ValidTarget

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type BufferedBytes, createBufferedBytes } from '../../../src/server/buffered-bytes.ts'
-import type { OverloadEvent } from '../../../src/server/overload-events.ts'
+import type { OverloadEvent } from '../../../src/server/overload.ts'
 
 const setUp = (mostBytes: number): { buffered: BufferedBytes; events: OverloadEvent[] } => {
   const events: OverloadEvent[] = []

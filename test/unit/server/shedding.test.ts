@@ -4,10 +4,11 @@ import {
   decidePressure,
   decideShedding,
   noPressure,
+  type OverloadEvent,
   type PressureReadings,
   type PressureThresholds,
+  type WorkClass,
 } from '../../../src/server/overload.ts'
-import type { OverloadEvent, WorkClass } from '../../../src/server/overload-events.ts'
 
 const idle: PressureReadings = { eventLoopDelayMs: 0, eventLoopUtilization: 0, heapBytes: 0, rssBytes: 0 }
 const unlimited: PressureThresholds = { ...idle, inFlight: 0 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ClientWait } from '../../../src/upstream/events.ts'
-import { createPaceLook, lookEveryMs } from '../../../src/upstream/send/client-pace.ts'
+import { createPaceLook, lookEveryMs } from '../../../src/upstream/send/in-flight.ts'
 
 /** Requests that move a number of bytes per second for a time; returns the ended ones with the second of their end. */
 const watched = (

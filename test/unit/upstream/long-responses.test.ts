@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createFairTurns } from '../../../src/http/bounds/fair-turns.ts'
+import { createFairTurns } from '../../../src/http/bounds.ts'
 import { Attempt } from '../../../src/upstream/send/attempt.ts'
 import type { Target } from '../../../src/upstream/targets/targets.ts'
 

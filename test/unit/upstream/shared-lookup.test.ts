@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net'
 import { expect, test } from 'vitest'
-import { sharedLookup } from '../../../src/upstream/targets/shared-lookup.ts'
+import { sharedLookup } from '../../../src/upstream/targets/connector.ts'
 
 type Found = Parameters<LookupFunction>[2]
 type Answer = Parameters<Found>

@@ -1,0 +1,313 @@
+import type { Found } from '../contracts/finding.ts'
+import type { Row } from '../contracts/row.ts'
+import { type ErrorCode, type ErrorFacts, errorTable } from '../errors.ts'
+import { isCredentialName } from '../http/forwardable-fields.ts'
+import { elementTexts, isJsonObject, type JsonText, memberText } from '../http/json-text.ts'
+import type { LocalRequest, Service } from '../pipeline/service.ts'
+import { type Admission, type BatchItem, type ItemError, itemError } from './item.ts'
+
+type Refusal = Extract<Admission, { kind: 'refused' }>
+
+const refused = (status: number, code: string, message: string): Refusal => ({
+  kind: 'refused',
+  status,
+  body: { code, message, data: { status } },
+})
+
+const refusedBy = (code: ErrorCode): Admission => {
+  const { status, message, siteCode }: ErrorFacts = errorTable[code]
+  return refused(status, siteCode ?? `trellis_${code}`, message)
+}
+
+/** WordPress lists the methods that the caller may use; only WordPress can check a credential, so any is taken for a valid one. */
+const allowField = (row: Row, hasCredential: boolean): readonly string[] => {
+  const methods = row.endpoints.flatMap((endpoint) => endpoint.methods)
+  const allowed = hasCredential ? methods : methods.filter((method) => method === 'GET')
+  return allowed.length === 0 ? [] : ['Allow', allowed.join(', ')]
+}
+
+/** Inside a batch WordPress merges no slashes: two of them stand for themselves in the identifier of a template, or match nothing. */
+const mergesSlashes = (path: string, { pathParameters }: Found): boolean => {
+  const identifier = Object.values(pathParameters).find((value) => value.includes('//'))
+  const end = identifier === undefined ? path.length : path.indexOf(identifier.split('/', 1)[0] as string)
+  return path.slice(0, end).includes('//')
+}
+
+/** What goes beyond WordPress's batch. */
+type Wider = {
+  /** The service that the item means; undefined when it is gone from the configuration. */
+  readonly service: Service | undefined
+  /** GET is allowed. */
+  readonly mayRead: boolean
+}
+
+/** Whether an item may run: as WordPress decides it, before anything of the batch has run. */
+export const admitItem = (batch: LocalRequest, item: BatchItem, { service, mayRead }: Wider): Admission => {
+  if (service === undefined) return refusedBy('no_route')
+  const isOwn = item.service === undefined
+  const finding = service.find(item.method, item.path)
+  if (finding.kind === 'refused') return refusedBy('ambiguous_request')
+  if (finding.kind !== 'found' || mergesSlashes(item.path, finding)) return refusedBy('no_route')
+  const { row, endpoint, pathParameters } = finding
+  const fields = isOwn ? allowField(row, batch.request.fields['authorization'] !== undefined) : []
+  const isAllowed = !isOwn || endpoint.allowBatch === true || (mayRead && item.method === 'GET')
+  // A batch in a batch would multiply what one request may cost.
+  if (!isAllowed || row.handledBy === 'batch') {
+    const message = 'The requested route does not support batch requests.'
+    return { ...refused(400, 'rest_batch_not_allowed', message), fields }
+  }
+  const validation = service.validator.validate({
+    method: item.method,
+    row,
+    endpoint,
+    pathParameters,
+    query: item.query,
+    contentType: item.content === undefined ? undefined : 'application/json',
+    content: item.content,
+  })
+  if (validation.kind === 'invalid') {
+    return { kind: 'refused', status: validation.status, body: validation.body, fields }
+  }
+  return {
+    kind: 'runnable',
+    admitted: { service, matching: finding, validation },
+    conflict: {
+      collection: row.collection,
+      kind: row.kind,
+      itemId: pathParameters['parent'] ?? pathParameters['id'],
+      method: item.method,
+      service: item.service,
+    },
+  }
+}
+
+/** For each item the text of its `body`, as it stands in the text of the batch; undefined for one without. */
+export const rawBodies = (batch: JsonText): readonly (JsonText | undefined)[] => {
+  const requests = memberText(batch, 'requests')
+  const items = requests === undefined ? undefined : elementTexts(requests)
+  return (items ?? []).map((item) => memberText(item, 'body'))
+}
+
+/** An item's headers never set these: inside a batch they have no effect in WordPress, on a request of its own they would. */
+const withoutEffect: ReadonlySet<string> = new Set([
+  'authorization',
+  'cookie',
+  'host',
+  'connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+  'range',
+  'accept',
+  'accept-encoding',
+  'cache-control',
+  'pragma',
+  'origin',
+  'referer',
+  'forwarded',
+  'via',
+  'cdn-loop',
+  'max-forwards',
+  'client-ip',
+  'true-client-ip',
+  'idempotency-key',
+  'traceparent',
+  'tracestate',
+  'baggage',
+])
+
+const prefixesWithoutEffect: readonly string[] = [
+  'content-',
+  'if-',
+  'proxy',
+  'sec-',
+  'access-control-',
+  'x-forwarded-',
+  'x-original-',
+  'x-rewrite-',
+  'x-http-',
+  'x-method-',
+  'x-real-',
+  'x-client-',
+  'x-cluster-',
+  'x-host',
+  'x-request-',
+  'x-wp-',
+  'cf-',
+  'http2-',
+]
+
+const tokenPattern = /^[!#$%&'*+.^`|~0-9a-z-]{1,64}$/
+const valuePattern = /^[\t\x20-\x7e]{0,1024}$/
+
+/** `_` is not in the pattern: PHP reads it as `-`, and so a name with it could be one of those above. */
+const isSettable = (name: string): boolean =>
+  tokenPattern.test(name) &&
+  !withoutEffect.has(name) &&
+  !isCredentialName(name) &&
+  !prefixesWithoutEffect.some((prefix) => name.startsWith(prefix))
+
+const fieldText = (value: unknown): string | undefined => {
+  const text = Array.isArray(value) ? value.join(', ') : String(value)
+  return valuePattern.test(text) ? text : undefined
+}
+
+/** The fields of an item that are sent with it; what may not be set is dropped without a word, as it has no effect in WordPress. */
+export const itemFields = (headers: unknown, hasContent: boolean): Record<string, string> => {
+  const fields: Record<string, string> = Object.create(null)
+  if (typeof headers === 'object' && headers !== null && !Array.isArray(headers)) {
+    for (const [name, value] of Object.entries(headers)) {
+      const text = fieldText(value)
+      if (text !== undefined && isSettable(name.toLowerCase())) fields[name.toLowerCase()] = text
+    }
+  }
+  if (hasContent) fields['content-type'] = 'application/json'
+  return fields
+}
+
+/** The target of an item: a path and query of this service, or the error as in WordPress. */
+type ItemTarget =
+  | { readonly kind: 'target'; readonly path: string; readonly query: string }
+  | { readonly kind: 'unparsable' }
+  | { readonly kind: 'no-route' }
+
+/**
+ * Parameters that mean something on a request of its own and nothing inside a batch, where WordPress hands the item's
+ * query to the route only. Sent as a request of its own the item must not have them.
+ */
+const inertParameters: ReadonlySet<string> = new Set([
+  '_method',
+  '_envelope',
+  '_embed',
+  '_jsonp',
+  '_pretty',
+  '_locale',
+  '_wpnonce',
+  'rest_route',
+])
+
+/** Octet by octet as PHP does it: text that is no UTF-8 must not hide a name. */
+const decoded = (text: string): string =>
+  text
+    .replaceAll('+', ' ')
+    .replaceAll(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+
+/** The names PHP may make of a query name: spaces before it and a NUL with the rest dropped, other characters folded, cut at a bracket or not. */
+const phpNames = (raw: string): string[] => {
+  const name = (decoded(raw).split('\0', 1)[0] ?? '').replace(/^ +/, '')
+  const base = name.slice(0, 1) + (name.slice(1).split('[', 1)[0] ?? '')
+  return [name, base].map((text) => text.replaceAll(/[ .[]/g, '_'))
+}
+
+const isInert = (pair: string): boolean =>
+  phpNames(pair.split('=', 1)[0] ?? '').some((name) => inertParameters.has(name))
+
+const withoutInert = (query: string): string =>
+  query
+    .split('&')
+    .filter((pair) => pair !== '' && !isInert(pair))
+    .join('&')
+
+/** Characters that a request target cannot have are percent-encoded; control characters become `_` as PHP's parse_url makes them. */
+const targetText = (text: string): string =>
+  text
+    .replaceAll(/\p{Surrogate}/gu, '\ufffd')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    .replaceAll(/[\x00-\x1f\x7f]/g, '_')
+    .replaceAll(/[^\x21-\x7e]+/g, encodeURIComponent)
+    .replaceAll(/["<>\\^`{|}]/g, encodeURIComponent)
+
+/** `scheme://host:port` or `//host:port` in front of a path; WordPress ignores the host there, and so does the gateway. */
+const authorityPattern = /^(?:[a-z][a-z0-9+.-]*:)?\/\/([^/?#]*)/i
+
+/** PHP's parse_url gives up on an empty host and on a port that is not one. */
+const isAuthority = (authority: string): boolean => {
+  const host = authority.slice(authority.lastIndexOf('@') + 1)
+  const port = /:(\d*)$/.exec(host)
+  return host !== '' && !host.startsWith(':') && (port === null || Number(port[1]) <= 65_535)
+}
+
+/**
+ * Can a route be meant? Escapes and dot segments never match one inside a batch, and elsewhere could mean another path. An empty
+ * segment may stand within an identifier, and nowhere else: the row shows which.
+ */
+const isPlainPath = (path: string): boolean =>
+  /^\/(?!\/)/.test(path) && !/[%\\]|\/\.{1,2}(?:\/|$)/.test(path) && (path === '/' || !path.endsWith('/'))
+
+/** Understands an item's `path` as WordPress does: relative to the service's root, host ignored, fragment dropped. */
+export const parseItemPath = (text: string): ItemTarget => {
+  const authority = authorityPattern.exec(text)
+  if (authority !== null && !isAuthority(authority[1] ?? '')) return { kind: 'unparsable' }
+  const relative = (authority === null ? text : text.slice(authority[0].length)).split('#', 1)[0] ?? ''
+  const mark = relative.indexOf('?')
+  const path = targetText(mark === -1 ? relative : relative.slice(0, mark))
+  if (!isPlainPath(path)) return { kind: 'no-route' }
+  const query = mark === -1 ? '' : withoutInert(targetText(relative.slice(mark + 1)))
+  return { kind: 'target', path, query }
+}
+
+/** An entry of `requests`: an item, or its error. Positions never shift. */
+export type EnvelopeItem =
+  | {
+      readonly kind: 'item'
+      readonly item: BatchItem
+      /** Names of the members of its body. */
+      readonly bodyNames: readonly string[]
+    }
+  | { readonly kind: 'faulty'; readonly error: ItemError }
+
+/** A batch as read, or the error for the whole. */
+export type ReadEnvelope =
+  | { readonly kind: 'batch'; readonly allMustValidate: boolean; readonly items: readonly EnvelopeItem[] }
+  | { readonly kind: 'malformed'; readonly status: 400; readonly body: unknown }
+
+const malformed = (code: string, params: unknown, message: string, details?: unknown): ReadEnvelope => ({
+  kind: 'malformed',
+  status: 400,
+  body: { code, message, data: { status: 400, params, ...(details === undefined ? {} : { details }) } },
+})
+
+/** The 400 for `requests`, in WordPress's shape. */
+export const invalidRequests = (code: string, message: string): ReadEnvelope =>
+  malformed('rest_invalid_param', { requests: message }, 'Invalid parameter(s): requests', {
+    requests: { code, message, data: null },
+  })
+
+/** One entry of `requests`; `bodyText` is its body as it stands in the text of the batch, when there is one. */
+export const envelopeItem = (entry: unknown, index: number, bodyText: string | undefined): EnvelopeItem => {
+  if (!isJsonObject(entry) || typeof entry['path'] !== 'string')
+    return { kind: 'faulty', error: itemError('no_route') }
+  const target = parseItemPath(entry['path'])
+  if (target.kind === 'unparsable') return { kind: 'faulty', error: itemError('parse_path_failed') }
+  if (target.kind === 'no-route') return { kind: 'faulty', error: itemError('no_route') }
+  const method = typeof entry['method'] === 'string' ? entry['method'] : 'POST'
+  const { body } = entry
+  // A list is a body too, and its indexes are its names. An empty body is none, as in WordPress.
+  const bodyNames = typeof body === 'object' && body !== null ? Object.keys(body) : []
+  const content = bodyNames.length === 0 ? undefined : Buffer.from(bodyText ?? JSON.stringify(body))
+  const fields = itemFields(entry['headers'], content !== undefined)
+  const { path, query } = target
+  return { kind: 'item', item: { index, method, path, query, fields, content }, bodyNames }
+}
+
+/** Reads a parsed batch body, and takes the items' bodies from its JSON text when there is one. The row's own validation has come before; what it would refuse is refused here all the same. */
+export const readEnvelope = (envelope: unknown, maxItems: number, text?: string): ReadEnvelope => {
+  const requests = isJsonObject(envelope) ? envelope['requests'] : undefined
+  if (requests === undefined) {
+    return malformed('rest_missing_callback_param', ['requests'], 'Missing parameter(s): requests')
+  }
+  if (!Array.isArray(requests)) return invalidRequests('rest_invalid_type', 'requests is not of type array.')
+  if (requests.length > maxItems) {
+    return invalidRequests('rest_too_many_items', `requests must contain at most ${maxItems} items.`)
+  }
+  const allMustValidate = isJsonObject(envelope) && envelope['validation'] === 'require-all-validate'
+  const bodies = text === undefined ? [] : rawBodies(text)
+  return {
+    kind: 'batch',
+    allMustValidate,
+    items: requests.map((entry, i) => envelopeItem(entry, i, bodies[i])),
+  }
+}

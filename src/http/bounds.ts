@@ -1,0 +1,135 @@
+import { isIP } from 'node:net'
+
+/** The eight groups of an IPv6 address, `::` written out; an embedded IPv4 address counts as two. */
+const groupsOf = (address: string): readonly string[] => {
+  const [head = '', tail] = (address.split('%', 1)[0] ?? '').split('::')
+  const parts = (text: string): string[] =>
+    text === '' ? [] : text.split(':').flatMap((part) => (part.includes('.') ? ['v', '4'] : [part]))
+  const left = parts(head)
+  if (tail === undefined) return left
+  const right = parts(tail)
+  return [
+    ...left,
+    ...Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0'),
+    ...right,
+  ]
+}
+
+/**
+ * Who counts as one caller: an IPv4 address, or the /64 that an IPv6 address is in, since a single host is handed a whole
+ * /64 to take addresses from (RFC 6177 §2).
+ */
+export const addressGroup = (address: string): string => {
+  if (isIP(address) !== 6) return address
+  const mapped = /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/i.exec(address)?.[1]
+  if (mapped !== undefined) return mapped
+  const network = groupsOf(address)
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+  return `${network.join(':')}::/64`
+}
+
+/** What bytes are buffered for; also a metric label. */
+export type BufferedFor =
+  /** A response that is being stored, or read whole before it is judged. */
+  | 'fill'
+  /** A request body that is read whole. */
+  | 'request-body'
+  /** An answer within a batch. */
+  | 'batch-item'
+  /** The answer to a write, which says what the write changed. */
+  | 'write-answer'
+  /** An answer that its client has not taken yet. */
+  | 'slow-reader'
+
+/** The bytes that one piece of work has buffered. */
+export type Reservation = {
+  /** False: the budget is used up, and nothing was reserved. */
+  reserve(bytes: number): boolean
+  /** Gives some of them back. */
+  shrink(bytes: number): void
+  /** Gives back all that are left, and takes no more: to be called at every end that the work can have. */
+  release(): void
+}
+
+/** One bound over all that a process buffers and that is no stored response; `client`: address for which the work is done. */
+export type ByteBudget = (work: BufferedFor, client: string) => Reservation
+
+/** Of each chunk, beside its octets: objects, and the block that it was read into. A peer decides how many chunks it makes of a content. */
+export const overheadOfChunk = 512
+
+/** For what has a bound of its own. */
+export const unlimited: Reservation = { reserve: () => true, shrink: () => {}, release: () => {} }
+
+type FairTurnsOptions = {
+  /** At most this many pieces of work start in one turn of the event loop. */
+  readonly perTurn: number
+  /** While every turn brings new work, none starts for up to this many turns, so that the clients are known before the order is chosen. */
+  readonly gatherTurns: number
+}
+
+/** Starts a few pieces of work in each turn of the event loop, and serves the clients in rotation. */
+export type FairTurns = {
+  /** Runs `work` at once if no other work waits and this turn has capacity; otherwise in a later turn. */
+  begin(client: string, work: () => void): void
+}
+
+/**
+ * Node processes everything that has arrived within one turn of the event loop, in order of arrival, so a client with a thousand
+ * pieces of work would delay all others. Here each turn starts only `perTurn` pieces, one for each client in rotation.
+ */
+export const createFairTurns = ({ perTurn, gatherTurns }: FairTurnsOptions): FairTurns => {
+  // A Map keeps insertion order: the first client is served next and moves to the end.
+  const queues = new Map<string, (() => void)[]>()
+  let startedThisTurn = 0
+  let gatheredTurns = 0
+  let isTurnScheduled = false
+  let hasNewWork = false
+  let hadNewWork = false
+
+  const scheduleTurn = (): void => {
+    if (isTurnScheduled) return
+    isTurnScheduled = true
+    setImmediate(runTurn)
+  }
+  const startNext = (client: string, queue: (() => void)[]): void => {
+    queues.delete(client)
+    const work = queue.shift()
+    if (queue.length > 0) queues.set(client, queue)
+    startedThisTurn += 1
+    work?.()
+  }
+  const runTurn = (): void => {
+    isTurnScheduled = false
+    startedThisTurn = 0
+    hadNewWork = hasNewWork
+    hasNewWork = false
+    if (hadNewWork || queues.size > 0) scheduleTurn()
+    if (hadNewWork && gatheredTurns < gatherTurns) {
+      gatheredTurns += 1
+      return
+    }
+    gatheredTurns = 0
+    for (const [client, queue] of queues) {
+      if (startedThisTurn >= perTurn) return
+      startNext(client, queue)
+    }
+  }
+  const mayStart = (): boolean =>
+    queues.size === 0 && startedThisTurn < perTurn && !(hadNewWork && gatheredTurns < gatherTurns)
+
+  return {
+    begin: (client, work) => {
+      hasNewWork = true
+      scheduleTurn()
+      if (mayStart()) {
+        startedThisTurn += 1
+        work()
+        return
+      }
+      const queue = queues.get(client)
+      if (queue === undefined) queues.set(client, [work])
+      else queue.push(work)
+    },
+  }
+}

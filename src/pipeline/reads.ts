@@ -1,0 +1,187 @@
+import { pipeline, type Readable, Transform } from 'node:stream'
+import { cacheKey } from '../cache/cache-key.ts'
+import type { CacheRead } from '../cache/cache-read.ts'
+import type { CachePolicy } from '../cache/decide-caching.ts'
+import { GatewayError } from '../errors.ts'
+import { overheadOfChunk, type Reservation } from '../http/bounds.ts'
+import { forwardableField, forwardableFields, namedAway } from '../http/forwardable-fields.ts'
+import { type GatewayResponse, type RequestFields, requestField } from '../http/message.ts'
+import type { Ready, Received } from './exchange.ts'
+
+/** What the gateway tells upstreams about itself. */
+export type ForwardingFacts = {
+  /** Pseudonym in Via, different for each process, so that a request that comes back is recognised (RFC 9110 §7.6.3). */
+  readonly via: string
+}
+
+type Known = Pick<Received, 'id' | 'client' | 'request' | 'service' | 'identity'>
+
+/** With the fields that `access` keeps from the upstream: API keys, and what clients send in place of claims. */
+const allWithheld = ({ service }: Known, withheld: ReadonlySet<string>): ReadonlySet<string> =>
+  service.access === undefined ? withheld : new Set([...withheld, ...service.access.withheld])
+
+const quoted = (address: string): string => (address.includes(':') ? `"[${address}]"` : address)
+
+/** Fields that the gateway writes in place of the client's: Via, Forwarded (RFC 7239) and X-Forwarded-* from the connection and the configuration. */
+const written: Readonly<Record<string, (known: Known, facts: ForwardingFacts) => string>> = {
+  // Stored content must be uncoded.
+  'accept-encoding': () => 'identity',
+  via: ({ request }, { via }) => {
+    const before = requestField(request.fields, 'via')
+    return before === undefined ? `1.1 ${via}` : `${before}, 1.1 ${via}`
+  },
+  forwarded: ({ client, service }) =>
+    `for=${quoted(client.address)};proto=${client.protocol};host="${service.publicHost}"`,
+  'x-forwarded-for': ({ client }) => client.address,
+  'x-forwarded-proto': ({ client }) => client.protocol,
+  'x-forwarded-host': ({ service }) => service.publicHost,
+  'x-request-id': ({ id }) => id,
+}
+
+const writtenFields = Object.entries(written)
+
+/** The fields of a request to the upstream, as lines: the client's, and those that the gateway writes, claims among them. Throws loop_detected. */
+export const sentFields = (known: Known, withheld: ReadonlySet<string>, facts: ForwardingFacts): string[] => {
+  const { identity, request } = known
+  const { fields } = request
+  if (requestField(fields, 'via')?.includes(facts.via) === true) throw new GatewayError('loop_detected')
+  const sent = forwardableFields(fields, allWithheld(known, withheld))
+  for (const [name, valueFor] of writtenFields) sent.push(name, valueFor(known, facts))
+  if (identity !== undefined) for (const [name, value] of identity.fields) sent.push(name, value)
+  return sent
+}
+
+/** The value with which `sentFields` sends one field, undefined when it does not; without making the others. */
+const createSentField = (
+  known: Known,
+  withheld: ReadonlySet<string>,
+  facts: ForwardingFacts,
+): ((name: string) => string | undefined) => {
+  const { fields } = known.request
+  const unsent = { named: namedAway(fields), withheld: allWithheld(known, withheld) }
+  return (name) =>
+    Object.hasOwn(written, name)
+      ? written[name]?.(known, facts)
+      : (known.identity?.fields.get(name) ?? forwardableField(fields, name, unsent))
+}
+
+/** The content, broken off with content_too_large as soon as it exceeds the bound: for one that did not say how long it is. */
+export const boundedContent = (content: Readable, mostBytes: number): Readable => {
+  let bytes = 0
+  const bounded = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length
+      if (bytes > mostBytes) done(new GatewayError('content_too_large'))
+      else done(null, chunk)
+    },
+  })
+  // An error on either side ends both; the reader gets it.
+  pipeline(content, bounded, () => {})
+  return bounded
+}
+
+/** Reads a request's content whole, or throws content_too_large as soon as it is known to exceed the bound, `overloaded` when too much is held already. */
+export const readContent = async (
+  content: Buffer | Readable,
+  mostBytes: number,
+  signal: AbortSignal,
+  reservation: Reservation,
+): Promise<Buffer> => {
+  if (Buffer.isBuffer(content)) {
+    if (content.length > mostBytes) throw new GatewayError('content_too_large')
+    return content
+  }
+  const chunks: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of content as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      if (bytes > mostBytes) throw new GatewayError('content_too_large')
+      if (!reservation.reserve(chunk.length + overheadOfChunk)) {
+        throw new GatewayError('overloaded', {
+          detail: 'Too many request bodies are in flight.',
+          retryAfterSeconds: 1,
+          unsent: true,
+        })
+      }
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    if (error instanceof GatewayError) throw error
+    throw new GatewayError(signal.aborted ? 'client_gone' : 'invalid_request', { cause: error })
+  }
+  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+}
+
+/** The partition of the cache that an exchange reads from; `name` as in the key. */
+export type ReadPartition = { readonly kind: CacheRead['partition']; readonly name: string }
+
+const keyOf = ({ service, target, recalled }: Ready, partition: string): string =>
+  recalled?.kind === 'valid' && partition === 'public' && service.host === ''
+    ? recalled.publicKey
+    : cacheKey({ service: service.name, target, dialect: '', partition, host: service.host })
+
+/** The partition that all clients share. */
+export const publicPart: ReadPartition = { kind: 'public', name: 'public' }
+
+/** The cache's view of an exchange. A class with lazy members: each hit makes one, and needs few of them. */
+export class ExchangeRead implements CacheRead {
+  readonly #exchange: Ready
+  readonly #withheld: ReadonlySet<string>
+  readonly #facts: ForwardingFacts
+  #sentField: ((name: string) => string | undefined) | undefined
+  readonly service: string
+  readonly key: string
+  readonly partition: CacheRead['partition']
+  readonly method: 'GET' | 'HEAD'
+  readonly fields: RequestFields
+  readonly policy: CachePolicy
+
+  constructor(
+    exchange: Ready,
+    partition: ReadPartition,
+    withheld: ReadonlySet<string>,
+    facts: ForwardingFacts,
+  ) {
+    this.#exchange = exchange
+    this.#withheld = withheld
+    this.#facts = facts
+    this.service = exchange.service.name
+    this.key = keyOf(exchange, partition.name)
+    this.partition = partition.kind
+    this.method = exchange.method === 'HEAD' ? 'HEAD' : 'GET'
+    this.fields = exchange.request.fields
+    this.policy = exchange.policy
+  }
+
+  /** Made for the first variant that needs it. */
+  sentField(name: string): string | undefined {
+    this.#sentField ??= createSentField(this.#exchange, this.#withheld, this.#facts)
+    return this.#sentField(name)
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.request.signal
+  }
+
+  get client(): string {
+    return this.#exchange.client.address
+  }
+
+  isReadable(response: GatewayResponse & { readonly content: Buffer }): boolean {
+    const { service, matching } = this.#exchange
+    return matching.kind !== 'found' || service.tagger.isReadable(response)
+  }
+
+  tags(response: GatewayResponse & { readonly content: Buffer }): readonly string[] {
+    const { service, matching, sendsUndeclared } = this.#exchange
+    const found = matching.kind === 'found' ? matching : undefined
+    const { callers, undeclared, storedTags } = service.tagger
+    if (this.partition === 'public' && !sendsUndeclared)
+      return storedTags(found, this.#exchange.arguments, response)
+    const more = [this.partition === 'public' ? undefined : callers, sendsUndeclared ? undeclared : undefined]
+    const known = more.filter((tag) => tag !== undefined)
+    const tags = storedTags(found, this.#exchange.arguments, response)
+    return known.length === 0 ? tags : [...new Set([...tags, ...known])]
+  }
+}

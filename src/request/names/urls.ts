@@ -1,0 +1,229 @@
+import type { FieldLines } from '../../http/message.ts'
+import { longestParameterName, parameterEnd, parameterStart } from '../../http/php-names.ts'
+import { type NameSwap, noSwap } from '../name-swap.ts'
+
+/** Longer text is not taken for a URL: bounds what the content scanner holds back. */
+export const maxUrlLength = 8192
+
+/** RFC 3986 characters and a little more that WordPress leaves in its links; \uXXXX as it stands in ASCII-escaped JSON. */
+const urlText = /^(?:[!#-;=?-[\]-\u00ff]|\\u[0-9a-fA-F]{4})*$/
+
+/** Whether an octet may be in such a text outside an escape. */
+export const isUrlOctet = (octet: number): boolean =>
+  octet > 0x20 && octet !== 0x22 && octet !== 0x3c && octet !== 0x3e && octet !== 0x5c
+
+/** Translates URLs below one REST root into URLs below another. */
+export type RestUrls = {
+  /** Only strings with one of these prefixes can be URLs below a root. */
+  readonly roots: readonly string[]
+  /** Whether no URL changes. */
+  readonly isIdentity: boolean
+  /** The translated URL, or undefined when `url` is not one below a root; takes JSON text between quotes, `\/` resolved. */
+  map(url: string): string | undefined
+  /** Same for a path-absolute reference (RFC 3986 §4.2), resolved against the root's own host. */
+  mapPathReference(reference: string): string | undefined
+}
+
+/** Whether a root may be followed by this character: `/wp-json` is not the root of `/wp-jsonp`. */
+export const endsRoot = (after: string | undefined): boolean =>
+  after === undefined || after === '/' || after === '?' || after === '#'
+
+const pathOf = (root: string): string => {
+  const from = root.indexOf('/', root.indexOf('://') + 3)
+  return from === -1 ? '' : root.slice(from)
+}
+
+const splitAt = (text: string, mark: string): [string, string] => {
+  const at = text.indexOf(mark)
+  return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at)]
+}
+
+const mapRest = (rest: string, swap: NameSwap): string => {
+  const [beforeFragment, fragment] = splitAt(rest, '#')
+  const [path, query] = splitAt(beforeFragment, '?')
+  return mapPath(path, swap) + (query === '' ? '' : `?${mapQuery(query.slice(1), swap)}`) + fragment
+}
+
+/** Roots without a trailing slash; the first that fits wins. */
+export const createRestUrls = (from: readonly string[], to: string, swap: NameSwap): RestUrls => {
+  const paths = [...new Set(from.map(pathOf))].filter((path) => path !== '')
+  const replaced = (text: string, roots: readonly string[], target: string): string | undefined => {
+    const root = roots.find((prefix) => text.startsWith(prefix) && endsRoot(text[prefix.length]))
+    if (root === undefined || text.length > maxUrlLength || !urlText.test(text)) return undefined
+    return target + mapRest(text.slice(root.length), swap)
+  }
+  return {
+    roots: from,
+    isIdentity: swap === noSwap && from.every((root) => root === to),
+    map: (url) => replaced(url, from, to),
+    mapPathReference: (reference) => replaced(reference, paths, pathOf(to)),
+  }
+}
+
+/** Fields that describe the upstream's octets and are wrong for mapped ones (RFC 9110 §7.7, RFC 9530 §2). */
+const octetFields = new Set(['content-length', 'content-md5', 'digest', 'content-digest', 'accept-ranges'])
+
+/** Translates the targets of a Link field (RFC 8288 §3): text in angle brackets outside a quoted string. */
+export const mapLinkValue = (value: string, urls: RestUrls): string => {
+  let mapped = ''
+  let at = 0
+  while (at < value.length) {
+    const open = nextTarget(value, at)
+    const close = open === -1 ? -1 : value.indexOf('>', open)
+    if (close === -1) break
+    const target = value.slice(open + 1, close)
+    mapped += value.slice(at, open + 1) + (urls.map(target) ?? target)
+    at = close
+  }
+  return mapped + value.slice(at)
+}
+
+const nextTarget = (value: string, from: number): number => {
+  let quoted = false
+  for (let at = from; at < value.length; at++) {
+    const character = value[at]
+    if (quoted && character === '\\') at++
+    else if (character === '"') quoted = !quoted
+    else if (character === '<' && !quoted) return at
+  }
+  return -1
+}
+
+const mapReference = (value: string, urls: RestUrls): string =>
+  urls.map(value) ?? (value.startsWith('//') ? undefined : urls.mapPathReference(value)) ?? value
+
+const mapField = (name: string, value: string, urls: RestUrls): string => {
+  if (name === 'link') return mapLinkValue(value, urls)
+  return name === 'location' || name === 'content-location' ? mapReference(value, urls) : value
+}
+
+/** A strong validator stands for the same octets (RFC 9110 §8.8.1); mapped octets are only equivalent. */
+const weakened = (entityTag: string): string => (entityTag.startsWith('W/') ? entityTag : `W/${entityTag}`)
+
+/** The upstream's fields for the public side; `contentMapped` when the content is mapped too. */
+export const mapFields = (lines: FieldLines, urls: RestUrls, contentMapped: boolean): string[] => {
+  const mapped: string[] = []
+  for (let i = 0; i < lines.length; i += 2) {
+    const name = lines[i] as string
+    const value = lines[i + 1] as string
+    const lower = name.toLowerCase()
+    if (!contentMapped) mapped.push(name, mapField(lower, value, urls))
+    else if (lower === 'etag') mapped.push(name, weakened(value))
+    else if (!octetFields.has(lower)) mapped.push(name, mapField(lower, value, urls))
+  }
+  return mapped
+}
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The segment as WordPress compares it: decoded, without regard to case. */
+const compared = (segment: string): string =>
+  (segment.includes('%') ? decoded(segment) : segment).toLowerCase()
+
+const segmentEnd = (path: string, from: number): number => {
+  const slash = path.indexOf('/', from)
+  return slash === -1 ? path.length : slash
+}
+
+const skipSlashes = (path: string, from: number): number => {
+  let at = from
+  while (path[at] === '/') at++
+  return at
+}
+
+/**
+ * Swaps namespace and collection segment of a path relative to the REST root, e.g. `/site/v2/posts/5`.
+ * Also for the patterns of a discovery document, whose namespaces are literal.
+ */
+export const mapPath = (path: string, swap: NameSwap): string => {
+  const vendorAt = skipSlashes(path, 0)
+  const vendorEnd = segmentEnd(path, vendorAt)
+  const versionAt = skipSlashes(path, vendorEnd)
+  const versionEnd = segmentEnd(path, versionAt)
+  const namespace = `${compared(path.slice(vendorAt, vendorEnd))}/${compared(path.slice(versionAt, versionEnd))}`
+  const mapped = swap.namespaces.get(namespace)
+  if (mapped === undefined) return path
+  const collectionAt = skipSlashes(path, versionEnd)
+  const collectionEnd = segmentEnd(path, collectionAt)
+  const collection = path.slice(collectionAt, collectionEnd)
+  return (
+    path.slice(0, vendorAt) +
+    mapped +
+    path.slice(versionEnd, collectionAt) +
+    (swap.segments.get(compared(collection)) ?? collection) +
+    path.slice(collectionEnd)
+  )
+}
+
+/** PHP reads `site.id` and `site id` as `site_id`, drops leading spaces and cuts at a NUL. */
+const folded = (name: string): string => {
+  const nul = name.indexOf('\0')
+  return (nul === -1 ? name : name.slice(0, nul)).replace(/^ +/, '').replace(/[ .]/g, '_')
+}
+
+const formDecoded = (text: string): string =>
+  text.includes('+') || text.includes('%') ? decoded(text.replaceAll('+', ' ')) : text
+
+/** `meta[site_id]` contains two names. A swapped name is encoded again, so that it never becomes a second parameter. */
+const mapName = (raw: string, swap: NameSwap): string => {
+  // The validator refuses such names.
+  if (raw.length > longestParameterName) return raw
+  const parts = formDecoded(raw).split(/([[\]])/)
+  const mapped = parts.map((part, i) => swap.keys.get(i === 0 ? folded(part) : part))
+  if (mapped.every((part) => part === undefined)) return raw
+  const brackets = raw.includes('[')
+  return parts
+    .map((part, i) => (brackets && i % 2 === 1 ? part : encodeURIComponent(mapped[i] ?? part)))
+    .join('')
+}
+
+/** A comma- or space-separated list of dotted names, as `_fields` and `_embed` take it. */
+const mapNameList = (raw: string, swap: NameSwap): string => {
+  const value = formDecoded(raw)
+  const mapped = value.replace(/[^,.\s]+/g, (part) => swap.keys.get(part) ?? part)
+  return mapped === value ? raw : encodeURIComponent(mapped).replaceAll('%2C', ',')
+}
+
+const mapNamespaceValue = (raw: string, swap: NameSwap): string => {
+  const mapped = swap.namespaces.get(formDecoded(raw))
+  if (mapped === undefined) return raw
+  return raw.includes('/') ? mapped : encodeURIComponent(mapped)
+}
+
+const mapValue = (name: string, raw: string, swap: NameSwap): string => {
+  if (name.startsWith('_fields') || name.startsWith('_embed')) return mapNameList(raw, swap)
+  return name === 'namespace' ? mapNamespaceValue(raw, swap) : raw
+}
+
+const mapParameter = (parameter: string, swap: NameSwap): string => {
+  const equals = parameter.indexOf('=')
+  if (equals === -1) return mapName(parameter, swap)
+  const name = parameter.slice(0, equals)
+  const value = parameter.slice(equals + 1)
+  return `${mapName(name, swap)}=${mapValue(formDecoded(name), value, swap)}`
+}
+
+/** Swaps parameter names, and names inside the values of `_fields`, `_embed` and `namespace`. Also for form content. */
+export const mapQuery = (query: string, swap: NameSwap): string => {
+  if (query === '' || swap.keys.size === 0) return query
+  let mapped = ''
+  let copied = 0
+  let start = parameterStart(query, 0)
+  while (start < query.length) {
+    const end = parameterEnd(query, start)
+    const parameter = query.slice(start, end)
+    const swapped = mapParameter(parameter, swap)
+    if (swapped !== parameter) {
+      mapped += query.slice(copied, start) + swapped
+      copied = end
+    }
+    start = parameterStart(query, end)
+  }
+  return copied === 0 ? query : mapped + query.slice(copied)
+}

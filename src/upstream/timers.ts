@@ -1,0 +1,72 @@
+/**
+ * A timeout of an upstream. After the process was blocked (a busy machine, a long garbage collection), timers run before the data
+ * that arrived meanwhile is read, so the timeout only fires if it is still pending after sockets were read once more.
+ */
+export class Deadline {
+  readonly #timer: NodeJS.Timeout
+  #last: NodeJS.Immediate | undefined
+
+  /** `over` is called after `ms` milliseconds, unless it is begun anew or stopped before. */
+  constructor(ms: number, over: () => void) {
+    this.#timer = setTimeout(() => {
+      this.#last = setImmediate(over)
+    }, ms)
+  }
+
+  /** Begins anew. */
+  refresh(): void {
+    clearImmediate(this.#last)
+    this.#timer.refresh()
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+    clearImmediate(this.#last)
+  }
+}
+
+const buckets = 10
+
+/** A count of what happened in the last `windowMs`, in ten steps. Times are monotonic milliseconds. */
+type SlidingCount = {
+  add(nowMs: number): void
+  total(nowMs: number): number
+  clear(): void
+}
+
+/** Memory and time do not depend on how much is counted. */
+export const createSlidingCount = (windowMs: number): SlidingCount => {
+  const counts = new Array<number>(buckets).fill(0)
+  const stepMs = windowMs / buckets
+  let step = 0
+  let sum = 0
+
+  const advance = (nowMs: number): number => {
+    const current = Math.floor(nowMs / stepMs)
+    const passed = Math.min(current - step, buckets)
+    for (let i = 1; i <= passed; i += 1) {
+      const at = (step + i) % buckets
+      sum -= counts[at] ?? 0
+      counts[at] = 0
+    }
+    // After a long pause every bucket has been emptied, whatever `step` was.
+    step = Math.max(step, current)
+    return step % buckets
+  }
+
+  return {
+    add(nowMs) {
+      const at = advance(nowMs)
+      counts[at] = (counts[at] ?? 0) + 1
+      sum += 1
+    },
+    total(nowMs) {
+      advance(nowMs)
+      return sum
+    },
+    clear() {
+      counts.fill(0)
+      sum = 0
+    },
+  }
+}

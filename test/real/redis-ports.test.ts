@@ -1,0 +1,76 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe } from 'vitest'
+import { type Connection, connect } from '../../src/cluster/redis/connections.ts'
+import { createCountedRequests } from '../../src/cluster/redis/counted-requests.ts'
+import { createIdempotencyKeys } from '../../src/cluster/redis/idempotency-keys.ts'
+import { createRedisLedger } from '../../src/cluster/redis/redis-ledger.ts'
+import { createSignatures } from '../../src/cluster/redis/signatures.ts'
+import { pause } from '../support/origin.ts'
+import { testIdempotencyStore } from '../support/port-suites/idempotency-store.ts'
+import { testLedger } from '../support/port-suites/ledger.ts'
+import { testRateLimiter } from '../support/port-suites/rate-limiter.ts'
+import { describeWith } from '../support/requirements.ts'
+import { type RedisServer, startRedisServer } from './shared/redis-server.ts'
+
+describeWith('redis', 'the stores of several instances on a real Redis', () => {
+  let redis: RedisServer
+  let connection: Connection
+  let prefix = 0
+  const options = () => ({
+    url: `redis://127.0.0.1:${redis.port}`,
+    cluster: false,
+    tls: { ca: '', cert: '', key: '', serverName: '' },
+    troubled: () => undefined,
+    timeoutMs: 2_000,
+    mostReplyBytes: 1024 * 1024,
+  })
+
+  beforeAll(async () => {
+    redis = await startRedisServer()
+    connection = connect(options(), () => undefined)
+    while (connection.status !== 'ready') await pause(10)
+  })
+  // Each test has keys of its own.
+  beforeEach(() => {
+    prefix += 1
+  })
+  afterAll(async () => {
+    connection.disconnect()
+    await redis.stop()
+  })
+
+  describe('idempotency keys', () => {
+    testIdempotencyStore((mostBytes) =>
+      createIdempotencyKeys(connection, {
+        prefix: `${prefix}`,
+        ttlMs: 60_000,
+        mostBytes,
+        signatures: createSignatures(['a secret of the tests'], 'answer'),
+      }),
+    )
+  })
+
+  describe('rate limits', () => testRateLimiter(() => createCountedRequests(connection, `${prefix}`)))
+
+  describe('the ledger', () => {
+    const ledgers: ReturnType<typeof createRedisLedger>[] = []
+    afterEach(async () => {
+      for (const ledger of ledgers.splice(0)) await ledger.leave(false)
+    })
+    testLedger((member) => {
+      const ledger = createRedisLedger({
+        ...options(),
+        prefix: `${prefix}`,
+        member,
+        leaseMs: 300,
+        forgetAfterMs: 1_100,
+        changed: () => undefined,
+        signatures: {
+          notes: createSignatures(['a secret of the tests'], 'note'),
+          acknowledgements: createSignatures(['a secret of the tests'], 'acknowledgement'),
+        },
+      })
+      ledgers.push(ledger)
+      return ledger
+    })
+  })
+})

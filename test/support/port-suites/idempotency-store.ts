@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import type { IdempotencyStore } from '../../../src/batch/idempotency-store.ts'
+
+const answer = (length: number) => ({
+  status: 207,
+  contentType: 'application/json',
+  content: Buffer.alloc(length, 'a'),
+})
+
+/** What every store of idempotency keys must do. `keeping(bytes)`: an empty one that keeps answers of at most that length. */
+export const testIdempotencyStore = (keeping: (bytes: number) => IdempotencyStore): void => {
+  test('a key is in flight until its request is finished, and then has its answer', async () => {
+    const keys = keeping(100)
+    expect(await keys.begin('k', 'f')).toEqual({ kind: 'begun' })
+    expect(await keys.begin('k', 'f')).toEqual({ kind: 'in-flight' })
+    await keys.finish('k', 'f', answer(100))
+    expect(await keys.begin('k', 'f')).toEqual({ kind: 'finished', answer: answer(100) })
+  })
+
+  test('a key that another request used is refused, in flight and finished', async () => {
+    const keys = keeping(100)
+    await keys.begin('k', 'f')
+    expect(await keys.begin('k', 'g')).toEqual({ kind: 'mismatch' })
+    await keys.finish('k', 'f', answer(1))
+    expect(await keys.begin('k', 'g')).toEqual({ kind: 'mismatch' })
+  })
+
+  test('of requests with one key at the same time one begins', async () => {
+    const keys = keeping(100)
+    const states = await Promise.all(Array.from({ length: 20 }, () => keys.begin('k', 'f')))
+    expect(states.filter(({ kind }) => kind === 'begun')).toHaveLength(1)
+    expect(states.filter(({ kind }) => kind === 'in-flight')).toHaveLength(19)
+  })
+
+  test('an answer that is too large is not kept, and its request is not repeated', async () => {
+    const keys = keeping(100)
+    await keys.begin('k', 'f')
+    await keys.finish('k', 'f', answer(101))
+    expect(await keys.begin('k', 'f')).toEqual({ kind: 'not-kept' })
+  })
+
+  test('an abandoned key is free for any request', async () => {
+    const keys = keeping(100)
+    await keys.begin('k', 'f')
+    await keys.abandon('k')
+    expect(await keys.begin('k', 'g')).toEqual({ kind: 'begun' })
+  })
+
+  test('an answer to a key that is not in flight is ignored', async () => {
+    const keys = keeping(100)
+    await keys.finish('k', 'f', answer(1))
+    expect(await keys.begin('k', 'f')).toEqual({ kind: 'begun' })
+  })
+}

@@ -1,0 +1,42 @@
+import { beforeEach, describe } from 'vitest'
+import { createMemoryIdempotencyStore } from '../../src/batch/idempotency-store.ts'
+import type { Push } from '../../src/cluster/ledger.ts'
+import { createMemoryLedger, type MemoryLedger } from '../../src/cluster/workers/memory-ledger.ts'
+import { testIdempotencyStore } from '../support/port-suites/idempotency-store.ts'
+import { testLedger } from '../support/port-suites/ledger.ts'
+import { testRateLimiter } from '../support/port-suites/rate-limiter.ts'
+
+describe('idempotency keys in memory', () => {
+  const clock = { now: () => 0, monotonic: () => 0 }
+  // An answer may take an eighth of the memory.
+  testIdempotencyStore((bytes) => createMemoryIdempotencyStore({ clock, maxBytes: bytes * 8, ttlMs: 60_000 }))
+})
+
+describe('rate limits counted in memory', () => testRateLimiter(() => undefined))
+
+describe('the ledger that a parent process holds for its workers', () => {
+  const listeners = new Map<string, (push: Push) => void>()
+  let ledger: MemoryLedger
+  beforeEach(() => {
+    ledger = createMemoryLedger({
+      epoch: 'one',
+      rememberedNotes: 100,
+      push: (member, push) => listeners.get(member)?.(push),
+    })
+  })
+  testLedger((member) => ({
+    sync: async (position) => ledger.sync(member, position),
+    begin: async (write, notes) => ledger.begin(member, write, notes),
+    append: async (notes, settled) => ledger.append(member, notes, settled),
+    acknowledge: (applied, entries, writer) => ledger.acknowledge(member, applied, entries, writer),
+    forget: async (other) => {
+      ledger.forget(other)
+    },
+    listen: (take) => {
+      listeners.set(member, take)
+    },
+    leave: async () => {
+      ledger.forget(member)
+    },
+  }))
+})

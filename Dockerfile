@@ -1,4 +1,4 @@
-# Trellis in a container: docker build -t trellis . && docker run --rm --read-only -p 8080:8080 trellis
+# Trellis in a container: docker build -t trellis . && docker run --rm --read-only -p 8080:8080 trellis start --demo
 
 FROM node:26-slim AS build
 WORKDIR /app
@@ -9,7 +9,6 @@ COPY tsconfig.json build.mjs ./
 COPY src ./src
 COPY demo ./demo
 RUN npm run build
-RUN npm prune --omit=dev --ignore-scripts
 
 FROM node:26-slim
 ENV NODE_ENV=production
@@ -18,7 +17,6 @@ ENV TRELLIS_HOST=0.0.0.0
 ENV TRELLIS_ADMIN_HOST=0.0.0.0
 WORKDIR /app
 COPY --from=build /app/package.json ./
-COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY config ./config
 COPY public ./public

@@ -1,10 +1,11 @@
 /**
- * Bundles src/main.ts and all that it imports, packages too, into dist/: hundreds of modules that are opened one by one take longer to
- * start than a few files. What is imported with `import()` becomes a file of its own, which is read when it is needed.
+ * Bundles the command line (src/main.ts), the module for other projects (src/index.ts) and all that they import, packages too, into
+ * dist/: a user installs nothing else (docs/decisions/0020), and a few files start faster than hundreds of modules that are opened one
+ * by one. What is imported with `import()` becomes a file of its own, which is read when it is needed.
  *
  * node build.mjs [--if-outdated]
  */
-import { readdir, rm, stat } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { argv, env, stdout } from 'node:process'
 import { fileURLToPath } from 'node:url'
@@ -38,12 +39,58 @@ const esbuild = async () => {
   }
 }
 
+/** Folders of the packages whose files are in the bundle. */
+const bundledPackages = ({ inputs }) => {
+  const folders = Object.keys(inputs).map(
+    (path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0],
+  )
+  return [...new Set(folders)].filter((folder) => folder !== undefined)
+}
+
+/** A package of its own licence has a file with its text; a few name the licence in package.json only. */
+const licenceOf = async (path) => {
+  const folder = join(root, path)
+  const { name, version, license } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
+  const files = (await readdir(folder)).filter((file) => /^(?:licen[cs]e|copying|notice)/i.test(file)).sort()
+  const texts = await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))
+  const text = texts.length === 0 ? `Licence: ${license}` : texts.map((one) => one.trim()).join('\n\n')
+  return `\n${name} ${version} (${license})\n${'-'.repeat(72)}\n${text}\n`
+}
+
+/** The licences oblige those who pass the packages on to pass these texts on. */
+const writeLicences = async (folders) => {
+  const texts = await Promise.all([...folders].sort().map(licenceOf))
+  const title = 'Trellis contains these packages, each under its own licence.\n'
+  await writeFile(join(root, 'dist/licences.txt'), title + texts.join(''))
+}
+
+const pageFiles = ['swagger-ui.css', 'swagger-ui-bundle.js']
+
+/** The OpenAPI page of the admin side. */
+const copyPage = async () => {
+  await mkdir(join(root, 'dist/swagger-ui'), { recursive: true })
+  const folder = join(root, 'node_modules/swagger-ui-dist')
+  await Promise.all(
+    pageFiles.map((name) => copyFile(join(folder, name), join(root, 'dist/swagger-ui', name))),
+  )
+}
+
+/** The types of src/index.ts, which refers to no other file. */
+const writeTypes = async () => {
+  const { default: typescript } = await import('typescript')
+  const { outputText } = typescript.transpileDeclaration(await readFile(join(root, 'src/index.ts'), 'utf8'), {
+    fileName: 'index.ts',
+    compilerOptions: { target: 'es2023', module: 'nodenext' },
+  })
+  await writeFile(join(root, 'dist/index.d.ts'), outputText)
+}
+
 const build = async () => {
   const bundler = await esbuild()
   if (bundler === undefined) return
   const { metafile } = await bundler.build({
     absWorkingDir: root,
-    entryPoints: ['src/main.ts'],
+    entryPoints: ['src/main.ts', 'src/index.ts'],
     outdir: 'dist',
     bundle: true,
     splitting: true,
@@ -59,9 +106,19 @@ const build = async () => {
       js: "import { createRequire as createRequireOfBundle } from 'node:module'\nconst require = createRequireOfBundle(import.meta.url)",
     },
   })
+  await Promise.all([
+    writeLicences([...bundledPackages(metafile), 'node_modules/swagger-ui-dist']),
+    copyPage(),
+    writeTypes(),
+  ])
   // Folders of an older layout go as well: packed or copied, dist holds this build alone.
+  const written = [
+    ...Object.keys(metafile.outputs),
+    ...['index.d.ts', 'licences.txt'].map((name) => `dist/${name}`),
+    ...pageFiles.map((name) => `dist/swagger-ui/${name}`),
+  ]
   const kept = new Set()
-  for (let path of Object.keys(metafile.outputs)) for (; path !== '.'; path = dirname(path)) kept.add(path)
+  for (let path of written) for (; path !== '.'; path = dirname(path)) kept.add(path)
   const found = await readdir(join(root, 'dist'), { recursive: true })
   const outdated = found.map((name) => join('dist', name)).filter((path) => !kept.has(path))
   await Promise.all(outdated.map((path) => rm(join(root, path), { recursive: true, force: true })))

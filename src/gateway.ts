@@ -8,6 +8,7 @@ import { outdateDocuments, servicesDown } from './build/built-service.ts'
 import { buildGeneration, type Generation, type LastingRooms } from './build/generation.ts'
 import {
   answerWorkers,
+  operatorCache,
   prepareMembership,
   refusesUnheard,
   reloadEverywhere,
@@ -15,7 +16,7 @@ import {
   workerStanding,
   workersOf,
 } from './build/membership.ts'
-import { currentOperator, operatorCache } from './build/operator.ts'
+import { currentOperator } from './build/operator.ts'
 import { createPublicPort, startWatches } from './build/public-port.ts'
 import { createReload, logReload } from './build/reload.ts'
 import { type UpstreamFinding, warnOf } from './build/upstream-findings.ts'
@@ -30,6 +31,7 @@ import { addressGroup } from './http/bounds.ts'
 import { createLogger, createSampled, factsLogger } from './observability/logger.ts'
 import { createMetrics } from './observability/metrics.ts'
 import { withDriftLog, withUpstreamLog } from './observability/upstream-log.ts'
+import { createWarmer } from './pipeline/warmer.ts'
 import { createBufferedBytes } from './server/buffered-bytes.ts'
 import { freePort } from './server/free-port.ts'
 import { createInFlight } from './server/overload.ts'
@@ -140,6 +142,18 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const watches = await startWatches(config, { lines, metrics, version: options.version })
   const inFlight = createInFlight()
   const publicPort = createPublicPort(config, { metrics, logger, inFlight, current: () => current })
+  const warmer = createWarmer({
+    limits: config.cache.warm,
+    clock,
+    serviceNamed: (name) => current.built.find(({ service }) => service.name === name)?.service,
+    begin: () => {
+      const { inFlight: requests, run } = current
+      requests.enter()
+      return { run, end: requests.leave }
+    },
+    report: metrics.observe.pipeline,
+    finished: (counts) => logger.info(counts, 'cache-warmed'),
+  })
   const rooms: LastingRooms = {
     clock,
     logger,
@@ -151,7 +165,13 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       partitionOf: createPartitions(),
       ...(coherence === undefined ? {} : { announcer: coherence }),
     },
-    operatorCache: operatorCache({ cache, coherence, worker, refusesUnheard: refusesUnheard(config) }),
+    operatorCache: operatorCache({
+      cache,
+      warmer,
+      coherence,
+      worker,
+      refusesUnheard: refusesUnheard(config),
+    }),
     stores: membership?.stores,
     mayRemember: () => coherence?.distrust() === undefined,
     serviceNamed: (name) => current.built.find(({ service }) => service.name === name)?.service,
@@ -220,7 +240,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     ...(worker === undefined ? {} : { workers: worker.standing }),
   })
   const reloadAll = worker === undefined ? reload : () => reloadEverywhere(worker)
-  worker?.onQuestion(answerWorkers({ cache, metrics, reload, note }))
+  worker?.onQuestion(answerWorkers({ cache, warmer, metrics, reload, note }))
   const admin = createAdmin({
     logger,
     token: config.admin.token.reveal(),
@@ -234,6 +254,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   })
 
   const closeRooms = async (): Promise<void> => {
+    warmer.close()
     await within(current.close([]), closingMs)
     await within(watches.close(), closingMs)
     if (coherence !== undefined) await within(coherence.close(), closingMs)

@@ -41,6 +41,7 @@ const common = {
   stderr,
   version,
   defaultFile: existsSync(defaultFile) ? defaultFile : undefined,
+  initFile: defaultFile,
   demoFile: fileURLToPath(packageFile('config/gateway.yaml')),
   readInput: () => text(stdin),
   describeRoutes: async (config, learn) => {
@@ -68,10 +69,12 @@ const main: CliPorts = {
     })
   },
   reloadOnChange: (gateway, files, pollMs) => {
-    watchFiles({ files, settleMs: 200, pollMs, readAfterMs: performance.timeOrigin }, () => gateway.reload())
+    watchFiles({ files, settleMs: 200, missingMs: 2_000, pollMs, readAfterMs: performance.timeOrigin }, () =>
+      gateway.reload(),
+    )
   },
-  stopOnSignal: (gateway, graceMs) => {
-    drainAndEnd = stopOnSignal(gateway, graceMs, stderr)
+  stopOnSignal: (gateway, graceMs, notice) => {
+    drainAndEnd = stopOnSignal(gateway, graceMs, stderr, notice)
     if (endOfStart()) void gateway.reload()
   },
 }

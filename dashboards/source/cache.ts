@@ -82,6 +82,12 @@ export const cache: DashboardFacts = {
           ],
         }),
         lines({
+          title: 'Warming',
+          description: 'Targets fetched after a purge or for POST /cache/warm, by outcome.',
+          unit: 'ops',
+          queries: [[rate(series('cacheWarmed'), ['outcome']), '{{outcome}}']],
+        }),
+        lines({
           title: 'Failed background revalidations',
           description: 'Stale responses that could not be refreshed.',
           unit: 'ops',

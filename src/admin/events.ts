@@ -12,12 +12,17 @@ export type AdminEvent =
   | {
       readonly kind: 'admin-purge'
       readonly address: string
-      readonly selector: 'url' | 'tag' | 'prefix' | 'all'
+      /** `several`: selectors of more than one kind. */
+      readonly selector: 'url' | 'tag' | 'prefix' | 'all' | 'several'
+      readonly selectors: number
       readonly mode: 'soft' | 'hard'
       readonly dryRun: boolean
       /** Stored responses concerned. */
       readonly entries: number
+      /** Targets that are fetched again. */
+      readonly warming: number
     }
+  | { readonly kind: 'admin-warm'; readonly address: string; readonly warming: number }
   | { readonly kind: 'admin-drain'; readonly address: string }
   | { readonly kind: 'admin-reload'; readonly address: string }
   | { readonly kind: 'admin-refused'; readonly address: string; readonly reason: AccessRefusal }

@@ -23,10 +23,17 @@ export type ReloadOutcome =
 
 /** Result of a purge: the number of stored responses concerned, or why none was searched. */
 export type PurgeOutcome =
-  | { readonly kind: 'purged'; readonly entries: number }
+  /** `warming`: targets that are fetched again in the background. */
+  | { readonly kind: 'purged'; readonly entries: number; readonly warming: number }
   | { readonly kind: 'refused'; readonly detail: string }
   /** Dropped here; other instances could not be notified. */
   | { readonly kind: 'unheard' }
+
+/** Result of a request to warm the cache: how many URLs are fetched in the background, and why others are not. */
+export type WarmAnswer = {
+  readonly warming: number
+  readonly refused: readonly { readonly url: string; readonly detail: string }[]
+}
 
 export type EntriesQuery = { readonly sort: 'size' | 'hits' | 'age'; readonly limit: number }
 
@@ -50,6 +57,8 @@ export type ReloadAnswer =
 /** What the admin side shows and does; build/ implements it. Views are plain data for JSON. */
 export type Operator = {
   purge(request: PurgeRequest): PurgeOutcome | Promise<PurgeOutcome>
+  /** Fetches public URLs or paths in the background with anonymous GETs. */
+  warm(urls: readonly string[]): WarmAnswer | Promise<WarmAnswer>
   entries(query: EntriesQuery): readonly unknown[] | Promise<readonly unknown[]>
   explain(request: AskedRequest): unknown
   drift(): unknown

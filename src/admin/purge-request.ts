@@ -1,4 +1,4 @@
-/** The selector of a purge, in public URLs and paths. */
+/** A selector of a purge, in public URLs and paths. */
 export type PurgeSelection =
   | { readonly by: 'url'; readonly url: string }
   | { readonly by: 'tag'; readonly tag: string }
@@ -6,24 +6,33 @@ export type PurgeSelection =
   | { readonly by: 'all' }
 
 export type PurgeRequest = {
-  readonly selection: PurgeSelection
+  /** At least one. */
+  readonly selections: readonly PurgeSelection[]
   readonly mode: 'soft' | 'hard'
   readonly dryRun: boolean
   /** Only this service; undefined for all. */
   readonly service: string | undefined
+  /** How many of the most used targets are fetched again; 0 = none. */
+  readonly warm: number
 }
 
-export type PurgeReading =
-  | { readonly kind: 'read'; readonly request: PurgeRequest }
+type Reading<Request> =
+  | { readonly kind: 'read'; readonly request: Request }
   | { readonly kind: 'fault'; readonly detail: string }
 
 type Members = Readonly<Record<string, unknown>>
 
-const known: ReadonlySet<string> = new Set(['url', 'tag', 'prefix', 'all', 'mode', 'dryRun', 'service'])
-const selectors = ['url', 'tag', 'prefix', 'all'] as const
+/** Selectors of one request. */
+const mostSelectors = 1_000
+const mostWarmed = 1_000
+/** With `warm: true`. */
+const warmedByDefault = 100
 const longest = 8192
 
-const fault = (detail: string): PurgeReading => ({ kind: 'fault', detail })
+const fault = (detail: string): { readonly kind: 'fault'; readonly detail: string } => ({
+  kind: 'fault',
+  detail,
+})
 
 const isText = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.length <= longest
@@ -31,36 +40,112 @@ const isText = (value: unknown): value is string =>
 const isMembers = (content: unknown): content is Members =>
   typeof content === 'object' && content !== null && !Array.isArray(content)
 
-const selectionOf = ({ url, tag, prefix, all }: Members): PurgeSelection | undefined => {
-  if (isText(url)) return { by: 'url', url }
-  if (isText(tag)) return { by: 'tag', tag }
-  if (isText(prefix) && prefix.startsWith('/')) return { by: 'prefix', prefix }
-  return all === true ? { by: 'all' } : undefined
+/** A kind of selector: a member for one, and a member for a list of several. */
+type SelectorRow = {
+  readonly one: string
+  readonly several: string
+  readonly expected: string
+  select(text: string): PurgeSelection | undefined
 }
 
-const selectorFaults: Readonly<Record<(typeof selectors)[number], string>> = {
-  url: `url: expected a public URL or path of 1 to ${longest} characters`,
-  tag: `tag: expected a text of 1 to ${longest} characters`,
-  prefix: `prefix: expected a path that begins with "/", of 1 to ${longest} characters`,
-  all: 'all: expected true',
+const rows: readonly SelectorRow[] = [
+  {
+    one: 'url',
+    several: 'urls',
+    expected: `a public URL or path of 1 to ${longest} characters`,
+    select: (url) => ({ by: 'url', url }),
+  },
+  {
+    one: 'tag',
+    several: 'tags',
+    expected: `a text of 1 to ${longest} characters`,
+    select: (tag) => ({ by: 'tag', tag }),
+  },
+  {
+    one: 'prefix',
+    several: 'prefixes',
+    expected: `a path that begins with "/", of 1 to ${longest} characters`,
+    select: (prefix) => (prefix.startsWith('/') ? { by: 'prefix', prefix } : undefined),
+  },
+]
+
+const selectorNames = [...rows.flatMap(({ one, several }) => [one, several]), 'all']
+const known: ReadonlySet<string> = new Set([...selectorNames, 'mode', 'dryRun', 'service', 'warm'])
+
+const selected = ({ select }: SelectorRow, value: unknown): PurgeSelection | undefined =>
+  isText(value) ? select(value) : undefined
+
+/** The selections of one kind, or the fault of the first wrong one. */
+const selectionsOf = (row: SelectorRow, members: Members): PurgeSelection[] | string => {
+  const { one, several, expected } = row
+  const found: PurgeSelection[] = []
+  if (members[one] !== undefined) {
+    const selection = selected(row, members[one])
+    if (selection === undefined) return `${one}: expected ${expected}`
+    found.push(selection)
+  }
+  const list = members[several]
+  if (list === undefined) return found
+  if (!Array.isArray(list) || list.length === 0) return `${several}: expected a list with at least one entry`
+  for (const [at, value] of list.entries()) {
+    const selection = selected(row, value)
+    if (selection === undefined) return `${several}[${at}]: expected ${expected}`
+    found.push(selection)
+  }
+  return found
+}
+
+const readSelections = (members: Members): PurgeSelection[] | string => {
+  const given = selectorNames.filter((name) => members[name] !== undefined)
+  if (given.length === 0) return `expected at least one of ${selectorNames.join(', ')}`
+  if (members['all'] !== undefined) {
+    if (members['all'] !== true) return 'all: expected true'
+    return given.length === 1 ? [{ by: 'all' }] : 'all: it includes everything else; leave out the others'
+  }
+  const found: PurgeSelection[] = []
+  for (const row of rows) {
+    const selections = selectionsOf(row, members)
+    if (typeof selections === 'string') return selections
+    found.push(...selections)
+  }
+  return found.length <= mostSelectors
+    ? found
+    : `expected at most ${mostSelectors} selectors in one request; use a tag, a prefix or all`
+}
+
+const warmCount = (warm: unknown): number | undefined => {
+  if (warm === true) return warmedByDefault
+  if (warm === undefined || warm === false) return 0
+  return Number.isInteger(warm) && Number(warm) >= 0 && Number(warm) <= mostWarmed ? Number(warm) : undefined
 }
 
 /** Reads the content of POST /cache/purge. Strict: a misspelt key must not turn into a larger purge. */
-export const readPurgeRequest = (content: unknown): PurgeReading => {
+export const readPurgeRequest = (content: unknown): Reading<PurgeRequest> => {
   if (!isMembers(content)) return fault('expected a JSON object')
   if (Object.keys(content).some((name) => !known.has(name))) {
     return fault(`unknown member; known are ${[...known].join(', ')}`)
   }
-  const given = selectors.filter((name) => content[name] !== undefined)
-  const [selector] = given
-  if (given.length !== 1 || selector === undefined) {
-    return fault(`expected exactly one of ${selectors.join(', ')}`)
-  }
-  const selection = selectionOf(content)
-  if (selection === undefined) return fault(selectorFaults[selector])
+  const selections = readSelections(content)
+  if (typeof selections === 'string') return fault(selections)
   const { mode = 'hard', dryRun = false, service } = content
   if (mode !== 'hard' && mode !== 'soft') return fault('mode: expected "hard" or "soft"')
   if (typeof dryRun !== 'boolean') return fault('dryRun: expected true or false')
   if (service !== undefined && !isText(service)) return fault('service: expected the name of a service')
-  return { kind: 'read', request: { selection, mode, dryRun, service } }
+  const warm = warmCount(content['warm'])
+  if (warm === undefined) return fault(`warm: expected true, false or a number from 0 to ${mostWarmed}`)
+  if (warm > 0 && dryRun) return fault('warm: nothing is removed with dryRun, so there is nothing to fetch')
+  return { kind: 'read', request: { selections, mode, dryRun, service, warm } }
+}
+
+/** Reads the content of POST /cache/warm. */
+export const readWarmRequest = (content: unknown): Reading<readonly string[]> => {
+  if (!isMembers(content) || Object.keys(content).some((name) => name !== 'urls'))
+    return fault('expected a JSON object with the member urls only')
+  const { urls } = content
+  if (!Array.isArray(urls) || urls.length === 0 || urls.length > mostWarmed)
+    return fault(`urls: expected a list of 1 to ${mostWarmed} public URLs or paths`)
+  const wrong = urls.findIndex((url) => !isText(url))
+  return wrong === -1
+    ? { kind: 'read', request: urls as string[] }
+    : fault(`urls[${wrong}]: expected a public URL or path of 1 to ${longest} characters`)
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import {
@@ -15,7 +16,7 @@ import { packageFile } from '../package-file.ts'
 import { type AdminRequest, createAccess } from './access.ts'
 import type { AccessRefusal, AdminEvent } from './events.ts'
 import type { EntriesQuery, Operator, Readiness, ReloadAnswer } from './operator.ts'
-import { readPurgeRequest } from './purge-request.ts'
+import { readPurgeRequest, readWarmRequest } from './purge-request.ts'
 import { statusReport } from './status-report.ts'
 
 /** No foreign content, nothing inline, no frames; `data:` for the icons inside Swagger UI's style sheet. */
@@ -64,17 +65,23 @@ const scriptType = 'text/javascript; charset=utf-8'
 
 const statusFile = (name: string) => (): string => packageFile(`public/status/${name}`).href
 
-/** Resolved on first use: the page is optional. */
+/** In the package the files lie beside the bundle; in a checkout they are those of their own package. */
+const swaggerFile = (name: string, ofPackage: () => string) => (): string => {
+  const packed = packageFile(`dist/swagger-ui/${name}`)
+  return existsSync(packed) ? packed.href : ofPackage()
+}
+
+/** Resolved on first use. */
 const assets: readonly (readonly [path: string, type: string, address: () => string])[] = [
   [
     '/docs/swagger-ui.css',
     'text/css; charset=utf-8',
-    () => import.meta.resolve('swagger-ui-dist/swagger-ui.css'),
+    swaggerFile('swagger-ui.css', () => import.meta.resolve('swagger-ui-dist/swagger-ui.css')),
   ],
   [
     '/docs/swagger-ui-bundle.js',
     scriptType,
-    () => import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js'),
+    swaggerFile('swagger-ui-bundle.js', () => import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js')),
   ],
   ['/status/page.css', 'text/css; charset=utf-8', statusFile('page.css')],
   ...['page', 'actions', 'ask', 'draw', 'numbers'].map(
@@ -260,7 +267,7 @@ const addPurge = (server: FastifyInstance, { operator, report }: AdminOptions): 
   server.post('/cache/purge', async (request, reply) => {
     const reading = readPurgeRequest(request.body)
     if (reading.kind === 'fault') return sendProblem(reply, 400, 'invalid-purge', reading.detail)
-    const { selection, mode, dryRun } = reading.request
+    const { selections, mode, dryRun, warm } = reading.request
     const outcome = await operator.purge(reading.request)
     if (outcome.kind === 'refused') return sendProblem(reply, 400, 'invalid-purge', outcome.detail)
     if (outcome.kind === 'unheard') {
@@ -272,10 +279,27 @@ const addPurge = (server: FastifyInstance, { operator, report }: AdminOptions): 
         'Purged in this instance only: the other instances cannot be reached.',
       )
     }
-    const { entries } = outcome
+    const { entries, warming } = outcome
     const address = request.socket.remoteAddress ?? ''
-    report({ kind: 'admin-purge', address, selector: selection.by, mode, dryRun, entries })
-    return reply.send({ entries, mode, dryRun })
+    const [selector = 'several', ...otherKinds] = new Set(selections.map(({ by }) => by))
+    report({
+      kind: 'admin-purge',
+      address,
+      selector: otherKinds.length === 0 ? selector : 'several',
+      selectors: selections.length,
+      mode,
+      dryRun,
+      entries,
+      warming,
+    })
+    return reply.send({ entries, mode, dryRun, ...(warm === 0 ? {} : { warming }) })
+  })
+  server.post('/cache/warm', async (request, reply) => {
+    const reading = readWarmRequest(request.body)
+    if (reading.kind === 'fault') return sendProblem(reply, 400, 'invalid-warm', reading.detail)
+    const answer = await operator.warm(reading.request)
+    report({ kind: 'admin-warm', address: request.socket.remoteAddress ?? '', warming: answer.warming })
+    return reply.code(202).send(answer)
   })
 }
 

@@ -57,7 +57,7 @@ const storedAs = (
   partition: string,
   host: string,
 ): Explanation => ({
-  'cache key': [service.name, targetOf(found, valid), partition, ...(host === '' ? [] : [host])].join(', '),
+  cacheKey: [service.name, targetOf(found, valid), partition, ...(host === '' ? [] : [host])].join(', '),
   tags: [
     ...contract.tagger.storedTags(found, valid.arguments, nothingYet),
     ...[
@@ -72,7 +72,10 @@ const targetOf = ({ path }: Found, { query }: Valid): string => (query === '' ? 
 const undeclaredOf = ({ undeclared }: Valid): Explanation =>
   undeclared === undefined
     ? {}
-    : { [`undeclared parameters, ${undeclared.handling}`]: undeclared.names.join(', ') }
+    : {
+        [undeclared.handling === 'sent' ? 'undeclaredParametersSent' : 'undeclaredParametersStripped']:
+          undeclared.names.join(', '),
+      }
 
 /** Tags that the write invalidates, as far as the request determines them: its response may narrow or extend them. */
 const mayInvalidate = (
@@ -87,13 +90,13 @@ const mayInvalidate = (
 /** The fields that make a request credentialed, beside Authorization; `harmlessFields` can name them. */
 const credentialsIn = (fields: RequestFields, { profile, harmlessFields = [] }: CachePolicy): Explanation => {
   const names = profile === 'safe' ? credentialFieldsOf(fields, harmlessFields) : []
-  return names.length === 0 ? {} : { 'fields that count as credentials': names }
+  return names.length === 0 ? {} : { fieldsThatCountAsCredentials: names }
 }
 
 /** The cookies for which a request bypasses the cache, without their values; `harmlessCookies` can name them. */
 const cookiesIn = (fields: RequestFields, { harmlessCookies = [] }: CachePolicy): Explanation => {
   const cookies = identityCookies(requestField(fields, 'cookie') ?? '', harmlessCookies)
-  return { 'cookies that may change the answer': cookies.map(({ name, meaning }) => `${name} (${meaning})`) }
+  return { cookiesThatMayChangeTheAnswer: cookies.map(({ name, meaning }) => `${name} (${meaning})`) }
 }
 
 const cachingOf = (
@@ -125,7 +128,7 @@ const cachingOf = (
       return {
         cache: 'write: invalidates',
         profile: policy.profile,
-        'may invalidate': mayInvalidate(service, contract, method, found, valid),
+        mayInvalidate: mayInvalidate(service, contract, method, found, valid),
       }
     case 'bypass':
       return {
@@ -193,8 +196,8 @@ const known = (
       }
       return {
         row: row.template,
-        ...(contract.rows.includes(row) ? {} : { 'row from': 'learned from the index of the upstream' }),
-        'canonical target': targetOf(finding, validation),
+        ...(contract.rows.includes(row) ? {} : { rowFrom: 'learned from the index of the upstream' }),
+        canonicalTarget: targetOf(finding, validation),
         ...undeclaredOf(validation),
         ...(row.handledBy === 'upstream'
           ? cachingOf(service, contract, method, finding, validation, sender)
@@ -244,7 +247,7 @@ const decideAccess = async (
         refusal === undefined ? admitted : `${accessError(config.name, refusal).facts.status}: ${refusal}`,
       ...(allow.length + deny.length === 0
         ? {}
-        : { 'addresses, not checked here': `allow ${listed(allow)}; deny ${listed(deny)}` }),
+        : { addressesNotCheckedHere: `allow ${listed(allow)}; deny ${listed(deny)}` }),
     },
     identity,
   }

@@ -28,7 +28,8 @@ import { createRateLimiter, type RateLimiter, type RateLimitStore } from '../ser
 import { createEdge, type Edge } from '../server/server.ts'
 import type { UnreadAnswers } from '../server/unread-answers.ts'
 import { type BuiltService, closeServices, sharingUpstream } from './built-service.ts'
-import { createOperator, type GenerationOperator, type OperatorCache } from './operator.ts'
+import type { OperatorCache } from './membership.ts'
+import { createOperator, type GenerationOperator } from './operator.ts'
 import { buildService, type ServiceParts, withRules } from './service.ts'
 
 /**

@@ -2,7 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import type { ReloadOutcome } from '../admin/operator.ts'
 import type { Cache, CacheOptions } from '../cache/cache.ts'
-import { targetKeyOf } from '../cache/cache-key.ts'
+import { targetKey, targetKeyOf } from '../cache/cache-key.ts'
+import type { CacheEntry, EntryOrder } from '../cache/entries.ts'
+import { mostHits, type Purge, type UsedTarget } from '../cache/invalidation.ts'
+import type { Note } from '../cache/invalidation-note.ts'
 import { type Clock, type Moment, readClock } from '../clock.ts'
 import { type Coherence, createCoherence } from '../cluster/coherence.ts'
 import type { CoherenceEvent } from '../cluster/events.ts'
@@ -15,7 +18,7 @@ import type { Config } from '../config/config.ts'
 import { type ConfigResult, configFromFilled } from '../config/load.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { applyInvalidations } from '../pipeline/invalidate-write.ts'
-import { answerCacheQuestion, type CacheQuestion } from './operator.ts'
+import type { Warmer, WarmTarget } from '../pipeline/warmer.ts'
 import type { UpstreamFinding } from './upstream-findings.ts'
 
 /** The part of a logger that is needed here. */
@@ -133,9 +136,137 @@ export const prepareMembership = async (parts: MembershipParts): Promise<Members
   }
 }
 
+type Maybe<Value> = Value | Promise<Value>
+
+/** The cache as the admin side sees it: of all processes together. */
+export type OperatorCache = {
+  /** `unheard`: dropped here; other instances could not be notified. */
+  purge(purge: Purge): Maybe<number | 'unheard'>
+  entries(order: EntryOrder, limit: number): Maybe<readonly CacheEntry[]>
+  /** The public targets that a purge would concern, those with most hits first. */
+  mostUsed(selectors: readonly Purge['selector'][], limit: number): Promise<readonly UsedTarget[]>
+  /** Fetches the targets in the background, in every process that has a memory of its own. Returns how many. */
+  warm(targets: readonly WarmTarget[]): Maybe<number>
+}
+
+type OperatorCacheParts = {
+  readonly cache: Pick<Cache, 'purgeInTurns' | 'entries' | 'mostUsed'>
+  readonly warmer: Pick<Warmer, 'add'>
+  readonly coherence: Coherence | undefined
+  readonly worker: WorkerLink | undefined
+  /** Refuses purges that other instances cannot learn of. */
+  readonly refusesUnheard: boolean
+}
+
+const noteOf = ({ selector, mode }: Purge): Note => {
+  switch (selector.kind) {
+    case 'target':
+      return { kind: 'tag', tag: targetKey(selector.service, selector.target), mode }
+    case 'tag':
+      return { kind: 'tag', tag: selector.tag, mode }
+    case 'prefix':
+      return { kind: 'prefix', service: selector.service, prefix: selector.prefix, mode }
+    case 'all':
+      return { kind: 'all', mode }
+    case 'matching':
+      throw new TypeError('a purge by predicate cannot be sent to other processes')
+  }
+}
+
+const ranks: Readonly<Record<EntryOrder, (entry: CacheEntry) => number>> = {
+  bytes: ({ bytes }) => bytes,
+  hits: ({ hits }) => hits,
+  age: ({ ageSeconds }) => ageSeconds,
+}
+
+/** A worker's question to all workers about their caches. */
+type CacheQuestion =
+  | { readonly topic: 'count'; readonly content: Purge['selector'] }
+  | { readonly topic: 'entries'; readonly content: { readonly order: EntryOrder; readonly limit: number } }
+  | {
+      readonly topic: 'most-used'
+      readonly content: { readonly selectors: readonly Purge['selector'][]; readonly limit: number }
+    }
+  | { readonly topic: 'warm'; readonly content: readonly WarmTarget[] }
+
+/** Answers the question of another worker. */
+const answerCacheQuestion = (
+  cache: Pick<Cache, 'purge' | 'entries' | 'mostUsed'>,
+  warmer: Pick<Warmer, 'add'>,
+  { topic, content }: CacheQuestion,
+): unknown => {
+  switch (topic) {
+    case 'count':
+      return cache.purge({ selector: content, mode: 'hard', dryRun: true })
+    case 'entries':
+      return cache.entries(content.order, content.limit)
+    case 'most-used':
+      return cache.mostUsed(content.selectors, content.limit)
+    case 'warm':
+      return warmer.add(content)
+  }
+}
+
+const isPresent = <Value>(value: Value | null): value is Value => value !== null
+
+/** The cache of this process, or of all that share the port or the store. */
+export const operatorCache = ({
+  cache,
+  warmer,
+  coherence,
+  worker,
+  refusesUnheard,
+}: OperatorCacheParts): OperatorCache => {
+  const warming: Pick<OperatorCache, 'mostUsed' | 'warm'> =
+    worker === undefined
+      ? { mostUsed: cache.mostUsed, warm: warmer.add }
+      : {
+          mostUsed: async (selectors, limit) => {
+            const lists = await worker.ask({ topic: 'most-used', content: { selectors, limit } })
+            return mostHits((lists as (UsedTarget[] | null)[]).flat().filter(isPresent), limit)
+          },
+          warm: async (targets) =>
+            Math.max(0, ...(await worker.ask({ topic: 'warm', content: targets })).map(Number)),
+        }
+  if (coherence === undefined) {
+    return {
+      ...warming,
+      purge: cache.purgeInTurns,
+      entries: (order, limit) => cache.entries(order, limit),
+    }
+  }
+  const count = async (purge: Purge): Promise<number> => {
+    if (worker === undefined) return cache.purgeInTurns(purge)
+    const counts = await worker.ask({ topic: 'count', content: purge.selector })
+    return counts.reduce<number>((sum, one) => sum + Number(one), 0)
+  }
+  return {
+    ...warming,
+    purge: async (purge) => {
+      if (purge.dryRun) return count(purge)
+      const here = await cache.purgeInTurns(purge)
+      const elsewhere = await coherence.spread([noteOf(purge)])
+      return elsewhere.unheard && refusesUnheard ? 'unheard' : here + elsewhere.entries
+    },
+    entries: async (order, limit) => {
+      if (worker === undefined) return cache.entries(order, limit)
+      const lists = (await worker.ask({ topic: 'entries', content: { order, limit } })) as (
+        | CacheEntry[]
+        | null
+      )[]
+      const rank = ranks[order]
+      return lists
+        .flatMap((list) => list ?? [])
+        .sort((a, b) => rank(b) - rank(a))
+        .slice(0, limit)
+    },
+  }
+}
+
 /** The parts that a worker needs to answer questions of other workers. */
 type WorkerAnswers = {
-  readonly cache: Pick<Cache, 'purge' | 'entries'>
+  readonly cache: Pick<Cache, 'purge' | 'entries' | 'mostUsed'>
+  readonly warmer: Pick<Warmer, 'add'>
   readonly metrics: Pick<Metrics, 'snapshot'>
   reload(): Promise<ReloadOutcome>
   note(finding: UpstreamFinding): void
@@ -143,7 +274,7 @@ type WorkerAnswers = {
 
 /** Each request to the admin side reaches one worker, and is answered for all of them. */
 export const answerWorkers =
-  ({ cache, metrics, reload, note }: WorkerAnswers) =>
+  ({ cache, warmer, metrics, reload, note }: WorkerAnswers) =>
   (question: Question): unknown => {
     switch (question.topic) {
       case 'metrics':
@@ -153,7 +284,7 @@ export const answerWorkers =
       case 'finding':
         return note(question.content as UpstreamFinding)
       default:
-        return answerCacheQuestion(cache, question as CacheQuestion)
+        return answerCacheQuestion(cache, warmer, question as CacheQuestion)
     }
   }
 

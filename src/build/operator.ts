@@ -1,12 +1,15 @@
-import type { EntriesQuery, Operator, PurgeOutcome, ReloadAnswer, ReloadOutcome } from '../admin/operator.ts'
-import type { PurgeRequest } from '../admin/purge-request.ts'
-import type { Cache } from '../cache/cache.ts'
-import { targetKey } from '../cache/cache-key.ts'
-import type { CacheEntry, EntryOrder } from '../cache/entries.ts'
+import type {
+  EntriesQuery,
+  Operator,
+  PurgeOutcome,
+  ReloadAnswer,
+  ReloadOutcome,
+  WarmAnswer,
+} from '../admin/operator.ts'
+import type { PurgeRequest, PurgeSelection } from '../admin/purge-request.ts'
+import type { CacheEntry } from '../cache/entries.ts'
 import type { Purge } from '../cache/invalidation.ts'
-import type { Note } from '../cache/invalidation-note.ts'
-import type { Coherence } from '../cluster/coherence.ts'
-import type { WorkerLink } from '../cluster/worker-link.ts'
+import { upstreamTagName } from '../cache/tagger.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import { redactedConfig } from '../config/redacted-config.ts'
 import type { Row } from '../contracts/row.ts'
@@ -14,6 +17,7 @@ import { extendedBatch } from '../contracts/site/batch-extensions.ts'
 import { urlAtHost } from '../http/hosts.ts'
 import { requestField } from '../http/message.ts'
 import type { Service } from '../pipeline/service.ts'
+import type { WarmTarget } from '../pipeline/warmer.ts'
 import { openApiDocument } from '../site/openapi-document.ts'
 import type { DescribedService } from '../site/openapi-operations.ts'
 import {
@@ -25,101 +29,13 @@ import {
   type PublicTargets,
 } from './built-service.ts'
 import { explainAt } from './explain.ts'
-
-type Maybe<Value> = Value | Promise<Value>
-
-/** The cache as the admin side sees it: of all processes together. */
-export type OperatorCache = {
-  /** `unheard`: dropped here; other instances could not be notified. */
-  purge(purge: Purge): Maybe<number | 'unheard'>
-  entries(order: EntryOrder, limit: number): Maybe<readonly CacheEntry[]>
-}
-
-type OperatorCacheParts = {
-  readonly cache: Pick<Cache, 'purgeInTurns' | 'entries'>
-  readonly coherence: Coherence | undefined
-  readonly worker: WorkerLink | undefined
-  /** Refuses purges that other instances cannot learn of. */
-  readonly refusesUnheard: boolean
-}
-
-const noteOf = ({ selector, mode }: Purge): Note => {
-  switch (selector.kind) {
-    case 'target':
-      return { kind: 'tag', tag: targetKey(selector.service, selector.target), mode }
-    case 'tag':
-      return { kind: 'tag', tag: selector.tag, mode }
-    case 'prefix':
-      return { kind: 'prefix', service: selector.service, prefix: selector.prefix, mode }
-    case 'all':
-      return { kind: 'all', mode }
-    case 'matching':
-      throw new TypeError('a purge by predicate cannot be sent to other processes')
-  }
-}
-
-const ranks: Readonly<Record<EntryOrder, (entry: CacheEntry) => number>> = {
-  bytes: ({ bytes }) => bytes,
-  hits: ({ hits }) => hits,
-  age: ({ ageSeconds }) => ageSeconds,
-}
-
-/** A worker's question to all workers about their caches. */
-export type CacheQuestion =
-  | { readonly topic: 'count'; readonly content: Purge['selector'] }
-  | { readonly topic: 'entries'; readonly content: { readonly order: EntryOrder; readonly limit: number } }
-
-/** Answers the question of another worker. */
-export const answerCacheQuestion = (
-  cache: Pick<Cache, 'purge' | 'entries'>,
-  { topic, content }: CacheQuestion,
-): unknown =>
-  topic === 'count'
-    ? cache.purge({ selector: content, mode: 'hard', dryRun: true })
-    : cache.entries(content.order, content.limit)
-
-/** The cache of this process, or of all that share the port or the store. */
-export const operatorCache = ({
-  cache,
-  coherence,
-  worker,
-  refusesUnheard,
-}: OperatorCacheParts): OperatorCache => {
-  if (coherence === undefined) {
-    return { purge: cache.purgeInTurns, entries: (order, limit) => cache.entries(order, limit) }
-  }
-  const count = async (purge: Purge): Promise<number> => {
-    if (worker === undefined) return cache.purgeInTurns(purge)
-    const counts = await worker.ask({ topic: 'count', content: purge.selector })
-    return counts.reduce<number>((sum, one) => sum + Number(one), 0)
-  }
-  return {
-    purge: async (purge) => {
-      if (purge.dryRun) return count(purge)
-      const here = await cache.purgeInTurns(purge)
-      const elsewhere = await coherence.spread([noteOf(purge)])
-      return elsewhere.unheard && refusesUnheard ? 'unheard' : here + elsewhere.entries
-    },
-    entries: async (order, limit) => {
-      if (worker === undefined) return cache.entries(order, limit)
-      const lists = (await worker.ask({ topic: 'entries', content: { order, limit } })) as (
-        | CacheEntry[]
-        | null
-      )[]
-      const rank = ranks[order]
-      return lists
-        .flatMap((list) => list ?? [])
-        .sort((a, b) => rank(b) - rank(a))
-        .slice(0, limit)
-    },
-  }
-}
+import type { OperatorCache } from './membership.ts'
 
 /** The facts that a purge by public URLs needs. */
 type PurgeParts = {
   readonly services: readonly AskedService[]
   readonly targets: PublicTargets
-  readonly cache: Pick<OperatorCache, 'purge'>
+  readonly cache: Pick<OperatorCache, 'purge' | 'mostUsed' | 'warm'>
 }
 
 type Selector = Purge['selector']
@@ -164,18 +80,26 @@ const byPrefix = ({ services }: PurgeParts, prefix: string, only: string | undef
     : { kind: 'selectors', selectors }
 }
 
-const select = (parts: PurgeParts, { selection, service }: PurgeRequest): Selection => {
-  if (service !== undefined && !parts.services.some(({ config }) => config.name === service)) {
-    return refused('service: no service has this name')
-  }
+/** A tag of the gateway begins with the name of its service; a tag that an upstream sent has the name that the upstream gave it. */
+const byTag = ({ services }: PurgeParts, tag: string, only: string | undefined): Selection => {
+  const owner = services.find(({ config }) => tag.startsWith(`${config.name}/`))?.config.name
+  if (owner !== undefined && only !== undefined && owner !== only)
+    return refused('the tag belongs to another service')
+  const named = services.filter(({ config }) => only === undefined || config.name === only)
+  const sent = named.map(({ config }) => upstreamTagName(config.name, tag))
+  return { kind: 'selectors', selectors: [tag, ...sent].map((one) => ({ kind: 'tag', tag: one })) }
+}
+
+const select = (
+  parts: PurgeParts,
+  selection: PurgeSelection,
+  service: PurgeRequest['service'],
+): Selection => {
   switch (selection.by) {
     case 'url':
       return byUrl(parts, selection.url, service)
     case 'tag':
-      // Tags begin with the name of their service.
-      return service === undefined || selection.tag.startsWith(`${service}/`)
-        ? one({ kind: 'tag', tag: selection.tag })
-        : refused('the tag belongs to another service')
+      return byTag(parts, selection.tag, service)
     case 'prefix':
       return byPrefix(parts, selection.prefix, service)
     case 'all':
@@ -185,16 +109,41 @@ const select = (parts: PurgeParts, { selection, service }: PurgeRequest): Select
 
 /** Drops, marks stale or counts what an operator names; all variants, in all partitions. */
 const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<PurgeOutcome> => {
-  const selection = select(parts, request)
-  if (selection.kind === 'refused') return selection
-  const { mode, dryRun } = request
+  const { selections, service, mode, dryRun, warm } = request
+  if (service !== undefined && !parts.services.some(({ config }) => config.name === service))
+    return { kind: 'refused', detail: 'service: no service has this name' }
+  const selectors: Selector[] = []
+  // All of them first: a purge that is refused removes nothing.
+  for (const one of selections) {
+    const selection = select(parts, one, service)
+    if (selection.kind === 'refused') {
+      const shown = one.by === 'url' && selections.length > 1 ? `${one.url}: ` : ''
+      return { kind: 'refused', detail: shown + selection.detail }
+    }
+    selectors.push(...selection.selectors)
+  }
+  const used = warm === 0 ? [] : await parts.cache.mostUsed(selectors, warm)
   let entries = 0
-  for (const selector of selection.selectors) {
+  for (const selector of selectors) {
     const purged = await parts.cache.purge({ selector, mode, dryRun })
     if (purged === 'unheard') return { kind: 'unheard' }
     entries += purged
   }
-  return { kind: 'purged', entries }
+  return { kind: 'purged', entries, warming: used.length === 0 ? 0 : await parts.cache.warm(used) }
+}
+
+/** Fetches what the URLs name; those that no GET is answered for are refused with the reason. */
+const warmCache = async (parts: PurgeParts, urls: readonly string[]): Promise<WarmAnswer> => {
+  const targets: WarmTarget[] = []
+  const refusals: { url: string; detail: string }[] = []
+  for (const url of urls) {
+    const selection = byUrl(parts, url, undefined)
+    if (selection.kind === 'refused') refusals.push({ url, detail: selection.detail })
+    else
+      for (const selector of selection.selectors)
+        if (selector.kind === 'target') targets.push({ ...selector, host: selector.host ?? '' })
+  }
+  return { warming: targets.length === 0 ? 0 : await parts.cache.warm(targets), refused: refusals }
 }
 
 /** The parts that depend on the configuration in use. */
@@ -221,6 +170,7 @@ export const currentOperator = (
   drain: () => void,
 ): Operator => ({
   purge: (request) => current().purge(request),
+  warm: (urls) => current().warm(urls),
   entries: (query) => current().entries(query),
   explain: (request) => current().explain(request),
   drift: () => current().drift(),
@@ -315,11 +265,12 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
   }
   return {
     purge: (request) => purgeCache({ services, targets, cache }, request),
+    warm: (urls) => warmCache({ services, targets, cache }, urls),
     entries: async ({ sort, limit }: EntriesQuery) =>
       (await cache.entries(orders[sort], limit)).map((entry) => shownEntry(entry, serviceNamed)),
     explain: async ({ method, url, fields }) => ({
       ...(await explainAt(targets, { method, target: url, fields })),
-      'stored responses': await stored(url, requestField(fields, 'host')),
+      storedResponses: await stored(url, requestField(fields, 'host')),
     }),
     drift: () => ({
       services: built.flatMap(({ service: { name }, discovery }) =>

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, readClock } from '../clock.ts'
+import { redactTarget } from '../http/redact-target.ts'
 import { isUnder, partsOfKey, targetKey } from './cache-key.ts'
 import type { CacheEvent, Invalidator } from './events.ts'
 import type { InFlightFetches } from './fetch/collapse.ts'
@@ -47,6 +48,35 @@ export type Invalidation = {
   purge(purge: Purge): number
   /** As `purge`, with pauses in which readers are served. */
   purgeInTurns(purge: Purge): Promise<number>
+  /** The targets that a purge would concern and that any client may read, those with most hits first. */
+  mostUsed(selectors: readonly Purge['selector'][], limit: number): Promise<readonly UsedTarget[]>
+}
+
+/** A target with public responses in the store; never one whose query has a secret. */
+export type UsedTarget = {
+  readonly service: string
+  /** '' where responses are the same for all hosts of the service. */
+  readonly host: string
+  readonly target: string
+  readonly hits: number
+}
+
+/** The target of an entry, with the hits of all its variants; undefined for responses of one credential. */
+const usedTarget = ({ key, variants }: StoredVariants): UsedTarget | undefined => {
+  const { service, host, target, partition } = partsOfKey(key)
+  if (partition !== 'public' || variants.length === 0 || redactTarget(target) !== target) return undefined
+  return { service, host, target, hits: variants.reduce((sum, { hits }) => sum + hits, 0) }
+}
+
+/** Each target once, those with most hits first. */
+export const mostHits = (found: readonly UsedTarget[], limit: number): readonly UsedTarget[] => {
+  const byTarget = new Map<string, UsedTarget>()
+  for (const one of found) {
+    const name = JSON.stringify([one.service, one.host, one.target])
+    const hits = Math.max(one.hits, byTarget.get(name)?.hits ?? 0)
+    byTarget.set(name, { ...one, hits })
+  }
+  return [...byTarget.values()].sort((a, b) => b.hits - a.hits).slice(0, limit)
 }
 
 type Selection = { readonly entries: readonly StoredVariants[]; isMeant(key: string): boolean }
@@ -70,6 +100,16 @@ function* visiting(
     if (isMeant(entry.key)) sum += visit(entry)
   }
   return sum
+}
+
+/** Serves other requests between the steps. */
+const inTurns = async <Result>(steps: Generator<undefined, Result>): Promise<Result> => {
+  let step = steps.next()
+  while (step.done !== true) {
+    await setImmediate()
+    step = steps.next()
+  }
+  return step.value
 }
 
 export const createInvalidation = (options: InvalidationOptions): Invalidation => {
@@ -168,6 +208,22 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
     return entries
   }
 
+  /** Memory for a few times the limit, however many entries are selected. */
+  function* using(selectors: readonly PurgeSelector[], limit: number): Generator<undefined, UsedTarget[]> {
+    let used: readonly UsedTarget[] = []
+    for (const selector of selectors) {
+      const found: UsedTarget[] = [...used]
+      yield* visiting(select(selector), (entry) => {
+        const one = usedTarget(entry)
+        if (one !== undefined) found.push(one)
+        if (found.length > 4 * limit) found.splice(0, found.length, ...mostHits(found, limit))
+        return 0
+      })
+      used = mostHits(found, limit)
+    }
+    return [...used]
+  }
+
   return {
     invalidate,
     suspect: (tags, forMs, by = 'write') => {
@@ -181,14 +237,7 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
       while (step.done !== true) step = steps.next()
       return step.value
     },
-    purgeInTurns: async (purge) => {
-      const steps = purging(purge)
-      let step = steps.next()
-      while (step.done !== true) {
-        await setImmediate()
-        step = steps.next()
-      }
-      return step.value
-    },
+    purgeInTurns: (purge) => inTurns(purging(purge)),
+    mostUsed: (selectors, limit) => inTurns(using(selectors, limit)),
   }
 }

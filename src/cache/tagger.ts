@@ -1,8 +1,13 @@
 import type { Found } from '../contracts/finding.ts'
 import { type FieldLines, fieldValue } from '../http/message.ts'
+import { createTagNames } from './tags/tag-names.ts'
 
 /** The typed arguments of a request, from the validator. */
 export type TaggedArguments = Readonly<Record<string, unknown>>
+
+/** The tag of stored responses that the upstream of the service has given a name of its own. */
+export const upstreamTagName = (service: string, name: string): string =>
+  createTagNames(service).upstream(name)
 
 /** A complete response that may be stored. */
 export type TaggedResponse = {

@@ -27,6 +27,8 @@ export type CliPorts = {
   readonly defaultFile: string | undefined
   /** Read with `--demo`. */
   readonly demoFile: string
+  /** Where `init` writes. */
+  readonly initFile: string
   /** All of standard input, for `-c -`. */
   readInput(): Promise<string>
   startGateway(config: Config, options: StartOptions): Promise<RunningGateway>
@@ -40,6 +42,6 @@ export type CliPorts = {
   explain(config: Config, request: ExplainedRequest, learn: boolean): Promise<Explanation>
   /** Reloads when one of the files changes; a reload may change the list of files. */
   reloadOnChange(gateway: RunningGateway, files: () => readonly string[], pollMs: number): void
-  /** From then on signals stop and reload the gateway, and POST /drain of the admin side ends it. */
-  stopOnSignal(gateway: RunningGateway, graceMs: number): void
+  /** From then on signals stop and reload the gateway, and POST /drain of the admin side ends it. `notice`: what to expect then. */
+  stopOnSignal(gateway: RunningGateway, graceMs: number, notice: string): void
 }

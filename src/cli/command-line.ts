@@ -1,11 +1,19 @@
 import { parseArgs } from 'node:util'
 import { closestName } from '../config/closest-name.ts'
-import { exitCodes } from './exit-codes.ts'
-import { textTable } from './texts.ts'
 
-const commandNames = ['start', 'check', 'schema', 'routes', 'explain'] as const
+const commandNames = [
+  'start',
+  'check',
+  'init',
+  'schema',
+  'routes',
+  'explain',
+  'status',
+  'purge',
+  'warm',
+] as const
 
-type CommandName = (typeof commandNames)[number]
+export type CommandName = (typeof commandNames)[number]
 
 export type CommandLine =
   | { readonly kind: 'help'; readonly command: CommandName | undefined }
@@ -23,8 +31,28 @@ export type CommandLine =
       readonly drift: boolean
       /** `check`, `routes` and `explain`: send requests to the upstreams, too. */
       readonly upstreams: boolean
+      /** Print JSON. */
+      readonly json: boolean
+      /** `init`: replace the file. */
+      readonly force: boolean
+      /** Origin of the admin side; undefined: that of the configuration. */
+      readonly admin: string | undefined
+      readonly purge: PurgeOptions
     }
   | { readonly kind: 'fault'; readonly message: string; readonly command: CommandName | undefined }
+
+/** What `purge` is to remove, and how. */
+export type PurgeOptions = {
+  readonly urls: readonly string[]
+  readonly tags: readonly string[]
+  readonly prefixes: readonly string[]
+  readonly all: boolean
+  readonly service: string | undefined
+  readonly soft: boolean
+  readonly dryRun: boolean
+  /** How many of the most used targets are fetched again. */
+  readonly warm: number
+}
 
 const isCommand = (word: string): word is CommandName => (commandNames as readonly string[]).includes(word)
 
@@ -35,17 +63,64 @@ const options = {
   header: { type: 'string', short: 'H', multiple: true },
   drift: { type: 'boolean' },
   upstreams: { type: 'boolean' },
+  json: { type: 'boolean' },
+  force: { type: 'boolean' },
+  admin: { type: 'string', multiple: true },
+  url: { type: 'string', multiple: true },
+  tag: { type: 'string', multiple: true },
+  prefix: { type: 'string', multiple: true },
+  all: { type: 'boolean' },
+  service: { type: 'string', multiple: true },
+  soft: { type: 'boolean' },
+  'dry-run': { type: 'boolean' },
+  warm: { type: 'string', multiple: true },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const
 
-/** Least and greatest number of operands. */
-const operandCounts: Readonly<Record<CommandName, readonly [number, 0 | 1 | 2]>> = {
-  start: [0, 0],
-  check: [0, 1],
-  schema: [0, 0],
-  routes: [0, 0],
-  explain: [2, 2],
+type OptionName = keyof typeof options
+
+const reading = ['start', 'check', 'routes', 'explain'] as const
+const remote = ['status', 'purge', 'warm'] as const
+
+/** The commands that take an option; an option without a row is taken by all. */
+const takenBy: Readonly<Partial<Record<OptionName, readonly CommandName[]>>> = {
+  config: [...reading, ...remote],
+  demo: reading,
+  header: ['explain'],
+  drift: ['routes'],
+  upstreams: ['check', 'routes', 'explain'],
+  json: ['check', 'routes', 'explain', ...remote],
+  force: ['init'],
+  admin: remote,
+  url: ['purge'],
+  tag: ['purge'],
+  prefix: ['purge'],
+  all: ['purge'],
+  service: ['purge'],
+  soft: ['purge'],
+  'dry-run': ['purge'],
+  warm: ['purge'],
+}
+
+type Operands = { readonly least: number; readonly most: number; readonly expected: string }
+
+const none: Operands = { least: 0, most: 0, expected: 'takes no operands' }
+
+const operandsOf: Readonly<Record<CommandName, Operands>> = {
+  start: none,
+  check: { least: 0, most: 1, expected: 'takes one FILE' },
+  init: { least: 0, most: 2, expected: 'takes wordpress or open, and the URL of the upstream' },
+  schema: none,
+  routes: none,
+  explain: { least: 2, most: 2, expected: 'takes METHOD and URL' },
+  status: none,
+  purge: {
+    least: 0,
+    most: 0,
+    expected: 'takes no operands: name what to remove with --url, --tag or --prefix',
+  },
+  warm: { least: 1, most: 1_000, expected: 'takes 1 to 1000 URLs' },
 }
 
 const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}):[ \t]*([^\0\r\n]{0,8192}?)[ \t]*$/
@@ -66,18 +141,10 @@ const fieldsOf = (lines: readonly string[]): Record<string, string> | undefined 
   return Object.fromEntries(fields)
 }
 
+type Values = ReturnType<typeof parseArgs<{ options: typeof options; allowPositionals: true }>>['values']
 type Parsed =
   | { readonly values: Values; readonly positionals: readonly string[] }
   | { readonly fault: string }
-type Values = {
-  config?: string[]
-  demo?: boolean
-  header?: string[]
-  drift?: boolean
-  upstreams?: boolean
-  help?: boolean
-  version?: boolean
-}
 
 const parse = (argv: readonly string[]): Parsed => {
   try {
@@ -98,42 +165,93 @@ const demoFault = (command: CommandName, files: readonly string[]): string | und
   return files.length > 0 ? '--demo has a configuration of its own; leave out the file' : undefined
 }
 
-const upstreamsFault = (command: CommandName, { upstreams, drift }: Values): string | undefined => {
-  if (upstreams !== true) return undefined
-  if (command === 'start' || command === 'schema')
-    return '--upstreams is an option of check, routes and explain'
-  return drift === true ? '--drift includes --upstreams; leave out --upstreams' : undefined
+const listed = (words: readonly string[]): string =>
+  words.length < 2 ? `${words[0]} only` : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
+
+const shownOption = (name: string): string => ({ config: '-c', header: '-H' })[name] ?? `--${name}`
+
+/** The first option that the command does not take. */
+const foreignOption = (command: CommandName, values: Values): string | undefined => {
+  const foreign = (Object.keys(values) as OptionName[]).find(
+    (name) => takenBy[name]?.includes(command) === false,
+  )
+  if (foreign === undefined) return undefined
+  return `${shownOption(foreign)} is an option of ${listed(takenBy[foreign] ?? [])}`
+}
+
+/** The value of an option that is given at most once. */
+const single = (values: Values, name: 'admin' | 'service' | 'warm'): string | undefined => values[name]?.[0]
+
+const mostWarmed = 1_000
+
+const adminFault = (values: Values): string | undefined => {
+  for (const name of ['admin', 'service', 'warm'] as const)
+    if ((values[name]?.length ?? 0) > 1) return `--${name} is given more than once`
+  const url = single(values, 'admin')
+  if (url !== undefined && (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)))
+    return '--admin expects the URL of the admin side, e.g. http://127.0.0.1:9090'
+  const warm = single(values, 'warm')
+  return warm === undefined || (/^\d{1,4}$/.test(warm) && Number(warm) <= mostWarmed)
+    ? undefined
+    : `--warm expects a number from 0 to ${mostWarmed}`
+}
+
+const purgeOptions = (values: Values): PurgeOptions => ({
+  urls: values.url ?? [],
+  tags: values.tag ?? [],
+  prefixes: values.prefix ?? [],
+  all: values.all === true,
+  service: single(values, 'service'),
+  soft: values.soft === true,
+  dryRun: values['dry-run'] === true,
+  warm: Number(single(values, 'warm') ?? 0),
+})
+
+const purgeFault = ({ urls, tags, prefixes, all, dryRun, warm }: PurgeOptions): string | undefined => {
+  const selectors = urls.length + tags.length + prefixes.length
+  if (all && selectors > 0) return '--all includes everything else; leave out the others'
+  if (dryRun && warm > 0) return '--dry-run removes nothing, so there is nothing to --warm'
+  return all || selectors > 0 ? undefined : 'purge expects --url, --tag, --prefix or --all'
+}
+
+const commandFault = (
+  command: CommandName,
+  operands: readonly string[],
+  values: Values,
+): string | undefined => {
+  const { least, most, expected } = operandsOf[command]
+  if (operands.length < least || operands.length > most) return `${command} ${expected}`
+  const files = [...(values.config ?? []), ...(command === 'check' ? operands : [])]
+  return (
+    fileFault(command, files) ??
+    (values.demo === true ? demoFault(command, files) : undefined) ??
+    foreignOption(command, values) ??
+    (values.drift === true && values.upstreams === true
+      ? '--drift includes --upstreams; leave out --upstreams'
+      : undefined) ??
+    adminFault(values) ??
+    (command === 'purge' ? purgeFault(purgeOptions(values)) : undefined)
+  )
 }
 
 const readCommand = (command: CommandName, operands: readonly string[], values: Values): CommandLine => {
-  const [least, most] = operandCounts[command]
-  if (operands.length < least || operands.length > most) {
-    const expected = { 0: 'takes no operands', 1: 'takes one FILE', 2: 'takes METHOD and URL' }[most]
-    return { kind: 'fault', command, message: `${command} ${expected}` }
-  }
-  if (values.header !== undefined && command !== 'explain') {
-    return { kind: 'fault', command, message: '-H is an option of explain only' }
-  }
-  if (values.drift === true && command !== 'routes') {
-    return { kind: 'fault', command, message: '--drift is an option of routes only' }
-  }
-  const wrongUpstreams = upstreamsFault(command, values)
-  if (wrongUpstreams !== undefined) return { kind: 'fault', command, message: wrongUpstreams }
-  const files = [...(values.config ?? []), ...(command === 'check' ? operands : [])]
-  const wrongFile =
-    fileFault(command, files) ?? (values.demo === true ? demoFault(command, files) : undefined)
-  if (wrongFile !== undefined) return { kind: 'fault', command, message: wrongFile }
+  const message = commandFault(command, operands, values)
+  if (message !== undefined) return { kind: 'fault', command, message }
   const fields = fieldsOf(values.header ?? [])
   if (fields === undefined) return { kind: 'fault', command, message: "-H expects 'Name: value'" }
   return {
     kind: 'command',
     command,
-    file: files[0],
+    file: values.config?.[0] ?? (command === 'check' ? operands[0] : undefined),
     demo: values.demo === true,
     operands,
     fields,
     drift: values.drift === true,
     upstreams: values.upstreams === true,
+    json: values.json === true,
+    force: values.force === true,
+    admin: single(values, 'admin'),
+    purge: purgeOptions(values),
   }
 }
 
@@ -157,98 +275,4 @@ export const readCommandLine = (argv: readonly string[]): CommandLine => {
   return values.help === true || isHelp
     ? { kind: 'help', command: word }
     : readCommand(word, operands, values)
-}
-
-type Help = { readonly usage: string; readonly summary: string; readonly details: readonly string[] }
-
-const configOption =
-  '  -c, --config FILE   configuration, - for standard input; default: TRELLIS_CONFIG, else ./trellis.yaml'
-const demoOption = '      --demo          the configuration of the demo, with two embedded upstreams'
-const helpOption = '  -h, --help          show this help'
-
-const helpTexts: Readonly<Record<CommandName, Help>> = {
-  start: {
-    usage: 'trellis start [-c FILE | --demo]',
-    summary: 'run the gateway',
-    details: [
-      'Runs until SIGTERM or SIGINT. Then it reports "not ready", finishes the requests in flight, and exits.',
-      'A second signal stops at once.',
-      '',
-      configOption,
-      demoOption,
-      helpOption,
-    ],
-  },
-  check: {
-    usage: 'trellis check [--upstreams] [FILE]',
-    summary: 'check a configuration and list all faults',
-    details: [
-      'Prints FILE:LINE:COLUMN KEY: MESSAGE for each fault, and exits with 1 if there are any.',
-      'With --upstreams, it also sends a few GETs to the upstream of each site service, and reports problems such as a wrong',
-      'basePath, a front page that redirects to itself, or a home URL that bypasses the gateway. The exit code is then 1.',
-      '',
-      configOption,
-      demoOption,
-      '  --upstreams         check the upstreams too',
-      helpOption,
-    ],
-  },
-  schema: {
-    usage: 'trellis schema',
-    summary: 'print the JSON Schema of the configuration',
-    details: [helpOption],
-  },
-  routes: {
-    usage: 'trellis routes [--upstreams | --drift] [-c FILE]',
-    summary: 'print the route table: method, path, service, caching, batch',
-    details: [
-      'With --upstreams, it reads the index of each site upstream once, and adds the routes learned from it.',
-      'With --drift, it prints how these indexes differ from the contract; the exit code is 1 if they do.',
-      '',
-      configOption,
-      demoOption,
-      '  --upstreams         add the routes that upstreams announce beyond the contract',
-      '  --drift             compare with the upstreams instead',
-      helpOption,
-    ],
-  },
-  explain: {
-    usage: "trellis explain [--upstreams] [-c FILE] METHOD URL [-H 'Name: value']...",
-    summary: 'explain how a request would be handled, without sending it',
-    details: [
-      'Shows the route, the canonical form, the cache key, the tags and the rule, why the response is cached or not,',
-      'and what a write may invalidate. The request has no body.',
-      '',
-      configOption,
-      demoOption,
-      '  --upstreams         include the routes that upstreams announce beyond the contract',
-      '  -H, --header FIELD  a request header, as in curl; repeatable',
-      helpOption,
-    ],
-  },
-}
-
-/** The text of `trellis --help`, or of `trellis COMMAND --help`. */
-export const helpText = (command: CommandName | undefined): string => {
-  if (command !== undefined) {
-    const { usage, summary, details } = helpTexts[command]
-    return [`Usage: ${usage}`, '', `${summary[0]?.toUpperCase()}${summary.slice(1)}.`, ...details, ''].join(
-      '\n',
-    )
-  }
-  const commands = Object.entries(helpTexts).map(([name, { summary }]) => [`  ${name}`, summary])
-  const codes = Object.values(exitCodes).map(({ code, meaning }) => [`  ${code}`, meaning])
-  return [
-    'Usage: trellis COMMAND [options]',
-    '',
-    'Commands:',
-    textTable(commands),
-    'Options:',
-    configOption,
-    helpOption,
-    '  -v, --version       show the version',
-    '',
-    'Exit codes:',
-    textTable(codes),
-  ].join('\n')
 }

@@ -15,6 +15,7 @@ export const exitCodes = {
     code: 1,
     meaning: '`check --upstreams`: the configuration does not fit an upstream',
   },
+  notReady: { code: 1, meaning: '`status`: the gateway is not ready' },
   usage: { code: 2, meaning: 'wrong command line' },
   notStarted: {
     code: 3,
@@ -32,6 +33,11 @@ export const exitCodes = {
     code: 6,
     meaning: '`routes --drift`, `routes --upstreams`: the index of an upstream could not be read',
   },
+  adminFailed: {
+    code: 7,
+    meaning: '`status`, `purge`, `warm`: the admin side could not be reached, or refused the request',
+  },
+  fileExists: { code: 8, meaning: '`init`: the file exists already, or cannot be written' },
 } as const satisfies Record<string, { readonly code: number; readonly meaning: string }>
 
 export type ExitReason = keyof typeof exitCodes

@@ -4,9 +4,11 @@ import type { ConfigFault } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
 import { configWarnings } from '../config/warnings.ts'
 import type { CliPorts, RunningGateway } from './cli-ports.ts'
-import { type CommandLine, helpText, readCommandLine } from './command-line.ts'
+import { type CommandLine, readCommandLine } from './command-line.ts'
+import type { AdminAddress } from './commands/admin-commands.ts'
+import { helpText } from './commands/help.ts'
 import { type ExitReason, exitCodes } from './exit-codes.ts'
-import { driftText, explanationText, printable, textTable } from './texts.ts'
+import { closingNotice, driftText, explanationText, jsonText, printable, textTable } from './texts.ts'
 
 type Command = Extract<CommandLine, { kind: 'command' }>
 type NamedConfig = { readonly file: string | undefined; readonly result: ConfigResult }
@@ -21,7 +23,7 @@ const fileOf = ({ file, demo }: Named, { env, defaultFile, demoFile }: CliPorts)
 }
 
 const noFile = `trellis: no configuration found: name one with -c FILE or TRELLIS_CONFIG, or write ./trellis.yaml
-To start one with two embedded upstreams: trellis start --demo
+To write one: trellis init    To try Trellis with two embedded upstreams: trellis start --demo
 `
 
 /** Reads a configuration; a worker gets that of its parent process. */
@@ -119,6 +121,9 @@ const welcomeText = (config: Config, gateway: RunningGateway): string => {
   return `${where}\nTry:\n${examples.join('\n')}\n  curl -s ${reachableAddress(gateway.adminAddress)}/metrics | grep ^trellis_\n      # the metrics\n\n`
 }
 
+/** Added to the time of draining, for closing sockets and stores. */
+const closeMarginMs = 5_000
+
 type Loaded = {
   readonly config: Config
   readonly hash: string
@@ -127,23 +132,42 @@ type Loaded = {
   readonly filled: unknown
 }
 
-/** Added to the time of draining, for closing sockets and stores. */
-const closeMarginMs = 5_000
+type SomeServices = {
+  readonly services?: Readonly<Record<string, { readonly upstream?: { readonly targets?: unknown } }>>
+}
 
-const warningLines = (config: Config, file: string | undefined): string =>
-  configWarnings(config)
-    .map(({ path, message }) => `${configName(file)}: warning: ${path}: ${message}\n`)
+/** A service without targets, as in an empty file, has a demo upstream, which its author may not expect. */
+const warningsOf = ({ config, filled }: Loaded): ReturnType<typeof configWarnings> => [
+  ...configWarnings(config),
+  ...config.services
+    .filter(({ name, upstream }) => {
+      const given = (filled as SomeServices | null)?.services?.[name]?.upstream?.targets
+      return upstream.targets === 'embedded' && given === undefined
+    })
+    .map(({ name }) => ({
+      path: `services.${name}.upstream.targets`,
+      message:
+        'is not set, so that the embedded demo upstream is used, whose passwords are public; name your own servers',
+    })),
+]
+
+const warningLines = (loaded: Loaded): string =>
+  warningsOf(loaded)
+    .map(({ path, message }) => `${configName(loaded.file)}: warning: ${path}: ${message}\n`)
     .join('')
 
 const findingLine = (file: string | undefined, { service, text }: UpstreamFinding): string =>
   `${configName(file)}: upstream of ${service}: ${text}\n`
 
-const check = async (
-  ports: CliPorts,
-  { config, hash, file }: Loaded,
-  { upstreams }: Command,
-): Promise<ExitReason> => {
-  ports.stdout.write(warningLines(config, file))
+const check = async (ports: CliPorts, loaded: Loaded, { upstreams, json }: Command): Promise<ExitReason> => {
+  const { config, hash, file } = loaded
+  if (json) {
+    const found = upstreams ? await ports.upstreamFindings(config) : []
+    const warnings = warningsOf(loaded)
+    ports.stdout.write(jsonText({ file: configName(file), valid: true, hash, warnings, upstreams: found }))
+    return found.length > 0 ? 'findings' : 'ok'
+  }
+  ports.stdout.write(warningLines(loaded))
   const { length } = config.services
   const services = length === 1 ? '1 service' : `${length} services`
   ports.stdout.write(`${configName(file)}: valid, ${services}, hash ${hash}\n`)
@@ -158,9 +182,13 @@ const check = async (
 const routes = async (
   ports: CliPorts,
   { config, file }: Loaded,
-  { upstreams }: Command,
+  { upstreams, json }: Command,
 ): Promise<ExitReason> => {
   const { lines, unread } = await ports.describeRoutes(config, upstreams)
+  if (json) {
+    ports.stdout.write(jsonText({ routes: lines, unread }))
+    return unread.length === 0 ? 'ok' : 'indexUnread'
+  }
   const hasHosts = lines.some(({ hosts }) => hosts.length > 0)
   const cells = lines.map(({ method, hosts, path, service, cached, batchable, source }) => [
     method,
@@ -189,9 +217,9 @@ const routes = async (
   return unread.length === 0 ? 'ok' : 'indexUnread'
 }
 
-const drift = async (ports: CliPorts, { config }: Loaded): Promise<ExitReason> => {
+const drift = async (ports: CliPorts, { config }: Loaded, { json }: Command): Promise<ExitReason> => {
   const reports = await ports.driftReport(config)
-  ports.stdout.write(driftText(reports))
+  ports.stdout.write(json ? jsonText({ services: reports }) : driftText(reports))
   if (reports.some(({ outcome }) => outcome.kind === 'unread')) return 'indexUnread'
   const differs = reports.some(
     ({ outcome }) => outcome.kind === 'compared' && outcome.differences.some(({ matters }) => matters),
@@ -209,16 +237,15 @@ const explain = async (ports: CliPorts, { config }: Loaded, command: Command): P
   }
   // Not normalised by URL: the spelling itself is explained.
   const request = { method, target: url.replace(/#.*$/s, ''), fields: command.fields }
-  ports.stdout.write(explanationText(await ports.explain(config, request, command.upstreams)))
+  const explanation = await ports.explain(config, request, command.upstreams)
+  ports.stdout.write(command.json ? jsonText(explanation) : explanationText(explanation))
   return 'ok'
 }
 
-const start = async (
-  ports: CliPorts,
-  { config, hash, file, files: named, filled }: Loaded,
-): Promise<ExitReason | 'running'> => {
-  ports.stderr.write(warningLines(config, file))
-  let files = named
+const start = async (ports: CliPorts, loaded: Loaded): Promise<ExitReason | 'running'> => {
+  const { config, hash, file, filled } = loaded
+  ports.stderr.write(warningLines(loaded))
+  let { files } = loaded
   let gateway: RunningGateway
   try {
     gateway = await ports.startGateway(config, {
@@ -238,7 +265,8 @@ const start = async (
   }
   if (config.reload.watch && file !== undefined)
     ports.reloadOnChange(gateway, () => files, config.reload.pollMs)
-  ports.stopOnSignal(gateway, config.drain.delayMs + config.drain.timeoutMs + closeMarginMs)
+  const { delayMs, timeoutMs } = config.drain
+  ports.stopOnSignal(gateway, delayMs + timeoutMs + closeMarginMs, closingNotice(delayMs, timeoutMs))
   // stdout carries the log.
   ports.stderr.write(welcomeText(config, gateway))
   // In the background: an upstream may be slow or start later than the gateway.
@@ -249,12 +277,54 @@ const start = async (
   return 'running'
 }
 
-const runCommand = async (ports: CliPorts, command: Command): Promise<ExitReason | 'running'> => {
-  if (command.command === 'schema') {
-    const { configJsonSchema } = await import('../config/json-schema.ts')
-    ports.stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
-    return 'ok'
+const schema = async ({ stdout }: CliPorts): Promise<ExitReason> => {
+  const { configJsonSchema } = await import('../config/json-schema.ts')
+  stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
+  return 'ok'
+}
+
+const init = async (ports: CliPorts, { operands, force }: Command): Promise<ExitReason> => {
+  const { writeInitialConfig } = await import('./commands/init.ts')
+  return writeInitialConfig(ports, operands, force)
+}
+
+const defaultAdmin = 'http://127.0.0.1:9090'
+
+/** Where the admin side is, and its token. The token of a configuration is sent only where the command or the file names the gateway. */
+const adminAddress = async (ports: CliPorts, command: Command): Promise<AdminAddress | ExitReason> => {
+  const named = command.admin === undefined ? fileOf(command, ports) : command.file
+  const own = ports.env['TRELLIS_ADMIN_TOKEN'] ?? ''
+  if (named === undefined) return { url: (command.admin ?? defaultAdmin).replace(/\/+$/, ''), token: own }
+  const { file, result } = await readConfig(named, ports)
+  if (result.kind === 'faults') {
+    ports.stderr.write(faultLines(file, result.faults))
+    return 'configFaults'
   }
+  const { host, port, token } = result.config.admin
+  const url = reachableAddress(`http://${host.includes(':') ? `[${host}]` : host}:${port}`)
+  return {
+    url: (command.admin ?? url).replace(/\/+$/, ''),
+    token: token.isSet ? token.reveal() : own,
+  }
+}
+
+const remote = async (ports: CliPorts, command: Command): Promise<ExitReason> => {
+  const address = await adminAddress(ports, command)
+  if (typeof address === 'string') return address
+  const { purge, status, warm } = await import('./commands/admin-commands.ts')
+  const { stdout, stderr } = ports
+  const { json } = command
+  switch (command.command) {
+    case 'purge':
+      return purge({ stdout, stderr, address, json }, command.purge)
+    case 'warm':
+      return warm({ stdout, stderr, address, json }, command.operands)
+    default:
+      return status({ stdout, stderr, address, json })
+  }
+}
+
+const withConfig = async (ports: CliPorts, command: Command): Promise<ExitReason | 'running'> => {
   const named = fileOf(command, ports)
   if (named === undefined && ports.handedConfig === undefined) {
     ports.stderr.write(noFile)
@@ -262,8 +332,13 @@ const runCommand = async (ports: CliPorts, command: Command): Promise<ExitReason
   }
   const { file, result } = await readConfig(named, ports)
   if (result.kind === 'faults') {
-    const output = command.command === 'check' ? ports.stdout : ports.stderr
-    output.write(faultLines(file, result.faults))
+    const isCheck = command.command === 'check'
+    const output = isCheck ? ports.stdout : ports.stderr
+    output.write(
+      isCheck && command.json
+        ? jsonText({ file: configName(file), valid: false, faults: result.faults })
+        : faultLines(file, result.faults),
+    )
     return 'configFaults'
   }
   const loaded = { ...result, file }
@@ -271,11 +346,26 @@ const runCommand = async (ports: CliPorts, command: Command): Promise<ExitReason
     case 'check':
       return check(ports, loaded, command)
     case 'routes':
-      return command.drift ? drift(ports, loaded) : routes(ports, loaded, command)
+      return command.drift ? drift(ports, loaded, command) : routes(ports, loaded, command)
     case 'explain':
       return explain(ports, loaded, command)
-    case 'start':
+    default:
       return start(ports, loaded)
+  }
+}
+
+const runCommand = (ports: CliPorts, command: Command): Promise<ExitReason | 'running'> => {
+  switch (command.command) {
+    case 'schema':
+      return schema(ports)
+    case 'init':
+      return init(ports, command)
+    case 'status':
+    case 'purge':
+    case 'warm':
+      return remote(ports, command)
+    default:
+      return withConfig(ports, command)
   }
 }
 

@@ -11,7 +11,12 @@ const reasonOf = (error: unknown): string =>
  * Returns the function that POST /drain of the admin side calls. A SIGTERM that follows it joins the same drain, because
  * orchestrators send one next and it must not cut off the requests in flight.
  */
-export const stopOnSignal = (gateway: RunningGateway, graceMs: number, stderr: TextOutput): (() => void) => {
+export const stopOnSignal = (
+  gateway: RunningGateway,
+  graceMs: number,
+  stderr: TextOutput,
+  notice = '',
+): (() => void) => {
   const end = (line: string, code: number): never => {
     stderr.write(`trellis: ${line}\n`)
     process.exit(code)
@@ -50,13 +55,13 @@ export const stopOnSignal = (gateway: RunningGateway, graceMs: number, stderr: T
       if (err !== undefined) {
         gateway.faulted(err)
         stderr.write(`trellis: unexpected error, closing: ${reasonOf(err)}\n`)
-      } else stderr.write(`trellis: ${signal}, closing\n`)
+      } else stderr.write(`trellis: ${signal}, closing${notice}\n`)
       await close(err !== undefined)
     },
   )
   return () => {
     if (draining !== undefined) return
-    stderr.write('trellis: POST /drain, closing\n')
+    stderr.write(`trellis: POST /drain, closing${notice}\n`)
     setTimeout(late, graceMs, graceMs)
     void close(false)
   }

@@ -67,12 +67,29 @@ export const driftText = (reports: readonly ServiceDrift[]): string => {
   return printable(`${table}${unread.join('')}${count}`)
 }
 
+const seconds = (ms: number): string => `${Number((ms / 1000).toFixed(1))} s`
+
+/** Continues "closing": without it, a drain of an idle gateway looks like a program that hangs. */
+export const closingNotice = (delayMs: number, timeoutMs: number): string => {
+  const delay =
+    delayMs === 0 ? '' : `requests are served for another ${seconds(delayMs)} (drain.delay), then `
+  return `: ${delay}those in flight have ${seconds(timeoutMs)} (drain.timeout); a second signal ends it at once`
+}
+
+/** JSON for scripts, indented so that people can read it, too. */
+export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
+
 const valueText = (value: unknown): string => {
   if (typeof value === 'string') return value
   if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(valueText).join(', ')
   return value === undefined || value === null ? '-' : JSON.stringify(value)
 }
 
+/** The words of a key: `cacheKey` is `cache key`. */
+const wordsOf = (key: string): string => key.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+
 /** One line for each aspect. */
 export const explanationText = (explanation: Explanation): string =>
-  printable(textTable(Object.entries(explanation).map(([aspect, value]) => [aspect, valueText(value)])))
+  printable(
+    textTable(Object.entries(explanation).map(([aspect, value]) => [wordsOf(aspect), valueText(value)])),
+  )

@@ -6,8 +6,10 @@ import { dirname } from 'node:path'
 export type WatchOptions = {
   /** Called before each comparison: a reload may change the list. */
   readonly files: () => readonly string[]
-  /** Changes within this time of each other count as one. */
+  /** Changes within this time of each other count as one, but not for longer than five times this. */
   readonly settleMs: number
+  /** A file that cannot be read for this long counts as changed; for less, it may be in the middle of a replacement. */
+  readonly missingMs: number
   /** The present configuration was read after this time, in milliseconds since 1970; a file that changed later may differ from it. */
   readonly readAfterMs: number
   /** Interval of comparing the content, with or without an event of the file system. */
@@ -43,6 +45,12 @@ const watchFolder = (folder: string, changed: () => void): FSWatcher | undefined
   }
 }
 
+/** Stands for the contents when a file stays unreadable. */
+const unreadable = 'unreadable'
+
+/** In units of `settleMs`: a file that is written all the time must not delay the reload of another one for ever. */
+const mostSettling = 5
+
 export type FileWatch = {
   /** Resolves when the folders are watched. */
   readonly ready: Promise<void>
@@ -57,6 +65,9 @@ export const watchFiles = (options: WatchOptions, reload: () => Promise<unknown>
   const watchers = new Map<string, FSWatcher | undefined>()
   let stopped = false
   let settling: NodeJS.Timeout | undefined
+  /** When the first of the changes came that are waited for; undefined while none is. */
+  let unsettledSince: number | undefined
+  let missingSince: number | undefined
   let contents: string | undefined
   let comparing = false
   /** An event arrived during a reload, which had already read the files. */
@@ -81,7 +92,7 @@ export const watchFiles = (options: WatchOptions, reload: () => Promise<unknown>
     }
     comparing = true
     const files = options.files()
-    const now = await contentsOf(files)
+    const now = orMissing(await contentsOf(files))
     if (now !== undefined && now !== contents) {
       contents = now
       await reload()
@@ -96,11 +107,32 @@ export const watchFiles = (options: WatchOptions, reload: () => Promise<unknown>
       compareSoon()
     }
   }
-  const compareSoon = (): void => {
+  const compareIn = (ms: number): void => {
     if (stopped) return
     clearTimeout(settling)
-    settling = setTimeout(() => void compare(), options.settleMs)
+    settling = setTimeout(() => {
+      unsettledSince = undefined
+      void compare()
+    }, ms)
     settling.unref()
+  }
+  const compareSoon = (): void => {
+    const now = performance.now()
+    unsettledSince ??= now
+    const latest = unsettledSince + mostSettling * options.settleMs
+    compareIn(Math.max(0, Math.min(options.settleMs, latest - now)))
+  }
+  /** The contents, or `unreadable` when they have been missing for long; undefined while they may still come back. */
+  const orMissing = (now: string | undefined): string | undefined => {
+    if (now !== undefined) {
+      missingSince = undefined
+      return now
+    }
+    missingSince ??= performance.now()
+    const left = missingSince + options.missingMs - performance.now()
+    if (left <= 0) return unreadable
+    compareIn(left)
+    return undefined
   }
   const begin = async (): Promise<void> => {
     const files = options.files()

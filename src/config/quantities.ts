@@ -19,6 +19,43 @@ export const parseSize = (text: string): number | undefined => {
   return digits === undefined ? undefined : Number(digits) * sizeUnits[unit as keyof typeof sizeUnits]
 }
 
+const otherUnits: Readonly<Record<string, keyof typeof durationUnits>> = {
+  msec: 'ms',
+  sec: 's',
+  second: 's',
+  min: 'm',
+  minute: 'm',
+  hr: 'h',
+  hour: 'h',
+  day: 'd',
+}
+
+const durationParts = /^(?:\d{1,9}(?:\.\d{1,3})?[ ]?[a-z]{1,7}[ ]?){1,4}$/i
+
+/** The duration that another spelling means, such as `1m30s`, `1.5s` or `10 sec`; undefined for any other text. */
+export const nearDuration = (text: string): string | undefined => {
+  if (!durationParts.test(text)) return undefined
+  let ms = 0
+  for (const [, number, word = ''] of text.matchAll(/(\d+(?:\.\d+)?)[ ]?([a-z]+)/gi)) {
+    const name = word.toLowerCase()
+    const unit = name in durationUnits ? name : otherUnits[name.replace(/s$/, '')]
+    if (unit === undefined) return undefined
+    ms += Number(number) * durationUnits[unit as keyof typeof durationUnits]
+  }
+  const [unit, size] = Object.entries(durationUnits).findLast(([, factor]) => ms % factor === 0) ?? []
+  return unit === undefined || size === undefined ? undefined : `${ms / size}${unit}`
+}
+
+/** The size that another spelling means, such as `256MB`, `1.5GiB` or `64 kib`; undefined for any other text. */
+export const nearSize = (text: string): string | undefined => {
+  const [, number, letter] = /^(\d{1,9}(?:\.\d{1,3})?) ?([kmg])i?b?$/i.exec(text) ?? []
+  if (number === undefined || letter === undefined) return undefined
+  const bytes = Number(number) * sizeUnits[`${letter.toUpperCase()}iB` as keyof typeof sizeUnits]
+  const [unit, size] =
+    Object.entries(sizeUnits).findLast(([, factor]) => bytes % factor === 0 && bytes >= factor) ?? []
+  return unit === undefined || size === undefined ? undefined : `${bytes / size}${unit}`
+}
+
 /** Final statuses (RFC 9110 §15) from the first to the last, both included. */
 export type StatusRange = readonly [first: number, last: number]
 

@@ -1,4 +1,5 @@
 import type { Config } from './config.ts'
+import { urlOfListen } from './load/resolve.ts'
 import { Secret } from './secret.ts'
 
 /** `this` holds the value before `Secret.toJSON` replaced it. */
@@ -18,7 +19,8 @@ const startSettings: readonly (readonly [path: string, read: (config: Config) =>
   ['admin.host', ({ admin }) => admin.host],
   ['admin.port', ({ admin }) => admin.port],
   ['admin.token', ({ admin }) => admin.token],
-  ['publicUrl', ({ publicUrl }) => publicUrl],
+  // One that is made from `listen` changes with it, and is no key of the file.
+  ['publicUrl', ({ publicUrl, listen }) => (publicUrl === urlOfListen(listen) ? '' : publicUrl)],
   ['workers', ({ workers }) => workers],
   ['listen.http2', ({ listen }) => listen.http2],
   ['listen.tls', ({ listen }) => [listen.tls.cert.isSet, listen.tls.minVersion]],
@@ -37,6 +39,7 @@ const startSettings: readonly (readonly [path: string, read: (config: Config) =>
   ['cache.maxBytes', ({ cache }) => cache.maxBytes],
   ['cache.maxEntryBytes', ({ cache }) => cache.maxEntryBytes],
   ['cache.admission', ({ cache }) => cache.admission],
+  ['cache.warm', ({ cache }) => cache.warm],
   ['cache.compression', ({ cache }) => cache.compression],
   ['cache.shared', ({ cache }) => cache.shared],
 ]

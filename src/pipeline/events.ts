@@ -55,7 +55,15 @@ export type AccessRefusedEvent = {
   readonly reason: AccessRefusal
 }
 
+/** A target was fetched again after a purge, or because an operator asked for it. `dropped`: too many waited. */
+export type WarmedEvent = {
+  readonly kind: 'warmed'
+  readonly service: string
+  readonly outcome: 'fetched' | 'hit' | 'bypassed' | 'failed' | 'dropped'
+}
+
 export type PipelineEvent =
+  | WarmedEvent
   | ExchangeEvent
   | RefusalEvent
   | CanonicalEvent

@@ -33,7 +33,8 @@ const refusals = {
   invalid_id: [400, 'id is required and must be a 64-bit integer in decimal digits.'],
   invalid_tag: [400, 'tag must be a string.'],
   invalid_path_id: [400, 'The id in the path must be a 64-bit integer in decimal digits.'],
-  invalid_limit: [400, 'The limit must be one integer of at least 1.'],
+  // The name of the parameter is a setting.
+  invalid_limit: [400, 'The query parameter LIMIT must be one integer of at least 1.'],
   unreadable_query: [400, 'The query is not UTF-8.'],
   too_many_parameters: [400, 'The query has more parameters than allowed.'],
   unsupported_content_type: [415, 'The content type must be application/json.'],
@@ -42,8 +43,9 @@ const refusals = {
 type PlantFault = keyof typeof refusals
 
 /** A refusal in the plant store's shape; `error` repeats the status, because the contract has no codes. */
-const refusePlant = (fault: PlantFault): Extract<Validation, { kind: 'invalid' }> => {
-  const [status, message] = refusals[fault]
+const refusePlant = (fault: PlantFault, limitParameter = ''): Extract<Validation, { kind: 'invalid' }> => {
+  const [status, text] = refusals[fault]
+  const message = text.replace('LIMIT', () => limitParameter)
   return { kind: 'invalid', status, code: fault, body: { error: status, message } }
 }
 
@@ -182,7 +184,7 @@ export const createPlantsValidator = (options: PlantsValidatorOptions): Validato
     // Only lists have a bound.
     const isList = Object.hasOwn(input.endpoint.arguments, limitParameter)
     const limit = isList ? readLimit(pairs, limitParameter) : undefined
-    if (typeof limit === 'string') return refusePlant(limit)
+    if (typeof limit === 'string') return refusePlant(limit, limitParameter)
     if (id !== undefined) typed['id'] = id
     if (limit !== undefined) typed[limitParameter] = limit
     return valid(pairs, limit, typed)

@@ -376,7 +376,7 @@ describe('explain', () => {
     await start({ ...rule('credential'), access })
     expect(await explain('GET', '/x')).toMatchObject({
       access: 'admitted without a credential',
-      'addresses, not checked here': 'allow none; deny 192.0.2.1',
+      addressesNotCheckedHere: 'allow none; deny 192.0.2.1',
       cache: 'read, public',
     })
     expect(await explain('POST', '/x')).toMatchObject({ access: '401: token-missing' })

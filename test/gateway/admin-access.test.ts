@@ -24,8 +24,9 @@ const startAdmin = async (token: string): Promise<Side> => {
     operator: {
       purge: (request) => {
         purges.push(request)
-        return { kind: 'purged', entries: 3 }
+        return { kind: 'purged', entries: 3, warming: 0 }
       },
+      warm: () => ({ warming: 0, refused: [] }),
       entries: () => [],
       explain: () => ({}),
       drift: () => ({}),
@@ -249,7 +250,16 @@ describe('with a token', () => {
     await purge(side, { authorization: 'Bearer guess' })
     await send(side, 'GET', '/config', { authorization: `Bearer ${token}` })
     expect(side.events).toEqual([
-      { kind: 'admin-purge', address: '127.0.0.1', selector: 'all', mode: 'hard', dryRun: false, entries: 3 },
+      {
+        kind: 'admin-purge',
+        address: '127.0.0.1',
+        selector: 'all',
+        selectors: 1,
+        mode: 'hard',
+        dryRun: false,
+        entries: 3,
+        warming: 0,
+      },
       { kind: 'admin-refused', address: '127.0.0.1', reason: 'credential-wrong' },
     ])
   })

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { driftReport } from '../../src/build/upstream-findings.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { withDriftLog } from '../../src/observability/upstream-log.ts'
 
@@ -38,4 +40,11 @@ test('an index that cannot be read and drift are counted and written down', asyn
   expect(await metrics.scrape()).toContain(
     'trellis_discovery_differences{service="site",kind="route-missing"} 0',
   )
+})
+
+test('the demo announces what its contract declares: nothing drifts', async () => {
+  const demo = await loadConfig({ file: 'config/gateway.yaml', env: {} })
+  if (demo.kind === 'faults') throw new Error(JSON.stringify(demo.faults))
+  const reports = await driftReport(demo.config)
+  expect(reports).toEqual([{ service: 'site', outcome: { kind: 'compared', differences: [] } }])
 })

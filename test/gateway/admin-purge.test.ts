@@ -139,6 +139,35 @@ describe('by tag, by prefix, all', () => {
     expect([await isStored(posts), await isStored(pages)]).toEqual(left)
   })
 
+  test.each([
+    ['several URLs', { urls: [posts, pages] }, 2, [false, false]],
+    ['several tags', { tags: ['site/any/posts', 'site/any/none'] }, 1, [false, true]],
+    ['several prefixes', { prefixes: [`${mount}/site/v2/po`, `${mount}/site/v2/pa`] }, 2, [false, false]],
+    ['a URL and a tag', { url: pages, tag: 'site/any/posts' }, 2, [false, false]],
+  ])('%s in one request', async (_description, body, entries, left) => {
+    await fill()
+    expect((await purge(body)).answer).toEqual({ entries, mode: 'hard', dryRun: false })
+    expect([await isStored(posts), await isStored(pages)]).toEqual(left)
+  })
+
+  test('one refused URL of several refuses the whole request, and nothing is removed', async () => {
+    await fill()
+    const bad = `${mount}/site/v2/posts?per_page=1000`
+    const { status, answer } = await purge({ urls: [posts, bad] })
+    expect(status).toBe(400)
+    expect(answer['detail']).toContain(`${bad}: `)
+    expect(await isStored(posts)).toBe(true)
+  })
+
+  test('a tag of the upstream, by the name that the upstream gave it', async () => {
+    const fields = { ...json, 'Cache-Control': 'max-age=60', 'Surrogate-Key': 'product-7 all-products' }
+    origin.script = (_, wire) => wire.respond({ fields, content: '{}' })
+    for (const path of ['/legacy/p/7', `${mount}/site/v2/things?p=7`]) await cacheStatus(path)
+    expect((await purge({ tag: 'product-7', dryRun: true })).answer).toMatchObject({ entries: 2 })
+    expect((await purge({ tag: 'product-7', service: 'legacy' })).answer).toMatchObject({ entries: 1 })
+    expect(await isStored('/legacy/p/7')).toBe(false)
+  })
+
   test('a soft purge allows one stale response while a newer one is fetched', async () => {
     await fill()
     expect((await purge({ all: true, mode: 'soft' })).answer).toEqual({
@@ -172,8 +201,20 @@ describe('by tag, by prefix, all', () => {
 describe('an invalid purge is refused', () => {
   test.each([
     ['a list', [], 'expected a JSON object'],
-    ['no selector', {}, 'exactly one of url, tag, prefix, all'],
-    ['two selectors', { all: true, tag: 'x' }, 'exactly one of'],
+    ['no selector', {}, 'at least one of url, urls, tag, tags, prefix, prefixes, all'],
+    ['another selector beside all', { all: true, tag: 'x' }, 'all: it includes everything else'],
+    ['an empty list', { tags: [] }, 'tags: expected a list with at least one entry'],
+    ['a text in place of a list', { urls: '/a' }, 'urls: expected a list'],
+    ['a wrong entry in a list', { tags: ['a', 7] }, 'tags[1]: expected a text'],
+    ['a relative prefix in a list', { prefixes: ['/a', 'b'] }, 'prefixes[1]: expected a path'],
+    [
+      'more selectors than allowed',
+      { tags: Array.from({ length: 1001 }, (_, at) => `t${at}`) },
+      'at most 1000 selectors',
+    ],
+    ['a negative number to warm', { all: true, warm: -1 }, 'warm: expected true, false or a number'],
+    ['more to warm than allowed', { all: true, warm: 1001 }, 'warm: expected true, false or a number'],
+    ['warm with dryRun', { all: true, warm: true, dryRun: true }, 'warm: nothing is removed with dryRun'],
     ['all: false', { all: false }, 'all: expected true'],
     ['a misspelt member', { url: '/x', dryrun: true }, 'unknown member'],
     ['an unknown mode', { all: true, mode: 'gentle' }, 'mode: expected'],

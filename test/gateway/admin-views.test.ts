@@ -119,31 +119,31 @@ describe('/explain', () => {
       service: 'site',
       method: 'GET',
       row: '/site/v2/posts',
-      'canonical target': '/site/v2/posts?search=explained',
+      canonicalTarget: '/site/v2/posts?search=explained',
       cache: 'read, public',
       rule: 'ttl 60000 ms, stale-while-revalidate 0 ms, stale-if-error 0 ms',
       profile: 'safe',
-      'cache key': 'site, /site/v2/posts?search=explained, public',
+      cacheKey: 'site, /site/v2/posts?search=explained, public',
       tags: expect.arrayContaining(['site/all', 'site/any/posts']),
-      'stored responses': 0,
+      storedResponses: 0,
     })
     await (await fetch(url)).arrayBuffer()
-    expect(await explain(url)).toMatchObject({ 'stored responses': 1 })
+    expect(await explain(url)).toMatchObject({ storedResponses: 1 })
   })
 
   test('names the parameters that the row does not declare, and the tag by which every write reaches the answer', async () => {
     expect(await explain(`${mount}/site/v2/posts?lang=de&utm_source=x&my.area=1`)).toMatchObject({
-      'canonical target': '/site/v2/posts?lang=de&my_area=1',
-      'undeclared parameters, sent': 'lang, my_area',
+      canonicalTarget: '/site/v2/posts?lang=de&my_area=1',
+      undeclaredParametersSent: 'lang, my_area',
       tags: expect.arrayContaining(['site/unknown']),
     })
-    expect(await explain(`${mount}/site/v2/posts?page=2`)).not.toHaveProperty('undeclared parameters, sent')
+    expect(await explain(`${mount}/site/v2/posts?page=2`)).not.toHaveProperty('undeclaredParametersSent')
   })
 
   test('knows the rows that were learned from the upstream', async () => {
     expect(await explain(`${mount}/site/v2/categories?per_page=5`)).toMatchObject({
       row: '/site/v2/categories',
-      'canonical target': '/site/v2/categories?per_page=5',
+      canonicalTarget: '/site/v2/categories?per_page=5',
     })
   })
 

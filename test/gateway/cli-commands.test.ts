@@ -61,12 +61,14 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
   let stderr = ''
   const asked: ExplainedRequest[] = []
   const stops: number[] = []
+  const notices: string[] = []
   const end = await runCli({
     argv,
     env: {},
     version: '1.2.3',
     defaultFile: demo,
     demoFile: demo,
+    initFile: join(folder, 'trellis.yaml'),
     readInput: async () => '',
     handedConfig: undefined,
     stdout: { write: (text) => (stdout += text) },
@@ -83,15 +85,18 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
     upstreamFindings: async () => [],
     driftReport: async () => [],
     explain: async (_config, request, learn) => {
-      if (learn) return { row: request.target, 'row from': 'learned' }
+      if (learn) return { row: request.target, rowFrom: 'learned' }
       asked.push(request)
       return { row: '/plants', tags: ['plants'], reason: 'no \u001b[31mrule', rule: undefined }
     },
     reloadOnChange: () => {},
-    stopOnSignal: (_gateway, graceMs) => stops.push(graceMs),
+    stopOnSignal: (_gateway, graceMs, notice) => {
+      stops.push(graceMs)
+      notices.push(notice)
+    },
     ...changes,
   })
-  return { end, stdout, stderr, asked, stops }
+  return { end, stdout, stderr, asked, stops, notices }
 }
 
 describe('check', () => {
@@ -125,6 +130,36 @@ describe('check', () => {
     const { end, stdout } = await run(['check', '-c', file])
     expect(stdout).toContain('warning: admin.host: other machines can reach the admin side')
     expect(end).toBe(0)
+  })
+
+  test.each([
+    ['an empty file', ''],
+    ['a service without targets', 'services: { plants: { contract: plants } }'],
+  ])('warns that %s runs the demo upstream', async (_description, text) => {
+    const file = join(folder, 'implicit.yaml')
+    await writeFile(file, text)
+    const expected = `${file}: warning: services.plants.upstream.targets: is not set, so that the embedded demo upstream is used`
+    expect((await run(['check', '-c', file])).stdout).toContain(expected)
+    expect((await run(['start', '-c', file])).stderr).toContain(expected)
+    expect((await run(['check', '-c', 'config/gateway.yaml'])).stdout).not.toContain('warning')
+  })
+
+  test('prints JSON with --json', async () => {
+    const good = await run(['check', '--json'])
+    expect(JSON.parse(good.stdout)).toMatchObject({ valid: true, warnings: [], upstreams: [] })
+    const bad = await run(['check', '--json', '-c', faulty])
+    expect(JSON.parse(bad.stdout)).toMatchObject({
+      file: faulty,
+      valid: false,
+      faults: [
+        { path: 'listen.prot', line: 1, column: 11, message: 'unknown key', suggestion: 'port' },
+        {},
+        {},
+        {},
+        {},
+      ],
+    })
+    expect([good.end, bad.end]).toEqual([0, 1])
   })
 
   test('reads the file named by -c, or else by TRELLIS_CONFIG', async () => {
@@ -228,6 +263,14 @@ describe('routes --drift', () => {
   })
 })
 
+test('routes and explain print JSON with --json, with keys of one word', async () => {
+  expect(JSON.parse((await run(['routes', '--json'])).stdout)).toEqual({ routes: listed, unread: [] })
+  const { stdout } = await run(['explain', '--json', 'GET', '/plants'])
+  expect(JSON.parse(stdout)).toMatchObject({ row: '/plants', tags: ['plants'] })
+  const drift = await run(['routes', '--drift', '--json'])
+  expect(JSON.parse(drift.stdout)).toEqual({ services: [] })
+})
+
 test('routes has a column for hosts where a service has some', async () => {
   const lines = [...listed.slice(0, 1), { ...learned, hosts: ['blog.example', '*.shop.example'] }]
   const { stdout } = await run(['routes'], { describeRoutes: async () => ({ lines, unread: [] }) })
@@ -324,6 +367,36 @@ describe('the command line', () => {
     ['two files', ['check', '-c', 'a', '--config=b'], 'more than one configuration file is given'],
     ['a file without a name', ['check', '-c', ''], '-c expects a file name, but it is empty'],
     ['a file for schema', ['schema', '-c', 'x'], 'schema takes no -c: it is the same for every file'],
+    ['an option of several other commands', ['schema', '--json'], '--json is an option of check, routes'],
+    ['a purge of nothing', ['purge', '--soft'], 'purge expects --url, --tag, --prefix or --all'],
+    ['a purge of all and a tag', ['purge', '--all', '--tag', 'a'], '--all includes everything else'],
+    ['a purge with an operand', ['purge', '/a'], 'purge takes no operands: name what to remove with --url'],
+    ['a dry run that warms', ['purge', '--all', '--dry-run', '--warm', '5'], '--dry-run removes nothing'],
+    [
+      'a number to warm that is none',
+      ['purge', '--all', '--warm', 'x'],
+      '--warm expects a number from 0 to 1000',
+    ],
+    ['two services', ['purge', '--all', '--service=a', '--service=b'], '--service is given more than once'],
+    ['an admin side that is no URL', ['status', '--admin', 'localhost'], '--admin expects the URL'],
+    [
+      'an admin side for check',
+      ['check', '--admin', 'http://a'],
+      '--admin is an option of status, purge and warm',
+    ],
+    ['nothing to warm', ['warm'], 'warm takes 1 to 1000 URLs'],
+    ['--force of another command', ['check', '--force'], '--force is an option of init only'],
+    ['a kind that init does not know', ['init', 'wordpres'], 'init "wordpres": expected wordpress or open'],
+    [
+      'an upstream that is no URL',
+      ['init', 'open', 'api.example'],
+      'init open expects the http or https URL',
+    ],
+    [
+      'an upstream with a credential',
+      ['init', 'open', 'http://a:b@c'],
+      'init open expects the http or https URL',
+    ],
     ['a header that is none', ['explain', 'GET', '/', '-H', 'a b'], "-H expects 'Name: value'"],
   ])('%s ends with 2 and a reason', async (_description, argv, message) => {
     const { end, stdout, stderr } = await run(argv)
@@ -341,6 +414,10 @@ describe('the command line', () => {
     [['schema', '--help']],
     [['routes', '--help']],
     [['explain', '--help']],
+    [['init', '--help']],
+    [['status', '--help']],
+    [['purge', '--help']],
+    [['warm', '--help']],
   ])('%j shows the usage', async (argv) => {
     const { end, stdout } = await run(argv)
     expect(stdout).toMatch(/^Usage: trellis /)
@@ -367,12 +444,15 @@ describe('the command line', () => {
 
 describe('start', () => {
   test('prints its addresses and example requests to stderr, and keeps running', async () => {
-    const { end, stdout, stderr, stops } = await run(['start'])
+    const { end, stdout, stderr, stops, notices } = await run(['start'])
     expect(end).toBe('running')
     expect(stdout).toBe('')
     expect(stderr).toContain('http://127.0.0.1:8080/index.php/site-json/site/v2/posts?per_page=2')
     expect(stderr).toContain("'http://127.0.0.1:8080/plants?limit=3'")
     expect(stops).toEqual([40_000])
+    expect(notices).toEqual([
+      ': requests are served for another 5 s (drain.delay), then those in flight have 30 s (drain.timeout); a second signal ends it at once',
+    ])
   })
 
   test.each([

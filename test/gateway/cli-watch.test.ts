@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -26,12 +26,13 @@ type Terms = {
   readonly settleMs?: number
   readonly pollMs?: number
   readonly readAfterMs?: number
+  readonly missingMs?: number
   readonly reload?: () => Promise<void>
 }
 
 const watching = async (files: () => readonly string[], terms: Terms = {}): Promise<void> => {
-  const { settleMs = soon, pollMs = never, readAfterMs = Date.now(), reload } = terms
-  const watch = watchFiles({ files, settleMs, pollMs, readAfterMs }, async () => {
+  const { settleMs = soon, pollMs = never, readAfterMs = Date.now(), missingMs = never, reload } = terms
+  const watch = watchFiles({ files, settleMs, pollMs, readAfterMs, missingMs }, async () => {
     reloads += 1
     await reload?.()
   })
@@ -89,6 +90,31 @@ describe('a reload follows', () => {
     await watching(() => [at('here/c.yaml')], { pollMs: 50 })
     await writeFile(at('elsewhere/c.yaml'), 'a: 2')
     await once()
+  })
+
+  test('a change while another file of the folder is written all the time', async () => {
+    await writeFile(at('c.yaml'), 'a: 1')
+    // Writes come within less than the time after which a change counts as complete.
+    await watching(() => [at('c.yaml')], { settleMs: 200 })
+    const log = setInterval(() => void appendFile(at('access.log'), 'a line\n'), 20)
+    try {
+      await writeFile(at('c.yaml'), 'a: 2')
+      await expect.poll(() => reloads, { timeout: 5_000 }).toBe(1)
+    } finally {
+      clearInterval(log)
+      await pause(50)
+    }
+  })
+
+  test('a file that stays removed, once, and again when it is back', async () => {
+    await writeFile(at('c.yaml'), 'a: 1')
+    await watching(() => [at('c.yaml')], { missingMs: 100 })
+    await rename(at('c.yaml'), at('away'))
+    await once()
+    await pause(300)
+    expect(reloads).toBe(1)
+    await rename(at('away'), at('c.yaml'))
+    await expect.poll(() => reloads).toBe(2)
   })
 
   test('a change during a reload', async () => {

@@ -301,7 +301,7 @@ describe('the cache keeps hosts apart', () => {
     expect(JSON.stringify(entries)).toContain('"https://a.shop.example/x?y=1"')
     const url = encodeURIComponent('https://a.shop.example/x?y=1')
     const explained = await (await fetch(`${gateway.adminAddress}/explain?method=GET&url=${url}`)).json()
-    expect(explained).toMatchObject({ service: 'shop', 'stored responses': 1 })
+    expect(explained).toMatchObject({ service: 'shop', storedResponses: 1 })
     expect(JSON.stringify(explained)).toContain('public, a.shop.example')
   })
 })
@@ -394,7 +394,7 @@ describe('the command line', () => {
       target: 'https://A.shop.example/plants',
       fields,
     })
-    expect(explained['cache key']).toBe('shops, /plants, credential, a.shop.example')
+    expect(explained['cacheKey']).toBe('shops, /plants, credential, a.shop.example')
   })
 
   test('lists routes with the hosts of their services', async () => {

@@ -167,7 +167,7 @@ test('explain names the fields for which a request bypasses the cache', async ()
     const url = new URL(`${gateway.adminAddress}/explain`)
     url.searchParams.set('url', '/index.php/site-json/site/v2/posts')
     for (const header of headers) url.searchParams.append('header', header)
-    const { cache, 'fields that count as credentials': names } = (await (await fetch(url)).json()) as Record<
+    const { cache, fieldsThatCountAsCredentials: names } = (await (await fetch(url)).json()) as Record<
       string,
       unknown
     >
@@ -200,7 +200,7 @@ test('cookies that make no difference do not reach the upstream; those that may 
   asked.searchParams.set('url', new URL(url).pathname)
   asked.searchParams.set('header', 'Cookie: PHPSESSID=a; wordpress_logged_in_x=secret; theme=dark')
   const explanation = await (await fetch(asked)).text()
-  expect(JSON.parse(explanation)['cookies that may change the answer']).toEqual([
+  expect(JSON.parse(explanation)['cookiesThatMayChangeTheAnswer']).toEqual([
     'wordpress_logged_in_x (login)',
     'theme (unknown)',
   ])

@@ -218,6 +218,19 @@ describe('a refused configuration', () => {
     expect((await post()).status).toBe(200)
   })
 
+  test('with another port names that key alone, and not the public URL that is made from it', async () => {
+    const services = { a: open(origin, stored('GET /x')) }
+    gateway = await startTestGateway({ services })
+    const changed = { listen: { port: 1 }, cache: { warm: { concurrency: 1 } }, services }
+    expect(await gateway.put(changed)).toEqual({
+      kind: 'restart-needed',
+      keys: ['listen.port', 'cache.warm'],
+    })
+    expect(await gateway.put({ publicUrl: 'http://a.example', services })).toMatchObject({
+      keys: ['publicUrl'],
+    })
+  })
+
   test('that needs a restart is refused as a whole, with the names of its keys', async () => {
     gateway = await startTestGateway({ services: { a: open(origin, stored('GET /x')) } })
     await get('/a/x')

@@ -236,7 +236,7 @@ describe('rows that are learned from an upstream', () => {
     const asked = { method: 'GET', target: '/wp-json/shop/v1/carts', fields: {} }
     expect(await explainLearned(config, asked)).toMatchObject({
       row: '/shop/v1/carts',
-      'row from': 'learned from the index of the upstream',
+      rowFrom: 'learned from the index of the upstream',
     })
   })
 

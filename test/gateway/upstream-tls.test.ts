@@ -200,7 +200,12 @@ test.each([
     'services.a.upstream.tls.cert',
     'do not match',
   ],
-  ['a version that is too old', "{ minVersion: '1.1' }", 'services.a.upstream.tls.minVersion', '1.2, 1.3'],
+  [
+    'a version that is too old',
+    "{ minVersion: '1.1' }",
+    'services.a.upstream.tls.minVersion',
+    '"1.2" or "1.3"',
+  ],
 ])('the configuration refuses %s', async (_, tls, path, message) => {
   const result = await checkConfig(upstreamText(tls), {})
   expect(result.kind === 'faults' && result.faults).toEqual([

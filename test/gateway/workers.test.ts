@@ -118,13 +118,23 @@ test('lists, counts and purges of stored responses cover both workers', async ()
   await trusting()
   await warm(`${root}/posts/2`)
   const explained = JSON.parse((await admin(`/explain?url=${root}/posts/2`)).text)
-  expect(explained['stored responses']).toBe(2)
+  expect(explained['storedResponses']).toBe(2)
   const selection = { url: `${root}/posts/2` }
   expect(JSON.parse((await admin('/cache/purge', { ...selection, dryRun: true })).text).entries).toBe(2)
   expect(JSON.parse((await admin('/cache/purge', selection)).text).entries).toBe(2)
   const before = origin.received.length
   expect(await stored(`${root}/posts/2`)).toBe(0)
   await warm(`${root}/posts/2`)
+  expect(origin.received.length - before).toBe(2)
+})
+
+test('a purge with warm makes both workers fetch again what was used', async () => {
+  await trusting()
+  await warm(`${root}/posts/4`)
+  const before = origin.received.length
+  const purged = await admin('/cache/purge', { url: `${root}/posts/4`, warm: true })
+  expect(JSON.parse(purged.text)).toMatchObject({ entries: 2, warming: 1 })
+  await expect.poll(() => stored(`${root}/posts/4`)).toBe(2)
   expect(origin.received.length - before).toBe(2)
 })
 

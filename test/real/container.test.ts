@@ -39,21 +39,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-test('the image holds the package and its dependencies, and none of those for development', async () => {
-  const present = await readdir(join(image.root, image.workdir, 'node_modules'))
-  const { dependencies, devDependencies } = JSON.parse(
-    await readFile(join(context, 'package.json'), 'utf8'),
-  ) as Record<string, Record<string, string>>
-  expect(present).toEqual(expect.arrayContaining(topFolders(dependencies)))
-  // tsx, vitest and the like; a package that a dependency needs as well may stay.
-  for (const name of ['typescript', 'vitest', 'tsx', 'knip', 'wpapi']) {
-    expect(Object.keys(devDependencies ?? {})).toContain(name)
-    expect(present).not.toContain(name)
-  }
+test('the image holds the package, whose bundle contains what is used of other packages', async () => {
   expect((await readdir(join(image.root, image.workdir))).sort()).toEqual([
     'config',
     'dist',
-    'node_modules',
     'package.json',
     'public',
   ])
@@ -91,7 +80,7 @@ function startInImage(): RunningProcess {
     TRELLIS_ADMIN_PORT: String(ports.admin),
   }
   const assignments = Object.entries(environment).map(([name, value]) => `${name}=${value}`)
-  const [command = '', ...args] = [...asNobody, 'env', '-i', ...assignments, ...image.command]
+  const [command = '', ...args] = [...asNobody, 'env', '-i', ...assignments, ...image.command, '--demo']
   return startProcess(command, args, { cwd: join(image.root, image.workdir) })
 }
 
@@ -106,8 +95,4 @@ async function ownersOf(group: number): Promise<string[]> {
     owners.push(/^Uid:\s+(\d+)/m.exec(status)?.[1] ?? '')
   }
   return owners
-}
-
-function topFolders(dependencies: Record<string, string> | undefined): string[] {
-  return [...new Set(Object.keys(dependencies ?? {}).map((name) => name.split('/')[0] ?? ''))]
 }

@@ -120,7 +120,7 @@ describe('why-not-cached.md and canonical-requests.md: a reader finds out why a 
     const explained = async (query: string): Promise<unknown> => {
       const url = encodeURIComponent(`/index.php/site-json/site/v2/posts?${query}`)
       const response = await fetch(here(`http://127.0.0.1:9090/explain?method=GET&url=${url}`))
-      return ((await response.json()) as Record<string, unknown>)['canonical target']
+      return ((await response.json()) as Record<string, unknown>)['canonicalTarget']
     }
     expect(await explained(example)).toBe(`/site/v2/posts?${becomes}`)
     expect(await explained(becomes)).toBe(`/site/v2/posts?${becomes}`)

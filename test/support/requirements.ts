@@ -22,6 +22,10 @@ export const requirements = {
   redis: { probe: ['sh', '-c', 'command -v redis-server'], packages: ['redis-server'] },
   nginx: { probe: ['sh', '-c', 'PATH=$PATH:/usr/sbin command -v nginx'], packages: ['nginx-light'] },
   systemd: { probe: ['sh', '-c', 'command -v systemd-analyze'], packages: ['systemd'] },
+  go: {
+    probe: ['sh', '-c', 'command -v go && test -d /usr/share/gocode/src/github.com/Masterminds/sprig'],
+    packages: ['golang-go', 'golang-github-masterminds-sprig-dev', 'golang-github-ghodss-yaml-dev'],
+  },
   wrk: { probe: ['sh', '-c', 'command -v wrk'], packages: ['wrk'] },
 } as const satisfies Record<string, Requirement>
 

@@ -44,7 +44,7 @@ const rateLimitFaults = ({ rateLimits, services }: Config): UnplacedFault[] =>
     ...faultWhen(
       !services.some((one) => one.name === service),
       ['rateLimits', index, 'service'],
-      'is not the name of a service',
+      `expected the name of a service: ${services.map((one) => one.name).join(', ')}`.slice(0, 200),
     ),
     ...faultWhen(
       rateLimits.findIndex((one) => one.name === name) !== index,
@@ -97,6 +97,17 @@ const refusal = (options: { ca: string } | { cert: string; key: string }): strin
   }
 }
 
+/** A path of a file, as it is often given in place of the content. */
+const fileLike = /^\/[\w./-]{1,200}\.(?:pem|crt|cer|cert|key)$/
+
+/** Why the text is no certificate; a path is no secret and may be shown. */
+const pemFault = (otherwise: string, texts: readonly string[], code: string): string => {
+  const path = texts.find((text) => fileLike.test(text))
+  return path === undefined
+    ? `${otherwise}; write file:/path/to/file for a file (${code})`
+    : `a file is written as file:${path}`
+}
+
 const isCertificate = (text: string): boolean => text.includes('-----BEGIN CERTIFICATE-----')
 
 type Shown = Pick<ServiceConfig['upstream']['tls'], 'ca' | 'cert' | 'key'>
@@ -107,19 +118,13 @@ const faultsAt = (path: Path, tls: Shown): UnplacedFault[] => {
   const faults: UnplacedFault[] = []
   // Without a certificate in it OpenSSL takes any text, and trusts no certificate.
   const badCa = ca === '' ? undefined : isCertificate(ca) ? refusal({ ca }) : 'no PEM'
-  if (badCa !== undefined)
-    faults.push(faultAt(at('ca'), `is not a PEM certificate; write file:/path/to/file for a file (${badCa})`))
+  if (badCa !== undefined) faults.push(faultAt(at('ca'), pemFault('is not a PEM certificate', [ca], badCa)))
   if ((cert === '') !== (key === '')) {
     faults.push(faultAt(at(cert === '' ? 'key' : 'cert'), 'a client certificate needs both cert and key'))
   } else if (cert !== '') {
     const bad = refusal({ cert, key })
     if (bad !== undefined)
-      faults.push(
-        faultAt(
-          at('cert'),
-          `cert and key do not match or are not PEM; write file:/path/to/file for a file (${bad})`,
-        ),
-      )
+      faults.push(faultAt(at('cert'), pemFault('cert and key do not match or are not PEM', [cert, key], bad)))
   }
   return faults
 }
@@ -135,7 +140,7 @@ const serverCertificateFaults = (path: Path, tls: CertificateTexts): UnplacedFau
   return faultWhen(
     bad !== undefined,
     [...path, 'cert'],
-    `cert and key do not match or are not PEM; write file:/path/to/file for a file (${bad})`,
+    pemFault('cert and key do not match or are not PEM', [cert, key], bad ?? ''),
   )
 }
 

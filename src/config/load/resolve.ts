@@ -80,13 +80,21 @@ const resolveService = (name: string, service: Services, limits: ConfigShape['li
   }
 }
 
+/** The public URL where none is given. */
+export const urlOfListen = ({
+  host,
+  port,
+  tls,
+}: {
+  readonly host: string
+  readonly port: number
+  readonly tls: { readonly cert: { readonly isSet: boolean } }
+}): string => `${tls.cert.isSet ? 'https' : 'http'}://${linkHost(host)}:${port}`
+
 /** Adds the defaults that depend on other values. */
 export const resolveConfig = ({ services, ...shape }: ConfigShape) => ({
   ...shape,
-  publicUrl:
-    shape.publicUrl === ''
-      ? `${shape.listen.tls.cert.isSet ? 'https' : 'http'}://${linkHost(shape.listen.host)}:${shape.listen.port}`
-      : shape.publicUrl,
+  publicUrl: shape.publicUrl === '' ? urlOfListen(shape.listen) : shape.publicUrl,
   limits: { ...shape.limits, ...resolveLimits({}, shape.limits, generalLimits) },
   services: Object.entries(services).map(([name, service]) => resolveService(name, service, shape.limits)),
 })

@@ -18,6 +18,8 @@ export const unreadableFile = (what: 'file' | `secret file ${string}`, cause: un
 }
 
 const prefix = 'file:'
+const onlySecrets =
+  'only secrets are read from files: tokens, keys and certificates, marked "Secret" in docs/configuration.md'
 const largestSecret = 65_536
 /** A list of keys has a line for each. */
 const largestList = 1024 * 1024
@@ -80,10 +82,9 @@ export const readSecretFiles = async (value: unknown): Promise<SecretReading> =>
     }
   }
   const readable = new Set(found.map(({ path }) => pathText(path)))
-  const allowed = secretPaths.map(pathText).join(', ')
   for (const path of pathsOfFileTexts(value)) {
     if (readable.has(pathText(path))) continue
-    faults.push({ path, message: `only secrets are read from files: ${allowed}`, at: 'value' })
+    faults.push({ path, message: onlySecrets, at: 'value' })
   }
   return { value: filled, faults, files }
 }

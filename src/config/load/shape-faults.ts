@@ -2,7 +2,8 @@ import type * as z from 'zod'
 import { closestName } from '../closest-name.ts'
 import type { Path, UnplacedFault } from '../fault.ts'
 import { configJsonSchema, type JsonSchema, knownKeys } from '../json-schema.ts'
-import { sizeHint } from '../schema/leaves.ts'
+import { nearDuration, nearSize } from '../quantities.ts'
+import { durationHint, sizeHint } from '../schema/leaves.ts'
 import { serviceShape } from '../schema/service-shape.ts'
 import { valueAt } from './value-at.ts'
 
@@ -29,6 +30,21 @@ const expectedOf = (issue: Issue): string => {
   return issue.message.startsWith('Invalid input') ? `expected a ${issue.expected}` : issue.message
 }
 
+const units: Readonly<Record<string, readonly [one: string, several: string]>> = {
+  array: [' entry', ' entries'],
+  string: [' character', ' characters'],
+}
+
+/** The bound that a list, a text or a number does not keep; a message of our own where there is one. */
+const boundOf = (issue: Extract<Issue, { code: 'too_small' | 'too_big' }>): string => {
+  if (!issue.message.startsWith('Too')) return issue.message
+  const [word, limit] =
+    issue.code === 'too_small'
+      ? (['at least', Number(issue.minimum)] as const)
+      : (['at most', Number(issue.maximum)] as const)
+  return `expected ${word} ${limit}${units[issue.origin]?.[limit === 1 ? 0 : 1] ?? ''}`
+}
+
 /** Messages for issues without a message of our own. Never contains the value: it may be a secret. */
 const messageOf = (issue: Issue, value: unknown): string => {
   if (value === undefined) return `is required: ${expectedOf(issue)}`
@@ -39,13 +55,8 @@ const messageOf = (issue: Issue, value: unknown): string => {
     case 'invalid_key':
       return issue.issues[0]?.message ?? issue.message
     case 'too_small':
-    case 'too_big': {
-      const bound = issue.code === 'too_small' ? `at least ${issue.minimum}` : `at most ${issue.maximum}`
-      if (issue.origin === 'array') return `expected ${bound} entries`
-      return issue.message.startsWith('Too')
-        ? `expected ${bound}${issue.origin === 'string' ? ' characters' : ''}`
-        : issue.message
-    }
+    case 'too_big':
+      return boundOf(issue)
     default:
       return expectedOf(issue)
   }
@@ -61,8 +72,26 @@ const withSuggestion = (fault: UnplacedFault, name: unknown, known: readonly str
   return suggestion === undefined ? fault : { ...fault, suggestion }
 }
 
-/** Sizes have binary units. */
-const decimalSize = /^(\d{1,9})([kmg])b?$/i
+/** Why a key is unknown, where its text shows it. */
+const unknownKey = (key: string): string => {
+  if (key.startsWith('//')) return 'unknown key; a comment begins with "#"'
+  return key.includes(':') ? 'unknown key; the colon behind a key needs a space after it' : 'unknown key'
+}
+
+/** The spelling of a size or duration that the value seems to mean. */
+const nearQuantity = (message: string, value: unknown): string | undefined => {
+  if (typeof value !== 'string') return undefined
+  if (message === sizeHint) return nearSize(value)
+  return message.startsWith(durationHint) ? nearDuration(value) : undefined
+}
+
+const plainAuthority = /^[A-Za-z0-9.-]{1,253}(?::\d{1,5})?$/
+
+/** An origin without its scheme. */
+const nearOrigin = (message: string, value: unknown): string | undefined =>
+  message.startsWith('expected an origin') && typeof value === 'string' && plainAuthority.test(value)
+    ? `http://${value}`
+    : undefined
 
 /** Made once, by the first fault. */
 let schemaOfShape: JsonSchema | undefined
@@ -71,19 +100,27 @@ let schemaOfShape: JsonSchema | undefined
 export const shapeFaults = (issues: readonly Issue[], value: unknown): UnplacedFault[] => {
   schemaOfShape ??= configJsonSchema()
   const schema = schemaOfShape
-  return issues.flatMap((issue): UnplacedFault[] => {
+  const faults = issues.flatMap((issue): UnplacedFault[] => {
     const path = issue.path as Path
     if (issue.code === 'unrecognized_keys') {
       const known = knownKeys(schema, value, path)
       return issue.keys.map((key) =>
-        withSuggestion({ path: [...path, key], message: 'unknown key', at: 'key' }, key, known),
+        withSuggestion({ path: [...path, key], message: unknownKey(key), at: 'key' }, key, known),
       )
     }
     const found = valueAt(value, path)
     const at = issue.code === 'invalid_key' || found === undefined ? 'key' : 'value'
     const fault = { path, message: messageOf(issue, found), at } as const
-    const [, digits, unit] = fault.message === sizeHint ? (decimalSize.exec(String(found)) ?? []) : []
-    if (unit !== undefined) return [{ ...fault, suggestion: `${digits}${unit.toUpperCase()}iB` }]
+    const suggestion = nearQuantity(fault.message, found) ?? nearOrigin(fault.message, found)
+    if (suggestion !== undefined) return [{ ...fault, suggestion }]
     return [withSuggestion(fault, found, allowedWords(issue))]
+  })
+  // A value of the wrong type fails the checks of the right one as well.
+  const seen = new Set<string>()
+  return faults.filter(({ path }) => {
+    const name = JSON.stringify(path)
+    const isFirst = !seen.has(name)
+    seen.add(name)
+    return isFirst
   })
 }

@@ -1,8 +1,8 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from 'yaml'
 import type { ConfigFault, Path, Position, UnplacedFault } from '../fault.ts'
 
-/** `${NAME}`, `${NAME:-default}`, and `$${` for a literal `${`. A default contains no closing brace. */
-const reference = /\$\$\{|\$\{([^}:]*)(?::-([^}]*))?\}/g
+/** `${NAME}`, `${NAME:-default}`, `$${` for a literal `${`, and a reference without its end. A default contains no closing brace. */
+const reference = /\$\$\{|\$\{([^}:]*)(?::-([^}]*))?\}|\$\{(?=[A-Za-z_])/g
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/
 
 type Interpolation =
@@ -19,7 +19,13 @@ export const interpolate = (
   const replaced = text.replaceAll(
     reference,
     (whole, name: string | undefined, fallback: string | undefined) => {
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference as the file spells it
+      if (whole === '${') faults.push('a reference to the environment has no closing brace: ${NAME}')
       if (name === undefined) return '${'
+      if (fallback?.includes('${') === true) {
+        faults.push(`the default of ${name} contains another reference, which is not possible`)
+        return whole
+      }
       if (!variableName.test(name)) {
         faults.push('expected a variable name of letters, digits and underscores between the braces')
         return whole
@@ -142,10 +148,34 @@ const unquotedReference = /[{[,:][ \t]*(\$\{[^}\s"']*\})/
 
 type SyntaxError = Document['errors'][number] | Document['warnings'][number]
 
-const syntaxFault = ({ code, message }: SyntaxError): string =>
-  code === 'MULTIPLE_DOCS'
-    ? 'expected one YAML document, but "---" begins another one'
-    : `not YAML: ${message}`
+const quoteStar = '"*" begins an alias: put the value in quotes'
+
+/** What to do about frequent faults; others have the words of the parser. */
+const remedies: Readonly<Record<string, string>> = {
+  BAD_ALIAS: quoteStar,
+  BAD_SCALAR_START: 'a value that begins with this character must be in quotes',
+  DUPLICATE_KEY: 'this key occurs twice in its section',
+  MISSING_CHAR: 'a closing quote or bracket is missing',
+  MULTILINE_IMPLICIT_KEY: 'a key must be followed by a colon and a space on the same line',
+  TAB_AS_INDENT: 'lines are indented with spaces, not with tabs',
+}
+
+const syntaxFault = ({ code, message }: SyntaxError): string => {
+  if (code === 'MULTIPLE_DOCS') return 'expected one YAML document, but "---" begins another one'
+  // BAD_INDENT means two things.
+  if (message.startsWith('Flow')) return 'not YAML: a closing bracket is missing before this line'
+  const indent = code === 'BAD_INDENT' ? 'this line is not indented as the lines of its section' : undefined
+  return `not YAML: ${remedies[code] ?? indent ?? message}`
+}
+
+/** The position of an alias that names no anchor, which the parser reports without one. */
+const unresolvedAlias = (text: string, message: string, lines: LineCounter): ConfigFault | undefined => {
+  const [, name] = /^Unresolved alias .*: (.*)$/.exec(message) ?? []
+  const at = name === undefined ? -1 : text.indexOf(`*${name}`)
+  if (at === -1) return undefined
+  const { line, col } = lines.linePos(at)
+  return { path: '', line, column: col, message: `not YAML: ${quoteStar}, or define the anchor before it` }
+}
 
 /** The first fault of each line, or an unquoted reference alone: the others are mostly consequences of it. */
 const syntaxFaults = (text: string, errors: readonly SyntaxError[], lines: LineCounter): ConfigFault[] => {
@@ -157,6 +187,8 @@ const syntaxFaults = (text: string, errors: readonly SyntaxError[], lines: LineC
     const [, reference] = unquotedReference.exec(texts[line - 1] ?? '') ?? []
     if (reference !== undefined)
       return [{ ...fault, message: `not YAML: inside braces write "${reference}", in quotes` }]
+    // A file that is indented with tabs has them in many lines.
+    if (error.code === 'TAB_AS_INDENT') return [fault]
     if (!byLine.has(line)) byLine.set(line, fault)
   }
   return [...byLine.values()].slice(0, mostSyntaxFaults)
@@ -177,6 +209,9 @@ export const readSource = (text: string, env: Environment): SourceReading => {
     return { kind: 'source', source: { value, faults, locate: locator(document, lines) } }
   } catch (cause) {
     const message = cause instanceof Error ? cause.message : String(cause)
-    return { kind: 'faults', faults: [{ path: '', ...firstPosition, message: `not YAML: ${message}` }] }
+    const unresolved = unresolvedAlias(text, message, lines)
+    const shown = message.startsWith('Excessive alias') ? 'its aliases expand to too much' : message
+    const fault = unresolved ?? { path: '', ...firstPosition, message: `not YAML: ${shown}` }
+    return { kind: 'faults', faults: [fault] }
   }
 }

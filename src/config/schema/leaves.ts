@@ -36,8 +36,10 @@ type OriginReading =
   | { readonly kind: 'fault'; readonly message: string }
 
 /** An http or https origin (RFC 9110 §4.3.1): scheme, host and port, nothing else. */
-const readOrigin = (text: string): OriginReading => {
-  if (!URL.canParse(text)) return { kind: 'fault', message: 'expected an origin, e.g. http://10.0.0.7:8080' }
+const readOrigin = (text: string, example: string, pathHint: string): OriginReading => {
+  // `localhost:8080` has the form of a URL whose scheme is `localhost`.
+  if (!URL.canParse(text) || !text.includes('://'))
+    return { kind: 'fault', message: `expected an origin, e.g. ${example}` }
   const url = new URL(text)
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     return { kind: 'fault', message: 'the scheme must be http or https' }
@@ -48,7 +50,7 @@ const readOrigin = (text: string): OriginReading => {
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || /[?#]$/.test(text)) {
     return {
       kind: 'fault',
-      message: 'an origin has no path: it ends after host and port (basePath takes the path)',
+      message: `an origin has no path: it ends after host and port${pathHint}`,
     }
   }
   return { kind: 'origin', origin: url.origin }
@@ -74,7 +76,7 @@ const hostNameFault = (name: string): string | undefined => {
   }
   if (/[\u0080-\uffff]/.test(name)) {
     const ascii = domainToASCII(name)
-    return `expected A-labels${ascii === '' ? '' : `: ${ascii}`}`
+    return ascii === '' ? 'expected a host name in ASCII' : `expected the ASCII form of the name: ${ascii}`
   }
   if (name.endsWith('.')) return 'a host has no dot at its end'
   if (/^[^:]+:\d*$/.test(name)) return 'a host has no port: listen.port is the port of all hosts'
@@ -84,7 +86,9 @@ const hostNameFault = (name: string): string | undefined => {
     return 'expected a host name, e.g. blog.example or *.shop.example'
   }
   // Names in the Punycode form must be the form of some name.
-  return name.includes('xn--') && domainToASCII(name) !== name ? 'expected valid A-labels' : undefined
+  return name.includes('xn--') && domainToASCII(name) !== name
+    ? 'expected a valid ASCII form of a name (xn--...)'
+    : undefined
 }
 
 /** Accepts a host, or a name with one wildcard in front. */
@@ -96,7 +100,7 @@ const hostPatternFault = (text: string): string | undefined => {
   return name.startsWith('[') || isIP(name) !== 0 ? 'an address has no wildcard' : undefined
 }
 
-const durationHint = 'expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d'
+export const durationHint = 'expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d'
 export const sizeHint = 'expected a size: bytes as a whole number, or 64KiB, 256MiB, 1GiB'
 
 /** A zod check from a function that returns the message for a wrong value. */
@@ -151,16 +155,23 @@ export const inMs = <const Key extends string>(...durations: readonly Key[]) => 
 /** A size; bytes after parsing. */
 export const size = () =>
   z
-    .union([whole(0, Number.MAX_SAFE_INTEGER), z.string({ error: sizeHint }).regex(sizePattern, sizeHint)], {
-      error: sizeHint,
-    })
+    .union(
+      [
+        wholeNumber(0, Number.MAX_SAFE_INTEGER, sizeHint),
+        z.string({ error: sizeHint }).regex(sizePattern, sizeHint),
+      ],
+      {
+        error: sizeHint,
+      },
+    )
     .transform((value) => (typeof value === 'number' ? value : (parseSize(value) ?? 0)))
 
+const wholeNumber = (minimum: number, maximum: number, error: string) =>
+  z.preprocess(numberFromText, z.int({ error }).min(minimum, { error }).max(maximum, { error }))
+
 /** A whole number within inclusive bounds. */
-export const whole = (minimum: number, maximum: number) => {
-  const error = `expected a whole number from ${minimum} to ${maximum}`
-  return z.preprocess(numberFromText, z.int({ error }).min(minimum, { error }).max(maximum, { error }))
-}
+export const whole = (minimum: number, maximum: number) =>
+  wholeNumber(minimum, maximum, `expected a whole number from ${minimum} to ${maximum}`)
 
 /** A share between 0 and 1. */
 export const share = () => {
@@ -223,7 +234,7 @@ export const target = () =>
     .string({ error: 'expected an origin, e.g. http://10.0.0.7:8080, or "embedded"' })
     .transform((text, context) => {
       if (text === 'embedded') return text
-      const reading = readOrigin(text)
+      const reading = readOrigin(text, 'http://10.0.0.7:8080', ' (basePath takes the path)')
       if (reading.kind === 'origin') return reading.origin
       context.issues.push({ code: 'custom', message: reading.message, input: text })
       return z.NEVER
@@ -234,7 +245,7 @@ export const corsOrigin = () =>
   z.string({ error: 'expected an origin, e.g. https://app.example.org, or "*"' }).check(
     refusedBy((text) => {
       if (text === '*') return undefined
-      const reading = readOrigin(text)
+      const reading = readOrigin(text, 'https://app.example.org', '')
       if (reading.kind === 'fault') return reading.message
       // Browsers send the ASCII serialisation and it is compared as text (Fetch standard, CORS check).
       return reading.origin === text ? undefined : `browsers write this origin as ${reading.origin}`
@@ -281,8 +292,8 @@ export const routeMatch = () =>
 /** A field name (RFC 9110 §5.1). */
 export const fieldName = () =>
   z
-    .string({ error: 'expected a field name' })
-    .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/, 'expected a field name, e.g. X-Request-Id')
+    .string({ error: 'expected the name of a header' })
+    .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/, 'expected the name of a header, e.g. X-Request-Id')
 
 /** Fields that frame a message, belong to one connection, or describe the octets of the body; only the gateway can write them. */
 const fieldsOfMessage: ReadonlySet<string> = new Set([
@@ -321,7 +332,10 @@ export const oneOf = <const Words extends readonly [string, ...string[]]>(words:
   z.enum(words, { error: `expected one of: ${words.join(', ')}` })
 
 /** Oldest version of TLS, as Node names it after parsing. */
-export const tlsVersion = () => oneOf(['1.2', '1.3']).transform((version) => `TLSv${version}` as const)
+export const tlsVersion = () =>
+  z
+    .enum(['1.2', '1.3'], { error: 'expected "1.2" or "1.3", in quotes' })
+    .transform((version) => `TLSv${version}` as const)
 
 /** A query parameter's name; `*` at its end matches any suffix. */
 export const parameterName = () =>

@@ -11,6 +11,7 @@ import {
   parameterName,
   pathPrefix,
   publicUrl,
+  refusedBy,
   responseFieldName,
   ruleMatch,
   secret,
@@ -178,7 +179,7 @@ const serviceCacheShape = (defaults: string) =>
       .array(
         z
           .string()
-          .regex(/^[A-Za-z\d-]{1,64}$/, 'expected the name of a request field, e.g. X-User-Agent-Class')
+          .regex(/^[A-Za-z\d-]{1,64}$/, 'expected the name of a request header, e.g. X-User-Agent-Class')
           .toLowerCase(),
       )
       .max(100)
@@ -251,7 +252,14 @@ const targets = () =>
     .min(1)
     .max(64)
     .describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`')
-const mount = () => pathPrefix().describe('Public path of the service')
+const mount = () =>
+  pathPrefix()
+    .check(
+      refusedBy((path) =>
+        /[*:]/.test(path) ? 'a mount has no wildcard: it covers all paths that begin with it' : undefined,
+      ),
+    )
+    .describe('Public path of the service')
 
 /** Where clients find a service, and what they get from it beside its interface. */
 const publicSide = {

@@ -268,6 +268,13 @@ export const configShape = z.strictObject({
         .describe(
           '`second-request` = when the cache is over 90 % full, store a response only on its second request',
         ),
+      warm: z
+        .strictObject({
+          max: whole(1, 100_000).prefault(1_000).describe('Targets that may wait to be fetched again'),
+          concurrency: whole(1, 256).prefault(4).describe('Targets that are fetched at the same time'),
+          perSecond: whole(1, 10_000).prefault(20).describe('Fetches that begin in one second'),
+        })
+        .prefault({}),
       compression: z
         .strictObject({
           encodings: z

@@ -224,6 +224,11 @@ export const cacheMetrics = {
     ['by'],
     'Upstream requests in flight whose response must not be stored because of an invalidation.',
   ),
+  cacheWarmed: counter(
+    'cache_warmed_total',
+    ['service', 'outcome'],
+    'Targets fetched after a purge or for `POST /cache/warm`: `fetched`, `hit`, `bypassed` (not stored), `failed`, or `dropped` (too many waited).',
+  ),
   cacheCompressions: counter(
     'cache_compressions_total',
     ['coding'],

@@ -165,6 +165,9 @@ export const createPipelineObserver = (families: Families): ((event: PipelineEve
       case 'access-refused':
         families.accessRefused.series({ service: event.service, reason: event.reason }).value += 1
         return
+      case 'warmed':
+        families.cacheWarmed.series({ service: event.service, outcome: event.outcome }).value += 1
+        return
       case 'target-canonicalised':
         families.canonicalMerges.series({ service: event.service }).value += 1
         return

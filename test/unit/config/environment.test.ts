@@ -85,7 +85,7 @@ test.each([
   [
     'not a secret',
     "publicUrl: 'file:/etc/hostname'",
-    'publicUrl: only secrets are read from files: listen.tls.cert, listen.tls.key, listen.tls.certificates.*.cert, listen.tls.certificates.*.key, admin.token, cache.shared.url, cache.shared.key, cache.shared.key.*, cache.shared.tls.ca, cache.shared.tls.cert, cache.shared.tls.key, services.*.upstream.tls.ca, services.*.upstream.tls.cert, services.*.upstream.tls.key',
+    'publicUrl: only secrets are read from files: tokens, keys and certificates, marked "Secret" in docs/configuration.md',
   ],
 ])('secret file: %s', async (_description, text, expected) => {
   expect(await faultOf(text)).toEqual([expected])

@@ -107,7 +107,9 @@ describe('all faults of a file are reported at once, with their positions', () =
   })
 
   test('a duplicate key is a fault', async () => {
-    expect(await faultsOf('workers: 1\nworkers: 2')).toEqual(['2:1 : not YAML: Map keys must be unique'])
+    expect(await faultsOf('workers: 1\nworkers: 2')).toEqual([
+      '2:1 : not YAML: this key occurs twice in its section',
+    ])
   })
 })
 
@@ -235,7 +237,7 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'no target',
     'services: { a: { contract: plants, upstream: { targets: [] } } }',
-    'services.a.upstream.targets: expected at least 1 entries',
+    'services.a.upstream.targets: expected at least 1 entry',
   ],
   [
     'target twice',

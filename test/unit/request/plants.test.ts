@@ -155,3 +155,25 @@ describe('deleting a plant', () => {
     },
   )
 })
+
+test('a refused list bound names the parameter that the configuration names', () => {
+  const options = {
+    limitParameter: 'max',
+    limits: { queryParameters: 256, jsonDepth: 64 },
+    trackingParameters: [],
+    unknownParameters: 'strip' as const,
+  }
+  const endpoint = plantRows({ limitParameter: 'max' }).find(({ template }) => template === '/plants')
+    ?.endpoints[0]
+  const row = plantRows({ limitParameter: 'max' })[0]
+  if (row === undefined || endpoint === undefined) throw new Error('no list')
+  const input = { method: 'GET', row, endpoint, pathParameters: {}, query: 'max=0' }
+  const answer = createPlantsValidator(options).validate({
+    ...input,
+    contentType: undefined,
+    content: undefined,
+  })
+  expect(answer).toMatchObject({
+    body: { error: 400, message: 'The query parameter max must be one integer of at least 1.' },
+  })
+})

@@ -1,0 +1,192 @@
+import type { WarmAnswer } from '../../admin/operator.ts'
+import type { StatusReport } from '../../admin/status-report.ts'
+import type { TextOutput } from '../cli-ports.ts'
+import type { PurgeOptions } from '../command-line.ts'
+import type { ExitReason } from '../exit-codes.ts'
+import { printable, textTable } from '../texts.ts'
+
+/** The admin side of a running gateway, as the command line reaches it. */
+export type AdminAddress = {
+  /** Without a slash at its end. */
+  readonly url: string
+  /** '' for none. */
+  readonly token: string
+}
+
+type AdminCommand = {
+  readonly stdout: TextOutput
+  readonly stderr: TextOutput
+  readonly address: AdminAddress
+  /** Print JSON. */
+  readonly json: boolean
+}
+
+type AdminAnswer =
+  | { readonly kind: 'answered'; readonly content: unknown }
+  | { readonly kind: 'failed'; readonly message: string }
+
+const failed = (message: string): AdminAnswer => ({ kind: 'failed', message })
+
+const patienceMs = 30_000
+
+/** The system's error code, such as ECONNREFUSED, or the name of the error. */
+const causeOf = (error: unknown): string => {
+  const { cause } = error as { readonly cause?: { readonly code?: unknown } }
+  return typeof cause?.code === 'string' ? cause.code : error instanceof Error ? error.name : 'no cause'
+}
+
+const refusalText = (status: number, content: unknown, { token }: AdminAddress): string => {
+  if (status === 401 && token === '')
+    return 'the admin side requires a token: name the configuration with -c, or set TRELLIS_ADMIN_TOKEN'
+  const { detail } = (content ?? {}) as { readonly detail?: unknown }
+  return typeof detail === 'string' ? detail : `the admin side answered with status ${status}`
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** GET without a body, POST with one. */
+const ask = async (address: AdminAddress, path: string, body?: object): Promise<AdminAnswer> => {
+  const { url, token } = address
+  try {
+    const response = await fetch(`${url}${path}`, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: {
+        accept: 'application/json',
+        ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      redirect: 'error',
+      signal: AbortSignal.timeout(patienceMs),
+    })
+    const content = parsed(await response.text())
+    if (!response.ok) return failed(refusalText(response.status, content, address))
+    return content === undefined
+      ? failed(`${url} is not the admin side of a gateway: its answer is not JSON`)
+      : { kind: 'answered', content }
+  } catch (error) {
+    return failed(
+      `no gateway answers at ${url} (${causeOf(error)}): start it, or name its admin side with --admin URL`,
+    )
+  }
+}
+
+/** Sends one request, and prints its answer with `show` or as JSON. */
+const run = async <Content>(
+  { address, json, stdout, stderr }: AdminCommand,
+  [path, body]: readonly [path: string, body?: object],
+  show: (content: Content) => string,
+  exit: (content: Content) => ExitReason = () => 'ok',
+): Promise<ExitReason> => {
+  const answer = await ask(address, path, body)
+  if (answer.kind === 'failed') {
+    stderr.write(printable(`trellis: ${answer.message}\n`))
+    return 'adminFailed'
+  }
+  const content = answer.content as Content
+  stdout.write(json ? `${JSON.stringify(content, null, 2)}\n` : printable(show(content)))
+  return exit(content)
+}
+
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+
+type PurgeAnswer = { readonly entries: number; readonly warming?: number }
+
+export const purge = (command: AdminCommand, options: PurgeOptions): Promise<ExitReason> => {
+  const { urls, tags, prefixes, all, service, soft, dryRun, warm } = options
+  const body = {
+    ...(all ? { all } : {}),
+    ...(urls.length === 0 ? {} : { urls }),
+    ...(tags.length === 0 ? {} : { tags }),
+    ...(prefixes.length === 0 ? {} : { prefixes }),
+    ...(service === undefined ? {} : { service }),
+    mode: soft ? 'soft' : 'hard',
+    dryRun,
+    warm,
+  }
+  const done = dryRun ? 'would be removed' : soft ? 'marked stale' : 'removed'
+  return run<PurgeAnswer>(command, ['/cache/purge', body], ({ entries, warming = 0 }) => {
+    const again = warming === 0 ? '' : `, ${warming} fetched again in the background`
+    return `${counted(entries, 'stored response')} ${done}${again}\n`
+  })
+}
+
+export const warm = (command: AdminCommand, urls: readonly string[]): Promise<ExitReason> =>
+  run<WarmAnswer>(
+    command,
+    ['/cache/warm', { urls }],
+    ({ warming, refused }) =>
+      [
+        `${counted(warming, 'URL')} fetched in the background\n`,
+        ...refused.map(({ url, detail }) => `${url}: ${detail}\n`),
+      ].join(''),
+    ({ refused }) => (refused.length === 0 ? 'ok' : 'adminFailed'),
+  )
+
+const mebibytes = (bytes: number): string => (bytes / 1_048_576).toFixed(1)
+
+const share = (part: number, whole: number): string =>
+  whole === 0 ? '-' : `${((100 * part) / whole).toFixed(1)} %`
+
+/** Outcomes for which a stored response is served. */
+const served: ReadonlySet<string> = new Set(['hit', 'stale', 'revalidated', 'collapsed'])
+
+const duration = (seconds: number): string => {
+  if (seconds < 120) return `${Math.max(0, Math.round(seconds))} s`
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`
+  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} d`
+}
+
+type Target = StatusReport['upstreams'][number]['targets'][number]
+
+const targetState = ({ up, leftOut }: Target): string => {
+  if (up) return 'healthy'
+  return leftOut ? 'failing, gets no requests' : 'failing, still used'
+}
+
+const statusText = ({ readiness, build, ...report }: StatusReport): string => {
+  const { requests, cache } = report
+  const hits = requests.byCache.filter(({ cache: outcome }) => served.has(outcome))
+  const failures = requests.byStatus.filter(({ status_class }) => status_class === '5xx')
+  const sum = (counts: readonly { readonly count: number }[]): number =>
+    counts.reduce((all, { count }) => all + count, 0)
+  const running = duration(Date.now() / 1000 - report.startedAt)
+  const state = readiness.ready ? 'ready' : `not ready: ${readiness.reasons.join(', ')}`
+  const lines: (readonly [string, string])[] = [
+    ['gateway', `${state}; version ${build.version}, running for ${running}`],
+    [
+      'requests',
+      `${requests.total}, ${share(sum(hits), requests.total)} from the cache, ${share(sum(failures), requests.total)} failed (5xx), ${requests.inFlight} in flight`,
+    ],
+    [
+      'cache',
+      `${counted(cache.entries, 'response')}, ${mebibytes(cache.bytes)} of ${mebibytes(cache.maxBytes)} MiB`,
+    ],
+    ...report.upstreams.flatMap(({ service, breaker, waiting, targets }) => [
+      [
+        `upstream ${service}`,
+        `breaker ${breaker}${waiting === 0 ? '' : `, ${counted(waiting, 'request')} waiting`}`,
+      ] as const,
+      ...targets.map((target) => ['', `${target.target}: ${targetState(target)}`] as const),
+    ]),
+    ...readiness.degraded.map(
+      ({ reason, service }) =>
+        ['degraded', service === undefined ? reason : `${reason} (${service})`] as const,
+    ),
+    ...readiness.findings.map(
+      ({ finding, service, setting }) => ['finding', [finding, service ?? setting ?? ''].join(' ')] as const,
+    ),
+  ]
+  return textTable(lines)
+}
+
+export const status = (command: AdminCommand): Promise<ExitReason> =>
+  run<StatusReport>(command, ['/status'], statusText, ({ readiness }) =>
+    readiness.ready ? 'ok' : 'notReady',
+  )

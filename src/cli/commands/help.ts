@@ -1,0 +1,161 @@
+import type { CommandName } from '../command-line.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { textTable } from '../texts.ts'
+
+type Help = { readonly usage: string; readonly summary: string; readonly details: readonly string[] }
+
+const configOption =
+  '  -c, --config FILE   configuration, - for standard input; default: TRELLIS_CONFIG, else ./trellis.yaml'
+const demoOption = '      --demo          the configuration of the demo, with two embedded upstreams'
+const helpOption = '  -h, --help          show this help'
+const jsonOption = '      --json          print JSON'
+const adminOptions = [
+  '      --admin URL     admin side of the gateway; default: that of the configuration, else http://127.0.0.1:9090',
+  '  -c, --config FILE   configuration with the address and the token of the admin side; default: as for start',
+]
+const tokenNote = 'The token is that of the configuration; with --admin alone it is TRELLIS_ADMIN_TOKEN.'
+
+const helpTexts: Readonly<Record<CommandName, Help>> = {
+  start: {
+    usage: 'trellis start [-c FILE | --demo]',
+    summary: 'run the gateway',
+    details: [
+      'Runs until SIGTERM or SIGINT. Then it reports "not ready", finishes the requests in flight, and exits.',
+      'A second signal stops at once.',
+      '',
+      configOption,
+      demoOption,
+      helpOption,
+    ],
+  },
+  check: {
+    usage: 'trellis check [--upstreams] [FILE]',
+    summary: 'check a configuration and list all faults',
+    details: [
+      'Prints FILE:LINE:COLUMN KEY: MESSAGE for each fault, and exits with 1 if there are any.',
+      'With --upstreams, it also sends a few GETs to the upstream of each site service, and reports problems such as a wrong',
+      'basePath, a front page that redirects to itself, or a home URL that bypasses the gateway. The exit code is then 1.',
+      '',
+      configOption,
+      demoOption,
+      '  --upstreams         check the upstreams too',
+      jsonOption,
+      helpOption,
+    ],
+  },
+  init: {
+    usage: 'trellis init [wordpress | open] [URL] [--force]',
+    summary: 'write a commented configuration to ./trellis.yaml',
+    details: [
+      '`trellis init wordpress https://blog.example` is for a WordPress: its REST API is cached, its pages pass through.',
+      '`trellis init open http://127.0.0.1:3000` is for any other HTTP service. Check the file with `trellis check`.',
+      '',
+      '      --force         replace the file',
+      helpOption,
+    ],
+  },
+  schema: {
+    usage: 'trellis schema',
+    summary: 'print the JSON Schema of the configuration',
+    details: [helpOption],
+  },
+  routes: {
+    usage: 'trellis routes [--upstreams | --drift] [-c FILE]',
+    summary: 'print the route table: method, path, service, caching, batch',
+    details: [
+      'With --upstreams, it reads the index of each site upstream once, and adds the routes learned from it.',
+      'With --drift, it prints how these indexes differ from the contract; the exit code is 1 if they do.',
+      '',
+      configOption,
+      demoOption,
+      '  --upstreams         add the routes that upstreams announce beyond the contract',
+      '  --drift             compare with the upstreams instead',
+      jsonOption,
+      helpOption,
+    ],
+  },
+  status: {
+    usage: 'trellis status [--json] [--admin URL]',
+    summary: 'show the state of a running gateway',
+    details: [
+      'Shows readiness, requests, cache and upstreams. The exit code is 1 if the gateway is not ready.',
+      tokenNote,
+      '',
+      ...adminOptions,
+      jsonOption,
+      helpOption,
+    ],
+  },
+  purge: {
+    usage: 'trellis purge {--url URL | --tag TAG | --prefix PATH}... | --all [options]',
+    summary: 'remove stored responses of a running gateway',
+    details: [
+      'Removes all variants of the URLs, what has one of the tags, what lies under the paths, or everything. Each is repeatable.',
+      tokenNote,
+      '',
+      '      --url URL       public URL or path',
+      '      --tag TAG       tag, as `trellis explain` shows it or as the upstream sent it',
+      '      --prefix PATH   beginning of public paths',
+      '      --all           everything',
+      '      --service NAME  only of this service',
+      '      --soft          mark stale instead: still served while a new response is fetched, where rules allow it',
+      '      --dry-run       only count',
+      '      --warm N        fetch the N most used of the removed responses again, in the background',
+      ...adminOptions,
+      jsonOption,
+      helpOption,
+    ],
+  },
+  warm: {
+    usage: 'trellis warm URL... [--json] [--admin URL]',
+    summary: 'make a running gateway fetch URLs into its cache',
+    details: [
+      'The gateway fetches them in the background, without a credential, as fast as cache.warm allows.',
+      tokenNote,
+      '',
+      ...adminOptions,
+      jsonOption,
+      helpOption,
+    ],
+  },
+  explain: {
+    usage: "trellis explain [--upstreams] [-c FILE] METHOD URL [-H 'Name: value']...",
+    summary: 'explain how a request would be handled, without sending it',
+    details: [
+      'Shows the route, the canonical form, the cache key, the tags and the rule, why the response is cached or not,',
+      'and what a write may invalidate. The request has no body.',
+      '',
+      configOption,
+      demoOption,
+      '  --upstreams         include the routes that upstreams announce beyond the contract',
+      '  -H, --header FIELD  a request header, as in curl; repeatable',
+      jsonOption,
+      helpOption,
+    ],
+  },
+}
+
+/** The text of `trellis --help`, or of `trellis COMMAND --help`. */
+export const helpText = (command: CommandName | undefined): string => {
+  if (command !== undefined) {
+    const { usage, summary, details } = helpTexts[command]
+    return [`Usage: ${usage}`, '', `${summary[0]?.toUpperCase()}${summary.slice(1)}.`, ...details, ''].join(
+      '\n',
+    )
+  }
+  const commands = Object.entries(helpTexts).map(([name, { summary }]) => [`  ${name}`, summary])
+  const codes = Object.values(exitCodes).map(({ code, meaning }) => [`  ${code}`, meaning])
+  return [
+    'Usage: trellis COMMAND [options]',
+    '',
+    'Commands:',
+    textTable(commands),
+    'Options:',
+    configOption,
+    helpOption,
+    '  -v, --version       show the version',
+    '',
+    'Exit codes:',
+    textTable(codes),
+  ].join('\n')
+}

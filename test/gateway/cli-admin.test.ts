@@ -1,0 +1,194 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { CliPorts } from '../../src/cli/cli-ports.ts'
+import { runCli } from '../../src/cli/run-cli.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
+import { freePort } from '../support/ports.ts'
+
+let folder: string
+let origin: Origin
+let gateway: TestGateway
+let file: string
+const token = 'token-of-the-admin-side'
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'trellis-cli-admin-'))
+  origin = await startOrigin()
+  const fields = { 'Content-Type': 'text/plain', 'Cache-Control': 'max-age=60', 'Surrogate-Key': 'books' }
+  origin.script = (_, wire) => wire.respond({ fields, content: 'content' })
+  gateway = await startTestGateway({
+    admin: { port: 0, token },
+    cache: { warm: { perSecond: 1000 } },
+    services: {
+      api: {
+        contract: 'open',
+        mount: '/',
+        upstream: { targets: [origin.origin] },
+        cache: { profile: 'rfc-shared-cache' },
+      },
+    },
+  })
+  file = join(folder, 'trellis.yaml')
+  await writeFile(
+    file,
+    JSON.stringify({ admin: { port: Number(new URL(gateway.adminAddress).port), token } }),
+  )
+})
+afterAll(async () => {
+  await gateway.close()
+  await origin.close()
+  await rm(folder, { recursive: true })
+})
+
+/** The commands here start no gateway and read no upstream. */
+const unused = (): never => {
+  throw new Error('not part of these commands')
+}
+
+const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => {
+  let stdout = ''
+  let stderr = ''
+  const end = await runCli({
+    argv,
+    env: {},
+    version: 'test',
+    defaultFile: file,
+    demoFile: '',
+    initFile: '',
+    handedConfig: undefined,
+    stdout: { write: (text) => (stdout += text) },
+    stderr: { write: (text) => (stderr += text) },
+    readInput: unused,
+    startGateway: unused,
+    describeRoutes: unused,
+    upstreamFindings: unused,
+    driftReport: unused,
+    explain: unused,
+    reloadOnChange: unused,
+    stopOnSignal: unused,
+    ...changes,
+  })
+  return { end, stdout, stderr }
+}
+
+const fill = async (...paths: readonly string[]): Promise<void> => {
+  for (const path of paths) await (await fetch(gateway.publicAddress + path)).text()
+}
+
+describe('trellis purge', () => {
+  test.each([
+    ['a URL', ['--url', '/a'], '1 stored response removed\n'],
+    ['two URLs', ['--url', '/a', '--url', '/b'], '2 stored responses removed\n'],
+    ['a tag of the upstream', ['--tag', 'books'], '3 stored responses removed\n'],
+    ['a prefix', ['--prefix', '/c'], '1 stored response removed\n'],
+    ['all', ['--all'], '3 stored responses removed\n'],
+    ['all of one service', ['--all', '--service', 'api'], '3 stored responses removed\n'],
+    ['all, softly', ['--all', '--soft'], '3 stored responses marked stale\n'],
+    ['all, as a dry run', ['--all', '--dry-run'], '3 stored responses would be removed\n'],
+    [
+      'all, warming',
+      ['--all', '--warm', '2'],
+      '3 stored responses removed, 2 fetched again in the background\n',
+    ],
+  ])('of %s prints what it has done', async (_description, selectors, expected) => {
+    await run(['purge', '--all'])
+    await fill('/a', '/b', '/c/d')
+    expect(await run(['purge', ...selectors])).toEqual({ end: 0, stdout: expected, stderr: '' })
+  })
+
+  test('prints JSON with --json', async () => {
+    await run(['purge', '--all'])
+    await fill('/a')
+    const { stdout } = await run(['purge', '--all', '--json'])
+    expect(JSON.parse(stdout)).toEqual({ entries: 1, mode: 'hard', dryRun: false })
+  })
+
+  test('prints why it was refused', async () => {
+    expect(await run(['purge', '--all', '--service', 'none'])).toEqual({
+      end: 7,
+      stdout: '',
+      stderr: 'trellis: service: no service has this name\n',
+    })
+  })
+})
+
+test('trellis warm fetches URLs, and names those that it refuses', async () => {
+  await run(['purge', '--all'])
+  expect(await run(['warm', '/a', '/b'])).toEqual({
+    end: 0,
+    stdout: '2 URLs fetched in the background\n',
+    stderr: '',
+  })
+  await expect.poll(() => gateway.metric('trellis_cache_entries')).toBe(2)
+  const { end, stdout } = await run(['warm', '/a', '/%zz'])
+  expect(stdout).toMatch(/^1 URL fetched in the background\n\/%zz: this path is refused/)
+  expect(end).toBe(7)
+})
+
+describe('trellis status', () => {
+  test('shows readiness, requests, cache and upstreams', async () => {
+    await fill('/a', '/a')
+    const { end, stdout } = await run(['status'])
+    expect(stdout).toMatch(/^gateway +ready; version test, running for \d+ s\n/)
+    expect(stdout).toMatch(/\nrequests +\d+, \d+\.\d % from the cache, 0\.0 % failed \(5xx\), 0 in flight\n/)
+    expect(stdout).toMatch(/\ncache +\d+ responses?, 0\.0 of 256\.0 MiB\n/)
+    expect(stdout).toContain(`upstream api  breaker closed\n              ${origin.origin}: healthy\n`)
+    expect(end).toBe(0)
+  })
+
+  test('prints the report of the admin side with --json', async () => {
+    const { stdout } = await run(['status', '--json'])
+    expect(JSON.parse(stdout)).toMatchObject({ readiness: { ready: true }, build: { version: 'test' } })
+  })
+})
+
+describe('the admin side', () => {
+  const elsewhere = { defaultFile: undefined }
+
+  test('is named by --admin; its token then comes from the environment', async () => {
+    const argv = ['status', '--admin', `${gateway.adminAddress}/`]
+    expect(await run(argv, { ...elsewhere, env: { TRELLIS_ADMIN_TOKEN: token } })).toMatchObject({ end: 0 })
+    expect((await run(argv)).stderr).toContain('the admin side requires a token')
+  })
+
+  test('named by --admin gets the token of the configuration that -c names', async () => {
+    const argv = ['status', '--admin', gateway.adminAddress, '-c', file]
+    expect(await run(argv, elsewhere)).toMatchObject({ end: 0 })
+  })
+
+  test('that refuses the token ends the command with 7', async () => {
+    const env = { TRELLIS_ADMIN_TOKEN: 'another' }
+    expect(await run(['purge', '--all', '--admin', gateway.adminAddress], { ...elsewhere, env })).toEqual({
+      end: 7,
+      stdout: '',
+      stderr: 'trellis: The token differs from admin.token.\n',
+    })
+  })
+
+  test('that cannot be reached ends the command with 7', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`
+    expect(await run(['status', '--admin', url])).toEqual({
+      end: 7,
+      stdout: '',
+      stderr: `trellis: no gateway answers at ${url} (ECONNREFUSED): start it, or name its admin side with --admin URL\n`,
+    })
+  })
+
+  test('that is another program is reported', async () => {
+    expect(await run(['status', '--admin', origin.origin])).toMatchObject({
+      end: 7,
+      stderr: `trellis: ${origin.origin} is not the admin side of a gateway: its answer is not JSON\n`,
+    })
+  })
+
+  test('of a configuration with faults is not asked', async () => {
+    const faulty = join(folder, 'faulty.yaml')
+    await writeFile(faulty, 'listen: { prot: 1 }')
+    const { end, stderr } = await run(['purge', '--all', '-c', faulty])
+    expect(stderr).toContain('listen.prot: unknown key')
+    expect(end).toBe(1)
+  })
+})

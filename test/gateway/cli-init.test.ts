@@ -1,0 +1,124 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { writeInitialConfig } from '../../src/cli/commands/init.ts'
+import type { Config } from '../../src/config/config.ts'
+import { checkConfig } from '../../src/config/load.ts'
+import { configWarnings } from '../../src/config/warnings.ts'
+
+let folder: string
+let initFile: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'trellis-init-'))
+  initFile = join(folder, 'trellis.yaml')
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+const init = async (operands: readonly string[], force = false) => {
+  let stdout = ''
+  let stderr = ''
+  const ports = {
+    initFile,
+    stdout: { write: (text: string) => (stdout += text) },
+    stderr: { write: (text: string) => (stderr += text) },
+  }
+  return { end: await writeInitialConfig(ports, operands, force), stdout, stderr }
+}
+
+const written = async (): Promise<Config> => {
+  const result = await checkConfig(await readFile(initFile, 'utf8'), {})
+  if (result.kind === 'faults') throw new Error(JSON.stringify(result.faults))
+  expect(configWarnings(result.config)).toEqual([])
+  return result.config
+}
+
+/** Where requests of a service go. */
+const wayOf = ({ services }: Config) =>
+  services.map(({ name, mount, upstream: { targets, basePath, host } }) =>
+    [name, mount, [targets].flat().join(), basePath, host].join(' '),
+  )
+
+describe('trellis init writes a valid configuration without warnings', () => {
+  test.each([
+    ['without operands', [], ['api / http://127.0.0.1:3000 / target']],
+    ['open', ['open'], ['api / http://127.0.0.1:3000 / target']],
+    ['open with a URL', ['open', 'https://api.example:8443'], ['api / https://api.example:8443 / target']],
+    ['open with a path', ['open', 'https://api.example/v1/'], ['api / https://api.example /v1 target']],
+    [
+      'wordpress',
+      ['wordpress'],
+      ['wordpress /wp-json http://127.0.0.1:8000 /wp-json target', 'pages / http://127.0.0.1:8000 / target'],
+    ],
+    [
+      'wordpress known by its name',
+      ['wordpress', 'https://blog.example'],
+      [
+        'wordpress /wp-json https://blog.example /wp-json preserve',
+        'pages / https://blog.example / preserve',
+      ],
+    ],
+    [
+      'wordpress in a folder',
+      ['wordpress', 'http://[::1]:8000/blog'],
+      [
+        'wordpress /blog/wp-json http://[::1]:8000 /blog/wp-json target',
+        'pages / http://[::1]:8000 / target',
+      ],
+    ],
+  ])('%s', async (_description, operands, ways) => {
+    const { end, stdout } = await init(operands)
+    expect(end).toBe('ok')
+    expect(stdout).toContain(`${initFile} written. Next:\n`)
+    expect(stdout).toContain('trellis check')
+    expect(wayOf(await written())).toEqual(ways)
+  })
+
+  test.each(['https://www.example', 'https://www.example/blog'])(
+    'a site known by its name has that name in its links, and its folder in the mount: %s',
+    async (url) => {
+      await init(['wordpress', url])
+      const { publicUrl, services } = await written()
+      expect(publicUrl + services[0]?.mount).toBe(`${url}/wp-json`)
+    },
+  )
+
+  test('every line that is not obvious has a comment', async () => {
+    await init(['wordpress'])
+    const lines = (await readFile(initFile, 'utf8')).split('\n').filter((line) => line.trim() !== '')
+    expect(lines.filter((line) => line.includes('# ')).length).toBeGreaterThan(lines.length / 2)
+  })
+})
+
+describe('trellis init writes nothing', () => {
+  test('over a file that is there already, except with --force', async () => {
+    await writeFile(initFile, 'mine: true\n')
+    expect(await init(['open'])).toEqual({
+      end: 'fileExists',
+      stdout: '',
+      stderr: `trellis: ${initFile} exists already; --force replaces it\n`,
+    })
+    expect(await readFile(initFile, 'utf8')).toBe('mine: true\n')
+    expect((await init(['open'], true)).end).toBe('ok')
+    await written()
+  })
+
+  test('in a folder that does not exist', async () => {
+    initFile = join(folder, 'missing/trellis.yaml')
+    const { end, stderr } = await init(['open'])
+    expect(end).toBe('fileExists')
+    expect(stderr).toBe(`trellis: ${initFile} cannot be written (ENOENT)\n`)
+  })
+
+  test.each([
+    ['open', 'ftp://a'],
+    ['open', 'http://a/?x=1'],
+    ['wordpress', 'blog.example'],
+    ['open', 'https://a/b%20c'],
+    ['open', 'http://a//b'],
+  ])('for an upstream that is no http URL with a plain path: %s %s', async (kind, url) => {
+    const { end, stderr } = await init([kind, url])
+    expect(end).toBe('usage')
+    expect(stderr).toContain(`init ${kind} expects the http or https URL of the upstream`)
+  })
+})

@@ -1,0 +1,260 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { builtGateway } from '../support/built-gateway.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
+import { freePort } from '../support/ports.ts'
+import { type RunningProcess, startProcess, untilReady } from '../support/processes.ts'
+import { blocksOf } from '../support/shown-commands.ts'
+
+let folder: string
+let packed: readonly string[]
+/** An empty project into which the package was installed. */
+let project: string
+
+/** The environment of a user: npm sets variables of its own for the tests. */
+const userEnv = (more: Record<string, string> = {}): Record<string, string> => {
+  const { PATH = '', HOME = '' } = process.env
+  return { PATH, HOME, NO_COLOR: '1', ...more }
+}
+
+const run = async (
+  program: string,
+  args: readonly string[],
+  options: { readonly cwd: string; readonly env?: Record<string, string> },
+): Promise<{ code: number; stdout: string; stderr: string }> => {
+  try {
+    const result = await promisify(execFile)(program, args, { ...options, env: userEnv(options.env) })
+    return { code: 0, ...result }
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
+    return { code, stdout, stderr }
+  }
+}
+
+const succeed = async (program: string, args: readonly string[], cwd: string): Promise<string> => {
+  const { code, stdout, stderr } = await run(program, args, { cwd })
+  if (code !== 0) throw new Error(`${program} ${args.join(' ')}: ${code}\n${stdout}\n${stderr}`)
+  return stdout
+}
+
+/** The commands need no registry: nothing is to be installed beside the package itself. */
+const offline = ['--offline', '--ignore-scripts', '--no-audit', '--no-fund']
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'trellis-package-'))
+  await builtGateway()
+  const answer = await succeed(
+    'npm',
+    ['pack', '--ignore-scripts', '--json', '--pack-destination', folder],
+    resolve('.'),
+  )
+  const [tarball] = JSON.parse(answer) as { filename: string; files: { path: string }[] }[]
+  packed = tarball?.files.map(({ path }) => path) ?? []
+  project = await mkdtemp(join(folder, 'project-'))
+  await writeFile(join(project, 'package.json'), '{"name":"project","private":true,"type":"module"}')
+  await succeed('npm', ['install', ...offline, join(folder, tarball?.filename ?? '')], project)
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const trellis = (args: readonly string[], env: Record<string, string> = {}) =>
+  run(join(project, 'node_modules/.bin/trellis'), args, { cwd: project, env })
+
+const sizeOf = async (path: string): Promise<number> => {
+  const names = await readdir(path, { recursive: true, withFileTypes: true })
+  const sizes = await Promise.all(
+    names.filter((one) => one.isFile()).map((one) => stat(join(one.parentPath, one.name))),
+  )
+  return sizes.reduce((sum, { size }) => sum + size, 0)
+}
+
+describe('the packed files', () => {
+  test('have no source maps, sources or tests', () => {
+    expect(packed).toContain('dist/main.js')
+    expect(packed.filter((path) => /\.map$|^(?:src|test|bench|demo)\//.test(path))).toEqual([])
+  })
+
+  test('have the licences of the packages that the bundle contains', async () => {
+    const text = await readFile(join(project, 'node_modules/trellis/dist/licences.txt'), 'utf8')
+    for (const name of ['fastify', 'undici', 'zod', 'swagger-ui-dist', '@opentelemetry/api'])
+      expect(text).toContain(`\n${name} `)
+  })
+
+  test('have the configurations and pages that the documents name', () => {
+    for (const path of [
+      'config/gateway.yaml',
+      'config/gateway.schema.json',
+      'docs/configuration.md',
+      'public/status/index.html',
+      'README.md',
+    ])
+      expect(packed).toContain(path)
+  })
+})
+
+describe('installed without scripts in an empty project', () => {
+  test('at most 60 packages and 45 MB are installed, and none of them reports its installation', async () => {
+    const listed = await succeed('npm', ['ls', '--omit=dev', '--all', '--parseable'], project)
+    const packages = listed.trim().split('\n').slice(1)
+    expect(packages.length).toBeLessThanOrEqual(60)
+    expect(listed).not.toContain('scarf')
+    expect(await sizeOf(join(project, 'node_modules'))).toBeLessThanOrEqual(45_000_000)
+  })
+
+  test('without a configuration, commands explain what to do and start nothing', async () => {
+    const { code, stderr } = await trellis(['start'])
+    expect(stderr).toContain('no configuration found')
+    expect(stderr).toContain('trellis init')
+    expect(code).toBe(2)
+  })
+
+  describe('trellis init, check, start, status, warm and purge', () => {
+    let origin: Origin
+    let program: RunningProcess
+    let ports: Record<string, string>
+    beforeAll(async () => {
+      origin = await startOrigin()
+      const fields = { 'Content-Type': 'text/plain', 'Cache-Control': 'max-age=60' }
+      origin.script = (_, wire) => wire.respond({ fields, content: 'content' })
+      expect(await trellis(['init', 'open', origin.origin])).toMatchObject({ code: 0 })
+      ports = {
+        TRELLIS_PORT: String(await freePort()),
+        TRELLIS_ADMIN_PORT: String(await freePort()),
+        TRELLIS_ADMIN_TOKEN: 'secret',
+      }
+      expect(await trellis(['check'], ports)).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/^\.\/trellis\.yaml: valid, 1 service, hash /),
+      })
+      program = startProcess(join(project, 'node_modules/.bin/trellis'), ['start'], {
+        cwd: project,
+        env: ports,
+      })
+      await untilReady(
+        program,
+        async () => {
+          const { code, stderr } = await trellis(['status'], ports)
+          if (code !== 0) throw new Error(stderr)
+        },
+        60_000,
+      )
+    })
+    afterAll(async () => {
+      await program.stop(500)
+      await origin.close()
+    })
+    const admin = () => `http://127.0.0.1:${ports['TRELLIS_ADMIN_PORT']}`
+
+    test('serve, store and purge a response', async () => {
+      const read = async (): Promise<string> => {
+        const response = await fetch(`http://127.0.0.1:${ports['TRELLIS_PORT']}/a`)
+        expect(await response.text()).toBe('content')
+        return response.headers.get('cache-status') ?? ''
+      }
+      await read()
+      expect(await read()).toMatch(/^trellis; hit/)
+      expect((await trellis(['status'], ports)).stdout).toMatch(/cache +1 response,/)
+      expect((await trellis(['purge', '--url', '/a'], ports)).stdout).toBe('1 stored response removed\n')
+      expect((await trellis(['warm', '/a'], ports)).stdout).toBe('1 URL fetched in the background\n')
+      await expect.poll(read).toMatch(/^trellis; hit/)
+    })
+
+    test('the status page and the OpenAPI page have all their files', async () => {
+      const headers = { authorization: 'Bearer secret' }
+      for (const [page, pattern] of [
+        ['/', /(?:href|src)="(status\/[^"]+)"/g],
+        ['/docs', /(?:href|src)="(docs\/[^"]+)"/g],
+      ] as const) {
+        const text = await (await fetch(admin() + page, { headers })).text()
+        const files = [...text.matchAll(pattern)].map(([, file]) => file)
+        expect(files.length).toBeGreaterThan(1)
+        for (const file of files) {
+          const response = await fetch(`${admin()}/${file}`, { headers })
+          expect([file, response.status]).toEqual([file, 200])
+          expect((await response.arrayBuffer()).byteLength).toBeGreaterThan(100)
+        }
+      }
+    })
+  })
+
+  test('the demo starts, with its embedded upstreams', async () => {
+    const env = { TRELLIS_PORT: String(await freePort()), TRELLIS_ADMIN_PORT: String(await freePort()) }
+    const program = startProcess(join(project, 'node_modules/.bin/trellis'), ['start', '--demo'], {
+      cwd: project,
+      env,
+    })
+    const plants = async (): Promise<void> => {
+      const response = await fetch(`http://127.0.0.1:${env.TRELLIS_PORT}/plants`, {
+        headers: { authorization: 'Bearer x' },
+      })
+      if (!response.ok) throw new Error(String(response.status))
+    }
+    await untilReady(program, plants, 60_000)
+    await program.stop(500)
+  })
+
+  test('traces need no further package', async () => {
+    const file = join(project, 'traced.yaml')
+    const port = await freePort()
+    await writeFile(
+      file,
+      JSON.stringify({
+        listen: { port },
+        admin: { port: 0 },
+        tracing: { otlpUrl: 'http://127.0.0.1:9' },
+        services: { a: { contract: 'open', mount: '/', upstream: { targets: ['http://127.0.0.1:9'] } } },
+      }),
+    )
+    const program = startProcess(join(project, 'node_modules/.bin/trellis'), ['start', '-c', file], {})
+    await untilReady(
+      program,
+      async () => {
+        await (await fetch(`http://127.0.0.1:${port}/`)).text()
+      },
+      60_000,
+    )
+    await program.stop(500)
+  })
+})
+
+describe('startGateway, for the tests of other projects', () => {
+  test('the example of the documents passes, and its types are right', async () => {
+    const [example = ''] = blocksOf(await readFile('docs/testing.md', 'utf8'), 'ts')
+    expect(example).toContain("from 'trellis'")
+    await writeFile(join(project, 'gateway.test.ts'), example)
+    const tsconfig = {
+      compilerOptions: {
+        module: 'nodenext',
+        target: 'es2023',
+        strict: true,
+        noEmit: true,
+        types: ['node'],
+        typeRoots: [resolve('node_modules/@types')],
+      },
+      files: ['gateway.test.ts'],
+    }
+    await writeFile(join(project, 'tsconfig.json'), JSON.stringify(tsconfig))
+    await succeed(process.execPath, [resolve('node_modules/typescript/bin/tsc'), '-p', project], project)
+    // Node 20 reads no types; a bundler removes them.
+    const { transform } = await import('esbuild')
+    const { code } = await transform(example, { loader: 'ts' })
+    await writeFile(join(project, 'gateway.test.mjs'), code)
+    const output = await succeed(process.execPath, ['--test', 'gateway.test.mjs'], project)
+    expect(output).toMatch(/pass 1\b/)
+    expect(output).toMatch(/fail 0\b/)
+  })
+})
+
+test('npm ci --omit=dev succeeds in a checkout that was built elsewhere', async () => {
+  const checkout = await mkdtemp(join(folder, 'checkout-'))
+  for (const file of ['package.json', 'package-lock.json', 'build.mjs', '.npmrc', 'tsconfig.json'])
+    await cp(file, join(checkout, file))
+  for (const part of ['dist', 'config', 'public']) await cp(part, join(checkout, part), { recursive: true })
+  const { code, stderr } = await run('npm', ['ci', '--omit=dev', '--offline'], { cwd: checkout })
+  expect([code, stderr]).toEqual([0, expect.any(String)])
+  const version = await succeed(process.execPath, ['dist/main.js', '--version'], checkout)
+  expect(version).toMatch(/^\d+\.\d+\.\d+\n$/)
+})

@@ -19,7 +19,7 @@ import {
   type RateLimitVerdict,
   type ShedOptions,
 } from '../pipeline/phase-options.ts'
-import { buildPhases, createPipeline } from '../pipeline/phases.ts'
+import { buildPhases, createPipeline, type PhaseContext } from '../pipeline/phases.ts'
 import type { Service } from '../pipeline/service.ts'
 import type { BufferedBytes } from '../server/buffered-bytes.ts'
 import { createInFlight, type InFlight } from '../server/in-flight.ts'
@@ -242,6 +242,12 @@ const buildServices = async (
   }
 }
 
+/** Shorter contents are not worth the work, whether they are stored or not. */
+const compressionOf = ({ cache: { compression } }: Config): PhaseContext['compression'] => ({
+  codings: compression.encodings,
+  minBytes: compression.minBytes,
+})
+
 /** Builds a generation from a configuration, and takes over what has not changed. */
 export const buildGeneration = async (
   { config, hash }: { readonly config: Config; readonly hash: string },
@@ -312,6 +318,7 @@ export const buildGeneration = async (
       },
       checksAccess: config.services.some(({ access }) => access !== undefined),
       limits: limits && { count: limits.count, report: metrics.observe.edge },
+      compression: config.cache.compression.encodings.length === 0 ? undefined : compressionOf(config),
       watches: rooms.watches,
       spans: rooms.spans,
       overload: config.overload.intervalMs === 0 && config.overload.inFlight === 0 ? undefined : shedding,

@@ -327,6 +327,7 @@ export const buildService = async (
     hosts: config.hosts,
     host: '',
     responseChanges: responseChangesOf(config),
+    compresses: config.compress,
     requiresBearer: contract.requiresBearer,
     access,
     unlisted:

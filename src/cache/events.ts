@@ -1,6 +1,6 @@
+import type { Coding } from '../http/coding/compress.ts'
 import type { ForwardReason } from './cache-status.ts'
 import type { NoStoreReason } from './policy/storability.ts'
-import type { Coding } from './respond/compress.ts'
 
 export type ReadOutcome = 'hit' | 'miss' | 'stale' | 'revalidated' | 'collapsed'
 

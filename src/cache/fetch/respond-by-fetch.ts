@@ -10,7 +10,7 @@ import {
 } from '../cache-read.ts'
 import type { CacheEvent } from '../events.ts'
 import type { Lease, Reuse } from '../policy/reuse.ts'
-import type { Responder } from '../respond/responder.ts'
+import type { PerhapsLater, Responder } from '../respond/responder.ts'
 import type { InvalidationLog } from '../store/invalidation-log.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
@@ -40,7 +40,7 @@ type Reader = {
   readonly read: CacheRead
   readonly forward: Forward
   readonly first: FetchNeeded
-  readonly resolve: (answer: CacheAnswer) => void
+  readonly resolve: (answer: PerhapsLater) => void
   readonly reject: (error: unknown) => void
 }
 

@@ -1,5 +1,7 @@
 import type { Moment } from '../../clock.ts'
-import { type FieldLines, fieldValue, ownText, withField } from '../../http/fields.ts'
+import { type Coding, mayBeCoded, withVaryByCoding } from '../../http/coding/compress.ts'
+import { parseEntityTag } from '../../http/conditional/entity-tags.ts'
+import { type FieldLines, fieldValue, ownText } from '../../http/fields.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { parseVary, type SelectingFields, varyKey } from '../../http/vary.ts'
 import { isPublicKey } from '../cache-key.ts'
@@ -8,7 +10,6 @@ import type { CachePolicy } from '../decide-caching.ts'
 import { type ExchangeTimes, reuseTerms } from '../policy/freshness.ts'
 import { responseControl } from '../policy/response-control.ts'
 import { storedFields } from '../policy/stored-fields.ts'
-import { type Coding, isCodable } from '../respond/compress.ts'
 import type { StoredRanges } from './stored-ranges.ts'
 
 /** Responses that are the same for every reader that gets this form: a GET, a HEAD, a 304. */
@@ -121,11 +122,15 @@ export const ownBytes = (content: Buffer): Buffer => {
   return copy
 }
 
-/** Each of the coded forms needs Vary (RFC 9110 §12.5.5). */
-export const withVaryByCoding = (fields: string[]): string[] => {
-  const vary = fieldValue(fields, 'vary')
-  if (vary === undefined) return [...fields, 'Vary', 'Accept-Encoding']
-  return /accept-encoding/i.test(vary) ? fields : withField(fields, 'Vary', `${vary}, Accept-Encoding`)
+/**
+ * May a complete stored response be sent in other content codings? A 2xx not without an entity tag, by which the forms differ (RFC
+ * 9110 §8.8.3.3).
+ */
+export const isCodable = (head: ResponseHead, contentBytes: number, minBytes: number): boolean => {
+  if (contentBytes < minBytes || head.status === 206) return false
+  const isSuccess = head.status >= 200 && head.status < 300
+  const hasTag = parseEntityTag(fieldValue(head.fields, 'etag') ?? '') !== undefined
+  return (hasTag || !isSuccess) && mayBeCoded(head)
 }
 
 /** A permission for one origin must not be sent to another, also where the upstream omits Vary (Fetch standard, CORS protocol and HTTP caches). */
@@ -153,7 +158,11 @@ export const createStoredResponse = (parts: StoredResponseParts): StoredResponse
   const content = ownBytes(parts.content)
   const control = responseControl(head.fields)
   const plain = storedFields(head, content, control, times.received.now)
-  const codable = isCodable({ status: head.status, fields: plain }, content.length, parts.codedFrom)
+  // What the upstream coded may be small.
+  const codedFrom = parts.forms.length > 0 ? 0 : parts.codedFrom
+  const codable =
+    parts.partial === undefined &&
+    isCodable({ status: head.status, fields: plain }, content.length, codedFrom)
   const fields = codable ? withVaryByCoding(plain) : plain
   const varyNames = selectingNames(fields)
   const terms = reuseTerms(head, control, policy, times)

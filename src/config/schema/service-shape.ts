@@ -274,6 +274,11 @@ const publicSide = {
       remove: z.array(responseFieldName()).max(100).prefault([]).describe('Headers that no response has'),
     })
     .prefault({}),
+  compress: flag()
+    .prefault(true)
+    .describe(
+      'Compress what the upstream sends uncompressed and is not stored, or is stored for one caller only',
+    ),
 }
 
 const plants = z.strictObject({

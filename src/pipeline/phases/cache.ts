@@ -8,6 +8,13 @@ import { permitted, plainOrigin } from '../any-origin.ts'
 import { asOutgoing, type Next, type Outgoing, type Phase, type Ready, whenAnswered } from '../exchange.ts'
 import type { CacheContext } from '../phase-options.ts'
 import { ExchangeRead, publicPart, type ReadPartition } from '../reads/exchange-read.ts'
+import {
+  codingsToPass,
+  codingsToStore,
+  hasTagCondition,
+  ownConditions,
+  tagConditions,
+} from '../reads/upstream-form.ts'
 import { forwardWrite } from '../writes/forward-write.ts'
 
 const besides = (...names: readonly string[]): ReadonlySet<string> =>
@@ -31,13 +38,18 @@ const withStatus = (answer: Answer, status: string): Answer =>
 const nothing: ReadonlySet<string> = new Set()
 const noFields = {}
 
-const outgoing = (exchange: Ready): Outgoing =>
-  asOutgoing(exchange, {
-    extraFields: noFields,
-    withheld: nothing,
+/** Passes the response on as it comes: with a condition that names a form made here, the tag that the upstream knows is sent too. */
+const outgoing = (exchange: Ready): Outgoing => {
+  const { request } = exchange
+  const isConditioned = hasTagCondition(request.fields)
+  return asOutgoing(exchange, {
+    extraFields: isConditioned ? ownConditions(request.fields) : noFields,
+    withheld: isConditioned ? tagConditions : nothing,
+    acceptEncoding: codingsToPass(exchange),
     background: false,
     signal: exchange.request.signal,
   })
+}
 
 type Read = Extract<CachingDecision, { kind: 'read' }>
 
@@ -82,6 +94,7 @@ const readThrough = (
       asOutgoing(exchange, {
         extraFields: extra.fields,
         withheld,
+        acceptEncoding: codingsToStore(exchange, extra.fields),
         background: extra.background,
         signal: extra.signal,
       }),

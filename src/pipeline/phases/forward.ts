@@ -19,6 +19,7 @@ type ForwardOptions = {
 const allFields = (exchange: Translated, facts: ForwardingFacts): string[] => {
   const { withheld, extraFields, record } = exchange
   const sent = sentFields(exchange, withheld, facts)
+  sent.push('accept-encoding', exchange.acceptEncoding)
   for (const name of Object.keys(extraFields)) sent.push(name, extraFields[name] as string)
   return withTraceFields(sent, record.trace)
 }

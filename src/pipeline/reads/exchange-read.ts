@@ -29,6 +29,7 @@ export class ExchangeRead implements CacheRead {
   readonly method: 'GET' | 'HEAD'
   readonly fields: RequestFields
   readonly policy: CachePolicy
+  readonly compresses: boolean
 
   constructor(
     exchange: Ready,
@@ -45,6 +46,7 @@ export class ExchangeRead implements CacheRead {
     this.method = exchange.method === 'HEAD' ? 'HEAD' : 'GET'
     this.fields = exchange.request.fields
     this.policy = exchange.policy
+    this.compresses = exchange.service.compresses
   }
 
   /** Made for the first variant that needs it. */

@@ -19,8 +19,6 @@ const quoted = (address: string): string => (address.includes(':') ? `"[${addres
 
 /** Fields that the gateway writes in place of the client's: Via, Forwarded (RFC 7239) and X-Forwarded-* from the connection and the configuration. */
 const written: Readonly<Record<string, (known: Known, facts: ForwardingFacts) => string>> = {
-  // Stored content must be uncoded.
-  'accept-encoding': () => 'identity',
   via: ({ request }, { via }) => {
     const before = requestField(request.fields, 'via')
     return before === undefined ? `1.1 ${via}` : `${before}, 1.1 ${via}`

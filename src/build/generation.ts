@@ -27,6 +27,7 @@ import type { Overload } from '../server/overload.ts'
 import { createRateLimiter, type RateLimiter, type RateLimitStore } from '../server/rate-limiter.ts'
 import { createEdge, type Edge } from '../server/server.ts'
 import type { UnreadAnswers } from '../server/unread-answers.ts'
+import type { WebSockets } from '../server/websockets.ts'
 import { type BuiltService, closeServices, sharingUpstream } from './built-service.ts'
 import { createOperator, type GenerationOperator, type OperatorCache } from './operator.ts'
 import { buildService, type ServiceParts, withRules } from './service.ts'
@@ -164,6 +165,7 @@ export type LastingRooms = {
   readonly version: string
   /** Pseudonym in Via. */
   readonly via: string
+  readonly websockets: WebSockets
   /** See edge/guard.ts. */
   readonly distrusted: Set<Socket>
   /** Observers of every exchange. */
@@ -325,6 +327,9 @@ export const buildGeneration = async (
     }),
   )
   const built = await buildServices(config, rooms, last)
+  for (const { service } of built)
+    if (service.websockets)
+      metrics.observe.websockets({ kind: 'websockets-configured', service: service.name })
   const inFlight = createInFlight(rooms.inFlight)
   const edge = await createEdge({
     limits: config.limits,
@@ -346,6 +351,7 @@ export const buildGeneration = async (
       }),
     report: metrics.observe.edge,
     unread: rooms.unread,
+    websockets: rooms.websockets,
     isDraining: rooms.isDraining,
     turnedAway: () =>
       rooms.overload.admits('hit') ? undefined : overloaded(shedding, ['Connection', 'close']),

@@ -328,6 +328,7 @@ export const buildService = async (
     host: '',
     responseChanges: responseChangesOf(config),
     compresses: config.compress,
+    websockets: config.contract === 'open' && config.websockets,
     requiresBearer: contract.requiresBearer,
     access,
     unlisted:

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import type { FieldLines, RequestFields } from './fields.ts'
 
 /** Methods that metrics, logs and traces name; whatever else a client writes is `other` there. */
@@ -37,6 +37,8 @@ export type GatewayRequest = {
   readonly signal: AbortSignal
   /** Tells the client something before the answer (RFC 9110 §15.2); absent where there is no connection of its own. */
   readonly interim?: Interim
+  /** The client asks for a WebSocket (RFC 6455 §4.1): takes the connection to the upstream where that agrees, with a 101. */
+  readonly upgrade?: TakeConnection
 }
 
 /** Status and fields of a response, before or without its content. */
@@ -51,6 +53,9 @@ export const hasNoContent = (method: string, status: number): boolean =>
 
 /** Takes a 1xx of the upstream. Must not throw; may be called when the answer is already out. */
 export type Interim = (head: ResponseHead) => void
+
+/** Takes a connection that the upstream has switched to another protocol. Must not throw. */
+export type TakeConnection = (connection: Duplex) => void
 
 /** Longest content that is sent as text (edge/send-response.ts): node:http writes up to 16 KiB at once, head and content together. */
 export const longestText = 14 * 1024

@@ -7,6 +7,7 @@ import type { PipelineEvent } from '../pipeline/events.ts'
 import type { AccessEvent, EdgeEvent } from '../server/events.ts'
 import type { LifecycleEvent } from '../server/lifecycle-events.ts'
 import type { OverloadEvent } from '../server/overload-events.ts'
+import type { WebSocketEvent } from '../server/websockets.ts'
 import type { DiscoveryEvent } from '../site/events.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
 import {
@@ -19,6 +20,7 @@ import {
   createDiscoveryObserver,
   createEdgeObserver,
   createLifecycleObserver,
+  createWebSocketObserver,
 } from './metrics/observe-edge.ts'
 import { createBatchObserver, createPipelineObserver } from './metrics/observe-exchanges.ts'
 import { createUpstreamObserver } from './metrics/observe-upstream.ts'
@@ -81,6 +83,7 @@ export type Metrics = {
     discovery(event: DiscoveryEvent): void
     edge(event: EdgeEvent | OverloadEvent): void
     access(event: AccessEvent): void
+    websockets(event: WebSocketEvent): void
     lifecycle(event: LifecycleEvent): void
     coherence(event: CoherenceEvent): void
     sharedTier(event: SharedTierEvent): void
@@ -151,6 +154,7 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
       discovery: createDiscoveryObserver(families),
       edge: createEdgeObserver(families),
       access: createAccessObserver(families),
+      websockets: createWebSocketObserver(families),
       lifecycle: createLifecycleObserver(families),
       coherence: createCoherenceObserver(families),
       sharedTier: createSharedTierObserver(families),

@@ -40,6 +40,8 @@ export type Service = {
   readonly responseChanges: FieldChanges | undefined
   /** Responses that are not stored, and those of one caller, are compressed for clients that accept it. */
   readonly compresses: boolean
+  /** Clients may open WebSockets to its upstream. */
+  readonly websockets: boolean
   readonly requiresBearer: boolean
   /** Undefined: every client may use it. */
   readonly access: Access | undefined

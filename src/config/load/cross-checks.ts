@@ -344,6 +344,15 @@ const healthFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
     ]
   })
 
+const websocketFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
+  services.flatMap((service) =>
+    faultWhen(
+      service.contract === 'open' && service.websockets && service.upstream.http2,
+      ['services', service.name, 'websockets'],
+      'requires upstream.http2: false, because WebSockets are opened over HTTP/1.1',
+    ),
+  )
+
 /** Items are single requests with JSON, and their answers are held: an open service may stream anything. */
 const batchFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
   services.flatMap((service) => {
@@ -385,6 +394,7 @@ export const crossChecks = (config: Config, services: ServiceSources): UnplacedF
   ...ejectFaults(config.services),
   ...healthFaults(config.services),
   ...batchFaults(config.services),
+  ...websocketFaults(config.services),
   ...accessFaults(config.services),
   ...tlsFaults(config),
   ...edgeFaults(config),

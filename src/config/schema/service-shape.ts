@@ -377,6 +377,9 @@ const open = z.strictObject({
   ...publicSide,
   mount: mount(),
   access,
+  websockets: flag()
+    .prefault(false)
+    .describe('Clients may open WebSockets to the upstream; not with `upstream.http2`'),
   upstream: upstreamShape(
     '/',
     targets().describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`'),

@@ -116,6 +116,11 @@ export const cache = (context: CacheContext): Phase<Ready, Outgoing> => ({
   run: (exchange, next) => {
     const { method, record, request, sensitive, policy, identity } = exchange
     const { fields } = request
+    // A WebSocket is no response, and is for one client.
+    if (request.upgrade !== undefined) {
+      record.cache = 'bypass'
+      return next(outgoing(exchange))
+    }
     const decision = decideCaching(
       { method, fields, hasContent: exchange.content !== undefined, sensitive, identity },
       policy,

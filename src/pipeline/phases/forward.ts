@@ -58,6 +58,7 @@ const send = (
     clientAddress: exchange.background ? '' : addressGroup(exchange.client.address),
     // Links in the upstream's names are of no use to a client.
     interim: service.translation === undefined ? request.interim : undefined,
+    upgrade: request.upgrade,
     record,
     attempted: record.trace?.attempted,
   }

@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream'
+import { type Duplex, Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../../errors.ts'
 import type { FieldLines } from '../../http/fields.ts'
@@ -107,6 +107,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
       method,
       headers: withHost(fields, host ?? context.options.hostField) as string[],
       body: content ?? null,
+      upgrade: request.upgrade === undefined ? null : 'websocket',
     }
     const arriving = content instanceof Readable && !content.readableEnded
     this.#slot = new RequestSlot(context, { client: clientAddress, line, arriving })
@@ -234,6 +235,16 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#head = { status, fields: responseFields(status, fields) }
     // One read of the socket often contains head and content; all its events come before this microtask.
     queueMicrotask(() => this.#answer())
+  }
+
+  upgraded(status: number, rawFields: readonly (Buffer | string)[], connection: Duplex): void {
+    this.#attempt?.judge(status, false)
+    this.#settleBreaker('answered')
+    this.#recordTime()
+    // An open WebSocket takes no slot: it may last for days.
+    this.#finish('answered')
+    this.#request.upgrade?.(connection)
+    this.#resolve({ status, fields: endToEndFields(fieldTexts(rawFields)), content: undefined })
   }
 
   #answer(): void {

@@ -6,6 +6,7 @@ import type { Config, LimitsConfig, RateLimitConfig, ServiceConfig } from '../co
 import { matchesRule } from '../config/rule-match.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import { type ErrorCode, type ErrorFacts, errorTable, type GatewayError } from '../errors.ts'
+import { isStreamCoding } from '../http/coding/compress.ts'
 import type { Answer } from '../http/message.ts'
 import { type createLogger, factsLogger, type Sampled } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -246,7 +247,7 @@ const buildServices = async (
 
 /** Shorter contents are not worth the work, whether they are stored or not. */
 const compressionOf = ({ cache: { compression } }: Config): PhaseContext['compression'] => ({
-  codings: compression.encodings,
+  codings: compression.encodings.filter(isStreamCoding),
   minBytes: compression.minBytes,
 })
 

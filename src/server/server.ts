@@ -102,7 +102,7 @@ const createRequestIds = (): (() => string) => {
 }
 
 type EdgeOptions = Omit<FrontOptions, 'take' | 'send' | 'serviceFor' | 'isCovered' | 'openWebSocket'> & {
-  readonly websockets: Pick<WebSockets, 'take'>
+  readonly websockets: Pick<WebSockets, 'count'>
   /** Certificates for some hosts, beside the default one. */
   readonly certificates: readonly Pick<HostCertificate, 'hosts'>[]
   readonly services: readonly Service[]

@@ -39,8 +39,8 @@ const closingMs = 2_000
 
 type Limits = { readonly perService: number; readonly perClient: number; readonly idleTimeoutMs: number }
 
-/** A place that was taken for a WebSocket before its handshake was sent to the upstream. */
-export type WebSocketPlace = {
+/** A WebSocket that is counted before its handshake is sent to the upstream. */
+export type CountedWebSocket = {
   /** The handshake was not completed. */
   refused(): void
   /** Connects the two sides until one of them ends. */
@@ -49,7 +49,7 @@ export type WebSocketPlace = {
 
 export type WebSockets = {
   /** Undefined: too many are open. */
-  take(service: string, address: string): WebSocketPlace | undefined
+  count(service: string, address: string): CountedWebSocket | undefined
   /** Open ones, by service. */
   open(): ReadonlyMap<string, number>
   /** Sends both sides of each a close frame. */
@@ -61,7 +61,7 @@ type WebSocketsOptions = {
   readonly report: (event: WebSocketEvent) => void
 }
 
-/** One direction: passes octets on as fast as they are taken, and can end with a close frame between two frames. */
+/** One direction: passes octets on as fast as the receiver reads, and can end with a close frame between two frames. */
 const direct = (from: Duplex, to: Duplex, closeFrame: Buffer, moved: () => void) => {
   const frames = new FrameEnds()
   let state: 'open' | 'closing' | 'closed' = 'open'
@@ -103,7 +103,7 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions): WebSock
   const joined = new Set<(outcome: WebSocketOutcome) => void>()
   let isDraining = false
 
-  const count = (counts: Map<string, number>, key: string, by: number): void => {
+  const add = (counts: Map<string, number>, key: string, by: number): void => {
     const next = (counts.get(key) ?? 0) + by
     if (next === 0) counts.delete(key)
     else counts.set(key, next)
@@ -142,7 +142,7 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions): WebSock
     const gone = (): void => {
       open -= 1
       if (open > 0) {
-        // The other side is told, and gets time to end too.
+        // The other side has received an end, and gets time for its own.
         later ??= setTimeout(cut, closingMs).unref()
         return
       }
@@ -171,21 +171,21 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions): WebSock
   }
 
   return {
-    take: (service, address) => {
+    count: (service, address) => {
       const { perService, perClient } = limits()
       const group = addressGroup(address)
       if ((byService.get(service) ?? 0) >= perService || (byClient.get(group) ?? 0) >= perClient) {
         report({ kind: 'websocket-ended', service, outcome: 'too-many' })
         return undefined
       }
-      count(byService, service, 1)
-      count(byClient, group, 1)
-      const give = (outcome: WebSocketOutcome): void => {
-        count(byService, service, -1)
-        count(byClient, group, -1)
+      add(byService, service, 1)
+      add(byClient, group, 1)
+      const end = (outcome: WebSocketOutcome): void => {
+        add(byService, service, -1)
+        add(byClient, group, -1)
         report({ kind: 'websocket-ended', service, outcome })
       }
-      return { refused: () => give('refused'), join: (client, upstream) => join(client, upstream, give) }
+      return { refused: () => end('refused'), join: (client, upstream) => join(client, upstream, end) }
     },
     open: () => byService,
     drain: () => {

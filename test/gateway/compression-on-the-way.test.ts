@@ -144,7 +144,7 @@ describe('responses that are not stored', () => {
     expect(got.fields['content-length']).toBeUndefined()
   })
 
-  test('what has come of a page that is still being made is sent at once', async () => {
+  test('a page that is still being made is sent as far as it has come', async () => {
     let seen = Buffer.alloc(0)
     let finish = (): void => {}
     origin.script = (_, wire) => {
@@ -329,7 +329,7 @@ describe('stored responses that the upstream has coded', () => {
     expect((await ask(path)).fields['etag']).toBe('"1-gzip~identity"')
   })
 
-  test('what turns out not to be stored passes as it came', async () => {
+  test('a response that turns out not to be storable passes unchanged', async () => {
     origin.script = (_, wire) =>
       wire.respond({ fields: { ...coded, 'Cache-Control': 'private' }, content: zipped })
     const got = await ask(fresh('/stored'), gzip)
@@ -372,7 +372,7 @@ describe('stored responses that the upstream has coded', () => {
     ['of two codings', zipped, { 'Content-Encoding': 'gzip, gzip' }, 'coding'],
     ['in zstd', zipped, { 'Content-Encoding': 'zstd' }, 'coding'],
     ['with no-transform', zipped, { 'Cache-Control': 'max-age=60, no-transform' }, 'coding'],
-  ])('a content %s is not stored and passes as it came', async (_, content, fields, reason) => {
+  ])('a content %s is not stored and passes unchanged', async (_, content, fields, reason) => {
     origin.script = (_received, wire) =>
       wire.respond({ fields: { ...coded, ...lasting, ...fields }, content: content as never })
     const path = fresh('/stored')

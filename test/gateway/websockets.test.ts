@@ -234,7 +234,7 @@ describe('a WebSocket through an open service', () => {
     expect((await refused('/nothing')).status).toBe(404)
   })
 
-  test('is one of at most so many of a service and of a client', async () => {
+  test('is refused beyond the limits of its service and of its client', async () => {
     await noneOpen()
     const all = await Promise.all(Array.from({ length: 4 }, () => open('/live/many')))
     const fifth = await refused('/live/many')

@@ -151,7 +151,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
 
   /**
    * Reads a coded content whole and undoes its coding, so that one stored response serves every client. What cannot be decoded
-   * within the bounds goes, as it came, to the client that accepts its coding.
+   * within the bounds goes unchanged to the client that accepts its coding.
    */
   const readCoded = async (
     fetch: FetchRequest,

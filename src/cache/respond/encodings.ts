@@ -112,7 +112,7 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
   /** Forms that are made now, by the content they are made of. */
   const making = new Map<Buffer, { readonly coding: Coding; readonly form: Promise<CodedForm> }>()
 
-  /** Contents with no room for another form: they are not compressed again for each reader. */
+  /** Contents whose forms do not fit into the cache: they are not compressed again for each reader. */
   const unfit = new WeakSet<Buffer>()
 
   /** The same object each time, so that prepared hits can be kept on it. */

@@ -85,6 +85,13 @@ const edgeFaults = (config: Config): UnplacedFault[] => [
     'must be 0s or at least 100ms, because a shorter interval measures too little',
   ),
   ...rateLimitFaults(config),
+  ...config.services.flatMap((service) =>
+    faultWhen(
+      service.contract === 'open' && service.websockets && service.upstream.http2,
+      ['services', service.name, 'websockets'],
+      'requires upstream.http2: false, because WebSockets are opened over HTTP/1.1',
+    ),
+  ),
 ]
 
 /** What OpenSSL says of PEM texts; `undefined` when it takes them. Its words quote nothing of the texts. */
@@ -344,15 +351,6 @@ const healthFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
     ]
   })
 
-const websocketFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
-  services.flatMap((service) =>
-    faultWhen(
-      service.contract === 'open' && service.websockets && service.upstream.http2,
-      ['services', service.name, 'websockets'],
-      'requires upstream.http2: false, because WebSockets are opened over HTTP/1.1',
-    ),
-  )
-
 /** Items are single requests with JSON, and their answers are held: an open service may stream anything. */
 const batchFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
   services.flatMap((service) => {
@@ -394,7 +392,6 @@ export const crossChecks = (config: Config, services: ServiceSources): UnplacedF
   ...ejectFaults(config.services),
   ...healthFaults(config.services),
   ...batchFaults(config.services),
-  ...websocketFaults(config.services),
   ...accessFaults(config.services),
   ...tlsFaults(config),
   ...edgeFaults(config),

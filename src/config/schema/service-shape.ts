@@ -276,9 +276,7 @@ const publicSide = {
     .prefault({}),
   compress: flag()
     .prefault(true)
-    .describe(
-      'Compress what the upstream sends uncompressed and is not stored, or is stored for one caller only',
-    ),
+    .describe('Compress on the way what is uncompressed and not stored for everyone'),
 }
 
 const plants = z.strictObject({
@@ -377,9 +375,7 @@ const open = z.strictObject({
   ...publicSide,
   mount: mount(),
   access,
-  websockets: flag()
-    .prefault(false)
-    .describe('Clients may open WebSockets to the upstream; not with `upstream.http2`'),
+  websockets: flag().prefault(false).describe('Clients may open WebSockets; not with `upstream.http2`'),
   upstream: upstreamShape(
     '/',
     targets().describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`'),

@@ -85,12 +85,8 @@ const limits = z
     websockets: z
       .strictObject({
         perService: whole(0, 1_000_000).prefault(1_024).describe('Open WebSockets of one service'),
-        perClient: whole(0, 1_000_000)
-          .prefault(64)
-          .describe('Open WebSockets of one client (IPv4 address or IPv6 /64), of all services'),
-        idleTimeout: wait()
-          .prefault('5m')
-          .describe('A WebSocket on which nothing was sent for this long is closed; 0s = no limit'),
+        perClient: whole(0, 1_000_000).prefault(64).describe('Open WebSockets of one client address'),
+        idleTimeout: wait().prefault('5m').describe('Then a silent WebSocket is closed; 0s = no limit'),
       })
       .transform(inMs('idleTimeout'))
       .prefault({}),

@@ -94,7 +94,7 @@ const compressors: Readonly<Record<Coding, Compress | undefined>> = {
 /** Codings in which a stream is coded as it passes. */
 export type StreamCoding = 'br' | 'gzip'
 
-export const streamCodings: ReadonlySet<Coding> = new Set<StreamCoding>(['br', 'gzip'])
+export const isStreamCoding = (coding: Coding): coding is StreamCoding => coding !== 'zstd'
 
 type Coder = { readonly stream: Transform; readonly flush: () => void }
 

@@ -1,6 +1,5 @@
 import { accessRefusals } from '../../pipeline/access.ts'
-import { type AccessEvent, type EdgeEvent, jwksResults } from '../../server/events.ts'
-import type { LifecycleEvent } from '../../server/lifecycle-events.ts'
+import { type AccessEvent, type EdgeEvent, jwksResults, type LifecycleEvent } from '../../server/events.ts'
 import type { OverloadEvent } from '../../server/overload-events.ts'
 import { type WebSocketEvent, websocketOutcomes } from '../../server/websockets.ts'
 import type { DiscoveryEvent } from '../../site/events.ts'

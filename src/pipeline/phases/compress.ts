@@ -3,13 +3,11 @@ import { addressGroup } from '../../http/bounds/address-group.ts'
 import { parseCacheControl } from '../../http/cache-control.ts'
 import { acceptedForms } from '../../http/coding/accept-encoding.ts'
 import {
-  type Coding,
   codedFields,
   compress as compressed,
   createCoder,
   mayBeCoded,
   type StreamCoding,
-  streamCodings,
   withVaryByCoding,
 } from '../../http/coding/compress.ts'
 import { parseEntityTagList, tagOfCoded } from '../../http/conditional/entity-tags.ts'
@@ -25,8 +23,8 @@ import type { Answer, GatewayRequest, GatewayResponse } from '../../http/message
 import type { Phase, Ready } from '../exchange.ts'
 
 export type CompressOptions = {
-  /** Best first; one that cannot be made of a stream is left out. */
-  readonly codings: readonly Coding[]
+  /** Best first. */
+  readonly codings: readonly StreamCoding[]
   /** Shorter contents are left as they are. */
   readonly minBytes: number
 }
@@ -95,7 +93,7 @@ const lengthOf = ({ content, fields }: GatewayResponse): number => {
 const withTagOfForm = (
   response: GatewayResponse,
   asked: RequestFields,
-  codings: readonly Coding[],
+  codings: readonly StreamCoding[],
 ): GatewayResponse => {
   const list = requestField(asked, 'if-none-match')
   const tag = fieldValue(response.fields, 'etag')
@@ -113,9 +111,7 @@ const withTagOfForm = (
  * stored. A hit has its coding already. Inside `preconditions`, which then see the entity tag that the client sees.
  */
 export const compress = (options: CompressOptions): Phase<Ready> => {
-  const { minBytes } = options
-  const codings = options.codings.filter((coding): coding is StreamCoding => streamCodings.has(coding))
-  const accepted = remembered((value) => acceptedForms(value, codings), 64)
+  const accepted = remembered((value) => acceptedForms(value, options.codings), 64)
   const slots = createCompressionSlots()
 
   const inCoding = (
@@ -151,13 +147,13 @@ export const compress = (options: CompressOptions): Phase<Ready> => {
     response.content !== undefined &&
     response.status !== 206 &&
     request.method !== 'HEAD' &&
-    lengthOf(response) >= minBytes &&
+    lengthOf(response) >= options.minBytes &&
     !takesUncodedOnly(request.fields) &&
     mayBeCoded(response)
 
   const forClient = ({ request, client, record }: Ready, response: GatewayResponse): Answer => {
     if (record.cache === 'hit') return response
-    if (response.status === 304) return withTagOfForm(response, request.fields, codings)
+    if (response.status === 304) return withTagOfForm(response, request.fields, options.codings)
     if (!isCompressible(request, response)) return response
     const { status, content } = response
     const fields = withVaryByCoding(response.fields)

@@ -28,7 +28,7 @@ export const codingsToPass = (exchange: Ready): string => {
 }
 
 /**
- * `Accept-Encoding` for a response that may be stored. The client accepts what is asked for: it gets the response as it came where
+ * `Accept-Encoding` for a response that may be stored. The client accepts what is asked for: it gets the response unchanged where
  * that is not stored. Parts and lengths are those of the uncoded form.
  */
 export const codingsToStore = (exchange: Ready, added: Readonly<Record<string, string>>): string => {

@@ -68,7 +68,7 @@ const switchingHead = ({ fields }: GatewayResponse): Buffer => {
 }
 
 type HandshakeOptions = {
-  readonly sockets: Pick<WebSockets, 'take'>
+  readonly sockets: Pick<WebSockets, 'count'>
   readonly inFlight: { enter(): void; leave(): void }
   /** Sends the request through the phases. */
   run(service: Service, incoming: IncomingMessage, request: GatewayRequest): Answer
@@ -87,8 +87,8 @@ export const createHandshake = (
 
   return (service, incoming, outgoing, head) => {
     const fault = service.websockets ? faultOf(incoming) : new GatewayError('websockets_off')
-    const place = fault === undefined ? sockets.take(service.name, options.addressOf(incoming)) : undefined
-    if (place === undefined) {
+    const counted = fault === undefined ? sockets.count(service.name, options.addressOf(incoming)) : undefined
+    if (counted === undefined) {
       refuse(outgoing, service, fault ?? new GatewayError('too_many_websockets', { retryAfterSeconds: 5 }))
       return
     }
@@ -102,11 +102,11 @@ export const createHandshake = (
       if (isOpen && fieldValue(response.fields, 'sec-websocket-accept') === accept) {
         socket.write(switchingHead(complete(response, service)))
         if (head.length > 0) socket.unshift(head)
-        place.join(socket, connection)
+        counted.join(socket, connection)
         return
       }
       connection?.destroy()
-      place.refused()
+      counted.refused()
       if (isOpen) {
         const detail = 'It opened no WebSocket for this request.'
         refuse(outgoing, service, new GatewayError('upstream_broken', { detail }))
@@ -116,7 +116,7 @@ export const createHandshake = (
     const failed = (cause: unknown): void => {
       inFlight.leave()
       request.connection?.destroy()
-      place.refused()
+      counted.refused()
       refuse(outgoing, service, new GatewayError('internal', { cause }))
     }
     // The phases answer every error; a promise also where they answer at once.

@@ -14,7 +14,7 @@ import type { Target, Targets } from '../targets/targets.ts'
 import { Attempt, type AttemptContext, type AttemptListener } from './attempt.ts'
 import { lookEveryMs, type PacedRequest } from './client-pace.ts'
 import type { Abortable, InFlight } from './in-flight.ts'
-import { fieldTexts, invalidResponse, isGatewayStatus, responseFields } from './response-head.ts'
+import { fieldTexts, invalidResponse, isGatewayStatus, ResponseContent, responseFields } from './response.ts'
 import { type AttemptFailure, decideRetry, isIdempotent, type RetryDecision, retryAfterMs } from './retry.ts'
 import type { RetryBudget } from './retry-budget.ts'
 import { RequestSlot, type Slots } from './slots.ts'
@@ -30,29 +30,6 @@ export type UpstreamContext = AttemptContext & {
   readonly inFlight: InFlight<UpstreamRequest>
   /** Called after a request has left `inFlight`. */
   readonly ended: () => void
-}
-
-/** Content of a response that did not arrive in one piece. Destroyed early, it ends the upstream request. */
-class ResponseContent extends Readable {
-  readonly #request: UpstreamRequest
-  /** The upstream has sent all of it, or failed. */
-  settled = false
-
-  constructor(request: UpstreamRequest) {
-    super({ highWaterMark: 64 * 1024 })
-    this.#request = request
-    // It may fail before a reader adds its listener; without this one the process would end.
-    this.on('error', () => {})
-  }
-
-  override _read(): void {
-    this.#request.resume()
-  }
-
-  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    if (!this.settled) this.#request.abort(error ?? new GatewayError('client_gone'))
-    callback(error)
-  }
 }
 
 /**

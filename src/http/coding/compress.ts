@@ -72,7 +72,7 @@ const brotli = promisify(zlib.brotliCompress)
 const gzip = promisify(zlib.gzip)
 
 /** A stream is coded while its client waits, and only for this client. */
-const streamLevels = { br: 4, gzip: 5 } as const
+const streamLevels = { br: 4, gzip: 6 } as const
 
 /** Node has it since 22.15; with a named import older versions would not start. */
 const zstd = (zlib as { readonly zstdCompress?: typeof zlib.deflate }).zstdCompress

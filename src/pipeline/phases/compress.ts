@@ -39,7 +39,7 @@ type Slots = {
   take(client: string): (() => void) | undefined
 }
 
-export const createCompressionSlots = (): Slots => {
+const createCompressionSlots = (): Slots => {
   const byClient = new Map<string, number>()
   let taken = 0
   const give = (client: string): void => {

@@ -55,7 +55,12 @@ const fresh = (mount: string): string => {
 
 beforeAll(async () => {
   origin = await startOrigin()
-  const upstream = { targets: [origin.origin], maxConcurrent: 512, clientShare: 1 }
+  const upstream = {
+    targets: [origin.origin],
+    maxConcurrent: 512,
+    clientShare: 1,
+    queue: { max: 4096, timeout: '30s' },
+  }
   gateway = await startTestGateway({
     cache: { maxEntryBytes: '256KiB' },
     services: {
@@ -264,6 +269,23 @@ describe('responses that are not stored', () => {
     expect((await ask(fresh('/passed'), gzip)).fields['content-encoding']).toBe('gzip')
   })
 })
+
+test('two thousand requests at once get whole responses, compressed or not', async () => {
+  const long = page.repeat(10)
+  origin.script = (_, wire) => wire.respond({ fields: html, content: long })
+  const all = await Promise.all(
+    Array.from({ length: 2000 }, (_, i) => ask(`${i % 2 === 0 ? '/passed' : '/ruled'}/flood-${i}`, gzip)),
+  )
+  const wrong = all.filter(
+    ({ bytes, fields }) =>
+      (fields['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString() !== long,
+  )
+  expect(wrong.map(({ status }) => status)).toEqual([])
+  expect(all.some(({ fields }) => fields['content-encoding'] === 'gzip')).toBe(true)
+  // No slot was lost.
+  const later = await Promise.all(Array.from({ length: 40 }, (_, i) => ask(`/passed/later-${i}`, gzip)))
+  expect(later.every(({ fields }) => fields['content-encoding'] === 'gzip')).toBe(true)
+}, 60_000)
 
 describe('stored responses that the upstream has coded', () => {
   test.each(['/stored', '/ruled'])('one response under %s serves clients of every coding', async (mount) => {

@@ -8,6 +8,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type ClientOptions, WebSocket, WebSocketServer } from 'ws'
+import { checkConfig } from '../../src/config/load.ts'
+import { keyPair } from '../support/certificates.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { startOrigin } from '../support/origin.ts'
 import { exchangeBytes } from '../support/raw-client.ts'
@@ -306,6 +308,11 @@ describe('handshakes that are not as they must be', () => {
     ['with two keys', [version, key, key], 400],
     ['with another version', [key, 'Sec-WebSocket-Version: 8'], 426],
     ['without a version', [key], 426],
+    [
+      'with a key that holds no sixteen octets',
+      [version, 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZR=='],
+      400,
+    ],
     ['with a body', [version, key, 'Content-Length: 5'], 400],
   ])('%s is refused, and no request behind it is read', async (_, lines, status) => {
     const before = echo.handshakes.length
@@ -376,6 +383,37 @@ describe('handshakes that are not as they must be', () => {
     expect(await other.metric('trellis_websockets_total', 'outcome="refused"')).toBe(1)
     expect(await other.metric('trellis_in_flight_requests')).toBe(0)
   })
+})
+
+test.each([false, true])('a WebSocket over TLS is opened, with HTTP/2 on the port: %s', async (http2) => {
+  const other = await startTestGateway({
+    ...configuration(),
+    listen: { port: 0, tls: keyPair('good'), http2 },
+  })
+  onTestFinished(() => other.close())
+  const socket = await open('/live/secure', [], { rejectUnauthorized: false }, other)
+  expect(await echoed(socket, 'leaf')).toBe('leaf')
+  expect(echo.handshakes.at(-1)?.headers['x-forwarded-proto']).toBe('https')
+  socket.terminate()
+})
+
+test.each([
+  ['another contract', { contract: 'site', websockets: true }, 'unknown key'],
+  [
+    'HTTP/2 to the upstream',
+    {
+      contract: 'open',
+      mount: '/a',
+      websockets: true,
+      upstream: { targets: ['https://a.example'], http2: true },
+    },
+    'requires upstream.http2: false',
+  ],
+])('websockets with %s is a fault of the configuration', async (_, service, message) => {
+  const checked = await checkConfig(JSON.stringify({ services: { live: service } }), {})
+  expect(
+    checked.kind === 'faults' ? checked.faults.map((fault) => `${fault.path}: ${fault.message}`) : [],
+  ).toEqual([expect.stringContaining(`services.live.websockets: ${message}`)])
 })
 
 describe('the life of the gateway', () => {

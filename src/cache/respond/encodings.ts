@@ -146,15 +146,21 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
     )
   }
 
-  const made = async ({ content: uncoded }: StoredResponse, coding: Coding): Promise<CodedForm> => {
+  /** Never rejects: readers without a form get the uncoded one. */
+  const made = async (stored: StoredResponse, coding: Coding): Promise<CodedForm> => {
     try {
-      const content = await compress(uncoded, coding)
-      const bytes = uncoded.length
+      const content = await compress(stored.content, coding)
+      const form = { coding, content: content === undefined ? undefined : ownBytes(content) }
+      addForm(stored, form)
+      const bytes = stored.content.length
       options.report({ kind: 'compressed', coding, bytes, saved: bytes - (content?.length ?? bytes) })
-      return { coding, content: content === undefined ? undefined : ownBytes(content) }
+      return form
     } catch {
       // For example out of memory; it is not retried.
+      unfit.add(stored.content)
       return { coding, content: undefined }
+    } finally {
+      making.delete(stored.content)
     }
   }
 
@@ -163,11 +169,7 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
     const now = making.get(stored.content)
     if (now !== undefined) return now.coding === coding ? now.form : undefined
     if (making.size >= mostAtOnce || unfit.has(stored.content)) return undefined
-    const form = made(stored, coding).then((one) => {
-      making.delete(stored.content)
-      addForm(stored, one)
-      return one
-    })
+    const form = made(stored, coding)
     making.set(stored.content, { coding, form })
     return form
   }

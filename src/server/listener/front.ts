@@ -6,7 +6,8 @@ import { changedResponse, errorAnswer } from '../../pipeline/error-answer.ts'
 import type { Service } from '../../pipeline/service.ts'
 import type { EdgeEvent, ProtocolFault } from '../events.ts'
 import type { EdgeHandlers } from '../listener.ts'
-import { asksWebSocket, hasContent, responseOn } from '../websocket/handshake.ts'
+import { hasContent } from '../read-request.ts'
+import { asksWebSocket, responseOn } from '../websocket/handshake.ts'
 import { currentResponse } from './connections.ts'
 import { authorityOf, distrust, faultOfHttp2, isHttp2 } from './http2-request.ts'
 import { absoluteForm, createMessageLook, faultTexts, type MessageFault } from './message-faults.ts'
@@ -259,7 +260,7 @@ export const createFront = (options: FrontOptions): Front => {
     take,
     takeUpgrade: (incoming, outgoing) => {
       if (asksWebSocket(incoming)) openWebSocket?.(incoming, outgoing, heads.get(outgoing) ?? noBytes)
-      else if (!hasContent(incoming)) take(incoming, outgoing)
+      else if (!hasContent(incoming.headers)) take(incoming, outgoing)
       // node:http has stopped to read the request.
       else refuse(incoming, outgoing, new GatewayError('malformed_request', { detail: noUpgradeWithBody }))
     },

@@ -6,16 +6,12 @@ import { fieldValue, withoutFields } from '../../http/fields.ts'
 import type { Answer, GatewayRequest, GatewayResponse } from '../../http/message.ts'
 import type { Service } from '../../pipeline/service.ts'
 import { currentResponse } from '../listener/connections.ts'
-import { EdgeRequest } from '../read-request.ts'
+import { EdgeRequest, hasContent } from '../read-request.ts'
 import { acceptOf, type WebSockets } from '../websockets.ts'
 
 /** Does a request ask for a WebSocket (RFC 6455 §4.1)? Any other protocol may be ignored (RFC 9110 §7.8). */
 export const asksWebSocket = ({ headers, method }: IncomingMessage): boolean =>
   method === 'GET' && headers.upgrade?.trim().toLowerCase() === 'websocket'
-
-/** RFC 9112 §6.3. */
-export const hasContent = ({ headers }: IncomingMessage): boolean =>
-  headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 
 /** 16 octets in base64. */
 const keyForm = /^[A-Za-z0-9+/]{21}[AQgw]==$/
@@ -28,7 +24,7 @@ const faultOf = (incoming: IncomingMessage): GatewayError | undefined => {
       fields: ['Sec-WebSocket-Version', '13', 'Upgrade', 'websocket'],
     })
   }
-  if (keyForm.test(key) && !hasContent(incoming)) return undefined
+  if (keyForm.test(key) && !hasContent(incoming.headers) && incoming.httpVersionMinor > 0) return undefined
   return new GatewayError('malformed_request', { detail: 'The WebSocket handshake is not valid.' })
 }
 

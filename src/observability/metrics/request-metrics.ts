@@ -245,7 +245,7 @@ export const requestMetrics = {
   websockets: counter(
     'websockets_total',
     ['service', 'outcome'],
-    'WebSockets that have ended, and requests for one that got none, by outcome.',
+    'WebSockets that ended or were refused, by outcome.',
   ),
   inFlight: gauge('in_flight_requests', [], 'Requests in flight.'),
 } as const satisfies Record<string, MetricRow>

@@ -114,6 +114,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
       },
       checksAccess: false,
       limits: undefined,
+      compression: undefined,
       overload: undefined,
       watches: undefined,
       spans: undefined,

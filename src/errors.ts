@@ -119,6 +119,24 @@ export const errorTable = {
     retryable: true,
     message: 'The request did not arrive in time.',
   },
+  websockets_off: {
+    status: 403,
+    fault: 'client',
+    retryable: false,
+    message: 'This service has no WebSockets.',
+  },
+  websocket_version: {
+    status: 426,
+    fault: 'client',
+    retryable: false,
+    message: 'The only WebSocket version accepted is 13.',
+  },
+  too_many_websockets: {
+    status: 503,
+    fault: 'gateway',
+    retryable: true,
+    message: 'Too many WebSockets are open.',
+  },
   rate_limited: {
     status: 429,
     fault: 'client',

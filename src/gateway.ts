@@ -36,6 +36,7 @@ import { createBufferedBytes } from './server/buffered-bytes.ts'
 import { freePort } from './server/free-port.ts'
 import { createInFlight } from './server/overload.ts'
 import { createUnreadAnswers } from './server/unread-answers.ts'
+import { createWebSockets } from './server/websockets.ts'
 
 export type GatewayOptions = {
   /** Tells configurations apart in metrics. */
@@ -141,6 +142,10 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const lines = factsLogger(logger)
   const watches = await startWatches(config, { lines, metrics, version: options.version })
   const inFlight = createInFlight()
+  const websockets = createWebSockets({
+    limits: () => current.config.limits.websockets,
+    report: metrics.observe.websockets,
+  })
   const publicPort = createPublicPort(config, { metrics, logger, inFlight, current: () => current })
   const warmer = createWarmer({
     limits: config.cache.warm,
@@ -185,6 +190,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       forced: buffered.forced,
       report: metrics.observe.edge,
     }),
+    websockets,
     inFlight,
     sampled: createSampled(10_000, clock.monotonic),
     distrusted: new Set(),
@@ -234,6 +240,10 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   metrics.readAtScrape({
     publicSide: () => ({ ...publicPort.traffic(), inFlight: inFlight.count, draining }),
     bufferedBytes: () => buffered.bytes,
+    websockets: () =>
+      current.built.flatMap(({ service: { name, websockets: on } }) =>
+        on ? [{ service: name, open: websockets.open().get(name) ?? 0 }] : [],
+      ),
     cache: () => ({ ...cache.stats(), maxBytes }),
     upstreams: () =>
       current.built.map(({ service }) => ({ service: service.name, ...service.upstream.snapshot() })),
@@ -281,6 +291,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     draining = true
     const { delayMs, timeoutMs } = current.config.drain
     await sleep(delayMs)
+    websockets.drain()
     const outcome = await publicPort.close(timeoutMs)
     await Promise.all([closeRooms(), closeAdmin()])
     return outcome

@@ -157,10 +157,13 @@ export const runtime: DashboardFacts = {
         }),
         lines({
           title: 'Connections and files',
-          description: 'Client connections, and open files of the process.',
+          description:
+            'Client connections, open WebSockets and those that ended, and open files of the process.',
           unit: 'short',
           queries: [
             [total(series('connections'), ['instance']), '{{instance}} connections'],
+            [total(series('websocketsOpen'), ['service']), '{{service}} WebSockets'],
+            [rate(series('websockets'), ['outcome']), 'WebSockets per second: {{outcome}}'],
             [ofProcess('process_open_fds'), '{{instance}} files'],
           ],
         }),

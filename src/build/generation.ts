@@ -6,6 +6,7 @@ import type { Config, LimitsConfig, RateLimitConfig, ServiceConfig } from '../co
 import { matchesRule } from '../config/rule-match.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import { type ErrorCode, type ErrorFacts, errorTable, type GatewayError } from '../errors.ts'
+import { isStreamCoding } from '../http/coding/compress.ts'
 import type { Answer } from '../http/message.ts'
 import { type createLogger, factsLogger, type Sampled } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -20,13 +21,14 @@ import {
   type RateLimitVerdict,
   type ShedOptions,
 } from '../pipeline/phase-options.ts'
-import { buildPhases, createPipeline } from '../pipeline/phases.ts'
+import { buildPhases, createPipeline, type PhaseContext } from '../pipeline/phases.ts'
 import type { Service } from '../pipeline/service.ts'
 import type { BufferedBytes } from '../server/buffered-bytes.ts'
 import { createInFlight, type InFlight, type Overload } from '../server/overload.ts'
 import { createRateLimiter, type RateLimiter, type RateLimitStore } from '../server/rate-limiter.ts'
 import { createEdge, type Edge } from '../server/server.ts'
 import type { UnreadAnswers } from '../server/unread-answers.ts'
+import type { WebSockets } from '../server/websockets.ts'
 import { type BuiltService, closeServices, sharingUpstream } from './built-service.ts'
 import type { OperatorCache } from './membership.ts'
 import { createOperator, type GenerationOperator } from './operator.ts'
@@ -165,6 +167,7 @@ export type LastingRooms = {
   readonly version: string
   /** Pseudonym in Via. */
   readonly via: string
+  readonly websockets: WebSockets
   /** See edge/guard.ts. */
   readonly distrusted: Set<Socket>
   /** Observers of every exchange. */
@@ -243,6 +246,12 @@ const buildServices = async (
   }
 }
 
+/** Shorter contents are not worth the work, whether they are stored or not. */
+const compressionOf = ({ cache: { compression } }: Config): PhaseContext['compression'] => ({
+  codings: compression.encodings.filter(isStreamCoding),
+  minBytes: compression.minBytes,
+})
+
 /** Builds a generation from a configuration, and takes over what has not changed. */
 export const buildGeneration = async (
   { config, hash }: { readonly config: Config; readonly hash: string },
@@ -313,12 +322,16 @@ export const buildGeneration = async (
       },
       checksAccess: config.services.some(({ access }) => access !== undefined),
       limits: limits && { count: limits.count, report: metrics.observe.edge },
+      compression: config.cache.compression.encodings.length === 0 ? undefined : compressionOf(config),
       watches: rooms.watches,
       spans: rooms.spans,
       overload: config.overload.intervalMs === 0 && config.overload.inFlight === 0 ? undefined : shedding,
     }),
   )
   const built = await buildServices(config, rooms, last)
+  for (const { service } of built)
+    if (service.websockets)
+      metrics.observe.websockets({ kind: 'websockets-configured', service: service.name })
   const inFlight = createInFlight(rooms.inFlight)
   const edge = await createEdge({
     limits: config.limits,
@@ -340,6 +353,7 @@ export const buildGeneration = async (
       }),
     report: metrics.observe.edge,
     unread: rooms.unread,
+    websockets: rooms.websockets,
     isDraining: rooms.isDraining,
     turnedAway: () =>
       rooms.overload.admits('hit') ? undefined : overloaded(shedding, ['Connection', 'close']),

@@ -326,6 +326,8 @@ export const buildService = async (
     hosts: config.hosts,
     host: '',
     responseChanges: responseChangesOf(config),
+    compresses: config.compress,
+    websockets: config.contract === 'open' && config.websockets,
     requiresBearer: contract.requiresBearer,
     access,
     unlisted:

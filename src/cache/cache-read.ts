@@ -17,6 +17,8 @@ export type CacheRead = {
   /** For Vary: the value of a field (lower-case name) as `forward` sends it; undefined if it does not. */
   sentField(name: string): string | undefined
   readonly policy: CachePolicy
+  /** Responses of one caller may be compressed; public ones may be in any case. */
+  readonly compresses?: boolean
   /** Tags of a complete response before it is stored; for an empty one, the tags that follow from the request. Must not throw. */
   readonly tags: (response: GatewayResponse & { readonly content: Buffer }) => readonly string[]
   /** Can the target give this response? If not, only the client that fetched it gets it. Absent: always. */

@@ -1,6 +1,6 @@
+import type { Coding } from '../http/coding/compress.ts'
 import type { BypassReason } from './decide-caching.ts'
 import type { NoStoreReason } from './policy/storability.ts'
-import type { Coding } from './respond/compress.ts'
 
 /** Why a request was forwarded (RFC 9211 §2.2). */
 export type ForwardReason = 'bypass' | 'method' | 'uri-miss' | 'vary-miss' | 'request' | 'stale' | 'partial'

@@ -1,5 +1,6 @@
 import { type Clock, readClock } from '../clock.ts'
 import type { ByteBudget, Reservation } from '../http/bounds.ts'
+import { contentCodingOf } from '../http/coding/decode.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { targetKeyOf } from './cache-key.ts'
 import type { CacheRead } from './cache-read.ts'
@@ -36,6 +37,12 @@ const hasExplicitFreshness = (head: ResponseHead, read: CacheRead, now: number):
   return source === 'upstream' && lifetimeMs > 0
 }
 
+/** The content is stored as it passes: a coded one would reach clients that do not accept its coding. */
+const isForEveryClient = (head: ResponseHead): boolean => {
+  const { kind } = contentCodingOf(head)
+  return kind === 'none' || kind === 'unknown'
+}
+
 export const createPostResponses =
   ({ log, storage, fetches, clock, budget, maxEntryBytes }: PostResponseOptions) =>
   (read: CacheRead): PostResponse => {
@@ -46,6 +53,7 @@ export const createPostResponses =
       reservation: budget('fill', read.client ?? ''),
       isStorable: (head) =>
         head.status === 200 &&
+        isForEveryClient(head) &&
         // After another write to the target, the content may be from before or after that write.
         !log.invalidatedSince([targetKeyOf(read.key)], sent) &&
         hasExplicitFreshness(head, read, clock.now()) &&

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Readable, Transform } from 'node:stream'
+import { type Duplex, type Readable, Transform } from 'node:stream'
 import { overheadOfChunk, type Reservation } from './bounds.ts'
 
 /** Most keys and tags are shorter, and are kept as they are: to make a digest takes longer than all else that is done with one. */
@@ -130,6 +130,8 @@ export type GatewayRequest = {
   readonly signal: AbortSignal
   /** Tells the client something before the answer (RFC 9110 §15.2); absent where there is no connection of its own. */
   readonly interim?: Interim
+  /** The client asks for a WebSocket (RFC 6455 §4.1): takes the connection to the upstream where that agrees, with a 101. */
+  readonly upgrade?: TakeConnection
 }
 
 /** Status and fields of a response, before or without its content. */
@@ -144,6 +146,9 @@ export const hasNoContent = (method: string, status: number): boolean =>
 
 /** Takes a 1xx of the upstream. Must not throw; may be called when the answer is already out. */
 export type Interim = (head: ResponseHead) => void
+
+/** Takes a connection that the upstream has switched to another protocol. Must not throw. */
+export type TakeConnection = (connection: Duplex) => void
 
 /** Longest content that is sent as text (edge/send-response.ts): node:http writes up to 16 KiB at once, head and content together. */
 export const longestText = 14 * 1024

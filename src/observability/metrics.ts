@@ -6,6 +6,7 @@ import type { SharedTierEvent } from '../cluster/redis-events.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
 import type { AccessEvent, EdgeEvent, LifecycleEvent } from '../server/events.ts'
 import type { OverloadEvent } from '../server/overload.ts'
+import type { WebSocketEvent } from '../server/websockets.ts'
 import type { DiscoveryEvent } from '../site/events.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
 import {
@@ -18,6 +19,7 @@ import {
   createDiscoveryObserver,
   createEdgeObserver,
   createLifecycleObserver,
+  createWebSocketObserver,
 } from './metrics/observe-edge.ts'
 import { createBatchObserver, createPipelineObserver } from './metrics/observe-exchanges.ts'
 import { createUpstreamObserver } from './metrics/observe-upstream.ts'
@@ -84,6 +86,7 @@ export type Metrics = {
     discovery(event: DiscoveryEvent): void
     edge(event: EdgeEvent | OverloadEvent): void
     access(event: AccessEvent): void
+    websockets(event: WebSocketEvent): void
     lifecycle(event: LifecycleEvent): void
     coherence(event: CoherenceEvent): void
     sharedTier(event: SharedTierEvent): void
@@ -154,6 +157,7 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
       discovery: createDiscoveryObserver(families),
       edge: createEdgeObserver(families),
       access: createAccessObserver(families),
+      websockets: createWebSocketObserver(families),
       lifecycle: createLifecycleObserver(families),
       coherence: createCoherenceObserver(families),
       sharedTier: createSharedTierObserver(families),

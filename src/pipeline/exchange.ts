@@ -183,6 +183,8 @@ export type Outgoing = Ready & {
   /** Request fields that the cache adds (validators), and those that it withholds from the upstream: what it adds is among them. */
   readonly extraFields: Readonly<Record<string, string>>
   readonly withheld: ReadonlySet<string>
+  /** `Accept-Encoding` as it is sent. */
+  readonly acceptEncoding: string
   /** No client waits for the response, and it takes no client's share of the upstream's slots. */
   readonly background: boolean
   readonly signal: AbortSignal
@@ -216,6 +218,7 @@ export const asOutgoing = (exchange: Ready, forwarding: Forwarding): Outgoing =>
     policy: exchange.policy,
     extraFields: forwarding.extraFields,
     withheld: forwarding.withheld,
+    acceptEncoding: forwarding.acceptEncoding,
     background: forwarding.background,
     signal: forwarding.signal,
     upstreamTarget: undefined,

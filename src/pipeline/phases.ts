@@ -13,6 +13,7 @@ import type {
 } from './phase-options.ts'
 import { authenticate, authorize, type RateLimitOptions, rateLimit, shed } from './phases/admit.ts'
 import { cache, preconditions } from './phases/cache.ts'
+import { type CompressOptions, compress } from './phases/compress.ts'
 import { forward, translate } from './phases/forward.ts'
 import { answerLocally, match } from './phases/match.ts'
 import { observe, recover, stamp } from './phases/outermost.ts'
@@ -70,6 +71,8 @@ export type PhaseContext = {
   readonly checksAccess: boolean
   /** Undefined disables `rate-limit`. */
   readonly limits: RateLimitOptions | undefined
+  /** Undefined disables `compress`. */
+  readonly compression: CompressOptions | undefined
   /** Undefined disables `shed`. */
   readonly overload: ShedOptions | undefined
   /** Undefined disables `observe`. */
@@ -89,6 +92,7 @@ type Phases = readonly [
   Phase<Matched>,
   Phase<Matched, Ready>,
   Phase<Ready>,
+  Phase<Ready> | undefined,
   Phase<Ready>,
   Phase<Ready, Outgoing>,
   Phase<Outgoing> | undefined,
@@ -112,6 +116,7 @@ export const buildPhases = (context: PhaseContext): Phases => [
     context.spans,
   ), // arguments and content against the row, or 400, 413, 415; the canonical request
   preconditions(context), //  the client's preconditions: 304, 412
+  context.compression && compress(context.compression), // what is sent uncompressed to a client that accepts a coding; not hits
   answerLocally(context.overload), //       discovery document, namespace indexes, OPTIONS; batch, whose items go through this list
   withSpan(cache(context.cacheContext), 'cache', 'whole', context.spans), // fresh, stale, revalidate, miss; stores, invalidates, collapses
   context.overload && shed(context.overload), // 503 for requests that need an upstream while the process is overloaded

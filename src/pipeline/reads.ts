@@ -24,8 +24,6 @@ const quoted = (address: string): string => (address.includes(':') ? `"[${addres
 
 /** Fields that the gateway writes in place of the client's: Via, Forwarded (RFC 7239) and X-Forwarded-* from the connection and the configuration. */
 const written: Readonly<Record<string, (known: Known, facts: ForwardingFacts) => string>> = {
-  // Stored content must be uncoded.
-  'accept-encoding': () => 'identity',
   via: ({ request }, { via }) => {
     const before = requestField(request.fields, 'via')
     return before === undefined ? `1.1 ${via}` : `${before}, 1.1 ${via}`
@@ -136,6 +134,7 @@ export class ExchangeRead implements CacheRead {
   readonly method: 'GET' | 'HEAD'
   readonly fields: RequestFields
   readonly policy: CachePolicy
+  readonly compresses: boolean
 
   constructor(
     exchange: Ready,
@@ -152,6 +151,7 @@ export class ExchangeRead implements CacheRead {
     this.method = exchange.method === 'HEAD' ? 'HEAD' : 'GET'
     this.fields = exchange.request.fields
     this.policy = exchange.policy
+    this.compresses = exchange.service.compresses
   }
 
   /** Made for the first variant that needs it. */

@@ -107,6 +107,10 @@ export type Service = {
   readonly hostField: string | undefined
   /** Changes to the fields of every response; undefined where there are none. */
   readonly responseChanges: FieldChanges | undefined
+  /** Responses that are not stored, and those of one caller, are compressed for clients that accept it. */
+  readonly compresses: boolean
+  /** Clients may open WebSockets to its upstream. */
+  readonly websockets: boolean
   readonly requiresBearer: boolean
   /** Undefined: every client may use it. */
   readonly access: Access | undefined

@@ -1,24 +1,5 @@
 import type { MessageFault } from './listener/http2-request.ts'
 
-/** Result of a reload. */
-type ReloadResult = 'applied' | 'unchanged' | 'invalid' | 'restart-needed' | 'failed'
-
-/** Events of the process. */
-export type LifecycleEvent =
-  | {
-      readonly kind: 'reloaded'
-      readonly outcome: ReloadResult
-      /** Seconds since 1970. */
-      readonly atSeconds: number
-    }
-  /** An uncaught error: the process drains and exits. */
-  | { readonly kind: 'process-fault' }
-  | {
-      readonly kind: 'certificate-in-force'
-      /** Seconds since 1970. */
-      readonly notAfterSeconds: number
-    }
-
 /** Why a message is not accepted as a request. `framing` and `chunking`: the end of the request is ambiguous. */
 export type ProtocolFault =
   | MessageFault
@@ -50,3 +31,22 @@ export type JwksResult = (typeof jwksResults)[number]
 export type AccessEvent =
   | { readonly kind: 'access-configured'; readonly service: string }
   | { readonly kind: 'jwks-fetched'; readonly service: string; readonly result: JwksResult }
+
+/** Result of a reload. */
+type ReloadResult = 'applied' | 'unchanged' | 'invalid' | 'restart-needed' | 'failed'
+
+/** Events of the process. */
+export type LifecycleEvent =
+  | {
+      readonly kind: 'reloaded'
+      readonly outcome: ReloadResult
+      /** Seconds since 1970. */
+      readonly atSeconds: number
+    }
+  /** An uncaught error: the process drains and exits. */
+  | { readonly kind: 'process-fault' }
+  | {
+      readonly kind: 'certificate-in-force'
+      /** Seconds since 1970. */
+      readonly notAfterSeconds: number
+    }

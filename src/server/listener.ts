@@ -35,6 +35,8 @@ export type ListenerOptions = {
 export type EdgeHandlers = {
   request(incoming: IncomingMessage, outgoing: ServerResponse): void
   clientError(error: Error, socket: Socket): void
+  /** Takes over connections of requests with Upgrade, `head` being what came behind them; undefined: they are requests as others. */
+  readonly upgrade?: ((incoming: IncomingMessage, socket: Socket, head: Buffer) => void) | undefined
 }
 
 /** The public port. It outlives configurations: a reload replaces the handlers and keeps the connections. */
@@ -176,6 +178,9 @@ export const createListener = (options: ListenerOptions): Listener => {
       }
       if (current !== undefined) server.removeListener('clientError', current.clientError)
       server.on('clientError', handlers.clientError)
+      // node:http gives a connection away as soon as there is a listener.
+      if (current?.upgrade !== undefined) server.removeListener('upgrade', current.upgrade)
+      if (handlers.upgrade !== undefined) server.on('upgrade', handlers.upgrade)
       current = handlers
     },
     listen: (host, port) =>

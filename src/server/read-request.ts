@@ -200,7 +200,7 @@ const createInterim = (outgoing: ServerResponse): Interim => {
 }
 
 /** RFC 9112 §6.3: there is content when it is framed, by a length that is not zero or by chunks. */
-const hasContent = (fields: RequestFields): boolean =>
+export const hasContent = (fields: RequestFields): boolean =>
   (fields['content-length'] !== undefined && fields['content-length'] !== '0') ||
   fields['transfer-encoding'] !== undefined
 

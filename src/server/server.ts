@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, METHODS, type ServerResponse } from
 import httpProxy from '@fastify/http-proxy'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Logger } from 'pino'
-import { GatewayError } from '../errors.ts'
+import { type ErrorCode, GatewayError } from '../errors.ts'
 import {
   type Answer,
   discard,
@@ -29,6 +29,8 @@ import type { EdgeHandlers } from './listener.ts'
 import { createAddressList, createClientOf, EdgeRequest } from './read-request.ts'
 import { type SendOptions, sendEither, sendResponse } from './send/send-response.ts'
 import type { UnreadAnswers } from './unread-answers.ts'
+import { createHandshake } from './websocket/handshake.ts'
+import type { WebSockets } from './websockets.ts'
 
 type CorsOptions = {
   /** `*`, or origins as browsers spell them; at least one. */
@@ -104,7 +106,8 @@ const createRequestIds = (): (() => string) => {
   }
 }
 
-type EdgeOptions = Omit<FrontOptions, 'take' | 'send' | 'serviceFor' | 'isCovered'> & {
+type EdgeOptions = Omit<FrontOptions, 'take' | 'send' | 'serviceFor' | 'isCovered' | 'openWebSocket'> & {
+  readonly websockets: Pick<WebSockets, 'count'>
   /** Certificates for some hosts, beside the default one. */
   readonly certificates: readonly Pick<HostCertificate, 'hosts'>[]
   readonly services: readonly Service[]
@@ -129,6 +132,9 @@ export type Edge = Front & { close(): Promise<void> }
 
 /** CONNECT asks for a tunnel and TRACE for an echo of the credentials (RFC 9110 §9.3.6, §9.3.8): neither is routed. */
 const routedMethods = METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE')
+
+const notFoundCode = (kind: 'no-service' | string): ErrorCode =>
+  kind === 'no-service' ? 'no_route' : 'misdirected_request'
 
 const noQuery: Record<string, never> = {}
 
@@ -173,16 +179,16 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     options.refusedEarly(error, service)
     sendRaw(reply, service, errorAnswer(service, error))
   }
-  const receive = (service: Service, request: FastifyRequest, reply: FastifyReply): Received => {
-    const target = request.raw.url as string
+  const receive = (service: Service, incoming: IncomingMessage, request: GatewayRequest): Received => {
+    const target = incoming.url as string
     const at = target.indexOf('?')
     const path = at === -1 ? target : target.slice(0, at)
     return arrived({
       id: nextId(),
       origin: 'client',
-      client: clientOf(request.raw.socket, request.raw.headers),
+      client: clientOf(incoming.socket, incoming.headers),
       service,
-      request: requestOf(request.raw, reply.raw),
+      request,
       path: path.length === service.mount.length ? '/' : path.slice(service.mount.length),
       query: at === -1 ? '' : target.slice(at + 1),
     })
@@ -224,7 +230,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       refuse(reply, service, new GatewayError('target_too_long'))
       return
     }
-    const exchange = receive(service, request, reply)
+    const exchange = receive(service, request.raw, requestOf(request.raw, reply.raw))
     const answer = options.run(exchange)
     if (answer instanceof Promise) answerLater(exchange, reply, answer)
     else answerAtOnce(exchange, reply, answer)
@@ -240,12 +246,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   const takeByHost = (request: FastifyRequest, reply: FastifyReply): void => {
     const choice = table.find(authorityOf(request.raw), request.raw.url as string)
     if (choice.kind === 'found') takeFor(choice.service, request, reply)
-    else
-      refuse(
-        reply,
-        undefined,
-        new GatewayError(choice.kind === 'no-service' ? 'no_route' : 'misdirected_request'),
-      )
+    else refuse(reply, undefined, new GatewayError(notFoundCode(choice.kind)))
   }
 
   /**
@@ -323,11 +324,36 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   })
   await server.ready()
   if (take === undefined) throw new TypeError('Fastify made no server')
+  const refuseRaw = (outgoing: ServerResponse, service: Service | undefined, error: GatewayError): void => {
+    options.refusedEarly(error, service)
+    send(outgoing, changedResponse(errorAnswer(service, error), service), sending)
+  }
+  const handshake = createHandshake({
+    sockets: options.websockets,
+    inFlight: options.inFlight,
+    run: (service, incoming, request) => options.run(receive(service, incoming, request)),
+    complete: changedResponse,
+    send: (outgoing, response) => send(outgoing, response, sending),
+    refuse: refuseRaw,
+    addressOf: ({ socket, headers }) => clientOf(socket, headers).address,
+  })
+  const openWebSocket: FrontOptions['openWebSocket'] = (incoming, outgoing, head) => {
+    const target = incoming.url as string
+    const choice = table.find(authorityOf(incoming), target)
+    const service = choice.kind === 'found' ? choice.service : undefined
+    if (service === undefined) refuseRaw(outgoing, service, new GatewayError(notFoundCode(choice.kind)))
+    else if (target.length > limits.urlBytes)
+      refuseRaw(outgoing, service, new GatewayError('target_too_long'))
+    else if (options.isDraining())
+      refuseRaw(outgoing, service, new GatewayError('shutting_down', { retryAfterSeconds: 1 }))
+    else handshake(service, incoming, outgoing, head)
+  }
   const front = createFront({
     ...options,
     serviceFor,
     isCovered: options.http2 ? createCoverage(options.certificates) : undefined,
     take,
+    openWebSocket: services.some(({ websockets }) => websockets) ? openWebSocket : undefined,
     send: (outgoing, response) => send(outgoing, response, sending),
   })
   return { ...front, close: () => server.close() }

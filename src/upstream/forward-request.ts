@@ -1,5 +1,11 @@
 import type { Readable } from 'node:stream'
-import { type FieldLines, fieldValue, type Interim, withoutFields } from '../http/message.ts'
+import {
+  type FieldLines,
+  fieldValue,
+  type Interim,
+  type TakeConnection,
+  withoutFields,
+} from '../http/message.ts'
 import type { AttemptEvent } from './events.ts'
 
 /** A request to forward: end-to-end fields only, without Host and framing. */
@@ -20,6 +26,8 @@ export type ForwardRequest = {
   readonly clientAddress?: string
   /** Requests of one client in one line wait for each other; lines are served in turn. Absent: the line of single requests. */
   readonly line?: string
+  /** Requests a WebSocket; called with the connection before the response, a 101. */
+  readonly upgrade?: TakeConnection | undefined
   /** Called for each interim response (RFC 9110 §15.2). */
   readonly interim?: Interim | undefined
   /** The time until the response head, or the error, is added to it. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { siteService } from '../support/gateway.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
@@ -12,6 +12,13 @@ beforeAll(async () => {
   gateway = await startGatewayProcess({
     log: { level: 'info', access: true },
     services: {
+      open: { contract: 'open', mount: '/open', upstream: { targets: [origin.origin] } },
+      shared: {
+        contract: 'open',
+        mount: '/shared',
+        upstream: { targets: [origin.origin] },
+        cache: { profile: 'rfc-shared-cache' },
+      },
       site: siteService(origin.origin, { cache: { rules: [{ match: 'GET /site/v2/**', ttl: '60s' }] } }),
     },
   })
@@ -61,6 +68,30 @@ test('each request has one line, in the words of metrics and Cache-Status', asyn
     bytes: 11,
   })
   expect(refused).toMatchObject({ status: 400, cache: 'none', route: '/site/v2/posts' })
+})
+
+const lasting = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nCache-Control: max-age=60\r\n'
+
+test.each([
+  ['/open/a', `${lasting}Content-Length: 11\r\n\r\n{"ok":true}`, 11],
+  ['/open/a', `${lasting}Transfer-Encoding: chunked\r\n\r\nb\r\n{"ok":true}\r\n0\r\n\r\n`, 11],
+  ['/shared/a', `${lasting}Content-Location: /a\r\nContent-Length: 11\r\n\r\n{"ok":true}`, 11],
+  [
+    '/shared/a',
+    `${lasting}Content-Location: /a\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n{"ok":true}\r\n0\r\n\r\n`,
+    undefined,
+  ],
+  ['/open/a', `HTTP/1.1 204 No Content\r\n\r\n`, 0],
+] as const)('the line of a POST to %s has the length of its response', async (path, answer, bytes) => {
+  const before = origin.script
+  onTestFinished(() => {
+    origin.script = before
+  })
+  origin.script = (_, wire) => wire.write(answer)
+  const from = gateway.program.output().length
+  await (await fetch(`${gateway.origin}${path}`, { method: 'POST', body: 'a=1' })).arrayBuffer()
+  await expect.poll(() => requestLines(from).length).toBe(1)
+  expect([requestLines(from)[0]?.['method'], requestLines(from)[0]?.['bytes']]).toEqual(['POST', bytes])
 })
 
 const planted = 'planted-secret'

@@ -100,6 +100,7 @@ export const outgoing = (
   ...ready(target, more, service),
   extraFields: {},
   withheld: new Set(),
+  acceptEncoding: 'identity',
   background: false,
   signal: new AbortController().signal,
 })

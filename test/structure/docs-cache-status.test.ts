@@ -39,6 +39,7 @@ const notStored: Record<NoStoreReason, true> = {
   unsettled: true,
   'not-admitted': true,
   unreadable: true,
+  coding: true,
   method: true,
 }
 

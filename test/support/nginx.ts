@@ -10,6 +10,8 @@ export type Nginx = { readonly address: string; stop(): Promise<void> }
 type NginxOptions = {
   /** Stores each 200 for this time, like a cache without invalidation, and sets `X-Cache`. Without it nothing is stored. */
   readonly keptFor?: string
+  /** Compresses every content, at this level, and passes on the Host of the client. */
+  readonly gzipLevel?: number
 }
 
 const cacheOf = (folder: string): string => `proxy_cache_path ${folder}/cache keys_zone=kept:8m;`
@@ -48,12 +50,16 @@ export const runNginx = async (
 }
 
 /** Starts nginx on a free port. */
-export const startNginx = async (upstream: string, { keptFor }: NginxOptions = {}): Promise<Nginx> => {
+export const startNginx = async (
+  upstream: string,
+  { keptFor, gzipLevel }: NginxOptions = {},
+): Promise<Nginx> => {
   const port = await freePort()
   const address = `http://127.0.0.1:${port}`
   const { stop } = await runNginx(
     (folder) => `
       ${keptFor === undefined ? '' : cacheOf(folder)}
+      ${gzipLevel === undefined ? '' : `gzip on; gzip_comp_level ${gzipLevel}; gzip_proxied any; gzip_types *; gzip_vary on;`}
       upstream target { server ${new URL(upstream).host}; keepalive 64; }
       server {
         listen 127.0.0.1:${port} backlog=4096;
@@ -63,7 +69,8 @@ export const startNginx = async (upstream: string, { keptFor }: NginxOptions = {
         location / {
           proxy_pass http://target;
           proxy_http_version 1.1;
-          proxy_set_header Connection "";${keptFor === undefined ? '' : cachingFor(keptFor)}
+          proxy_set_header Connection "";
+          ${gzipLevel === undefined ? '' : 'proxy_set_header Host $http_host;'}${keptFor === undefined ? '' : cachingFor(keptFor)}
         }
       }`,
     async () => (await fetch(address, { redirect: 'manual' })).text(),

@@ -2,7 +2,14 @@ import type { Readable } from 'node:stream'
 import { type Clock, type Moment, readClock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ByteBudget, Reservation } from '../../http/bounds.ts'
-import { discard, fieldValue, type GatewayResponse } from '../../http/message.ts'
+import {
+  type ContentCoding,
+  contentCodingOf,
+  createDecoder,
+  type Decodable,
+  decodedHead,
+} from '../../http/coding/decode.ts'
+import { discard, fieldValue, type GatewayResponse, type ResponseHead } from '../../http/message.ts'
 import type { CacheEvent } from '../events.ts'
 import {
   fieldsNotStored,
@@ -13,7 +20,7 @@ import {
 } from '../policy/storability.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
 import type { CompleteResponse, ResponseStorage } from '../store/store-response.ts'
-import type { StoredResponse } from '../store/stored-response.ts'
+import { ownBytes, type StoredResponse } from '../store/stored-response.ts'
 import type {
   FetchOutcome,
   FetchRequest,
@@ -23,7 +30,7 @@ import type {
   UnshareableOutcome,
   UpstreamResponse,
 } from './fetch-outcome.ts'
-import { declaredLength, fillFrom } from './fill.ts'
+import { declaredLength, type Fill, type FillEnd, fillFrom } from './fill.ts'
 import type { PartialContentStore, PartialRequest } from './partial-content.ts'
 import { confirmsStored, describesStored, freshenedHead, validationFields } from './respond-by-fetch.ts'
 
@@ -31,6 +38,7 @@ type Fields = Readonly<Record<string, string>>
 
 const noFields: Fields = {}
 const noContent = Buffer.alloc(0)
+const plain: ContentCoding = { kind: 'none' }
 
 /** A content up to this length is read whole before a reader gets it: it then has an entity tag and a length. */
 const heldBackBytes = 65_536
@@ -53,6 +61,10 @@ type FetchOptions = {
   readonly maxEntryBytes: number
   readonly report: (event: CacheEvent) => void
 }
+
+/** As far as it is known before the content has come. */
+const lengthOf = (head: ResponseHead, content: Buffer | Readable): number =>
+  Buffer.isBuffer(content) ? content.length : (declaredLength(head) ?? 0)
 
 /** Makes the function that sends a read to the upstream and stores what may be stored. */
 export const createFetch = (options: FetchOptions): RunFetch => {
@@ -107,6 +119,69 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     stored: storage.create(fetch, { head: response, content }, times),
   })
 
+  /** The form in which the upstream sent it is kept, for clients that accept it. */
+  const storeDecoded = (
+    fetch: FetchRequest,
+    { response, times }: UpstreamResponse,
+    sent: Buffer,
+    coding: Decodable,
+    content: Buffer,
+    isStored: boolean,
+  ): FetchOutcome => {
+    const head = decodedHead(response)
+    const made = storage.create(fetch, { head, content }, times, {
+      key: fetch.read.key,
+      partial: undefined,
+      upstreamTag: fieldValue(response.fields, 'etag'),
+      forms: coding === 'deflate' ? [] : [{ coding, content: ownBytes(sent) }],
+    })
+    if (!isStored) return { kind: 'server-error', stored: made }
+    return shareable(fetch, made, {
+      upstreamStatus: response.status,
+      validated: false,
+      ownFields: fieldsNotStored(response),
+    })
+  }
+
+  /** The end of a fill without readers. */
+  const filled = async (
+    fetch: FetchRequest,
+    head: ResponseHead,
+    source: Readable,
+  ): Promise<{ readonly fill: Fill; readonly end: FillEnd }> => {
+    const fill = fillFrom(head, source, maxEntryBytes, reservationFor(fetch))
+    return { fill, end: await fill.done }
+  }
+
+  /**
+   * Reads a coded content whole and undoes its coding, so that one stored response serves every client. What cannot be decoded
+   * within the bounds goes unchanged to the client that accepts its coding.
+   */
+  const readCoded = async (
+    fetch: FetchRequest,
+    upstream: UpstreamResponse,
+    content: Buffer | Readable,
+    coding: Decodable,
+    isStored: boolean,
+  ): Promise<FetchOutcome> => {
+    const { response } = upstream
+    let sent = content
+    if (!Buffer.isBuffer(sent)) {
+      const { fill, end } = await filled(fetch, response, sent)
+      if (end.kind === 'failed') throw end.error
+      if (end.kind === 'overflowed')
+        return unshareable(fetch, { ...response, content: fill.reader() }, fill.reasonOfOverflow)
+      sent = end.content
+    }
+    const decoder = createDecoder(coding)
+    decoder.end(sent)
+    const { fill, end } = await filled(fetch, decodedHead(response), decoder)
+    if (end.kind === 'complete') return storeDecoded(fetch, upstream, sent, coding, end.content, isStored)
+    fill.abandon()
+    const reason = end.kind === 'failed' ? 'coding' : fill.reasonOfOverflow
+    return unshareable(fetch, { ...response, content: sent }, reason)
+  }
+
   const readStream = async (
     fetch: FetchRequest,
     upstream: UpstreamResponse,
@@ -144,6 +219,21 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     }
   }
 
+  const handleContent = (
+    fetch: FetchRequest,
+    upstream: UpstreamResponse,
+    content: Buffer | Readable,
+    isStored: boolean,
+  ): FetchOutcome | Promise<FetchOutcome> => {
+    const { response } = upstream
+    if (lengthOf(response, content) > maxEntryBytes) return unshareable(fetch, response, 'too-large')
+    const coding = content === noContent ? plain : contentCodingOf(response)
+    if (coding.kind === 'opaque') return unshareable(fetch, response, 'coding')
+    if (coding.kind === 'coded') return readCoded(fetch, upstream, content, coding.coding, isStored)
+    if (!Buffer.isBuffer(content)) return readStream(fetch, upstream, content, isStored)
+    return isStored ? complete(fetch, upstream, content) : serverError(fetch, upstream, content)
+  }
+
   /** Without a promise when the content has come with the head, as small ones mostly do. */
   const handleResponse = (
     fetch: FetchRequest,
@@ -158,11 +248,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     if (response.status === 206) {
       return partial.receive(fetch, upstream) ?? unshareable(fetch, response, 'part')
     }
-    const { content = noContent } = response
-    const length = Buffer.isBuffer(content) ? content.length : (declaredLength(response) ?? 0)
-    if (length > maxEntryBytes) return unshareable(fetch, response, 'too-large')
-    if (!Buffer.isBuffer(content)) return readStream(fetch, upstream, content, isStored)
-    return isStored ? complete(fetch, upstream, content) : serverError(fetch, upstream, content)
+    return handleContent(fetch, upstream, response.content ?? noContent, isStored)
   }
 
   /** Freshens the stored response by the head of a 304 or of the response to a HEAD. */

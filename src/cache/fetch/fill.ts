@@ -46,7 +46,7 @@ const joined = (chunks: readonly Buffer[], length: number): Buffer => {
 }
 
 /** How a fill ended. `overflowed`: its readers get the rest, and it is not stored. */
-type FillEnd =
+export type FillEnd =
   | { readonly kind: 'complete'; readonly content: Buffer }
   | { readonly kind: 'overflowed' }
   | { readonly kind: 'failed'; readonly error: unknown }

@@ -3,13 +3,13 @@ import { type ErrorCode, GatewayError } from '../../errors.ts'
 import { varyKey } from '../../http/caching-fields.ts'
 import { otherCredential } from '../../http/forwardable-fields.ts'
 import { discard } from '../../http/message.ts'
-import type { CacheAnswer, CacheRead } from '../cache-read.ts'
+import type { CacheRead } from '../cache-read.ts'
 import type { CacheEvent } from '../events.ts'
 import { currentAgeMs } from '../policy/freshness.ts'
 import { mayServeOnError, type Reuse } from '../policy/reuse.ts'
 import { isOfRequest, isServerError } from '../policy/storability.ts'
 import { takesWhole } from '../respond/encodings.ts'
-import type { Responder } from '../respond/responder.ts'
+import type { PerhapsLater, Responder } from '../respond/responder.ts'
 import { isOvertaken } from '../store/store-response.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
 import type { InvalidationLog } from '../store/tag-index.ts'
@@ -34,12 +34,12 @@ export type WaitingReader = {
 
 /** The end of a wait. `afterFailure`: the fetch of another reader failed, for which there is one retry. */
 export type Resolution =
-  | { readonly kind: 'respond'; readonly answer: CacheAnswer }
+  | { readonly kind: 'respond'; readonly answer: PerhapsLater }
   | { readonly kind: 'retry'; readonly alone: boolean; readonly afterFailure: boolean }
 
 type EndedOutcome = Exclude<FetchOutcome, StreamingOutcome>
 
-const respond = (answer: CacheAnswer): Resolution => ({ kind: 'respond', answer })
+const respond = (answer: PerhapsLater): Resolution => ({ kind: 'respond', answer })
 
 const retryTogether: Resolution = { kind: 'retry', alone: false, afterFailure: false }
 const retryAlone: Resolution = { kind: 'retry', alone: true, afterFailure: false }

@@ -1,9 +1,10 @@
 import { type Clock, type Moment, readClock } from '../../clock.ts'
 import { varyKey } from '../../http/caching-fields.ts'
+import { tagOfDecoded } from '../../http/coding/decode.ts'
 import { formatHttpDate } from '../../http/conditional/dates.ts'
 import { matchesWeakly, parseEntityTag } from '../../http/conditional/entity-tags.ts'
 import { endToEndFields } from '../../http/forwardable-fields.ts'
-import { fieldValue, type ResponseHead, withoutFields } from '../../http/message.ts'
+import { fieldValue, type ResponseHead, withField, withoutFields } from '../../http/message.ts'
 import {
   type CacheAnswer,
   type CacheRead,
@@ -14,7 +15,7 @@ import {
 } from '../cache-read.ts'
 import type { CacheEvent } from '../events.ts'
 import type { Lease, Reuse } from '../policy/reuse.ts'
-import type { Responder } from '../respond/responder.ts'
+import type { PerhapsLater, Responder } from '../respond/responder.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
 import type { InvalidationLog } from '../store/tag-index.ts'
@@ -63,15 +64,23 @@ export const describesStored = (response: ResponseHead, stored: StoredResponse):
 /** Fields that a 304 cannot change: they describe the stored content (RFC 9111 §3.2). */
 const notUpdated: ReadonlySet<string> = new Set(['content-length', 'content-encoding', 'content-range'])
 
+const isDecoded = ({ upstreamTag, fields }: StoredResponse): boolean => {
+  const decoded = tagOfDecoded(upstreamTag ?? '')
+  return decoded !== upstreamTag && fieldValue(fields, 'etag') === decoded
+}
+
 /** Head of the stored response with the fields of the 304 in place of its own (RFC 9111 §3.2, §4.3.4). */
 export const freshenedHead = (
   stored: StoredResponse,
   response: ResponseHead,
   receivedAt: number,
 ): ResponseHead => {
-  const updates = withoutFields(endToEndFields(response.fields), notUpdated)
+  let updates = withoutFields(endToEndFields(response.fields), notUpdated)
   // A 304 without a Date was made when it came (RFC 9110 §6.6.1); the stored Date would make the response old at once.
   if (fieldValue(updates, 'date') === undefined) updates.push('Date', formatHttpDate(receivedAt))
+  const tag = fieldValue(updates, 'etag')
+  // The stored content was decoded: the tag of the upstream's coded form would name other bytes.
+  if (tag !== undefined && isDecoded(stored)) updates = withField(updates, 'ETag', tagOfDecoded(tag))
   const updated = new Set(updates.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()))
   return { status: stored.status, fields: [...withoutFields(stored.fields, updated), ...updates] }
 }
@@ -92,7 +101,7 @@ type Reader = {
   readonly read: CacheRead
   readonly forward: Forward
   readonly first: FetchNeeded
-  readonly resolve: (answer: CacheAnswer) => void
+  readonly resolve: (answer: PerhapsLater) => void
   readonly reject: (error: unknown) => void
 }
 

@@ -92,6 +92,8 @@ export type NoStoreReason =
   | 'not-admitted'
   /** An error page with status 200, or JSON that breaks off: its route cannot respond so. */
   | 'unreadable'
+  /** Its content coding cannot be undone, so it would reach clients that do not accept it. */
+  | 'coding'
   | 'method'
 
 type StorageDecision =

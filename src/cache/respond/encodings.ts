@@ -1,6 +1,7 @@
-import { parseAcceptEncoding } from '../../http/accept-encoding.ts'
 import { parseCacheControl } from '../../http/caching-fields.ts'
-import { parseEntityTag, tagOfCoded } from '../../http/conditional/entity-tags.ts'
+import { type AcceptedForms, acceptedForms } from '../../http/coding/accept-encoding.ts'
+import { availableCodings, type Coding, codedFields, compress } from '../../http/coding/compress.ts'
+import { parseEntityTag } from '../../http/conditional/entity-tags.ts'
 import {
   evaluatePreconditions,
   isConditional,
@@ -16,13 +17,11 @@ import {
   type RequestFields,
   type ResponseHead,
   requestField,
-  withoutFields,
 } from '../../http/message.ts'
 import type { CacheRead } from '../cache-read.ts'
 import type { CacheEvent } from '../events.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
 import { type CodedForm, ownBytes, type StoredResponse, withCodedForms } from '../store/stored-response.ts'
-import { availableCodings, type Coding, compress } from './compress.ts'
 
 /** The parts of a read that decide the form of its response. */
 export type ReaderFacts = { readonly method: 'GET' | 'HEAD'; readonly fields: RequestFields }
@@ -87,26 +86,7 @@ export const responseFor = (reader: ReaderFacts, whole: GatewayResponse, now: nu
   return wantsRange && Buffer.isBuffer(whole.content) ? ranged(reader, whole, whole.content, now) : whole
 }
 
-/** The meaning of an Accept-Encoding field. */
-type AcceptedForms = {
-  /** Codings that the client prefers to the uncoded form, best first. */
-  readonly codings: readonly Coding[]
-  readonly uncoded: boolean
-}
-
-const onlyUncoded: AcceptedForms = { codings: [], uncoded: true }
-
-/** With equal weights, the first of `offered` is best. */
-const acceptedForms = (value: string, offered: readonly Coding[]): AcceptedForms => {
-  const accepted = parseAcceptEncoding(value)
-  const weightOf = (coding: Coding): number => accepted.weightOf(coding) ?? 0
-  // If identity is not listed, it is acceptable but not preferred (RFC 9110 §12.5.3).
-  const uncoded = accepted.weightOf('identity')
-  const codings = offered
-    .filter((coding) => weightOf(coding) > 0 && weightOf(coding) >= (uncoded ?? 0))
-    .sort((a, b) => weightOf(b) - weightOf(a))
-  return { codings, uncoded: uncoded !== 0 }
-}
+const onlyUncoded: AcceptedForms<Coding> = { codings: [], uncoded: true }
 
 /** Ranges refer to the uncoded bytes; the request may also have no-transform (RFC 9111 §5.2.1.6). */
 const takesUncodedOnly = ({ fields }: ReaderFacts): boolean =>
@@ -157,14 +137,15 @@ export type CompressionOptions = {
   readonly minBytes: number
 }
 
-/** Content codings of stored responses: each is made once, in the background, after the first request for it. */
+/** Content codings of stored responses: each is made once, for the first request for it. */
 export type Encodings = {
   /** Contents from this length on may be coded; `Infinity`: none. */
   codedFrom(read: CacheRead): number
-  /** The best of the forms that have been made. */
-  formFor(stored: StoredResponse, reader: ReaderFacts): StoredResponse
-  /** As `formFor`; starts to make the form that the reader prefers, for the next ones. */
-  formOrEncode(stored: StoredResponse, reader: ReaderFacts): StoredResponse
+  /**
+   * The best form for the reader. Without a promise where a coded form is there, none is wanted, or too much is compressed now;
+   * otherwise the form that the reader prefers is made first.
+   */
+  formFor(stored: StoredResponse, reader: ReaderFacts): StoredResponse | Promise<StoredResponse>
 }
 
 type EncodingsOptions = CompressionOptions & {
@@ -176,20 +157,10 @@ type EncodingsOptions = CompressionOptions & {
 /** libuv's four threads also do name look-ups and files. */
 const mostAtOnce = 2
 
-const ofUncoded: ReadonlySet<string> = new Set(['etag', 'content-length', 'accept-ranges'])
-
 const codedResponse = (stored: StoredResponse, coding: Coding, content: Buffer): StoredResponse => ({
   ...stored,
   content,
-  fields: [
-    ...withoutFields(stored.fields, ofUncoded),
-    'ETag',
-    tagOfCoded(fieldValue(stored.fields, 'etag') ?? '', coding),
-    'Content-Encoding',
-    coding,
-    'Content-Length',
-    String(content.length),
-  ],
+  fields: [...codedFields(stored.fields, coding), 'Content-Length', String(content.length)],
 })
 
 const meets = (
@@ -207,13 +178,16 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
   const offered = availableCodings(options.codings)
   /** Clients send a handful of values. */
   const acceptedByValue = remembered((value) => acceptedForms(value, offered), 64)
-  const acceptedBy = (reader: ReaderFacts): AcceptedForms => {
+  const acceptedBy = (reader: ReaderFacts): AcceptedForms<Coding> => {
     const value = requestField(reader.fields, 'accept-encoding')
     return value === undefined || takesUncodedOnly(reader) ? onlyUncoded : acceptedByValue(value)
   }
   const codedResponses = new WeakMap<StoredResponse, Map<Coding, StoredResponse>>()
-  /** Contents that are compressed now. */
-  const making = new Set<Buffer>()
+  /** Forms that are made now, by the content they are made of. */
+  const making = new Map<Buffer, { readonly coding: Coding; readonly form: Promise<CodedForm> }>()
+
+  /** Contents whose forms do not fit into the cache: they are not compressed again for each reader. */
+  const unfit = new WeakSet<Buffer>()
 
   /** The same object each time, so that prepared hits can be kept on it. */
   const responseOf = (stored: StoredResponse, { coding, content }: CodedForm): StoredResponse | undefined => {
@@ -236,31 +210,46 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
     if (current === undefined) return
     const grown = withCodedForms(current, [...current.forms, form])
     const bytes = variants.reduce((sum, each) => sum + each.bytes, grown.bytes - current.bytes)
-    if (bytes > options.maxBytes) return
+    if (bytes > options.maxBytes) {
+      unfit.add(current.content)
+      return
+    }
     store.replace(
       stored.key,
       variants.map((each) => (each === current ? grown : each)),
     )
   }
 
-  const make = async (stored: StoredResponse, coding: Coding): Promise<void> => {
-    if (making.size >= mostAtOnce || making.has(stored.content)) return
-    making.add(stored.content)
+  /** Never rejects: readers without a form get the uncoded one. */
+  const made = async (stored: StoredResponse, coding: Coding): Promise<CodedForm> => {
     try {
       const content = await compress(stored.content, coding)
-      addForm(stored, { coding, content: content === undefined ? undefined : ownBytes(content) })
+      const form = { coding, content: content === undefined ? undefined : ownBytes(content) }
+      addForm(stored, form)
       const bytes = stored.content.length
       options.report({ kind: 'compressed', coding, bytes, saved: bytes - (content?.length ?? bytes) })
+      return form
     } catch {
       // For example out of memory; it is not retried.
-      addForm(stored, { coding, content: undefined })
+      unfit.add(stored.content)
+      return { coding, content: undefined }
     } finally {
       making.delete(stored.content)
     }
   }
 
+  /** Undefined when too much is compressed now. */
+  const make = (stored: StoredResponse, coding: Coding): Promise<CodedForm> | undefined => {
+    const now = making.get(stored.content)
+    if (now !== undefined) return now.coding === coding ? now.form : undefined
+    if (making.size >= mostAtOnce || unfit.has(stored.content)) return undefined
+    const form = made(stored, coding)
+    making.set(stored.content, { coding, form })
+    return form
+  }
+
   /** If no form is acceptable, the uncoded one (RFC 9110 §12.4.1). */
-  const best = (stored: StoredResponse, accepted: AcceptedForms): StoredResponse => {
+  const best = (stored: StoredResponse, accepted: AcceptedForms<Coding>): StoredResponse => {
     for (const coding of accepted.codings) {
       const response = formIn(stored, coding)
       if (response !== undefined) return response
@@ -269,7 +258,7 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
   }
 
   /** A client that has an acceptable form keeps it: the 304 must carry the tag of that form (RFC 9111 §4.3.4). */
-  const formOf = (stored: StoredResponse, reader: ReaderFacts, accepted: AcceptedForms) => {
+  const formOf = (stored: StoredResponse, reader: ReaderFacts, accepted: AcceptedForms<Coding>) => {
     const chosen = best(stored, accepted)
     const { fields } = reader
     const isRevalidation = fields['if-none-match'] !== undefined
@@ -281,24 +270,27 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
     return forms.find((form) => meets(reader, form, name)) ?? chosen
   }
 
-  const formFor = (stored: StoredResponse, reader: ReaderFacts): StoredResponse =>
-    stored.codable ? formOf(stored, reader, acceptedBy(reader)) : stored
+  const isMade = (stored: StoredResponse, wanted: Coding): boolean =>
+    stored.forms.some(({ coding }) => coding === wanted)
 
   return {
-    // Public responses only: the compressed length of a secret reveals it (BREACH), and a caller's own partition has few readers.
-    codedFrom: ({ partition, policy }) =>
-      offered.length > 0 && partition === 'public' && policy.profile === 'safe'
+    // A caller's own responses only where the service allows it: the length of a compressed secret can reveal it (BREACH).
+    codedFrom: ({ partition, compresses }) =>
+      offered.length > 0 && (partition === 'public' || compresses === true)
         ? options.minBytes
         : Number.POSITIVE_INFINITY,
-    formFor,
-    formOrEncode: (stored, reader) => {
+    formFor: (stored, reader) => {
       if (!stored.codable || reader.fields['accept-encoding'] === undefined) return stored
       const accepted = acceptedBy(reader)
       const [wanted] = accepted.codings
-      if (wanted !== undefined && !stored.forms.some(({ coding }) => coding === wanted)) {
-        void make(stored, wanted)
-      }
-      return formOf(stored, reader, accepted)
+      if (wanted === undefined || isMade(stored, wanted)) return formOf(stored, reader, accepted)
+      const form = make(stored, wanted)
+      const chosen = formOf(stored, reader, accepted)
+      // With another coded form, or with a precondition, which mostly leads to a 304, there is nothing to wait for.
+      if (form === undefined || chosen !== stored || isConditional(reader.fields)) return chosen
+      return form.then((one) =>
+        one.content === undefined ? stored : codedResponse(stored, wanted, one.content),
+      )
     },
   }
 }

@@ -36,14 +36,17 @@ const createLatin1Memo = (): ((answer: CacheAnswer) => void) => {
   }
 }
 
+/** A promise where the form that the reader gets is compressed first. */
+export type PerhapsLater = CacheAnswer | Promise<CacheAnswer>
+
 /** Makes the responses of the cache, with Age and Cache-Status (RFC 9111 §5.1, RFC 9211). */
 export type Responder = {
   /** From the second read within one second on, all reads of that second with the same form get the same object. */
-  hit(stored: StoredResponse, read: CacheRead, ageMs: number, at: Moment): CacheAnswer
+  hit(stored: StoredResponse, read: CacheRead, ageMs: number, at: Moment): PerhapsLater
   stale(stored: StoredResponse, read: CacheRead, at: Moment, detail: 'revalidating' | 'error'): CacheAnswer
   /** For the reader that started the fetch. */
-  fetched(outcome: ShareableOutcome, read: CacheRead, reason: ForwardReason, at: Moment): CacheAnswer
-  collapsed(stored: StoredResponse, read: CacheRead, reason: ForwardReason, at: Moment): CacheAnswer
+  fetched(outcome: ShareableOutcome, read: CacheRead, reason: ForwardReason, at: Moment): PerhapsLater
+  collapsed(stored: StoredResponse, read: CacheRead, reason: ForwardReason, at: Moment): PerhapsLater
   unshareable(outcome: UnshareableOutcome, read: CacheRead, reason: ForwardReason, at: Moment): CacheAnswer
   /** Sends the head now and the content as it arrives. */
   streamed(
@@ -169,50 +172,79 @@ export const createResponder = (encodings: Encodings): Responder => {
     ageSeconds: seconds(ageMs),
   })
 
+  const hit = (stored: StoredResponse, read: CacheRead, ageMs: number, at: Moment): CacheAnswer => {
+    const form = sharedForm(stored, read)
+    const ttl = ttlOf(stored, ageMs)
+    if (form === undefined) return freshAnswer(stored, read, ageMs, ttl, at)
+    const prepared = preparedFor(stored, seconds(ageMs), ttl)
+    const made = prepared?.[form]
+    if (prepared !== undefined && made !== undefined) {
+      prepared.readers += 1
+      if (prepared.readers === readersOfText && prepared.whole !== undefined) keepText(prepared.whole)
+      return made
+    }
+    const answer = freshAnswer(stored, read, ageMs, ttl, at)
+    if (prepared !== undefined) prepared[form] = answer
+    return answer
+  }
+
+  const fetched = (
+    { notStored, validated, upstreamStatus, ownFields, fromTier }: ShareableOutcome,
+    stored: StoredResponse,
+    read: CacheRead,
+    reason: ForwardReason,
+    at: Moment,
+  ): CacheAnswer => {
+    const ageMs = ageOf(stored, at)
+    const ttlSeconds = ttlOf(stored, ageMs)
+    if (fromTier === true) return aged(stored, read, at, ageMs, hitStatus(ttlSeconds, 'shared'), 'hit')
+    const status = forwardedStatus({
+      reason,
+      status: upstreamStatus,
+      ttlSeconds,
+      stored: notStored === undefined,
+      detail: notStored,
+    })
+    const response = withFields(stored, [...ownFields, 'Cache-Status', status])
+    return answerFor(read, response, validated ? 'revalidated' : 'miss', at)
+  }
+
+  const collapsed = (
+    stored: StoredResponse,
+    read: CacheRead,
+    reason: ForwardReason,
+    at: Moment,
+  ): CacheAnswer => {
+    const ageMs = ageOf(stored, at)
+    const status = forwardedStatus({ reason, ttlSeconds: ttlOf(stored, ageMs), collapsed: true })
+    return answerFor(read, withAge(stored, ageMs, status), 'collapsed', at)
+  }
+
   return {
     hit: (uncoded, read, ageMs, at) => {
-      const stored = encodings.formOrEncode(uncoded, read)
-      const form = sharedForm(stored, read)
-      const ttl = ttlOf(stored, ageMs)
-      if (form === undefined) return freshAnswer(stored, read, ageMs, ttl, at)
-      const prepared = preparedFor(stored, seconds(ageMs), ttl)
-      const made = prepared?.[form]
-      if (prepared !== undefined && made !== undefined) {
-        prepared.readers += 1
-        if (prepared.readers === readersOfText && prepared.whole !== undefined) keepText(prepared.whole)
-        return made
-      }
-      const answer = freshAnswer(stored, read, ageMs, ttl, at)
-      if (prepared !== undefined) prepared[form] = answer
-      return answer
+      const form = encodings.formFor(uncoded, read)
+      return form instanceof Promise
+        ? form.then((stored) => hit(stored, read, ageMs, at))
+        : hit(form, read, ageMs, at)
     },
     stale: (uncoded, read, at, detail) => {
-      const stored = encodings.formOrEncode(uncoded, read)
+      const form = encodings.formFor(uncoded, read)
+      const stored = form instanceof Promise ? uncoded : form
       const ageMs = ageOf(stored, at)
       // The ttl of the uncoded form: a purge may have shortened its lifetime since the coded form was made.
       return aged(stored, read, at, ageMs, hitStatus(ttlOf(uncoded, ageMs), detail), 'stale')
     },
     fetched: (outcome, read, reason, at) => {
-      const { notStored, validated, upstreamStatus, ownFields, fromTier } = outcome
-      const stored = encodings.formFor(outcome.stored, read)
-      const ageMs = ageOf(stored, at)
-      const ttlSeconds = ttlOf(stored, ageMs)
-      if (fromTier === true) return aged(stored, read, at, ageMs, hitStatus(ttlSeconds, 'shared'), 'hit')
-      const status = forwardedStatus({
-        reason,
-        status: upstreamStatus,
-        ttlSeconds,
-        stored: notStored === undefined,
-        detail: notStored,
-      })
-      const response = withFields(stored, [...ownFields, 'Cache-Status', status])
-      return answerFor(read, response, validated ? 'revalidated' : 'miss', at)
+      const form = encodings.formFor(outcome.stored, read)
+      return form instanceof Promise
+        ? form.then((stored) => fetched(outcome, stored, read, reason, at))
+        : fetched(outcome, form, read, reason, at)
     },
     collapsed: (uncoded, read, reason, at) => {
-      const stored = encodings.formFor(uncoded, read)
-      const ageMs = ageOf(stored, at)
-      const status = forwardedStatus({ reason, ttlSeconds: ttlOf(stored, ageMs), collapsed: true })
-      return answerFor(read, withAge(stored, ageMs, status), 'collapsed', at)
+      const form = encodings.formFor(uncoded, read)
+      return form instanceof Promise
+        ? form.then((stored) => collapsed(stored, read, reason, at))
+        : collapsed(form, read, reason, at)
     },
     unshareable: ({ response, upstreamStatus, reason: detail }, read, reason, at) => {
       const status = forwardedStatus({ reason, status: upstreamStatus, detail })

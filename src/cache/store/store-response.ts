@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts'
+import { withVaryByCoding } from '../../http/coding/compress.ts'
 import { fieldValue, type GatewayResponse, type ResponseHead, withoutFields } from '../../http/message.ts'
 import { targetKeyOf } from '../cache-key.ts'
 import type { CacheRead } from '../cache-read.ts'
@@ -6,9 +7,8 @@ import type { CacheEvent } from '../events.ts'
 import { declaredLength } from '../fetch/fill.ts'
 import type { ExchangeTimes } from '../policy/freshness.ts'
 import type { NoStoreReason } from '../policy/storability.ts'
-import { isCodable } from '../respond/compress.ts'
 import type { Admission, MemoryStore } from './memory-store.ts'
-import { createStoredResponse, type StoredResponse, setTags, withVaryByCoding } from './stored-response.ts'
+import { createStoredResponse, isCodable, type StoredResponse, setTags } from './stored-response.ts'
 import type { InvalidationLog, UnsettledTags } from './tag-index.ts'
 
 export type CompleteResponse = { readonly head: ResponseHead; readonly content: Buffer }

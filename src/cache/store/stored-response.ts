@@ -1,12 +1,13 @@
 import type { Moment } from '../../clock.ts'
 import { parseVary, type SelectingFields, varyKey } from '../../http/caching-fields.ts'
-import { type FieldLines, fieldValue, ownText, type ResponseHead, withField } from '../../http/message.ts'
+import { type Coding, mayBeCoded, withVaryByCoding } from '../../http/coding/compress.ts'
+import { parseEntityTag } from '../../http/conditional/entity-tags.ts'
+import { type FieldLines, fieldValue, ownText, type ResponseHead } from '../../http/message.ts'
 import { isPublicKey } from '../cache-key.ts'
 import type { CacheAnswer } from '../cache-read.ts'
 import type { CachePolicy } from '../decide-caching.ts'
 import { type ExchangeTimes, responseControl, reuseTerms } from '../policy/freshness.ts'
 import { storedFields } from '../policy/storability.ts'
-import { type Coding, isCodable } from '../respond/compress.ts'
 import type { StoredRanges } from './stored-ranges.ts'
 
 /** Responses that are the same for every reader that gets this form: a GET, a HEAD, a 304. */
@@ -119,11 +120,15 @@ export const ownBytes = (content: Buffer): Buffer => {
   return copy
 }
 
-/** Each of the coded forms needs Vary (RFC 9110 §12.5.5). */
-export const withVaryByCoding = (fields: string[]): string[] => {
-  const vary = fieldValue(fields, 'vary')
-  if (vary === undefined) return [...fields, 'Vary', 'Accept-Encoding']
-  return /accept-encoding/i.test(vary) ? fields : withField(fields, 'Vary', `${vary}, Accept-Encoding`)
+/**
+ * May a complete stored response be sent in other content codings? A 2xx not without an entity tag, by which the forms differ (RFC
+ * 9110 §8.8.3.3).
+ */
+export const isCodable = (head: ResponseHead, contentBytes: number, minBytes: number): boolean => {
+  if (contentBytes < minBytes || head.status === 206) return false
+  const isSuccess = head.status >= 200 && head.status < 300
+  const hasTag = parseEntityTag(fieldValue(head.fields, 'etag') ?? '') !== undefined
+  return (hasTag || !isSuccess) && mayBeCoded(head)
 }
 
 /** A permission for one origin must not be sent to another, also where the upstream omits Vary (Fetch standard, CORS protocol and HTTP caches). */
@@ -151,7 +156,11 @@ export const createStoredResponse = (parts: StoredResponseParts): StoredResponse
   const content = ownBytes(parts.content)
   const control = responseControl(head.fields)
   const plain = storedFields(head, content, control, times.received.now)
-  const codable = isCodable({ status: head.status, fields: plain }, content.length, parts.codedFrom)
+  // What the upstream coded may be small.
+  const codedFrom = parts.forms.length > 0 ? 0 : parts.codedFrom
+  const codable =
+    parts.partial === undefined &&
+    isCodable({ status: head.status, fields: plain }, content.length, codedFrom)
   const fields = codable ? withVaryByCoding(plain) : plain
   const varyNames = selectingNames(fields)
   const terms = reuseTerms(head, control, policy, times)

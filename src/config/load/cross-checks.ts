@@ -85,6 +85,13 @@ const edgeFaults = (config: Config): UnplacedFault[] => [
     'must be 0s or at least 100ms, because a shorter interval measures too little',
   ),
   ...rateLimitFaults(config),
+  ...config.services.flatMap((service) =>
+    faultWhen(
+      service.contract === 'open' && service.websockets && service.upstream.http2,
+      ['services', service.name, 'websockets'],
+      'requires upstream.http2: false, because WebSockets are opened over HTTP/1.1',
+    ),
+  ),
 ]
 
 /** What OpenSSL says of PEM texts; `undefined` when it takes them. Its words quote nothing of the texts. */

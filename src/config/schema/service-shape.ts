@@ -282,6 +282,9 @@ const publicSide = {
       remove: z.array(responseFieldName()).max(100).prefault([]).describe('Headers that no response has'),
     })
     .prefault({}),
+  compress: flag()
+    .prefault(true)
+    .describe('Compress on the way what is uncompressed and not stored for everyone'),
 }
 
 const plants = z.strictObject({
@@ -380,6 +383,7 @@ const open = z.strictObject({
   ...publicSide,
   mount: mount(),
   access,
+  websockets: flag().prefault(false).describe('Clients may open WebSockets; not with `upstream.http2`'),
   upstream: upstreamShape(
     '/',
     targets().describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`'),

@@ -82,6 +82,14 @@ const limits = z
     connectionsPerAddress: whole(0, 1_000_000)
       .prefault(0)
       .describe('Open connections per IPv4 address or IPv6 /64, except `trustedProxies`; 0 = no limit'),
+    websockets: z
+      .strictObject({
+        perService: whole(0, 1_000_000).prefault(1_024).describe('Open WebSockets per service and process'),
+        perClient: whole(0, 1_000_000).prefault(64).describe('Open WebSockets per client and process'),
+        idleTimeout: wait().prefault('5m').describe('Then a silent WebSocket is closed; 0s = no limit'),
+      })
+      .transform(inMs('idleTimeout'))
+      .prefault({}),
   })
   .transform(inMs('headersTimeout', 'requestTimeout', 'readerTimeout', 'keepAliveTimeout'))
   .prefault({})

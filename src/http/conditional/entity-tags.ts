@@ -50,9 +50,18 @@ export const contentEntityTag = (content: Buffer): string =>
 const mark = '~'
 
 const codedTag = /^(".*)~(?:br|gzip|zstd)"$/
+const decodedTag = /^(".*)~identity"$/
+
+/** The tags that a tag of the gateway was made from: of the uncoded form, and of the upstream's coded one. */
+const originsOf = (opaque: string): string[] => {
+  const coded = codedTag.exec(opaque)?.[1]
+  const uncoded = coded === undefined ? [] : [`${coded}"`]
+  const decoded = decodedTag.exec(uncoded[0] ?? opaque)?.[1]
+  return decoded === undefined ? uncoded : [...uncoded, `${decoded}"`]
+}
 
 /**
- * Entity tag of a coded form. A strong tag must differ, since the bytes do (RFC 9110 §8.8.3.3); a weak one says the
+ * Entity tag of a form in another coding, or with its coding undone (`identity`). A strong tag must differ, since the bytes do (RFC 9110 §8.8.3.3); a weak one says the
  * same of both.
  */
 export const tagOfCoded = (tag: string, coding: string): string => {
@@ -68,6 +77,5 @@ export const withUncodedTags = (list: string): string => {
   if (!list.includes(mark)) return list
   const tags = parseEntityTagList(list)
   if (tags === '*') return list
-  const uncoded = tags.map(({ opaque }) => codedTag.exec(opaque)?.[1]).filter((tag) => tag !== undefined)
-  return [list, ...new Set(uncoded.map((tag) => `${tag}"`))].join(', ')
+  return [list, ...new Set(tags.flatMap(({ opaque }) => originsOf(opaque)))].join(', ')
 }

@@ -1,6 +1,7 @@
 import { accessRefusals } from '../../pipeline/access.ts'
 import { type AccessEvent, type EdgeEvent, jwksResults, type LifecycleEvent } from '../../server/events.ts'
 import type { OverloadEvent } from '../../server/overload.ts'
+import { type WebSocketEvent, websocketOutcomes } from '../../server/websockets.ts'
 import type { DiscoveryEvent } from '../../site/events.ts'
 import type { Families } from './registry.ts'
 
@@ -117,4 +118,17 @@ export const createAccessObserver =
       default:
         event satisfies never
     }
+  }
+
+/** Counts WebSockets; every outcome of a service is there, with 0, when it is configured. */
+export const createWebSocketObserver =
+  (families: Families): ((event: WebSocketEvent) => void) =>
+  (event) => {
+    const { service } = event
+    if (event.kind === 'websocket-ended') {
+      families.websockets.series({ service, outcome: event.outcome }).value += 1
+      return
+    }
+    event.kind satisfies 'websockets-configured'
+    for (const outcome of websocketOutcomes) families.websockets.series({ service, outcome })
   }

@@ -241,5 +241,11 @@ export const requestMetrics = {
     ['service', 'handling'],
     'New URLs with undeclared query parameters: `sent` or `stripped`.',
   ),
+  websocketsOpen: gauge('websockets_open', ['service'], 'Open WebSockets.'),
+  websockets: counter(
+    'websockets_total',
+    ['service', 'outcome'],
+    'WebSockets that ended or were refused, by outcome.',
+  ),
   inFlight: gauge('in_flight_requests', [], 'Requests in flight.'),
 } as const satisfies Record<string, MetricRow>

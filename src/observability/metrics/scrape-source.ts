@@ -12,6 +12,8 @@ export type ScrapeSource = {
   readonly cache: () => { readonly entries: number; readonly bytes: number; readonly maxBytes: number }
   /** Of limits.bufferedBytes. */
   readonly bufferedBytes: () => number
+  /** Of each service that has WebSockets. */
+  readonly websockets: () => readonly { readonly service: string; readonly open: number }[]
   readonly upstreams: () => readonly UpstreamReading[]
   /** Where several processes share the port. */
   readonly workers?: () => {
@@ -85,6 +87,9 @@ export const readSource = (families: Families, source: ScrapeSource): void => {
   families.sentBytes.series({}).value = publicSide.sentBytes
   families.draining.series({}).value = publicSide.draining ? 1 : 0
   families.bufferedBytes.series({}).value = source.bufferedBytes()
+  families.websocketsOpen.clear()
+  for (const { service, open } of source.websockets())
+    families.websocketsOpen.series({ service }).value = open
   const cache = source.cache()
   families.cacheEntries.series({}).value = cache.entries
   families.cacheBytes.series({}).value = cache.bytes

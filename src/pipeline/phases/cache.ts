@@ -13,6 +13,13 @@ import type { Answer } from '../../http/message.ts'
 import { permitted, plainOrigin } from '../any-origin.ts'
 import { asOutgoing, type Next, type Outgoing, type Phase, type Ready, whenAnswered } from '../exchange.ts'
 import type { CacheContext } from '../phase-options.ts'
+import {
+  codingsToPass,
+  codingsToStore,
+  hasTagCondition,
+  ownConditions,
+  tagConditions,
+} from '../reads/upstream-form.ts'
 import { ExchangeRead, publicPart, type ReadPartition } from '../reads.ts'
 import { forwardWrite } from '../writes/forward-write.ts'
 
@@ -61,13 +68,18 @@ const withStatus = (answer: Answer, status: string): Answer =>
 const nothing: ReadonlySet<string> = new Set()
 const noFields = {}
 
-const outgoing = (exchange: Ready): Outgoing =>
-  asOutgoing(exchange, {
-    extraFields: noFields,
-    withheld: nothing,
+/** Passes the response on as it comes: with a condition that names a form made here, the tag that the upstream knows is sent too. */
+const outgoing = (exchange: Ready): Outgoing => {
+  const { request } = exchange
+  const isConditioned = hasTagCondition(request.fields)
+  return asOutgoing(exchange, {
+    extraFields: isConditioned ? ownConditions(request.fields) : noFields,
+    withheld: isConditioned ? tagConditions : nothing,
+    acceptEncoding: codingsToPass(exchange),
     background: false,
     signal: exchange.request.signal,
   })
+}
 
 type Read = Extract<CachingDecision, { kind: 'read' }>
 
@@ -112,6 +124,7 @@ const readThrough = (
       asOutgoing(exchange, {
         extraFields: extra.fields,
         withheld,
+        acceptEncoding: codingsToStore(exchange, extra.fields),
         background: extra.background,
         signal: extra.signal,
       }),
@@ -133,6 +146,11 @@ export const cache = (context: CacheContext): Phase<Ready, Outgoing> => ({
   run: (exchange, next) => {
     const { method, record, request, sensitive, policy, identity } = exchange
     const { fields } = request
+    // A WebSocket is no response, and is for one client.
+    if (request.upgrade !== undefined) {
+      record.cache = 'bypass'
+      return next(outgoing(exchange))
+    }
     const decision = decideCaching(
       { method, fields, hasContent: exchange.content !== undefined, sensitive, identity },
       policy,

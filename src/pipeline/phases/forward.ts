@@ -61,6 +61,7 @@ type ForwardOptions = {
 const allFields = (exchange: Translated, facts: ForwardingFacts): string[] => {
   const { withheld, extraFields, record } = exchange
   const sent = sentFields(exchange, withheld, facts)
+  sent.push('accept-encoding', exchange.acceptEncoding)
   for (const name of Object.keys(extraFields)) sent.push(name, extraFields[name] as string)
   return withTraceFields(sent, record.trace)
 }
@@ -99,6 +100,7 @@ const send = (
     clientAddress: exchange.background ? '' : addressGroup(exchange.client.address),
     // Links in the upstream's names are of no use to a client.
     interim: service.translation === undefined ? request.interim : undefined,
+    upgrade: request.upgrade,
     record,
     attempted: record.trace?.attempted,
   }

@@ -4,19 +4,11 @@ import { forbidsStoring } from '../../cache/decide-caching.ts'
 import type { PostResponse } from '../../cache/store-post-response.ts'
 import type { Row } from '../../contracts/row.ts'
 import { GatewayError } from '../../errors.ts'
-import { withUncodedTags } from '../../http/conditional/entity-tags.ts'
-import {
-  discard,
-  EndSignal,
-  fieldValue,
-  type GatewayResponse,
-  type RequestFields,
-  requestField,
-  teeContent,
-} from '../../http/message.ts'
+import { discard, EndSignal, fieldValue, type GatewayResponse, teeContent } from '../../http/message.ts'
 import { asOutgoing, type Next, type Outgoing, type Ready } from '../exchange.ts'
 import { completed, invalidateWrite, showsOwnTarget, writeNotes } from '../invalidate-write.ts'
 import type { CacheContext } from '../phase-options.ts'
+import { codingsToPass, ownConditions, tagConditions, uncoded } from '../reads/upstream-form.ts'
 import { ExchangeRead, publicPart } from '../reads.ts'
 import type { Service } from '../service.ts'
 
@@ -82,19 +74,6 @@ export const createConcurrentWrites = (): ConcurrentWrites => {
   }
 }
 
-/** Request fields that `ownConditions` replaces. */
-const conditions: ReadonlySet<string> = new Set(['if-match', 'if-none-match'])
-
-/** Entity tags of content codings are made by the gateway: the upstream would refuse a write under such a condition. */
-const ownConditions = (fields: RequestFields): Readonly<Record<string, string>> => {
-  const match = requestField(fields, 'if-match')
-  const noneMatch = requestField(fields, 'if-none-match')
-  return {
-    ...(match === undefined ? {} : { 'if-match': withUncodedTags(match) }),
-    ...(noneMatch === undefined ? {} : { 'if-none-match': withUncodedTags(noneMatch) }),
-  }
-}
-
 /** The cache outlives the configurations under which its services are written to. */
 const writesOfCaches = new WeakMap<Cache, ConcurrentWrites>()
 
@@ -114,7 +93,7 @@ const storableResponse = ({ cache, forwarding }: CacheContext, exchange: Ready):
   if (method !== 'POST' || policy.profile !== 'rfc-shared-cache' || !service.invalidatesTargets)
     return undefined
   if (forbidsStoring(request.fields)) return undefined
-  return cache.postResponse(new ExchangeRead(exchange, publicPart, conditions, forwarding))
+  return cache.postResponse(new ExchangeRead(exchange, publicPart, tagConditions, forwarding))
 }
 
 const mayBeStored = (service: Service): boolean =>
@@ -151,11 +130,13 @@ const forward = async (
   { budget }: CacheContext,
   exchange: Ready,
   next: Next<Outgoing>,
+  isRead: boolean,
 ): Promise<GatewayResponse> => {
   const response = await next(
     asOutgoing(exchange, {
       extraFields: ownConditions(exchange.request.fields),
-      withheld: conditions,
+      withheld: tagConditions,
+      acceptEncoding: isRead ? uncoded : codingsToPass(exchange),
       background: false,
       signal: new EndSignal(),
     }),
@@ -229,7 +210,7 @@ export const forwardWrite = async (
   try {
     const write = { tracked, announced: await announce(context, exchange) }
     try {
-      response = await forward(context, exchange, next)
+      response = await forward(context, exchange, next, !streamsResponse(exchange) || storable !== undefined)
     } catch (error) {
       await abandon(context, exchange, write, error)
       throw error

@@ -6,6 +6,8 @@ import { changedResponse, errorAnswer } from '../../pipeline/error-answer.ts'
 import type { Service } from '../../pipeline/service.ts'
 import type { EdgeEvent, ProtocolFault } from '../events.ts'
 import type { EdgeHandlers } from '../listener.ts'
+import { hasContent } from '../read-request.ts'
+import { asksWebSocket, responseOn } from '../websocket/handshake.ts'
 import { currentResponse } from './connections.ts'
 import {
   absoluteForm,
@@ -21,6 +23,8 @@ import {
 type GuardOptions = {
   /** Handles a valid request. */
   take(incoming: IncomingMessage, outgoing: ServerResponse): void
+  /** Handles a valid request for another protocol. */
+  takeUpgrade(incoming: IncomingMessage, outgoing: ServerResponse): void
   /** Answers an invalid request with an error and `Connection: close`. */
   refuse(incoming: IncomingMessage, outgoing: ServerResponse, fault: MessageFault): void
   /** Connections whose further requests are ignored. Shared by all generations of handlers. */
@@ -69,7 +73,7 @@ const toOriginForm = (incoming: IncomingMessage): boolean => {
  * Checks each parsed request. A request that can be read in two ways is refused, and all later requests on its connection are
  * ignored, because the start of the next request is unknown.
  */
-const createGuard = ({ take, refuse, distrusted }: GuardOptions): GuardOptions['take'] => {
+const createGuard = ({ take, takeUpgrade, refuse, distrusted }: GuardOptions): GuardOptions['take'] => {
   const inspect = createMessageLook()
   const closeWithSocket = watchPipelined()
 
@@ -90,12 +94,14 @@ const createGuard = ({ take, refuse, distrusted }: GuardOptions): GuardOptions['
       refuse(incoming, outgoing, seen.kind === 'fault' ? seen.fault : 'target')
       return
     }
-    if (seen.asksUpgrade) {
-      // The gateway does not upgrade. node:http loses bytes that arrive together with such a request.
-      distrust(distrusted, socket)
-      outgoing.shouldKeepAlive = false
+    if (!seen.asksUpgrade) {
+      take(incoming, outgoing)
+      return
     }
-    take(incoming, outgoing)
+    // node:http loses bytes that arrive together with such a request.
+    distrust(distrusted, socket)
+    outgoing.shouldKeepAlive = false
+    takeUpgrade(incoming, outgoing)
   }
 }
 
@@ -199,6 +205,10 @@ export type FrontOptions = {
   readonly distrusted: Set<Socket>
   /** Handles requests that are not refused here. */
   take(incoming: IncomingMessage, outgoing: ServerResponse): void
+  /** Opens a WebSocket; undefined where no service has any. */
+  readonly openWebSocket:
+    | ((incoming: IncomingMessage, outgoing: ServerResponse, head: Buffer) => void)
+    | undefined
   send(outgoing: ServerResponse, response: GatewayResponse): void
   /** Reports an early refusal, with the service whose error format was used. */
   refusedEarly(error: GatewayError, service: Service | undefined): void
@@ -212,6 +222,9 @@ export type Front = EdgeHandlers & {
   /** Replaces `request` while even hits are refused. */
   turnAway(incoming: IncomingMessage, outgoing: ServerResponse): void
 }
+
+const noBytes = Buffer.alloc(0)
+const noUpgradeWithBody = 'Send a request with a body without the header Upgrade.'
 
 /** Runs before Fastify: everything that is refused without a route. */
 export const createFront = (options: FrontOptions): Front => {
@@ -230,7 +243,13 @@ export const createFront = (options: FrontOptions): Front => {
           if (!isHttp2(incoming) || isCovered(incoming)) options.take(incoming, outgoing)
           else refuse(incoming, outgoing, new GatewayError('misdirected_request'))
         }
+  /** Without WebSockets node:http passes on a request for one as any other. A protocol that the gateway does not know is ignored. */
+  const takeUpgrade: GuardOptions['takeUpgrade'] = (incoming, outgoing) => {
+    if (asksWebSocket(incoming)) refuse(incoming, outgoing, new GatewayError('websockets_off'))
+    else take(incoming, outgoing)
+  }
   const guard: Omit<GuardOptions, 'take'> = {
+    takeUpgrade,
     distrusted: options.distrusted,
     refuse: (incoming, outgoing, fault) => {
       const code = fault === 'field-count' ? 'fields_too_large' : 'malformed_request'
@@ -242,7 +261,27 @@ export const createFront = (options: FrontOptions): Front => {
       )
     },
   }
+  const { openWebSocket } = options
+  const heads = new WeakMap<ServerResponse, Buffer>()
+  const guardUpgrade = createGuard({
+    ...guard,
+    take,
+    takeUpgrade: (incoming, outgoing) => {
+      if (asksWebSocket(incoming)) openWebSocket?.(incoming, outgoing, heads.get(outgoing) ?? noBytes)
+      else if (!hasContent(incoming.headers)) take(incoming, outgoing)
+      // node:http has stopped to read the request.
+      else refuse(incoming, outgoing, new GatewayError('malformed_request', { detail: noUpgradeWithBody }))
+    },
+  })
   return {
+    upgrade:
+      openWebSocket &&
+      ((incoming, socket, head) => {
+        const outgoing = responseOn(incoming, socket)
+        if (outgoing === undefined) return
+        heads.set(outgoing, head)
+        guardUpgrade(incoming, outgoing)
+      }),
     request: createGuard({ ...guard, take }),
     turnAway: createGuard({
       ...guard,

@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream'
+import { type Duplex, Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
@@ -15,6 +15,8 @@ export type AttemptListener = {
   /** A 1xx, any number of times before `head`. */
   interim(status: number, rawFields: readonly (Buffer | string)[]): void
   head(status: number, rawFields: readonly (Buffer | string)[]): void
+  /** In place of `head`: the upstream has switched protocols, and the connection is no longer one of the pool. */
+  upgraded(status: number, rawFields: readonly (Buffer | string)[], connection: Duplex): void
   data(chunk: Buffer): void
   end(): void
   failed(error: Error): void
@@ -224,6 +226,17 @@ export class Attempt implements Handler {
     this.#deadline = undefined
     this.#listener.head(status, rawFields)
     return !this.#paused
+  }
+
+  onUpgrade(status: number, rawFields: Buffer[], connection: Duplex): void {
+    // The HTTP client has removed its listeners: an error without one would end the process.
+    connection.on('error', () => {})
+    if (this.#ended) {
+      connection.destroy()
+      return
+    }
+    this.#finish()
+    this.#listener.upgraded(status, rawFields, connection)
   }
 
   onData(chunk: Buffer): boolean {

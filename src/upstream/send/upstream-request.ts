@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream'
+import { type Duplex, Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../../errors.ts'
 import { endToEndFields } from '../../http/forwardable-fields.ts'
@@ -12,7 +12,7 @@ import type { Breaker, RequestResult, Ticket } from '../targets/breaker.ts'
 import type { Target, Targets } from '../targets/targets.ts'
 import { Attempt, type AttemptContext, type AttemptListener } from './attempt.ts'
 import { type Abortable, type InFlight, lookEveryMs, type PacedRequest } from './in-flight.ts'
-import { fieldTexts, invalidResponse, isGatewayStatus, responseFields } from './response-head.ts'
+import { fieldTexts, invalidResponse, isGatewayStatus, ResponseContent, responseFields } from './response.ts'
 import {
   type AttemptFailure,
   decideRetry,
@@ -34,29 +34,6 @@ export type UpstreamContext = AttemptContext & {
   readonly inFlight: InFlight<UpstreamRequest>
   /** Called after a request has left `inFlight`. */
   readonly ended: () => void
-}
-
-/** Content of a response that did not arrive in one piece. Destroyed early, it ends the upstream request. */
-class ResponseContent extends Readable {
-  readonly #request: UpstreamRequest
-  /** The upstream has sent all of it, or failed. */
-  settled = false
-
-  constructor(request: UpstreamRequest) {
-    super({ highWaterMark: 64 * 1024 })
-    this.#request = request
-    // It may fail before a reader adds its listener; without this one the process would end.
-    this.on('error', () => {})
-  }
-
-  override _read(): void {
-    this.#request.resume()
-  }
-
-  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    if (!this.settled) this.#request.abort(error ?? new GatewayError('client_gone'))
-    callback(error)
-  }
 }
 
 /**
@@ -108,6 +85,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
       method,
       headers: withHost(fields, host ?? context.options.hostField) as string[],
       body: content ?? null,
+      upgrade: request.upgrade === undefined ? null : 'websocket',
     }
     const arriving = content instanceof Readable && !content.readableEnded
     this.#slot = new RequestSlot(context, { client: clientAddress, line, arriving })
@@ -235,6 +213,16 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#head = { status, fields: responseFields(status, fields) }
     // One read of the socket often contains head and content; all its events come before this microtask.
     queueMicrotask(() => this.#answer())
+  }
+
+  upgraded(status: number, rawFields: readonly (Buffer | string)[], connection: Duplex): void {
+    this.#attempt?.judge(status, false)
+    this.#settleBreaker('answered')
+    this.#recordTime()
+    // An open WebSocket takes no slot: it may last for days.
+    this.#finish('answered')
+    this.#request.upgrade?.(connection)
+    this.#resolve({ status, fields: endToEndFields(fieldTexts(rawFields)), content: undefined })
   }
 
   #answer(): void {

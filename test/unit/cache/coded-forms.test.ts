@@ -44,7 +44,7 @@ const made = ({ events }: Harness, forms: number): Promise<void> =>
 describe('coded forms', () => {
   test('count in the bytes of their response, and are removed with it', async () => {
     const room = harness({ compression })
-    await codingOf(room, reading())
+    await codingOf(room, reading({ fields: {} }))
     const uncoded = room.cache.stats().bytes
     expect(await untilCoded(room, reading())).toBe('gzip')
     const answer = await room.cache.answer(reading(), async () => response('never'))
@@ -62,8 +62,8 @@ describe('coded forms', () => {
 
   test('one that is being made when its response is invalidated is discarded', async () => {
     const room = harness({ compression })
-    await codingOf(room, reading())
-    await codingOf(room, reading())
+    await codingOf(room, reading({ fields: {} }))
+    void codingOf(room, reading())
     room.cache.invalidate(['t'])
     await made(room, 1)
     expect(room.cache.stats()).toEqual({ entries: 0, bytes: 0, tags: 0 })
@@ -71,12 +71,12 @@ describe('coded forms', () => {
 
   test('one of an older content is never served for a newer one', async () => {
     const room = harness({ compression })
-    await codingOf(room, reading())
-    await codingOf(room, reading())
+    await codingOf(room, reading({ fields: {} }))
+    const older = codingOf(room, reading())
     room.cache.invalidate(['t'])
     const newer = text.replaceAll('leaf', 'twig')
-    await room.cache.answer(reading(), async () => response(newer, json))
-    await made(room, 1)
+    await room.cache.answer(reading({ fields: {} }), async () => response(newer, json))
+    expect(await older).toBe('gzip')
     expect(await untilCoded(room, reading())).toBe('gzip')
     const answer = await room.cache.answer(reading(), async () => response('never'))
     expect(gunzipSync(answer.content as Buffer).toString()).toBe(newer)
@@ -120,23 +120,51 @@ describe('coded forms', () => {
 
   test('are not stored where they would not fit beside their response', async () => {
     const probe = harness({ compression })
-    await codingOf(probe, reading())
+    await codingOf(probe, reading({ fields: {} }))
     const room = harness({ compression, maxBytes: probe.cache.stats().bytes + 10 })
-    await codingOf(room, reading())
+    await codingOf(room, reading({ fields: {} }))
+    expect(await codingOf(room, reading())).toBe('gzip')
     expect(await codingOf(room, reading())).toBeUndefined()
     await made(room, 1)
-    expect(await codingOf(room, reading())).toBeUndefined()
     expect(await codingOf(room, reading({ fields: {} }))).toBeUndefined()
     expect(room.cache.stats()).toEqual(probe.cache.stats())
   })
 
   test.each<[string, ReadOptions]>([
     ['what belongs to one caller', { partition: 'credential', policy: safePolicy({ scope: 'credential' }) }],
-    ['what rfc-shared-cache keeps', { policy: rfcPolicy }],
     ['a reader who forbids it', { fields: { 'accept-encoding': 'gzip', 'cache-control': 'no-transform' } }],
   ])('are not given of %s', async (_, more) => {
     const room = harness({ compression })
     expect(await untilCoded(room, reading(more), 20)).toBeUndefined()
+  })
+
+  test.each<[string, ReadOptions]>([
+    [
+      'what belongs to one caller, where the service allows it',
+      { partition: 'credential', policy: safePolicy({ scope: 'credential' }), compresses: true },
+    ],
+    ['what rfc-shared-cache keeps', { policy: rfcPolicy }],
+  ])('are given of %s', async (_, more) => {
+    const room = harness({ compression })
+    expect([await codingOf(room, reading(more)), await codingOf(room, reading(more))]).toEqual([
+      'gzip',
+      'gzip',
+    ])
+  })
+
+  test('readers that wait for one response wait for one compression', async () => {
+    const room = harness({ compression })
+    const codings = await Promise.all(Array.from({ length: 100 }, () => codingOf(room, reading())))
+    expect(new Set(codings)).toEqual(new Set(['gzip']))
+    await made(room, 1)
+  })
+
+  test('a reader is not kept waiting where too much is compressed already', async () => {
+    const room = harness({ compression })
+    const targets = Array.from({ length: 20 }, (_, i) => `/a${i}`)
+    const codings = await Promise.all(targets.map((target) => codingOf(room, reading({ target }))))
+    expect(codings.filter((coding) => coding === 'gzip').length).toBeGreaterThan(0)
+    expect(codings.filter((coding) => coding === undefined).length).toBeGreaterThan(0)
   })
 
   test('are not made where none are configured', async () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseAcceptEncoding } from '../../../src/http/accept-encoding.ts'
+import { parseAcceptEncoding } from '../../../src/http/coding/accept-encoding.ts'
 import { parseEntityTag, tagOfCoded, withUncodedTags } from '../../../src/http/conditional/entity-tags.ts'
 
 describe('Accept-Encoding', () => {

@@ -113,6 +113,7 @@ describeWith('promtool', 'a scrape', () => {
     metrics.readAtScrape({
       publicSide: () => ({ inFlight: 1, connections: 3, receivedBytes: 4, sentBytes: 5, draining: false }),
       bufferedBytes: () => 0,
+      websockets: () => [],
       cache: () => ({ entries: 1, bytes: 1, maxBytes: 1 }),
       upstreams: () => [
         {

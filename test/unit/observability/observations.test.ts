@@ -204,6 +204,7 @@ test('cache events', async () => {
   metrics.readAtScrape({
     publicSide: () => ({ inFlight: 2, connections: 3, receivedBytes: 4, sentBytes: 5, draining: false }),
     bufferedBytes: () => 0,
+    websockets: () => [],
     cache: () => ({ entries: 5, bytes: 6, maxBytes: 7 }),
     upstreams: () => [],
   })
@@ -259,6 +260,7 @@ test('upstream events, and targets as they are at the scrape', async () => {
   metrics.readAtScrape({
     publicSide: () => ({ inFlight: 0, connections: 3, receivedBytes: 4, sentBytes: 5, draining: false }),
     bufferedBytes: () => 0,
+    websockets: () => [],
     cache: () => ({ entries: 0, bytes: 0, maxBytes: 0 }),
     upstreams: () => [
       {

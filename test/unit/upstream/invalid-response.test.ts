@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { fieldTexts, invalidResponse } from '../../../src/upstream/send/response-head.ts'
+import { fieldTexts, invalidResponse } from '../../../src/upstream/send/response.ts'
 
 test.each<[string, string[], number, readonly string[], boolean]>([
   ['an answer', [], 200, [], false],

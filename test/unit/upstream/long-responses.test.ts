@@ -13,6 +13,7 @@ const begun = (turns = createFairTurns({ perTurn: 4, gatherTurns: 0 })) => {
   const listener = {
     interim: nothing,
     head: nothing,
+    upgraded: nothing,
     data: (chunk: Buffer) => {
       seen.bytes += chunk.length
     },

@@ -116,7 +116,7 @@ export const sequences: readonly RawCase[] = [
     ['GET /a'],
   ],
   [
-    'a WebSocket is not opened',
+    'a WebSocket is refused by a service that has none, and nothing behind it is read',
     head(
       'GET',
       '/open/a',
@@ -125,8 +125,8 @@ export const sequences: readonly RawCase[] = [
       'Sec-WebSocket-Version: 13',
       'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
     ) + last,
-    '200.',
-    ['GET /a'],
+    '403.',
+    [],
   ],
   [
     'Upgrade with content: the content stays content',

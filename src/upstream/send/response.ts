@@ -1,3 +1,5 @@
+import { Readable } from 'node:stream'
+import { GatewayError } from '../../errors.ts'
 import { endToEndFields } from '../../http/forwardable-fields.ts'
 import { type FieldLines, fieldValue, hasField, withoutFields } from '../../http/message.ts'
 
@@ -68,3 +70,29 @@ export const fieldTexts = (raw: readonly (Buffer | string)[]): string[] => {
 
 /** Statuses of a gateway or an unavailable program. A 500 comes from a running program. */
 export const isGatewayStatus = (status: number): boolean => status === 502 || status === 503 || status === 504
+
+/** The upstream request that the content comes from. */
+type RequestOfContent = { resume(): void; abort(reason: Error): void }
+
+/** Content of a response that did not arrive in one piece. Destroyed early, it ends the upstream request. */
+export class ResponseContent extends Readable {
+  readonly #request: RequestOfContent
+  /** The upstream has sent all of it, or failed. */
+  settled = false
+
+  constructor(request: RequestOfContent) {
+    super({ highWaterMark: 64 * 1024 })
+    this.#request = request
+    // It may fail before a reader adds its listener; without this one the process would end.
+    this.on('error', () => {})
+  }
+
+  override _read(): void {
+    this.#request.resume()
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    if (!this.settled) this.#request.abort(error ?? new GatewayError('client_gone'))
+    callback(error)
+  }
+}

@@ -1,9 +1,17 @@
+import type { Transform } from 'node:stream'
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
-import { parseCacheControl } from '../../http/caching-fields.ts'
-import { parseEntityTag } from '../../http/conditional/entity-tags.ts'
-import { remembered } from '../../http/memo.ts'
-import { fieldValue, hasField, type ResponseHead } from '../../http/message.ts'
+import { parseCacheControl } from '../caching-fields.ts'
+import { tagOfCoded } from '../conditional/entity-tags.ts'
+import { remembered } from '../memo.ts'
+import {
+  type FieldLines,
+  fieldValue,
+  hasField,
+  type ResponseHead,
+  withField,
+  withoutFields,
+} from '../message.ts'
 
 const codableTypes: ReadonlySet<string> = new Set([
   'application/javascript',
@@ -36,17 +44,30 @@ const fieldsOfBytes: ReadonlySet<string> = new Set([
   'content-md5',
 ])
 
-/**
- * May a complete stored response be sent in other content codings? Not with no-transform (RFC 9111 §5.2.2.6), and not without an
- * entity tag, by which the forms differ (RFC 9110 §8.8.3.3).
- */
-export const isCodable = (head: ResponseHead, contentBytes: number, minBytes: number): boolean =>
-  contentBytes >= minBytes &&
-  head.status === 200 &&
+/** May its content be sent in another content coding? Not with no-transform (RFC 9111 §5.2.2.6). */
+export const mayBeCoded = (head: ResponseHead): boolean =>
   isCodableType(fieldValue(head.fields, 'content-type') ?? '') &&
   !hasField(head.fields, fieldsOfBytes) &&
-  parseEntityTag(fieldValue(head.fields, 'etag') ?? '') !== undefined &&
   !parseCacheControl(fieldValue(head.fields, 'cache-control')).has('no-transform')
+
+/** Fields of the uncoded form that a coded one does not have, or has with another value. */
+const ofUncoded: ReadonlySet<string> = new Set(['etag', 'content-length', 'accept-ranges'])
+
+/** The fields of a response in another coding; its strong entity tag differs, since the bytes do (RFC 9110 §8.8.3.3). */
+export const codedFields = (fields: FieldLines, coding: Coding): string[] => {
+  const coded = withoutFields(fields, ofUncoded)
+  const tag = fieldValue(fields, 'etag')
+  if (tag !== undefined) coded.push('ETag', tagOfCoded(tag, coding))
+  coded.push('Content-Encoding', coding)
+  return coded
+}
+
+/** Coded and uncoded forms differ by Accept-Encoding alone (RFC 9110 §12.5.5). */
+export const withVaryByCoding = (fields: FieldLines): FieldLines => {
+  const vary = fieldValue(fields, 'vary')
+  if (vary === undefined) return [...fields, 'Vary', 'Accept-Encoding']
+  return /accept-encoding|\*/i.test(vary) ? fields : withField(fields, 'Vary', `${vary}, Accept-Encoding`)
+}
 
 /** Content codings that the gateway makes (RFC 9110 §8.4.1; zstd: RFC 8878). */
 export type Coding = 'br' | 'gzip' | 'zstd'
@@ -55,6 +76,9 @@ type Compress = (content: Buffer) => Promise<Buffer>
 
 const brotli = promisify(zlib.brotliCompress)
 const gzip = promisify(zlib.gzip)
+
+/** A stream is coded while its client waits, and only for this client. */
+const streamLevels = { br: 4, gzip: 6 } as const
 
 /** Node has it since 22.15; with a named import older versions would not start. */
 const zstd = (zlib as { readonly zstdCompress?: typeof zlib.deflate }).zstdCompress
@@ -71,6 +95,30 @@ const compressors: Readonly<Record<Coding, Compress | undefined>> = {
     }),
   gzip: (content) => gzip(content, { level: 6 }),
   zstd: zstd === undefined ? undefined : promisify<Buffer, Buffer>(zstd),
+}
+
+/** Codings in which a stream is coded as it passes. */
+export type StreamCoding = 'br' | 'gzip'
+
+export const isStreamCoding = (coding: Coding): coding is StreamCoding => coding !== 'zstd'
+
+type Coder = { readonly stream: Transform; readonly flush: () => void }
+
+/** A stream that codes what is written to it, and the function that makes it pass on all that it has. */
+export const createCoder = (coding: StreamCoding): Coder => {
+  if (coding === 'gzip') {
+    const stream = zlib.createGzip({ level: streamLevels.gzip })
+    return { stream, flush: () => stream.flush(zlib.constants.Z_SYNC_FLUSH) }
+  }
+  const stream = zlib.createBrotliCompress({
+    params: {
+      [zlib.constants.BROTLI_PARAM_QUALITY]: streamLevels.br,
+      [zlib.constants.BROTLI_PARAM_MODE]: zlib.constants.BROTLI_MODE_TEXT,
+      // A window of 256 KiB in place of 4 MiB: each of many streams has one.
+      [zlib.constants.BROTLI_PARAM_LGWIN]: 18,
+    },
+  })
+  return { stream, flush: () => stream.flush() }
 }
 
 /** The codings of the list that this Node can make, in the same order. */

@@ -1,0 +1,180 @@
+import { pipeline, type Readable } from 'node:stream'
+import { addressGroup } from '../../http/bounds.ts'
+import { parseCacheControl } from '../../http/caching-fields.ts'
+import { acceptedForms } from '../../http/coding/accept-encoding.ts'
+import {
+  codedFields,
+  compress as compressed,
+  createCoder,
+  mayBeCoded,
+  type StreamCoding,
+  withVaryByCoding,
+} from '../../http/coding/compress.ts'
+import { parseEntityTagList, tagOfCoded } from '../../http/conditional/entity-tags.ts'
+import { remembered } from '../../http/memo.ts'
+import {
+  type Answer,
+  type FieldLines,
+  fieldValue,
+  type GatewayRequest,
+  type GatewayResponse,
+  type RequestFields,
+  requestField,
+  withField,
+} from '../../http/message.ts'
+import type { Phase, Ready } from '../exchange.ts'
+
+export type CompressOptions = {
+  /** Best first. */
+  readonly codings: readonly StreamCoding[]
+  /** Shorter contents are left as they are. */
+  readonly minBytes: number
+}
+
+/** Responses that are compressed at once; each has a window of up to 256 KiB and some tables. Beyond that they are sent uncompressed. */
+const mostAtOnce = 64
+/** Of one client: one that reads slowly must not leave the others without. */
+const mostOfClient = 48
+
+type Slots = {
+  /** The function that gives the slot back, to be called once; undefined when none is free. */
+  take(client: string): (() => void) | undefined
+}
+
+const createCompressionSlots = (): Slots => {
+  const byClient = new Map<string, number>()
+  let taken = 0
+  const give = (client: string): void => {
+    taken -= 1
+    const left = (byClient.get(client) ?? 1) - 1
+    if (left === 0) byClient.delete(client)
+    else byClient.set(client, left)
+  }
+  return {
+    take: (address) => {
+      const client = addressGroup(address)
+      const ofClient = byClient.get(client) ?? 0
+      if (taken >= mostAtOnce || ofClient >= mostOfClient) return undefined
+      taken += 1
+      byClient.set(client, ofClient + 1)
+      return () => give(client)
+    },
+  }
+}
+
+/** What has come of a stream is sent on when nothing more comes for this time: a page is shown as it is made. */
+const flushAfterMs = 20
+
+const codedStream = (content: Readable, coding: StreamCoding, done: () => void): Readable => {
+  const { stream, flush } = createCoder(coding)
+  const timer = setTimeout(() => {
+    if (!stream.destroyed && !stream.writableEnded) flush()
+  }, flushAfterMs)
+  stream.once('close', () => {
+    clearTimeout(timer)
+    done()
+  })
+  // An error on either side ends both; the reader of the coded stream sees it.
+  pipeline(content, stream, () => {})
+  content.on('data', () => timer.refresh())
+  return stream
+}
+
+/** Ranges refer to the uncoded bytes; a request may also have no-transform (RFC 9111 §5.2.1.6). */
+const takesUncodedOnly = (fields: RequestFields): boolean =>
+  fields['range'] !== undefined ||
+  (fields['cache-control'] !== undefined &&
+    parseCacheControl(requestField(fields, 'cache-control')).has('no-transform'))
+
+const lengthOf = ({ content, fields }: GatewayResponse): number => {
+  if (Buffer.isBuffer(content)) return content.length
+  return Number(fieldValue(fields, 'content-length') ?? Number.POSITIVE_INFINITY)
+}
+
+/** A 304 has the tag of the form that the client has (RFC 9110 §15.4.5): the upstream knows the uncoded one only. */
+const withTagOfForm = (
+  response: GatewayResponse,
+  asked: RequestFields,
+  codings: readonly StreamCoding[],
+): GatewayResponse => {
+  const list = requestField(asked, 'if-none-match')
+  const tag = fieldValue(response.fields, 'etag')
+  if (list === undefined || tag === undefined) return response
+  const known = parseEntityTagList(list)
+  if (known === '*' || known.some(({ opaque }) => opaque === tag)) return response
+  const form = codings
+    .map((coding) => tagOfCoded(tag, coding))
+    .find((one) => known.some(({ opaque }) => opaque === one))
+  return form === undefined ? response : { ...response, fields: withField(response.fields, 'ETag', form) }
+}
+
+/**
+ * Compresses what is sent uncompressed to a client that accepts a coding: responses that are not stored, and streams that are being
+ * stored. A hit has its coding already. Inside `preconditions`, which then see the entity tag that the client sees.
+ */
+export const compress = (options: CompressOptions): Phase<Ready> => {
+  const accepted = remembered((value) => acceptedForms(value, options.codings), 64)
+  const slots = createCompressionSlots()
+
+  const inCoding = (
+    response: GatewayResponse,
+    fields: FieldLines,
+    coding: StreamCoding,
+    done: () => void,
+  ): Answer => {
+    const { status, content } = response
+    if (!Buffer.isBuffer(content)) {
+      return {
+        status,
+        fields: codedFields(fields, coding),
+        content: codedStream(content as Readable, coding, done),
+      }
+    }
+    const uncoded = { status, fields, content }
+    return compressed(content, coding)
+      .then((shorter) =>
+        shorter === undefined
+          ? uncoded
+          : {
+              status,
+              fields: [...codedFields(fields, coding), 'Content-Length', String(shorter.length)],
+              content: shorter,
+            },
+      )
+      .catch(() => uncoded)
+      .finally(done)
+  }
+
+  const isCompressible = (request: GatewayRequest, response: GatewayResponse): boolean =>
+    response.content !== undefined &&
+    response.status !== 206 &&
+    request.method !== 'HEAD' &&
+    lengthOf(response) >= options.minBytes &&
+    !takesUncodedOnly(request.fields) &&
+    mayBeCoded(response)
+
+  const forClient = ({ request, client, record }: Ready, response: GatewayResponse): Answer => {
+    if (record.cache === 'hit') return response
+    if (response.status === 304) return withTagOfForm(response, request.fields, options.codings)
+    if (!isCompressible(request, response)) return response
+    const { status, content } = response
+    const fields = withVaryByCoding(response.fields)
+    const [coding] = accepted(requestField(request.fields, 'accept-encoding') ?? '').codings
+    const done = coding === undefined ? undefined : slots.take(client.address)
+    return coding === undefined || done === undefined
+      ? { status, fields, content }
+      : inCoding(response, fields, coding, done)
+  }
+
+  return {
+    name: 'compress',
+    run: (exchange, next) => {
+      const answer = next(exchange)
+      const { service, request } = exchange
+      if (request.fields['accept-encoding'] === undefined || !service.compresses) return answer
+      return answer instanceof Promise
+        ? answer.then((response) => forClient(exchange, response))
+        : forClient(exchange, answer)
+    },
+  }
+}

@@ -1,0 +1,196 @@
+import { createHash } from 'node:crypto'
+import type { Duplex } from 'node:stream'
+import { addressGroup } from '../http/bounds.ts'
+import { FrameEnds } from './websocket/frame-ends.ts'
+
+/** How a WebSocket ended, and why none was opened; also the values of a metric label. */
+export const websocketOutcomes = [
+  /** The client or the upstream has ended it. */
+  'closed',
+  /** A connection broke. */
+  'broken',
+  /** limits.websockets.idleTimeout. */
+  'idle',
+  /** The gateway shuts down. */
+  'drained',
+  /** The upstream did not agree, or the handshake failed. */
+  'refused',
+  /** limits.websockets.perService and perClient. */
+  'too-many',
+] as const
+
+export type WebSocketOutcome = (typeof websocketOutcomes)[number]
+
+export type WebSocketEvent =
+  | { readonly kind: 'websockets-configured'; readonly service: string }
+  | { readonly kind: 'websocket-ended'; readonly service: string; readonly outcome: WebSocketOutcome }
+
+/** RFC 6455 §1.3: proves that the 101 is for this handshake, and not an answer that only has that status. */
+export const acceptOf = (key: string): string =>
+  createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
+
+/** 1001: the endpoint is going away (RFC 6455 §7.4.1). */
+const goingAway = Buffer.from([0x88, 0x02, 0x03, 0xe9])
+/** The same to a server: frames of a client are masked, here with zeros (RFC 6455 §5.3). */
+const goingAwayMasked = Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe9])
+
+/** After a close frame the peer gets this time to end the connection. */
+const closingMs = 2_000
+
+type Limits = { readonly perService: number; readonly perClient: number; readonly idleTimeoutMs: number }
+
+/** A WebSocket that is counted before its handshake is sent to the upstream. */
+export type CountedWebSocket = {
+  /** The handshake was not completed. */
+  refused(): void
+  /** Connects the two sides until one of them ends. */
+  join(client: Duplex, upstream: Duplex): void
+}
+
+export type WebSockets = {
+  /** Undefined: too many are open. */
+  count(service: string, address: string): CountedWebSocket | undefined
+  /** Open ones, by service. */
+  open(): ReadonlyMap<string, number>
+  /** Sends both sides of each a close frame. */
+  drain(): void
+}
+
+type WebSocketsOptions = {
+  limits(): Limits
+  readonly report: (event: WebSocketEvent) => void
+}
+
+/** One direction: passes octets on as fast as the receiver reads, and can end with a close frame between two frames. */
+const direct = (from: Duplex, to: Duplex, closeFrame: Buffer, moved: () => void) => {
+  const frames = new FrameEnds()
+  let state: 'open' | 'closing' | 'closed' = 'open'
+  const end = (): void => {
+    state = 'closed'
+    if (to.writable) to.end(closeFrame)
+  }
+  from.on('data', (chunk: Buffer) => {
+    moved()
+    if (state === 'closed') return
+    const lastEnd = frames.read(chunk)
+    if (state === 'closing' && lastEnd !== -1) {
+      to.write(chunk.subarray(0, lastEnd))
+      end()
+    } else if (!to.write(chunk)) from.pause()
+  })
+  to.on('drain', () => from.resume())
+  from.once('end', () => {
+    if (state !== 'closed') to.end()
+    state = 'closed'
+  })
+  return {
+    /** At once where no frame is half sent, otherwise behind that frame. */
+    close: () => {
+      if (state !== 'open') return
+      state = 'closing'
+      if (frames.isBetween) end()
+    },
+  }
+}
+
+/**
+ * The open WebSockets of the process, which outlive configurations. Their octets pass unread, except for the ends of frames: what
+ * the two sides have agreed on (subprotocol, compression) is theirs, and a message of any length takes no memory here.
+ */
+export const createWebSockets = ({ limits, report }: WebSocketsOptions): WebSockets => {
+  const byService = new Map<string, number>()
+  const byClient = new Map<string, number>()
+  const joined = new Set<(outcome: WebSocketOutcome) => void>()
+  let isDraining = false
+
+  const add = (counts: Map<string, number>, key: string, by: number): void => {
+    const next = (counts.get(key) ?? 0) + by
+    if (next === 0) counts.delete(key)
+    else counts.set(key, next)
+  }
+
+  const join = (client: Duplex, upstream: Duplex, ended: (outcome: WebSocketOutcome) => void): void => {
+    let outcome: WebSocketOutcome | undefined
+    let movedAt = performance.now()
+    let open = 2
+    const moved = (): void => {
+      movedAt = performance.now()
+    }
+    const toUpstream = direct(client, upstream, goingAwayMasked, moved)
+    const toClient = direct(upstream, client, goingAway, moved)
+    const cut = (): void => {
+      client.destroy()
+      upstream.destroy()
+    }
+    const close = (why: WebSocketOutcome): void => {
+      outcome ??= why
+      toClient.close()
+      toUpstream.close()
+      later ??= setTimeout(cut, closingMs).unref()
+    }
+    let later: NodeJS.Timeout | undefined
+    const { idleTimeoutMs } = limits()
+    const watch =
+      idleTimeoutMs === 0
+        ? undefined
+        : setInterval(
+            () => {
+              if (performance.now() - movedAt >= idleTimeoutMs) close('idle')
+            },
+            Math.max(50, idleTimeoutMs / 4),
+          ).unref()
+    const gone = (): void => {
+      open -= 1
+      if (open > 0) {
+        // The other side has received an end, and gets time for its own.
+        later ??= setTimeout(cut, closingMs).unref()
+        return
+      }
+      clearTimeout(later)
+      clearInterval(watch)
+      joined.delete(close)
+      ended(outcome ?? 'closed')
+    }
+    for (const [side, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      side.on('error', () => {
+        outcome ??= 'broken'
+        other.destroy()
+      })
+      side.once('close', () => {
+        // Without an end the other side must not take what it has for complete.
+        if (!side.readableEnded) other.destroy()
+        gone()
+      })
+    }
+    joined.add(close)
+    if (client.destroyed || upstream.destroyed) cut()
+    else if (isDraining) close('drained')
+  }
+
+  return {
+    count: (service, address) => {
+      const { perService, perClient } = limits()
+      const group = addressGroup(address)
+      if ((byService.get(service) ?? 0) >= perService || (byClient.get(group) ?? 0) >= perClient) {
+        report({ kind: 'websocket-ended', service, outcome: 'too-many' })
+        return undefined
+      }
+      add(byService, service, 1)
+      add(byClient, group, 1)
+      const end = (outcome: WebSocketOutcome): void => {
+        add(byService, service, -1)
+        add(byClient, group, -1)
+        report({ kind: 'websocket-ended', service, outcome })
+      }
+      return { refused: () => end('refused'), join: (client, upstream) => join(client, upstream, end) }
+    },
+    open: () => byService,
+    drain: () => {
+      isDraining = true
+      for (const close of [...joined]) close('drained')
+    },
+  }
+}

@@ -5,7 +5,7 @@ import type { Config, ServiceConfig } from '../config/config.ts'
 import type { Found } from '../contracts/finding.ts'
 import type { Row } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
-import { credentialFieldsOf, hasBearer } from '../http/credential-fields.ts'
+import { credentialFieldsOf } from '../http/credential-fields.ts'
 import { type RequestFields, requestField } from '../http/fields.ts'
 import {
   type Access,
@@ -86,8 +86,11 @@ const mayInvalidate = (
   kind === 'open' ? [targetOf(found, valid)] : tagger.writtenTags(found, () => undefined, method, undefined)
 
 /** The fields that make a request credentialed, beside Authorization; `harmlessFields` can name them. */
-const credentialsIn = (fields: RequestFields, { profile, harmlessFields = [] }: CachePolicy): Explanation => {
-  const names = profile === 'safe' ? credentialFieldsOf(fields, harmlessFields) : []
+const credentialsIn = (
+  fields: RequestFields,
+  { profile, harmlessFields = [], credentialFields }: CachePolicy,
+): Explanation => {
+  const names = profile === 'safe' ? credentialFieldsOf(fields, harmlessFields, credentialFields) : []
   return names.length === 0 ? {} : { 'fields that count as credentials': names }
 }
 
@@ -107,7 +110,7 @@ const cachingOf = (
 ): Explanation => {
   const { query } = valid
   const policy = contract.policyFor(method, found.path)
-  const sensitive = sensitivityOf(found.path, query)
+  const sensitive = sensitivityOf(service.contract, found.path, query)
   const decision = decideCaching({ method, fields, hasContent: false, sensitive, identity }, policy)
   const rule =
     policy.rule === undefined
@@ -177,8 +180,10 @@ const known = (
     }
     case 'found': {
       const { row, endpoint, pathParameters } = finding
-      if (contract.requiresBearer && !hasBearer(fields)) {
-        return { row: row.template, refused: '401: no bearer token' }
+      const challenge = contract.challenge(endpoint, fields, query)
+      if (challenge !== undefined) {
+        const lacking = challenge === 'Bearer' ? 'no bearer token' : `no ${challenge} credential`
+        return { row: row.template, refused: `401: ${lacking}` }
       }
       const validation = contract.validator.validate({
         method,
@@ -188,6 +193,7 @@ const known = (
         query,
         contentType: requestField(fields, 'content-type'),
         content: undefined,
+        fields,
       })
       if (validation.kind === 'invalid') {
         return { row: row.template, refused: invalidity(validation) }
@@ -232,7 +238,7 @@ const decideAccess = async (
     contract: config.contract,
     method,
     row: 'row' in finding ? finding.row : undefined,
-    sensitive: sensitivityOf('path' in finding ? finding.path : path, query),
+    sensitive: sensitivityOf(config.contract, 'path' in finding ? finding.path : path, query),
   })
   const verdict = await access.verify(fields)
   const identity = verdict.kind === 'verified' ? verdict.identity : undefined

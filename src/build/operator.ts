@@ -248,13 +248,19 @@ const askedServices = ({ config, built }: OperatorParts): readonly AskedService[
 
 /** The table's rows and those that the upstream announced. */
 const describedServices = ({ built }: OperatorParts): readonly DescribedService[] =>
-  built.map(({ config, service, contract: { rows }, discovery }) => ({
-    name: service.name,
-    contract: service.contract,
-    mount: service.mount,
-    publicUrl: service.publicRoot.slice(0, service.publicRoot.length - service.mount.length),
-    rows: [...withExtensions(config, rows), ...(discovery?.learned().rows ?? [])],
-  }))
+  built.flatMap(({ config, service, contract: { rows }, discovery }) =>
+    service.contract === 'openapi'
+      ? []
+      : [
+          {
+            name: service.name,
+            contract: service.contract,
+            mount: service.mount,
+            publicUrl: service.publicRoot.slice(0, service.publicRoot.length - service.mount.length),
+            rows: [...withExtensions(config, rows), ...(discovery?.learned().rows ?? [])],
+          },
+        ],
+  )
 
 /** The discovery document describes WordPress's batch; this document describes the gateway's. */
 const withExtensions = (config: ServiceConfig, rows: readonly Row[]): readonly Row[] =>

@@ -25,6 +25,10 @@ export type CachePolicy = {
   readonly harmlessFields?: readonly string[]
   /** Names of cookies that make no difference to a response (sensitivity.ts); `*` at the end stands for any rest. */
   readonly harmlessCookies?: readonly string[]
+  /** Request fields (lower case) that are credentials though their names do not look so. */
+  readonly credentialFields?: readonly string[]
+  /** A GET that changes something, or a POST that does not; undefined: as RFC 9110 §9.2.1 says of the method. */
+  readonly effect?: 'writes' | 'safe' | undefined
 }
 
 /** Why a request bypasses the cache. */
@@ -87,11 +91,12 @@ const generalReason = (facts: CachingFacts): BypassReason | undefined => {
 /** What a credential allows; undefined without any that a response may depend on. */
 const decideCredential = (
   { fields, identity }: CachingFacts,
-  { harmlessFields }: CachePolicy,
+  { harmlessFields, credentialFields }: CachePolicy,
   scope: CacheRule['scope'],
   withhold: readonly string[],
 ): CachingDecision | undefined => {
-  const sent = otherCredential(fields, harmlessFields ?? none) ?? requestField(fields, 'authorization')
+  const sent =
+    otherCredential(fields, harmlessFields ?? none, credentialFields) ?? requestField(fields, 'authorization')
   const verified = identity?.credential
   if (scope === 'credential' && (sent !== undefined || verified !== undefined)) {
     // A field has no line break, so that no client can send the text of another client's verified credential.
@@ -119,7 +124,8 @@ const decideSafely = (facts: CachingFacts, policy: CachePolicy): CachingDecision
 /** Whether a request reads through the cache, bypasses it, or invalidates as a write. */
 export const decideCaching = (facts: CachingFacts, policy: CachePolicy): CachingDecision => {
   if (facts.method !== 'GET' && facts.method !== 'HEAD')
-    return isSafe(facts.method) ? bypass('method') : write
+    return isSafe(facts.method) || policy.effect === 'safe' ? bypass('method') : write
+  if (policy.effect === 'writes') return write
   const general = generalReason(facts)
   if (general !== undefined) return bypass(general)
   if (policy.profile === 'safe') return decideSafely(facts, policy)

@@ -1,3 +1,4 @@
+import type { ContractName } from '../contracts/method.ts'
 import { createsWhenRead, cronParameter, runsCron } from '../contracts/site/writing-reads.ts'
 import { foldPhpName } from '../http/php-names.ts'
 
@@ -99,6 +100,7 @@ export type Sensitivity =
   | 'password'
   | 'context-edit'
   | 'non-public-status'
+  | 'api-key'
 
 /**
  * With these a GET may change something: the route creates, WordPress runs scheduled tasks, its REST API takes the GET for a write,
@@ -112,10 +114,7 @@ export const isActing = (sensitivity: Sensitivity): boolean => acting.has(sensit
  * Does a GET with it count as a write? Through an open service in front of a site a GET may be a link of an admin screen that changes
  * something (trash, activate: a nonce), WordPress's own override of the method, or its scheduled tasks.
  */
-export const actsAsWrite = (
-  contract: 'plants' | 'site' | 'open',
-  sensitivity: Sensitivity | undefined,
-): boolean => {
+export const actsAsWrite = (contract: ContractName, sensitivity: Sensitivity | undefined): boolean => {
   if (sensitivity === undefined || !isActing(sensitivity)) return false
   if (contract === 'site') return sensitivity === 'creating-read' || sensitivity === 'cron'
   return contract === 'open'
@@ -163,8 +162,16 @@ const sensitiveParameter = (query: string): Sensitivity | undefined => {
   return first
 }
 
-/** `query` is without `?`. Depends on the target alone: it is stored with the memoised canonical form. */
-export const sensitivityOf = (path: string, query: string): Sensitivity | undefined => {
+/**
+ * `query` is without `?`. Depends on the target alone: it is stored with the memoised canonical form. The names are those of
+ * WordPress: in a service with a document of its own they mean something else.
+ */
+export const sensitivityOf = (
+  contract: ContractName,
+  path: string,
+  query: string,
+): Sensitivity | undefined => {
+  if (contract === 'openapi') return undefined
   if (createsWhenRead(path)) return 'creating-read'
   return runsCron(path) ? 'cron' : sensitiveParameter(query)
 }

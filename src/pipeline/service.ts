@@ -2,9 +2,10 @@ import type { Readable } from 'node:stream'
 import type { CachePolicy } from '../cache/decide-caching.ts'
 import type { Tagger } from '../cache/tagger.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
-import type { Row } from '../contracts/row.ts'
+import type { ContractName } from '../contracts/method.ts'
+import type { Endpoint, Row } from '../contracts/row.ts'
 import type { Validator } from '../contracts/validation.ts'
-import type { FieldChanges, FieldLines } from '../http/fields.ts'
+import type { FieldChanges, FieldLines, RequestFields } from '../http/fields.ts'
 import type { Answer, GatewayRequest, GatewayResponse } from '../http/message.ts'
 import type { ContentMapper } from '../request/content-mapper.ts'
 import type { Upstream } from '../upstream/upstream.ts'
@@ -23,7 +24,7 @@ export type Translation = {
 /** What the phases use of one service; src/build makes and closes it. */
 export type Service = {
   readonly name: string
-  readonly contract: 'plants' | 'site' | 'open'
+  readonly contract: ContractName
   /** Public path in front of everything; '' for the root. */
   readonly mount: string
   /** Patterns of the hosts that the service answers; none = every host. */
@@ -38,7 +39,13 @@ export type Service = {
   readonly hostField: string | undefined
   /** Changes to the fields of every response; undefined where there are none. */
   readonly responseChanges: FieldChanges | undefined
-  readonly requiresBearer: boolean
+  /**
+   * The challenge (RFC 9110 §11.6.1) for a request without the credentials that its endpoint requires; undefined when it has them.
+   * Only their presence is checked.
+   */
+  challenge(endpoint: Endpoint | undefined, fields: RequestFields, query: string): string | undefined
+  /** Header fields that the contract declares and that are forwarded although their names are unusual (lower case). */
+  readonly declaredFields: readonly string[]
   /** Undefined: every client may use it. */
   readonly access: Access | undefined
   /** A path that no row lists is forwarded unread, or refused with 404. */

@@ -13,6 +13,8 @@ export type ValidTarget = {
   readonly arguments: Readonly<Record<string, unknown>>
   readonly sendsUndeclared: boolean
   readonly sensitive: Sensitivity | undefined
+  /** Targets whose responses depend on declared fields are not remembered. */
+  readonly variant: undefined
   readonly policy: CachePolicy
   /** Cache key of the public partition, for services whose responses do not depend on the host. */
   readonly publicKey: string

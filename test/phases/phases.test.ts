@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Found } from '../../src/contracts/finding.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { unlimited } from '../../src/http/bounds/byte-budget.ts'
+import { hasBearer } from '../../src/http/credential-fields.ts'
 import { fieldValue } from '../../src/http/fields.ts'
 import type { GatewayResponse } from '../../src/http/message.ts'
 import type { PipelineEvent } from '../../src/pipeline/events.ts'
@@ -133,7 +134,10 @@ describe('match', () => {
 })
 
 describe('authorize', () => {
-  const plants = siteService({ requiresBearer: true, name: 'plants' })
+  const plants = siteService({
+    challenge: (_endpoint, fields) => (hasBearer(fields) ? undefined : 'Bearer'),
+    name: 'plants',
+  })
 
   test.each([
     ['Bearer abc', true],

@@ -35,12 +35,21 @@ const written: Readonly<Record<string, (known: Known, facts: ForwardingFacts) =>
 
 const writtenFields = Object.entries(written)
 
+/** Names such as `api_key`, which only a service that declares them gets: to others they may mean the field with hyphens. */
+const addDeclared = (sent: string[], { service, request }: Known, withheld: ReadonlySet<string>): void => {
+  for (const name of service.declaredFields) {
+    const value = requestField(request.fields, name)
+    if (value !== undefined && !withheld.has(name)) sent.push(name, value)
+  }
+}
+
 /** The fields of a request to the upstream, as lines: the client's, and those that the gateway writes, claims among them. Throws loop_detected. */
 export const sentFields = (known: Known, withheld: ReadonlySet<string>, facts: ForwardingFacts): string[] => {
   const { identity, request } = known
   const { fields } = request
   if (requestField(fields, 'via')?.includes(facts.via) === true) throw new GatewayError('loop_detected')
   const sent = forwardableFields(fields, allWithheld(known, withheld))
+  addDeclared(sent, known, withheld)
   for (const [name, valueFor] of writtenFields) sent.push(name, valueFor(known, facts))
   if (identity !== undefined) for (const [name, value] of identity.fields) sent.push(name, value)
   return sent
@@ -57,5 +66,8 @@ export const createSentField = (
   return (name) =>
     Object.hasOwn(written, name)
       ? written[name]?.(known, facts)
-      : (known.identity?.fields.get(name) ?? forwardableField(fields, name, unsent))
+      : (known.identity?.fields.get(name) ??
+        (known.service.declaredFields.includes(name)
+          ? requestField(fields, name)
+          : forwardableField(fields, name, unsent)))
 }

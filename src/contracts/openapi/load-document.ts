@@ -3,7 +3,7 @@ import type { Row } from '../row.ts'
 import { type ApiBundle, below, dereferenced, isObject, type Located, membersOf } from './bundle.ts'
 import type { Operation } from './operation.ts'
 import { type DocumentFault, nowhere, OperationReader } from './read-operation.ts'
-import type { Dialect, RequestSchema } from './request-schema.ts'
+import { cutEndlessReferences, type Dialect, type RequestSchema } from './request-schema.ts'
 
 /** A document as requests need it. */
 export type ApiContract = {
@@ -157,6 +157,7 @@ export const loadDocument = (bundle: ApiBundle): DocumentReading => {
     const listed = below(paths, key)
     if (!key.startsWith('x-')) addPath(reader, slots, listed, dereferenced(bundle, listed), key)
   }
+  cutEndlessReferences(reader.definitions)
   if (reader.faults.length > 0) return { kind: 'faults', faults: reader.faults }
   const operations = [...slots.values()].map(([first, ...others]) =>
     others.length === 0 ? (first as Operation) : ambiguous(first as Operation),

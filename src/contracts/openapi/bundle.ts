@@ -43,7 +43,7 @@ const decoded = (text: string): string => {
 }
 
 /** The file that a reference names, relative to the folder of the document; undefined for one outside of it. */
-const fileOfReference = (reference: string, from: string): string | undefined => {
+export const fileOfReference = (reference: string, from: string): string | undefined => {
   const [address = ''] = reference.split('#', 1)
   if (address === '') return from
   if (/^[a-z][a-z\d+.-]*:|^\/|\\|\?/i.test(address)) return undefined

@@ -278,3 +278,34 @@ describe('caching', () => {
     expect(await status('/items?limit=6')).toContain('hit')
   })
 })
+
+describe('the served document', () => {
+  const document = async (name: string) => fetch(`${gateway.adminAddress}/openapi/${name}.json`)
+
+  test('has the public URL as its only server, no extension for the gateway, and all files in one', async () => {
+    const text = await (await document('shop')).text()
+    const { servers, paths, ...rest } = JSON.parse(text)
+    expect(servers).toEqual([{ url: expect.stringMatching(/\/shop$/) }])
+    expect(Object.keys(paths)).toContain('/items/{id}.{format}')
+    expect(text).not.toContain('x-trellis')
+    expect(text).not.toContain('internal.example')
+    expect(paths['/items'].get.parameters[3].schema).toEqual({
+      $ref: '#/x-files/schemas~1filter.yaml/Filter',
+    })
+    expect(rest['x-files']['schemas/filter.yaml'].Filter.type).toBe('object')
+    expect(rest.components.schemas.NewItem.properties.$ref).toEqual({ type: 'string' })
+  })
+
+  test('is linked from the document of all services', async () => {
+    const all = await (await fetch(`${gateway.adminAddress}/openapi.json`)).json()
+    expect(all).toMatchObject({ info: { description: expect.stringContaining('[shop](docs?service=shop)') } })
+    expect((await document('nope')).status).toBe(404)
+  })
+})
+
+test('metrics name the template of the operation, never the URL', async () => {
+  await (await send('/items/123456')).text()
+  const text = await (await fetch(`${gateway.adminAddress}/metrics`)).text()
+  expect(text).toContain('route="/items/{id}"')
+  expect(text).not.toContain('123456')
+})

@@ -24,6 +24,31 @@ export const documentNotes = (
     return texts.map((text) => ({ service: service.name, text }))
   })
 
+/** Whether an operation works without any credential. */
+const isPublicOperation = ({ security }: Operation): boolean =>
+  security.length === 0 || security.every((schemes) => schemes.length === 0)
+
+/** What the document says of an operation, and what follows from it for stored responses; for `trellis explain`. */
+export const operationFacts = (operation: Operation | undefined): Readonly<Record<string, unknown>> => {
+  if (operation === undefined) return {}
+  const { operationId, parameters, cache, effect, isAmbiguous } = operation
+  const keyed = parameters.filter(({ location }) => location === 'header' || location === 'cookie')
+  return {
+    ...(operationId === '' ? {} : { operation: operationId }),
+    ...(isAmbiguous ? { unchecked: 'the document has several operations for this method and path' } : {}),
+    ...(cache === undefined
+      ? {}
+      : { 'x-trellis-cache': `ttl ${cache.ttl}; rules of the configuration come first` }),
+    ...(effect === 'as-method'
+      ? {}
+      : { effect: effect === 'writes' ? 'writes, by x-trellis-writes' : 'reads only, by x-trellis-safe' }),
+    ...(isPublicOperation(operation) ? {} : { scope: 'credential, because the operation takes one' }),
+    ...(keyed.length === 0
+      ? {}
+      : { 'part of the cache key': keyed.map(({ name, location }) => `${location} ${name}`) }),
+  }
+}
+
 const mostNames = 20
 
 /** The operations that a new document has and an old one had not, and the reverse. */
@@ -61,10 +86,6 @@ export const documentRequests = (service: OpenApiConfig, limits: LimitsConfig): 
     unknownParameters: service.parameters.unknown,
     trackingParameters: service.parameters.tracking,
   })
-
-/** Whether an operation works without any credential. */
-const isPublicOperation = ({ security }: Operation): boolean =>
-  security.length === 0 || security.every((schemes) => schemes.length === 0)
 
 /**
  * The rules as they hold for operations: a rule for one operation applies to no other, responses to operations that take a

@@ -22,6 +22,7 @@ import {
   type PublicTarget,
   type PublicTargets,
 } from './built-service.ts'
+import { operationFacts } from './document-contract.ts'
 import { type ServiceContract, serviceContract } from './service-contract.ts'
 import { withAskedServices } from './upstream-findings.ts'
 
@@ -110,7 +111,7 @@ const cachingOf = (
 ): Explanation => {
   const { query } = valid
   const policy = contract.policyFor(method, found.path)
-  const sensitive = sensitivityOf(service.contract, found.path, query)
+  const sensitive = valid.hasQueryCredential ? 'api-key' : sensitivityOf(service.contract, found.path, query)
   const decision = decideCaching({ method, fields, hasContent: false, sensitive, identity }, policy)
   const rule =
     policy.rule === undefined
@@ -148,10 +149,17 @@ const wrongMethod = ({ contract }: ServiceConfig, { endpoints }: Row): string =>
   return `${contract === 'site' ? 404 : 405}: the path takes ${[...methods].join(', ')}`
 }
 
+/** Of a refusal in the shape of RFC 9457. */
+type ErrorMember = { readonly pointer: string; readonly parameter?: string; readonly detail: string }
+
 /** The message names the arguments; both contracts have one in their errors. */
 const invalidity = ({ status, code, body }: Extract<Validation, { kind: 'invalid' }>): string => {
-  const message = typeof body === 'object' && body !== null && 'message' in body ? `: ${body.message}` : ''
-  return `${status} ${code}${message}`
+  const { message, errors } = body as { readonly message?: string; readonly errors?: readonly ErrorMember[] }
+  const [first] = errors ?? []
+  const fault =
+    first && `${first.parameter ?? 'body'} ${first.pointer === '#' ? '' : `${first.pointer} `}${first.detail}`
+  const text = message ?? fault
+  return `${status} ${code}${text === undefined ? '' : `: ${text}`}`
 }
 
 const known = (
@@ -193,13 +201,15 @@ const known = (
         query,
         contentType: requestField(fields, 'content-type'),
         content: undefined,
-        fields,
+        // The body is not part of what is explained: it counts as one that streams.
+        fields: { 'transfer-encoding': 'chunked', ...fields },
       })
       if (validation.kind === 'invalid') {
         return { row: row.template, refused: invalidity(validation) }
       }
       return {
         row: row.template,
+        ...operationFacts(endpoint.operation),
         ...(contract.rows.includes(row) ? {} : { 'row from': 'learned from the index of the upstream' }),
         'canonical target': targetOf(finding, validation),
         ...undeclaredOf(validation),

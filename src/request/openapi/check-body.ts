@@ -89,11 +89,14 @@ export const contentOf = (operation: Operation, contentType: string | undefined)
   })
 }
 
-/** Content that is not read comes as a stream, which has a media type. */
-const isMissing = (operation: Operation, { content, contentType, fields }: ValidationInput): boolean => {
-  const isStreamed = content === undefined && contentOf(operation, contentType)?.reading === 'size'
-  return operation.body?.required === true && fields !== undefined && !isStreamed
-}
+/** RFC 9112 §6.3. */
+const isFramed = (fields: NonNullable<ValidationInput['fields']>): boolean =>
+  (fields['content-length'] !== undefined && fields['content-length'] !== '0') ||
+  fields['transfer-encoding'] !== undefined
+
+/** Content that is framed and not here streams unread. */
+const isMissing = (operation: Operation, { content, fields }: ValidationInput): boolean =>
+  operation.body?.required === true && fields !== undefined && !(content === undefined && isFramed(fields))
 
 /** The first fault of a body; bodies that are neither JSON nor forms are checked by type and size only. */
 export const checkBody = (

@@ -309,3 +309,44 @@ test('metrics name the template of the operation, never the URL', async () => {
   expect(text).toContain('route="/items/{id}"')
   expect(text).not.toContain('123456')
 })
+
+test('explain shows the operation, what its document implies, and the fault of a request', async () => {
+  const explain = async (url: string, header = '', method = 'GET') => {
+    const query = new URLSearchParams({ method, url: `/shop${url}`, ...(header === '' ? {} : { header }) })
+    return (await fetch(`${gateway.adminAddress}/explain?${query}`)).json()
+  }
+  expect(await explain('/account', 'api_key: k')).toMatchObject({
+    operation: 'account',
+    scope: 'credential, because the operation takes one',
+    cache: 'read, credential',
+    'fields that count as credentials': ['api_key'],
+  })
+  expect(await explain('/items', '', 'POST')).toMatchObject({
+    cache: 'write: invalidates',
+    'may invalidate': ['shop/all'],
+  })
+  expect(await explain('/search', '', 'POST')).toMatchObject({
+    effect: 'reads only, by x-trellis-safe',
+    cache: 'bypass: method',
+  })
+  expect(await explain('/account?apikey=k')).toMatchObject({ cache: 'bypass: api-key' })
+  expect(await explain('/account')).toMatchObject({ refused: '401: no ApiKey credential' })
+  expect(await explain('/items')).toMatchObject({
+    'x-trellis-cache': 'ttl 60s; rules of the configuration come first',
+    'part of the cache key': ['header x-tenant', 'cookie lang'],
+  })
+  expect(await explain('/items?limit=0')).toMatchObject({
+    refused: '400 invalid_parameter: limit must be at least 1',
+  })
+})
+
+test('a purge by URL drops all responses of an operation with declared headers', async () => {
+  const at = '/items?limit=31'
+  for (const tenant of ['one', 'two']) await (await send(at, { headers: { 'X-Tenant': tenant } })).text()
+  const purged = await fetch(`${gateway.adminAddress}/cache/purge`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ url: `/shop${at}` }),
+  })
+  expect(await purged.json()).toMatchObject({ entries: 2 })
+})

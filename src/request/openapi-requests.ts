@@ -2,8 +2,10 @@ import type { RouteFinding } from '../contracts/finding.ts'
 import type { ApiContract } from '../contracts/openapi/load-document.ts'
 import type { Operation, SecurityScheme } from '../contracts/openapi/operation.ts'
 import type { Validation, ValidationInput, Validator } from '../contracts/validation.ts'
+import { conditionalFields } from '../http/conditional/preconditions.ts'
 import { hasBearer } from '../http/credential-fields.ts'
 import { type RequestFields, requestField } from '../http/fields.ts'
+import { namedAway } from '../http/forwardable-fields.ts'
 import { trackingMatcher } from './canonical/php-query.ts'
 import { canonicalQuery, queryCredentials } from './openapi/canonical-pairs.ts'
 import { checkBody, contentOf } from './openapi/check-body.ts'
@@ -98,9 +100,14 @@ export const uncheckedSchemas = (contract: ApiContract): readonly string[] => {
   return [...found]
 }
 
-/** Declared headers and cookies with their values; credentials are partitions of their own. */
-const variantOf = ({ parameters }: Operation, fields: RequestFields, cookies: readonly Pair[]) => {
-  const headers = parameters.filter(({ location }) => location === 'header')
+/**
+ * Declared headers and cookies with their values; credentials are partitions of their own, and preconditions are evaluated by the
+ * cache.
+ */
+const variantOf = ({ parameters }: Operation, fields: RequestFields = {}, cookies: readonly Pair[] = []) => {
+  const headers = parameters.filter(
+    ({ location, name }) => location === 'header' && !conditionalFields.has(name),
+  )
   const named = parameters.filter(({ location }) => location === 'cookie')
   if (headers.length + named.length === 0) return {}
   const sent = cookies.filter(({ name }) => named.some((parameter) => parameter.name === name))
@@ -109,9 +116,21 @@ const variantOf = ({ parameters }: Operation, fields: RequestFields, cookies: re
   return { variant: JSON.stringify([values, cookie]), ...(sent.length === 0 ? {} : { cookie }) }
 }
 
+/** The fields that reach the upstream: a client can name fields away in Connection (RFC 9110 §7.6.1). */
+const sentFields = (fields: RequestFields): RequestFields => {
+  const away = namedAway(fields)
+  return away.size === 0
+    ? fields
+    : Object.fromEntries(Object.entries(fields).filter(([name]) => !away.has(name)))
+}
+
+const cookiesIn = ({ parameters }: Operation, fields: RequestFields | undefined): readonly Pair[] =>
+  fields === undefined || parameters.length === 0 ? [] : cookiePairs(requestField(fields, 'cookie'))
+
 const checkParameters = (
   operation: Operation,
-  { fields, pathParameters }: ValidationInput,
+  { pathParameters }: ValidationInput,
+  fields: RequestFields | undefined,
   query: readonly Pair[],
   cookies: readonly Pair[],
   parts: ValueParts,
@@ -172,11 +191,11 @@ export const createOpenApiRequests = (
   const validate = (input: ValidationInput): Validation => {
     const { operation } = input.endpoint
     if (operation === undefined) throw new TypeError('the endpoint is not one of an OpenAPI document')
-    const fields = input.fields ?? {}
+    const fields = input.fields && sentFields(input.fields)
     const query = readQuery(input.query, limits.queryParameters)
     if ('kind' in query) return query
-    const cookies = operation.parameters.length === 0 ? [] : cookiePairs(requestField(fields, 'cookie'))
-    const checked = checkParameters(operation, input, query, cookies, parts)
+    const cookies = cookiesIn(operation, fields)
+    const checked = checkParameters(operation, input, fields, query, cookies, parts)
     if (isRefusal(checked)) return checked
     const refusal = checkBody(operation, input, parts)
     if (refusal !== undefined) return refusal

@@ -187,7 +187,9 @@ export const createSchemaTranslator = (bundle: ApiBundle, dialect: Dialect): Sch
     if (known !== undefined) return known
     const name = definitionName(names.size)
     names.set(position, name)
-    definitions.set(name, translate(target))
+    const schema = translate(target)
+    // Every recursion passes a definition, so that counting these bounds the work for one value.
+    definitions.set(name, typeof schema === 'boolean' ? schema : { ...schema, isCounted: true })
     return name
   }
 

@@ -35,11 +35,18 @@ const written: Readonly<Record<string, (known: Known, facts: ForwardingFacts) =>
 
 const writtenFields = Object.entries(written)
 
+const declaredField = (
+  { request: { fields } }: Known,
+  name: string,
+  withheld: ReadonlySet<string>,
+): string | undefined =>
+  withheld.has(name) || namedAway(fields).has(name) ? undefined : requestField(fields, name)
+
 /** Names such as `api_key`, which only a service that declares them gets: to others they may mean the field with hyphens. */
-const addDeclared = (sent: string[], { service, request }: Known, withheld: ReadonlySet<string>): void => {
-  for (const name of service.declaredFields) {
-    const value = requestField(request.fields, name)
-    if (value !== undefined && !withheld.has(name)) sent.push(name, value)
+const addDeclared = (sent: string[], known: Known, withheld: ReadonlySet<string>): void => {
+  for (const name of known.service.declaredFields) {
+    const value = declaredField(known, name, withheld)
+    if (value !== undefined) sent.push(name, value)
   }
 }
 
@@ -68,6 +75,6 @@ export const createSentField = (
       ? written[name]?.(known, facts)
       : (known.identity?.fields.get(name) ??
         (known.service.declaredFields.includes(name)
-          ? requestField(fields, name)
+          ? declaredField(known, name, unsent.withheld)
           : forwardableField(fields, name, unsent)))
 }

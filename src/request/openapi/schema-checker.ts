@@ -163,12 +163,27 @@ const runnable = (schema: unknown): unknown => {
 const anyText = { test: () => true }
 const regExp = Object.assign((source: string) => safePattern(source) ?? anyText, { code: 'safePattern' })
 
+/** Alternatives that contain one another double the work with each level of the value. */
+const mostSteps = 500_000
+
+/** Thrown out of a compiled check. */
+class TooManySteps extends Error {}
+
+/** Equal values have equal texts: members in the order of their names. */
+const comparable = (value: unknown): string =>
+  JSON.stringify(value, (_name, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  )
+
 type Compiled = ValidateFunction | { readonly reason: string }
 
 /** Checks values against schemas of one document. Each schema is compiled on first use. */
 export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSchema>): SchemaChecker => {
   // Validation is synchronous, so that one variable serves all.
   let exactNow = noExactIntegers
+  let steps = 0
   let prepared: Ajv2020 | undefined
   const prepare = (): Ajv2020 => {
     const ajv = new Ajv2020({
@@ -189,6 +204,26 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
         const text = exactNow.get(at?.instancePath ?? '')
         return text === undefined ? fitsAsDouble(value, parent['format']) : fitsExactly(BigInt(text), parent)
       },
+    })
+    ajv.addKeyword({
+      keyword: 'isCounted',
+      before: 'not',
+      errors: false,
+      compile: () => () => {
+        steps += 1
+        if (steps > mostSteps) throw new TooManySteps()
+        return true
+      },
+    })
+    // The one of the library compares each item with each other one.
+    ajv.removeKeyword('uniqueItems')
+    ajv.addKeyword({
+      keyword: 'uniqueItems',
+      type: 'array',
+      schemaType: 'boolean',
+      errors: false,
+      compile: (mustDiffer: boolean) => (items: readonly unknown[]) =>
+        !mustDiffer || new Set(items.map(comparable)).size === items.length,
     })
     for (const [name, schema] of definitions) ajv.addSchema(runnable(schema) as object, name)
     return ajv
@@ -214,8 +249,12 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       const validate = compile(schema)
       if (typeof validate !== 'function') return undefined
       exactNow = exact
+      steps = 0
       try {
         return validate(value) === true ? undefined : faultOf(validate.errors ?? [])
+      } catch (error) {
+        if (error instanceof TooManySteps) return { pointer: '', detail: 'takes too long to check' }
+        throw error
       } finally {
         exactNow = noExactIntegers
       }

@@ -1,3 +1,4 @@
+import { request } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
@@ -249,6 +250,25 @@ describe('caching', () => {
     expect(await status(at, { Cookie: 'lang=de; _ga=2' })).toContain('hit')
     expect(await status(at, { Cookie: 'lang=en' })).toContain('fwd=uri-miss')
     expect(await status(at, { Cookie: 'lang=de; session=1' })).toContain('detail=cookie')
+  })
+
+  test('a header that Connection names away is neither part of the key nor sent', async () => {
+    const at = '/items?limit=77'
+    const get = (headers: Record<string, string>) =>
+      new Promise<string>((resolve, reject) => {
+        const url = `${gateway.publicAddress}/shop${at}`
+        request(url, { headers }, (response) => {
+          response.resume()
+          response.on('end', () => resolve(String(response.headers['cache-status'])))
+        })
+          .on('error', reject)
+          .end()
+      })
+    await get({ 'X-Tenant': 'one', Connection: 'X-Tenant' })
+    expect(origin.received.at(-1)?.fields).not.toHaveProperty('x-tenant')
+    expect(await get({ 'X-Tenant': 'one' })).toContain('fwd=uri-miss')
+    expect(origin.received.at(-1)?.fields['x-tenant']).toBe('one')
+    expect(await get({})).toContain('hit')
   })
 
   test('responses of an operation with a credential are stored for each credential, whatever the document says', async () => {

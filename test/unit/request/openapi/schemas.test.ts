@@ -186,3 +186,34 @@ describe('routes', () => {
     expect(templateOf(templates, path)).toBe(expected)
   })
 })
+
+describe('a small body cannot take long to check', () => {
+  const timed = (document: object, content: string): readonly [string, boolean] => {
+    const service = described(document)
+    const began = performance.now()
+    const { kind } = service.validate({ method: 'POST', content, fields: json })
+    return [kind, performance.now() - began < 2_000]
+  }
+
+  test('with alternatives that contain one another, each level would double the work', () => {
+    const branch = (kind: string) => ({
+      properties: { below: { $ref: '#/components/schemas/Tree' }, kind: { const: kind } },
+      required: ['kind'],
+    })
+    const components = { schemas: { Tree: { type: 'object', oneOf: [branch('a'), branch('b')] } } }
+    const document = onePost({ $ref: '#/components/schemas/Tree' }, '3.1.0', { components })
+    const nested = (depth: number) =>
+      `${'{"below":'.repeat(depth)}{"kind":"b"}${',"kind":"b"}'.repeat(depth)}`
+    expect(timed(document, nested(10))).toEqual(['valid', true])
+    expect(timed(document, nested(24))).toEqual(['invalid', true])
+  })
+
+  test('with a list whose items must differ, it is not compared item by item', () => {
+    const document = onePost({ type: 'array', uniqueItems: true })
+    const items = Array.from({ length: 50_000 }, (_, index) => `[${index}]`)
+    expect(timed(document, `[${items.join()}]`)).toEqual(['valid', true])
+    expect(timed(document, `[${items.join()},[ 7 ]]`)).toEqual(['invalid', true])
+    expect(timed(document, '[{"a":1,"b":2},{"b":2,"a":1}]')).toEqual(['invalid', true])
+    expect(timed(document, '[1,"1",true,"true",null,"null"]')).toEqual(['valid', true])
+  })
+})

@@ -326,7 +326,8 @@ export const buildService = async (
     hosts: config.hosts,
     host: '',
     responseChanges: responseChangesOf(config),
-    requiresBearer: contract.requiresBearer,
+    challenge: contract.challenge,
+    declaredFields: contract.declaredFields,
     access,
     unlisted:
       config.contract === 'open' || (config.contract === 'site' && config.unlistedRoutes !== 'refuse')

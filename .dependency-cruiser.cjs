@@ -58,6 +58,7 @@ const packageHomes = {
   'close-with-grace': '^src/cli/',
   jose: '^src/server/access/',
   re2js: '^src/request/',
+  ajv: '^src/request/openapi/',
   'swagger-ui-dist': '^src/admin/',
 }
 const packageRules = Object.entries(packageHomes).map(([name, home]) => ({

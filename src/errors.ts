@@ -38,7 +38,7 @@ export const errorTable = {
     status: 401,
     fault: 'client',
     retryable: false,
-    message: 'A bearer token is required.',
+    message: 'A credential is required.',
   },
   credential_invalid: {
     status: 401,

@@ -50,6 +50,7 @@ const common = {
   },
   upstreamFindings: async (config) => (await upstreamReports()).upstreamFindings(config),
   driftReport: async (config) => (await upstreamReports()).driftReport(config),
+  documentNotes: async (config) => (await import('./build/document-contract.ts')).documentNotes(config),
   explain: async (config, request, learn) => {
     const { explain, explainLearned } = await explanations()
     return learn ? explainLearned(config, request) : explain(config, request)

@@ -14,7 +14,8 @@ export type Readiness = {
 
 /** Result of a reload. Only `applied` changes anything. */
 export type ReloadOutcome =
-  | { readonly kind: 'applied'; readonly hash: string }
+  /** `documents`: how OpenAPI documents of services have changed; absent when none has. */
+  | { readonly kind: 'applied'; readonly hash: string; readonly documents?: readonly object[] }
   | { readonly kind: 'unchanged'; readonly hash: string }
   /** One line for each fault: position, key and reason. */
   | { readonly kind: 'invalid'; readonly faults: readonly string[] }
@@ -63,8 +64,11 @@ export type Operator = {
   explain(request: AskedRequest): unknown
   drift(): unknown
   config(): unknown
-  /** The OpenAPI document, ready to be sent. */
-  openApi(): Buffer
+  /**
+   * The OpenAPI document of all services, or the one of a service that has its own; ready to be sent. Undefined: there is no such
+   * service.
+   */
+  openApi(service?: string): Buffer | undefined
   /** Reads the configuration file and applies it. */
   reload(): Promise<ReloadAnswer>
   /** Ends the program as SIGTERM does: unready, then requests in flight finish. Returns at once. */

@@ -48,8 +48,9 @@ const documentationPage = `<!doctype html>
 `
 
 // No "try it out": requests would go to the public side, which is another origin. No validator: it is a service on the Internet.
-const startScript = `SwaggerUIBundle({
-  url: 'openapi.json',
+const startScript = `const service = new URLSearchParams(location.search).get('service')
+SwaggerUIBundle({
+  url: service === null ? 'openapi.json' : 'openapi/' + encodeURIComponent(service) + '.json',
   dom_id: '#swagger-ui',
   deepLinking: true,
   docExpansion: 'none',
@@ -200,7 +201,12 @@ const isMethod = (text: unknown): text is string =>
   typeof text === 'string' && /^[A-Z][A-Z-]{0,31}$/.test(text)
 
 /** Sends a document that changes seldom: clients ask each time, and mostly get a 304. */
-const sendDocument = (request: FastifyRequest, reply: FastifyReply, content: Buffer): FastifyReply => {
+const sendDocument = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  content: Buffer | undefined,
+): FastifyReply => {
+  if (content === undefined) return sendProblem(reply, 404, 'not-found', 'No service has this document.')
   const etag = contentEntityTag(content)
   reply.header('cache-control', 'no-cache').header('etag', etag)
   const head = { status: 200, fields: ['ETag', etag] }
@@ -231,6 +237,10 @@ const addViews = (server: FastifyInstance, operator: Operator): void => {
   server.get('/drift', (_request, reply) => reply.send(operator.drift()))
   server.get('/config', (_request, reply) => reply.send(operator.config()))
   server.get('/openapi.json', (request, reply) => sendDocument(request, reply, operator.openApi()))
+  server.get('/openapi/:name.json', (request, reply) => {
+    const { name } = request.params as { readonly name: string }
+    return sendDocument(request, reply, operator.openApi(name))
+  })
 }
 
 type AdminOptions = {

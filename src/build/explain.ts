@@ -4,7 +4,7 @@ import type { Config, ServiceConfig } from '../config/config.ts'
 import type { Found } from '../contracts/finding.ts'
 import type { Row } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
-import { credentialFieldsOf, hasBearer } from '../http/forwardable-fields.ts'
+import { credentialFieldsOf } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import {
   type Access,
@@ -21,6 +21,7 @@ import {
   type PublicTarget,
   type PublicTargets,
 } from './built-service.ts'
+import { operationFacts } from './document-contract.ts'
 import { type ServiceContract, serviceContract } from './service-contract.ts'
 import { withAskedServices } from './upstream-findings.ts'
 
@@ -88,8 +89,11 @@ const mayInvalidate = (
   kind === 'open' ? [targetOf(found, valid)] : tagger.writtenTags(found, () => undefined, method, undefined)
 
 /** The fields that make a request credentialed, beside Authorization; `harmlessFields` can name them. */
-const credentialsIn = (fields: RequestFields, { profile, harmlessFields = [] }: CachePolicy): Explanation => {
-  const names = profile === 'safe' ? credentialFieldsOf(fields, harmlessFields) : []
+const credentialsIn = (
+  fields: RequestFields,
+  { profile, harmlessFields = [], credentialFields }: CachePolicy,
+): Explanation => {
+  const names = profile === 'safe' ? credentialFieldsOf(fields, harmlessFields, credentialFields) : []
   return names.length === 0 ? {} : { fieldsThatCountAsCredentials: names }
 }
 
@@ -109,7 +113,7 @@ const cachingOf = (
 ): Explanation => {
   const { query } = valid
   const policy = contract.policyFor(method, found.path)
-  const sensitive = sensitivityOf(found.path, query)
+  const sensitive = valid.hasQueryCredential ? 'api-key' : sensitivityOf(service.contract, found.path, query)
   const decision = decideCaching({ method, fields, hasContent: false, sensitive, identity }, policy)
   const rule =
     policy.rule === undefined
@@ -147,10 +151,17 @@ const wrongMethod = ({ contract }: ServiceConfig, { endpoints }: Row): string =>
   return `${contract === 'site' ? 404 : 405}: the path takes ${[...methods].join(', ')}`
 }
 
+/** Of a refusal in the shape of RFC 9457. */
+type ErrorMember = { readonly pointer: string; readonly parameter?: string; readonly detail: string }
+
 /** The message names the arguments; both contracts have one in their errors. */
 const invalidity = ({ status, code, body }: Extract<Validation, { kind: 'invalid' }>): string => {
-  const message = typeof body === 'object' && body !== null && 'message' in body ? `: ${body.message}` : ''
-  return `${status} ${code}${message}`
+  const { message, errors } = body as { readonly message?: string; readonly errors?: readonly ErrorMember[] }
+  const [first] = errors ?? []
+  const fault =
+    first && `${first.parameter ?? 'body'} ${first.pointer === '#' ? '' : `${first.pointer} `}${first.detail}`
+  const text = message ?? fault
+  return `${status} ${code}${text === undefined ? '' : `: ${text}`}`
 }
 
 const known = (
@@ -179,8 +190,10 @@ const known = (
     }
     case 'found': {
       const { row, endpoint, pathParameters } = finding
-      if (contract.requiresBearer && !hasBearer(fields)) {
-        return { row: row.template, refused: '401: no bearer token' }
+      const challenge = contract.challenge(endpoint, fields, query)
+      if (challenge !== undefined) {
+        const lacking = challenge === 'Bearer' ? 'no bearer token' : `no ${challenge} credential`
+        return { row: row.template, refused: `401: ${lacking}` }
       }
       const validation = contract.validator.validate({
         method,
@@ -190,12 +203,15 @@ const known = (
         query,
         contentType: requestField(fields, 'content-type'),
         content: undefined,
+        // The body is not part of what is explained: it counts as one that streams.
+        fields: { 'transfer-encoding': 'chunked', ...fields },
       })
       if (validation.kind === 'invalid') {
         return { row: row.template, refused: invalidity(validation) }
       }
       return {
         row: row.template,
+        ...operationFacts(endpoint.operation),
         ...(contract.rows.includes(row) ? {} : { rowFrom: 'learned from the index of the upstream' }),
         canonicalTarget: targetOf(finding, validation),
         ...undeclaredOf(validation),
@@ -234,7 +250,7 @@ const decideAccess = async (
     contract: config.contract,
     method,
     row: 'row' in finding ? finding.row : undefined,
-    sensitive: sensitivityOf('path' in finding ? finding.path : path, query),
+    sensitive: sensitivityOf(config.contract, 'path' in finding ? finding.path : path, query),
   })
   const verdict = await access.verify(fields)
   const identity = verdict.kind === 'verified' ? verdict.identity : undefined

@@ -20,6 +20,7 @@ import type { Service } from '../pipeline/service.ts'
 import type { WarmTarget } from '../pipeline/warmer.ts'
 import { openApiDocument } from '../site/openapi-document.ts'
 import type { DescribedService } from '../site/openapi-operations.ts'
+import { servedDocument } from '../site/served-document.ts'
 import {
   type AskedService,
   type BuiltService,
@@ -175,7 +176,7 @@ export const currentOperator = (
   explain: (request) => current().explain(request),
   drift: () => current().drift(),
   config: () => current().config(),
-  openApi: () => current().openApi(),
+  openApi: (service) => current().openApi(service),
   reload: async () => reloadAnswer(await reload()),
   drain,
 })
@@ -198,13 +199,19 @@ const askedServices = ({ config, built }: OperatorParts): readonly AskedService[
 
 /** The table's rows and those that the upstream announced. */
 const describedServices = ({ built }: OperatorParts): readonly DescribedService[] =>
-  built.map(({ config, service, contract: { rows }, discovery }) => ({
-    name: service.name,
-    contract: service.contract,
-    mount: service.mount,
-    publicUrl: service.publicRoot.slice(0, service.publicRoot.length - service.mount.length),
-    rows: [...withExtensions(config, rows), ...(discovery?.learned().rows ?? [])],
-  }))
+  built.flatMap(({ config, service, contract: { rows }, discovery }) =>
+    service.contract === 'openapi'
+      ? []
+      : [
+          {
+            name: service.name,
+            contract: service.contract,
+            mount: service.mount,
+            publicUrl: service.publicRoot.slice(0, service.publicRoot.length - service.mount.length),
+            rows: [...withExtensions(config, rows), ...(discovery?.learned().rows ?? [])],
+          },
+        ],
+  )
 
 /** The discovery document describes WordPress's batch; this document describes the gateway's. */
 const withExtensions = (config: ServiceConfig, rows: readonly Row[]): readonly Row[] =>
@@ -231,6 +238,21 @@ const shownEntry = (entry: CacheEntry, services: ReadonlyMap<string, Service>): 
     : { ...facts, url: path.split('?', 1)[0] ?? '', tags: [] }
 }
 
+/** The documents of services that have one of their own, each made on first use. */
+const ownDocuments = ({ built }: OperatorParts): ((name: string) => Buffer | undefined) => {
+  const known = new Map<string, Buffer>()
+  return (name) => {
+    const found = built.find(({ config }) => config.name === name)
+    if (found?.config.contract !== 'openapi') return undefined
+    const { document } = found.config
+    const content =
+      known.get(name) ??
+      Buffer.from(JSON.stringify(servedDocument(document.bundle, found.service.publicRoot)))
+    known.set(name, content)
+    return content
+  }
+}
+
 /** Builds the document again only when the announced routes have changed. */
 const openApiContent = (parts: OperatorParts): (() => Buffer) => {
   let known: readonly unknown[] = []
@@ -240,7 +262,16 @@ const openApiContent = (parts: OperatorParts): (() => Buffer) => {
     if (content === undefined || learned.some((rows, position) => rows !== known[position])) {
       const { publicUrl, version } = parts
       content = Buffer.from(
-        JSON.stringify(openApiDocument({ publicUrl, version, services: describedServices(parts) })),
+        JSON.stringify(
+          openApiDocument({
+            publicUrl,
+            version,
+            services: describedServices(parts),
+            withOwnDocument: parts.config.services
+              .filter(({ contract }) => contract === 'openapi')
+              .map(({ name }) => name),
+          }),
+        ),
       )
       known = learned
     }
@@ -252,6 +283,8 @@ const openApiContent = (parts: OperatorParts): (() => Buffer) => {
 export const createOperator = (parts: OperatorParts): GenerationOperator => {
   const { cache, config, publicUrl, built } = parts
   const services = askedServices(parts)
+  const allServices = openApiContent(parts)
+  const ownDocument = ownDocuments(parts)
   const targets = createPublicTargets(services, publicUrl)
   const serviceNamed = new Map(built.map(({ service }) => [service.name, service]))
   const stored = async (url: string, host: string | undefined): Promise<number> => {
@@ -278,6 +311,6 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
       ),
     }),
     config: () => redactedConfig(config),
-    openApi: openApiContent(parts),
+    openApi: (service) => (service === undefined ? allServices() : ownDocument(service)),
   }
 }

@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts'
 import type { ConfigResult } from '../config/load.ts'
 import { restartKeys, sameSettings } from '../config/same-settings.ts'
 import { type BuiltService, stopChecks } from './built-service.ts'
+import { documentChanges } from './document-contract.ts'
 import { decideAdoption, type Generation } from './generation.ts'
 
 /** What happens to a service's stored responses at a reload: `keep` all, `drop` all, or `compare` the rule of each target. */
@@ -59,7 +60,11 @@ type Log = {
 /** Logs one line for each reload. Faults name keys and reasons, never values. */
 export const logReload = (log: Log, outcome: ReloadOutcome): void => {
   switch (outcome.kind) {
-    case 'applied':
+    case 'applied': {
+      const { kind, hash, documents } = outcome
+      log.info({ outcome: kind, hash, ...(documents === undefined ? {} : { documents }) }, 'reload')
+      return
+    }
     case 'unchanged':
       log.info({ outcome: outcome.kind, hash: outcome.hash }, 'reload')
       return
@@ -131,7 +136,8 @@ export const createReload = (parts: ReloadParts): (() => Promise<ReloadOutcome>)
     const keys = restartKeys(last.config, config)
     if (keys.length > 0) return { kind: 'restart-needed', keys }
     exchange(parts, alive, last, await parts.build(config, hash, last))
-    return { kind: 'applied', hash }
+    const documents = documentChanges(last.config, config)
+    return documents.length === 0 ? { kind: 'applied', hash } : { kind: 'applied', hash, documents }
   }
   let before: Promise<unknown> = Promise.resolve()
   return () => {

@@ -1,9 +1,9 @@
 import { type ExtensionsMode, isExtended } from '../batch/extensions.ts'
 import type { CachePolicy } from '../cache/decide-caching.ts'
-import { createOpenTagger, createPlantsTagger, createSiteTagger } from '../cache/site-tagger.ts'
+import { createOpenTagger, createServiceTagger, createSiteTagger } from '../cache/site-tagger.ts'
 import type { Tagger } from '../cache/tagger.ts'
 import type { Clock } from '../clock.ts'
-import type { LimitsConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
+import type { LimitsConfig, OpenApiConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
 import { matchesRule } from '../config/rule-match.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
 import { openRows } from '../contracts/open/route-table.ts'
@@ -17,7 +17,7 @@ import type { Validator } from '../contracts/validation.ts'
 import { urlAtHost } from '../http/hosts.ts'
 import type { FieldChanges } from '../http/message.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { createTargetMemo, type TargetMemo } from '../pipeline/service.ts'
+import { createTargetMemo, type Service, type TargetMemo } from '../pipeline/service.ts'
 import { createNameSwap, type NameTable } from '../request/name-swap.ts'
 import { createOpenValidator } from '../request/open-validator.ts'
 import { createPlantsValidator } from '../request/plants-validator.ts'
@@ -26,6 +26,7 @@ import { mapRows } from '../request/row-names.ts'
 import { createSiteValidator } from '../request/site-validator.ts'
 import type { BuiltAccess } from '../server/access.ts'
 import type { UpstreamOptions } from '../upstream/options.ts'
+import { challengeOf, declaredFieldsOf, documentRequests, operationPolicies } from './document-contract.ts'
 
 /** Parses the content again only when it contains the word. */
 const asks = (mode: ExtensionsMode, content: Buffer | undefined): boolean => {
@@ -108,8 +109,10 @@ export type ServiceContract = {
   readonly rows: readonly Row[]
   /** The rows as the upstream should announce them: without the gateway's own bounds. */
   readonly announced: readonly Row[]
-  /** Is a request without a bearer token refused? */
-  readonly requiresBearer: boolean
+  /** The challenge for a request without the credentials that its endpoint requires; undefined when it has them. */
+  challenge: Service['challenge']
+  /** See pipeline/service.ts. */
+  readonly declaredFields: readonly string[]
   find(method: string, path: string): RouteFinding
   readonly validator: Validator
   readonly tagger: Tagger
@@ -151,7 +154,7 @@ const policies = (service: Pick<ServiceConfig, 'cache' | 'access'>): ServiceCont
   return (method, path) => byRule.find(({ match }) => matchesRule(match, method, path))?.policy ?? none
 }
 
-const validatorOf = (service: ServiceConfig, limits: LimitsConfig): Validator => {
+const validatorOf = (service: Exclude<ServiceConfig, OpenApiConfig>, limits: LimitsConfig): Validator => {
   switch (service.contract) {
     case 'plants':
       return createPlantsValidator({
@@ -180,6 +183,8 @@ const announcedRows = (service: ServiceConfig): readonly Row[] => {
       return plantRows({ limitParameter: service.limitParameter })
     case 'site':
       return publicSiteRows(service)
+    case 'openapi':
+      return service.document.contract.rows
     case 'open':
       return openRows
   }
@@ -188,7 +193,8 @@ const announcedRows = (service: ServiceConfig): readonly Row[] => {
 const taggerOf = ({ contract, name }: ServiceConfig): Tagger => {
   switch (contract) {
     case 'plants':
-      return createPlantsTagger({ service: name })
+    case 'openapi':
+      return createServiceTagger({ service: name })
     case 'site':
       return createSiteTagger({ service: name, table: siteTags })
     case 'open':
@@ -211,24 +217,34 @@ export const serviceContract = (service: ServiceConfig, general: LimitsConfig): 
     service.contract === 'site'
       ? withBatchBounds(announced, { items: service.batch.maxItems, pathCharacters: limits.urlBytes })
       : announced
-  let router = createRouter(rows)
+  const requests =
+    service.contract === 'openapi'
+      ? documentRequests(service, limits)
+      : { find: createRouter(rows).find, validator: validatorOf(service, limits) }
+  let { find } = requests
   /** Of the rules in force and of those before them, by which some requests may still be in flight. */
   let memos: readonly TargetMemo[] = []
 
   const ruledBy = (ruled: Pick<ServiceConfig, 'cache' | 'access'>): ServiceContract => {
     const memo = createTargetMemo(rememberedTargets)
     memos = [...memos.slice(-1), memo]
-    return { ...shared, policyFor: policies(ruled), memo }
+    const byPath = policies(ruled)
+    return {
+      ...shared,
+      policyFor: service.contract === 'openapi' ? operationPolicies(ruled, byPath, shared.find) : byPath,
+      memo,
+    }
   }
   const shared = {
     rows,
     announced,
-    requiresBearer: service.contract === 'plants',
-    find: (method: string, path: string) => router.find(method, path),
-    validator: validatorOf(service, limits),
+    challenge: challengeOf(service),
+    declaredFields: declaredFieldsOf(service),
+    find: (method: string, path: string) => find(method, path),
+    validator: requests.validator,
     tagger: taggerOf(service),
     learn: (learned: readonly Row[]) => {
-      router = createRouter([...rows, ...learned])
+      find = createRouter([...rows, ...learned]).find
       for (const memo of memos) memo.clear()
     },
     withRules: ruledBy,
@@ -297,7 +313,8 @@ export const startEmbedded = async (
   limits: LimitsConfig,
   publicUrl: string,
 ): Promise<EmbeddedUpstream | undefined> => {
-  if (service.contract === 'open' || service.upstream.targets !== 'embedded') return undefined
+  if (service.contract === 'open' || service.contract === 'openapi') return undefined
+  if (service.upstream.targets !== 'embedded') return undefined
   const { basePath } = service.upstream
   // The demo is loaded only where it is used.
   if (service.contract === 'plants') {

@@ -328,7 +328,8 @@ export const buildService = async (
     responseChanges: responseChangesOf(config),
     compresses: config.compress,
     websockets: config.contract === 'open' && config.websockets,
-    requiresBearer: contract.requiresBearer,
+    challenge: contract.challenge,
+    declaredFields: contract.declaredFields,
     access,
     unlisted:
       config.contract === 'open' || (config.contract === 'site' && config.unlistedRoutes !== 'refuse')

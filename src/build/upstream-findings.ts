@@ -140,7 +140,8 @@ const cachedHow = (contract: ServiceContract, row: Row, endpoint: Endpoint): str
   const { rule, profile } = contract.policyFor('GET', row.template)
   if (rule === undefined) return profile === 'rfc-shared-cache' ? 'as RFC 9111 allows' : '-'
   if (rule.scope === 'credential') return `${seconds(rule.ttlMs)} per credential`
-  return contract.requiresBearer && profile === 'safe' ? '-' : seconds(rule.ttlMs)
+  const needsCredential = contract.challenge(endpoint, {}, '') !== undefined
+  return needsCredential && profile === 'safe' ? '-' : seconds(rule.ttlMs)
 }
 
 /** An open service has one row for all paths: its rules are what tells them apart. */

@@ -1,3 +1,4 @@
+import type { ContractName } from '../contracts/method.ts'
 import { createsWhenRead, cronParameter, runsCron } from '../contracts/site/writing-reads.ts'
 import { parseCacheControl } from '../http/caching-fields.ts'
 import { otherCredential } from '../http/forwardable-fields.ts'
@@ -102,6 +103,7 @@ export type Sensitivity =
   | 'password'
   | 'context-edit'
   | 'non-public-status'
+  | 'api-key'
 
 /**
  * With these a GET may change something: the route creates, WordPress runs scheduled tasks, its REST API takes the GET for a write,
@@ -115,10 +117,7 @@ const isActing = (sensitivity: Sensitivity): boolean => acting.has(sensitivity)
  * Does a GET with it count as a write? Through an open service in front of a site a GET may be a link of an admin screen that changes
  * something (trash, activate: a nonce), WordPress's own override of the method, or its scheduled tasks.
  */
-export const actsAsWrite = (
-  contract: 'plants' | 'site' | 'open',
-  sensitivity: Sensitivity | undefined,
-): boolean => {
+export const actsAsWrite = (contract: ContractName, sensitivity: Sensitivity | undefined): boolean => {
   if (sensitivity === undefined || !isActing(sensitivity)) return false
   if (contract === 'site') return sensitivity === 'creating-read' || sensitivity === 'cron'
   return contract === 'open'
@@ -166,8 +165,16 @@ const sensitiveParameter = (query: string): Sensitivity | undefined => {
   return first
 }
 
-/** `query` is without `?`. Depends on the target alone: it is stored with the memoised canonical form. */
-export const sensitivityOf = (path: string, query: string): Sensitivity | undefined => {
+/**
+ * `query` is without `?`. Depends on the target alone: it is stored with the memoised canonical form. The names are those of
+ * WordPress: in a service with a document of its own they mean something else.
+ */
+export const sensitivityOf = (
+  contract: ContractName,
+  path: string,
+  query: string,
+): Sensitivity | undefined => {
+  if (contract === 'openapi') return undefined
   if (createsWhenRead(path)) return 'creating-read'
   return runsCron(path) ? 'cron' : sensitiveParameter(query)
 }
@@ -194,6 +201,10 @@ export type CachePolicy = {
   readonly harmlessFields?: readonly string[]
   /** Names of cookies that make no difference to a response (sensitivity.ts); `*` at the end stands for any rest. */
   readonly harmlessCookies?: readonly string[]
+  /** Request fields (lower case) that are credentials though their names do not look so. */
+  readonly credentialFields?: readonly string[]
+  /** A GET that changes something, or a POST that does not; undefined: as RFC 9110 §9.2.1 says of the method. */
+  readonly effect?: 'writes' | 'safe' | undefined
 }
 
 /** Why a request bypasses the cache. */
@@ -255,11 +266,12 @@ const generalReason = (facts: CachingFacts): BypassReason | undefined => {
 /** What a credential allows; undefined without any that a response may depend on. */
 const decideCredential = (
   { fields, identity }: CachingFacts,
-  { harmlessFields }: CachePolicy,
+  { harmlessFields, credentialFields }: CachePolicy,
   scope: CacheRule['scope'],
   withhold: readonly string[],
 ): CachingDecision | undefined => {
-  const sent = otherCredential(fields, harmlessFields ?? none) ?? requestField(fields, 'authorization')
+  const sent =
+    otherCredential(fields, harmlessFields ?? none, credentialFields) ?? requestField(fields, 'authorization')
   const verified = identity?.credential
   if (scope === 'credential' && (sent !== undefined || verified !== undefined)) {
     // A field has no line break, so that no client can send the text of another client's verified credential.
@@ -287,7 +299,8 @@ const decideSafely = (facts: CachingFacts, policy: CachePolicy): CachingDecision
 /** Whether a request reads through the cache, bypasses it, or invalidates as a write. */
 export const decideCaching = (facts: CachingFacts, policy: CachePolicy): CachingDecision => {
   if (facts.method !== 'GET' && facts.method !== 'HEAD')
-    return isSafe(facts.method) ? bypass('method') : write
+    return isSafe(facts.method) || policy.effect === 'safe' ? bypass('method') : write
+  if (policy.effect === 'writes') return write
   const general = generalReason(facts)
   if (general !== undefined) return bypass(general)
   if (policy.profile === 'safe') return decideSafely(facts, policy)

@@ -56,8 +56,8 @@ export const createRendersOthers = ({
 const changedNothing = (response: WriteResponse | undefined): boolean =>
   response !== undefined && response.status >= 400 && response.status < 500
 
-/** A plant store has one list, which every write changes. */
-export const createPlantsTagger = ({ service }: { readonly service: string }): Tagger => {
+/** Every write may change every response: a plant store has one list, and an OpenAPI document states no side effects. */
+export const createServiceTagger = ({ service }: { readonly service: string }): Tagger => {
   const names = createTagNames(service)
   return {
     storedTags: (_found, _args, response) => [

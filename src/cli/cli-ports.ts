@@ -40,6 +40,8 @@ export type CliPorts = {
   driftReport(config: Config): Promise<readonly ServiceDrift[]>
   /** `learn`: as for `describeRoutes`. */
   explain(config: Config, request: ExplainedRequest, learn: boolean): Promise<Explanation>
+  /** Parts of OpenAPI documents that are not checked, one text each. */
+  documentNotes(config: Config): Promise<readonly { readonly service: string; readonly text: string }[]>
   /** Reloads when one of the files changes; a reload may change the list of files. */
   reloadOnChange(gateway: RunningGateway, files: () => readonly string[], pollMs: number): void
   /** From then on signals stop and reload the gateway, and POST /drain of the admin side ends it. `notice`: what to expect then. */

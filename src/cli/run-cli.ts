@@ -159,6 +159,22 @@ const warningLines = (loaded: Loaded): string =>
 const findingLine = (file: string | undefined, { service, text }: UpstreamFinding): string =>
   `${configName(file)}: upstream of ${service}: ${text}\n`
 
+const mostNotes = 50
+
+/** What of OpenAPI documents is accepted but not checked. */
+const writeDocumentNotes = async (
+  ports: CliPorts,
+  config: Config,
+  file: string | undefined,
+): Promise<void> => {
+  if (!config.services.some(({ contract }) => contract === 'openapi')) return
+  const notes = await ports.documentNotes(config)
+  for (const { service, text } of notes.slice(0, mostNotes))
+    ports.stdout.write(printable(`${configName(file)}: document of ${service}: ${text}\n`))
+  if (notes.length > mostNotes)
+    ports.stdout.write(`${configName(file)}: ${notes.length - mostNotes} more notes on documents\n`)
+}
+
 const check = async (ports: CliPorts, loaded: Loaded, { upstreams, json }: Command): Promise<ExitReason> => {
   const { config, hash, file } = loaded
   if (json) {
@@ -168,6 +184,7 @@ const check = async (ports: CliPorts, loaded: Loaded, { upstreams, json }: Comma
     return found.length > 0 ? 'findings' : 'ok'
   }
   ports.stdout.write(warningLines(loaded))
+  await writeDocumentNotes(ports, config, file)
   const { length } = config.services
   const services = length === 1 ? '1 service' : `${length} services`
   ports.stdout.write(`${configName(file)}: valid, ${services}, hash ${hash}\n`)

@@ -1,7 +1,8 @@
+import type { ApiDocument } from './api-document.ts'
 import type { resolveConfig } from './load/resolve.ts'
 import type { Secret } from './secret.ts'
 
-type Frozen<Value> = Value extends Secret | string | number | boolean | undefined
+type Frozen<Value> = Value extends ApiDocument | Secret | string | number | boolean | undefined
   ? Value
   : { readonly [Key in keyof Value]: Frozen<Value[Key]> }
 
@@ -14,5 +15,6 @@ export type Config = Frozen<ReturnType<typeof resolveConfig>>
 export type LimitsConfig = Config['limits']
 export type RateLimitConfig = Config['rateLimits'][number]
 export type ServiceConfig = Config['services'][number]
+export type OpenApiConfig = Extract<ServiceConfig, { contract: 'openapi' }>
 export type SiteConfig = Extract<ServiceConfig, { contract: 'site' }>
 export type AccessConfig = NonNullable<ServiceConfig['access']>

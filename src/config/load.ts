@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import type { Config } from './config.ts'
 import { type ConfigFault, pathText, type UnplacedFault } from './fault.ts'
 import { crossChecks } from './load/cross-checks.ts'
+import { readDocuments } from './load/documents.ts'
 import { resolveConfig } from './load/resolve.ts'
 import { readSecretFiles, unreadableFile } from './load/secret-files.ts'
 import { shapeFaults } from './load/shape-faults.ts'
@@ -81,25 +83,29 @@ const withPosition = (source: Source, { path, at, ...fault }: UnplacedFault): Co
 
 const inFileOrder = (a: ConfigFault, b: ConfigFault): number => a.line - b.line || a.column - b.column
 
-/** Checks the text of a configuration file. */
-export const checkConfig = async (text: string, env: Environment): Promise<ConfigResult> => {
+/** Checks the text of a configuration file; paths of documents are relative to `folder`. */
+export const checkConfig = async (text: string, env: Environment, folder = '.'): Promise<ConfigResult> => {
   const reading = readSource(text, env)
   if (reading.kind === 'faults') return reading
   const { source } = reading
   const secrets = await readSecretFiles(source.value)
-  const readingFaults = [...source.faults, ...secrets.faults]
-  const parsed = configShape.safeParse(secrets.value)
-  const schemaFaults = parsed.success ? [] : shapeFaults(parsed.error.issues, secrets.value)
+  const documents = await readDocuments(secrets.value, folder)
+  const readingFaults = [...source.faults, ...secrets.faults, ...documents.faults]
+  // A document that could not be read has no value to check.
+  const unread = documents.faults.map(({ path }) => path)
+  const filled = unread.reduce(withoutValueAt, documents.value)
+  const parsed = configShape.safeParse(filled)
+  const schemaFaults = parsed.success ? [] : shapeFaults(parsed.error.issues, filled)
   // A value with a fault of reading gets no second fault from the schema.
   const valueFaults = [...readingFaults, ...schemaFaults.filter((fault) => !isUnder(fault, readingFaults))]
-  const shape = parsed.success ? parsed.data : withoutFaults(secrets.value, valueFaults)
+  const shape = parsed.success ? parsed.data : withoutFaults(filled, valueFaults)
   const config = shape === undefined ? undefined : resolveConfig(shape)
   const across = shape === undefined || config === undefined ? [] : crossChecks(config, shape.services)
   const faults = [...valueFaults, ...across.filter((fault) => !isUnder(fault, valueFaults))]
   if (config === undefined || faults.length > 0) {
     return { kind: 'faults', faults: faults.map((fault) => withPosition(source, fault)).sort(inFileOrder) }
   }
-  const { files, value: filled } = secrets
+  const files = [...secrets.files, ...documents.files]
   return { kind: 'ok', config: deepFreeze(config), hash: configHash(config), files, filled }
 }
 
@@ -116,7 +122,7 @@ export const loadConfig = async (from: {
 }): Promise<ConfigResult> => {
   if (from.file === undefined) return checkConfig('{}', from.env)
   try {
-    const result = await checkConfig(await readFile(from.file, 'utf8'), from.env)
+    const result = await checkConfig(await readFile(from.file, 'utf8'), from.env, dirname(from.file))
     return result.kind === 'ok' ? { ...result, files: [from.file, ...result.files] } : result
   } catch (cause) {
     if (!(cause instanceof Error && 'code' in cause)) throw cause

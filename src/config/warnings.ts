@@ -70,10 +70,16 @@ const mismatch = (service: ServiceConfig, { segments }: RuleMatch): string | und
   return undefined
 }
 
+const isOfOperation = (rule: Rule): boolean => 'operation' in rule && rule.operation !== ''
+
 /** Why a rule has no effect; undefined when it has one. */
 const uselessness = (service: ServiceConfig, rule: Rule, index: number): string | undefined => {
   const { rules, profile } = service.cache
-  const earlier = rules.slice(0, index).find(({ match }) => coversRule(match, rule.match))
+  // A rule for one operation, and one of a document, has no match of its own.
+  if (isOfOperation(rule)) return undefined
+  const earlier = rules
+    .slice(0, index)
+    .find((one) => !isOfOperation(one) && coversRule(one.match, rule.match))
   if (earlier !== undefined) return `never applies: "${earlier.match.text}" comes first and matches all of it`
   if (service.contract === 'plants' && profile === 'safe' && rule.scope === 'public')
     return 'stores nothing: every request of a plant store has a credential; add scope: credential'

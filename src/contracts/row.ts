@@ -1,3 +1,6 @@
+import type { Method } from './method.ts'
+import type { Operation } from './openapi/operation.ts'
+
 /**
  * A route of a contract. The row validates requests, fills the discovery document and the OpenAPI document, and names the
  * metric label. Data only: this folder imports nothing from outside.
@@ -37,8 +40,6 @@ export type ArgumentSchema = {
 
 export type Arguments = Readonly<Record<string, ArgumentSchema>>
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-
 /** One entry of a route's `endpoints`: methods that share their arguments. */
 export type Endpoint = {
   readonly methods: readonly Method[]
@@ -47,6 +48,10 @@ export type Endpoint = {
   readonly allowBatch?: boolean
   /** Content that is neither JSON nor a form (files, multipart) is streamed unread; other endpoints refuse it with 415. */
   readonly acceptsUploads?: boolean
+  /** The operation of an OpenAPI document. */
+  readonly operation?: Operation
+  /** Validation reads header fields beside the target, so that no result is remembered for the target alone. */
+  readonly readsFields?: boolean
 }
 
 /**

@@ -10,6 +10,8 @@ export type ValidationInput = {
   readonly contentType: string | undefined
   /** Complete content; undefined when there is none or when it is streamed unread. */
   readonly content: Buffer | undefined
+  /** Header fields of the request, by lower-case names; absent where none are known. */
+  readonly fields?: Readonly<Record<string, string | string[] | undefined>>
 }
 
 /** Query parameters that the row does not declare, tracking parameters excepted. */
@@ -28,6 +30,12 @@ export type Validation =
       readonly arguments: Readonly<Record<string, unknown>>
       /** Absent when the query has none. */
       readonly undeclared?: UndeclaredParameters
+      /** Declared headers and cookies in their one spelling: part of the cache key beside path and query. */
+      readonly variant?: string
+      /** Cookie field with the declared cookies alone, for requests whose response is stored. */
+      readonly cookie?: string
+      /** The query contains a credential. */
+      readonly hasQueryCredential?: boolean
     }
   | {
       readonly kind: 'invalid'

@@ -35,25 +35,39 @@ export const isCredentialName = remembered(
     isForwardable(name),
 )
 
-/** Names of the fields beside Authorization and Cookie that may identify a client, in order; `harmless`: configured exceptions. */
-export const credentialFieldsOf = (fields: RequestFields, harmless: readonly string[]): readonly string[] =>
+const none: readonly string[] = []
+
+/**
+ * Names of the fields beside Authorization and Cookie that may identify a client, in order; `harmless`: configured exceptions;
+ * `declared`: credentials by the description of the service.
+ */
+export const credentialFieldsOf = (
+  fields: RequestFields,
+  harmless: readonly string[],
+  declared: readonly string[] = none,
+): readonly string[] =>
   Object.keys(fields)
-    .filter((name) => isCredentialName(name) && !harmless.includes(name))
+    .filter((name) => (isCredentialName(name) && !harmless.includes(name)) || declared.includes(name))
     .sort()
 
 /** A loop that makes nothing: every hit comes by. */
-const hasOne = (fields: RequestFields, harmless: readonly string[]): boolean => {
+const hasOne = (fields: RequestFields, harmless: readonly string[], declared: readonly string[]): boolean => {
   for (const name in fields) {
     if (isCredentialName(name) && !harmless.includes(name)) return true
   }
+  for (const name of declared) if (fields[name] !== undefined) return true
   return false
 }
 
 /** Everything that identifies the client, as one text. Undefined where only Authorization could. */
-export const otherCredential = (fields: RequestFields, harmless: readonly string[]): string | undefined =>
-  hasOne(fields, harmless)
+export const otherCredential = (
+  fields: RequestFields,
+  harmless: readonly string[],
+  declared: readonly string[] = none,
+): string | undefined =>
+  hasOne(fields, harmless, declared)
     ? JSON.stringify(
-        ['authorization', ...credentialFieldsOf(fields, harmless)].map((name) => [
+        ['authorization', ...credentialFieldsOf(fields, harmless, declared)].map((name) => [
           name,
           fields[name] ?? null,
         ]),
@@ -113,12 +127,12 @@ const neverConnectionOptions: ReadonlySet<string> = new Set([
   'origin',
 ])
 
-const none: ReadonlySet<string> = new Set()
+const noOptions: ReadonlySet<string> = new Set()
 
 /** Names listed in a Connection field that may be removed because of it. */
 const connectionOptions = (connection: string | undefined): ReadonlySet<string> => {
   // What most say names nothing.
-  if (connection === undefined || connection === 'keep-alive' || connection === 'close') return none
+  if (connection === undefined || connection === 'keep-alive' || connection === 'close') return noOptions
   const options = connection.toLowerCase().split(',')
   return new Set(options.map((option) => option.trim()).filter((option) => isNamedAway(option)))
 }
@@ -285,7 +299,7 @@ export const isProxyField = (name: string): boolean =>
 const plainName = /^[a-z\d-]+$/
 
 /** May a field of this name (lower case) go from a client to an upstream? */
-const isForwardable = (name: string): boolean =>
+export const isForwardable = (name: string): boolean =>
   plainName.test(name) &&
   !refusedNames.has(name) &&
   !proxyPrefixes.some((prefix) => name.startsWith(prefix)) &&

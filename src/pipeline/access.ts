@@ -1,4 +1,5 @@
 import { actsAsWrite, type Sensitivity } from '../cache/decide-caching.ts'
+import type { ContractName } from '../contracts/method.ts'
 import type { Row } from '../contracts/row.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { RequestFields } from '../http/message.ts'
@@ -94,7 +95,7 @@ export type Access = {
 
 /** A request whose route and method are known. */
 type KnownRequest = {
-  readonly contract: 'plants' | 'site' | 'open'
+  readonly contract: ContractName
   readonly method: string
   readonly row: Row | undefined
   readonly sensitive: Sensitivity | undefined

@@ -16,6 +16,15 @@ type Contract = Service['contract']
 const message = (error: GatewayError): string =>
   error.detail === undefined ? error.message : `${error.message} ${error.detail}`
 
+/** RFC 9457: `type` about:blank means that the status is all there is to it; `code` is an extension member. */
+const problem = (error: GatewayError): unknown => ({
+  type: 'about:blank',
+  title: error.message,
+  status: error.facts.status,
+  ...(error.detail === undefined ? {} : { detail: error.detail }),
+  code: error.code,
+})
+
 const bodies: Readonly<Record<Contract, (error: GatewayError) => unknown>> = {
   site: (error) => ({
     code: error.facts.siteCode ?? `trellis_${error.code}`,
@@ -23,19 +32,14 @@ const bodies: Readonly<Record<Contract, (error: GatewayError) => unknown>> = {
     data: { status: error.facts.status },
   }),
   plants: (error) => ({ error: error.facts.status, message: message(error) }),
-  // RFC 9457: `type` about:blank means that the status is all there is to it; `code` is an extension member.
-  open: (error) => ({
-    type: 'about:blank',
-    title: error.message,
-    status: error.facts.status,
-    ...(error.detail === undefined ? {} : { detail: error.detail }),
-    code: error.code,
-  }),
+  openapi: problem,
+  open: problem,
 }
 
 const contentTypes: Readonly<Record<Contract, string>> = {
   site: 'application/json; charset=UTF-8',
   plants: 'application/json; charset=utf-8',
+  openapi: 'application/problem+json',
   open: 'application/problem+json',
 }
 

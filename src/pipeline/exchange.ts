@@ -100,6 +100,7 @@ export const arrived = (
     sendsUndeclared: undefined,
     content: undefined,
     sensitive: undefined,
+    variant: undefined,
     policy: undefined,
   }
   return exchange
@@ -152,12 +153,25 @@ export type Ready = Matched & {
   /** Read and checked, or an untouched stream. */
   readonly content: Buffer | Readable | undefined
   readonly sensitive: Sensitivity | undefined
+  /** Declared headers and cookies, which are part of the cache key; undefined where none are declared. */
+  readonly variant: DeclaredFields | undefined
   /** From the rules for this route. */
   readonly policy: CachePolicy
 }
 
+/** Headers and cookies that the route declares, without credentials. */
+export type DeclaredFields = {
+  /** In their one spelling. */
+  readonly key: string
+  /** Cookie field with the declared cookies alone: a response that is stored depends on no other. */
+  readonly cookie: string | undefined
+}
+
 /** What follows from the target and the row. */
-type Canonical = Pick<Ready, 'target' | 'query' | 'arguments' | 'sendsUndeclared' | 'sensitive' | 'policy'>
+type Canonical = Pick<
+  Ready,
+  'target' | 'query' | 'arguments' | 'sendsUndeclared' | 'sensitive' | 'variant' | 'policy'
+>
 
 /** As `asMatched`: the same object again. */
 export const asReady = (exchange: Matched, canonical: Canonical, content: Ready['content']): Ready => {
@@ -167,6 +181,7 @@ export const asReady = (exchange: Matched, canonical: Canonical, content: Ready[
   known.arguments = canonical.arguments
   known.sendsUndeclared = canonical.sendsUndeclared
   known.sensitive = canonical.sensitive
+  known.variant = canonical.variant
   known.policy = canonical.policy
   known.content = content
   return known
@@ -215,6 +230,7 @@ export const asOutgoing = (exchange: Ready, forwarding: Forwarding): Outgoing =>
     sendsUndeclared: exchange.sendsUndeclared,
     content: exchange.content,
     sensitive: exchange.sensitive,
+    variant: exchange.variant,
     policy: exchange.policy,
     extraFields: forwarding.extraFields,
     withheld: forwarding.withheld,

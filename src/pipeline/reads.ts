@@ -38,12 +38,28 @@ const written: Readonly<Record<string, (known: Known, facts: ForwardingFacts) =>
 
 const writtenFields = Object.entries(written)
 
+const declaredField = (
+  { request: { fields } }: Known,
+  name: string,
+  withheld: ReadonlySet<string>,
+): string | undefined =>
+  withheld.has(name) || namedAway(fields).has(name) ? undefined : requestField(fields, name)
+
+/** Names such as `api_key`, which only a service that declares them gets: to others they may mean the field with hyphens. */
+const addDeclared = (sent: string[], known: Known, withheld: ReadonlySet<string>): void => {
+  for (const name of known.service.declaredFields) {
+    const value = declaredField(known, name, withheld)
+    if (value !== undefined) sent.push(name, value)
+  }
+}
+
 /** The fields of a request to the upstream, as lines: the client's, and those that the gateway writes, claims among them. Throws loop_detected. */
 export const sentFields = (known: Known, withheld: ReadonlySet<string>, facts: ForwardingFacts): string[] => {
   const { identity, request } = known
   const { fields } = request
   if (requestField(fields, 'via')?.includes(facts.via) === true) throw new GatewayError('loop_detected')
   const sent = forwardableFields(fields, allWithheld(known, withheld))
+  addDeclared(sent, known, withheld)
   for (const [name, valueFor] of writtenFields) sent.push(name, valueFor(known, facts))
   if (identity !== undefined) for (const [name, value] of identity.fields) sent.push(name, value)
   return sent
@@ -60,7 +76,10 @@ const createSentField = (
   return (name) =>
     Object.hasOwn(written, name)
       ? written[name]?.(known, facts)
-      : (known.identity?.fields.get(name) ?? forwardableField(fields, name, unsent))
+      : (known.identity?.fields.get(name) ??
+        (known.service.declaredFields.includes(name)
+          ? declaredField(known, name, unsent.withheld)
+          : forwardableField(fields, name, unsent)))
 }
 
 /** The content, broken off with content_too_large as soon as it exceeds the bound: for one that did not say how long it is. */

@@ -2,9 +2,17 @@ import type { Readable } from 'node:stream'
 import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
 import type { Tagger } from '../cache/tagger.ts'
 import type { Found, RouteFinding } from '../contracts/finding.ts'
-import type { Row } from '../contracts/row.ts'
+import type { ContractName } from '../contracts/method.ts'
+import type { Endpoint, Row } from '../contracts/row.ts'
 import type { Validator } from '../contracts/validation.ts'
-import type { Answer, FieldChanges, FieldLines, GatewayRequest, GatewayResponse } from '../http/message.ts'
+import type {
+  Answer,
+  FieldChanges,
+  FieldLines,
+  GatewayRequest,
+  GatewayResponse,
+  RequestFields,
+} from '../http/message.ts'
 import type { ContentMapper } from '../request/content-mapper.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Access, Identity } from './access.ts'
@@ -19,6 +27,8 @@ export type ValidTarget = {
   readonly arguments: Readonly<Record<string, unknown>>
   readonly sendsUndeclared: boolean
   readonly sensitive: Sensitivity | undefined
+  /** Targets whose responses depend on declared fields are not remembered. */
+  readonly variant: undefined
   readonly policy: CachePolicy
   /** Cache key of the public partition, for services whose responses do not depend on the host. */
   readonly publicKey: string
@@ -92,7 +102,7 @@ export type Translation = {
 /** What the phases use of one service; src/build makes and closes it. */
 export type Service = {
   readonly name: string
-  readonly contract: 'plants' | 'site' | 'open'
+  readonly contract: ContractName
   /** Public path in front of everything; '' for the root. */
   readonly mount: string
   /** Patterns of the hosts that the service answers; none = every host. */
@@ -111,7 +121,13 @@ export type Service = {
   readonly compresses: boolean
   /** Clients may open WebSockets to its upstream. */
   readonly websockets: boolean
-  readonly requiresBearer: boolean
+  /**
+   * The challenge (RFC 9110 §11.6.1) for a request without the credentials that its endpoint requires; undefined when it has them.
+   * Only their presence is checked.
+   */
+  challenge(endpoint: Endpoint | undefined, fields: RequestFields, query: string): string | undefined
+  /** Header fields that the contract declares and that are forwarded although their names are unusual (lower case). */
+  readonly declaredFields: readonly string[]
   /** Undefined: every client may use it. */
   readonly access: Access | undefined
   /** A path that no row lists is forwarded unread, or refused with 404. */

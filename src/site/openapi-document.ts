@@ -8,6 +8,8 @@ export type DocumentOptions = {
   /** Version of the gateway. */
   readonly version: string
   readonly services: readonly DescribedService[]
+  /** Names of the services that have a document of their own. */
+  readonly withOwnDocument?: readonly string[]
 }
 
 const description =
@@ -46,14 +48,21 @@ const collect = (rows: readonly DescribedRow[], general: string): Collected => {
 }
 
 /** The OpenAPI 3.1 document of all services, made of the rows that check their requests. */
-export const openApiDocument = ({ publicUrl, version, services }: DocumentOptions): JsonObject => {
+export const openApiDocument = ({
+  publicUrl,
+  version,
+  services,
+  withOwnDocument = [],
+}: DocumentOptions): JsonObject => {
+  const others = withOwnDocument.map((name) => `[${name}](docs?service=${encodeURIComponent(name)})`)
+  const more = others.length === 0 ? '' : ` Services with a document of their own: ${others.join(', ')}.`
   // The longest mount wins where two services could answer.
   const byMount = [...services].sort((a, b) => b.mount.length - a.mount.length)
   const rows = byMount.flatMap((service) => service.rows.map((row) => describeRow(service, row)))
   const { paths, schemas, tags, hidden } = collect(rows, publicUrl)
   return {
     openapi: '3.1.0',
-    info: { title: 'Trellis', version, description },
+    info: { title: 'Trellis', version, description: description + more },
     servers: [{ url: publicUrl }],
     tags: [...tags].map((name) => ({ name })),
     paths,

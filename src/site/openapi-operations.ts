@@ -1,4 +1,5 @@
-import type { ArgumentSchema, Endpoint, Method, Row, RowKind } from '../contracts/row.ts'
+import type { Method } from '../contracts/method.ts'
+import type { ArgumentSchema, Endpoint, Row, RowKind } from '../contracts/row.ts'
 import { answersOf, type Contract, requestFieldsOf, securityOf } from './openapi/contract-facts.ts'
 import { type JsonObject, jsonSchema, objectSchema } from './openapi/json-schema.ts'
 

@@ -66,6 +66,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
     describeRoutes: unused,
     upstreamFindings: unused,
     driftReport: unused,
+    documentNotes: unused,
     explain: unused,
     reloadOnChange: unused,
     stopOnSignal: unused,

@@ -83,6 +83,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
     }),
     describeRoutes: async (_config, learn) => ({ lines: learn ? [...listed, learned] : listed, unread: [] }),
     upstreamFindings: async () => [],
+    documentNotes: async () => [],
     driftReport: async () => [],
     explain: async (_config, request, learn) => {
       if (learn) return { row: request.target, rowFrom: 'learned' }

@@ -17,7 +17,8 @@ export const siteService = (more: Partial<Service> = {}): Service =>
     contract: 'site',
     mount: '',
     host: '',
-    requiresBearer: false,
+    challenge: () => undefined,
+    declaredFields: [],
     access: undefined,
     unlisted: 'refuse',
     bodyBytes: 1024,
@@ -88,6 +89,7 @@ export const ready = (target: string, more: Partial<GatewayRequest> = {}, servic
     sendsUndeclared: false,
     content,
     sensitive: undefined,
+    variant: undefined,
     policy: service.policyFor(exchange.method, exchange.path),
   }
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Found } from '../../src/contracts/finding.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { unlimited } from '../../src/http/bounds.ts'
+import { hasBearer } from '../../src/http/forwardable-fields.ts'
 import { fieldValue, type GatewayResponse } from '../../src/http/message.ts'
 import type { PipelineEvent } from '../../src/pipeline/events.ts'
 import type { Matched, Outgoing, Ready, Received, Translated } from '../../src/pipeline/exchange.ts'
@@ -130,7 +131,10 @@ describe('match', () => {
 })
 
 describe('authorize', () => {
-  const plants = siteService({ requiresBearer: true, name: 'plants' })
+  const plants = siteService({
+    challenge: (_endpoint, fields) => (hasBearer(fields) ? undefined : 'Bearer'),
+    name: 'plants',
+  })
 
   test.each([
     ['Bearer abc', true],

@@ -29,7 +29,7 @@ test('no field text makes a parser throw', () => {
       parseEntityTagList(text)
       parseHttpDate(text, 0)
       selectRanges(`bytes=${text}`, 10)
-      sensitivityOf(text, text)
+      sensitivityOf('open', text, text)
       const fields = [
         'Cache-Control',
         text,

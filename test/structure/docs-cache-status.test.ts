@@ -20,6 +20,7 @@ const bypass: Record<BypassReason, true> = {
   password: true,
   'context-edit': true,
   'non-public-status': true,
+  'api-key': true,
 }
 
 const notStored: Record<NoStoreReason, true> = {

@@ -1,6 +1,7 @@
 import { createSecureContext } from 'node:tls'
 import type { Config, ServiceConfig } from '../config.ts'
 import { faultAt, faultWhen, type Path, type UnplacedFault } from '../fault.ts'
+import { documentFaults } from './documents.ts'
 
 /** What a limit counts by must be verified: a client could send another key with each request. */
 const countedByFault = (by: string, service: ServiceConfig | undefined): string | undefined => {
@@ -299,6 +300,9 @@ type ServiceSources = Readonly<
     {
       readonly discovery?: { readonly source: string; readonly identity?: unknown }
       readonly upstream: { readonly targets: readonly string[] }
+      readonly cache: {
+        readonly rules?: readonly object[] | undefined
+      }
     }
   >
 >
@@ -308,10 +312,11 @@ const targetFaults = (shape: ServiceSources, services: readonly ServiceConfig[])
     const targets = shape[name]?.upstream.targets ?? []
     const path = ['services', name, 'upstream', 'targets']
     const embedded = targets.includes('embedded')
+    const hasDemo = contract === 'plants' || contract === 'site'
     return [
-      ...faultWhen(embedded && contract === 'open', path, 'only plants and site have an embedded upstream'),
+      ...faultWhen(embedded && !hasDemo, path, 'only plants and site have an embedded upstream'),
       ...faultWhen(
-        embedded && contract !== 'open' && targets.length > 1,
+        embedded && hasDemo && targets.length > 1,
         path,
         'embedded cannot be combined with other targets',
       ),
@@ -362,7 +367,8 @@ const batchFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
     if (service.contract !== 'site') return []
     return service.batch.services.flatMap((named, index) => {
       const meant = services.find(({ name }) => name === named)
-      const isAddressable = meant !== undefined && meant !== service && meant.contract !== 'open'
+      const isAddressable =
+        meant !== undefined && meant !== service && (meant.contract === 'plants' || meant.contract === 'site')
       return faultWhen(
         !isAddressable,
         ['services', service.name, 'batch', 'services', index],
@@ -393,6 +399,7 @@ export const crossChecks = (config: Config, services: ServiceSources): UnplacedF
   ...hostFaults(config.services),
   ...responseHeaderFaults(config.services),
   ...targetFaults(services, config.services),
+  ...documentFaults(services, config.services),
   ...staticIdentityFaults(services),
   ...ejectFaults(config.services),
   ...healthFaults(config.services),

@@ -1,4 +1,7 @@
-import { cacheRule } from '../schema/service-shape.ts'
+import type { Operation } from '../../contracts/openapi/operation.ts'
+import { parseDuration } from '../quantities.ts'
+import type { RuleMatch } from '../rule-match.ts'
+import { cacheRule } from '../schema/cache-shape.ts'
 import type { ConfigShape } from '../schema/shape.ts'
 
 type Services = ConfigShape['services'][string]
@@ -48,6 +51,35 @@ const resolveDiscovery = ({ source, refreshMs, identity }: Service<'site'>['disc
 const siteNamespace = ({ names, upstream }: Service<'site'>): string =>
   names === 'wordpress' || upstream.basePath.endsWith('/site-json') ? 'site' : 'wp'
 
+/** `GET /pets/*`: an operation is found by its template, and the match is for people and for comparisons. */
+const matchOf = ({ method, template }: Pick<Operation, 'method' | 'template'>): RuleMatch => {
+  const segments = template.slice(1).split('/')
+  return {
+    text: `${method} ${template}`,
+    methods: method === 'GET' ? ['GET', 'HEAD'] : [method],
+    segments: template === '/' ? [] : segments.map((segment) => segment.replaceAll(/\{[^{}]*\}/g, '*')),
+  }
+}
+
+/** Rules of the configuration, then those of the document; `operation` is the text of an operation's `match`. */
+const resolveDocumentCache = ({ cache, document }: Service<'openapi'>) => {
+  const { operations } = document.contract
+  const configured = cache.rules.flatMap(({ match, operation, ...rule }) => {
+    if (match !== undefined) return [{ ...rule, match, operation: '' }]
+    const found = operations.find(({ operationId }) => operationId !== '' && operationId === operation)
+    // An unknown operation is a fault (cross-checks.ts).
+    return found === undefined ? [] : [{ ...rule, match: matchOf(found), operation: matchOf(found).text }]
+  })
+  const described = operations.flatMap((one) => {
+    const isRead = one.method === 'GET' || one.method === 'HEAD'
+    if (one.cache === undefined || !isRead || parseDuration(one.cache.ttl) === undefined) return []
+    const match = matchOf(one)
+    const { match: _match, ...rule } = cacheRule.parse({ ...one.cache, match: 'GET /' })
+    return [{ ...rule, match, operation: match.text }]
+  })
+  return { ...cache, rules: [...configured, ...described] }
+}
+
 const resolveService = (name: string, service: Services, limits: ConfigShape['limits']) => {
   switch (service.contract) {
     case 'plants':
@@ -74,6 +106,13 @@ const resolveService = (name: string, service: Services, limits: ConfigShape['li
             staleIfError: '1h',
           },
         ]),
+      }
+    case 'openapi':
+      return {
+        name,
+        ...service,
+        limits: resolveLimits(service.limits, limits, generalLimits),
+        cache: resolveDocumentCache(service),
       }
     case 'open':
       return { name, ...service, cache: resolveCache(service.cache, []) }

@@ -111,8 +111,8 @@ const childAt = (
   document: Document,
 ): KeyAndValue | undefined => {
   const real = isAlias(node) ? node.resolve(document) : node
-  if (isSeq(real) && typeof step === 'number') {
-    const item = asNode(real.items[step])
+  if (isSeq(real)) {
+    const item = asNode(real.items[Number(step)])
     return item === undefined ? undefined : { key: item, value: item }
   }
   if (!isMap(real)) return undefined
@@ -120,7 +120,8 @@ const childAt = (
   return pair === undefined ? undefined : { key: asNode(pair.key), value: asNode(pair.value) }
 }
 
-const locator =
+/** Finds positions in a parsed document. */
+export const documentLocator =
   (document: Document, lines: LineCounter) =>
   (path: Path, at: 'key' | 'value'): Position => {
     let found: KeyAndValue = { key: asNode(document.contents), value: asNode(document.contents) }
@@ -206,7 +207,7 @@ export const readSource = (text: string, env: Environment): SourceReading => {
   try {
     // The limit keeps a few lines of aliases from expanding to gigabytes.
     const value: unknown = document.toJS({ maxAliasCount: 100 }) ?? {}
-    return { kind: 'source', source: { value, faults, locate: locator(document, lines) } }
+    return { kind: 'source', source: { value, faults, locate: documentLocator(document, lines) } }
   } catch (cause) {
     const message = cause instanceof Error ? cause.message : String(cause)
     const unresolved = unresolvedAlias(text, message, lines)

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import * as z from 'zod'
+import { ApiDocument } from '../api-document.ts'
 import { durationPattern, parseDuration, parseSize, parseStatusRanges, sizePattern } from '../quantities.ts'
 import { parseRouteMatch, parseRuleMatch } from '../rule-match.ts'
 import { Secret } from '../secret.ts'
@@ -220,6 +221,13 @@ export const hostPattern = () =>
 
 /** A secret: given here, from the environment, or read from a file (`file:/run/secrets/x`). */
 export const secret = () => z.string({ error: 'expected a text' }).transform((text) => new Secret(text))
+
+/** The document of a service: the loader puts its content where its path stands. */
+export const document = () =>
+  z
+    .string({ error: 'expected the path of an OpenAPI document' })
+    .min(1, 'expected the path of an OpenAPI document')
+    .transform((text) => new ApiDocument(text))
 
 /** The mount of a service or the path of an upstream. */
 export const pathPrefix = () => z.string({ error: 'expected a path' }).check(refusedBy(pathPrefixFault))

@@ -1,6 +1,8 @@
 import * as z from 'zod'
 import { access } from '../access.ts'
+import { documentCacheShape, serviceCacheShape } from './cache-shape.ts'
 import {
+  document,
   duration,
   fieldText,
   flag,
@@ -13,7 +15,6 @@ import {
   publicUrl,
   refusedBy,
   responseFieldName,
-  ruleMatch,
   secret,
   share,
   size,
@@ -147,59 +148,6 @@ const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Tar
       .prefault({}),
   })
 
-/** One cache rule. */
-export const cacheRule = z
-  .strictObject({
-    match: ruleMatch().describe(
-      'Method and path under the mount; `*` = any text in one segment, `**` = any number of segments',
-    ),
-    ttl: duration().describe('How long a response is fresh when the upstream does not say'),
-    staleWhileRevalidate: duration()
-      .prefault('0s')
-      .describe('How long an expired response may be served while a new one is fetched (RFC 5861)'),
-    staleIfError: duration()
-      .prefault('0s')
-      .describe('How long an expired response may be served when the upstream fails (RFC 5861)'),
-    negativeTtl: duration().prefault('0s').describe('How long 404 and 410 are stored'),
-    scope: oneOf(['public', 'credential'])
-      .prefault('public')
-      .describe('`credential` = a separate stored response for each credential'),
-    override: flag().prefault(false).describe('The rule overrides the `Cache-Control` of the upstream'),
-  })
-  .transform(inMs('ttl', 'staleWhileRevalidate', 'staleIfError', 'negativeTtl'))
-
-/** Cache rules of a service, first match wins. Without any, those of the contract hold. */
-const rules = z.array(cacheRule).max(1_000).optional()
-
-/** Cache settings of a service. `defaults` describes the rules of its contract. */
-const serviceCacheShape = (defaults: string) =>
-  z.strictObject({
-    profile: oneOf(['safe', 'rfc-shared-cache']).prefault('safe').describe('Which responses may be stored'),
-    harmlessFields: z
-      .array(
-        z
-          .string()
-          .regex(/^[A-Za-z\d-]{1,64}$/, 'expected the name of a request header, e.g. X-User-Agent-Class')
-          .toLowerCase(),
-      )
-      .max(100)
-      .prefault([])
-      .describe('Request headers that look like credentials but are none'),
-    harmlessCookies: z
-      .array(
-        z
-          .string({ error: 'expected the name of a cookie' })
-          .regex(
-            /^[!#$%&'+.^_`|~0-9A-Za-z-]{1,128}\*?$/,
-            'expected the name of a cookie, e.g. PHPSESSID; "*" is allowed at the end',
-          ),
-      )
-      .max(100)
-      .prefault([])
-      .describe('Cookies that do not affect responses; removed from cacheable requests'),
-    rules: rules.describe(`The first matching rule applies; without rules: ${defaults}`),
-  })
-
 /** Parameters that advertising and newsletters add and services ignore. */
 const trackingParameters = [
   'utm_*',
@@ -221,7 +169,7 @@ const trackingParameters = [
   'srsltid',
 ]
 
-const parameters = (unknown: 'strip' | 'forward') =>
+const parameters = (unknown: 'strip' | 'forward', tracking = trackingParameters) =>
   z
     .strictObject({
       unknown: oneOf(['strip', 'forward'])
@@ -232,7 +180,7 @@ const parameters = (unknown: 'strip' | 'forward') =>
       tracking: z
         .array(parameterName())
         .max(200)
-        .prefault(trackingParameters)
+        .prefault(tracking)
         .describe('Parameters of campaigns, always removed'),
     })
     .prefault({})
@@ -393,4 +341,18 @@ const open = z.strictObject({
   ),
 })
 
-export const serviceShape = z.discriminatedUnion('contract', [plants, site, open])
+const openapi = z.strictObject({
+  contract: contract('openapi'),
+  ...publicSide,
+  document: document().describe(
+    'OpenAPI 3.0 or 3.1, in YAML or JSON; a path is relative to the configuration file, and references stay below its folder',
+  ),
+  mount: mount(),
+  access,
+  upstream: upstreamShape('/', targets()),
+  parameters: parameters('forward', []),
+  limits: ownLimits,
+  cache: documentCacheShape.prefault({}),
+})
+
+export const serviceShape = z.discriminatedUnion('contract', [plants, site, openapi, open])

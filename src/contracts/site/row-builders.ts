@@ -1,4 +1,5 @@
-import type { ArgumentSchema, Arguments, Endpoint, Method, Row, RowKind } from '../row.ts'
+import type { Method } from '../method.ts'
+import type { ArgumentSchema, Arguments, Endpoint, Row, RowKind } from '../row.ts'
 import { context } from './parameter-sets.ts'
 
 /** What an argument means where it selects or shapes what is read. */

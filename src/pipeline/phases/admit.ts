@@ -1,6 +1,5 @@
 import { sensitivityOf } from '../../cache/decide-caching.ts'
 import { GatewayError } from '../../errors.ts'
-import { hasBearer } from '../../http/forwardable-fields.ts'
 import { type Answer, requestField } from '../../http/message.ts'
 import {
   type Access,
@@ -71,10 +70,11 @@ const isWrite = ({ service, method, matching, query, recalled }: Matched): boole
     contract: service.contract,
     method,
     row: matching.kind === 'unlisted' ? undefined : matching.row,
-    sensitive: recalled?.kind === 'valid' ? recalled.sensitive : sensitivityOf(matching.path, query),
+    sensitive:
+      recalled?.kind === 'valid' ? recalled.sensitive : sensitivityOf(service.contract, matching.path, query),
   })
 
-/** A write has the credentials that the service requires of writes; and where the contract requires a bearer token, one is there. */
+/** A write has the credentials that the service requires of writes; and where the contract requires a credential, one is there. */
 export const authorize = ({ report }: { readonly report: Report }): Phase<Matched> => ({
   name: 'authorize',
   run: (exchange, next) => {
@@ -83,9 +83,11 @@ export const authorize = ({ report }: { readonly report: Report }): Phase<Matche
       const lacking = lackingCredential(service.access, exchange.identity, isWrite(exchange))
       if (lacking !== undefined) throw refused(report, exchange, lacking)
     }
-    if (service.requiresBearer && !hasBearer(request.fields)) {
+    const endpoint = exchange.matching.kind === 'found' ? exchange.matching.endpoint : undefined
+    const challenge = service.challenge(endpoint, request.fields, exchange.query)
+    if (challenge !== undefined) {
       throw new GatewayError('credential_missing', {
-        fields: ['WWW-Authenticate', `Bearer realm="${service.name}"`],
+        fields: ['WWW-Authenticate', `${challenge} realm="${service.name}"`],
       })
     }
     return next(exchange)

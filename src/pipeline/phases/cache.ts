@@ -83,11 +83,23 @@ const outgoing = (exchange: Ready): Outgoing => {
 
 type Read = Extract<CachingDecision, { kind: 'read' }>
 
-/** The partition of the credential, or the one that all share. */
-const partitionFor = (context: CacheContext, decision: Read): ReadPartition =>
-  decision.partition === 'public'
-    ? publicPart
-    : { kind: 'credential', name: context.partitionOf(decision.credential) }
+/** The partition of the credential and the declared fields, or the one that all share. */
+const partitionFor = (context: CacheContext, decision: Read, variant: Ready['variant']): ReadPartition => {
+  const credential = decision.partition === 'public' ? undefined : decision.credential
+  if (variant !== undefined) {
+    const name = context.partitionOf(JSON.stringify([variant.key, credential ?? null]))
+    return { kind: decision.partition, name }
+  }
+  return credential === undefined ? publicPart : { kind: 'credential', name: context.partitionOf(credential) }
+}
+
+/** Of the cookies only the declared ones are sent: the key contains no others. */
+const withDeclaredCookies = (
+  fields: Readonly<Record<string, string>>,
+  { variant }: Ready,
+  withheld: ReadonlySet<string>,
+): Readonly<Record<string, string>> =>
+  variant?.cookie === undefined || !withheld.has('cookie') ? fields : { ...fields, cookie: variant.cookie }
 
 const recorded = (exchange: Ready, answer: CacheAnswer): CacheAnswer => {
   const { record } = exchange
@@ -118,11 +130,16 @@ const readThrough = (
   const lists =
     context.withholdsOrigin === true || origin !== undefined ? withholding.withoutOrigin : withholding.asAsked
   const withheld = decision.withhold.length === 0 ? lists.nothing : lists.cookie
-  const read = new ExchangeRead(exchange, partitionFor(context, decision), withheld, context.forwarding)
+  const read = new ExchangeRead(
+    exchange,
+    partitionFor(context, decision, exchange.variant),
+    withheld,
+    context.forwarding,
+  )
   const answer = context.cache.answer(read, (extra) =>
     next(
       asOutgoing(exchange, {
-        extraFields: extra.fields,
+        extraFields: withDeclaredCookies(extra.fields, exchange, withheld),
         withheld,
         acceptEncoding: codingsToStore(exchange, extra.fields),
         background: extra.background,

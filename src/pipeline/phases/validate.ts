@@ -2,6 +2,8 @@ import type { Readable } from 'node:stream'
 import { cacheKey } from '../../cache/cache-key.ts'
 import { sensitivityOf } from '../../cache/decide-caching.ts'
 import type { Found } from '../../contracts/finding.ts'
+import type { Operation } from '../../contracts/openapi/operation.ts'
+import type { Validation } from '../../contracts/validation.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ByteBudget, Reservation } from '../../http/bounds.ts'
 import {
@@ -11,9 +13,18 @@ import {
   type RequestFields,
   requestField,
 } from '../../http/message.ts'
+import { contentFor } from '../../request/openapi-requests.ts'
 import { isRefusedByTargetAlone, refusalAnswer } from '../error-answer.ts'
 import type { PipelineEvent } from '../events.ts'
-import { asReady, asRecalled, type Matched, type Next, type Phase, type Ready } from '../exchange.ts'
+import {
+  asReady,
+  asRecalled,
+  type DeclaredFields,
+  type Matched,
+  type Next,
+  type Phase,
+  type Ready,
+} from '../exchange.ts'
 import { readContent } from '../reads.ts'
 import type { RefusedTarget, ValidTarget } from '../service.ts'
 
@@ -34,20 +45,41 @@ const isCoded = (fields: RequestFields): boolean => {
   return coding !== undefined && coding.trim().toLowerCase() !== 'identity'
 }
 
+const encodedContent = (): GatewayError =>
+  new GatewayError('unsupported_content_type', {
+    detail: 'Send the body without Content-Encoding.',
+    fields: ['Accept-Encoding', 'identity'],
+  })
+
+const mostListed = 20
+
+/** The media types of the operation decide; content that is not validated streams. */
+const describedPlan = (operation: Operation, fields: RequestFields): ContentPlan => {
+  const described = contentFor(operation, requestField(fields, 'content-type'))
+  if (described === undefined) {
+    const types = (operation.body?.contents ?? []).slice(0, mostListed).map(({ mediaType }) => mediaType)
+    throw new GatewayError('unsupported_content_type', {
+      detail: types.length === 0 ? 'This operation takes no body.' : `Send ${types.join(', ')}.`,
+    })
+  }
+  if (described.reading === 'size') return 'stream'
+  if (isCoded(fields)) throw encodedContent()
+  return 'read'
+}
+
 const contentPlan = (exchange: Matched, found: Found): ContentPlan => {
   const { request, service, method } = exchange
   if (request.content === undefined) return 'none'
   if (service.contract === 'open') return 'stream'
+  const { operation } = found.endpoint
+  if (operation !== undefined) return describedPlan(operation, request.fields)
   // PHP would read a JSON content on GET as parameters: an answer for another request than the one that is keyed.
   if (!mayHaveContent(method)) {
     throw new GatewayError('ambiguous_request', { detail: `A body on ${method} is not accepted here.` })
   }
   if (readable.test(requestField(request.fields, 'content-type') ?? '')) {
     if (isCoded(request.fields)) {
-      throw new GatewayError('unsupported_content_type', {
-        detail: 'Send the body without Content-Encoding.',
-        fields: ['Accept-Encoding', 'identity'],
-      })
+      throw encodedContent()
     }
     return 'read'
   }
@@ -59,6 +91,12 @@ const contentPlan = (exchange: Matched, found: Found): ContentPlan => {
 
 type Report = (event: PipelineEvent) => void
 
+const declaredFields = ({
+  variant,
+  cookie,
+}: Extract<Validation, { kind: 'valid' }>): DeclaredFields | undefined =>
+  variant === undefined ? undefined : { key: variant, cookie }
+
 const withCanonical = (
   exchange: Matched,
   found: Found,
@@ -67,6 +105,7 @@ const withCanonical = (
   next: Next<Ready>,
 ): Answer => {
   const { service, method, query, request, admitted } = exchange
+  const readsFields = found.endpoint.readsFields === true
   const validation =
     admitted?.matching === found
       ? admitted.validation
@@ -78,12 +117,13 @@ const withCanonical = (
           query,
           contentType: requestField(request.fields, 'content-type'),
           content: Buffer.isBuffer(content) ? content : undefined,
+          fields: request.fields,
         })
   if (validation.kind === 'invalid') {
     const { code } = validation
     const response = refusalAnswer({ service, row: found.row, query, fields: request.fields }, validation)
     // With several hosts a refusal may contain links to the host that was asked.
-    if (service.host === '' && isRefusedByTargetAlone(request))
+    if (service.host === '' && !readsFields && isRefusedByTargetAlone(request))
       rememberRefusal(exchange, { kind: 'refused', matching: found, code, response })
     return refuse(exchange, code, response, report)
   }
@@ -97,12 +137,16 @@ const withCanonical = (
     target: validation.query === '' ? found.path : `${found.path}?${validation.query}`,
     arguments: validation.arguments,
     sendsUndeclared: undeclared?.handling === 'sent',
-    sensitive: sensitivityOf(found.path, validation.query),
+    sensitive:
+      validation.hasQueryCredential === true
+        ? ('api-key' as const)
+        : sensitivityOf(service.contract, found.path, validation.query),
+    variant: declaredFields(validation),
     policy: service.policyFor(method, found.path),
   }
   const ready = asReady(exchange, canonical, content)
   // Only what follows from the target alone.
-  if (request.method === 'GET' && content === undefined) {
+  if (request.method === 'GET' && content === undefined && !readsFields) {
     remember(ready, found)
     if (request.target !== service.mount + ready.target)
       report({ kind: 'target-canonicalised', service: service.name })
@@ -142,6 +186,7 @@ const remember = (ready: Ready, matching: Found): void => {
     arguments: ready.arguments,
     sendsUndeclared: ready.sendsUndeclared,
     sensitive,
+    variant: undefined,
     policy,
     publicKey,
   }
@@ -166,7 +211,8 @@ const unchecked = (exchange: Matched, next: Next<Ready>): Answer => {
     target: query === '' ? matching.path : `${matching.path}?${query}`,
     arguments: {},
     sendsUndeclared: false,
-    sensitive: sensitivityOf(matching.path, query),
+    sensitive: sensitivityOf(exchange.service.contract, matching.path, query),
+    variant: undefined,
     policy: exchange.service.policyFor(exchange.method, matching.path),
   }
   return next(asReady(exchange, canonical, request.content))

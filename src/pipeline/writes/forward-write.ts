@@ -117,7 +117,9 @@ const namesNewItem = ({ contract }: Service, { kind }: Row): boolean =>
 const streamsResponse = ({ origin, method, service, matching, content }: Ready): boolean => {
   // An item of a batch has no connection of its own.
   if (origin === 'batch' || method === 'GET' || method === 'HEAD') return false
-  if (service.contract === 'open' || matching.kind === 'unlisted') return true
+  // The tags of these follow from status and header fields.
+  const isUnread = service.contract === 'open' || service.contract === 'openapi'
+  if (isUnread || matching.kind === 'unlisted') return true
   if (content === undefined || Buffer.isBuffer(content)) return false
   return matching.kind !== 'found' || !namesNewItem(service, matching.row)
 }

@@ -1,12 +1,5 @@
-import type {
-  ArgumentSchema,
-  Arguments,
-  Endpoint,
-  JsonTypeName,
-  Method,
-  Row,
-  RowKind,
-} from '../../contracts/row.ts'
+import type { Method } from '../../contracts/method.ts'
+import type { ArgumentSchema, Arguments, Endpoint, JsonTypeName, Row, RowKind } from '../../contracts/row.ts'
 import { collectionCreatedBy } from '../../contracts/site/writing-reads.ts'
 import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
 import { routeTemplate } from '../../request/route-pattern.ts'

@@ -1,8 +1,9 @@
-import type { Endpoint, Method, Row } from '../../contracts/row.ts'
+import type { ContractName, Method } from '../../contracts/method.ts'
+import type { Endpoint, Row } from '../../contracts/row.ts'
 import { type JsonObject, jsonSchema } from './json-schema.ts'
 
-/** Whose rows a service has. */
-export type Contract = 'plants' | 'site' | 'open'
+/** Contracts whose rows this document describes; a service with a document of its own serves that. */
+export type Contract = Exclude<ContractName, 'openapi'>
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
 const json = (schema: JsonObject): JsonObject => ({ 'application/json': { schema } })

@@ -13,7 +13,7 @@ const credentialRule = safePolicy({ scope: 'credential' })
 const noRule: CachePolicy = { profile: 'safe', rule: undefined }
 
 const decide = (policy: CachePolicy, fields: RequestFields, query = '', method = 'GET', hasContent = false) =>
-  decideCaching({ method, fields, hasContent, sensitive: sensitivityOf('/x', query) }, policy)
+  decideCaching({ method, fields, hasContent, sensitive: sensitivityOf('open', '/x', query) }, policy)
 
 test.each<[string, CachePolicy, RequestFields, string, BypassReason]>([
   ['no rule', noRule, {}, '', 'no-rule'],

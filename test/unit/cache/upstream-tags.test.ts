@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createOpenTagger, createPlantsTagger } from '../../../src/cache/site-tagger.ts'
+import { createOpenTagger, createServiceTagger } from '../../../src/cache/site-tagger.ts'
 import { unsafeTargets } from '../../../src/cache/tagger.ts'
 import { invalidatedGroups, upstreamTags } from '../../../src/cache/tags/tag-names.ts'
 
@@ -25,7 +25,7 @@ test('the answer to a write names groups to invalidate', () => {
 })
 
 test('every write to a plant store reaches its list, a refused one does not', () => {
-  const tagger = createPlantsTagger({ service: 'plants' })
+  const tagger = createServiceTagger({ service: 'plants' })
   const stored = tagger.storedTags(undefined, {}, { status: 200, fields: [], content: Buffer.from('[]') })
   const written = (status: number) =>
     tagger.writtenTags(undefined, () => undefined, 'POST', { status, fields: [], content: undefined })

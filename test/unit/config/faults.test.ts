@@ -145,12 +145,12 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'unknown contract',
     'services: { a: { contract: plnts } }',
-    'services.a.contract: expected one of: plants, site, open <plants>',
+    'services.a.contract: expected one of: plants, site, openapi, open <plants>',
   ],
   [
     'contract missing',
     'services: { a: {} }',
-    'services.a.contract: is required: expected one of: plants, site, open',
+    'services.a.contract: is required: expected one of: plants, site, openapi, open',
   ],
   ['an empty section', 'drain:', 'drain: is empty: leave the key out, or give it a value'],
   [

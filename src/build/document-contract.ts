@@ -1,0 +1,158 @@
+import type { CachePolicy, CacheRule } from '../cache/decide-caching.ts'
+import type { Config, LimitsConfig, OpenApiConfig, ServiceConfig } from '../config/config.ts'
+import { matchesRule } from '../config/rule-match.ts'
+import { sameSettings } from '../config/same-settings.ts'
+import type { Operation } from '../contracts/openapi/operation.ts'
+import { hasBearer, isForwardable } from '../http/forwardable-fields.ts'
+import type { Service } from '../pipeline/service.ts'
+import {
+  createOpenApiRequests,
+  missingCredential,
+  type OpenApiRequests,
+  uncheckedSchemas,
+} from '../request/openapi-requests.ts'
+
+/** What of the documents is accepted but not checked, or not in full. */
+export const documentNotes = (
+  config: Config,
+): readonly { readonly service: string; readonly text: string }[] =>
+  config.services.flatMap((service) => {
+    if (service.contract !== 'openapi') return []
+    const { contract } = service.document
+    const texts = [...contract.unchecked.map(({ message }) => message), ...uncheckedSchemas(contract)]
+    return texts.map((text) => ({ service: service.name, text }))
+  })
+
+/** Whether an operation works without any credential. */
+const isPublicOperation = ({ security }: Operation): boolean =>
+  security.length === 0 || security.every((schemes) => schemes.length === 0)
+
+/** What the document says of an operation, and what follows from it for stored responses; for `trellis explain`. */
+export const operationFacts = (operation: Operation | undefined): Readonly<Record<string, unknown>> => {
+  if (operation === undefined) return {}
+  const { operationId, parameters, cache, effect, isAmbiguous } = operation
+  const keyed = parameters.filter(({ location }) => location === 'header' || location === 'cookie')
+  return {
+    ...(operationId === '' ? {} : { operation: operationId }),
+    ...(isAmbiguous ? { unchecked: 'the document has several operations for this method and path' } : {}),
+    ...(cache === undefined
+      ? {}
+      : { 'x-trellis-cache': `ttl ${cache.ttl}; rules of the configuration come first` }),
+    ...(effect === 'as-method'
+      ? {}
+      : { effect: effect === 'writes' ? 'writes, by x-trellis-writes' : 'reads only, by x-trellis-safe' }),
+    ...(isPublicOperation(operation) ? {} : { scope: 'credential, because the operation takes one' }),
+    ...(keyed.length === 0
+      ? {}
+      : { 'part of the cache key': keyed.map(({ name, location }) => `${location} ${name}`) }),
+  }
+}
+
+const mostNames = 20
+
+/** The operations that a new document has and an old one had not, and the reverse. */
+type DocumentChange = {
+  readonly service: string
+  readonly added: number
+  readonly removed: number
+  /** Some of them, with `+` and `-`. */
+  readonly operations: readonly string[]
+}
+
+const operationTexts = ({ document }: OpenApiConfig): ReadonlySet<string> =>
+  new Set(document.contract.operations.map(({ method, template }) => `${method} ${template}`))
+
+/** How the documents of two configurations differ, for the log line of a reload. */
+export const documentChanges = (last: Config, next: Config): readonly DocumentChange[] =>
+  next.services.flatMap((service) => {
+    const before = last.services.find(({ name }) => name === service.name)
+    if (service.contract !== 'openapi' || before?.contract !== 'openapi') return []
+    if (sameSettings(service.document, before.document)) return []
+    const [old, now] = [operationTexts(before), operationTexts(service)]
+    const added = [...now].filter((text) => !old.has(text))
+    const removed = [...old].filter((text) => !now.has(text))
+    const operations = [...added.map((text) => `+ ${text}`), ...removed.map((text) => `- ${text}`)]
+    const counts = { added: added.length, removed: removed.length }
+    return [{ service: service.name, ...counts, operations: operations.slice(0, mostNames) }]
+  })
+
+type PolicyFor = Service['policyFor']
+
+/** Routes and validation of the document of a service. */
+export const documentRequests = (service: OpenApiConfig, limits: LimitsConfig): OpenApiRequests =>
+  createOpenApiRequests(service.document.contract, {
+    limits,
+    unknownParameters: service.parameters.unknown,
+    trackingParameters: service.parameters.tracking,
+  })
+
+/**
+ * The rules as they hold for operations: a rule for one operation applies to no other, responses to operations that take a
+ * credential are stored for each credential, and the document says which operations write although they are a GET, or only read although they are a POST.
+ */
+export const operationPolicies = (
+  { cache: { rules } }: Pick<ServiceConfig, 'cache'>,
+  byPath: PolicyFor,
+  find: OpenApiRequests['find'],
+): PolicyFor => {
+  const known = new WeakMap<Operation, Map<CacheRule | undefined, CachePolicy>>()
+  const policyOf = (operation: Operation, rule: CacheRule | undefined, general: CachePolicy): CachePolicy => {
+    const { effect, parameters, security } = operation
+    const cookies = parameters.filter(({ location }) => location === 'cookie').map(({ name }) => name)
+    const keys = security
+      .flat()
+      .flatMap((one) => (one.kind === 'apiKey' && one.location === 'header' ? [one.name] : []))
+    const scope = isPublicOperation(operation) ? rule?.scope : 'credential'
+    return {
+      ...general,
+      rule: rule === undefined || scope === undefined ? undefined : { ...rule, scope },
+      harmlessCookies: [...(general.harmlessCookies ?? []), ...cookies],
+      credentialFields: keys,
+      effect: effect === 'as-method' ? undefined : effect,
+    }
+  }
+  return (method, path) => {
+    const general = byPath(method, path)
+    const found = find(method, path)
+    const operation = found.kind === 'found' ? found.endpoint.operation : undefined
+    if (operation === undefined) return { ...general, rule: undefined }
+    const text = `${operation.method} ${operation.template}`
+    const rule = rules.find((one) =>
+      'operation' in one && one.operation !== ''
+        ? one.operation === text
+        : matchesRule(one.match, method, path),
+    )
+    const policies = known.get(operation) ?? new Map<CacheRule | undefined, CachePolicy>()
+    known.set(operation, policies)
+    const policy = policies.get(rule) ?? policyOf(operation, rule, general)
+    policies.set(rule, policy)
+    return policy
+  }
+}
+
+/** Presence of the credentials that the contract requires. */
+export const challengeOf = (service: ServiceConfig): Service['challenge'] => {
+  switch (service.contract) {
+    case 'plants':
+      return (_endpoint, fields) => (hasBearer(fields) ? undefined : 'Bearer')
+    case 'openapi':
+      return (endpoint, fields, query) =>
+        endpoint?.operation === undefined ? undefined : missingCredential(endpoint.operation, fields, query)
+    case 'site':
+    case 'open':
+      return () => undefined
+  }
+}
+
+/** Headers of the document whose names have signs that are not forwarded otherwise, such as `api_key`. */
+export const declaredFieldsOf = (service: ServiceConfig): readonly string[] => {
+  if (service.contract !== 'openapi') return []
+  const { operations, keyHeaders } = service.document.contract
+  const declared = operations.flatMap(({ parameters }) =>
+    parameters.filter(({ location }) => location === 'header').map(({ name }) => name),
+  )
+  return [...new Set([...declared, ...keyHeaders])].filter(
+    (name) =>
+      /^[a-z\d._-]+$/.test(name) && !isForwardable(name) && isForwardable(name.replaceAll(/[._]/g, '-')),
+  )
+}

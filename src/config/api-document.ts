@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto'
+import type { ApiBundle } from '../contracts/openapi/bundle.ts'
+import { type ApiContract, type DocumentReading, loadDocument } from '../contracts/openapi/load-document.ts'
+
+/** The text that stands for a loaded document in a configuration: processes of one gateway hand it to each other. */
+export const bundleText = (bundle: ApiBundle): string => JSON.stringify(bundle)
+
+/** The OpenAPI document of a service. Its JSON form is name and hash, so that configurations compare and show these. */
+export class ApiDocument {
+  readonly #text: string
+  #bundle: ApiBundle | undefined
+  #reading: DocumentReading | undefined
+  readonly #hash: string
+
+  constructor(text: string) {
+    this.#text = text
+    this.#hash = createHash('sha256').update(text).digest('hex').slice(0, 16)
+  }
+
+  get bundle(): ApiBundle {
+    this.#bundle ??= JSON.parse(this.#text) as ApiBundle
+    return this.#bundle
+  }
+
+  get reading(): DocumentReading {
+    this.#reading ??= loadDocument(this.bundle)
+    return this.#reading
+  }
+
+  /** Of a document without faults, which a checked configuration has. */
+  get contract(): ApiContract {
+    const { reading } = this
+    if (reading.kind === 'faults') throw new TypeError('the document has faults')
+    return reading.contract
+  }
+
+  toJSON(): { readonly file: string; readonly hash: string } {
+    return { file: this.bundle.root, hash: this.#hash }
+  }
+}

@@ -1,0 +1,93 @@
+import * as z from 'zod'
+import { duration, flag, inMs, oneOf, ruleMatch } from './leaves.ts'
+
+/** What a cache rule says beside the requests that it is for. */
+const ruleSettings = {
+  ttl: duration().describe('How long a response is fresh when the upstream does not say'),
+  staleWhileRevalidate: duration()
+    .prefault('0s')
+    .describe('How long an expired response may be served while a new one is fetched (RFC 5861)'),
+  staleIfError: duration()
+    .prefault('0s')
+    .describe('How long an expired response may be served when the upstream fails (RFC 5861)'),
+  negativeTtl: duration().prefault('0s').describe('How long 404 and 410 are stored'),
+  scope: oneOf(['public', 'credential'])
+    .prefault('public')
+    .describe('`credential` = a separate stored response for each credential'),
+  override: flag().prefault(false).describe('The rule overrides the `Cache-Control` of the upstream'),
+}
+
+const matchedPath = () =>
+  ruleMatch().describe(
+    'Method and path under the mount; `*` = any text in one segment, `**` = any number of segments',
+  )
+
+const ruleInMs = inMs('ttl', 'staleWhileRevalidate', 'staleIfError', 'negativeTtl')
+
+/** One cache rule. */
+export const cacheRule = z.strictObject({ match: matchedPath(), ...ruleSettings }).transform(ruleInMs)
+
+/** A cache rule of a service with a document. */
+const operationRule = z
+  .strictObject({
+    match: matchedPath().optional(),
+    operation: z
+      .string({ error: 'expected the operationId of an operation' })
+      .max(500)
+      .optional()
+      .describe('`operationId` of the document, in place of `match`'),
+    ...ruleSettings,
+  })
+  .refine(({ match, operation }) => (match === undefined) !== (operation === undefined), {
+    error: 'expected either match or operation',
+  })
+  .transform(ruleInMs)
+
+/** Cache settings of every service beside its rules. */
+const cacheSettings = {
+  harmlessFields: z
+    .array(
+      z
+        .string()
+        .regex(/^[A-Za-z\d-]{1,64}$/, 'expected the name of a request header, e.g. X-User-Agent-Class')
+        .toLowerCase(),
+    )
+    .max(100)
+    .prefault([])
+    .describe('Request headers that look like credentials but are none'),
+  harmlessCookies: z
+    .array(
+      z
+        .string({ error: 'expected the name of a cookie' })
+        .regex(
+          /^[!#$%&'+.^_`|~0-9A-Za-z-]{1,128}\*?$/,
+          'expected the name of a cookie, e.g. PHPSESSID; "*" is allowed at the end',
+        ),
+    )
+    .max(100)
+    .prefault([])
+    .describe('Cookies that do not affect responses; removed from cacheable requests'),
+}
+
+const rulesMeaning = (defaults: string): string =>
+  `The first matching rule applies; without rules: ${defaults}`
+
+/** Cache settings of a service. `defaults` describes the rules of its contract. */
+export const serviceCacheShape = (defaults: string) =>
+  z.strictObject({
+    profile: oneOf(['safe', 'rfc-shared-cache']).prefault('safe').describe('Which responses may be stored'),
+    ...cacheSettings,
+    // First match wins. Without any, those of the contract hold.
+    rules: z.array(cacheRule).max(1_000).optional().describe(rulesMeaning(defaults)),
+  })
+
+/** Cache settings of a service with a document: responses of operations that no rule names are never stored. */
+export const documentCacheShape = z.strictObject({
+  profile: oneOf(['safe']).prefault('safe').describe('Which responses may be stored'),
+  ...cacheSettings,
+  rules: z
+    .array(operationRule)
+    .max(1_000)
+    .prefault([])
+    .describe(rulesMeaning('what `x-trellis-cache` of the document says, otherwise nothing')),
+})

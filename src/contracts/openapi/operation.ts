@@ -1,0 +1,68 @@
+import type { Method } from '../method.ts'
+import type { RequestSchema } from './request-schema.ts'
+
+export type ParameterLocation = 'path' | 'query' | 'header' | 'cookie'
+
+export type Style = 'simple' | 'label' | 'matrix' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject'
+
+/** How the text of a parameter becomes a value. */
+export type Parameter = {
+  readonly name: string
+  readonly location: ParameterLocation
+  readonly required: boolean
+  readonly style: Style
+  readonly explode: boolean
+  readonly allowEmptyValue: boolean
+  /** `json`: the text is a JSON document (`content` with a JSON media type); `text`: another media type, not checked. */
+  readonly encoding: 'style' | 'json' | 'text'
+  readonly schema: RequestSchema
+}
+
+/** One media type of a request body. */
+export type BodyContent = {
+  /** In lower case, without parameters; `*` stands for any type or subtype. */
+  readonly mediaType: string
+  /** What is checked: the value, or only media type and size. */
+  readonly reading: 'json' | 'form' | 'size'
+  readonly schema: RequestSchema
+  /** Styles of the members of a form. */
+  readonly members: ReadonlyMap<string, Pick<Parameter, 'style' | 'explode' | 'encoding'>>
+}
+
+export type RequestBody = {
+  readonly required: boolean
+  /** Exact types before ranges. */
+  readonly contents: readonly BodyContent[]
+}
+
+/** A credential that an operation takes, as far as a request shows it. */
+export type SecurityScheme =
+  | { readonly kind: 'apiKey'; readonly location: 'query' | 'header' | 'cookie'; readonly name: string }
+  | { readonly kind: 'http'; readonly scheme: string }
+  /** OAuth 2 and OpenID Connect: a bearer token. */
+  | { readonly kind: 'bearer' }
+  /** Mutual TLS, and what the document does not describe: nothing of it is in the request. */
+  | { readonly kind: 'unseen' }
+
+/** `writes`: a GET that changes something; `safe`: a POST that changes nothing. */
+export type Effect = 'writes' | 'safe' | 'as-method'
+
+/** Caching that the document asks for (`x-trellis-cache`). */
+export type CacheExtension = { readonly ttl: string; readonly scope?: 'public' | 'credential' }
+
+/** One operation of a document, as requests need it. */
+export type Operation = {
+  readonly method: Method
+  readonly template: string
+  /** '' where the document gives none. */
+  readonly operationId: string
+  readonly parameters: readonly Parameter[]
+  /** Undefined: the operation takes no content. */
+  readonly body: RequestBody | undefined
+  /** OR of ANDs; empty: no credential is needed. */
+  readonly security: readonly (readonly SecurityScheme[])[]
+  readonly cache: CacheExtension | undefined
+  readonly effect: Effect
+  /** Several operations have this method and path and differ in ways that no path shows: only method and path are checked. */
+  readonly isAmbiguous: boolean
+}

@@ -1,0 +1,260 @@
+import type { Method } from '../method.ts'
+import {
+  type ApiBundle,
+  below,
+  dereferenced,
+  isObject,
+  type Located,
+  listOf,
+  member,
+  membersOf,
+} from './bundle.ts'
+import type {
+  BodyContent,
+  CacheExtension,
+  Effect,
+  Operation,
+  Parameter,
+  ParameterLocation,
+  RequestBody,
+  SecurityScheme,
+  Style,
+} from './operation.ts'
+import {
+  createSchemaTranslator,
+  type Dialect,
+  type RequestSchema,
+  type SchemaTranslator,
+} from './request-schema.ts'
+
+/** A fault of a document, with the position of the value concerned. */
+export type DocumentFault = {
+  readonly file: string
+  readonly path: readonly string[]
+  readonly message: string
+}
+
+const locations: ReadonlySet<unknown> = new Set(['path', 'query', 'header', 'cookie'])
+
+/** Header parameters of these names are described elsewhere in the document, and have no meaning (OpenAPI 3.1 §4.8.12). */
+const describedElsewhere: ReadonlySet<string> = new Set(['accept', 'content-type', 'authorization'])
+
+const defaultStyles: Readonly<Record<ParameterLocation, Style>> = {
+  path: 'simple',
+  header: 'simple',
+  query: 'form',
+  cookie: 'form',
+}
+
+const stylesOf: Readonly<Record<ParameterLocation, ReadonlySet<unknown>>> = {
+  path: new Set(['simple', 'label', 'matrix']),
+  header: new Set(['simple']),
+  query: new Set(['form', 'spaceDelimited', 'pipeDelimited', 'deepObject']),
+  cookie: new Set(['form']),
+}
+
+const isJsonType = (mediaType: string): boolean => /^application\/(?:[^;]+\+)?json$/.test(mediaType)
+
+/** Type and subtype in lower case. */
+const essence = (mediaType: string): string => (mediaType.split(';', 1)[0] ?? '').trim().toLowerCase()
+
+const effectOf = (node: unknown): Effect => {
+  if (member(node, 'x-trellis-writes') === true) return 'writes'
+  return member(node, 'x-trellis-safe') === true ? 'safe' : 'as-method'
+}
+
+const cacheOf = (node: unknown): CacheExtension | undefined => {
+  const cache = member(node, 'x-trellis-cache')
+  const ttl = member(cache, 'ttl')
+  if (typeof ttl !== 'string') return undefined
+  const scope = member(cache, 'scope')
+  return scope === 'public' || scope === 'credential' ? { ttl, scope } : { ttl }
+}
+
+export const nowhere = 'the reference leads to nothing in this document or below its folder'
+
+/** Reads the operations of one document; collects faults on the way. */
+export class OperationReader {
+  readonly faults: DocumentFault[] = []
+  readonly unchecked: DocumentFault[] = []
+  readonly keyHeaders = new Set<string>()
+  readonly #bundle: ApiBundle
+  readonly #root: Located
+  readonly #schemas: SchemaTranslator
+  readonly #schemes = new Map<string, SecurityScheme>()
+
+  constructor(bundle: ApiBundle, dialect: Dialect) {
+    this.#bundle = bundle
+    this.#root = { file: bundle.root, path: [], node: bundle.files[bundle.root] }
+    this.#schemas = createSchemaTranslator(bundle, dialect)
+    for (const [name] of membersOf(member(member(this.#root.node, 'components'), 'securitySchemes')))
+      this.#schemes.set(name, this.#schemeOf(below(this.#root, 'components', 'securitySchemes', name)))
+  }
+
+  get definitions(): ReadonlyMap<string, RequestSchema> {
+    return this.#schemas.definitions
+  }
+
+  fault({ file, path }: Located, message: string): void {
+    this.faults.push({ file, path, message })
+  }
+
+  note({ file, path }: Located, message: string): void {
+    this.unchecked.push({ file, path, message })
+  }
+
+  #follow(located: Located): Located | undefined {
+    const found = dereferenced(this.#bundle, located)
+    if (found === undefined) this.fault(located, nowhere)
+    return found
+  }
+
+  #schema(located: Located): RequestSchema {
+    const known = this.#schemas.broken.length
+    const schema = this.#schemas.translate(located)
+    for (const broken of this.#schemas.broken.slice(known)) this.fault(broken, nowhere)
+    return schema
+  }
+
+  #schemeOf(located: Located): SecurityScheme {
+    const node = dereferenced(this.#bundle, located)?.node
+    const name = member(node, 'name')
+    const location = member(node, 'in')
+    switch (member(node, 'type')) {
+      case 'apiKey':
+        if (typeof name !== 'string' || name === '') return { kind: 'unseen' }
+        if (location === 'header') {
+          // Some documents describe a bearer token as a key.
+          this.keyHeaders.add(name.toLowerCase())
+          return { kind: 'apiKey', location, name: name.toLowerCase() }
+        }
+        return location === 'query' || location === 'cookie'
+          ? { kind: 'apiKey', location, name }
+          : { kind: 'unseen' }
+      case 'http': {
+        const scheme = member(node, 'scheme')
+        return typeof scheme === 'string'
+          ? { kind: 'http', scheme: scheme.toLowerCase() }
+          : { kind: 'unseen' }
+      }
+      case 'oauth2':
+      case 'openIdConnect':
+        return { kind: 'bearer' }
+      default:
+        return { kind: 'unseen' }
+    }
+  }
+
+  security(operation: Located): readonly (readonly SecurityScheme[])[] {
+    const own = member(operation.node, 'security')
+    const alternatives = listOf(Array.isArray(own) ? own : member(this.#root.node, 'security')).filter(
+      isObject,
+    )
+    return alternatives.map((alternative) =>
+      Object.keys(alternative).map((name) => this.#schemes.get(name) ?? { kind: 'unseen' }),
+    )
+  }
+
+  parameter(listed: Located): Parameter | undefined {
+    const located = this.#follow(listed)
+    if (located === undefined) return undefined
+    const { node } = located
+    const name = member(node, 'name')
+    const location = member(node, 'in') as ParameterLocation
+    if (typeof name !== 'string' || !locations.has(location)) {
+      this.fault(located, 'a parameter needs a name and in: path, query, header or cookie')
+      return undefined
+    }
+    if (location === 'header' && describedElsewhere.has(name.toLowerCase())) return undefined
+    const style = member(node, 'style')
+    const chosen = stylesOf[location].has(style) ? (style as Style) : defaultStyles[location]
+    const explode = member(node, 'explode')
+    const general = {
+      name: location === 'header' ? name.toLowerCase() : name,
+      location,
+      required: location === 'path' || member(node, 'required') === true,
+      style: chosen,
+      explode: typeof explode === 'boolean' ? explode : chosen === 'form' || chosen === 'deepObject',
+      allowEmptyValue: member(node, 'allowEmptyValue') === true,
+    }
+    const [media] = membersOf(member(node, 'content'))
+    if (media !== undefined) {
+      const [mediaType] = media
+      return {
+        ...general,
+        encoding: isJsonType(essence(mediaType)) ? 'json' : 'text',
+        schema: this.#schema(below(located, 'content', mediaType, 'schema')),
+      }
+    }
+    return { ...general, encoding: 'style', schema: this.#schema(below(located, 'schema')) }
+  }
+
+  /** Parameters of the path hold for its operations, unless one of these has its own of that name and location. */
+  parameters(path: Located, operation: Located): readonly Parameter[] {
+    const found = new Map<string, Parameter>()
+    for (const owner of [path, operation]) {
+      const list = below(owner, 'parameters')
+      listOf(list.node).forEach((_, index) => {
+        const parameter = this.parameter(below(list, String(index)))
+        if (parameter !== undefined) found.set(`${parameter.location} ${parameter.name}`, parameter)
+      })
+    }
+    return [...found.values()]
+  }
+
+  #content(located: Located, mediaType: string): BodyContent {
+    const type = essence(mediaType)
+    const isForm = type === 'application/x-www-form-urlencoded'
+    const encoding = below(located, 'encoding')
+    const members = membersOf(encoding.node).map(([name, node]) => {
+      const style = member(node, 'style')
+      const explode = member(node, 'explode')
+      const hasStyle = style !== undefined || explode !== undefined
+      const contentType = member(node, 'contentType')
+      const isJson = !hasStyle && typeof contentType === 'string' && isJsonType(essence(contentType))
+      const chosen = stylesOf.query.has(style) ? (style as Style) : 'form'
+      const spread = typeof explode === 'boolean' ? explode : chosen === 'form' || chosen === 'deepObject'
+      return [
+        name,
+        { style: chosen, explode: spread, encoding: isJson ? ('json' as const) : ('style' as const) },
+      ] as const
+    })
+    const reading = isJsonType(type) ? 'json' : isForm ? 'form' : 'size'
+    return {
+      mediaType: type,
+      reading,
+      schema: reading === 'size' ? true : this.#schema(below(located, 'schema')),
+      members: new Map(members),
+    }
+  }
+
+  body(operation: Located): RequestBody | undefined {
+    const listed = below(operation, 'requestBody')
+    if (listed.node === undefined) return undefined
+    const located = this.#follow(listed)
+    if (located === undefined) return undefined
+    const contents = membersOf(member(located.node, 'content')).map(([mediaType]) =>
+      this.#content(below(located, 'content', mediaType), mediaType),
+    )
+    const stars = ({ mediaType }: BodyContent): number => mediaType.split('*').length
+    return {
+      required: member(located.node, 'required') === true,
+      contents: contents.sort((a, b) => stars(a) - stars(b)),
+    }
+  }
+
+  operation(path: Located, located: Located, method: Method, template: string): Operation {
+    const operationId = member(located.node, 'operationId')
+    return {
+      method,
+      template,
+      operationId: typeof operationId === 'string' ? operationId : '',
+      parameters: this.parameters(path, located),
+      body: this.body(located),
+      security: this.security(located),
+      cache: cacheOf(located.node),
+      effect: effectOf(located.node),
+      isAmbiguous: false,
+    }
+  }
+}

@@ -1,0 +1,307 @@
+import {
+  type ApiBundle,
+  isObject,
+  type JsonObject,
+  type Located,
+  listOf,
+  member,
+  membersOf,
+  pointerOf,
+  resolve,
+} from './bundle.ts'
+
+/** JSON Schema 2020-12 as plain data. */
+export type RequestSchema = boolean | { readonly [keyword: string]: unknown }
+
+/** Which rules of the specification hold for schemas. */
+export type Dialect = '3.0' | '3.1'
+
+type Kind =
+  | 'schema'
+  | 'schemas'
+  | 'schema-map'
+  | 'number'
+  | 'count'
+  | 'texts'
+  | 'text'
+  | 'any'
+  | 'flag'
+  | 'text-lists'
+
+/** The keywords that have a meaning for requests. Others are annotations, or are translated below. */
+const keywords: Readonly<Record<string, Kind>> = {
+  type: 'any',
+  enum: 'any',
+  const: 'any',
+  multipleOf: 'number',
+  maximum: 'number',
+  minimum: 'number',
+  exclusiveMaximum: 'number',
+  exclusiveMinimum: 'number',
+  maxLength: 'count',
+  minLength: 'count',
+  pattern: 'text',
+  format: 'text',
+  maxItems: 'count',
+  minItems: 'count',
+  uniqueItems: 'flag',
+  maxContains: 'count',
+  minContains: 'count',
+  maxProperties: 'count',
+  minProperties: 'count',
+  required: 'texts',
+  dependentRequired: 'text-lists',
+  items: 'schema',
+  contains: 'schema',
+  additionalProperties: 'schema',
+  propertyNames: 'schema',
+  not: 'schema',
+  if: 'schema',
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  then: 'schema',
+  else: 'schema',
+  unevaluatedItems: 'schema',
+  unevaluatedProperties: 'schema',
+  prefixItems: 'schemas',
+  allOf: 'schemas',
+  anyOf: 'schemas',
+  oneOf: 'schemas',
+  properties: 'schema-map',
+  patternProperties: 'schema-map',
+  dependentSchemas: 'schema-map',
+}
+
+/** Keywords that OpenAPI 3.0 does not have: there they are members without a meaning. */
+const since31: ReadonlySet<string> = new Set([
+  ...[
+    'const',
+    'contains',
+    'maxContains',
+    'minContains',
+    'dependentRequired',
+    'dependentSchemas',
+    'propertyNames',
+  ],
+  ...['if', 'then', 'else', 'unevaluatedItems', 'unevaluatedProperties', 'prefixItems', 'patternProperties'],
+])
+
+const types: ReadonlySet<unknown> = new Set([
+  'string',
+  'integer',
+  'number',
+  'boolean',
+  'array',
+  'object',
+  'null',
+])
+
+/** Does the value fit the keyword? A faulty one has no meaning; documents have many. */
+const fits = (kind: Kind, value: unknown): boolean => {
+  switch (kind) {
+    case 'number':
+      return typeof value === 'number'
+    case 'count':
+      return Number.isInteger(value) && (value as number) >= 0
+    case 'text':
+      return typeof value === 'string'
+    case 'flag':
+      return typeof value === 'boolean'
+    case 'texts':
+      return Array.isArray(value) && value.every((item) => typeof item === 'string')
+    case 'text-lists':
+      return isObject(value) && Object.values(value).every((item) => fits('texts', item))
+    case 'schema':
+      return isObject(value) || typeof value === 'boolean'
+    case 'schemas':
+      return Array.isArray(value) && value.length > 0
+    case 'schema-map':
+      return isObject(value)
+    case 'any':
+      return true
+  }
+}
+
+const typeOf = (value: unknown, isNullable: boolean): unknown => {
+  const named = (Array.isArray(value) ? value : [value]).filter((one) => types.has(one))
+  const all = [...new Set(isNullable && named.length > 0 ? [...named, 'null'] : named)]
+  if (all.length === 0) return undefined
+  return all.length === 1 ? all[0] : all
+}
+
+/** In OpenAPI 3.0 and draft 4 the exclusive bounds are flags beside the bounds. */
+const boundsOf = (node: JsonObject): JsonObject => {
+  const bounds: Record<string, unknown> = {}
+  for (const [flag, bound] of [
+    ['exclusiveMinimum', 'minimum'],
+    ['exclusiveMaximum', 'maximum'],
+  ] as const) {
+    if (node[flag] !== true || typeof node[bound] !== 'number') continue
+    bounds[flag] = node[bound]
+    bounds[bound] = undefined
+  }
+  return bounds
+}
+
+/**
+ * Translates schemas of a document into JSON Schema 2020-12 for requests. Schemas that a `$ref` leads to become definitions of
+ * their own, once each, so that cycles end and nothing is copied.
+ */
+export type SchemaTranslator = {
+  /** The schema at this position. */
+  translate(located: Located): RequestSchema
+  /** Definitions that translated schemas refer to with `$ref`, by that text; grows with each translation. */
+  readonly definitions: ReadonlyMap<string, RequestSchema>
+  /** References that lead nowhere. */
+  readonly broken: readonly Located[]
+}
+
+/** The properties that a response has and a request need not have. */
+const isReadOnly = (bundle: ApiBundle, located: Located): boolean => {
+  if (member(located.node, 'readOnly') === true) return true
+  const reference = member(located.node, '$ref')
+  const target = typeof reference === 'string' ? resolve(bundle, reference, located.file) : undefined
+  return target !== undefined && member(target.node, 'readOnly') === true
+}
+
+const definitionName = (index: number): string => `definition:${index}`
+
+export const createSchemaTranslator = (bundle: ApiBundle, dialect: Dialect): SchemaTranslator => {
+  const names = new Map<string, string>()
+  const definitions = new Map<string, RequestSchema>()
+  const broken: Located[] = []
+
+  const inner = (located: Located, step: string | number, more?: string): Located => {
+    const path = [...located.path, String(step), ...(more === undefined ? [] : [more])]
+    const node = member(located.node, String(step))
+    return { file: located.file, path, node: more === undefined ? node : member(node, more) }
+  }
+
+  const referred = (reference: string, located: Located): string | undefined => {
+    const target = resolve(bundle, reference, located.file)
+    if (target === undefined) {
+      broken.push(located)
+      return undefined
+    }
+    const position = pointerOf(target)
+    const known = names.get(position)
+    if (known !== undefined) return known
+    const name = definitionName(names.size)
+    names.set(position, name)
+    const schema = translate(target)
+    // Every recursion passes a definition, so that counting these bounds the work for one value.
+    definitions.set(name, typeof schema === 'boolean' ? schema : { ...schema, isCounted: true })
+    return name
+  }
+
+  const keywordOf = (keyword: string, kind: Kind, located: Located): unknown => {
+    const value = member(located.node, keyword)
+    switch (kind) {
+      case 'schema':
+        return translate(inner(located, keyword))
+      case 'schemas':
+        return listOf(value).map((_, index) => translate(inner(located, keyword, String(index))))
+      case 'schema-map':
+        return Object.fromEntries(
+          membersOf(value)
+            .filter(([name]) => name !== '__proto__')
+            .map(([name]) => [name, translate(inner(located, keyword, name))]),
+        )
+      default:
+        return value
+    }
+  }
+
+  const requiredOf = (located: Located): readonly string[] =>
+    listOf(member(located.node, 'required')).filter(
+      (name): name is string =>
+        typeof name === 'string' && !isReadOnly(bundle, inner(located, 'properties', name)),
+    )
+
+  const ownKeywords = (located: Located, node: JsonObject): Record<string, unknown> => {
+    const translated: Record<string, unknown> = {}
+    for (const [keyword, kind] of Object.entries(keywords)) {
+      if (!Object.hasOwn(node, keyword) || !fits(kind, node[keyword])) continue
+      if (dialect === '3.0' && since31.has(keyword)) continue
+      translated[keyword] = keywordOf(keyword, kind, located)
+    }
+    return translated
+  }
+
+  /** Keywords whose value differs from that of the document. */
+  const changedKeywords = (located: Located, node: JsonObject): Record<string, unknown> => {
+    const isNullable = dialect === '3.0' && node['nullable'] === true
+    const type = typeOf(node['type'], isNullable)
+    const values = listOf(node['enum'])
+    const required = new Set(requiredOf(located))
+    return {
+      ...boundsOf(node),
+      type,
+      // Marks the schemas whose integers are compared without a loss of digits.
+      integerBounds: [type].flat().includes('integer') ? true : undefined,
+      enum: values.length === 0 ? undefined : [...new Set(isNullable ? [...values, null] : values)],
+      required: required.size === 0 ? undefined : [...required],
+      ...(Array.isArray(node['items'])
+        ? { prefixItems: node['items'].map((_, index) => translate(inner(located, 'items', String(index)))) }
+        : {}),
+      ...(Number(node['multipleOf'] ?? 1) <= 0 ? { multipleOf: undefined } : {}),
+    }
+  }
+
+  const translateObject = (located: Located, node: JsonObject): RequestSchema => {
+    const reference = node['$ref']
+    const name = typeof reference === 'string' ? referred(reference, located) : undefined
+    // In 3.0 the members beside a reference have no meaning.
+    if (typeof reference === 'string' && dialect === '3.0') return name === undefined ? true : { $ref: name }
+    const translated = { ...ownKeywords(located, node), ...changedKeywords(located, node), $ref: name }
+    return Object.fromEntries(Object.entries(translated).filter(([, value]) => value !== undefined))
+  }
+
+  const translate = (located: Located): RequestSchema => {
+    const { node } = located
+    if (typeof node === 'boolean') return node
+    return isObject(node) ? translateObject(located, node) : true
+  }
+  return { translate, definitions, broken }
+}
+
+type Growing = Record<string, unknown>
+
+/** Keywords with schemas for the same value as the one that contains them, and not for a part of it. */
+const inPlace = ['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else'] as const
+
+/**
+ * Removes references that lead back to a schema for the same value: a base with `oneOf` its kinds, each of which has `allOf` the base,
+ * would be checked without end. Without one of its schemas any other keyword than `allOf` would mean something else, so it goes as well.
+ */
+export const cutEndlessReferences = (definitions: ReadonlyMap<string, RequestSchema>): void => {
+  const done = new Set<string>()
+  const open = new Set<string>()
+  const visitKeyword = (schema: Growing, keyword: (typeof inPlace)[number]): boolean => {
+    const inner = [schema[keyword]].flat().filter((one): one is Growing => isObject(one))
+    const isCut = inner.map(visitSchema).includes(true)
+    if (keyword !== 'allOf' && isCut) delete schema[keyword]
+    return isCut
+  }
+  /** Was something of this schema removed? */
+  const visitSchema = (schema: Growing): boolean => {
+    const isCut = inPlace.map((keyword) => visitKeyword(schema, keyword)).includes(true)
+    const target = schema['$ref']
+    if (typeof target !== 'string') return isCut
+    if (!open.has(target)) {
+      visit(target)
+      return isCut
+    }
+    delete schema['$ref']
+    return true
+  }
+  const visit = (name: string): void => {
+    const schema = definitions.get(name)
+    if (done.has(name) || typeof schema !== 'object') return
+    open.add(name)
+    visitSchema(schema)
+    open.delete(name)
+    done.add(name)
+  }
+  // In the order in which the operations lead to them, so that the schemas of bodies stay whole.
+  for (let index = 0; index < definitions.size; index += 1) visit(definitionName(index))
+}

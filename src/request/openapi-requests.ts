@@ -1,0 +1,214 @@
+import type { RouteFinding } from '../contracts/finding.ts'
+import type { ApiContract } from '../contracts/openapi/load-document.ts'
+import type { Operation, SecurityScheme } from '../contracts/openapi/operation.ts'
+import type { Validation, ValidationInput, Validator } from '../contracts/validation.ts'
+import { conditionalFields } from '../http/conditional/preconditions.ts'
+import { hasBearer, namedAway } from '../http/forwardable-fields.ts'
+import { type RequestFields, requestField } from '../http/message.ts'
+import { trackingMatcher } from './canonical/php-query.ts'
+import { canonicalQuery, queryCredentials } from './openapi/canonical-pairs.ts'
+import { checkBody, contentOf } from './openapi/check-body.ts'
+import { cookiePairs, type Pair, pairsOf, textsOf } from './openapi/parameter-text.ts'
+import { readValue, type ValueParts } from './openapi/parameter-value.ts'
+import { asFragment, type Refusal, refuse } from './openapi/refusals.ts'
+import { safePattern } from './openapi/safe-pattern.ts'
+import { createSchemaChecker } from './openapi/schema-checker.ts'
+import { createShapes } from './openapi/schema-shape.ts'
+import { createTemplateRouter } from './openapi/template-router.ts'
+
+export type OpenApiRequestsOptions = {
+  readonly limits: { readonly queryParameters: number; readonly jsonDepth: number }
+  readonly unknownParameters: 'strip' | 'forward'
+  /** Names that are always dropped; a trailing `*` matches any ending. */
+  readonly trackingParameters: readonly string[]
+}
+
+/** Routes, validation and credentials of the requests that a document describes. */
+export type OpenApiRequests = {
+  find(method: string, path: string): RouteFinding
+  readonly validator: Validator
+}
+
+/** Presence and shape of the credentials that an operation takes; whether they are valid, only the upstream decides. */
+const isPresent = (scheme: SecurityScheme, fields: RequestFields, query: string): boolean => {
+  const authorization = requestField(fields, 'authorization') ?? ''
+  switch (scheme.kind) {
+    case 'bearer':
+      return hasBearer(fields)
+    case 'http':
+      return scheme.scheme === 'bearer'
+        ? hasBearer(fields)
+        : authorization.toLowerCase().startsWith(`${scheme.scheme} `)
+    case 'apiKey': {
+      const { location, name } = scheme
+      if (location === 'header') return (requestField(fields, name) ?? '') !== ''
+      const pairs =
+        location === 'query' ? (pairsOf(query) ?? []) : cookiePairs(requestField(fields, 'cookie'))
+      return pairs.some((pair) => pair.name === name && (pair.value ?? '') !== '')
+    }
+    case 'unseen':
+      return true
+  }
+}
+
+const challengeOf = (scheme: SecurityScheme | undefined): string => {
+  if (scheme?.kind === 'http' && /^[a-z\d-]{1,32}$/.test(scheme.scheme))
+    return scheme.scheme.charAt(0).toUpperCase() + scheme.scheme.slice(1)
+  return scheme?.kind === 'apiKey' ? 'ApiKey' : 'Bearer'
+}
+
+/** The challenge for a request without the credentials that its operation needs; undefined when it has them, or needs none. */
+export const missingCredential = (
+  { security }: Operation,
+  fields: RequestFields,
+  query: string,
+): string | undefined => {
+  const isMet = (schemes: readonly SecurityScheme[]): boolean =>
+    schemes.every((scheme) => isPresent(scheme, fields, query))
+  return security.length === 0 || security.some(isMet) ? undefined : challengeOf(security[0]?.[0])
+}
+
+/** How the body of a request is described; undefined where the operation does not take its media type. */
+export const contentFor = contentOf
+
+/** What of a document is not checked, or not in full, with the reason. */
+export const uncheckedSchemas = (contract: ApiContract): readonly string[] => {
+  const checker = createSchemaChecker(contract.definitions)
+  const found = new Set<string>()
+  const patterns = (schema: unknown): void => {
+    if (typeof schema !== 'object' || schema === null) return
+    for (const [keyword, inner] of Object.entries(schema)) {
+      if (keyword === 'pattern' && typeof inner === 'string' && safePattern(inner) === undefined)
+        found.add(
+          `the pattern ${JSON.stringify(inner.slice(0, 80))} is not checked: it cannot be run in linear time with the same result`,
+        )
+      else if (keyword !== 'enum' && keyword !== 'const') patterns(inner)
+    }
+  }
+  for (const definition of contract.definitions.values()) patterns(definition)
+  for (const { method, template, parameters, body } of contract.operations) {
+    const schemas = [...parameters, ...(body?.contents ?? [])].map(({ schema }) => schema)
+    schemas.forEach(patterns)
+    const reason = schemas.map(checker.uncheckable).find((one) => one !== undefined)
+    if (reason !== undefined)
+      found.add(`${method} ${template}: a schema is not checked: ${reason.slice(0, 200)}`)
+    for (const content of body?.contents ?? [])
+      if (content.reading === 'size')
+        found.add(`${method} ${template}: bodies of ${content.mediaType} are checked by size only`)
+  }
+  return [...found]
+}
+
+/**
+ * Declared headers and cookies with their values; credentials are partitions of their own, and preconditions are evaluated by the
+ * cache.
+ */
+const variantOf = ({ parameters }: Operation, fields: RequestFields = {}, cookies: readonly Pair[] = []) => {
+  const headers = parameters.filter(
+    ({ location, name }) => location === 'header' && !conditionalFields.has(name),
+  )
+  const named = parameters.filter(({ location }) => location === 'cookie')
+  if (headers.length + named.length === 0) return {}
+  const sent = cookies.filter(({ name }) => named.some((parameter) => parameter.name === name))
+  const cookie = sent.map(({ raw }) => raw).join('; ')
+  const values = headers.map(({ name }) => [name, requestField(fields, name) ?? null])
+  return { variant: JSON.stringify([values, cookie]), ...(sent.length === 0 ? {} : { cookie }) }
+}
+
+/** The fields that reach the upstream: a client can name fields away in Connection (RFC 9110 §7.6.1). */
+const sentFields = (fields: RequestFields): RequestFields => {
+  const away = namedAway(fields)
+  return away.size === 0
+    ? fields
+    : Object.fromEntries(Object.entries(fields).filter(([name]) => !away.has(name)))
+}
+
+const cookiesIn = ({ parameters }: Operation, fields: RequestFields | undefined): readonly Pair[] =>
+  fields === undefined || parameters.length === 0 ? [] : cookiePairs(requestField(fields, 'cookie'))
+
+const checkParameters = (
+  operation: Operation,
+  { pathParameters }: ValidationInput,
+  fields: RequestFields | undefined,
+  query: readonly Pair[],
+  cookies: readonly Pair[],
+  parts: ValueParts,
+): Refusal | Readonly<Record<string, unknown>> => {
+  const header = (name: string) => requestField(fields ?? {}, name)
+  const sources = { path: pathParameters, query, header, cookies }
+  // Without the fields of a request, as for a purge, the target alone is brought to its canonical form.
+  const read = operation.parameters.filter(
+    ({ location }) => fields !== undefined || location === 'path' || location === 'query',
+  )
+  const values: Record<string, unknown> = {}
+  for (const parameter of read) {
+    const { name, location, required } = parameter
+    const reading = readValue(textsOf(parameter, parts.shapeOf(parameter.schema), sources), parameter, parts)
+    const isLacking = reading.kind === 'absent' && required
+    const found = isLacking
+      ? { pointer: '', detail: 'is required' }
+      : reading.kind === 'fault'
+        ? reading.fault
+        : undefined
+    if (found !== undefined) {
+      const { pointer, detail } = found
+      return refuse('invalid_parameter', [
+        { pointer: asFragment(pointer), parameter: name, in: location, detail },
+      ])
+    }
+    if (reading.kind === 'value') values[`${location}.${name}`] = reading.value
+  }
+  return values
+}
+
+const readQuery = (text: string, most: number): readonly Pair[] | Refusal => {
+  const query = pairsOf(text)
+  if (query === undefined) return refuse('unreadable_query')
+  return query.length > most ? refuse('too_many_parameters') : query
+}
+
+const isRefusal = (checked: Refusal | Readonly<Record<string, unknown>>): checked is Refusal =>
+  checked['kind'] === 'invalid'
+
+/** Validates requests against the operations of a document, and writes their query in the one spelling of its meaning. */
+export const createOpenApiRequests = (
+  { rows, definitions }: Pick<ApiContract, 'rows' | 'definitions'>,
+  options: OpenApiRequestsOptions,
+): OpenApiRequests => {
+  const { limits } = options
+  const parts: ValueParts = {
+    checker: createSchemaChecker(definitions),
+    shapeOf: createShapes(definitions),
+    jsonDepth: limits.jsonDepth,
+  }
+  const unknown = {
+    handling: options.unknownParameters,
+    isTracking: trackingMatcher(options.trackingParameters),
+  }
+  const handling = unknown.handling === 'forward' ? 'sent' : 'stripped'
+
+  const validate = (input: ValidationInput): Validation => {
+    const { operation } = input.endpoint
+    if (operation === undefined) throw new TypeError('the endpoint is not one of an OpenAPI document')
+    const fields = input.fields && sentFields(input.fields)
+    const query = readQuery(input.query, limits.queryParameters)
+    if ('kind' in query) return query
+    const cookies = cookiesIn(operation, fields)
+    const checked = checkParameters(operation, input, fields, query, cookies, parts)
+    if (isRefusal(checked)) return checked
+    const refusal = checkBody(operation, input, parts)
+    if (refusal !== undefined) return refusal
+    const { query: canonical, undeclared } = canonicalQuery(operation, query, parts, unknown)
+    const keys = queryCredentials(operation)
+    return {
+      kind: 'valid',
+      query: canonical,
+      arguments: checked,
+      ...(undeclared.length === 0 ? {} : { undeclared: { handling, names: undeclared } }),
+      ...variantOf(operation, fields, cookies),
+      ...(query.some(({ name }) => keys.includes(name)) ? { hasQueryCredential: true } : {}),
+    }
+  }
+
+  return { find: createTemplateRouter(rows).find, validator: { validate } }
+}

@@ -1,0 +1,70 @@
+import type { Operation, Parameter } from '../../contracts/openapi/operation.ts'
+import { ownsPair, type Pair } from './parameter-text.ts'
+import type { ValueParts } from './parameter-value.ts'
+
+const escapes = /%[\da-fA-F]{2}/g
+const unreserved = /[\w.~-]/
+
+/** The equivalences of RFC 3986 §6.2.2 alone: escapes in capitals, unreserved characters unescaped. */
+const canonicalText = (raw: string): string =>
+  raw.includes('%')
+    ? raw.replace(escapes, (octet) => {
+        const character = String.fromCharCode(Number.parseInt(octet.slice(1), 16))
+        return unreserved.test(character) ? character : octet.toUpperCase()
+      })
+    : raw
+
+/** Names of credentials that an operation takes in its query. */
+export const queryCredentials = ({ security }: Operation): readonly string[] =>
+  security.flat().flatMap((one) => (one.kind === 'apiKey' && one.location === 'query' ? [one.name] : []))
+
+/** Where a pair stands in the canonical query; members of an object are sorted by name. */
+type Rank = { readonly position: number; readonly member: string }
+
+const rankOf = (
+  pair: Pair,
+  declared: readonly Parameter[],
+  keys: readonly string[],
+  { shapeOf }: Pick<ValueParts, 'shapeOf'>,
+): Rank | undefined => {
+  const position = declared.findIndex((parameter) => ownsPair(parameter, shapeOf(parameter.schema), pair))
+  const parameter = declared[position]
+  if (parameter !== undefined) {
+    return { position, member: shapeOf(parameter.schema).types.has('object') ? pair.name : '' }
+  }
+  const key = keys.indexOf(pair.name)
+  return key < 0 ? undefined : { position: declared.length + key, member: '' }
+}
+
+const byRank = (a: Rank, b: Rank): number =>
+  a.position - b.position || (a.member < b.member ? -1 : a.member > b.member ? 1 : 0)
+
+export type CanonicalQuery = { readonly query: string; readonly undeclared: readonly string[] }
+
+/** The query of an operation whose parameters are not known stays in its order. */
+const written = (pairs: readonly Pair[]): string => pairs.map(({ raw }) => canonicalText(raw)).join('&')
+
+/** Declared names in the order of the document, then the others in the order of the request; equal names keep their order. */
+export const canonicalQuery = (
+  operation: Operation,
+  pairs: readonly Pair[],
+  parts: Pick<ValueParts, 'shapeOf'>,
+  unknown: { readonly handling: 'strip' | 'forward'; isTracking(name: string): boolean },
+): CanonicalQuery => {
+  if (operation.isAmbiguous) return { query: written(pairs), undeclared: [] }
+  const declared = operation.parameters.filter(({ location }) => location === 'query')
+  const keys = queryCredentials(operation)
+  const ranked: { readonly pair: Pair; readonly rank: Rank }[] = []
+  const others: Pair[] = []
+  for (const pair of pairs) {
+    const rank = rankOf(pair, declared, keys, parts)
+    if (rank !== undefined) ranked.push({ pair, rank })
+    else if (!unknown.isTracking(pair.name)) others.push(pair)
+  }
+  ranked.sort((a, b) => byRank(a.rank, b.rank))
+  const sent = unknown.handling === 'forward' ? others : []
+  return {
+    query: written([...ranked.map(({ pair }) => pair), ...sent]),
+    undeclared: others.map(({ name }) => name),
+  }
+}

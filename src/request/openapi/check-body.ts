@@ -1,0 +1,122 @@
+import type { BodyContent, Operation, Parameter } from '../../contracts/openapi/operation.ts'
+import type { ValidationInput } from '../../contracts/validation.ts'
+import { readExactJson } from './exact-json.ts'
+import { ownsPair, type Pair, pairsOf, queryTexts } from './parameter-text.ts'
+import { readValue, type ValueParts } from './parameter-value.ts'
+import { asFragment, type Refusal, refuse } from './refusals.ts'
+import { type ExactIntegers, noExactIntegers } from './schema-checker.ts'
+
+const invalid = (pointer: string, detail: string): Refusal =>
+  refuse('invalid_body', [{ pointer: asFragment(pointer), detail }])
+
+const mostParts = 10_000
+
+const checkValue = (
+  { schema }: BodyContent,
+  value: unknown,
+  exact: ExactIntegers,
+  { checker }: ValueParts,
+): Refusal | undefined => {
+  const found = checker.check(schema, value, exact)
+  return found && invalid(found.pointer, found.detail)
+}
+
+/** A member of a form is written as a parameter of a query is. */
+const memberOf = ({ members }: BodyContent, name: string, schema: Parameter['schema']): Parameter => ({
+  ...(members.get(name) ?? { style: 'form', explode: true, encoding: 'style' }),
+  name,
+  location: 'query',
+  required: false,
+  allowEmptyValue: false,
+  schema,
+})
+
+const escaped = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
+
+type FormReading = {
+  readonly value: Map<string, unknown>
+  /** Parts that belong to declared members. */
+  readonly claimed: Set<Pair>
+  /** All members have a style that describes them; otherwise the whole is unknown. */
+  readonly isRead: boolean
+}
+
+const readForm = (
+  pairs: readonly Pair[],
+  described: BodyContent,
+  parts: ValueParts,
+): FormReading | Refusal => {
+  const value = new Map<string, unknown>()
+  const claimed = new Set<Pair>()
+  let isRead = true
+  for (const [name, schema] of parts.shapeOf(described.schema).properties) {
+    const parameter = memberOf(described, name, schema)
+    const shape = parts.shapeOf(schema)
+    for (const pair of pairs) if (ownsPair(parameter, shape, pair)) claimed.add(pair)
+    const reading = readValue(queryTexts(parameter, shape, pairs), parameter, parts)
+    if (reading.kind === 'fault')
+      return invalid(`/${escaped(name)}${reading.fault.pointer}`, reading.fault.detail)
+    if (reading.kind === 'absent') continue
+    isRead &&= reading.value !== undefined
+    value.set(name, reading.value)
+  }
+  return { value, claimed, isRead }
+}
+
+const checkForm = (content: Buffer, described: BodyContent, parts: ValueParts): Refusal | undefined => {
+  const pairs = pairsOf(content.toString('utf8'))
+  if (pairs === undefined || pairs.length > mostParts) return invalid('', 'is not a form that can be read')
+  const reading = readForm(pairs, described, parts)
+  if ('kind' in reading) return reading
+  const { value, claimed, isRead } = reading
+  for (const pair of pairs) if (!claimed.has(pair)) value.set(pair.name, pair.value ?? '')
+  return isRead ? checkValue(described, Object.fromEntries(value), noExactIntegers, parts) : undefined
+}
+
+const checkJson = (content: Buffer, described: BodyContent, parts: ValueParts): Refusal | undefined => {
+  const reading = readExactJson(content, parts.jsonDepth)
+  return reading.kind === 'refused'
+    ? invalid('', reading.detail)
+    : checkValue(described, reading.value, reading.exact, parts)
+}
+
+/** The description of a body with this media type, exact types before ranges. */
+export const contentOf = (operation: Operation, contentType: string | undefined): BodyContent | undefined => {
+  const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  return operation.body?.contents.find(({ mediaType }) => {
+    if (mediaType === type || mediaType === '*/*' || mediaType === '*') return true
+    return mediaType.endsWith('/*') && type.startsWith(mediaType.slice(0, -1)) && type.includes('/')
+  })
+}
+
+/** RFC 9112 §6.3. */
+const isFramed = (fields: NonNullable<ValidationInput['fields']>): boolean =>
+  (fields['content-length'] !== undefined && fields['content-length'] !== '0') ||
+  fields['transfer-encoding'] !== undefined
+
+/** Content that is framed and not here streams unread. */
+const isMissing = (operation: Operation, { content, fields }: ValidationInput): boolean =>
+  operation.body?.required === true && fields !== undefined && !(content === undefined && isFramed(fields))
+
+/** The first fault of a body; bodies that are neither JSON nor forms are checked by type and size only. */
+export const checkBody = (
+  operation: Operation,
+  input: ValidationInput,
+  parts: ValueParts,
+): Refusal | undefined => {
+  const { content, contentType } = input
+  if (content === undefined || content.length === 0) {
+    return isMissing(operation, input) ? refuse('missing_body') : undefined
+  }
+  const described = contentOf(operation, contentType)
+  switch (described?.reading) {
+    case undefined:
+      return refuse('unsupported_content_type', [], 415)
+    case 'form':
+      return checkForm(content, described, parts)
+    case 'json':
+      return checkJson(content, described, parts)
+    case 'size':
+      return undefined
+  }
+}

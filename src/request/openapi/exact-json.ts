@@ -1,0 +1,56 @@
+import { openBrace, opens, quote, stringEnd, valueEnd, visitValues } from '../../http/json-text.ts'
+import { readJson } from '../validation/json-content.ts'
+import { type ExactIntegers, noExactIntegers } from './schema-checker.ts'
+
+export type ExactReading =
+  | { readonly kind: 'read'; readonly value: unknown; readonly exact: ExactIntegers }
+  | { readonly kind: 'refused'; readonly detail: string }
+
+const longDigits = /\d{16}/
+const integer = /^-?(?:0|[1-9]\d*)$/
+
+const escaped = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
+
+/**
+ * Reads JSON for a check: with the texts of integers that a double does not hold. Readers differ on which of two equal names counts
+ * (RFC 8259 §4), so that a repeated name is refused: the upstream might read a value that was not checked.
+ */
+export const readExactJson = (content: Buffer, maxDepth: number): ExactReading => {
+  const reading = readJson(content, maxDepth)
+  if (reading.kind === 'too-many-values') return { kind: 'refused', detail: 'has too many values' }
+  if (reading.kind === 'refused')
+    return { kind: 'refused', detail: reading.code === 1 ? 'is nested too deep' : 'is not valid JSON' }
+  const { value } = reading
+  if (typeof value !== 'object' || value === null) {
+    const text = content.toString('utf8').trim()
+    const exact = integer.test(text) && longDigits.test(text) ? new Map([['', text]]) : noExactIntegers
+    return { kind: 'read', value, exact }
+  }
+  const text = content.toString('utf8')
+  const exact = longDigits.test(text) ? new Map<string, string>() : undefined
+  let repeated = false
+  const visit = (from: number, pointer: string): number => {
+    const first = text.charCodeAt(from)
+    if (first === quote) return stringEnd(text, from)
+    if (!opens(first)) {
+      const end = valueEnd(text, from)
+      const number = exact === undefined ? '' : text.slice(from, end)
+      if (number.length > 15 && integer.test(number)) exact?.set(pointer, number)
+      return end
+    }
+    const names = first === openBrace ? new Set<string>() : undefined
+    let index = 0
+    return visitValues(text, from, (at, name) => {
+      if (names !== undefined) {
+        repeated ||= names.has(name)
+        names.add(name)
+      }
+      const step = exact === undefined ? '' : `${pointer}/${names === undefined ? index : escaped(name)}`
+      index += 1
+      return visit(at, step)
+    })
+  }
+  visit(text.search(/\S/), '')
+  if (repeated) return { kind: 'refused', detail: 'has an object that repeats a name' }
+  return { kind: 'read', value, exact: exact ?? noExactIntegers }
+}

@@ -1,0 +1,253 @@
+import type { Parameter } from '../../contracts/openapi/operation.ts'
+import type { SchemaShape } from './schema-shape.ts'
+
+/** One part of a query or form, `value` undefined where it has no `=`. Names are decoded, values are raw. */
+export type Pair = { readonly name: string; readonly value: string | undefined; readonly raw: string }
+
+/** Texts of a parameter, cut by its style and decoded; their types follow from the schema. */
+export type Texts =
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'list'; readonly items: readonly string[] }
+  | { readonly kind: 'members'; readonly members: readonly (readonly [string, string])[] }
+  /** A nesting that no style describes: it is forwarded without a check. */
+  | { readonly kind: 'unread' }
+  | { readonly kind: 'fault'; readonly detail: string }
+
+const absent: Texts = { kind: 'absent' }
+const fault = (detail: string): Texts => ({ kind: 'fault', detail })
+const malformed = fault('is not written in the style of the parameter')
+const undecodable = fault('has a percent-encoding that is not valid')
+
+/** Decodes strictly; `+` is a space in queries and forms. Undefined for broken escapes and for bytes that are not UTF-8. */
+const decodedText = (raw: string, plusIsSpace: boolean): string | undefined => {
+  const spaced = plusIsSpace && raw.includes('+') ? raw.replaceAll('+', ' ') : raw
+  if (!spaced.includes('%')) return spaced
+  try {
+    return decodeURIComponent(spaced)
+  } catch {
+    return undefined
+  }
+}
+
+/** Parts of a query or form; undefined when a name cannot be decoded. */
+export const pairsOf = (query: string): readonly Pair[] | undefined => {
+  const pairs: Pair[] = []
+  for (const raw of query.split('&')) {
+    if (raw === '') continue
+    const equals = raw.indexOf('=')
+    const name = decodedText(equals < 0 ? raw : raw.slice(0, equals), true)
+    if (name === undefined) return undefined
+    pairs.push({ name, value: equals < 0 ? undefined : raw.slice(equals + 1), raw })
+  }
+  return pairs
+}
+
+const listText = (items: readonly (string | undefined)[]): Texts =>
+  items.includes(undefined) ? undecodable : { kind: 'list', items: items as readonly string[] }
+
+const singleText = (text: string | undefined): Texts =>
+  text === undefined ? undecodable : { kind: 'text', text }
+
+/** `R,100,G,200`, or with `explode` pieces such as `R=100`. */
+const rawMembers = (
+  pieces: readonly string[],
+  explode: boolean,
+): readonly (readonly [string, string])[] | undefined => {
+  if (explode) {
+    const cut = pieces.map((piece) => [piece, piece.indexOf('=')] as const)
+    return cut.some(([, equals]) => equals < 0)
+      ? undefined
+      : cut.map(([piece, equals]) => [piece.slice(0, equals), piece.slice(equals + 1)])
+  }
+  if (pieces.length % 2 === 1) return undefined
+  return pieces.flatMap((name, at) => (at % 2 === 0 ? [[name, pieces[at + 1] ?? ''] as const] : []))
+}
+
+const membersOfPieces = (
+  pieces: readonly string[],
+  explode: boolean,
+  decode: (raw: string) => string | undefined,
+): Texts => {
+  const raw = rawMembers(pieces, explode)
+  if (raw === undefined) return malformed
+  const members: [string, string][] = []
+  const names = new Set<string>()
+  for (const [rawName, rawValue] of raw) {
+    const [name, value] = [decode(rawName), decode(rawValue)]
+    if (name === undefined || value === undefined) return undecodable
+    if (names.has(name)) return fault('repeats a member')
+    names.add(name)
+    members.push([name, value])
+  }
+  return { kind: 'members', members }
+}
+
+type ShapeKind = 'text' | 'list' | 'members'
+
+const kindOf = ({ types, properties }: SchemaShape): ShapeKind => {
+  const takesText = ['string', 'integer', 'number', 'boolean'].some((type) => types.has(type))
+  if (types.has('array') && !takesText) return 'list'
+  if ((types.has('object') || (types.size === 0 && properties.size > 0)) && !takesText && !types.has('array'))
+    return 'members'
+  return 'text'
+}
+
+const byKind = (
+  kind: ShapeKind,
+  text: string,
+  separator: string,
+  explode: boolean,
+  decode: (raw: string) => string | undefined,
+): Texts => {
+  if (kind === 'text') return singleText(decode(text))
+  const pieces = text === '' ? [] : text.split(separator)
+  return kind === 'list' ? listText(pieces.map(decode)) : membersOfPieces(pieces, explode, decode)
+}
+
+const decodePath = (raw: string): string | undefined => decodedText(raw, false)
+
+/** `;color=blue,black`, exploded `;color=blue;color=black` or `;R=100;G=200`. */
+const matrixTexts = ({ name, explode }: Parameter, kind: ShapeKind, raw: string): Texts => {
+  if (!raw.startsWith(';')) return malformed
+  const pieces = raw.slice(1).split(';')
+  if (kind === 'members' && explode) return membersOfPieces(pieces, true, decodePath)
+  const values: string[] = []
+  for (const piece of pieces) {
+    const equals = piece.indexOf('=')
+    if (decodePath(equals < 0 ? piece : piece.slice(0, equals)) !== name) return malformed
+    values.push(equals < 0 ? '' : piece.slice(equals + 1))
+  }
+  if (kind === 'list' && explode) return listText(values.map(decodePath))
+  return values.length === 1 ? byKind(kind, values[0] as string, ',', false, decodePath) : malformed
+}
+
+const pathTexts = (parameter: Parameter, shape: SchemaShape, raw: string): Texts => {
+  const kind = kindOf(shape)
+  const { style, explode } = parameter
+  if (style === 'matrix') return matrixTexts(parameter, kind, raw)
+  if (style !== 'label') return byKind(kind, raw, ',', explode, decodePath)
+  if (!raw.startsWith('.')) return malformed
+  return byKind(kind, raw.slice(1), explode ? '.' : ',', explode, decodePath)
+}
+
+const asIs = (text: string): string => text.trim()
+
+/** Header fields are not percent-decoded (OpenAPI 3.1 §4.8.12.2.3, RFC 6570 does not apply to them). */
+const headerTexts = ({ explode }: Parameter, shape: SchemaShape, value: string): Texts =>
+  byKind(kindOf(shape), value, ',', explode, asIs)
+
+const decodeQuery = (raw: string): string | undefined => decodedText(raw, true)
+
+const spaces = /%20|\+/
+const pipes = /\||%7[Cc]/
+
+const once = (pairs: readonly Pair[]): Pair | undefined => (pairs.length === 1 ? pairs[0] : undefined)
+const repeated = fault('is given more than once')
+
+/** The members of an object in brackets: `filter[name]=value`. */
+const bracketTexts = ({ name }: Parameter, shape: SchemaShape, pairs: readonly Pair[]): Texts => {
+  const own = pairs.filter((pair) => pair.name.startsWith(`${name}[`) && pair.name.endsWith(']'))
+  if (own.length === 0) return absent
+  if (kindOf(shape) === 'list') return { kind: 'unread' }
+  const members: [string, string][] = []
+  const names = new Set<string>()
+  for (const pair of own) {
+    const inner = pair.name.slice(name.length + 1, -1)
+    // Deeper members, and lists of members, have no style of their own.
+    if (inner === '' || inner.includes('[')) return { kind: 'unread' }
+    if (names.has(inner)) return fault('repeats a member')
+    names.add(inner)
+    const text = decodeQuery(pair.value ?? '')
+    if (text === undefined) return undecodable
+    members.push([inner, text])
+  }
+  return { kind: 'members', members }
+}
+
+/** The members of an exploded object are parameters of their own. */
+const spreadTexts = (shape: SchemaShape, pairs: readonly Pair[]): Texts => {
+  const own = pairs.filter(({ name }) => shape.properties.has(name))
+  if (own.length === 0) return absent
+  const members: [string, string][] = []
+  for (const { name, value } of own) {
+    const text = decodeQuery(value ?? '')
+    if (text === undefined) return undecodable
+    // Lists in an exploded object have no style.
+    if (members.some(([known]) => known === name)) return { kind: 'unread' }
+    members.push([name, text])
+  }
+  return { kind: 'members', members }
+}
+
+const queryListTexts = ({ style, explode }: Parameter, pairs: readonly Pair[]): Texts => {
+  if (explode) return listText(pairs.map(({ value }) => decodeQuery(value ?? '')))
+  const pair = once(pairs)
+  if (pair === undefined) return repeated
+  const value = pair.value ?? ''
+  if (value === '') return { kind: 'list', items: [] }
+  const separator = style === 'spaceDelimited' ? spaces : style === 'pipeDelimited' ? pipes : ','
+  return listText(value.split(separator).map(decodeQuery))
+}
+
+/** Which of the pairs of a query belong to a parameter? */
+export const ownsPair = (parameter: Parameter, shape: SchemaShape, { name }: Pair): boolean => {
+  if (name === parameter.name) return true
+  if (parameter.style === 'deepObject') return name.startsWith(`${parameter.name}[`)
+  return (
+    parameter.explode &&
+    kindOf(shape) === 'members' &&
+    parameter.encoding === 'style' &&
+    shape.properties.has(name)
+  )
+}
+
+/** Texts of a parameter of a query or of a member of a form. */
+export const queryTexts = (parameter: Parameter, shape: SchemaShape, pairs: readonly Pair[]): Texts => {
+  const kind = parameter.encoding === 'style' ? kindOf(shape) : 'text'
+  if (parameter.style === 'deepObject') return bracketTexts(parameter, shape, pairs)
+  if (kind === 'members' && parameter.explode) return spreadTexts(shape, pairs)
+  const own = pairs.filter(({ name }) => name === parameter.name)
+  if (own.length === 0) return absent
+  if (kind === 'list') return queryListTexts(parameter, own)
+  const pair = once(own)
+  if (pair === undefined) return repeated
+  return byKind(kind, pair.value ?? '', ',', false, decodeQuery)
+}
+
+/** Where the texts of one request come from. */
+export type TextSources = {
+  readonly path: Readonly<Record<string, string>>
+  readonly query: readonly Pair[]
+  header(name: string): string | undefined
+  readonly cookies: readonly Pair[]
+}
+
+/** Texts of one parameter. */
+export const textsOf = (parameter: Parameter, shape: SchemaShape, sources: TextSources): Texts => {
+  const { location, name, encoding } = parameter
+  switch (location) {
+    case 'path': {
+      const raw = sources.path[name]
+      if (raw === undefined) return absent
+      return encoding === 'style' ? pathTexts(parameter, shape, raw) : singleText(decodePath(raw))
+    }
+    case 'query':
+      return queryTexts(parameter, shape, sources.query)
+    case 'cookie':
+      return queryTexts(parameter, shape, sources.cookies)
+    case 'header': {
+      const value = sources.header(name)
+      if (value === undefined) return absent
+      return encoding === 'style' ? headerTexts(parameter, shape, value) : { kind: 'text', text: value }
+    }
+  }
+}
+
+/** The parts of a Cookie field (RFC 6265 §4.2.1). */
+export const cookiePairs = (cookie: string | undefined): readonly Pair[] =>
+  (cookie ?? '').split(';').flatMap((part): Pair[] => {
+    const raw = part.trim()
+    const equals = raw.indexOf('=')
+    return equals <= 0 ? [] : [{ name: raw.slice(0, equals), value: raw.slice(equals + 1), raw }]
+  })

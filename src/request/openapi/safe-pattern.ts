@@ -1,0 +1,130 @@
+import { RE2JS, RE2JSException } from 're2js'
+
+/** A pattern of a document that runs in linear time. */
+export type SafePattern = { test(text: string): boolean }
+
+const mostCharacters = 2_000
+/** Each character of a text costs at most one visit to each instruction. */
+const mostInstructions = 5_000
+
+/** White space and the end of a line as ECMAScript has them; RE2 knows fewer. */
+const space =
+  '\\t\\n\\v\\f\\r \\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}'
+const notLineEnd = '[^\\n\\r\\x{2028}\\x{2029}]'
+
+const single: Readonly<Record<string, string>> = { '/': '/', '-': '\\-', v: '\\v', '0': '\\x00' }
+
+/** `inClass` undefined: the translation holds inside and outside of brackets. */
+type EscapeRow = {
+  readonly pattern: RegExp
+  readonly inClass?: boolean
+  /** Undefined: RE2 has nothing that means the same. */
+  readonly text: ((found: RegExpExecArray) => string | undefined) | undefined
+}
+
+/** The first row that fits counts. */
+const escapeRows: readonly EscapeRow[] = [
+  { pattern: /^\\u[dD][89A-Fa-f][\dA-Fa-f]{2}/, text: undefined },
+  {
+    pattern: /^\\u(?:([\dA-Fa-f]{4})|\{([\dA-Fa-f]{1,6})\})/,
+    text: ([, four, more]) => `\\x{${four ?? more}}`,
+  },
+  { pattern: /^\\s/, inClass: true, text: () => space },
+  { pattern: /^\\s/, inClass: false, text: () => `[${space}]` },
+  { pattern: /^\\S/, inClass: false, text: () => `[^${space}]` },
+  { pattern: /^\\b/, inClass: true, text: () => '\\x08' },
+  { pattern: /^\\[bB]/, inClass: false, text: ([found]) => found },
+  { pattern: /^\\([/v0-])/, text: ([, sign = '']) => single[sign] },
+  { pattern: /^\\[pP]\{[A-Za-z]{1,2}\}/, text: ([found]) => found },
+  { pattern: /^\\x[\dA-Fa-f]{2}/, text: ([found]) => found },
+  { pattern: /^\\[dDwWnrtf]/, text: ([found]) => found },
+  // A letter or digit without a meaning, or a back reference.
+  { pattern: /^\\[A-Za-z0-9]/, text: undefined },
+  { pattern: /^\\./s, text: ([found]) => found },
+]
+
+/** A piece of a pattern in the syntax of RE2, and the number of characters that it stands for. */
+type Piece = { readonly text: string; readonly length: number }
+
+const translatedEscape = (rest: string, inClass: boolean): Piece | undefined => {
+  for (const row of escapeRows) {
+    const found = row.inClass === undefined || row.inClass === inClass ? row.pattern.exec(rest) : null
+    if (found === null) continue
+    const text = row.text?.(found)
+    return text === undefined ? undefined : { text, length: found[0].length }
+  }
+  return undefined
+}
+
+const asItIs = (text: string): Piece => ({ text, length: text.length })
+
+/** What is neither an escape nor inside of brackets. */
+const translatedPlain = (rest: string): Piece | undefined => {
+  switch (rest[0]) {
+    case '.':
+      return { text: notLineEnd, length: 1 }
+    case '$':
+      return { text: '\\z', length: 1 }
+    case '(':
+      // Look-around, and flags.
+      return rest[1] === '?' && !/^\(\?(?::|<[A-Za-z])/.test(rest) ? undefined : asItIs('(')
+    case '{':
+      return /^\{\d+(?:,\d*)?\}/.test(rest) ? asItIs('{') : { text: '\\{', length: 1 }
+    case '[': {
+      const opening = rest[1] === '^' ? '[^' : '['
+      // ECMAScript has empty classes; RE2 takes the bracket for a member.
+      return rest[opening.length] === ']' ? undefined : asItIs(opening)
+    }
+    default:
+      return asItIs(rest[0] ?? '')
+  }
+}
+
+/** No row of the table looks further. */
+const lookAhead = 24
+
+/** The pattern of ECMAScript in the syntax of RE2. Undefined where both could differ, e.g. look-around. */
+const translated = (pattern: string): string | undefined => {
+  let text = ''
+  let inClass = false
+  for (let at = 0; at < pattern.length; ) {
+    const rest = pattern.slice(at, at + lookAhead)
+    const character = rest[0]
+    let piece: Piece | undefined
+    if (character === '\\') piece = translatedEscape(rest, inClass)
+    else if (inClass) piece = { text: character === '[' ? '\\[' : (character ?? ''), length: 1 }
+    else piece = translatedPlain(rest)
+    if (piece === undefined) return undefined
+    if (character === '[') inClass = true
+    else if (character === ']') inClass = false
+    text += piece.text
+    at += piece.length
+  }
+  return inClass ? undefined : text
+}
+
+const compile = (source: string): SafePattern | undefined => {
+  const text = source.length > mostCharacters ? undefined : translated(source)
+  if (text === undefined) return undefined
+  try {
+    const compiled = RE2JS.compile(text)
+    if (compiled.programSize() > mostInstructions) return undefined
+    return { test: (value) => compiled.matcher(value).find() }
+  } catch (error) {
+    if (error instanceof RE2JSException) return undefined
+    throw error
+  }
+}
+
+const known = new Map<string, SafePattern | undefined>()
+/** Documents hold the patterns; a reload may bring others. */
+const mostKnown = 20_000
+
+/** The pattern of a schema, or undefined when it cannot be run safely with the same result: then it is not checked. */
+export const safePattern = (source: string): SafePattern | undefined => {
+  if (known.has(source)) return known.get(source)
+  const pattern = compile(source)
+  if (known.size >= mostKnown) known.clear()
+  known.set(source, pattern)
+  return pattern
+}

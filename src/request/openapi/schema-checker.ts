@@ -1,0 +1,268 @@
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { RequestSchema } from '../../contracts/openapi/request-schema.ts'
+import { safePattern } from './safe-pattern.ts'
+
+/** Texts of integers that a number of 53 bits does not hold, by the JSON Pointer of their value. */
+export type ExactIntegers = ReadonlyMap<string, string>
+
+export type SchemaFault = {
+  /** JSON Pointer into the value. */
+  readonly pointer: string
+  readonly detail: string
+}
+
+export type SchemaChecker = {
+  /** The first fault of a value; undefined when it fits, or when the schema cannot be checked. */
+  check(schema: RequestSchema, value: unknown, exact: ExactIntegers): SchemaFault | undefined
+  /** Compiles the schema; the reason when it cannot be checked. */
+  uncheckable(schema: RequestSchema): string | undefined
+}
+
+export const noExactIntegers: ExactIntegers = new Map()
+
+const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n } as const
+const int32 = { min: -(2n ** 31n), max: 2n ** 31n - 1n } as const
+
+const isDay = (text: string): boolean => {
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text) ?? []
+  if (day === undefined) return false
+  const days = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
+  return Number(month) >= 1 && Number(month) <= 12 && Number(day) >= 1 && Number(day) <= days
+}
+
+const isTime = (text: string): boolean =>
+  /^(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i.test(text)
+
+const octet = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
+const ipv4 = new RegExp(`^${octet}(?:\\.${octet}){3}$`)
+
+const isIpv6 = (text: string): boolean => {
+  if (!/^[\da-f:.]{2,45}$/i.test(text)) return false
+  const halves = text.split('::')
+  if (halves.length > 2) return false
+  const groups = halves.flatMap((half) => (half === '' ? [] : half.split(':')))
+  const last = groups.at(-1) ?? ''
+  const hasIpv4 = last.includes('.')
+  const count = groups.length + (hasIpv4 ? 1 : 0)
+  const plain = hasIpv4 ? groups.slice(0, -1) : groups
+  return (
+    plain.every((group) => /^[\da-f]{1,4}$/i.test(group)) &&
+    (!hasIpv4 || ipv4.test(last)) &&
+    (halves.length === 2 ? count <= 7 : count === 8)
+  )
+}
+
+/** Formats of texts that are checked; all others are annotations. Linear in the length of the text. */
+const textFormats: Readonly<Record<string, (text: string) => boolean>> = {
+  date: isDay,
+  time: isTime,
+  'date-time': (text) => /[t ]/i.test(text[10] ?? '') && isDay(text.slice(0, 10)) && isTime(text.slice(11)),
+  uuid: (text) => /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i.test(text),
+  email: (text) => text.length <= 320 && /^[^\s@]+@[^\s@]+$/.test(text),
+  ipv4: (text) => ipv4.test(text),
+  ipv6: isIpv6,
+  hostname: (text) =>
+    text.length <= 253 &&
+    text.split('.').every((label) => /^[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?$/i.test(label)),
+  uri: (text) => /^[a-z][a-z\d+.-]*:[!#-;=?-[\]_a-z~%]+$/i.test(text),
+  byte: (text) => text.length % 4 === 0 && /^[A-Za-z\d+/]*={0,2}$/.test(text),
+}
+
+type Bounds = { readonly min: bigint; readonly max: bigint }
+
+const exactBound = (value: unknown): bigint | undefined =>
+  typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : undefined
+
+const formatBounds = (format: unknown): Bounds | undefined =>
+  format === 'int64' ? int64 : format === 'int32' ? int32 : undefined
+
+/** Whether an integer is within the bounds of its schema, compared without a loss of digits. */
+const fitsExactly = (value: bigint, schema: { readonly [keyword: string]: unknown }): boolean => {
+  const bounds = formatBounds(schema['format'])
+  const [min, above] = [exactBound(schema['minimum']), exactBound(schema['exclusiveMinimum'])]
+  const [max, below] = [exactBound(schema['maximum']), exactBound(schema['exclusiveMaximum'])]
+  return (
+    (bounds === undefined || (value >= bounds.min && value <= bounds.max)) &&
+    (min === undefined || value >= min) &&
+    (above === undefined || value > above) &&
+    (max === undefined || value <= max) &&
+    (below === undefined || value < below)
+  )
+}
+
+/** Beyond this, a double does not tell neighbouring integers apart. */
+const fitsAsDouble = (value: number, format: unknown): boolean => {
+  const bounds = formatBounds(format)
+  return bounds === undefined || (value >= Number(bounds.min) && value <= Number(bounds.max))
+}
+
+const limitOf = ({ params }: ErrorObject): string => String((params as { limit?: unknown }).limit)
+
+/** Texts for the keywords. They repeat the document, and nothing of the request. */
+const details: Readonly<Record<string, (error: ErrorObject) => string>> = {
+  type: ({ params }) => `must be ${[(params as { type: unknown }).type].flat().join(' or ')}`,
+  required: ({ params }) => `lacks ${(params as { missingProperty: string }).missingProperty}`,
+  dependentRequired: ({ params }) => `lacks ${(params as { missingProperty: string }).missingProperty}`,
+  additionalProperties: () => 'has a member that is not declared',
+  unevaluatedProperties: () => 'has a member that is not declared',
+  enum: () => 'must be one of the listed values',
+  const: () => 'must be the one allowed value',
+  minimum: (error) => `must be at least ${limitOf(error)}`,
+  maximum: (error) => `must be at most ${limitOf(error)}`,
+  exclusiveMinimum: (error) => `must be more than ${limitOf(error)}`,
+  exclusiveMaximum: (error) => `must be less than ${limitOf(error)}`,
+  minLength: (error) => `must have at least ${limitOf(error)} characters`,
+  maxLength: (error) => `must have at most ${limitOf(error)} characters`,
+  minItems: (error) => `must have at least ${limitOf(error)} items`,
+  maxItems: (error) => `must have at most ${limitOf(error)} items`,
+  minProperties: (error) => `must have at least ${limitOf(error)} members`,
+  maxProperties: (error) => `must have at most ${limitOf(error)} members`,
+  multipleOf: ({ params }) => `must be a multiple of ${(params as { multipleOf: number }).multipleOf}`,
+  uniqueItems: () => 'must not repeat an item',
+  pattern: () => 'does not match the pattern',
+  format: ({ params }) => `is not a valid ${(params as { format: string }).format}`,
+  integerBounds: () => 'is outside the bounds of the integer',
+  oneOf: ({ params }) =>
+    (params as { passingSchemas: unknown }).passingSchemas === null
+      ? 'matches none of the allowed forms'
+      : 'matches several forms of which one is allowed',
+  anyOf: () => 'matches none of the allowed forms',
+  not: () => 'has a form that is not allowed',
+  'false schema': () => 'is not allowed',
+}
+
+const longestPointer = 256
+
+const faultOf = (errors: readonly ErrorObject[]): SchemaFault => {
+  // The last one is about the keyword that contains the others.
+  const error = errors.at(-1) as ErrorObject
+  const detail = details[error.keyword]?.(error) ?? 'is not valid'
+  return { pointer: error.instancePath.slice(0, longestPointer), detail: detail.slice(0, 200) }
+}
+
+/** Without patterns of member names that cannot be run safely: then it is unknown which members are declared. */
+const runnable = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(runnable)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const { patternProperties } = schema as { readonly patternProperties?: Record<string, unknown> }
+  const undecided = Object.keys(patternProperties ?? {}).filter((source) => safePattern(source) === undefined)
+  const dropped =
+    undecided.length === 0 ? [] : ['patternProperties', 'additionalProperties', 'unevaluatedProperties']
+  return Object.fromEntries(
+    Object.entries(schema)
+      .filter(([keyword]) => !dropped.includes(keyword))
+      // Values of these are data.
+      .map(([keyword, inner]) => [
+        keyword,
+        keyword === 'enum' || keyword === 'const' ? inner : runnable(inner),
+      ]),
+  )
+}
+
+/** An undecided pattern holds for every text; `trellis check` lists them. */
+const anyText = { test: () => true }
+const regExp = Object.assign((source: string) => safePattern(source) ?? anyText, { code: 'safePattern' })
+
+/** Alternatives that contain one another double the work with each level of the value. */
+const mostSteps = 500_000
+
+/** Thrown out of a compiled check. */
+class TooManySteps extends Error {}
+
+/** Equal values have equal texts: members in the order of their names. */
+const comparable = (value: unknown): string =>
+  JSON.stringify(value, (_name, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  )
+
+type Compiled = ValidateFunction | { readonly reason: string }
+
+/** Checks values against schemas of one document. Each schema is compiled on first use. */
+export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSchema>): SchemaChecker => {
+  // Validation is synchronous, so that one variable serves all.
+  let exactNow = noExactIntegers
+  let steps = 0
+  let prepared: Ajv2020 | undefined
+  const prepare = (): Ajv2020 => {
+    const ajv = new Ajv2020({
+      strict: false,
+      logger: false,
+      validateSchema: false,
+      ownProperties: true,
+      addUsedSchema: false,
+      inlineRefs: false,
+      code: { regExp },
+      formats: textFormats,
+    })
+    ajv.addKeyword({
+      keyword: 'integerBounds',
+      type: 'number',
+      errors: false,
+      compile: (_on, parent) => (value: number, at?: { readonly instancePath: string }) => {
+        const text = exactNow.get(at?.instancePath ?? '')
+        return text === undefined ? fitsAsDouble(value, parent['format']) : fitsExactly(BigInt(text), parent)
+      },
+    })
+    ajv.addKeyword({
+      keyword: 'isCounted',
+      before: 'not',
+      errors: false,
+      compile: () => () => {
+        steps += 1
+        if (steps > mostSteps) throw new TooManySteps()
+        return true
+      },
+    })
+    // The one of the library compares each item with each other one.
+    ajv.removeKeyword('uniqueItems')
+    ajv.addKeyword({
+      keyword: 'uniqueItems',
+      type: 'array',
+      schemaType: 'boolean',
+      errors: false,
+      compile: (mustDiffer: boolean) => (items: readonly unknown[]) =>
+        !mustDiffer || new Set(items.map(comparable)).size === items.length,
+    })
+    for (const [name, schema] of definitions) ajv.addSchema(runnable(schema) as object, name)
+    return ajv
+  }
+  const compiled = new WeakMap<object, Compiled>()
+  const compile = (schema: object): Compiled => {
+    const known = compiled.get(schema)
+    if (known !== undefined) return known
+    prepared ??= prepare()
+    let result: Compiled
+    try {
+      result = prepared.compile(runnable(schema) as object)
+    } catch (error) {
+      result = { reason: error instanceof Error ? error.message : String(error) }
+    }
+    compiled.set(schema, result)
+    return result
+  }
+  return {
+    check: (schema, value, exact) => {
+      if (schema === true) return undefined
+      if (schema === false) return { pointer: '', detail: 'is not allowed' }
+      const validate = compile(schema)
+      if (typeof validate !== 'function') return undefined
+      exactNow = exact
+      steps = 0
+      try {
+        return validate(value) === true ? undefined : faultOf(validate.errors ?? [])
+      } catch (error) {
+        if (error instanceof TooManySteps) return { pointer: '', detail: 'takes too long to check' }
+        throw error
+      } finally {
+        exactNow = noExactIntegers
+      }
+    },
+    uncheckable: (schema) => {
+      if (typeof schema === 'boolean') return undefined
+      const validate = compile(schema)
+      return typeof validate === 'function' ? undefined : validate.reason
+    },
+  }
+}

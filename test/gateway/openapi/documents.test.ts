@@ -1,0 +1,160 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { documentNotes } from '../../../src/build/document-contract.ts'
+import { logReload } from '../../../src/build/reload.ts'
+import { checkConfig } from '../../../src/config/load.ts'
+import { startTestGateway } from '../../support/gateway.ts'
+import { startOrigin } from '../../support/origin.ts'
+
+let folder = ''
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'documents-'))
+  await mkdir(join(folder, 'api/parts'), { recursive: true })
+})
+
+afterAll(() => rm(folder, { recursive: true }))
+
+const head = 'openapi: 3.1.0\ninfo: { title: x, version: "1" }\npaths:\n'
+
+const write = async (name: string, text: string): Promise<void> => writeFile(join(folder, name), text)
+
+const configOf = (more = '', document = 'api/api.yaml'): string =>
+  `services:\n  api:\n    contract: openapi\n    mount: /\n    document: ${document}\n    upstream: { targets: ["http://127.0.0.1:9"] }\n${more}`
+
+const faultsOf = async (text: string, more = ''): Promise<string[]> => {
+  await write('api/api.yaml', text)
+  const result = await checkConfig(configOf(more), {}, folder)
+  return result.kind === 'faults'
+    ? result.faults.map(({ line, path, message }) => `${line} ${path}: ${message}`)
+    : []
+}
+
+describe('faults of a document are named with their line', () => {
+  const nowhere = 'the reference leads to nothing in this document or below its folder'
+  const cases: readonly (readonly [string, string, string])[] = [
+    ['another format', 'swagger: "2.0"', 'api.yaml:1:1 expected an OpenAPI document of version 3.0 or 3.1'],
+    ['YAML with a fault', 'openapi: 3.1.0\npaths: {', 'api.yaml:2:9 not YAML or JSON: '],
+    ['a path without a slash', `${head}  x: { get: {} }`, 'api.yaml:4:3 a path starts with "/"'],
+    [
+      'equivalent templates',
+      `${head}  /a/{x}: { get: {} }\n  /a/{y}: { get: {} }`,
+      'api.yaml:5:13 GET of /a/{x} matches the same requests: two templates may not differ in names only',
+    ],
+    [
+      'a parameter that is not there',
+      `${head}  /a:\n    get:\n      parameters:\n        - $ref: '#/nope'`,
+      `api.yaml:7:11 ${nowhere}`,
+    ],
+    [
+      'a schema that is not there',
+      `${head}  /a:\n    get:\n      parameters:\n        - { name: a, in: query, schema: { $ref: '#/nope' } }`,
+      `api.yaml:7:33 ${nowhere}`,
+    ],
+    ['a file above the folder', `${head}  /a: { $ref: '../secret.yaml#/a' }`, `api.yaml:4:3 ${nowhere}`],
+    ['an absolute file', `${head}  /a: { $ref: '/etc/passwd' }`, `api.yaml:4:3 ${nowhere}`],
+    ['a URL', `${head}  /a: { $ref: 'https://example.com/a.yaml' }`, `api.yaml:4:3 ${nowhere}`],
+  ]
+
+  test.each(cases)('%s', async (_title, text, expected) => {
+    await write('secret.yaml', 'a: { get: {} }')
+    expect(await faultsOf(text)).toEqual([expect.stringContaining(`5 services.api.document: ${expected}`)])
+  })
+
+  test('a document that does not exist', async () => {
+    const result = await checkConfig(configOf('', 'api/none.yaml'), {}, folder)
+    expect(result.kind === 'faults' && result.faults.map(({ message }) => message)).toEqual([
+      'the file cannot be read, it does not exist (ENOENT)',
+    ])
+  })
+
+  test('a rule for an operation that the document does not have, or that is no GET', async () => {
+    const rules =
+      '    cache: { rules: [{ operation: none, ttl: 1s }, { operation: write, ttl: 1s }, { ttl: 1s }] }\n'
+    expect(await faultsOf(`${head}  /a: { post: { operationId: write } }`, rules)).toEqual([
+      '7 services.api.cache.rules[2]: expected either match or operation',
+    ])
+    const named = rules.replace(', { ttl: 1s }', '')
+    expect(await faultsOf(`${head}  /a: { post: { operationId: write } }`, named)).toEqual([
+      '7 services.api.cache.rules[0].operation: the document has no operation with this operationId',
+      '7 services.api.cache.rules[1].operation: only responses to GET and HEAD are stored',
+    ])
+  })
+})
+
+test('references lead to files below the folder of the document, and data named $ref is not a reference', async () => {
+  await write(
+    'api/parts/item.json',
+    JSON.stringify({ get: { parameters: [{ $ref: 'shared.yaml#/limit' }] } }),
+  )
+  await write(
+    'api/parts/shared.yaml',
+    'limit: { name: limit, in: query, schema: { $ref: "#/number" } }\nnumber: { type: integer }\n',
+  )
+  await write('api/api.yaml', `${head}  /a: { $ref: 'parts/item.json', x-example: { $ref: none.yaml } }\n`)
+  const result = await checkConfig(configOf(), {}, folder)
+  expect(result.kind === 'ok' && result.files.map((file) => file.slice(folder.length))).toEqual([
+    '/api/api.yaml',
+    '/api/parts/item.json',
+    '/api/parts/shared.yaml',
+  ])
+})
+
+test('check lists what is accepted and not checked', async () => {
+  const body =
+    'requestBody: { content: { application/xml: {}, application/json: { schema: { pattern: "(?=a)" } } } }'
+  await write(
+    'api/api.yaml',
+    `${head}  /a#one: { post: {} }\n  /a#two: { post: {} }\n  /b: { post: { ${body} } }\n`,
+  )
+  const result = await checkConfig(configOf(), {}, folder)
+  expect(result.kind === 'ok' && documentNotes(result.config).map(({ text }) => text)).toEqual([
+    'POST /a stands for several operations: neither parameters nor bodies are checked',
+    'POST /a: bodies of */* are checked by size only',
+    'the pattern "(?=a)" is not checked: it cannot be run in linear time with the same result',
+    'POST /b: bodies of application/xml are checked by size only',
+  ])
+})
+
+test('a changed document holds for the next request, drops what is stored, and the log names the operations', async () => {
+  const origin = await startOrigin((_request, wire) =>
+    wire.respond({ fields: { ETag: '"1"' }, content: 'x' }),
+  )
+  const document = join(folder, 'api/api.yaml')
+  const operation = 'get: { x-trellis-cache: { ttl: 60s } }'
+  const config = {
+    services: { api: { contract: 'openapi', mount: '/', document, upstream: { targets: [origin.origin] } } },
+  }
+  await write('api/api.yaml', `${head}  /a: { ${operation} }\n  /old: { get: {} }\n`)
+  const gateway = await startTestGateway(config)
+  const send = async (path: string) => {
+    const response = await fetch(gateway.publicAddress + path)
+    await response.text()
+    return [response.status, response.headers.get('cache-status')] as const
+  }
+  try {
+    await send('/a')
+    expect((await send('/a'))[1]).toContain('hit')
+    await write('api/api.yaml', `${head}  /a: { ${operation} }\n  /new: { get: {} }\n`)
+    const outcome = await gateway.reload()
+    const lines: object[] = []
+    logReload({ info: (facts) => lines.push(facts), error: () => {} }, outcome)
+    expect(lines).toEqual([
+      {
+        outcome: 'applied',
+        hash: expect.any(String),
+        documents: [{ service: 'api', added: 1, removed: 1, operations: ['+ GET /new', '- GET /old'] }],
+      },
+    ])
+    expect([(await send('/old'))[0], (await send('/new'))[0]]).toEqual([404, 200])
+    expect((await send('/a'))[1]).toContain('fwd=uri-miss')
+    await write('api/api.yaml', 'openapi: 4.0.0')
+    expect((await gateway.reload()).kind).toBe('invalid')
+    expect((await send('/new'))[0]).toBe(200)
+  } finally {
+    await gateway.close()
+    await origin.close()
+  }
+})

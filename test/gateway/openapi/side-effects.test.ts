@@ -1,0 +1,81 @@
+import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { type Origin, startOrigin } from '../../support/origin.ts'
+
+/** Every write changes the item that it names and another one, as no document says. */
+const state = new Map<string, number>()
+let origin: Origin
+let gateway: TestGateway
+
+const shown = (id: string): string => `${id} ${state.get(id) ?? 0}`
+
+beforeAll(async () => {
+  origin = await startOrigin(({ method, target, content }, wire) => {
+    const id = target.split('/')[2]?.split('?')[0] ?? ''
+    if (method === 'GET') {
+      const all = ['1', '2', '3'].map(shown).join(', ')
+      wire.respond({ content: id === '' ? all : shown(id) })
+      return
+    }
+    const other = content.toString() === '' ? '3' : (JSON.parse(content.toString()).other as string)
+    for (const one of [id, other]) state.set(one, (state.get(one) ?? 0) + 1)
+    // A response that breaks: the outcome is unknown to the gateway.
+    if (other === '2') wire.reset()
+    else wire.respond({ status: 200, content: 'done' })
+  })
+  gateway = await startTestGateway({
+    services: {
+      api: {
+        contract: 'openapi',
+        mount: '/',
+        document: fileURLToPath(new URL('./side-effects.yaml', import.meta.url)),
+        upstream: { targets: [origin.origin], retry: { attempts: 1 } },
+        cache: { rules: [{ match: 'GET /**', ttl: '1h' }] },
+      },
+    },
+  })
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await origin.close()
+})
+
+const read = async (path: string): Promise<string> => (await fetch(gateway.publicAddress + path)).text()
+
+const write = async (id: string, other: string): Promise<void> => {
+  const body = JSON.stringify({ other })
+  const headers = { 'Content-Type': 'application/json' }
+  await (await fetch(`${gateway.publicAddress}/items/${id}`, { method: 'POST', headers, body })).text()
+}
+
+const id = fc.constantFrom('1', '2', '3')
+const step = fc.oneof(
+  fc.record({ kind: fc.constant('write' as const), id, other: id }),
+  fc.record({ kind: fc.constant('reads' as const), id }),
+)
+
+test('after a write is acknowledged, or has an unknown outcome, no read returns older data, whatever else the write changes', async () => {
+  let hits = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 20 }), async (steps) => {
+      for (const one of steps) {
+        if (one.kind === 'write') await write(one.id, one.other)
+        else {
+          const before = origin.received.length
+          const [list, item, again] = await Promise.all([
+            read('/items'),
+            read(`/items/${one.id}`),
+            read('/items'),
+          ])
+          hits += 3 - (origin.received.length - before)
+          expect([list, item, again]).toEqual([['1', '2', '3'].map(shown).join(', '), shown(one.id), list])
+        }
+      }
+    }),
+    { numRuns: 30 },
+  )
+  expect(hits).toBeGreaterThan(20)
+})

@@ -1,0 +1,62 @@
+import { type ApiContract, loadDocument } from '../../../../src/contracts/openapi/load-document.ts'
+import type { Validation } from '../../../../src/contracts/validation.ts'
+import { createOpenApiRequests } from '../../../../src/request/openapi-requests.ts'
+
+/** The contract of a document that is given as data. */
+export const contractOf = (document: object, files: Readonly<Record<string, unknown>> = {}): ApiContract => {
+  const reading = loadDocument({ root: 'api.yaml', files: { 'api.yaml': document, ...files } })
+  if (reading.kind === 'faults') throw new Error(JSON.stringify(reading.faults))
+  return reading.contract
+}
+
+export type Described = {
+  validate(request: {
+    readonly method?: string
+    readonly path?: string
+    readonly query?: string
+    readonly fields?: Readonly<Record<string, string>>
+    readonly content?: string
+  }): Validation
+  find: ReturnType<typeof createOpenApiRequests>['find']
+}
+
+/** Checks requests against a document. */
+export const described = (document: object): Described => {
+  const requests = createOpenApiRequests(contractOf(document), {
+    limits: { queryParameters: 256, jsonDepth: 64 },
+    unknownParameters: 'forward',
+    trackingParameters: [],
+  })
+  return {
+    find: requests.find,
+    validate: ({ method = 'GET', path = '/x', query = '', fields = {}, content }) => {
+      const found = requests.find(method, path)
+      if (found.kind !== 'found') throw new Error(`${method} ${path}: ${found.kind}`)
+      return requests.validator.validate({
+        method,
+        row: found.row,
+        endpoint: found.endpoint,
+        pathParameters: found.pathParameters,
+        query,
+        contentType: fields['content-type'],
+        content: content === undefined ? undefined : Buffer.from(content),
+        fields,
+      })
+    },
+  }
+}
+
+/** A document with one GET. */
+export const oneGet = (path: string, parameters: readonly object[], openapi = '3.1.0'): object => ({
+  openapi,
+  info: { title: 'x', version: '1' },
+  paths: { [path]: { get: { parameters, responses: {} } } },
+})
+
+/** A document with one POST of a JSON body. */
+export const onePost = (schema: object, openapi = '3.1.0', more: object = {}): object => ({
+  openapi,
+  info: { title: 'x', version: '1' },
+  paths: { '/x': { post: { requestBody: { content: { 'application/json': { schema } } } } } },
+  ...more,
+})

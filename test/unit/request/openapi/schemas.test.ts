@@ -1,0 +1,219 @@
+import { describe, expect, test } from 'vitest'
+import { uncheckedSchemas } from '../../../../src/request/openapi-requests.ts'
+import { contractOf, described, oneGet, onePost } from './described.ts'
+
+const json = { 'content-type': 'application/json' }
+const verdict = (document: object, value: unknown): string =>
+  described(document).validate({ method: 'POST', content: JSON.stringify(value), fields: json }).kind
+
+describe('patterns run in linear time', () => {
+  const hostile = ['^(a+)+$', '(a|a)*b', '^(([a-z])+.)+[A-Z]([a-z])+$', '(x+x+)+y', '^(.*?,){11}P']
+  test.each(hostile)('%s answers within a second', (pattern) => {
+    const service = described(oneGet('/x', [{ name: 'p', in: 'query', schema: { type: 'string', pattern } }]))
+    const began = performance.now()
+    service.validate({ query: `p=${'a'.repeat(50_000)}%21` })
+    expect(performance.now() - began).toBeLessThan(1_000)
+  })
+
+  /** ECMAScript is the judge where its own machine is safe. */
+  const same: readonly (readonly [string, readonly string[]])[] = [
+    ['^\\d{3}-\\d{2}$', ['123-45', '123-456', 'x123-45']],
+    ['b', ['abc', 'xyz']],
+    ['^.$', ['a', '\n', '\u2028', '\u00e9']],
+    ['^\\s+$', [' ', '\u00a0', '\ufeff', '\u200b', 'x']],
+    ['^[\\s\\w]+$', ['a b', '\u00a0', '-']],
+    ['^\\S+$', ['ab', 'a b', '\u00a0']],
+    ['^[a-z\\-/]+$', ['a-/', 'A']],
+    ['^\\/x\\.y$', ['/x.y', '/xzy']],
+    ['^\\u0041\\x42$', ['AB', 'ab']],
+    ['^a{2,3}$', ['aa', 'aaaa']],
+    ['^x{y}$', ['x{y}', 'xy']],
+    ['^[[]$', ['[', ']']],
+    ['a$', ['a', 'a\n', 'ab']],
+    ['^(?<n>a|b)+$', ['abab', 'abc']],
+    ['^\\p{Lu}$', ['A', 'a', 'É']],
+    ['\\bfoo\\b', ['a foo b', 'afoob']],
+  ]
+  test.each(same)('%s has the result of ECMAScript', (pattern, texts) => {
+    const flags = pattern.includes('\\p') ? 'u' : ''
+    for (const text of texts) {
+      const expected = new RegExp(pattern, flags).test(text) ? 'valid' : 'invalid'
+      expect(verdict(onePost({ type: 'string', pattern }), text), JSON.stringify(text)).toBe(expected)
+    }
+  })
+
+  test.each(['^(?=a)', '(?<!a)b', '(a)\\1', '[', 'a{1,100000}', '^[^]$'])(
+    '%s is not checked, and reported',
+    (pattern) => {
+      const document = onePost({ type: 'string', pattern })
+      expect(verdict(document, 'anything')).toBe('valid')
+      expect(uncheckedSchemas(contractOf(document)).join('\n')).toContain('is not checked')
+    },
+  )
+
+  test('names by a pattern that is not checked declare any member', () => {
+    const document = onePost({
+      type: 'object',
+      patternProperties: { '^(?!x)': { type: 'integer' } },
+      additionalProperties: false,
+    })
+    expect(verdict(document, { y: 'text' })).toBe('valid')
+  })
+})
+
+describe('OpenAPI 3.0', () => {
+  const cases: readonly (readonly [string, object, unknown, string])[] = [
+    ['nullable adds null', { type: 'string', nullable: true }, null, 'valid'],
+    ['nullable adds null to an enum', { type: 'string', nullable: true, enum: ['a'] }, null, 'valid'],
+    ['exclusiveMinimum is a flag', { type: 'integer', minimum: 5, exclusiveMinimum: true }, 5, 'invalid'],
+    [
+      'without the flag the bound is included',
+      { type: 'integer', minimum: 5, exclusiveMinimum: false },
+      5,
+      'valid',
+    ],
+    ['keywords of later versions have no meaning', { const: 'a' }, 'b', 'valid'],
+    [
+      'a keyword with a faulty value has no meaning',
+      { type: 'object', required: true, minLength: 'x' },
+      {},
+      'valid',
+    ],
+    [
+      'readOnly members are not required',
+      { type: 'object', required: ['id'], properties: { id: { readOnly: true } } },
+      {},
+      'valid',
+    ],
+    [
+      'members of every object are not declared',
+      { type: 'object', additionalProperties: false, properties: { a: {} } },
+      JSON.parse('{"toString":1}'),
+      'invalid',
+    ],
+    [
+      'a required member named as one of every object',
+      { type: 'object', required: ['constructor'] },
+      {},
+      'invalid',
+    ],
+    [
+      '__proto__ is a member like others',
+      { type: 'object', additionalProperties: false },
+      JSON.parse('{"__proto__":1}'),
+      'invalid',
+    ],
+  ]
+  test.each(cases)('%s', (_title, schema, value, expected) => {
+    expect(verdict(onePost(schema, '3.0.3'), value)).toBe(expected)
+  })
+
+  test('members beside a reference have no meaning, in 3.1 they have', () => {
+    const components = { components: { schemas: { A: { type: 'string' } } } }
+    const schema = { $ref: '#/components/schemas/A', maxLength: 1 }
+    expect(verdict(onePost(schema, '3.0.3', components), 'ab')).toBe('valid')
+    expect(verdict(onePost(schema, '3.1.0', components), 'ab')).toBe('invalid')
+  })
+})
+
+test('a schema that refers to itself is checked at every depth', () => {
+  const schemas = {
+    Tree: {
+      type: 'object',
+      properties: { below: { $ref: '#/components/schemas/Tree' }, n: { type: 'integer' } },
+    },
+  }
+  const document = onePost({ $ref: '#/components/schemas/Tree' }, '3.1.0', { components: { schemas } })
+  expect(verdict(document, { below: { below: { n: 1 } } })).toBe('valid')
+  expect(verdict(document, { below: { below: { n: 'x' } } })).toBe('invalid')
+})
+
+test('a base with one of its kinds, each of which has all of the base, is checked once', () => {
+  const schemas = {
+    Pet: {
+      type: 'object',
+      required: ['kind'],
+      oneOf: [{ $ref: '#/components/schemas/Cat' }, { $ref: '#/components/schemas/Dog' }],
+    },
+    Cat: { allOf: [{ $ref: '#/components/schemas/Pet' }, { required: ['purrs'] }] },
+    Dog: { allOf: [{ $ref: '#/components/schemas/Pet' }, { required: ['barks'] }] },
+  }
+  for (const name of ['Pet', 'Cat']) {
+    const document = onePost({ $ref: `#/components/schemas/${name}` }, '3.0.3', { components: { schemas } })
+    expect(verdict(document, { kind: 'cat', purrs: true })).toBe('valid')
+    expect(verdict(document, { kind: 'cat' })).toBe('invalid')
+  }
+})
+
+test('references that only lead to one another end', () => {
+  const schemas = { A: { $ref: '#/components/schemas/B' }, B: { $ref: '#/components/schemas/A' } }
+  const document = onePost({ $ref: '#/components/schemas/A' }, '3.1.0', { components: { schemas } })
+  expect(['valid', 'invalid']).toContain(verdict(document, 1))
+})
+
+describe('routes', () => {
+  const paths = (...templates: string[]) => ({
+    openapi: '3.1.0',
+    paths: Object.fromEntries(templates.map((template) => [template, { get: {} }])),
+  })
+  const templateOf = (templates: string[], path: string): string => {
+    const found = described(paths(...templates)).find('GET', path)
+    return found.kind === 'found' ? found.row.template : found.kind
+  }
+  const cases: readonly (readonly [string[], string, string])[] = [
+    [['/{a}', '/b'], '/b', '/b'],
+    [['/{a}', '/x{a}', '/x{a}y'], '/x1y', '/x{a}y'],
+    [['/{a}', '/x{a}', '/x{a}y'], '/x1', '/x{a}'],
+    [['/{a}', '/x{a}', '/x{a}y'], '/1', '/{a}'],
+    [['/a/{x}/c', '/a/b/d'], '/a/b/c', '/a/{x}/c'],
+    [['/{a}/b', '/c/{d}'], '/c/b', '/c/{d}'],
+    [['/{a}.{b}'], '/x.y.z', '/{a}.{b}'],
+    [['/{a}.{b}'], '/.x', 'unlisted'],
+    [['/{a}'], '/', 'unlisted'],
+    [['/a%20b'], '/a%20b', '/a%20b'],
+    [['/a b'], '/a%20b', '/a b'],
+    [['/{a}'], '/x%2Fy', '/{a}'],
+    [['/{a}/b'], '/x%2Fb', 'unlisted'],
+    [['/a:b', '/{c}'], '/a%3Ab', '/a:b'],
+    [['/{a}'], '/..', 'refused'],
+    [['/{a}'], '/%2e%2e%2fx', 'refused'],
+    [['/{a}'], '/%zz', 'refused'],
+    [['/{a}'], '/%FF', 'refused'],
+    [['/{a}'], '//x', 'unlisted'],
+    [['/x?y=1'], '/x', '/x'],
+  ]
+  test.each(cases)('%j: %s is %s', (templates, path, expected) => {
+    expect(templateOf(templates, path)).toBe(expected)
+  })
+})
+
+describe('a small body cannot take long to check', () => {
+  const timed = (document: object, content: string): readonly [string, boolean] => {
+    const service = described(document)
+    const began = performance.now()
+    const { kind } = service.validate({ method: 'POST', content, fields: json })
+    return [kind, performance.now() - began < 2_000]
+  }
+
+  test('with alternatives that contain one another, each level would double the work', () => {
+    const branch = (kind: string) => ({
+      properties: { below: { $ref: '#/components/schemas/Tree' }, kind: { const: kind } },
+      required: ['kind'],
+    })
+    const components = { schemas: { Tree: { type: 'object', oneOf: [branch('a'), branch('b')] } } }
+    const document = onePost({ $ref: '#/components/schemas/Tree' }, '3.1.0', { components })
+    const nested = (depth: number) =>
+      `${'{"below":'.repeat(depth)}{"kind":"b"}${',"kind":"b"}'.repeat(depth)}`
+    expect(timed(document, nested(10))).toEqual(['valid', true])
+    expect(timed(document, nested(24))).toEqual(['invalid', true])
+  })
+
+  test('with a list whose items must differ, it is not compared item by item', () => {
+    const document = onePost({ type: 'array', uniqueItems: true })
+    const items = Array.from({ length: 50_000 }, (_, index) => `[${index}]`)
+    expect(timed(document, `[${items.join()}]`)).toEqual(['valid', true])
+    expect(timed(document, `[${items.join()},[ 7 ]]`)).toEqual(['invalid', true])
+    expect(timed(document, '[{"a":1,"b":2},{"b":2,"a":1}]')).toEqual(['invalid', true])
+    expect(timed(document, '[1,"1",true,"true",null,"null"]')).toEqual(['valid', true])
+  })
+})

@@ -5,6 +5,7 @@ import { targetKey } from '../cache/cache-key.ts'
 import type { CacheEntry, EntryOrder } from '../cache/entries.ts'
 import type { Purge } from '../cache/invalidation.ts'
 import type { Note } from '../cache/invalidation-note.ts'
+import { tagsReachedBy } from '../cache/tagger.ts'
 import type { Coherence } from '../cluster/coherence.ts'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
@@ -174,7 +175,10 @@ const select = (parts: PurgeParts, { selection, service }: PurgeRequest): Select
     case 'tag':
       // Tags begin with the name of their service.
       return service === undefined || selection.tag.startsWith(`${service}/`)
-        ? one({ kind: 'tag', tag: selection.tag })
+        ? {
+            kind: 'selectors',
+            selectors: tagsReachedBy(selection.tag).map((tag) => ({ kind: 'tag', tag }) as const),
+          }
         : refused('the tag belongs to another service')
     case 'prefix':
       return byPrefix(parts, selection.prefix, service)

@@ -9,7 +9,7 @@ import { listTags, mostItemTags } from './tags/list-filter.ts'
 import { namedTags } from './tags/named-items.ts'
 import { isReadable } from './tags/parsed-content.ts'
 import { createTagNames, type TagNames } from './tags/tag-names.ts'
-import { invalidatedGroups, upstreamTags } from './tags/upstream-tags.ts'
+import { companionTags, invalidatedGroups, upstreamTags } from './tags/upstream-tags.ts'
 import { itemInPath, outcomeOf } from './tags/written-change.ts'
 import { createWrittenTags, type Write } from './tags/written-tags.ts'
 
@@ -57,10 +57,7 @@ const changedNothing = (response: WriteResponse | undefined): boolean =>
 export const createPlantsTagger = ({ service }: { readonly service: string }): Tagger => {
   const names = createTagNames(service)
   return {
-    storedTags: (_found, _args, response) => [
-      names.all,
-      ...upstreamTags(response.fields).map((name) => names.upstream(name)),
-    ],
+    storedTags: (_found, _args, response) => [names.all, ...upstreamTags(names, response.fields)],
     callers: undefined,
     undeclared: undefined,
     isReadable,
@@ -72,13 +69,12 @@ export const createPlantsTagger = ({ service }: { readonly service: string }): T
 export const createOpenTagger = ({ service }: { readonly service: string }): Tagger => {
   const names = createTagNames(service)
   return {
-    storedTags: (_found, _args, response) =>
-      upstreamTags(response.fields).map((name) => names.upstream(name)),
+    storedTags: (_found, _args, response) => upstreamTags(names, response.fields),
     callers: undefined,
     undeclared: undefined,
     isReadable: () => true,
     writtenTags: (_found, _args, _method, response) =>
-      response === undefined ? [] : invalidatedGroups(response.fields).map((name) => names.upstream(name)),
+      response === undefined ? [] : invalidatedGroups(names, response.fields),
   }
 }
 
@@ -260,7 +256,7 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
       const collection = found === undefined ? '' : collectionOf(found.row)
       const entry = entryOf(collection)
       const description = entry === undefined ? undefined : describeItems(response.content, collection)
-      const upstream = upstreamTags(response.fields).map((name) => names.upstream(name))
+      const upstream = [...upstreamTags(names, response.fields), ...companionTags(names, response)]
       const isEmbedding = embeds(args, response)
       const ofContent = contentTags(names, response, entry, description, isEmbedding)
       const general = [names.all, ...upstream, ...ofContent]
@@ -274,8 +270,7 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
     undeclared: names.unknown,
     isReadable,
     writtenTags: (found, given, method, response, shown) => {
-      const groups = response === undefined ? [] : invalidatedGroups(response.fields)
-      const asked = groups.map((name) => names.upstream(name))
+      const asked = response === undefined ? [] : invalidatedGroups(names, response.fields)
       if (outcomeOf(response) === 'nothing') return asked
       const collection = found === undefined ? '' : collectionOf(found.row)
       const entry = entryOf(collection)

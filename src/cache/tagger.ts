@@ -1,13 +1,13 @@
 import type { Found } from '../contracts/finding.ts'
 import { type FieldLines, fieldValue } from '../http/fields.ts'
+import type { ResponseHead } from '../http/message.ts'
+import { createTagNames } from './tags/tag-names.ts'
 
 /** The typed arguments of a request, from the validator. */
 export type TaggedArguments = Readonly<Record<string, unknown>>
 
 /** A complete response that may be stored. */
-export type TaggedResponse = {
-  readonly status: number
-  readonly fields: FieldLines
+export type TaggedResponse = ResponseHead & {
   readonly content: Buffer
 }
 
@@ -49,6 +49,12 @@ export type Given = () => readonly string[] | undefined
 
 /** Contents of stored responses with a tag; only some of them if there are many. */
 export type Shown = (tag: string) => readonly Buffer[]
+
+/** The tags that a purge by one reaches: one of the upstream also reaches responses with more tags than are stored. */
+export const tagsReachedBy = (tag: string): readonly string[] => {
+  const [, service] = /^([^/]+)\/upstream\//.exec(tag) ?? []
+  return service === undefined ? [tag] : [tag, createTagNames(service).moreUpstream]
+}
 
 /** An unsafe request, with the URL that its upstream knows. */
 export type UnsafeRequest = {

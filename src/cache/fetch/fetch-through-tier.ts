@@ -14,7 +14,12 @@ import type { HitForPass } from './hit-for-pass.ts'
 
 /** Of use to other processes: complete, and fresh without validation. */
 const isForTier = (stored: StoredResponse): boolean =>
-  stored.partial === undefined && stored.status !== 206 && !stored.validateAlways && stored.lifetimeMs > 0
+  stored.partial === undefined &&
+  stored.status !== 206 &&
+  !stored.validateAlways &&
+  stored.lifetimeMs > 0 &&
+  // Other processes would not know when it changes by the clock.
+  stored.hints?.maxAge === undefined
 
 const contentLength: ReadonlySet<string> = new Set(['content-length'])
 

@@ -53,6 +53,12 @@ export type TagNames = {
   nameShownBySome(collection: string): string
   /** A tag from the upstream. */
   upstream(name: string): string
+  /** On responses with more tags from the upstream than are stored: every invalidation by such a tag reaches them. */
+  readonly moreUpstream: string
+  /** An id or a listed type that the companion of WordPress names. */
+  companion(kind: string, id: string): string
+  /** On responses whose list from the companion is incomplete: every change that it tells of reaches them. */
+  readonly companionUnknown: string
 }
 
 const longestIdentifier = 128
@@ -93,4 +99,7 @@ export const createTagNames = (service: string): TagNames => ({
   shownBySome: (collection) => `${service}/shown/${collection}`,
   nameShownBySome: (collection) => `${service}/name/${collection}`,
   upstream: (name) => `${service}/upstream/${name}`,
+  moreUpstream: `${service}/more-upstream`,
+  companion: (kind, id) => `${service}/companion/${kind}/${id}`,
+  companionUnknown: `${service}/companion`,
 })

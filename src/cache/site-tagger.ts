@@ -4,6 +4,7 @@ import { pageLists, staticBlocks, staticClasses, staticElements } from '../contr
 import type { CollectionTags, WriteAction } from '../contracts/site/tags.ts'
 import { contentText } from '../http/message.ts'
 import type { TaggedArguments, TaggedResponse, Tagger, WriteResponse } from './tagger.ts'
+import { createChangedTags } from './tags/changed-tags.ts'
 import { type DescribedItem, type Description, describeItems } from './tags/described-items.ts'
 import { listTags, mostItemTags } from './tags/list-filter.ts'
 import { namedTags } from './tags/named-items.ts'
@@ -62,6 +63,8 @@ export const createPlantsTagger = ({ service }: { readonly service: string }): T
     undeclared: undefined,
     isReadable,
     writtenTags: (_found, _args, _method, response) => (changedNothing(response) ? [] : [names.all]),
+    everything: names.all,
+    changedTags: () => undefined,
   }
 }
 
@@ -75,6 +78,8 @@ export const createOpenTagger = ({ service }: { readonly service: string }): Tag
     isReadable: () => true,
     writtenTags: (_found, _args, _method, response) =>
       response === undefined ? [] : invalidatedGroups(names, response.fields),
+    everything: undefined,
+    changedTags: () => undefined,
   }
 }
 
@@ -268,6 +273,8 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
     },
     callers: names.callers,
     undeclared: names.unknown,
+    everything: names.all,
+    changedTags: createChangedTags(names, table, writtenTags),
     isReadable,
     writtenTags: (found, given, method, response, shown) => {
       const asked = response === undefined ? [] : invalidatedGroups(names, response.fields)

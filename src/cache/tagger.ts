@@ -1,4 +1,5 @@
 import type { Found } from '../contracts/finding.ts'
+import type { SiteChange } from '../contracts/site/changes.ts'
 import { type FieldLines, fieldValue } from '../http/fields.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { createTagNames } from './tags/tag-names.ts'
@@ -42,6 +43,10 @@ export type Tagger = {
     response: WriteResponse | undefined,
     shown?: Shown,
   ): readonly string[]
+  /** On every stored response; undefined where only targets and tags of the upstream tell responses apart. */
+  readonly everything: string | undefined
+  /** Tags that a change behind the gateway reaches; undefined when it may reach every response of the service. */
+  changedTags(change: SiteChange): readonly string[] | undefined
 }
 
 /** Names of the arguments that a write sets; undefined if not all of them are known. */

@@ -202,7 +202,7 @@ const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<Pur
 }
 
 /** The parts that depend on the configuration in use. */
-export type GenerationOperator = Omit<Operator, 'reload' | 'drain'>
+export type GenerationOperator = Omit<Operator, 'reload' | 'drain' | 'changes'>
 
 const reloadAnswer = (outcome: ReloadOutcome): ReloadAnswer => {
   switch (outcome.kind) {
@@ -221,9 +221,9 @@ const reloadAnswer = (outcome: ReloadOutcome): ReloadAnswer => {
 /** Implements the admin side for the configuration in use. */
 export const currentOperator = (
   current: () => GenerationOperator,
-  reload: () => Promise<ReloadOutcome>,
-  drain: () => void,
+  { reload, drain, changes }: Pick<Operator, 'drain' | 'changes'> & { reload(): Promise<ReloadOutcome> },
 ): Operator => ({
+  changes,
   purge: (request) => current().purge(request),
   entries: (query) => current().entries(query),
   explain: (request) => current().explain(request),

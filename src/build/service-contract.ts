@@ -1,5 +1,5 @@
 import { type ExtensionsMode, isExtended } from '../batch/extensions.ts'
-import type { CachePolicy } from '../cache/decide-caching.ts'
+import type { CachePolicy, WhileHeard } from '../cache/decide-caching.ts'
 import { createOpenTagger, createPlantsTagger, createSiteTagger } from '../cache/site-tagger.ts'
 import type { Tagger } from '../cache/tagger.ts'
 import type { Clock } from '../clock.ts'
@@ -143,9 +143,13 @@ const withheldFields = ({ access }: Pick<ServiceConfig, 'access'>): readonly str
   ...Object.values(access?.jwt?.forward ?? {}),
 ]
 
-const policies = (service: Pick<ServiceConfig, 'cache' | 'access'>): ServiceContract['policyFor'] => {
+const policies = (
+  service: Pick<ServiceConfig, 'cache' | 'access'>,
+  whileHeard: WhileHeard | undefined,
+): ServiceContract['policyFor'] => {
   const { rules, ...cache } = service.cache
-  const settings = { ...cache, harmlessFields: [...cache.harmlessFields, ...withheldFields(service)] }
+  const harmlessFields = [...cache.harmlessFields, ...withheldFields(service)]
+  const settings = { ...cache, harmlessFields, whileHeard }
   const none: CachePolicy = { ...settings, rule: undefined }
   const byRule = rules.map((rule) => ({ match: rule.match, policy: { ...settings, rule } }))
   return (method, path) => byRule.find(({ match }) => matchesRule(match, method, path))?.policy ?? none
@@ -204,7 +208,11 @@ export const limitsOf = (service: ServiceConfig, limits: LimitsConfig): LimitsCo
   service.contract === 'open' ? limits : { ...limits, ...service.limits }
 
 /** Rows, validation, tags and cache rules of one service, from its configuration. */
-export const serviceContract = (service: ServiceConfig, general: LimitsConfig): ServiceContract => {
+export const serviceContract = (
+  service: ServiceConfig,
+  general: LimitsConfig,
+  whileHeard?: WhileHeard,
+): ServiceContract => {
   const limits = limitsOf(service, general)
   const announced = announcedRows(service)
   const rows =
@@ -218,7 +226,7 @@ export const serviceContract = (service: ServiceConfig, general: LimitsConfig): 
   const ruledBy = (ruled: Pick<ServiceConfig, 'cache' | 'access'>): ServiceContract => {
     const memo = createTargetMemo(rememberedTargets)
     memos = [...memos.slice(-1), memo]
-    return { ...shared, policyFor: policies(ruled), memo }
+    return { ...shared, policyFor: policies(ruled, whileHeard), memo }
   }
   const shared = {
     rows,

@@ -139,10 +139,11 @@ export const createChangedTags = (
     return [...tags, ...others.map(names.any)]
   }
 
-  /** Tags of answers that the companion describes; `kinds` name the object in its lists. */
-  const described = (kinds: readonly string[], id: number): readonly string[] => [
+  /** Tags of answers that the companion describes; `kinds` name the object, and `listed` what lists show it. */
+  const described = (kinds: readonly string[], id: number, listed: string | undefined): readonly string[] => [
     names.companionUnknown,
     ...kinds.map((kind) => names.companion(kind, String(id))),
+    ...(listed === undefined ? [] : [listed, 'any'].map((name) => names.companion('list', name))),
   ]
 
   const ofRevision = ({ before, after }: Item): readonly string[] | undefined => {
@@ -152,7 +153,7 @@ export const createChangedTags = (
       [names.item, names.revisionsOf, names.autosavesOf].map((tag) => tag(collection, String(parent))),
     )
     const any = Object.keys(anyItemOf).map(names.any)
-    const own = [names.unknown, names.opaque, ...described(['p'], parent)]
+    const own = [names.unknown, names.opaque, ...described(['p'], parent, 'revision')]
     return [...tags.filter((tag) => tag !== undefined), ...any, ...own]
   }
 
@@ -166,7 +167,7 @@ export const createChangedTags = (
     if (tags === undefined) return undefined
     const hidden = lookUp(table, collection)?.refinement?.hidden ?? []
     const isListed = !isHidden(before, hidden) || !isHidden(after, hidden)
-    return [...tags, ...described(['p', 'm'], id), ...(isListed ? [names.companion('list', type)] : [])]
+    return [...tags, ...described(['p', 'm'], id, isListed ? type : undefined)]
   }
 
   const ofTerm = (change: Extract<SiteChange, { kind: 'term' }>): readonly string[] | undefined => {
@@ -175,7 +176,9 @@ export const createChangedTags = (
     if (collections === undefined || id <= 0) return undefined
     const tags = collections.map((collection) => ofItem({ collection, id, before, after }))
     const known = tags.filter((one) => one !== undefined)
-    return known.length < tags.length ? undefined : [...known.flat(), ...described(['t', 'm'], id)]
+    return known.length < tags.length
+      ? undefined
+      : [...known.flat(), ...described(['t', 'm'], id, change.taxonomy)]
   }
 
   const ofComment = (change: Extract<SiteChange, { kind: 'comment' }>): readonly string[] | undefined => {
@@ -183,7 +186,7 @@ export const createChangedTags = (
     const withPost = (state: MaybeState): MaybeState => state && { ...state, post }
     const item = { collection: 'comments', id, before: withPost(before), after: withPost(after) }
     const tags = ofItem(item)
-    return tags && [...tags, ...described(['c'], id), ...described(['p'], post)]
+    return tags && [...tags, ...described(['c'], id, 'comment'), ...described(['p'], post, undefined)]
   }
 
   /** Content that goes to another author or away with a user is told of by changes of its own. */
@@ -193,7 +196,7 @@ export const createChangedTags = (
     const tags = writtenTags(
       asWrite({ collection: 'users', id, before: undefined, after: undefined }, entry, 'update'),
     )
-    return [...tags, names.any('users'), names.any('media'), names.callers, ...described(['u'], id)]
+    return [...tags, names.any('users'), names.any('media'), names.callers, ...described(['u'], id, 'user')]
   }
 
   const ofOption = (name: string): readonly string[] | undefined => {

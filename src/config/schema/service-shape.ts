@@ -243,6 +243,33 @@ const ownLimits = z
   })
   .prefault({})
 
+const leastTokenLength = 16
+const shortestPollMs = 100
+
+/** How the gateway learns of changes that bypass it. */
+const changes = () =>
+  z
+    .strictObject({
+      token: secret()
+        .refine(
+          (token) => !token.isSet || token.reveal().length >= leastTokenLength,
+          `expected at least ${leastTokenLength} characters: openssl rand -hex 32`,
+        )
+        .prefault('')
+        .describe('Secret. Proves that a change is told by the service; at least 16 characters; empty = off'),
+      poll: wait()
+        .refine((ms) => ms === 0 || ms >= shortestPollMs, 'expected 0s, or at least 100ms')
+        .optional()
+        .describe(
+          'How often the log of changes is read from the upstream; 0s = never; empty = 5s for `site`, never for `open`',
+        ),
+      ttlWhileHeard: duration()
+        .prefault('7d')
+        .describe('How long a response is fresh, in place of the `ttl` of a rule, while polls succeed'),
+    })
+    .transform(({ poll: pollMs, ...rest }) => inMs('ttlWhileHeard')({ ...rest, pollMs }))
+    .optional()
+
 const contract = <const Name extends string>(name: Name) =>
   z.literal(name).describe('Interface of the service')
 const targets = () =>
@@ -364,6 +391,7 @@ const site = z.strictObject({
   upstream: upstreamShape('/index.php/wp-json', targets().prefault(['embedded'])).prefault({}),
   parameters: parameters('forward'),
   limits: ownLimits,
+  changes: changes(),
   cache: serviceCacheShape('main namespace for 60s, stale 30s, on errors 1h').prefault({}),
 })
 
@@ -376,6 +404,7 @@ const open = z.strictObject({
     '/',
     targets().describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`'),
   ),
+  changes: changes(),
   cache: serviceCacheShape('nothing with `safe`, what the upstream allows with `rfc-shared-cache`').prefault(
     {},
   ),

@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client'
 import { cacheMetrics, coherenceMetrics, upstreamMetrics } from './cache-metrics.ts'
+import { changeMetrics } from './change-metrics.ts'
 import { histogramValues, ReadMetric, type Value } from './read-metric.ts'
 import {
   batchMetrics,
@@ -19,6 +20,7 @@ export const metricTable = {
   ...batchMetrics,
   ...discoveryMetrics,
   ...coherenceMetrics,
+  ...changeMetrics,
   ...edgeMetrics,
   ...lifecycleMetrics,
   ...gatewayMetrics,

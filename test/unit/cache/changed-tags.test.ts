@@ -96,6 +96,12 @@ const describedBy = (tags: string) =>
 test.each<[string, SiteChange, string]>([
   ['post', post(shown, shown), 'v1;n=1;complete;p=12'],
   ['listed type', post(shown, shown), 'v1;n=1;complete;list=post'],
+  ['list of any type', post(shown, shown), 'v1;n=1;complete;list=any'],
+  [
+    'listed taxonomy',
+    { kind: 'term', id: 5, taxonomy: 'category', before: {}, after: {} },
+    'v1;n=1;complete;list=category',
+  ],
   ['term', { kind: 'term', id: 5, taxonomy: 'category', before: {}, after: {} }, 'v1;n=1;complete;t=5'],
   ['comment', { kind: 'comment', id: 9, post: 12, before: {}, after: {} }, 'v1;n=1;complete;c=9'],
   ['user', { kind: 'user', id: 3 }, 'v1;n=1;complete;u=3'],

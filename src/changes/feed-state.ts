@@ -121,9 +121,11 @@ const unfinishedAfter = (
   asked: number,
   upTo: number,
   rows: ReadonlyMap<number, LogRow>,
+  isFollowUp: boolean,
 ): readonly Unfinished[] => {
   const before = new Map(unfinished.map((one) => [one.sequence, one]))
-  const expected = new Set(before.keys())
+  // Open rows are in every answer, also one that was given up before it could be seen.
+  const expected = new Set([...before.keys(), ...[...rows.keys()].filter((sequence) => sequence <= upTo)])
   for (let sequence = asked + 1; sequence <= upTo; sequence += 1) expected.add(sequence)
   return [...expected].flatMap((sequence): readonly Unfinished[] => {
     const row = rows.get(sequence)
@@ -131,12 +133,21 @@ const unfinishedAfter = (
     const known = before.get(sequence)
     // Rows behind the part that was read say nothing yet.
     if (sequence > upTo) return known === undefined ? [] : [known]
-    return [{ sequence, state: 'missing', polls: known?.state === 'missing' ? known.polls + 1 : 0 }]
+    const polls = known?.state === 'missing' ? known.polls + (isFollowUp ? 0 : 1) : 0
+    return [{ sequence, state: 'missing', polls }]
   })
 }
 
-/** Reads one answer of the log that was asked for the rows after `asked`. */
-export const readLog = (feed: Feed, asked: number, answer: LogAnswer): FeedReading => {
+/**
+ * Reads one answer of the log that was asked for the rows after `asked`. `isFollowUp`: it was asked at once after another, so that a
+ * missing row had no time to be committed.
+ */
+export const readLog = (
+  feed: Feed,
+  asked: number,
+  answer: LogAnswer,
+  isFollowUp = false,
+): FeedReading => {
   const reason = restartReason(feed, asked, answer)
   if (reason !== undefined) return restarted(feed, answer, reason)
   const upTo = readUpTo(answer)
@@ -144,7 +155,7 @@ export const readLog = (feed: Feed, asked: number, answer: LogAnswer): FeedReadi
   const isWide = upTo - asked > answer.rows.length + mostMissing
   if (isStuck || isWide) return restarted(feed, answer, isStuck ? 'unreadable' : 'gap')
   const rows = new Map(answer.rows.map((row) => [row.sequence, row]))
-  const after = unfinishedAfter(feed, asked, upTo, rows)
+  const after = unfinishedAfter(feed, asked, upTo, rows, isFollowUp)
   const kept = after.filter(({ polls }) => polls < mostPolls)
   const missing = kept.filter(({ state }) => state === 'missing')
   const isOther = feed.fingerprint !== '' && answer.fingerprint !== feed.fingerprint

@@ -166,7 +166,7 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
       const sent = readClock(clock)
       const asked = askFrom(next)
       const answer = await ports.ask(asked, next.incarnation)
-      const reading = readLog(next, asked, answer)
+      const reading = readLog(next, asked, answer, page > 1)
       await applySteps(newSteps(reading.steps, answer.incarnation, shared), answer.incarnation)
       next = reading.feed
       if (!reading.again || page === mostPages) return { next, sent }

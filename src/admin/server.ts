@@ -15,7 +15,7 @@ import { requestField } from '../http/fields.ts'
 import { packageFile } from '../package-file.ts'
 import { type AdminRequest, createAccess } from './access.ts'
 import type { AccessRefusal, AdminEvent } from './events.ts'
-import type { EntriesQuery, Operator, Readiness, ReloadAnswer } from './operator.ts'
+import type { ChangesAnswer, EntriesQuery, Operator, Readiness, ReloadAnswer } from './operator.ts'
 import { readPurgeRequest } from './purge-request.ts'
 import { statusReport } from './status-report.ts'
 
@@ -269,6 +269,17 @@ const changeStatuses: Readonly<Record<string, number>> = {
 
 const mostChangeBytes = 256 * 1024
 
+const sendChangesAnswer = (reply: FastifyReply, answer: ChangesAnswer): FastifyReply => {
+  if (answer.kind === 'dropped') {
+    const { sequence, entries } = answer
+    return reply.send(sequence === undefined ? { dropped: entries } : { sequence, dropped: entries })
+  }
+  const status = changeStatuses[answer.reason] ?? 401
+  if (status === 401) reply.header('www-authenticate', 'Bearer realm="trellis changes"')
+  if (status === 429 || status === 503) reply.header('retry-after', '1')
+  return sendProblem(reply, status, answer.reason, answer.detail)
+}
+
 /** POST /changes: a service tells of what it has changed. Its own token stands for admin.token, and can only drop. */
 const addChanges = (server: FastifyInstance, { operator }: AdminOptions): void => {
   server.register(async (scope) => {
@@ -279,23 +290,17 @@ const addChanges = (server: FastifyInstance, { operator }: AdminOptions): void =
       { parseAs: 'buffer', bodyLimit: mostChangeBytes },
       (_request, body, done) => done(null, body),
     )
-    scope.post(changesPath, { bodyLimit: mostChangeBytes }, async (request, reply) => {
-      const { body, headers, raw } = request
-      const answer = await operator.changes({
-        target: raw.url ?? '',
-        signature: requestField(headers, 'trellis-signature'),
-        authorization: headers.authorization,
-        body: Buffer.isBuffer(body) ? body : Buffer.alloc(0),
-      })
-      if (answer.kind === 'dropped') {
-        const { sequence, entries } = answer
-        return reply.send({ ...(sequence === undefined ? {} : { sequence }), dropped: entries })
-      }
-      const status = changeStatuses[answer.reason] ?? 401
-      if (status === 401) reply.header('www-authenticate', 'Bearer realm="trellis changes"')
-      if (status === 429 || status === 503) reply.header('retry-after', '1')
-      return sendProblem(reply, status, answer.reason, answer.detail)
-    })
+    scope.post(changesPath, { bodyLimit: mostChangeBytes }, async ({ body, headers, raw }, reply) =>
+      sendChangesAnswer(
+        reply,
+        await operator.changes({
+          target: raw.url ?? '',
+          signature: requestField(headers, 'trellis-signature'),
+          authorization: headers.authorization,
+          body: Buffer.isBuffer(body) ? body : Buffer.alloc(0),
+        }),
+      ),
+    )
   })
 }
 

@@ -35,9 +35,6 @@ export const heardLifetimeMs = (service: ServiceConfig): number | undefined => {
   return isHeard ? changes.ttlWhileHeardMs : undefined
 }
 
-/** More tags than this count as a change of everything. */
-const mostTags = 5_000
-
 const everythingNotes = ({ name, tagger, local }: Service): readonly Note[] => [
   tagger.everything === undefined
     ? { kind: 'prefix', service: name, prefix: '', mode: 'hard' }
@@ -47,13 +44,9 @@ const everythingNotes = ({ name, tagger, local }: Service): readonly Note[] => [
 
 /** What has to be dropped after the changes. */
 const changeNotes = (service: Service, changes: readonly SiteChange[]): readonly Note[] => {
-  const tags = new Set<string>()
-  for (const change of changes) {
-    const reached = service.tagger.changedTags(change)
-    if (reached === undefined || tags.size > mostTags) return everythingNotes(service)
-    for (const tag of reached) tags.add(tag)
-  }
-  const dropped = [...tags].map((tag): Note => ({ kind: 'tag', tag, mode: 'hard' }))
+  const tags = service.tagger.changedTags(changes)
+  if (tags === undefined) return everythingNotes(service)
+  const dropped = tags.map((tag): Note => ({ kind: 'tag', tag, mode: 'hard' }))
   // Title and tagline are in the documents that the gateway makes.
   const isDocumented = service.local !== undefined && changes.some(({ kind }) => kind === 'option')
   return isDocumented

@@ -45,8 +45,8 @@ export type Tagger = {
   ): readonly string[]
   /** On every stored response; undefined where only targets and tags of the upstream tell responses apart. */
   readonly everything: string | undefined
-  /** Tags that a change behind the gateway reaches; undefined when it may reach every response of the service. */
-  changedTags(change: SiteChange): readonly string[] | undefined
+  /** Tags that changes behind the gateway reach; undefined when they may reach every response of the service. */
+  changedTags(changes: readonly SiteChange[]): readonly string[] | undefined
 }
 
 /** Names of the arguments that a write sets; undefined if not all of them are known. */

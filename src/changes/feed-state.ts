@@ -142,12 +142,7 @@ const unfinishedAfter = (
  * Reads one answer of the log that was asked for the rows after `asked`. `isFollowUp`: it was asked at once after another, so that a
  * missing row had no time to be committed.
  */
-export const readLog = (
-  feed: Feed,
-  asked: number,
-  answer: LogAnswer,
-  isFollowUp = false,
-): FeedReading => {
+export const readLog = (feed: Feed, asked: number, answer: LogAnswer, isFollowUp = false): FeedReading => {
   const reason = restartReason(feed, asked, answer)
   if (reason !== undefined) return restarted(feed, answer, reason)
   const upTo = readUpTo(answer)

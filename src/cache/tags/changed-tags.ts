@@ -122,15 +122,47 @@ const asWrite = (item: Item, entry: CollectionTags, action: WriteAction): Write 
   }
 }
 
+/** More tags than this count as a change of everything. */
+const mostTags = 5_000
+
+type PostChange = Extract<SiteChange, { kind: 'post' }>
+
+const parentOf = ({ before, after }: Pick<PostChange, 'before' | 'after'>): number | undefined => {
+  const parent = (after ?? before)?.['parent']
+  return typeof parent === 'number' && parent > 0 ? parent : undefined
+}
+
+const isBare = (change: SiteChange): change is PostChange =>
+  change.kind === 'post' && change.before === undefined && change.after === undefined
+
 /**
- * Gives the tags that a change reaches, by the same table as a write through the gateway; undefined when it may reach everything of
+ * Beside each revision the companion tells of its post without any state. A revision that names its post reaches all that such a
+ * change means.
+ */
+const withoutRevised = (changes: readonly SiteChange[]): readonly SiteChange[] => {
+  const revised = new Map<number, number>()
+  for (const change of changes) {
+    if (change.kind !== 'post' || change.type !== 'revision') continue
+    const parent = parentOf(change)
+    if (parent !== undefined) revised.set(parent, (revised.get(parent) ?? 0) + 1)
+  }
+  if (revised.size === 0) return changes
+  return changes.filter((change) => {
+    const left = isBare(change) ? (revised.get(change.id) ?? 0) : 0
+    if (left > 0) revised.set(change.kind === 'post' ? change.id : 0, left - 1)
+    return left === 0
+  })
+}
+
+/**
+ * Gives the tags that changes reach, by the same table as a write through the gateway; undefined when it may reach everything of
  * the service.
  */
 export const createChangedTags = (
   names: TagNames,
   table: Readonly<Record<string, CollectionTags>>,
   writtenTags: (write: Write) => readonly string[],
-): ((change: SiteChange) => readonly string[] | undefined) => {
+): ((changes: readonly SiteChange[]) => readonly string[] | undefined) => {
   const ofItem = (item: Item): readonly string[] | undefined => {
     const entry = lookUp(table, item.collection)
     if (entry === undefined || Object.values(entry.effects).includes('everything')) return undefined
@@ -146,9 +178,10 @@ export const createChangedTags = (
     ...(listed === undefined ? [] : [listed, 'any'].map((name) => names.companion('list', name))),
   ]
 
-  const ofRevision = ({ before, after }: Item): readonly string[] | undefined => {
-    const parent = (after ?? before)?.['parent']
-    if (typeof parent !== 'number' || parent === 0) return undefined
+  const ofRevision = (change: PostChange): readonly string[] => {
+    const parent = parentOf(change)
+    // The companion tells of its post as well.
+    if (parent === undefined) return described(['p'], change.id, 'revision')
     const tags = revisedCollections.flatMap((collection) =>
       [names.item, names.revisionsOf, names.autosavesOf].map((tag) => tag(collection, String(parent))),
     )
@@ -157,9 +190,9 @@ export const createChangedTags = (
     return [...tags.filter((tag) => tag !== undefined), ...any, ...own]
   }
 
-  const ofPost = (change: Extract<SiteChange, { kind: 'post' }>): readonly string[] | undefined => {
+  const ofPost = (change: PostChange): readonly string[] | undefined => {
     const { id, type, before, after } = change
-    if (type === 'revision') return ofRevision({ collection: '', id, before, after })
+    if (type === 'revision') return ofRevision(change)
     const collection = lookUp(collectionOfChangedType, type)
     if (collection === undefined || collection === 'comments' || id <= 0) return undefined
     const item = { collection, id, before, after }
@@ -216,7 +249,7 @@ export const createChangedTags = (
     ]
   }
 
-  return (change) => {
+  const ofOne = (change: SiteChange): readonly string[] | undefined => {
     switch (change.kind) {
       case 'post':
         return ofPost(change)
@@ -232,5 +265,15 @@ export const createChangedTags = (
       case 'all':
         return undefined
     }
+  }
+
+  return (changes) => {
+    const tags = new Set<string>()
+    for (const change of withoutRevised(changes)) {
+      const reached = ofOne(change)
+      if (reached === undefined || tags.size > mostTags) return undefined
+      for (const tag of reached) tags.add(tag)
+    }
+    return [...tags]
   }
 }

@@ -75,7 +75,7 @@ const tagsOf = (read: Read): ReadonlySet<string> =>
 /** Does the change behind the gateway reach the stored answer? */
 export const changeReaches = (change: SiteChange, read: Read): boolean => {
   const stored = tagsOf(read)
-  return tagger.changedTags(change)?.some((tag) => stored.has(tag)) ?? true
+  return tagger.changedTags([change])?.some((tag) => stored.has(tag)) ?? true
 }
 
 /** Does the write reach the stored answer? */

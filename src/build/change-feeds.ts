@@ -17,23 +17,7 @@ import { completed } from '../pipeline/invalidate-write.ts'
 import type { Service } from '../pipeline/service.ts'
 import { outdateDocuments } from './built-service.ts'
 import type { Generation } from './generation.ts'
-
-/** The default for sites: see docs/configuration.md. */
-const sitePollMs = 5_000
-
-/** The settings by which a service is told of changes; undefined when it is not. */
-const changesOf = (service: ServiceConfig): ChangesConfig | undefined =>
-  'changes' in service && service.changes?.token.isSet === true ? service.changes : undefined
-
-const pollMsOf = ({ contract }: ServiceConfig, { pollMs }: ChangesConfig): number =>
-  pollMs ?? (contract === 'site' ? sitePollMs : 0)
-
-/** The lifetime of responses while the log of a service is read; undefined when it is not read. */
-export const heardLifetimeMs = (service: ServiceConfig): number | undefined => {
-  const changes = changesOf(service)
-  const isHeard = changes !== undefined && pollMsOf(service, changes) > 0 && changes.ttlWhileHeardMs > 0
-  return isHeard ? changes.ttlWhileHeardMs : undefined
-}
+import { changesOf, pollMsOf } from './service-contract.ts'
 
 const everythingNotes = ({ name, tagger, local }: Service): readonly Note[] => [
   tagger.everything === undefined

@@ -1,6 +1,6 @@
 import { type CachePolicy, decideCaching } from '../cache/decide-caching.ts'
 import { identityCookies, sensitivityOf } from '../cache/sensitivity.ts'
-import { systemClock } from '../clock.ts'
+import { readClock, systemClock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import type { Found } from '../contracts/finding.ts'
 import type { Row } from '../contracts/row.ts'
@@ -22,7 +22,7 @@ import {
   type PublicTarget,
   type PublicTargets,
 } from './built-service.ts'
-import { type ServiceContract, serviceContract } from './service-contract.ts'
+import { heardLifetimeMs, type ServiceContract, serviceContract } from './service-contract.ts'
 import { withAskedServices } from './upstream-findings.ts'
 
 /** The request to explain; it is not sent. */
@@ -97,6 +97,15 @@ const cookiesIn = (fields: RequestFields, { harmlessCookies = [] }: CachePolicy)
   return { 'cookies that may change the answer': cookies.map(({ name, meaning }) => `${name} (${meaning})`) }
 }
 
+/** The lifetime that replaces the ttl of the rule while the change feed is heard, and whether it is. */
+const feedOf = (service: ServiceConfig, { rule, whileHeard }: CachePolicy): Explanation => {
+  const lifetimeMs = heardLifetimeMs(service)
+  if (lifetimeMs === undefined || rule === undefined) return {}
+  const isHeard = whileHeard?.feed.isCurrent(readClock(systemClock))
+  const now = isHeard === undefined ? '' : isHeard ? ': it is heard' : ': it is not heard'
+  return { 'while its change feed is heard': `ttl ${Math.max(rule.ttlMs, lifetimeMs)} ms${now}` }
+}
+
 const cachingOf = (
   service: ServiceConfig,
   contract: ServiceContract,
@@ -119,6 +128,7 @@ const cachingOf = (
         cache: `read, ${decision.partition}`,
         ...(decision.partition === 'credential' ? credentialsIn(fields, policy) : {}),
         rule,
+        ...feedOf(service, policy),
         profile: policy.profile,
         ...storedAs(service, contract, found, valid, decision.partition, host),
       }

@@ -44,7 +44,7 @@ export type Invalidation = {
   invalidate(tags: readonly string[], by?: Invalidator): number
   /** As `invalidate`, for a write that may still be carried out: until `forMs` have passed no response with one of the tags is stored. */
   suspect(tags: readonly string[], forMs: number, by?: Invalidator): number
-  /** Until `forMs` have passed no response with one of the tags is stored. What is stored stays. */
+  /** Until `forMs` have passed no response with one of the tags is stored; stored responses stay. */
   doubt(tags: readonly string[], forMs: number): void
   purge(purge: Purge): number
   /** As `purge`, with pauses in which readers are served. */

@@ -7,7 +7,7 @@ import { type PlainChange, readPlainChange, readPush, UnreadableChange } from '.
 import { createServiceFeed, type FeedMessage, type FeedPorts, type ServiceFeed } from './service-feed.ts'
 import { signatureOf, tokenOfBearer, verifiedToken } from './signature.ts'
 
-/** A service that is told of changes. */
+/** A service that reports its changes. */
 export type FeedService = {
   readonly name: string
   readonly token: string

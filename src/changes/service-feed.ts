@@ -158,7 +158,7 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
   const resumed = (shared: SharedPosition | undefined): Feed =>
     feed.incarnation === '' && shared !== undefined ? { ...feed, ...shared } : feed
 
-  /** Reads page after page. What was read counts only when it has been applied everywhere. */
+  /** Reads page after page. A page counts only when its changes have been applied in all processes. */
   const readPages = async (): Promise<{ readonly next: Feed; readonly sent: Moment }> => {
     const shared = await ports.positions?.read().catch(() => undefined)
     let next = resumed(shared)

@@ -10,9 +10,9 @@ import type { LifecycleEvent } from '../server/lifecycle-events.ts'
 import type { OverloadEvent } from '../server/overload-events.ts'
 import type { DiscoveryEvent } from '../site/events.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
-import { createChangeObserver } from './metrics/change-metrics.ts'
 import {
   createCacheObserver,
+  createChangeObserver,
   createCoherenceObserver,
   createSharedTierObserver,
 } from './metrics/observe-cache.ts'

@@ -44,7 +44,7 @@ const heard = (gateway: TestGateway) => becomes(gateway, 'heard')
 const drops = (gateway: TestGateway, reason: string): Promise<number> =>
   gateway.metric('trellis_changes_service_drops_total', `reason="${reason}"`)
 
-/** The response of a post comes from the cache, and shows the state before a change that nothing has told of. */
+/** The response of a post comes from the cache, and is older than a change that was not reported. */
 const holdsOld = async (companion: Companion, gateway: TestGateway): Promise<void> => {
   await read(gateway)
   companion.change(1)
@@ -183,7 +183,7 @@ test('a log of several answers is read to its end', async () => {
   expect(await drops(gateway, 'gap')).toBe(0)
 })
 
-test('what was missed while polls failed is applied afterwards, without dropping everything', async () => {
+test('changes that were missed while polls failed are applied afterwards, without dropping everything', async () => {
   const { companion, gateway } = await start()
   await read(gateway, 1)
   await read(gateway, 3)

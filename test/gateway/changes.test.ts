@@ -44,7 +44,7 @@ const state = async (gateway: TestGateway): Promise<string> => {
 const heard = (gateway: TestGateway) => expect.poll(() => state(gateway), { timeout: 8_000 }).toBe('heard')
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-test('after the acknowledged push of a change no read shows the state before', async () => {
+test('after the acknowledged push of a change no read returns older data', async () => {
   const { companion, gateway } = await start()
   await heard(gateway)
   await read(gateway)

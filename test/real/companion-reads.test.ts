@@ -15,8 +15,10 @@ const token = 'token-of-the-companion-and-the-gateway'
 const installCompanion = async (wordpress: WordPress, gateways: string): Promise<void> => {
   const folder = join(dirname(wordpress.database), '../site/wp-content/mu-plugins')
   await mkdir(folder, { recursive: true })
-  const settings = `<?php define('TRELLIS_TOKEN', '${token}'); define('TRELLIS_GATEWAYS', '${gateways}');`
-  await writeFile(join(folder, '0-trellis-settings.php'), settings)
+  // A read that starts scheduled tasks by a request of its own is not described completely.
+  const constants = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: gateways, DISABLE_WP_CRON: '1' }
+  const lines = Object.entries(constants).map(([name, value]) => `define('${name}', '${value}');`)
+  await writeFile(join(folder, '0-trellis-settings.php'), `<?php ${lines.join(' ')}`)
   await copyFile(plugin, join(folder, 'trellis.php'))
 }
 
@@ -119,7 +121,7 @@ const suite = (): void => {
   /** Reads until the response comes from the cache. */
   const stored = (path: string) => expect.poll(async () => (await read(path)).status).toContain('hit')
 
-  test('the gateway hears of every change', async () => {
+  test('the feed of the site is heard', async () => {
     await expect
       .poll(() => gateway.metric('trellis_changes_state', 'state="heard"'), { timeout: 20_000 })
       .toBe(1)

@@ -24,7 +24,7 @@ export type Companion = {
   /** Rows in one answer. */
   mostRows: number
   readonly polls: URLSearchParams[]
-  /** Changes a post without telling anybody; gives its new version. */
+  /** Changes a post and reports nothing; gives its new version. */
   change(id: number): number
   version(id: number): number
   /** Changes a post and writes a row of the log. */

@@ -84,8 +84,8 @@ const isHidden = (state: MaybeState, hidden: readonly string[]): boolean =>
   state === null || (typeof state?.['status'] === 'string' && hidden.includes(state['status']))
 
 /**
- * The state before, for the comparison that a write makes; given only where editors alone could and can see the item, since a
- * comparison of what everybody sees would need more than a change tells.
+ * The earlier version for the comparison that a write makes; given only where editors alone could and can see the item, since a
+ * comparison of public items would need more than a change tells.
  */
 const shownBefore = (item: Item, { refinement }: CollectionTags): readonly Buffer[] => {
   const { before, after, collection, id } = item
@@ -178,15 +178,16 @@ export const createChangedTags = (
     ...(listed === undefined ? [] : [listed, 'any'].map((name) => names.companion('list', name))),
   ]
 
+  /** No list of a type shows revisions, `any` included. */
   const ofRevision = (change: PostChange): readonly string[] => {
     const parent = parentOf(change)
     // The companion tells of its post as well.
-    if (parent === undefined) return described(['p'], change.id, 'revision')
+    if (parent === undefined) return described(['p'], change.id, undefined)
     const tags = revisedCollections.flatMap((collection) =>
       [names.item, names.revisionsOf, names.autosavesOf].map((tag) => tag(collection, String(parent))),
     )
     const any = Object.keys(anyItemOf).map(names.any)
-    const own = [names.unknown, names.opaque, ...described(['p'], parent, 'revision')]
+    const own = [names.unknown, names.opaque, ...described(['p'], parent, undefined)]
     return [...tags.filter((tag) => tag !== undefined), ...any, ...own]
   }
 
@@ -222,7 +223,7 @@ export const createChangedTags = (
     return tags && [...tags, ...described(['c'], id, 'comment'), ...described(['p'], post, undefined)]
   }
 
-  /** Content that goes to another author or away with a user is told of by changes of its own. */
+  /** Content that goes to another author, or is deleted with a user, has changes of its own. */
   const ofUser = (id: number): readonly string[] | undefined => {
     const entry = lookUp(table, 'users')
     if (entry === undefined) return undefined

@@ -55,7 +55,7 @@ export const invalidatedGroups = (names: TagNames, fields: FieldLines): readonly
 /** Kinds of ids and names in Trellis-Tags: posts, terms, users, comments, menus, listed types, options, tables. */
 const taggedKinds: ReadonlySet<string> = new Set(['p', 't', 'u', 'c', 'm', 'list'])
 const knownKinds: ReadonlySet<string> = new Set([...taggedKinds, 'o', 'x'])
-const valuePattern = /^[A-Za-z0-9_.-]{1,64}$/
+const valuePattern = /^[A-Za-z0-9_.:-]{1,191}$/
 /** The companion sends at most 4,000 octets. */
 const longestList = 4_096
 

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { access } from '../access.ts'
+import { changes } from './changes-shape.ts'
 import {
   duration,
   fieldText,
@@ -242,33 +243,6 @@ const ownLimits = z
     jsonDepth: whole(1, 1_000).optional().describe('Overrides `limits.jsonDepth` for this service'),
   })
   .prefault({})
-
-const leastTokenLength = 16
-const shortestPollMs = 100
-
-/** How the gateway learns of changes that bypass it. */
-const changes = () =>
-  z
-    .strictObject({
-      token: secret()
-        .refine(
-          (token) => !token.isSet || token.reveal().length >= leastTokenLength,
-          `expected at least ${leastTokenLength} characters: openssl rand -hex 32`,
-        )
-        .prefault('')
-        .describe('Secret. Proves that a change is told by the service; at least 16 characters; empty = off'),
-      poll: wait()
-        .refine((ms) => ms === 0 || ms >= shortestPollMs, 'expected 0s, or at least 100ms')
-        .optional()
-        .describe(
-          'How often the log of changes is read from the upstream; 0s = never; empty = 5s for `site`, never for `open`',
-        ),
-      ttlWhileHeard: duration()
-        .prefault('7d')
-        .describe('How long a response is fresh, in place of the `ttl` of a rule, while polls succeed'),
-    })
-    .transform(({ poll: pollMs, ...rest }) => inMs('ttlWhileHeard')({ ...rest, pollMs }))
-    .optional()
 
 const contract = <const Name extends string>(name: Name) =>
   z.literal(name).describe('Interface of the service')

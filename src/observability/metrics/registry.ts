@@ -1,6 +1,5 @@
 import { Registry } from 'prom-client'
-import { cacheMetrics, coherenceMetrics, upstreamMetrics } from './cache-metrics.ts'
-import { changeMetrics } from './change-metrics.ts'
+import { cacheMetrics, changeMetrics, coherenceMetrics, upstreamMetrics } from './cache-metrics.ts'
 import { histogramValues, ReadMetric, type Value } from './read-metric.ts'
 import {
   batchMetrics,

@@ -73,7 +73,7 @@ test('a revision reaches the post that it belongs to, and its revisions', () => 
   expect(changeReaches(change, item('posts', 41))).toBe(false)
 })
 
-test('a post that is told of only because of its new revision leaves the lists alone', () => {
+test('a post that is reported only because of its new revision leaves the lists alone', () => {
   const saved = [
     post(draft, { ...draft, slug: 'b' }),
     post(undefined, undefined),

@@ -65,5 +65,7 @@ test('the example for Node drops what it names, and reports a refusal', async ()
   await run(process.execPath, '--input-type=module', '-e', example)
   expect(await status(product)).not.toContain('hit')
   const refused = example.replaceAll("'product-12'", '12')
-  await expect(run(process.execPath, '--input-type=module', '-e', refused)).rejects.toThrow('not dropped: 400')
+  await expect(run(process.execPath, '--input-type=module', '-e', refused)).rejects.toThrow(
+    'not dropped: 400',
+  )
 })

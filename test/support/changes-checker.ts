@@ -74,18 +74,22 @@ export const checkChanges = async ({ companion, gateways, pollMs, forMs }: Optio
     return [value].flat().map(({ id, title }) => ({ id, version: Number(title.rendered.slice(1)) }))
   }
 
+  const readOnce = async (gateway: Gateway): Promise<void> => {
+    const path = Math.random() < 0.3 ? '/posts' : `/posts/${posts[Math.floor(Math.random() * 3)]}`
+    const floor = new Map(posts.map((id) => [id, expected(id)]))
+    const response = await fetch(`${gateway.origin}${checkedPath}${path}`)
+    const body = await response.text()
+    counts.reads += 1
+    if (response.headers.get('cache-status')?.includes('hit') === true) counts.hits += 1
+    for (const { id, version } of shown(body)) {
+      const least = floor.get(id) ?? 1
+      if (version < least) stale.push(`${path}: post ${id} in version ${version} instead of ${least}`)
+    }
+  }
+
   const reader = async (gateway: Gateway): Promise<void> => {
     while (!isOver()) {
-      const path = Math.random() < 0.3 ? '/posts' : `/posts/${posts[Math.floor(Math.random() * 3)]}`
-      const floor = new Map(posts.map((id) => [id, expected(id)]))
-      const response = await fetch(`${gateway.origin}${checkedPath}${path}`)
-      const body = await response.text()
-      counts.reads += 1
-      if (response.headers.get('cache-status')?.includes('hit') === true) counts.hits += 1
-      for (const { id, version } of shown(body)) {
-        const least = floor.get(id) ?? 1
-        if (version < least) stale.push(`${path}: post ${id} in version ${version} instead of ${least}`)
-      }
+      await readOnce(gateway)
       await pause(2)
     }
   }

@@ -171,12 +171,16 @@ export const createChangedTags = (
     return [...tags, ...others.map(names.any)]
   }
 
-  /** Tags of answers that the companion describes; `kinds` name the object, and `listed` what lists show it. */
-  const described = (kinds: readonly string[], id: number, listed: string | undefined): readonly string[] => [
-    names.companionUnknown,
-    ...kinds.map((kind) => names.companion(kind, String(id))),
-    ...(listed === undefined ? [] : [listed, 'any'].map((name) => names.companion('list', name))),
-  ]
+  /**
+   * Tags of answers that the companion describes; `kinds` name the object, and `listed` the lists that show it. Without `listed` only
+   * editors see the object: an answer of which not everything is known can show it only by its id.
+   */
+  const described = (kinds: readonly string[], id: number, listed: string | undefined): readonly string[] => {
+    const own = kinds.map((kind) => names.companion(kind, String(id)))
+    return listed === undefined
+      ? own
+      : [...own, names.companionUnknown, ...[listed, 'any'].map((name) => names.companion('list', name))]
+  }
 
   /** No list of a type shows revisions, `any` included. */
   const ofRevision = (change: PostChange): readonly string[] => {

@@ -63,17 +63,13 @@ type Listed = { readonly kind: string; readonly values: readonly string[] }
 
 const flags: ReadonlySet<string> = new Set(['complete', 'n', 'site'])
 
-/** The lists in the text; undefined when it is damaged or not complete. `n` counts the ids and names in all of them. */
-const listsIn = (text: string): readonly Listed[] | undefined => {
+type Description = { readonly lists: readonly Listed[]; readonly isComplete: boolean }
+
+/** The lists in the text; undefined when it is damaged. `n` counts the ids and names in all of them. */
+const descriptionIn = (text: string): Description | undefined => {
   const [version, ...parts] = text.split(';')
   const members = new Map(parts.map((part) => part.split('=', 2) as [string, string | undefined]))
-  if (
-    text.length > longestList ||
-    version !== 'v1' ||
-    members.size < parts.length ||
-    !members.has('complete')
-  )
-    return undefined
+  if (text.length > longestList || version !== 'v1' || members.size < parts.length) return undefined
   const lists = [...members].flatMap(([kind, list]) =>
     flags.has(kind) ? [] : [{ kind, values: list === undefined || list === '' ? [] : list.split(',') }],
   )
@@ -82,15 +78,19 @@ const listsIn = (text: string): readonly Listed[] | undefined => {
     lists.every(({ kind }) => knownKinds.has(kind)) &&
     values.every((value) => valuePattern.test(value)) &&
     members.get('n') === String(values.length)
-  return isSound ? lists : undefined
+  return isSound ? { lists, isComplete: members.has('complete') } : undefined
 }
 
-/** Tags for what the companion says that a response was made of. A list that is not complete is reached by every change. */
+/**
+ * Tags for what the companion says that a response was made of. Every change that others than editors see reaches a response that is
+ * not described completely.
+ */
 export const companionTags = (names: TagNames, { hints }: Pick<ResponseHead, 'hints'>): readonly string[] => {
   if (hints?.tags === undefined) return none
-  const lists = listsIn(hints.tags)
-  if (lists === undefined) return [names.companionUnknown]
-  return lists
+  const described = descriptionIn(hints.tags)
+  if (described === undefined) return [names.companionUnknown]
+  const tags = described.lists
     .filter(({ kind }) => taggedKinds.has(kind))
     .flatMap(({ kind, values }) => values.map((value) => names.companion(kind, ownText(value))))
+  return described.isComplete ? tags : [...tags, names.companionUnknown]
 }

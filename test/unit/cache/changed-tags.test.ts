@@ -119,7 +119,7 @@ test.each<[string, SiteChange, string]>([
   ['term', { kind: 'term', id: 5, taxonomy: 'category', before: {}, after: {} }, 'v1;n=1;complete;t=5'],
   ['comment', { kind: 'comment', id: 9, post: 12, before: {}, after: {} }, 'v1;n=1;complete;c=9'],
   ['user', { kind: 'user', id: 3 }, 'v1;n=1;complete;u=3'],
-  ['anything, when the list is not complete', post(draft, draft), 'v1;n=1;p=99'],
+  ['anything, when the list is not complete', post(draft, shown), 'v1;n=1;p=99'],
   ['anything, when an option changes', { kind: 'option', name: 'blogname' }, 'v1;n=0'],
 ])('a response that names a %s in Trellis-Tags is reached by its change', (_, change, text) => {
   const stored = new Set(describedBy(text))

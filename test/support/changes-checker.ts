@@ -94,12 +94,13 @@ export const checkChanges = async ({ companion, gateways, pollMs, forMs }: Optio
     }
   }
 
-  /** Polls fail from time to time for longer than the gateway trusts its memory. */
+  /** Polls fail or hang in turns, for longer than the gateway trusts its memory. */
   const disturb = async (): Promise<void> => {
-    while (!isOver()) {
-      await pause(4 * pollMs)
-      companion.answerPoll = (_, wire) => wire.respond({ status: 500 })
+    for (let turn = 0; !isOver(); turn += 1) {
       await pause(3 * pollMs)
+      const hangs = turn % 2 === 0
+      companion.answerPoll = (_, wire) => (hangs ? undefined : wire.respond({ status: 500 }))
+      await pause(4 * pollMs)
       companion.answerPoll = undefined
     }
   }

@@ -36,7 +36,14 @@ export type FeedPorts = {
 
 /** What one process tells the others, as plain data. */
 export type FeedMessage =
-  | { readonly kind: 'read'; readonly service: string; readonly feed: Feed; readonly sentAt: number }
+  | {
+      readonly kind: 'read'
+      readonly service: string
+      /** The process that has read the log. */
+      readonly from: string
+      readonly feed: Feed
+      readonly sentAt: number
+    }
   | { readonly kind: 'applied'; readonly service: string; readonly row: string; readonly digest: string }
 
 /** A poll that brought no log. */
@@ -105,6 +112,7 @@ type ServiceFeedOptions = {
 export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
   const { service, pollMs, ports, clock, random, report } = options
   const trustedMs = trustedIntervals * pollMs
+  const own = random().toString(36)
   const rows = createAppliedRows()
   let feed = coldFeed
   /** When the last poll was sent after which every change was known. */
@@ -190,6 +198,15 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     if (!isStopped) timer = setTimeout(() => void poll(), ms)
   }
 
+  /** Gives the pause before the next poll. */
+  const pollFailed = (cause: unknown): number => {
+    const reason = cause instanceof PollError ? cause.reason : 'unreachable'
+    report({ kind: 'poll-failed', service, reason })
+    if (sinceHeard(readClock(clock)) >= trustedMs) feed = lost(feed)
+    // A page of a site without the companion costs more than a log.
+    return reason === 'no-companion' ? pollMs : pollMs / 2
+  }
+
   const poll = async (): Promise<void> => {
     let pauseMs = pollMs
     try {
@@ -197,16 +214,10 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
       if (isStopped) return
       take(next, sent)
       share(next)
-      ports.tell({ kind: 'read', service, feed: next, sentAt: sent.now })
+      ports.tell({ kind: 'read', service, from: own, feed: next, sentAt: sent.now })
     } catch (cause) {
       if (isStopped) return
-      report({
-        kind: 'poll-failed',
-        service,
-        reason: cause instanceof PollError ? cause.reason : 'unreachable',
-      })
-      if (sinceHeard(readClock(clock)) >= trustedMs) feed = lost(feed)
-      pauseMs = pollMs / 2
+      pauseMs = pollFailed(cause)
     }
     noteState()
     schedule(pauseMs)
@@ -241,6 +252,8 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
         rows.add(message.row, message.digest)
         return
       }
+      // A message goes to all processes, also to the one that sent it.
+      if (message.from === own) return
       const at = readClock(clock)
       // The wall clock is the same for all processes of a machine, the monotonic one is not.
       const agoMs = Math.max(0, at.now - message.sentAt)

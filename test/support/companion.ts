@@ -19,6 +19,8 @@ export type Companion = {
   last: number
   /** undefined: polls are answered from `rows`. */
   answerPoll: Script | undefined
+  /** Every request is answered with 500. */
+  down: boolean
   /** Fields of every response of the interface. */
   fields: Record<string, string>
   /** Rows in one answer. */
@@ -68,6 +70,7 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
   }
 
   const script: Script = (request, wire, count) => {
+    if (companion.down) return wire.respond({ status: 500 })
     const url = new URL(request.target, 'http://companion.test')
     if (url.searchParams.has('trellis-changes')) {
       polls.push(url.searchParams)
@@ -102,6 +105,7 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
     first: 1,
     last: 0,
     answerPoll: undefined,
+    down: false,
     fields: {},
     mostRows: 500,
     polls,

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { type ChangeFeeds, createChangeFeeds, type FeedService } from '../../../src/changes/change-feeds.ts'
 import type { ChangeEvent } from '../../../src/changes/events.ts'
 import type { LogAnswer } from '../../../src/changes/read-changes.ts'
@@ -187,4 +187,42 @@ test('the signature is the one that is documented', () => {
   expect(text).toMatch(/^key=[0-9a-f]{16}, time=1700000000, hmac=[0-9a-f]{64}$/)
   expect(text).toContain(keyOf('0123456789abcdef'))
   expect(verifiedToken(text, request, ['0123456789abcdef'], 1_700_000_000_000).kind).toBe('verified')
+})
+
+test('the process that reads the log keeps its interval, and one that receives the result waits longer', async () => {
+  vi.useFakeTimers()
+  try {
+    const asked = { reader: 0, other: 0 }
+    const both: ChangeFeeds[] = []
+    let ids = 0
+    for (const name of ['reader', 'other'] as const) {
+      const feeds = createChangeFeeds({
+        clock: { now: () => Date.now(), monotonic: () => performance.now() },
+        random: () => (ids += 0.1),
+        report: () => undefined,
+        startsLate: () => name === 'other',
+      })
+      both.push(feeds)
+      const ports: FeedService['ports'] = {
+        ...silent,
+        ask: async () => {
+          asked[name] += 1
+          return log(0)
+        },
+        tell: (message) => {
+          for (const one of both) one.told(message)
+        },
+      }
+      feeds.use([service({ pollMs: 1_000, ports })])
+    }
+    await vi.advanceTimersByTimeAsync(10_500)
+    // The first contact reads twice.
+    expect(asked).toEqual({ reader: 12, other: 0 })
+    both[0]?.close()
+    await vi.advanceTimersByTimeAsync(5_000)
+    expect(asked.other).toBeGreaterThan(2)
+    both[1]?.close()
+  } finally {
+    vi.useRealTimers()
+  }
 })

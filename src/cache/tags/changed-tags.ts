@@ -132,28 +132,6 @@ const parentOf = ({ before, after }: Pick<PostChange, 'before' | 'after'>): numb
   return typeof parent === 'number' && parent > 0 ? parent : undefined
 }
 
-const isBare = (change: SiteChange): change is PostChange =>
-  change.kind === 'post' && change.before === undefined && change.after === undefined
-
-/**
- * Beside each revision the companion tells of its post without any state. A revision that names its post reaches all that such a
- * change means.
- */
-const withoutRevised = (changes: readonly SiteChange[]): readonly SiteChange[] => {
-  const revised = new Map<number, number>()
-  for (const change of changes) {
-    if (change.kind !== 'post' || change.type !== 'revision') continue
-    const parent = parentOf(change)
-    if (parent !== undefined) revised.set(parent, (revised.get(parent) ?? 0) + 1)
-  }
-  if (revised.size === 0) return changes
-  return changes.filter((change) => {
-    const left = isBare(change) ? (revised.get(change.id) ?? 0) : 0
-    if (left > 0) revised.set(change.kind === 'post' ? change.id : 0, left - 1)
-    return left === 0
-  })
-}
-
 /**
  * Gives the tags that changes reach, by the same table as a write through the gateway; undefined when it may reach everything of
  * the service.
@@ -274,7 +252,7 @@ export const createChangedTags = (
 
   return (changes) => {
     const tags = new Set<string>()
-    for (const change of withoutRevised(changes)) {
+    for (const change of changes) {
       const reached = ofOne(change)
       if (reached === undefined || tags.size > mostTags) return undefined
       for (const tag of reached) tags.add(tag)

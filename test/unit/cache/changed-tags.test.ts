@@ -73,11 +73,10 @@ test('a revision reaches the post that it belongs to, and its revisions', () => 
   expect(changeReaches(change, item('posts', 41))).toBe(false)
 })
 
-test('a post that is reported only because of its new revision leaves the lists alone', () => {
+test('the revision of a draft that is saved leaves the lists alone, and a post without any state does not', () => {
   const saved = [
     post(draft, { ...draft, slug: 'b' }),
-    post(undefined, undefined),
-    { ...post(undefined, { parent: 12 }, 'revision'), id: 13 } as SiteChange,
+    { ...post(null, { parent: 12 }, 'revision'), id: 13 } as SiteChange,
   ]
   const stored = new Set(tagger.storedTags(list('posts').found, list('posts').args ?? {}, emptyList))
   const reach = (changes: readonly SiteChange[]) =>

@@ -81,7 +81,8 @@ describeWith('redis', 'two instances with a change feed on one Redis', () => {
     await read(first)
     const third = await startInstance(companion, redis)
     await heard(third)
-    expect((await read(first)).status).toContain('hit')
+    // While the new member proves that it receives invalidations, the others may bypass their memory for a moment.
+    expect((await read(first)).status).not.toContain('uri-miss')
     expect(await metric(third, 'changes_service_drops_total')).toBe(0)
   }, 120_000)
 

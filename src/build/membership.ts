@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import type { ReloadOutcome } from '../admin/operator.ts'
 import type { Cache, CacheOptions } from '../cache/cache.ts'
 import { targetKeyOf } from '../cache/cache-key.ts'
+import type { FeedMessage } from '../changes/service-feed.ts'
 import { type Clock, type Moment, readClock } from '../clock.ts'
 import { type Coherence, createCoherence } from '../cluster/coherence.ts'
 import type { CoherenceEvent } from '../cluster/events.ts'
@@ -139,11 +140,13 @@ type WorkerAnswers = {
   readonly metrics: Pick<Metrics, 'snapshot'>
   reload(): Promise<ReloadOutcome>
   note(finding: UpstreamFinding): void
+  /** Takes what another worker has learned of changes behind the gateway. */
+  told(message: FeedMessage): void
 }
 
 /** Each request to the admin side reaches one worker, and is answered for all of them. */
 export const answerWorkers =
-  ({ cache, metrics, reload, note }: WorkerAnswers) =>
+  ({ cache, metrics, reload, note, told }: WorkerAnswers) =>
   (question: Question): unknown => {
     switch (question.topic) {
       case 'metrics':
@@ -152,6 +155,8 @@ export const answerWorkers =
         return reload()
       case 'finding':
         return note(question.content as UpstreamFinding)
+      case 'changes':
+        return told(question.content as FeedMessage)
       default:
         return answerCacheQuestion(cache, question as CacheQuestion)
     }

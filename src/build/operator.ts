@@ -5,6 +5,7 @@ import { targetKey } from '../cache/cache-key.ts'
 import type { CacheEntry, EntryOrder } from '../cache/entries.ts'
 import type { Purge } from '../cache/invalidation.ts'
 import type { Note } from '../cache/invalidation-note.ts'
+import { tagsReachedBy } from '../cache/tagger.ts'
 import type { Coherence } from '../cluster/coherence.ts'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
@@ -174,7 +175,10 @@ const select = (parts: PurgeParts, { selection, service }: PurgeRequest): Select
     case 'tag':
       // Tags begin with the name of their service.
       return service === undefined || selection.tag.startsWith(`${service}/`)
-        ? one({ kind: 'tag', tag: selection.tag })
+        ? {
+            kind: 'selectors',
+            selectors: tagsReachedBy(selection.tag).map((tag) => ({ kind: 'tag', tag }) as const),
+          }
         : refused('the tag belongs to another service')
     case 'prefix':
       return byPrefix(parts, selection.prefix, service)
@@ -198,7 +202,7 @@ const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<Pur
 }
 
 /** The parts that depend on the configuration in use. */
-export type GenerationOperator = Omit<Operator, 'reload' | 'drain'>
+export type GenerationOperator = Omit<Operator, 'reload' | 'drain' | 'changes'>
 
 const reloadAnswer = (outcome: ReloadOutcome): ReloadAnswer => {
   switch (outcome.kind) {
@@ -217,9 +221,9 @@ const reloadAnswer = (outcome: ReloadOutcome): ReloadAnswer => {
 /** Implements the admin side for the configuration in use. */
 export const currentOperator = (
   current: () => GenerationOperator,
-  reload: () => Promise<ReloadOutcome>,
-  drain: () => void,
+  { reload, drain, changes }: Pick<Operator, 'drain' | 'changes'> & { reload(): Promise<ReloadOutcome> },
 ): Operator => ({
+  changes,
   purge: (request) => current().purge(request),
   entries: (query) => current().entries(query),
   explain: (request) => current().explain(request),

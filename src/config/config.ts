@@ -15,4 +15,5 @@ export type LimitsConfig = Config['limits']
 export type RateLimitConfig = Config['rateLimits'][number]
 export type ServiceConfig = Config['services'][number]
 export type SiteConfig = Extract<ServiceConfig, { contract: 'site' }>
+export type ChangesConfig = NonNullable<SiteConfig['changes']>
 export type AccessConfig = NonNullable<ServiceConfig['access']>

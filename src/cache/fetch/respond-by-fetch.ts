@@ -73,7 +73,8 @@ export const freshenedHead = (
   // A 304 without a Date was made when it came (RFC 9110 §6.6.1); the stored Date would make the response old at once.
   if (fieldValue(updates, 'date') === undefined) updates.push('Date', formatHttpDate(receivedAt))
   const updated = new Set(updates.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()))
-  return { status: stored.status, fields: [...withoutFields(stored.fields, updated), ...updates] }
+  const fields = [...withoutFields(stored.fields, updated), ...updates]
+  return { status: stored.status, fields, hints: response.hints ?? stored.hints }
 }
 
 const noFields = {}

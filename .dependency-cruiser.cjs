@@ -5,7 +5,7 @@ const levels = [
   ['http', 'contracts'],
   ['config', 'request', 'cache', 'upstream'],
   ['pipeline'],
-  ['batch', 'site', 'server', 'cluster'],
+  ['batch', 'site', 'server', 'cluster', 'changes'],
   ['observability'],
   ['admin'],
   ['build'],

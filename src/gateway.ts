@@ -5,6 +5,7 @@ import type { AdminEvent } from './admin/events.ts'
 import type { ReloadOutcome } from './admin/operator.ts'
 import { createAdmin } from './admin/server.ts'
 import { outdateDocuments, servicesDown } from './build/built-service.ts'
+import { connectChangeFeeds } from './build/change-feeds.ts'
 import { buildGeneration, type Generation, type LastingRooms } from './build/generation.ts'
 import {
   answerWorkers,
@@ -159,6 +160,11 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     report: metrics.observe.pipeline,
     finished: (counts) => logger.info(counts, 'cache-warmed'),
   })
+  const feeds = connectChangeFeeds({
+    ...{ clock, cache, coherence, worker, metrics, logger },
+    stores: membership?.stores,
+    current: () => current,
+  })
   const rooms: LastingRooms = {
     clock,
     logger,
@@ -181,6 +187,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     mayRemember: () => coherence?.distrust() === undefined,
     serviceNamed: (name) => current.built.find(({ service }) => service.name === name)?.service,
     sharing: (name) => current.sharing(name),
+    feedLease: feeds.lease,
     watches: watches.watches,
     spans: watches.spans,
     overload: publicPort.overload,
@@ -210,6 +217,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     build: (next, hash, last) => buildGeneration({ config: next, hash }, rooms, last),
     replace: (next) => {
       current = next
+      feeds.useBuilt(next.built)
       findings.clear()
       publicPort.use()
       metrics.setConfigHash(next.hash)
@@ -232,6 +240,10 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       servicesDown: servicesDown(current.built),
       ...workerStanding(worker),
       memoryTrusted: coherence?.distrust() === undefined,
+      feedsUnheard: feeds
+        .standings()
+        .filter(({ state }) => state !== 'heard')
+        .map(({ service }) => service),
       findings: [
         ...configWarnings(current.config).map(({ path }) => ({ finding: 'config', setting: path }) as const),
         ...findings.values(),
@@ -244,17 +256,22 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       current.built.flatMap(({ service: { name, websockets: on } }) =>
         on ? [{ service: name, open: websockets.open().get(name) ?? 0 }] : [],
       ),
+    changes: feeds.standings,
     cache: () => ({ ...cache.stats(), maxBytes }),
     upstreams: () =>
       current.built.map(({ service }) => ({ service: service.name, ...service.upstream.snapshot() })),
     ...(worker === undefined ? {} : { workers: worker.standing }),
   })
   const reloadAll = worker === undefined ? reload : () => reloadEverywhere(worker)
-  worker?.onQuestion(answerWorkers({ cache, warmer, metrics, reload, note }))
+  worker?.onQuestion(answerWorkers({ cache, warmer, metrics, reload, note, told: feeds.told }))
   const admin = createAdmin({
     logger,
     token: config.admin.token.reveal(),
-    operator: currentOperator(() => current.operator, reloadAll, options.end ?? (() => void drain())),
+    operator: currentOperator(() => current.operator, {
+      reload: reloadAll,
+      drain: options.end ?? (() => void drain()),
+      changes: feeds.receive,
+    }),
     scrape: async (accept) => ({
       contentType: metrics.contentType(accept),
       text: worker === undefined ? await metrics.scrape(accept) : await scrapeAll(worker, metrics, accept),
@@ -265,6 +282,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
 
   const closeRooms = async (): Promise<void> => {
     warmer.close()
+    feeds.close()
     await within(current.close([]), closingMs)
     await within(watches.close(), closingMs)
     if (coherence !== undefined) await within(coherence.close(), closingMs)
@@ -279,6 +297,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     await closed
   }
   await coherence?.start()
+  feeds.useBuilt(current.built)
   try {
     await publicPort.listen(config.listen.host, port)
     await admin.listen({ host: config.admin.host, port: config.admin.port })

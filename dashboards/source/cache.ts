@@ -1,3 +1,4 @@
+import { changeFeeds } from './change-feeds.ts'
 import type { DashboardFacts } from './dashboard.ts'
 import { lines } from './panel.ts'
 import { quantile, rate, series, share, total } from './query.ts'
@@ -176,5 +177,6 @@ export const cache: DashboardFacts = {
       ],
     },
     sharedMemory,
+    changeFeeds,
   ],
 }

@@ -8,6 +8,8 @@ export type Degradation =
   | { readonly reason: 'shared' }
   /** A worker has ended and its successor is not ready yet. */
   | { readonly reason: 'workers' }
+  /** Not every change behind the gateway is known: stored responses of the service are used for the ordinary time only. */
+  | { readonly reason: 'changes'; readonly service: string }
 
 /** A warning about the configuration, or a mismatch between a service and its upstream; the log has the details. */
 export type ReadinessFinding =
@@ -24,6 +26,8 @@ export type ReadinessFacts = {
   readonly workersMissing: boolean
   /** May responses be served from memory? */
   readonly memoryTrusted: boolean
+  /** Services whose change feed is not heard. */
+  readonly feedsUnheard: readonly string[]
   readonly findings: readonly ReadinessFinding[]
 }
 
@@ -52,6 +56,7 @@ export const decideReadiness = (facts: ReadinessFacts): Readiness => ({
     ...(facts.lastReloadRefused ? [{ reason: 'config' } as const] : []),
     ...(facts.memoryTrusted ? [] : [{ reason: 'shared' } as const]),
     ...(facts.workersMissing ? [{ reason: 'workers' } as const] : []),
+    ...facts.feedsUnheard.map((service) => ({ reason: 'changes', service }) as const),
     ...facts.servicesDown.map((service) => ({ reason: 'upstreams', service }) as const),
   ],
   findings: facts.findings,

@@ -55,11 +55,26 @@ export type ReloadAnswer =
       readonly details: readonly string[]
     }
 
+/** A request of a service that tells of changes; `target` as sent. */
+export type ChangesRequest = {
+  readonly target: string
+  readonly signature: string | undefined
+  readonly authorization: string | undefined
+  readonly body: Buffer
+}
+
+/** Result of it, once the entries are dropped in every process. */
+export type ChangesAnswer =
+  | { readonly kind: 'dropped'; readonly sequence: number | undefined; readonly entries: number }
+  | { readonly kind: 'refused'; readonly reason: string; readonly detail: string }
+
 /** What the admin side shows and does; build/ implements it. Views are plain data for JSON. */
 export type Operator = {
   purge(request: PurgeRequest): PurgeOutcome | Promise<PurgeOutcome>
   /** Fetches public URLs or paths in the background with anonymous GETs. */
   warm(urls: readonly string[]): WarmAnswer | Promise<WarmAnswer>
+  /** Has a credential of its own: the token of a service. */
+  changes(request: ChangesRequest): Promise<ChangesAnswer>
   entries(query: EntriesQuery): readonly unknown[] | Promise<readonly unknown[]>
   explain(request: AskedRequest): unknown
   drift(): unknown

@@ -12,10 +12,11 @@ import {
 import type { Logger } from 'pino'
 import { contentEntityTag } from '../http/conditional/entity-tags.ts'
 import { evaluatePreconditions } from '../http/conditional/preconditions.ts'
+import { requestField } from '../http/message.ts'
 import { packageFile } from '../package-file.ts'
 import { type AdminRequest, createAccess } from './access.ts'
 import type { AccessRefusal, AdminEvent } from './events.ts'
-import type { EntriesQuery, Operator, Readiness, ReloadAnswer } from './operator.ts'
+import type { ChangesAnswer, EntriesQuery, Operator, Readiness, ReloadAnswer } from './operator.ts'
 import { readPurgeRequest, readWarmRequest } from './purge-request.ts'
 import { statusReport } from './status-report.ts'
 
@@ -257,6 +258,8 @@ type AdminOptions = {
 /** Open to orchestrators and balancers under any name, with any fields; they reveal only whether the process is healthy. */
 const probePaths: ReadonlySet<string | undefined> = new Set(['/livez', '/readyz'])
 
+const changesPath = '/changes'
+
 const guard = (server: FastifyInstance, { token, report }: AdminOptions): void => {
   const access = createAccess(token)
   server.addHook('onRequest', async (request, reply) => {
@@ -264,12 +267,57 @@ const guard = (server: FastifyInstance, { token, report }: AdminOptions): void =
     const { url } = request.routeOptions
     if (probePaths.has(url) && !writes) return undefined
     const address = request.socket.remoteAddress ?? ''
+    // The route has a credential of its own.
+    if (url === changesPath && request.method === 'POST') return undefined
     const isOpen = url === '/metrics'
     const asked: AdminRequest = { writes, isOpen, peer: address, fields: request.headers }
     const decision = access(asked)
     if (decision.kind === 'granted') return undefined
     report({ kind: 'admin-refused', address, reason: decision.reason })
     return sendRefusal(reply, decision.reason)
+  })
+}
+
+const changeStatuses: Readonly<Record<string, number>> = {
+  'too-many': 429,
+  unreadable: 400,
+  'not-spread': 503,
+}
+
+const mostChangeBytes = 256 * 1024
+
+const sendChangesAnswer = (reply: FastifyReply, answer: ChangesAnswer): FastifyReply => {
+  if (answer.kind === 'dropped') {
+    const { sequence, entries } = answer
+    return reply.send(sequence === undefined ? { dropped: entries } : { sequence, dropped: entries })
+  }
+  const status = changeStatuses[answer.reason] ?? 401
+  if (status === 401) reply.header('www-authenticate', 'Bearer realm="trellis changes"')
+  if (status === 429 || status === 503) reply.header('retry-after', '1')
+  return sendProblem(reply, status, answer.reason, answer.detail)
+}
+
+/** POST /changes: a service tells of what it has changed. Its own token stands for admin.token, and can only drop. */
+const addChanges = (server: FastifyInstance, { operator }: AdminOptions): void => {
+  server.register(async (scope) => {
+    // The signature is over the bytes as sent.
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser(
+      /^application\/json[\t ]*(?:;|$)/i,
+      { parseAs: 'buffer', bodyLimit: mostChangeBytes },
+      (_request, body, done) => done(null, body),
+    )
+    scope.post(changesPath, { bodyLimit: mostChangeBytes }, async ({ body, headers, raw }, reply) =>
+      sendChangesAnswer(
+        reply,
+        await operator.changes({
+          target: raw.url ?? '',
+          signature: requestField(headers, 'trellis-signature'),
+          authorization: headers.authorization,
+          body: Buffer.isBuffer(body) ? body : Buffer.alloc(0),
+        }),
+      ),
+    )
   })
 }
 
@@ -348,6 +396,7 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
   })
   server.get('/status', async () => statusReport((await options.scrape(undefined)).text, options.readiness()))
   addPurge(server, options)
+  addChanges(server, options)
   addDrain(server, options)
   addReload(server, options)
   addViews(server, options.operator)

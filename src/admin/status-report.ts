@@ -65,6 +65,10 @@ export const statusMetrics = {
   buildInfo: 'trellis_build_info',
   configInfo: 'trellis_config_info',
   memoryTrusted: 'trellis_memory_trusted',
+  changesState: 'trellis_changes_state',
+  changesLag: 'trellis_changes_lag_seconds',
+  changesApplied: 'trellis_changes_applied_total',
+  changesServiceDrops: 'trellis_changes_service_drops_total',
   workersReady: 'trellis_workers_ready',
   workersWanted: 'trellis_workers_wanted',
   heapBytes: 'nodejs_heap_size_used_bytes',
@@ -149,6 +153,22 @@ const upstreams = (read: Read) =>
     }
   })
 
+/** The change feeds; with several workers a state that one of them has is shown, the worst first. */
+const changeFeeds = (read: Read) =>
+  addedUp(read('changesState'), ['service']).map(({ service }) => {
+    const states = matching(read('changesState'), { service }).filter(({ value }) => value > 0)
+    return {
+      service,
+      state:
+        ['silent', 'behind', 'cold', 'heard'].find((state) =>
+          states.some(({ labels }) => labels['state'] === state),
+        ) ?? 'cold',
+      lagSeconds: matching(read('changesLag'), { service })[0]?.value ?? null,
+      applied: total(matching(read('changesApplied'), { service })),
+      serviceDrops: total(matching(read('changesServiceDrops'), { service })),
+    }
+  })
+
 /** Buckets of all services together, cumulative as in Prometheus; bounds in seconds, the last one unbounded. */
 const durations = (read: Read) => ({
   sum: total(read('durationSum')),
@@ -200,6 +220,7 @@ export const statusReport = (scrape: string, readiness: Readiness) => {
       servedStale: number('servedStale'),
     },
     upstreams: upstreams(read),
+    changes: changeFeeds(read),
     refusals: addedUp(read('refusals'), ['service', 'route', 'code']).slice(0, mostRows),
     protocolRefusals: addedUp(read('protocolRefusals'), ['reason']),
     shed: addedUp(read('shed'), ['class', 'signal']),

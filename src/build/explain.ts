@@ -1,5 +1,5 @@
 import { type CachePolicy, decideCaching, identityCookies, sensitivityOf } from '../cache/decide-caching.ts'
-import { systemClock } from '../clock.ts'
+import { readClock, systemClock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import type { Found } from '../contracts/finding.ts'
 import type { Row } from '../contracts/row.ts'
@@ -22,7 +22,7 @@ import {
   type PublicTargets,
 } from './built-service.ts'
 import { operationFacts } from './document-contract.ts'
-import { type ServiceContract, serviceContract } from './service-contract.ts'
+import { heardLifetimeMs, type ServiceContract, serviceContract } from './service-contract.ts'
 import { withAskedServices } from './upstream-findings.ts'
 
 /** The request to explain; it is not sent. */
@@ -103,6 +103,15 @@ const cookiesIn = (fields: RequestFields, { harmlessCookies = [] }: CachePolicy)
   return { cookiesThatMayChangeTheAnswer: cookies.map(({ name, meaning }) => `${name} (${meaning})`) }
 }
 
+/** The lifetime that replaces the ttl of the rule while the change feed is heard, and whether it is. */
+const feedOf = (service: ServiceConfig, { rule, whileHeard }: CachePolicy): Explanation => {
+  const lifetimeMs = heardLifetimeMs(service)
+  if (lifetimeMs === undefined || rule === undefined) return {}
+  const isHeard = whileHeard?.feed.isCurrent(readClock(systemClock))
+  const now = isHeard === undefined ? '' : isHeard ? ': it is heard' : ': it is not heard'
+  return { 'while its change feed is heard': `ttl ${Math.max(rule.ttlMs, lifetimeMs)} ms${now}` }
+}
+
 const cachingOf = (
   service: ServiceConfig,
   contract: ServiceContract,
@@ -125,6 +134,7 @@ const cachingOf = (
         cache: `read, ${decision.partition}`,
         ...(decision.partition === 'credential' ? credentialsIn(fields, policy) : {}),
         rule,
+        ...feedOf(service, policy),
         profile: policy.profile,
         ...storedAs(service, contract, found, valid, decision.partition, host),
       }

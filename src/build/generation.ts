@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Cache } from '../cache/cache.ts'
+import type { FeedLease } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
 import type { Config, LimitsConfig, RateLimitConfig, ServiceConfig } from '../config/config.ts'
@@ -155,6 +156,8 @@ export type LastingRooms = {
   serviceNamed(name: string): Service | undefined
   /** See sharing-upstream.ts. */
   sharing(name: string): readonly Service[]
+  /** Whether every change of a service is known. */
+  readonly feedLease?: (name: string) => FeedLease
   readonly overload: Overload
   readonly buffered: BufferedBytes
   /** See edge/unread-answers.ts. */
@@ -230,9 +233,12 @@ const buildServices = async (
   rooms: LastingRooms,
   last: Generation | undefined,
 ): Promise<readonly BuiltService[]> => {
-  const { clock, metrics, publicUrl, run, mayRemember, stores, serviceNamed, sharing } = rooms
+  const { clock, metrics, publicUrl, run, mayRemember, stores, serviceNamed, sharing, feedLease } = rooms
   const { budget } = rooms.buffered
-  const parts = { config, publicUrl, clock, metrics, budget, run, mayRemember, stores, serviceNamed, sharing }
+  const parts = {
+    ...{ config, publicUrl, clock, metrics, budget, run, mayRemember, stores, serviceNamed, sharing },
+    ...(feedLease === undefined ? {} : { feedLease }),
+  }
   const built: BuiltService[] = []
   try {
     for (const service of config.services) built.push(await builtFor(service, parts, last))

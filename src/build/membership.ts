@@ -6,6 +6,7 @@ import { targetKey, targetKeyOf } from '../cache/cache-key.ts'
 import type { CacheEntry, EntryOrder } from '../cache/entries.ts'
 import { mostHits, type Purge, type UsedTarget } from '../cache/invalidation.ts'
 import type { Note } from '../cache/invalidation-note.ts'
+import type { FeedMessage } from '../changes/service-feed.ts'
 import { type Clock, type Moment, readClock } from '../clock.ts'
 import { type Coherence, createCoherence } from '../cluster/coherence.ts'
 import type { CoherenceEvent } from '../cluster/events.ts'
@@ -270,11 +271,13 @@ type WorkerAnswers = {
   readonly metrics: Pick<Metrics, 'snapshot'>
   reload(): Promise<ReloadOutcome>
   note(finding: UpstreamFinding): void
+  /** Takes what another worker has learned of changes behind the gateway. */
+  told(message: FeedMessage): void
 }
 
 /** Each request to the admin side reaches one worker, and is answered for all of them. */
 export const answerWorkers =
-  ({ cache, warmer, metrics, reload, note }: WorkerAnswers) =>
+  ({ cache, warmer, metrics, reload, note, told }: WorkerAnswers) =>
   (question: Question): unknown => {
     switch (question.topic) {
       case 'metrics':
@@ -283,6 +286,8 @@ export const answerWorkers =
         return reload()
       case 'finding':
         return note(question.content as UpstreamFinding)
+      case 'changes':
+        return told(question.content as FeedMessage)
       default:
         return answerCacheQuestion(cache, warmer, question as CacheQuestion)
     }

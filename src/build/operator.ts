@@ -9,7 +9,7 @@ import type {
 import type { PurgeRequest, PurgeSelection } from '../admin/purge-request.ts'
 import type { CacheEntry } from '../cache/entries.ts'
 import type { Purge } from '../cache/invalidation.ts'
-import { upstreamTagName } from '../cache/tagger.ts'
+import { tagsReachedBy, upstreamTagName } from '../cache/tagger.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import { redactedConfig } from '../config/redacted-config.ts'
 import type { Row } from '../contracts/row.ts'
@@ -88,7 +88,8 @@ const byTag = ({ services }: PurgeParts, tag: string, only: string | undefined):
     return refused('the tag belongs to another service')
   const named = services.filter(({ config }) => only === undefined || config.name === only)
   const sent = named.map(({ config }) => upstreamTagName(config.name, tag))
-  return { kind: 'selectors', selectors: [tag, ...sent].map((one) => ({ kind: 'tag', tag: one })) }
+  const reached = new Set([tag, ...sent].flatMap(tagsReachedBy))
+  return { kind: 'selectors', selectors: [...reached].map((one) => ({ kind: 'tag', tag: one })) }
 }
 
 const select = (
@@ -148,7 +149,7 @@ const warmCache = async (parts: PurgeParts, urls: readonly string[]): Promise<Wa
 }
 
 /** The parts that depend on the configuration in use. */
-export type GenerationOperator = Omit<Operator, 'reload' | 'drain'>
+export type GenerationOperator = Omit<Operator, 'reload' | 'drain' | 'changes'>
 
 const reloadAnswer = (outcome: ReloadOutcome): ReloadAnswer => {
   switch (outcome.kind) {
@@ -167,9 +168,9 @@ const reloadAnswer = (outcome: ReloadOutcome): ReloadAnswer => {
 /** Implements the admin side for the configuration in use. */
 export const currentOperator = (
   current: () => GenerationOperator,
-  reload: () => Promise<ReloadOutcome>,
-  drain: () => void,
+  { reload, drain, changes }: Pick<Operator, 'drain' | 'changes'> & { reload(): Promise<ReloadOutcome> },
 ): Operator => ({
+  changes,
   purge: (request) => current().purge(request),
   warm: (urls) => current().warm(urls),
   entries: (query) => current().entries(query),

@@ -1,9 +1,15 @@
 import { type ExtensionsMode, isExtended } from '../batch/extensions.ts'
-import type { CachePolicy } from '../cache/decide-caching.ts'
+import type { CachePolicy, WhileHeard } from '../cache/decide-caching.ts'
 import { createOpenTagger, createServiceTagger, createSiteTagger } from '../cache/site-tagger.ts'
 import type { Tagger } from '../cache/tagger.ts'
 import type { Clock } from '../clock.ts'
-import type { LimitsConfig, OpenApiConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
+import type {
+  ChangesConfig,
+  LimitsConfig,
+  OpenApiConfig,
+  ServiceConfig,
+  SiteConfig,
+} from '../config/config.ts'
 import { matchesRule } from '../config/rule-match.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
 import { openRows } from '../contracts/open/route-table.ts'
@@ -146,9 +152,13 @@ const withheldFields = ({ access }: Pick<ServiceConfig, 'access'>): readonly str
   ...Object.values(access?.jwt?.forward ?? {}),
 ]
 
-const policies = (service: Pick<ServiceConfig, 'cache' | 'access'>): ServiceContract['policyFor'] => {
+const policies = (
+  service: Pick<ServiceConfig, 'cache' | 'access'>,
+  whileHeard: WhileHeard | undefined,
+): ServiceContract['policyFor'] => {
   const { rules, ...cache } = service.cache
-  const settings = { ...cache, harmlessFields: [...cache.harmlessFields, ...withheldFields(service)] }
+  const harmlessFields = [...cache.harmlessFields, ...withheldFields(service)]
+  const settings = { ...cache, harmlessFields, whileHeard }
   const none: CachePolicy = { ...settings, rule: undefined }
   const byRule = rules.map((rule) => ({ match: rule.match, policy: { ...settings, rule } }))
   return (method, path) => byRule.find(({ match }) => matchesRule(match, method, path))?.policy ?? none
@@ -210,7 +220,11 @@ export const limitsOf = (service: ServiceConfig, limits: LimitsConfig): LimitsCo
   service.contract === 'open' ? limits : { ...limits, ...service.limits }
 
 /** Rows, validation, tags and cache rules of one service, from its configuration. */
-export const serviceContract = (service: ServiceConfig, general: LimitsConfig): ServiceContract => {
+export const serviceContract = (
+  service: ServiceConfig,
+  general: LimitsConfig,
+  whileHeard?: WhileHeard,
+): ServiceContract => {
   const limits = limitsOf(service, general)
   const announced = announcedRows(service)
   const rows =
@@ -228,7 +242,7 @@ export const serviceContract = (service: ServiceConfig, general: LimitsConfig): 
   const ruledBy = (ruled: Pick<ServiceConfig, 'cache' | 'access'>): ServiceContract => {
     const memo = createTargetMemo(rememberedTargets)
     memos = [...memos.slice(-1), memo]
-    const byPath = policies(ruled)
+    const byPath = policies(ruled, whileHeard)
     return {
       ...shared,
       policyFor: service.contract === 'openapi' ? operationPolicies(ruled, byPath, shared.find) : byPath,
@@ -299,6 +313,23 @@ export const responseChangesOf = ({
   return names.length === 0
     ? undefined
     : { set: Object.entries(set).flat(), removed: new Set(names.map((name) => name.toLowerCase())) }
+}
+
+/** The default for sites: see docs/configuration.md. */
+const sitePollMs = 5_000
+
+/** The settings of a service that reports its changes; undefined when it reports none. */
+export const changesOf = (service: ServiceConfig): ChangesConfig | undefined =>
+  'changes' in service && service.changes?.token.isSet === true ? service.changes : undefined
+
+export const pollMsOf = ({ contract }: ServiceConfig, { pollMs }: ChangesConfig): number =>
+  pollMs ?? (contract === 'site' ? sitePollMs : 0)
+
+/** The lifetime of responses while the log of a service is read; undefined when it is not read. */
+export const heardLifetimeMs = (service: ServiceConfig): number | undefined => {
+  const changes = changesOf(service)
+  const isHeard = changes !== undefined && pollMsOf(service, changes) > 0 && changes.ttlWhileHeardMs > 0
+  return isHeard ? changes.ttlWhileHeardMs : undefined
 }
 
 /** A demo server that runs in this process, on loopback. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type BatchAnswersOptions, batchAnswers } from '../batch/batch-answers.ts'
 import { createSplitMemory, type SplitMemory } from '../batch/splitter.ts'
+import type { FeedLease } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
 import type { Config, ServiceConfig, SiteConfig } from '../config/config.ts'
@@ -25,6 +26,7 @@ import {
   addressOf,
   buildAccess,
   dependsOnHost,
+  heardLifetimeMs,
   limitsOf,
   responseChangesOf,
   type ServiceContract,
@@ -166,6 +168,8 @@ export type ServiceParts = {
   serviceNamed(name: string): Service | undefined
   /** See sharing-upstream.ts. */
   sharing(name: string): readonly Service[]
+  /** Whether every change of a service is known; absent where nothing is served. */
+  readonly feedLease?: (name: string) => FeedLease
 }
 
 const indexTimeoutMs = 10_000
@@ -301,7 +305,10 @@ export const buildService = async (
   const limits = limitsOf(config, parts.config.limits)
   const way = known.way ?? (await buildWay(config, parts, known.splitMemory ?? createSplitMemory()))
   const { upstream, targets } = way
-  const contract = serviceContract(config, limits)
+  const lifetimeMs = heardLifetimeMs(config)
+  const feed = parts.feedLease?.(config.name)
+  const whileHeard = lifetimeMs === undefined || feed === undefined ? undefined : { lifetimeMs, feed }
+  const contract = serviceContract(config, limits, whileHeard)
   const site = config.contract === 'site' ? siteRooms(config, contract, way, parts) : undefined
   const basePath = withoutRoot(config.upstream.basePath)
   const roots = [upstream.placeholderOrigin, ...targets].map((origin) => origin + basePath)

@@ -1,3 +1,4 @@
+import type { Moment } from '../clock.ts'
 import type { ContractName } from '../contracts/method.ts'
 import { createsWhenRead, cronParameter, runsCron } from '../contracts/site/writing-reads.ts'
 import { parseCacheControl } from '../http/caching-fields.ts'
@@ -194,9 +195,21 @@ export type CacheRule = {
   readonly scope: 'public' | 'credential'
 }
 
+/** The lifetime that replaces the one of a rule while a change feed tells of every change behind the gateway. */
+export type WhileHeard = { readonly lifetimeMs: number; readonly feed: FeedLease }
+
+/** Whether the feed of a service is heard. */
+export type FeedLease = {
+  isCurrent(at: Moment): boolean
+  /** Milliseconds since it was heard for the last time; Infinity if never. */
+  endedMs(at: Moment): number
+}
+
 export type CachePolicy = {
   readonly profile: CacheProfile
   readonly rule: CacheRule | undefined
+  /** Absent for services without a change feed. */
+  readonly whileHeard?: WhileHeard | undefined
   /** Request fields (lower case) that are no credentials though their names look so. */
   readonly harmlessFields?: readonly string[]
   /** Names of cookies that make no difference to a response (sensitivity.ts); `*` at the end stands for any rest. */

@@ -2,6 +2,7 @@ import type { Moment } from '../clock.ts'
 import { redactTarget } from '../http/redact-target.ts'
 import { partsOfKey } from './cache-key.ts'
 import { currentAgeMs } from './policy/freshness.ts'
+import { lifetimeAt } from './policy/reuse.ts'
 import type { MemoryStore } from './store/memory-store.ts'
 import type { StoredResponse } from './store/stored-response.ts'
 
@@ -38,7 +39,7 @@ const entryOf = (stored: StoredResponse, at: Moment): CacheEntry => {
     bytes: stored.bytes,
     hits: stored.hits,
     ageSeconds: seconds(ageMs),
-    ttlSeconds: seconds(stored.lifetimeMs - ageMs),
+    ttlSeconds: seconds(lifetimeAt(stored, at) - ageMs),
     vary: stored.varyNames,
     tags: stored.tags,
   }

@@ -47,8 +47,8 @@ export const writeStatus: string = `${name}; fwd=method`
 
 export type ReadOutcome = 'hit' | 'miss' | 'stale' | 'revalidated' | 'collapsed'
 
-/** `elsewhere`: a write or a purge in another process. */
-export type Invalidator = 'write' | 'purge' | 'elsewhere'
+/** `elsewhere`: any of the others in another process. `changes`: told by a service. */
+export type Invalidator = 'write' | 'purge' | 'changes' | 'elsewhere'
 
 /** All strings come from the configuration or closed lists, never from a client. */
 export type CacheEvent =

@@ -45,6 +45,8 @@ export type Invalidation = {
   invalidate(tags: readonly string[], by?: Invalidator): number
   /** As `invalidate`, for a write that may still be carried out: until `forMs` have passed no response with one of the tags is stored. */
   suspect(tags: readonly string[], forMs: number, by?: Invalidator): number
+  /** Until `forMs` have passed no response with one of the tags is stored; stored responses stay. */
+  doubt(tags: readonly string[], forMs: number): void
   purge(purge: Purge): number
   /** As `purge`, with pauses in which readers are served. */
   purgeInTurns(purge: Purge): Promise<number>
@@ -230,6 +232,10 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
       const now = clock.monotonic()
       unsettled.add(tags, now, now + forMs)
       return invalidate(tags, by)
+    },
+    doubt: (tags, forMs) => {
+      const now = clock.monotonic()
+      unsettled.add(tags, now, now + forMs)
     },
     purge: (purge) => {
       const steps = purging(purge)

@@ -4,6 +4,7 @@ import { pageLists, staticBlocks, staticClasses, staticElements } from '../contr
 import type { CollectionTags, WriteAction } from '../contracts/site/tags.ts'
 import { contentText } from '../http/message.ts'
 import type { TaggedArguments, TaggedResponse, Tagger, WriteResponse } from './tagger.ts'
+import { createChangedTags } from './tags/changed-tags.ts'
 import {
   type DescribedItem,
   type Description,
@@ -12,7 +13,13 @@ import {
   listTags,
   mostItemTags,
 } from './tags/described-items.ts'
-import { createTagNames, invalidatedGroups, type TagNames, upstreamTags } from './tags/tag-names.ts'
+import {
+  companionTags,
+  createTagNames,
+  invalidatedGroups,
+  type TagNames,
+  upstreamTags,
+} from './tags/tag-names.ts'
 import { itemInPath, namedTags, outcomeOf } from './tags/written-change.ts'
 import { createWrittenTags, type Write } from './tags/written-tags.ts'
 
@@ -60,14 +67,13 @@ const changedNothing = (response: WriteResponse | undefined): boolean =>
 export const createServiceTagger = ({ service }: { readonly service: string }): Tagger => {
   const names = createTagNames(service)
   return {
-    storedTags: (_found, _args, response) => [
-      names.all,
-      ...upstreamTags(response.fields).map((name) => names.upstream(name)),
-    ],
+    storedTags: (_found, _args, response) => [names.all, ...upstreamTags(names, response.fields)],
     callers: undefined,
     undeclared: undefined,
     isReadable,
     writtenTags: (_found, _args, _method, response) => (changedNothing(response) ? [] : [names.all]),
+    everything: names.all,
+    changedTags: () => undefined,
   }
 }
 
@@ -75,13 +81,14 @@ export const createServiceTagger = ({ service }: { readonly service: string }): 
 export const createOpenTagger = ({ service }: { readonly service: string }): Tagger => {
   const names = createTagNames(service)
   return {
-    storedTags: (_found, _args, response) =>
-      upstreamTags(response.fields).map((name) => names.upstream(name)),
+    storedTags: (_found, _args, response) => upstreamTags(names, response.fields),
     callers: undefined,
     undeclared: undefined,
     isReadable: () => true,
     writtenTags: (_found, _args, _method, response) =>
-      response === undefined ? [] : invalidatedGroups(response.fields).map((name) => names.upstream(name)),
+      response === undefined ? [] : invalidatedGroups(names, response.fields),
+    everything: undefined,
+    changedTags: () => undefined,
   }
 }
 
@@ -263,7 +270,7 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
       const collection = found === undefined ? '' : collectionOf(found.row)
       const entry = entryOf(collection)
       const description = entry === undefined ? undefined : describeItems(response.content, collection)
-      const upstream = upstreamTags(response.fields).map((name) => names.upstream(name))
+      const upstream = [...upstreamTags(names, response.fields), ...companionTags(names, response)]
       const isEmbedding = embeds(args, response)
       const ofContent = contentTags(names, response, entry, description, isEmbedding)
       const general = [names.all, ...upstream, ...ofContent]
@@ -275,10 +282,11 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
     },
     callers: names.callers,
     undeclared: names.unknown,
+    everything: names.all,
+    changedTags: createChangedTags(names, table, writtenTags),
     isReadable,
     writtenTags: (found, given, method, response, shown) => {
-      const groups = response === undefined ? [] : invalidatedGroups(response.fields)
-      const asked = groups.map((name) => names.upstream(name))
+      const asked = response === undefined ? [] : invalidatedGroups(names, response.fields)
       if (outcomeOf(response) === 'nothing') return asked
       const collection = found === undefined ? '' : collectionOf(found.row)
       const entry = entryOf(collection)

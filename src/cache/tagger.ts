@@ -1,5 +1,6 @@
 import type { Found } from '../contracts/finding.ts'
-import { type FieldLines, fieldValue } from '../http/message.ts'
+import type { SiteChange } from '../contracts/site/changes.ts'
+import { type FieldLines, fieldValue, type ResponseHead } from '../http/message.ts'
 import { createTagNames } from './tags/tag-names.ts'
 
 /** The typed arguments of a request, from the validator. */
@@ -10,9 +11,7 @@ export const upstreamTagName = (service: string, name: string): string =>
   createTagNames(service).upstream(name)
 
 /** A complete response that may be stored. */
-export type TaggedResponse = {
-  readonly status: number
-  readonly fields: FieldLines
+export type TaggedResponse = ResponseHead & {
   readonly content: Buffer
 }
 
@@ -47,6 +46,10 @@ export type Tagger = {
     response: WriteResponse | undefined,
     shown?: Shown,
   ): readonly string[]
+  /** On every stored response; undefined where only targets and tags of the upstream tell responses apart. */
+  readonly everything: string | undefined
+  /** Tags that changes behind the gateway reach; undefined when they may reach every response of the service. */
+  changedTags(changes: readonly SiteChange[]): readonly string[] | undefined
 }
 
 /** Names of the arguments that a write sets; undefined if not all of them are known. */
@@ -54,6 +57,12 @@ export type Given = () => readonly string[] | undefined
 
 /** Contents of stored responses with a tag; only some of them if there are many. */
 export type Shown = (tag: string) => readonly Buffer[]
+
+/** The tags that a purge by one reaches: one of the upstream also reaches responses with more tags than are stored. */
+export const tagsReachedBy = (tag: string): readonly string[] => {
+  const [, service] = /^([^/]+)\/upstream\//.exec(tag) ?? []
+  return service === undefined ? [tag] : [tag, createTagNames(service).moreUpstream]
+}
 
 /** An unsafe request, with the URL that its upstream knows. */
 export type UnsafeRequest = {

@@ -3,6 +3,7 @@ import type { SharedTier } from '../cache/shared-tier.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { CoherenceOptions, Ledger, Position } from './ledger.ts'
+import type { ChangePositions } from './redis/change-positions.ts'
 import type { IdempotencyKeys } from './redis/idempotency-keys.ts'
 import type { SharedTierEvent } from './redis-events.ts'
 
@@ -27,6 +28,8 @@ export type SharedStores = {
   readonly limits: RequestCounter
   /** The same hash of a credential on all instances. */
   readonly partitionOf: (credential: string) => string
+  /** How far the changes of a service have been applied in all instances. */
+  changePosition(service: string): ChangePositions
   idempotencyKeys(options: { readonly ttlMs: number; readonly maxBytes: number }): IdempotencyKeys
 }
 
@@ -73,6 +76,7 @@ export const sharedStore = async (
     counted,
     keys,
     { createSignatures, subkey },
+    { createChangePositions },
   ] = await Promise.all([
     import('./redis/redis-ledger.ts'),
     import('./redis/tier.ts'),
@@ -82,6 +86,7 @@ export const sharedStore = async (
     import('./redis/counted-requests.ts'),
     import('./redis/idempotency-keys.ts'),
     import('./redis/signatures.ts'),
+    import('./redis/change-positions.ts'),
   ])
   const { cluster, prefix, leaseMs, forgetAfterMs, tls: pem } = config.cache.shared
   const url = config.cache.shared.url.reveal()
@@ -140,6 +145,12 @@ export const sharedStore = async (
     stores: {
       limits: counted.createCountedRequests(connection, prefix),
       partitionOf: (credential) => createHmac('sha256', salt).update(credential).digest('base64url'),
+      changePosition: (service) =>
+        createChangePositions(connection, {
+          prefix,
+          service,
+          signatures: createSignatures(secrets, 'position'),
+        }),
       idempotencyKeys: ({ ttlMs, maxBytes }) =>
         keys.createIdempotencyKeys(connection, {
           prefix,

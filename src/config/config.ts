@@ -17,4 +17,5 @@ export type RateLimitConfig = Config['rateLimits'][number]
 export type ServiceConfig = Config['services'][number]
 export type OpenApiConfig = Extract<ServiceConfig, { contract: 'openapi' }>
 export type SiteConfig = Extract<ServiceConfig, { contract: 'site' }>
+export type ChangesConfig = NonNullable<SiteConfig['changes']>
 export type AccessConfig = NonNullable<ServiceConfig['access']>

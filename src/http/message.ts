@@ -138,6 +138,16 @@ export type GatewayRequest = {
 export type ResponseHead = {
   readonly status: number
   readonly fields: FieldLines
+  /** Only of a response that the upstream sent with such fields. */
+  readonly hints?: ResponseHints | undefined
+}
+
+/** Values of fields that an upstream sends to the gateway alone. `fields` never has them, so no client gets them. */
+export type ResponseHints = {
+  /** Trellis-Tags: what the response was made of. */
+  readonly tags: string | undefined
+  /** Trellis-Max-Age: seconds after which the response changes by the clock. */
+  readonly maxAge: string | undefined
 }
 
 /** RFC 9110 §6.4.1: these have no content whatever their fields say. */

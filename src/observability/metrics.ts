@@ -1,6 +1,7 @@
 import { AggregatorRegistry, collectDefaultMetrics, type Registry } from 'prom-client'
 import type { BatchEvent } from '../batch/events.ts'
 import type { CacheEvent } from '../cache/events.ts'
+import type { ChangeEvent } from '../changes/events.ts'
 import type { CoherenceEvent } from '../cluster/events.ts'
 import type { SharedTierEvent } from '../cluster/redis-events.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
@@ -11,6 +12,7 @@ import type { DiscoveryEvent } from '../site/events.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
 import {
   createCacheObserver,
+  createChangeObserver,
   createCoherenceObserver,
   createSharedTierObserver,
 } from './metrics/observe-cache.ts'
@@ -91,6 +93,7 @@ export type Metrics = {
     coherence(event: CoherenceEvent): void
     sharedTier(event: SharedTierEvent): void
     tracing(event: TracingEvent): void
+    changes(event: ChangeEvent): void
     /** A log line was given up. */
     log(): void
   }
@@ -161,6 +164,7 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
       lifecycle: createLifecycleObserver(families),
       coherence: createCoherenceObserver(families),
       sharedTier: createSharedTierObserver(families),
+      changes: createChangeObserver(families),
       tracing: ({ outcome, count }) => {
         families.traceSpans.series({ outcome }).value += count
       },

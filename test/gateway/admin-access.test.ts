@@ -33,6 +33,7 @@ const startAdmin = async (token: string): Promise<Side> => {
       config: () => ({ secret: 'shown to operators only' }),
       openApi: () => Buffer.from('{}'),
       drain: () => undefined,
+      changes: async () => ({ kind: 'refused', reason: 'no-credential', detail: '' }),
       reload: async () => ({ kind: 'done', outcome: 'applied', hash: 'abc' }),
     },
     scrape: async () => ({ contentType: 'text/plain', text: 'up 1' }),

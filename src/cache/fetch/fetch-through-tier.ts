@@ -11,7 +11,12 @@ import type { FetchOutcome, FetchRequest, RunFetch, StreamEnd } from './fetch-ou
 
 /** Of use to other processes: complete, and fresh without validation. */
 const isForTier = (stored: StoredResponse): boolean =>
-  stored.partial === undefined && stored.status !== 206 && !stored.validateAlways && stored.lifetimeMs > 0
+  stored.partial === undefined &&
+  stored.status !== 206 &&
+  !stored.validateAlways &&
+  stored.lifetimeMs > 0 &&
+  // Other processes would not know when it changes by the clock.
+  stored.hints?.maxAge === undefined
 
 const contentLength: ReadonlySet<string> = new Set(['content-length'])
 

@@ -160,7 +160,7 @@ const partOf = ({ first, last, total }: ContentRange, content: Buffer): PartialC
   content.length === last - first + 1 ? { partial: { ranges: [{ first, last }], total }, content } : undefined
 
 const wholeOf = (head: ResponseHead, content: Buffer): CompleteResponse => ({
-  head: { status: 200, fields: withoutFields(head.fields, partFields) },
+  head: { ...head, status: 200, fields: withoutFields(head.fields, partFields) },
   content,
 })
 
@@ -210,7 +210,7 @@ export const createPartialContentStore = (options: PartialContentOptions): Parti
       forget(read)
       return storage.store(read, storage.create(fetch, wholeOf(head, content), times), since).stored
     }
-    const bare = { status: 206, fields: withoutFields(head.fields, partFields) }
+    const bare = { ...head, status: 206, fields: withoutFields(head.fields, partFields) }
     const details = {
       key: partialKey(read.key),
       partial,

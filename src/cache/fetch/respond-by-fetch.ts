@@ -82,7 +82,8 @@ export const freshenedHead = (
   // The stored content was decoded: the tag of the upstream's coded form would name other bytes.
   if (tag !== undefined && isDecoded(stored)) updates = withField(updates, 'ETag', tagOfDecoded(tag))
   const updated = new Set(updates.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()))
-  return { status: stored.status, fields: [...withoutFields(stored.fields, updated), ...updates] }
+  const fields = [...withoutFields(stored.fields, updated), ...updates]
+  return { status: stored.status, fields, hints: response.hints ?? stored.hints }
 }
 
 const noFields = {}

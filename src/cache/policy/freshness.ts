@@ -10,7 +10,7 @@ import { parseHttpDate } from '../../http/conditional/dates.ts'
 import { remembered } from '../../http/memo.ts'
 import { type FieldLines, fieldValue, fieldValues, type ResponseHead } from '../../http/message.ts'
 import { type Member, parseDictionary } from '../../http/structured-fields.ts'
-import type { CachePolicy, CacheRule } from '../decide-caching.ts'
+import type { CachePolicy, CacheRule, WhileHeard } from '../decide-caching.ts'
 
 /** What a response allows a shared cache, by Cache-Control or a targeted field. Seconds; `invalid` where there is no valid number. */
 export type ResponseControl = {
@@ -227,8 +227,13 @@ const heuristic = (
 
 const none: Freshness = { lifetimeMs: 0, source: 'none' }
 
-/** Freshness lifetime (RFC 9111 §4.2.1): of the upstream, else of the rule, else, where allowed, a heuristic. */
-export const freshnessLifetime = (
+/** Trellis-Max-Age; infinite where there is none. A value that cannot be read makes the response stale at once. */
+const changesByClockMs = ({ hints }: ResponseHead): number =>
+  hints?.maxAge === undefined
+    ? Number.POSITIVE_INFINITY
+    : (nonNegativeInteger(hints.maxAge.trim()) ?? 0) * 1000
+
+const plainLifetime = (
   head: ResponseHead,
   control: ResponseControl,
   policy: CachePolicy,
@@ -246,6 +251,34 @@ export const freshnessLifetime = (
   return (
     (profile === 'rfc-shared-cache' ? heuristic(head, control, responseTime) : undefined) ?? ruled ?? none
   )
+}
+
+/**
+ * Freshness lifetime (RFC 9111 §4.2.1): of the upstream, else of the rule, else, where allowed, a heuristic; at most what the
+ * response allows for changes by the clock.
+ */
+export const freshnessLifetime = (
+  head: ResponseHead,
+  control: ResponseControl,
+  policy: CachePolicy,
+  responseTime: number,
+): Freshness => {
+  const freshness = plainLifetime(head, control, policy, responseTime)
+  const mostMs = changesByClockMs(head)
+  return freshness.lifetimeMs <= mostMs ? freshness : { ...freshness, lifetimeMs: mostMs }
+}
+
+/** The lifetime of a rule is for changes that nothing tells of: a change feed replaces it, where it is longer. */
+const heardLifetime = (
+  head: ResponseHead,
+  { lifetimeMs, source }: Freshness,
+  { whileHeard }: CachePolicy,
+): WhileHeard | undefined => {
+  if (whileHeard === undefined || head.status !== 200 || lifetimeMs === 0) return undefined
+  if (source !== 'rule' && source !== 'override') return undefined
+  const mostMs = Math.min(whileHeard.lifetimeMs, changesByClockMs(head))
+  if (mostMs <= lifetimeMs) return undefined
+  return mostMs === whileHeard.lifetimeMs ? whileHeard : { ...whileHeard, lifetimeMs: mostMs }
 }
 
 const windowMs = (stated: number | 'invalid' | undefined, ruled: number | undefined): number => {
@@ -276,6 +309,7 @@ export const reuseTerms = (
     staleIfErrorMs: must ? 0 : windowMs(sie, strict ? 0 : rule?.staleIfErrorMs),
     validateAlways: control.noCache && !override,
     neverStale: strict,
+    whileHeard: heardLifetime(head, freshness, policy),
   }
 }
 

@@ -90,25 +90,39 @@ const fetchOrUnavailable = (
   stored: StoredResponse | undefined,
 ): Reuse => (control.onlyIfCached ? { kind: 'unavailable' } : { kind: 'fetch', reason, stored })
 
+/** How long a response is fresh at that moment. */
+export const lifetimeAt = ({ lifetimeMs, whileHeard }: StoredResponse, at: Moment): number =>
+  whileHeard?.feed.isCurrent(at) === true ? whileHeard.lifetimeMs : lifetimeMs
+
 /** A stale response may be served when the upstream allows it (RFC 5861) or the reader (max-stale). */
-const mayServeStale = (stored: StoredResponse, ageMs: number, control: RequestControl): boolean => {
+const mayServeStale = (
+  stored: StoredResponse,
+  ageMs: number,
+  control: RequestControl,
+  lifetimeMs: number,
+): boolean => {
   // A reader that requires a minimum of freshness gets nothing stale.
   if (control.minFreshMs > 0 || ageMs > control.maxAgeMs) return false
-  const staleMs = ageMs - stored.lifetimeMs
+  const staleMs = ageMs - lifetimeMs
   if (staleMs < stored.staleWhileRevalidateMs) return true
   return !stored.neverStale && control.maxStaleMs > 0 && staleMs <= control.maxStaleMs
 }
 
-const decideStored = (stored: StoredResponse, ageMs: number, control: RequestControl): Reuse => {
-  const fresh = stored.lifetimeMs > ageMs
+const decideStored = (
+  stored: StoredResponse,
+  ageMs: number,
+  control: RequestControl,
+  lifetimeMs: number,
+): Reuse => {
+  const fresh = lifetimeMs > ageMs
   if (control.validate) return fetchOrUnavailable(control, fresh ? 'request' : 'stale', stored)
   if (stored.validateAlways) return fetchOrUnavailable(control, 'stale', stored)
   if (!fresh) {
-    return mayServeStale(stored, ageMs, control)
+    return mayServeStale(stored, ageMs, control, lifetimeMs)
       ? { kind: 'stale', stored, ageMs }
       : fetchOrUnavailable(control, 'stale', stored)
   }
-  const enough = stored.lifetimeMs >= ageMs + control.minFreshMs && ageMs <= control.maxAgeMs
+  const enough = lifetimeMs >= ageMs + control.minFreshMs && ageMs <= control.maxAgeMs
   return enough ? { kind: 'fresh', stored, ageMs } : fetchOrUnavailable(control, 'request', stored)
 }
 
@@ -122,11 +136,18 @@ export const decideReuse = (
   const stored = selectVariant(variants, selecting)
   if (stored === undefined)
     return fetchOrUnavailable(control, variants.length === 0 ? 'uri-miss' : 'vary-miss', undefined)
-  return decideStored(stored, currentAgeMs(stored.initialAgeMs, stored.received, at), control)
+  const ageMs = currentAgeMs(stored.initialAgeMs, stored.received, at)
+  return decideStored(stored, ageMs, control, lifetimeAt(stored, at))
 }
 
 /** How long a stored response without a window of its own is served when the upstream cannot be reached (RFC 9111 §4.2.4). */
 const disconnectedMs = 86_400_000
+
+/** With a change feed it was fresh until the feed was heard for the last time: an upstream that fails also ends its feed. */
+const staleForMs = ({ lifetimeMs, whileHeard }: StoredResponse, ageMs: number, at: Moment): number =>
+  whileHeard === undefined
+    ? ageMs - lifetimeMs
+    : Math.min(ageMs - lifetimeMs, Math.max(ageMs - whileHeard.lifetimeMs, whileHeard.feed.endedMs(at)))
 
 /** `unreachable`: there is no response at all, as opposed to a 5xx. */
 export const mayServeOnError = (
@@ -136,7 +157,7 @@ export const mayServeOnError = (
   at: Moment,
 ): boolean => {
   if (stored.validateAlways) return false
-  const staleMs = currentAgeMs(stored.initialAgeMs, stored.received, at) - stored.lifetimeMs
+  const staleMs = staleForMs(stored, currentAgeMs(stored.initialAgeMs, stored.received, at), at)
   if (staleMs < stored.staleIfErrorMs) return true
   const disconnected = failure === 'unreachable' && profile === 'rfc-shared-cache' && !stored.neverStale
   return disconnected && staleMs < disconnectedMs

@@ -12,6 +12,7 @@ import {
 } from '../events.ts'
 import type { ShareableOutcome, StreamingOutcome, UnshareableOutcome } from '../fetch/fetch-outcome.ts'
 import { currentAgeMs } from '../policy/freshness.ts'
+import { lifetimeAt } from '../policy/reuse.ts'
 import type { PreparedAnswers, SharedForm, StoredResponse } from '../store/stored-response.ts'
 import { asksForTag, currentTag, type Encodings, responseFor, takesWhole } from './encodings.ts'
 
@@ -72,7 +73,8 @@ const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000
 const ageOf = (stored: StoredResponse, at: Moment): number =>
   currentAgeMs(stored.initialAgeMs, stored.received, at)
 
-const ttlOf = (stored: StoredResponse, ageMs: number): number => seconds(stored.lifetimeMs - ageMs)
+const ttlOf = (stored: StoredResponse, ageMs: number, at: Moment): number =>
+  seconds(lifetimeAt(stored, at) - ageMs)
 
 const withFields = (stored: StoredResponse, added: FieldLines): GatewayResponse => ({
   status: stored.status,
@@ -174,7 +176,7 @@ export const createResponder = (encodings: Encodings): Responder => {
 
   const hit = (stored: StoredResponse, read: CacheRead, ageMs: number, at: Moment): CacheAnswer => {
     const form = sharedForm(stored, read)
-    const ttl = ttlOf(stored, ageMs)
+    const ttl = ttlOf(stored, ageMs, at)
     if (form === undefined) return freshAnswer(stored, read, ageMs, ttl, at)
     const prepared = preparedFor(stored, seconds(ageMs), ttl)
     const made = prepared?.[form]
@@ -196,7 +198,7 @@ export const createResponder = (encodings: Encodings): Responder => {
     at: Moment,
   ): CacheAnswer => {
     const ageMs = ageOf(stored, at)
-    const ttlSeconds = ttlOf(stored, ageMs)
+    const ttlSeconds = ttlOf(stored, ageMs, at)
     if (fromTier === true) return aged(stored, read, at, ageMs, hitStatus(ttlSeconds, 'shared'), 'hit')
     const status = forwardedStatus({
       reason,
@@ -216,7 +218,7 @@ export const createResponder = (encodings: Encodings): Responder => {
     at: Moment,
   ): CacheAnswer => {
     const ageMs = ageOf(stored, at)
-    const status = forwardedStatus({ reason, ttlSeconds: ttlOf(stored, ageMs), collapsed: true })
+    const status = forwardedStatus({ reason, ttlSeconds: ttlOf(stored, ageMs, at), collapsed: true })
     return answerFor(read, withAge(stored, ageMs, status), 'collapsed', at)
   }
 
@@ -232,7 +234,7 @@ export const createResponder = (encodings: Encodings): Responder => {
       const stored = form instanceof Promise ? uncoded : form
       const ageMs = ageOf(stored, at)
       // The ttl of the uncoded form: a purge may have shortened its lifetime since the coded form was made.
-      return aged(stored, read, at, ageMs, hitStatus(ttlOf(uncoded, ageMs), detail), 'stale')
+      return aged(stored, read, at, ageMs, hitStatus(ttlOf(uncoded, ageMs, at), detail), 'stale')
     },
     fetched: (outcome, read, reason, at) => {
       const form = encodings.formFor(outcome.stored, read)
@@ -256,7 +258,7 @@ export const createResponder = (encodings: Encodings): Responder => {
       const status = forwardedStatus({
         reason,
         status: collapsed ? undefined : upstreamStatus,
-        ttlSeconds: ttlOf(head, ageMs),
+        ttlSeconds: ttlOf(head, ageMs, at),
         collapsed,
         // Whether it is stored is known only at its end.
         detail: 'streamed',

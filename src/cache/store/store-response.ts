@@ -82,8 +82,8 @@ export const createResponseStorage = (options: StorageOptions): ResponseStorage 
     })
 
   const describe: ResponseStorage['describe'] = (read, stored) => {
-    const { status, fields, content } = stored
-    const response = { status, fields, content } as const
+    const { status, fields, content, hints } = stored
+    const response = { status, fields, content, hints } as const
     setTags(stored, read.tags(response))
     return read.isReadable?.(response) === false ? undefined : stored
   }

@@ -2,10 +2,16 @@ import type { Moment } from '../../clock.ts'
 import { parseVary, type SelectingFields, varyKey } from '../../http/caching-fields.ts'
 import { type Coding, mayBeCoded, withVaryByCoding } from '../../http/coding/compress.ts'
 import { parseEntityTag } from '../../http/conditional/entity-tags.ts'
-import { type FieldLines, fieldValue, ownText, type ResponseHead } from '../../http/message.ts'
+import {
+  type FieldLines,
+  fieldValue,
+  ownText,
+  type ResponseHead,
+  type ResponseHints,
+} from '../../http/message.ts'
 import { isPublicKey } from '../cache-key.ts'
 import type { CacheAnswer } from '../cache-read.ts'
-import type { CachePolicy } from '../decide-caching.ts'
+import type { CachePolicy, WhileHeard } from '../decide-caching.ts'
 import { type ExchangeTimes, responseControl, reuseTerms } from '../policy/freshness.ts'
 import { storedFields } from '../policy/storability.ts'
 import type { StoredRanges } from './stored-ranges.ts'
@@ -43,6 +49,8 @@ export type StoredResponse = ResponseHead & {
   readonly validateAlways: boolean
   /** must-revalidate, proxy-revalidate or s-maxage: not served stale outside the windows that the response itself states. */
   readonly neverStale: boolean
+  /** While its lease is current this lifetime holds in place of `lifetimeMs`; undefined where there is no change feed. */
+  readonly whileHeard: WhileHeard | undefined
   /** The upstream's own entity tag; a tag that the gateway made is of no use to the upstream. */
   readonly upstreamTag: string | undefined
   readonly tags: readonly string[]
@@ -89,12 +97,12 @@ const overheadOfForm = 480
 type Counted = Pick<
   StoredResponse,
   'key' | 'varyNames' | 'varyKey' | 'upstreamTag' | 'fields' | 'content' | 'tags' | 'forms'
->
+> & { readonly hints?: ResponseHints | undefined }
 
 const sizeOf = (counted: Counted): number => {
   const { key, fields, content, tags, forms } = counted
   let bytes = overheadBytes + key.length + content.buffer.byteLength
-  bytes += counted.varyKey.length + (counted.upstreamTag?.length ?? 0)
+  bytes += counted.varyKey.length + (counted.upstreamTag?.length ?? 0) + (counted.hints?.tags?.length ?? 0)
   for (const name of counted.varyNames) bytes += name.length + overheadOfLine
   // The tag index also holds its target: see memory-store.ts.
   if (!isPublicKey(key)) bytes += overheadOfTag
@@ -179,6 +187,8 @@ export const createStoredResponse = (parts: StoredResponseParts): StoredResponse
     staleIfErrorMs: terms.staleIfErrorMs,
     validateAlways: terms.validateAlways,
     neverStale: terms.neverStale,
+    whileHeard: terms.whileHeard,
+    hints: head.hints,
     upstreamTag: parts.upstreamTag,
     tags: noTags,
     codable,
@@ -206,6 +216,7 @@ export const setTags = (made: StoredResponse, tags: readonly string[]): StoredRe
 export const limitLifetime = (stored: StoredResponse, ageMs: number): void => {
   const writable: Writable = stored
   writable.lifetimeMs = Math.min(stored.lifetimeMs, ageMs)
+  writable.whileHeard = undefined
 }
 
 /** Replaces equal texts by one string, in lists without spare capacity. Changes the record itself. */
@@ -239,6 +250,8 @@ export const withCodedForms = (stored: StoredResponse, forms: readonly CodedForm
   staleIfErrorMs: stored.staleIfErrorMs,
   validateAlways: stored.validateAlways,
   neverStale: stored.neverStale,
+  whileHeard: stored.whileHeard,
+  hints: stored.hints,
   upstreamTag: stored.upstreamTag,
   tags: stored.tags,
   codable: stored.codable,
@@ -252,6 +265,7 @@ export const withCodedForms = (stored: StoredResponse, forms: readonly CodedForm
     content: stored.content,
     tags: stored.tags,
     forms,
+    hints: stored.hints,
   }),
   order: stored.order,
   hits: stored.hits,

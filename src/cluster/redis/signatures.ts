@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 
 /** The kinds of signed values. Each kind has its own key, so that none passes for another. */
-export type Purpose = 'entry' | 'note' | 'acknowledgement' | 'answer' | 'caller'
+export type Purpose = 'entry' | 'note' | 'acknowledgement' | 'answer' | 'caller' | 'position'
 
 /** Proves that an instance with the key wrote a value read from Redis. Without keys nothing is signed. */
 export type Signatures = {

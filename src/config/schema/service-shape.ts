@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { access } from '../access.ts'
 import { documentCacheShape, serviceCacheShape } from './cache-shape.ts'
+import { changes } from './changes-shape.ts'
 import {
   document,
   duration,
@@ -323,6 +324,7 @@ const site = z.strictObject({
   upstream: upstreamShape('/index.php/wp-json', targets().prefault(['embedded'])).prefault({}),
   parameters: parameters('forward'),
   limits: ownLimits,
+  changes: changes(),
   cache: serviceCacheShape('main namespace for 60s, stale 30s, on errors 1h').prefault({}),
 })
 
@@ -336,6 +338,7 @@ const open = z.strictObject({
     '/',
     targets().describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`'),
   ),
+  changes: changes(),
   cache: serviceCacheShape('nothing with `safe`, what the upstream allows with `rfc-shared-cache`').prefault(
     {},
   ),

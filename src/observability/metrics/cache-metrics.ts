@@ -178,6 +178,47 @@ export const coherenceMetrics = {
   ),
 } as const satisfies Record<string, MetricRow>
 
+/** Metrics of the change feeds. */
+export const changeMetrics = {
+  changesState: gauge(
+    'changes_state',
+    ['service', 'state'],
+    '1 for the state of the change feed (`cold`, `heard`, `behind`, `silent`), 0 for the others.',
+    'max',
+  ),
+  changesLag: gauge(
+    'changes_lag_seconds',
+    ['service'],
+    'Time since the last poll after which every change was known.',
+    'max',
+  ),
+  changesApplied: counter(
+    'changes_applied_total',
+    ['service', 'source'],
+    'Changes that were applied, told by `push`, found by `poll`, or told in the `plain` form.',
+  ),
+  changesDropped: counter(
+    'changes_dropped_entries_total',
+    ['service', 'source'],
+    'Stored responses that changes dropped.',
+  ),
+  changesServiceDrops: counter(
+    'changes_service_drops_total',
+    ['service', 'reason'],
+    'Times everything of a service was dropped because its changes were not known, by reason.',
+  ),
+  changesRefused: counter(
+    'changes_refused_total',
+    ['service', 'reason'],
+    'Requests to `/changes` that were refused, by reason.',
+  ),
+  changesPollFailures: counter(
+    'changes_poll_failures_total',
+    ['service', 'reason'],
+    'Polls that brought no log, by reason.',
+  ),
+} as const satisfies Record<string, MetricRow>
+
 /** Metrics of the cache. */
 export const cacheMetrics = {
   cacheForwards: counter(

@@ -1,4 +1,5 @@
 import type { CacheEvent } from '../../cache/events.ts'
+import type { ChangeEvent } from '../../changes/events.ts'
 import type { CoherenceEvent } from '../../cluster/events.ts'
 import type { SharedTierEvent } from '../../cluster/redis-events.ts'
 import { type Families, observeValue } from './registry.ts'
@@ -113,6 +114,34 @@ export const createCacheObserver =
         return
       default:
         // A new kind of event does not compile until it is counted here.
+        event satisfies never
+    }
+  }
+
+/** Counts what happens to the change feeds. */
+export const createChangeObserver =
+  (families: Families) =>
+  (event: ChangeEvent): void => {
+    const { service } = event
+    switch (event.kind) {
+      case 'changes-applied': {
+        const labels = { service, source: event.source }
+        families.changesApplied.series(labels).value += event.changes
+        families.changesDropped.series(labels).value += event.entries
+        return
+      }
+      case 'service-dropped':
+        families.changesServiceDrops.series({ service, reason: event.reason }).value += 1
+        return
+      case 'changes-refused':
+        families.changesRefused.series({ service, reason: event.reason }).value += 1
+        return
+      case 'poll-failed':
+        families.changesPollFailures.series({ service, reason: event.reason }).value += 1
+        return
+      case 'feed-state':
+        return
+      default:
         event satisfies never
     }
   }

@@ -1,5 +1,5 @@
 import { Gauge, type OpenMetricsContentType, Registry } from 'prom-client'
-import { cacheMetrics, coherenceMetrics, upstreamMetrics } from './cache-metrics.ts'
+import { cacheMetrics, changeMetrics, coherenceMetrics, upstreamMetrics } from './cache-metrics.ts'
 import type { MetricRow } from './metric-row.ts'
 import {
   batchMetrics,
@@ -173,6 +173,7 @@ export const metricTable = {
   ...batchMetrics,
   ...discoveryMetrics,
   ...coherenceMetrics,
+  ...changeMetrics,
   ...edgeMetrics,
   ...lifecycleMetrics,
   ...gatewayMetrics,

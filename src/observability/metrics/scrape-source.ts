@@ -15,6 +15,12 @@ export type ScrapeSource = {
   /** Of each service that has WebSockets. */
   readonly websockets: () => readonly { readonly service: string; readonly open: number }[]
   readonly upstreams: () => readonly UpstreamReading[]
+  /** Where services tell of changes. */
+  readonly changes?: () => readonly {
+    readonly service: string
+    readonly state: string
+    readonly lagSeconds: number | undefined
+  }[]
   /** Where several processes share the port. */
   readonly workers?: () => {
     readonly wanted: number
@@ -70,6 +76,19 @@ const readUpstreams = (families: Families, upstreams: readonly UpstreamReading[]
   }
 }
 
+const feedStates = ['cold', 'heard', 'behind', 'silent']
+
+const readChanges = (families: Families, feeds: ReturnType<NonNullable<ScrapeSource['changes']>>): void => {
+  families.changesState.clear()
+  families.changesLag.clear()
+  for (const { service, state, lagSeconds } of feeds) {
+    for (const one of feedStates) {
+      families.changesState.series({ service, state: one }).value = one === state ? 1 : 0
+    }
+    if (lagSeconds !== undefined) families.changesLag.series({ service }).value = lagSeconds
+  }
+}
+
 const readWorkers = (families: Families, { workers }: ScrapeSource): void => {
   if (workers === undefined) return
   const { wanted, ready, ended } = workers()
@@ -95,5 +114,6 @@ export const readSource = (families: Families, source: ScrapeSource): void => {
   families.cacheBytes.series({}).value = cache.bytes
   families.cacheMaxBytes.series({}).value = cache.maxBytes
   readUpstreams(families, source.upstreams())
+  readChanges(families, source.changes?.() ?? [])
   readWorkers(families, source)
 }

@@ -1,7 +1,13 @@
 import { Readable } from 'node:stream'
 import { GatewayError } from '../../errors.ts'
 import { endToEndFields } from '../../http/forwardable-fields.ts'
-import { type FieldLines, fieldValue, hasField, withoutFields } from '../../http/message.ts'
+import {
+  type FieldLines,
+  fieldValue,
+  hasField,
+  type ResponseHead,
+  withoutFields,
+} from '../../http/message.ts'
 
 const conditions: ReadonlySet<string> = new Set(['if-none-match', 'if-modified-since'])
 
@@ -28,11 +34,28 @@ export const invalidResponse = (
 
 const contentLength: ReadonlySet<string> = new Set(['content-length'])
 
-/** End-to-end fields, and no length where there must be none (RFC 9110 §8.6). */
-export const responseFields = (status: number, fields: FieldLines): string[] => {
+const hintFields: ReadonlySet<string> = new Set(['trellis-tags', 'trellis-max-age'])
+
+/** The fields that may go to a client: without those of the connection and those for the gateway alone. */
+const publicFields = (fields: FieldLines): string[] => {
   const kept = endToEndFields(fields)
-  return status === 204 ? withoutFields(kept, contentLength) : kept
+  return hasField(kept, hintFields) ? withoutFields(kept, hintFields) : kept
 }
+
+/** Status and end-to-end fields, and no length where there must be none (RFC 9110 §8.6). */
+export const responseHead = (status: number, fields: FieldLines): ResponseHead => {
+  const kept = publicFields(fields)
+  const shown = status === 204 ? withoutFields(kept, contentLength) : kept
+  if (!hasField(fields, hintFields)) return { status, fields: shown }
+  const hints = { tags: fieldValue(fields, 'trellis-tags'), maxAge: fieldValue(fields, 'trellis-max-age') }
+  return { status, fields: shown, hints }
+}
+
+/** A 1xx for a client. */
+export const interimHead = (status: number, fields: FieldLines): ResponseHead => ({
+  status,
+  fields: publicFields(fields),
+})
 
 /** Names of fields, by length and two octets: a comparison costs a quarter of making the same few texts anew. */
 const knownNames: ({ readonly octets: Buffer; readonly text: string } | undefined)[] = Array.from(

@@ -1,8 +1,7 @@
 import { type Duplex, Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../../errors.ts'
-import { endToEndFields } from '../../http/forwardable-fields.ts'
-import { type FieldLines, type GatewayResponse, hasNoContent } from '../../http/message.ts'
+import { type FieldLines, type GatewayResponse, hasNoContent, type ResponseHead } from '../../http/message.ts'
 import type { AttemptOutcome, ClientWait } from '../events.ts'
 import { busy, failureKind, leftAlone, neverSent, neverWhole, toGatewayError } from '../failure.ts'
 import { type ForwardRequest, withHost } from '../forward-request.ts'
@@ -12,7 +11,14 @@ import type { Breaker, RequestResult, Ticket } from '../targets/breaker.ts'
 import type { Target, Targets } from '../targets/targets.ts'
 import { Attempt, type AttemptContext, type AttemptListener } from './attempt.ts'
 import { type Abortable, type InFlight, lookEveryMs, type PacedRequest } from './in-flight.ts'
-import { fieldTexts, invalidResponse, isGatewayStatus, ResponseContent, responseFields } from './response.ts'
+import {
+  fieldTexts,
+  interimHead,
+  invalidResponse,
+  isGatewayStatus,
+  ResponseContent,
+  responseHead,
+} from './response.ts'
 import {
   type AttemptFailure,
   decideRetry,
@@ -60,7 +66,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   #retryTimer: NodeJS.Timeout | undefined
   #totalTimer: NodeJS.Timeout | undefined
   /** The accepted head, until it is given to the caller. */
-  #head: { readonly status: number; readonly fields: readonly string[] } | undefined
+  #head: ResponseHead | undefined
   /** Content that arrived before the head was given to the caller. */
   #held: Buffer[] | undefined = []
   #content: ResponseContent | undefined
@@ -184,7 +190,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   }
 
   interim(status: number, rawFields: readonly (Buffer | string)[]): void {
-    this.#request.interim?.({ status, fields: endToEndFields(fieldTexts(rawFields)) })
+    this.#request.interim?.(interimHead(status, fieldTexts(rawFields)))
   }
 
   contentSent(): void {
@@ -210,7 +216,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#settleBreaker(isFailure ? 'failed' : 'answered')
     this.#state = 'answering'
     this.#hasContent = !hasNoContent(this.#request.method, status)
-    this.#head = { status, fields: responseFields(status, fields) }
+    this.#head = responseHead(status, fields)
     // One read of the socket often contains head and content; all its events come before this microtask.
     queueMicrotask(() => this.#answer())
   }
@@ -222,7 +228,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     // An open WebSocket takes no slot: it may last for days.
     this.#finish('answered')
     this.#request.upgrade?.(connection)
-    this.#resolve({ status, fields: endToEndFields(fieldTexts(rawFields)), content: undefined })
+    this.#resolve({ ...interimHead(status, fieldTexts(rawFields)), content: undefined })
   }
 
   #answer(): void {
@@ -231,7 +237,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     if (head === undefined || held === undefined) return
     this.#held = undefined
     this.#recordTime()
-    this.#resolve({ status: head.status, fields: head.fields, content: this.#contentOf(held) })
+    this.#resolve({ ...head, content: this.#contentOf(held) })
     this.#attempt?.awaitContent()
   }
 

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { RowKind } from '../../../src/contracts/row.ts'
-import { found, json, type Read, reaches, type Write } from './site-fixture.ts'
+import type { SiteChange } from '../../../src/contracts/site/changes.ts'
+import { changeReaches, found, json, type Read, reaches, type Write } from './site-fixture.ts'
 
 /** One line each: a write to a real WordPress, its status, and those of 66 answers that were different afterwards. */
 const recorded = readFileSync(new URL('fixtures/observed-writes.txt', import.meta.url), 'utf8')
@@ -142,3 +143,43 @@ test('writes leave most of what they were not seen to change alone', () => {
   }
   expect(counts.spared / counts.spareable).toBeGreaterThan(0.5)
 })
+
+const typeOf: Readonly<Record<string, string>> = {
+  posts: 'post',
+  pages: 'page',
+  media: 'attachment',
+  'menu-items': 'nav_menu_item',
+  blocks: 'wp_block',
+  navigation: 'wp_navigation',
+  templates: 'wp_template',
+  'global-styles': 'wp_global_styles',
+  'contact-forms': 'wpcf7_contact_form',
+}
+
+const taxonomyOf: Readonly<Record<string, string>> = { categories: 'category', tags: 'post_tag' }
+
+const unknown = { before: undefined, after: undefined }
+
+/** What the companion tells of such a write when it knows nothing but the object. */
+const changeOf = ({ path }: Observation): SiteChange => {
+  const [collection = '', given] = segmentsOf(path)
+  const id = Number(given ?? 700) || 681
+  const type = typeOf[collection]
+  const taxonomy = taxonomyOf[collection]
+  if (type !== undefined) return { kind: 'post', id, type, ...unknown }
+  if (taxonomy !== undefined) return { kind: 'term', id, taxonomy, ...unknown }
+  if (collection === 'comments') return { kind: 'comment', id, post: 44, ...unknown }
+  return collection === 'users' ? { kind: 'user', id } : { kind: 'option', name: 'blogname' }
+}
+
+test.each(observations.map((one) => [one.title, { ...one, path: pathOf(one) }] as const))(
+  '%s reaches every answer that was seen to change, also when the companion tells of it',
+  (_, observation) => {
+    const missed = observation.changed
+      .filter(isCached)
+      .filter(
+        (probe) => !changeReaches(changeOf(observation), readOf(probe, showsParent(observation, probe))),
+      )
+    expect(missed).toEqual([])
+  },
+)

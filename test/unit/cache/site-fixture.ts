@@ -2,6 +2,7 @@ import { createSiteTagger } from '../../../src/cache/site-tagger.ts'
 import type { TaggedArguments, WriteResponse } from '../../../src/cache/tagger.ts'
 import type { Found } from '../../../src/contracts/finding.ts'
 import type { Row, RowKind } from '../../../src/contracts/row.ts'
+import type { SiteChange } from '../../../src/contracts/site/changes.ts'
 import { siteTags } from '../../../src/contracts/site/tags.ts'
 
 export const tagger = createSiteTagger({ service: 'site', table: siteTags })
@@ -68,11 +69,18 @@ export const list = (
   fields: ['X-WP-TotalPages', pages],
 })
 
+const tagsOf = (read: Read): ReadonlySet<string> =>
+  new Set(tagger.storedTags(read.found, read.args ?? {}, json(read.body ?? {}, read.fields ?? [])))
+
+/** Does the change behind the gateway reach the stored answer? */
+export const changeReaches = (change: SiteChange, read: Read): boolean => {
+  const stored = tagsOf(read)
+  return tagger.changedTags([change])?.some((tag) => stored.has(tag)) ?? true
+}
+
 /** Does the write reach the stored answer? */
 export const reaches = (write: Write, read: Read): boolean => {
-  const stored = new Set(
-    tagger.storedTags(read.found, read.args ?? {}, json(read.body ?? {}, read.fields ?? [])),
-  )
+  const stored = tagsOf(read)
   return tagger
     .writtenTags(write.found, () => undefined, write.method, write.response)
     .some((tag) => stored.has(tag))

@@ -1,7 +1,14 @@
 import { expect, test } from 'vitest'
 import { createOpenTagger, createServiceTagger } from '../../../src/cache/site-tagger.ts'
-import { unsafeTargets } from '../../../src/cache/tagger.ts'
-import { invalidatedGroups, upstreamTags } from '../../../src/cache/tags/tag-names.ts'
+import { tagsReachedBy, unsafeTargets } from '../../../src/cache/tagger.ts'
+import {
+  companionTags,
+  createTagNames,
+  invalidatedGroups,
+  upstreamTags,
+} from '../../../src/cache/tags/tag-names.ts'
+
+const names = createTagNames('blog')
 
 test.each([
   ['Surrogate-Key by spaces', ['Surrogate-Key', 'a b  c'], ['a', 'b', 'c']],
@@ -10,18 +17,64 @@ test.each([
   ['Cache-Groups as a list of strings', ['Cache-Groups', '"a", "b c"'], ['a', 'b c']],
   ['Cache-Groups that is no list', ['Cache-Groups', 'a b'], []],
   ['nothing', ['Cache-Tag', ' , '], []],
-  ['a tag too long', ['Cache-Tag', `${'x'.repeat(129)},y`], ['y']],
 ])('%s', (_, fields, expected) => {
-  expect(upstreamTags(fields)).toEqual(expected)
+  expect(upstreamTags(names, fields)).toEqual(expected.map((name) => `blog/upstream/${name}`))
 })
 
-test('an upstream cannot make more than a bounded number of tags', () => {
-  const many = Array.from({ length: 10_000 }, (_, i) => `t${i}`).join(' ')
-  expect(upstreamTags(['Surrogate-Key', many])).toHaveLength(128)
+test.each([
+  ['more than 128 tags', ['Surrogate-Key', Array.from({ length: 10_000 }, (_, i) => `t${i}`).join(' ')], 128],
+  ['a tag longer than 128 characters', ['Cache-Tag', `${'x'.repeat(129)},y`], 1],
+])('a response with %s is known as one whose list is not complete', (_, fields, kept) => {
+  const tags = upstreamTags(names, fields)
+  expect(tags).toHaveLength(kept + 1)
+  expect(tags).toContain('blog/more-upstream')
+})
+
+test('a purge by a tag of the upstream reaches responses whose list of tags is not complete', () => {
+  expect(tagsReachedBy('blog/upstream/t500')).toEqual(['blog/upstream/t500', 'blog/more-upstream'])
+  expect(tagsReachedBy('blog/any/posts')).toEqual(['blog/any/posts'])
 })
 
 test('the answer to a write names groups to invalidate', () => {
-  expect(invalidatedGroups(['Cache-Group-Invalidation', '"a", "b"'])).toEqual(['a', 'b'])
+  expect(invalidatedGroups(names, ['Cache-Group-Invalidation', '"a", "b"'])).toEqual([
+    'blog/upstream/a',
+    'blog/upstream/b',
+    'blog/more-upstream',
+  ])
+  expect(invalidatedGroups(names, [])).toEqual([])
+})
+
+test('all groups of a write are invalidated, however many they are', () => {
+  const many = Array.from({ length: 500 }, (_, i) => `"g${i}"`).join(', ')
+  expect(invalidatedGroups(names, ['Cache-Group-Invalidation', many])).toContain('blog/upstream/g499')
+})
+
+const companion = (tags: string): readonly string[] =>
+  companionTags(names, { hints: { tags, maxAge: undefined } })
+
+test('the ids in Trellis-Tags are tags of the response', () => {
+  expect(companion('v1;n=5;complete;site=1;p=12,15;t=3;list=post;o=blogname')).toEqual([
+    'blog/companion/p/12',
+    'blog/companion/p/15',
+    'blog/companion/t/3',
+    'blog/companion/list/post',
+  ])
+})
+
+test.each([
+  ['not complete', 'v1;n=1;p=12'],
+  ['of another version', 'v2;n=1;complete;p=12'],
+  ['cut off, so that the count differs', 'v1;n=3;complete;p=12,15'],
+  ['without a count', 'v1;complete;p=12'],
+  ['with an unknown part', 'v1;n=1;complete;p=12;z=1'],
+  ['with an id that is none', 'v1;n=1;complete;p=a/b'],
+  [
+    'longer than the companion sends',
+    `v1;n=2000;complete;p=${Array.from({ length: 2000 }, () => 123).join(',')}`,
+  ],
+  ['sent twice', 'v1;n=1;complete;p=12, v1;n=1;complete;p=13'],
+])('Trellis-Tags that are %s make the response reachable by every change', (_, text) => {
+  expect(companion(text)).toContain('blog/companion')
 })
 
 test('every write to a plant store reaches its list, a refused one does not', () => {

@@ -1,0 +1,183 @@
+import type { Cache } from '../cache/cache.ts'
+import type { Note } from '../cache/invalidation-note.ts'
+import { type ChangeFeeds, createChangeFeeds, type FeedService, pollFields } from '../changes/change-feeds.ts'
+import type { ChangeEvent } from '../changes/events.ts'
+import { type LogAnswer, type PlainChange, readLogAnswer } from '../changes/read-changes.ts'
+import { type FeedMessage, PollError } from '../changes/service-feed.ts'
+import type { Clock } from '../clock.ts'
+import type { Coherence } from '../cluster/coherence.ts'
+import type { SharedStores } from '../cluster/shared-store.ts'
+import type { WorkerLink } from '../cluster/worker-link.ts'
+import type { ChangesConfig, ServiceConfig } from '../config/config.ts'
+import type { SiteChange } from '../contracts/site/changes.ts'
+import { unlimited } from '../http/bounds.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { applyInvalidations, completed } from '../pipeline/invalidate-write.ts'
+import type { Service } from '../pipeline/service.ts'
+import { outdateDocuments } from './built-service.ts'
+import type { Generation } from './generation.ts'
+import { changesOf, pollMsOf } from './service-contract.ts'
+
+const everythingNotes = ({ name, tagger, local }: Service): readonly Note[] => [
+  tagger.everything === undefined
+    ? { kind: 'prefix', service: name, prefix: '', mode: 'hard' }
+    : { kind: 'tag', tag: tagger.everything, mode: 'hard' },
+  ...(local === undefined ? [] : [{ kind: 'documents', service: name, collection: '' } as const]),
+]
+
+/** What has to be dropped after the changes. */
+const changeNotes = (service: Service, changes: readonly SiteChange[]): readonly Note[] => {
+  const tags = service.tagger.changedTags(changes)
+  if (tags === undefined) return everythingNotes(service)
+  const dropped = tags.map((tag): Note => ({ kind: 'tag', tag, mode: 'hard' }))
+  // Title and tagline are in the documents that the gateway makes.
+  const isDocumented = service.local !== undefined && changes.some(({ kind }) => kind === 'option')
+  return isDocumented
+    ? [...dropped, { kind: 'documents', service: service.name, collection: 'settings' }]
+    : dropped
+}
+
+/** The path of WordPress in front of its interface. */
+const sitePath = (basePath: string): string =>
+  basePath.replace(/(?:\/index\.php)?\/(?:wp|site)-json$/, '').replace(/\/$/, '')
+
+const mostLogBytes = 1024 * 1024
+const longestAskMs = 10_000
+
+type Log = { info(facts: object, message: string): void; warn(facts: object, message: string): void }
+
+type ChangeFeedParts = {
+  readonly clock: Clock
+  readonly cache: Cache
+  readonly coherence: Coherence | undefined
+  readonly worker: WorkerLink | undefined
+  readonly stores: SharedStores | undefined
+  readonly metrics: Pick<Metrics, 'observe'>
+  readonly logger: Log
+  /** Of the configuration in force. */
+  readonly current: () => Pick<Generation, 'built' | 'operator'>
+}
+
+const logged = (logger: Log, event: ChangeEvent): void => {
+  if (event.kind === 'feed-state') {
+    const { service, from, to } = event
+    if (to === 'heard') logger.info({ service, from, to }, event.kind)
+    else logger.warn({ service, from, to }, event.kind)
+  } else if (event.kind === 'service-dropped') {
+    logger.info({ service: event.service, reason: event.reason }, event.kind)
+  }
+}
+
+/** The change feeds of this process, connected with its cache, its upstreams and the other processes. */
+export const connectChangeFeeds = (
+  parts: ChangeFeedParts,
+): ChangeFeeds & { useBuilt(built: Generation['built']): void } => {
+  const { clock, cache, coherence, worker, stores, metrics, logger, current } = parts
+  const serviceNamed = (name: string): Service | undefined =>
+    current().built.find(({ config }) => config.name === name)?.service
+
+  /** Answers when the entries are dropped in every process. Waits for no write: the change may be one in flight. */
+  const drop = async (notes: readonly Note[]): Promise<number | 'unheard'> => {
+    if (notes.length === 0) return 0
+    const outdated = (name: string, collection: string): void =>
+      outdateDocuments(current().built, name, collection)
+    const here = applyInvalidations(notes, cache, outdated, 'changes')
+    if (coherence === undefined) return here
+    const elsewhere = await coherence.spread(notes)
+    return elsewhere.unheard ? 'unheard' : here + elsewhere.entries
+  }
+
+  const applyPlain = async (
+    service: string,
+    { tags, urls, prefixes, all }: PlainChange,
+  ): Promise<number | 'unheard' | { readonly refused: string }> => {
+    const selections = [
+      ...tags.map((tag) => ({ by: 'tag', tag: `${service}/upstream/${tag}` }) as const),
+      ...urls.map((url) => ({ by: 'url', url }) as const),
+      ...prefixes.map((prefix) => ({ by: 'prefix', prefix }) as const),
+      ...(all ? [{ by: 'all' } as const] : []),
+    ]
+    if (selections.length === 0) return 0
+    const purge = { selections, mode: 'hard', dryRun: false, service, warm: 0 } as const
+    const outcome = await current().operator.purge(purge)
+    if (outcome.kind === 'refused') return { refused: outcome.detail }
+    return outcome.kind === 'unheard' ? 'unheard' : outcome.entries
+  }
+
+  const ask = async (
+    { name, upstream, basePath }: Pick<Service, 'name' | 'upstream' | 'basePath'>,
+    { token }: ChangesConfig,
+    query: string,
+    timeoutMs: number,
+  ): Promise<LogAnswer> => {
+    const target = `${sitePath(basePath)}/?${query}`
+    const response = await upstream
+      .forward({
+        method: 'GET',
+        target,
+        fields: pollFields(token.reveal(), target, clock),
+        content: undefined,
+        signal: AbortSignal.timeout(timeoutMs),
+      })
+      .then((answer) => completed(answer, mostLogBytes, unlimited))
+      .catch((cause: unknown) => {
+        throw new PollError('unreachable', cause)
+      })
+    const { status, content } = response
+    if (content !== undefined && !Buffer.isBuffer(content)) content.destroy()
+    try {
+      if (status === 200 && Buffer.isBuffer(content)) return readLogAnswer(content)
+    } catch (cause) {
+      throw new PollError('no-companion', cause)
+    }
+    throw new PollError('no-companion', new Error(`${name}: status ${status}`))
+  }
+
+  const feedOf = (config: ServiceConfig): readonly FeedService[] => {
+    const changes = changesOf(config)
+    if (changes === undefined) return []
+    const { name, upstream } = config
+    const pollMs = pollMsOf(config, changes)
+    const token = changes.token.reveal()
+    const timeoutMs = Math.min(longestAskMs, Math.max(1_000, pollMs))
+    return [
+      {
+        name,
+        token,
+        pollMs,
+        identity: JSON.stringify([token, pollMs, upstream.targets, upstream.basePath]),
+        applyPlain: (change) => applyPlain(name, change),
+        ports: {
+          ask: async (after, incarnation) => {
+            const service = serviceNamed(name)
+            if (service === undefined) throw new PollError('unreachable')
+            return ask(service, changes, `trellis-changes=${after}&incarnation=${incarnation}`, timeoutMs)
+          },
+          apply: async (told) => {
+            const service = serviceNamed(name)
+            return service === undefined ? 0 : drop(changeNotes(service, told))
+          },
+          hold: (forMs) => {
+            const tag = serviceNamed(name)?.tagger.everything
+            if (tag !== undefined) cache.doubt([tag], forMs)
+          },
+          tell: (message: FeedMessage) => {
+            void worker?.ask({ topic: 'changes', content: message })
+          },
+          positions: stores?.changePosition(name),
+        },
+      },
+    ]
+  }
+
+  const feeds = createChangeFeeds({
+    clock,
+    random: Math.random,
+    startsLate: () => worker?.standing().complete === true,
+    report: (event) => {
+      metrics.observe.changes(event)
+      logged(logger, event)
+    },
+  })
+  return { ...feeds, useBuilt: (built) => feeds.use(built.flatMap(({ config }) => feedOf(config))) }
+}

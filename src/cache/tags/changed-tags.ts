@@ -1,0 +1,262 @@
+import type { Found } from '../../contracts/finding.ts'
+import type { RowKind } from '../../contracts/row.ts'
+import {
+  anyItemOf,
+  argumentOfOption,
+  type ChangedState,
+  collectionOfChangedType,
+  collectionOfOption,
+  collectionsOfChangedTaxonomy,
+  isHarmlessOption,
+  type MaybeState,
+  plainMembers,
+  propertiesOfState,
+  propertyOfTaxonomy,
+  revisedCollections,
+  type SiteChange,
+} from '../../contracts/site/changes.ts'
+import type { CollectionTags, WriteAction } from '../../contracts/site/tags.ts'
+import type { TagNames } from './tag-names.ts'
+import type { Write } from './written-tags.ts'
+
+type Properties = Readonly<Record<string, unknown>>
+
+/** The object before and after, with the names of the interface. */
+type Item = {
+  readonly collection: string
+  /** Undefined for any item of the collection. */
+  readonly id: number | undefined
+  readonly before: MaybeState
+  readonly after: MaybeState
+}
+
+const lookUp = <Value>(table: Readonly<Record<string, Value>>, name: string): Value | undefined =>
+  Object.hasOwn(table, name) ? table[name] : undefined
+
+const isRecord = (value: unknown): value is Properties =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** A state of an object as the interface shows it, as far as it is known. */
+const asItem = (collection: string, state: ChangedState): Properties => {
+  const renamed = propertiesOfState[collection] ?? {}
+  const properties: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(state)) {
+    if (plainMembers.has(name)) properties[lookUp(renamed, name) ?? name] = value
+  }
+  if (state['post'] !== undefined) properties['post'] = state['post']
+  if (isRecord(state['terms'])) {
+    for (const [taxonomy, ids] of Object.entries(state['terms'])) {
+      const property = lookUp(propertyOfTaxonomy, taxonomy)
+      if (property !== undefined) properties[property] = ids
+    }
+  }
+  return properties
+}
+
+/** What may have been done. An object of which one state is unknown may have been created, changed or deleted. */
+const actionsOf = ({ before, after }: Item): readonly WriteAction[] => {
+  if (before === undefined || after === undefined) return ['create', 'update', 'delete']
+  if (before === null) return ['create']
+  if (after === null) return ['delete']
+  return after['status'] === 'trash' || before['status'] === 'trash' ? ['update', 'delete'] : ['update']
+}
+
+const foundAt = (collection: string, kind: RowKind, id: number | undefined): Found => ({
+  kind: 'found',
+  row: {
+    id: '',
+    template: '',
+    pattern: '',
+    namespace: '',
+    collection,
+    kind,
+    handledBy: 'upstream',
+    endpoints: [],
+  },
+  endpoint: { methods: [], arguments: {} },
+  pathParameters: id === undefined ? {} : { id: String(id) },
+  path: '',
+})
+
+const contentOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
+
+const isHidden = (state: MaybeState, hidden: readonly string[]): boolean =>
+  state === null || (typeof state?.['status'] === 'string' && hidden.includes(state['status']))
+
+/**
+ * The earlier version for the comparison that a write makes; given only where editors alone could and can see the item, since a
+ * comparison of public items would need more than a change tells.
+ */
+const shownBefore = (item: Item, { refinement }: CollectionTags): readonly Buffer[] => {
+  const { before, after, collection, id } = item
+  if (refinement === undefined || !before || !after) return []
+  if (!isHidden(before, refinement.hidden) || !isHidden(after, refinement.hidden)) return []
+  const unknown: Record<string, unknown> = {}
+  for (const path of refinement.structure) {
+    const [name = '', member] = path.split('.', 2)
+    unknown[name] = member === undefined ? '' : { [member]: '' }
+  }
+  return [contentOf({ ...unknown, id, ...asItem(collection, before) })]
+}
+
+/** The change as the write through the gateway that would have the same effect. */
+const asWrite = (item: Item, entry: CollectionTags, action: WriteAction): Write => {
+  const { collection, id, before, after } = item
+  const last = after ?? before
+  const properties = { ...(id === undefined ? {} : { id }), ...(last ? asItem(collection, last) : {}) }
+  const isNew = action === 'create' && before === null
+  const isGone = action === 'delete' && after === null
+  const earlier = shownBefore(item, entry)
+  return {
+    found: foundAt(collection, isNew ? 'collection' : 'item', isNew ? undefined : id),
+    collection,
+    entry,
+    action,
+    response: {
+      status: isNew ? 201 : 200,
+      fields: [],
+      content: contentOf(isGone ? { deleted: true, previous: properties } : properties),
+    },
+    shown: () => earlier,
+    given: undefined,
+  }
+}
+
+/** More tags than this count as a change of everything. */
+const mostTags = 5_000
+
+type PostChange = Extract<SiteChange, { kind: 'post' }>
+
+const parentOf = ({ before, after }: Pick<PostChange, 'before' | 'after'>): number | undefined => {
+  const parent = (after ?? before)?.['parent']
+  return typeof parent === 'number' && parent > 0 ? parent : undefined
+}
+
+/**
+ * Gives the tags that changes reach, by the same table as a write through the gateway; undefined when it may reach everything of
+ * the service.
+ */
+export const createChangedTags = (
+  names: TagNames,
+  table: Readonly<Record<string, CollectionTags>>,
+  writtenTags: (write: Write) => readonly string[],
+): ((changes: readonly SiteChange[]) => readonly string[] | undefined) => {
+  const ofItem = (item: Item): readonly string[] | undefined => {
+    const entry = lookUp(table, item.collection)
+    if (entry === undefined || Object.values(entry.effects).includes('everything')) return undefined
+    const others = lookUp(anyItemOf, item.collection) ?? []
+    const tags = actionsOf(item).flatMap((action) => writtenTags(asWrite(item, entry, action)))
+    return [...tags, ...others.map(names.any)]
+  }
+
+  /**
+   * Tags of answers that the companion describes; `kinds` name the object, and `listed` the lists that show it. Without `listed` only
+   * editors see the object: an answer of which not everything is known can show it only by its id.
+   */
+  const described = (kinds: readonly string[], id: number, listed: string | undefined): readonly string[] => {
+    const own = kinds.map((kind) => names.companion(kind, String(id)))
+    return listed === undefined
+      ? own
+      : [...own, names.companionUnknown, ...[listed, 'any'].map((name) => names.companion('list', name))]
+  }
+
+  /** No list of a type shows revisions, `any` included. */
+  const ofRevision = (change: PostChange): readonly string[] => {
+    const parent = parentOf(change)
+    // The companion tells of its post as well.
+    if (parent === undefined) return described(['p'], change.id, undefined)
+    const tags = revisedCollections.flatMap((collection) =>
+      [names.item, names.revisionsOf, names.autosavesOf].map((tag) => tag(collection, String(parent))),
+    )
+    const any = Object.keys(anyItemOf).map(names.any)
+    const own = [names.unknown, names.opaque, ...described(['p'], parent, undefined)]
+    return [...tags.filter((tag) => tag !== undefined), ...any, ...own]
+  }
+
+  const ofPost = (change: PostChange): readonly string[] | undefined => {
+    const { id, type, before, after } = change
+    if (type === 'revision') return ofRevision(change)
+    const collection = lookUp(collectionOfChangedType, type)
+    if (collection === undefined || collection === 'comments' || id <= 0) return undefined
+    const item = { collection, id, before, after }
+    const tags = ofItem(item)
+    if (tags === undefined) return undefined
+    const hidden = lookUp(table, collection)?.refinement?.hidden ?? []
+    const isListed = !isHidden(before, hidden) || !isHidden(after, hidden)
+    return [...tags, ...described(['p', 'm'], id, isListed ? type : undefined)]
+  }
+
+  const ofTerm = (change: Extract<SiteChange, { kind: 'term' }>): readonly string[] | undefined => {
+    const { id, before, after } = change
+    const collections = lookUp(collectionsOfChangedTaxonomy, change.taxonomy)
+    if (collections === undefined || id <= 0) return undefined
+    const tags = collections.map((collection) => ofItem({ collection, id, before, after }))
+    const known = tags.filter((one) => one !== undefined)
+    return known.length < tags.length
+      ? undefined
+      : [...known.flat(), ...described(['t', 'm'], id, change.taxonomy)]
+  }
+
+  const ofComment = (change: Extract<SiteChange, { kind: 'comment' }>): readonly string[] | undefined => {
+    const { id, post, before, after } = change
+    const withPost = (state: MaybeState): MaybeState => state && { ...state, post }
+    const item = { collection: 'comments', id, before: withPost(before), after: withPost(after) }
+    const tags = ofItem(item)
+    return tags && [...tags, ...described(['c'], id, 'comment'), ...described(['p'], post, undefined)]
+  }
+
+  /** Content that goes to another author, or is deleted with a user, has changes of its own. */
+  const ofUser = (id: number): readonly string[] | undefined => {
+    const entry = lookUp(table, 'users')
+    if (entry === undefined) return undefined
+    const tags = writtenTags(
+      asWrite({ collection: 'users', id, before: undefined, after: undefined }, entry, 'update'),
+    )
+    return [...tags, names.any('users'), names.any('media'), names.callers, ...described(['u'], id, 'user')]
+  }
+
+  const ofOption = (name: string): readonly string[] | undefined => {
+    if (isHarmlessOption(name)) return []
+    const collection = lookUp(collectionOfOption, name)
+    if (collection !== undefined) {
+      const tags = ofItem({ collection, id: undefined, before: undefined, after: undefined })
+      return tags && [...tags, names.companionUnknown]
+    }
+    const argument = lookUp(argumentOfOption, name)
+    const settings = lookUp(table, 'settings')
+    if (argument === undefined || settings === undefined) return undefined
+    const item: Item = { collection: 'settings', id: undefined, before: undefined, after: {} }
+    return [
+      ...writtenTags({ ...asWrite(item, settings, 'update'), given: [argument] }),
+      names.companionUnknown,
+    ]
+  }
+
+  const ofOne = (change: SiteChange): readonly string[] | undefined => {
+    switch (change.kind) {
+      case 'post':
+        return ofPost(change)
+      case 'term':
+        return ofTerm(change)
+      case 'comment':
+        return ofComment(change)
+      case 'user':
+        return ofUser(change.id)
+      case 'option':
+        return ofOption(change.name)
+      case 'table':
+      case 'all':
+        return undefined
+    }
+  }
+
+  return (changes) => {
+    const tags = new Set<string>()
+    for (const change of changes) {
+      const reached = ofOne(change)
+      if (reached === undefined || tags.size > mostTags) return undefined
+      for (const tag of reached) tags.add(tag)
+    }
+    return [...tags]
+  }
+}

@@ -1,0 +1,258 @@
+import type { FeedLease } from '../cache/decide-caching.ts'
+import { type Clock, readClock } from '../clock.ts'
+import type { SiteChange } from '../contracts/site/changes.ts'
+import type { ChangeEvent, ChangeRefusal } from './events.ts'
+import type { FeedState } from './feed-state.ts'
+import { type PlainChange, readPlainChange, readPush, UnreadableChange } from './read-changes.ts'
+import { createServiceFeed, type FeedMessage, type FeedPorts, type ServiceFeed } from './service-feed.ts'
+import { signatureOf, tokenOfBearer, verifiedToken } from './signature.ts'
+
+/** A service that reports its changes. */
+export type FeedService = {
+  readonly name: string
+  readonly token: string
+  /** 0: its log is not read. */
+  readonly pollMs: number
+  /** Differs when the feed has to begin anew: another upstream or another token. */
+  readonly identity: string
+  readonly ports: FeedPorts
+  /** Drops what a plain change names; `refused`: it names something outside the service. */
+  applyPlain(change: PlainChange): Promise<number | 'unheard' | { readonly refused: string }>
+}
+
+/** A request that tells of changes; `target` as sent. */
+export type ChangesRequest = {
+  readonly target: string
+  readonly signature: string | undefined
+  readonly authorization: string | undefined
+  readonly body: Buffer
+}
+
+export type ChangesAnswer =
+  | { readonly kind: 'dropped'; readonly sequence: number | undefined; readonly entries: number }
+  | { readonly kind: 'refused'; readonly reason: ChangeRefusal; readonly detail: string }
+
+/** State of one feed, for metrics, readiness and explanations. */
+export type FeedStanding = {
+  readonly service: string
+  readonly state: FeedState
+  readonly lagSeconds: number | undefined
+}
+
+/** The change feeds of all services. */
+export type ChangeFeeds = {
+  /** Puts the services of a configuration in force. */
+  use(services: readonly FeedService[]): void
+  /** Whether every change of a service is known; the same object for all configurations. */
+  lease(service: string): FeedLease
+  receive(request: ChangesRequest): Promise<ChangesAnswer>
+  told(message: FeedMessage): void
+  /** Of the services whose log is read. */
+  standings(): readonly FeedStanding[]
+  close(): void
+}
+
+type ChangeFeedsOptions = {
+  readonly clock: Clock
+  readonly random: () => number
+  readonly report: (event: ChangeEvent) => void
+  /** Has this process replaced another one, so that the others know more? */
+  readonly startsLate: () => boolean
+}
+
+/** Requests a second and at once for each token; the log has what is refused. */
+const perSecond = 100
+const atOnce = 300
+
+const createBuckets = (clock: Clock) => {
+  const buckets = new Map<string, { left: number; at: number }>()
+  return {
+    /** Bounded by the tokens of the configuration. */
+    take: (token: string): boolean => {
+      const now = clock.monotonic()
+      const bucket = buckets.get(token) ?? { left: atOnce, at: now }
+      bucket.left = Math.min(atOnce, bucket.left + ((now - bucket.at) / 1000) * perSecond)
+      bucket.at = now
+      buckets.set(token, bucket)
+      if (bucket.left < 1) return false
+      bucket.left -= 1
+      return true
+    },
+    clear: () => buckets.clear(),
+  }
+}
+
+const refusals: Readonly<Record<ChangeRefusal, string>> = {
+  'no-credential': 'Send Trellis-Signature, or Authorization: Bearer with changes.token of the service.',
+  malformed: 'Trellis-Signature is not of the form key=…, time=…, hmac=….',
+  'unknown-key': 'No service has this token.',
+  expired: 'The time of the signature differs by more than 300 s from that of the gateway.',
+  'wrong-hmac': 'The signature does not belong to this request.',
+  'too-many': 'Too many requests for this token.',
+  unreadable: '',
+  'not-spread': 'Dropped in this instance only: the other instances cannot be reached.',
+}
+
+const refused = (reason: ChangeRefusal, detail = refusals[reason]): ChangesAnswer => ({
+  kind: 'refused',
+  reason,
+  detail,
+})
+
+const everything = (reason: string): readonly SiteChange[] => [{ kind: 'all', reason }]
+
+type Running = { readonly service: FeedService; readonly feed: ServiceFeed }
+
+/** Adds up what several services dropped. */
+const together = (counts: readonly (number | 'unheard')[]): number | 'unheard' =>
+  counts.reduce<number | 'unheard'>(
+    (sum, one) => (sum === 'unheard' || one === 'unheard' ? 'unheard' : sum + one),
+    0,
+  )
+
+export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
+  const { clock, random, report } = options
+  const running = new Map<string, Running>()
+  const buckets = createBuckets(clock)
+
+  const begin = (service: FeedService): Running => {
+    const { name, pollMs, ports } = service
+    const feed = createServiceFeed({ service: name, pollMs, ports, clock, random, report })
+    feed.start(options.startsLate())
+    return { service, feed }
+  }
+
+  const refuse = (services: readonly Running[], reason: ChangeRefusal, detail?: string): ChangesAnswer => {
+    const names = services.length === 0 ? ['none'] : services.map(({ service }) => service.name)
+    for (const service of names) report({ kind: 'changes-refused', service, reason })
+    return refused(reason, detail)
+  }
+
+  const tokens = (): readonly string[] => [
+    ...new Set([...running.values()].map(({ service }) => service.token)),
+  ]
+
+  const withToken = (token: string): readonly Running[] =>
+    [...running.values()].filter(({ service }) => service.token === token)
+
+  /** The companion knows its token, but not the services that have it: all of them are in front of it. */
+  const applyPush = async (services: readonly Running[], body: Buffer): Promise<ChangesAnswer> => {
+    const push = readPush(body)
+    const { incarnation, sequence, changes, fingerprint } = push
+    const counts = await Promise.all(
+      services.map(async ({ service, feed }) => {
+        const isOther = feed.isOtherFingerprint(fingerprint)
+        if (!isOther && feed.wasApplied(incarnation, sequence, changes)) return 0
+        const entries = await service.ports.apply(isOther ? everything('fingerprint') : changes)
+        if (entries === 'unheard') return entries
+        feed.applied(incarnation, sequence, changes)
+        const told = { service: service.name, source: 'push', changes: changes.length, entries } as const
+        report({ kind: 'changes-applied', ...told })
+        return entries
+      }),
+    )
+    const entries = together(counts)
+    return entries === 'unheard' ? refuse(services, 'not-spread') : { kind: 'dropped', sequence, entries }
+  }
+
+  /** A push that is signed but cannot be read tells of something: everything is dropped. */
+  const dropUnreadable = async (services: readonly Running[], detail: string): Promise<ChangesAnswer> => {
+    const counts = await Promise.all(
+      services.map(({ service }) => {
+        report({ kind: 'service-dropped', service: service.name, reason: 'unreadable' })
+        return service.ports.apply(everything('unreadable'))
+      }),
+    )
+    return together(counts) === 'unheard'
+      ? refuse(services, 'not-spread')
+      : refuse(services, 'unreadable', detail)
+  }
+
+  const receivePush = async (signature: string, request: ChangesRequest): Promise<ChangesAnswer> => {
+    const { target, body } = request
+    const verdict = verifiedToken(signature, { method: 'POST', target, body }, tokens(), clock.now())
+    if (verdict.kind === 'refused') return refuse([], verdict.reason)
+    const services = withToken(verdict.token)
+    if (!buckets.take(verdict.token)) return refuse(services, 'too-many')
+    try {
+      return await applyPush(services, body)
+    } catch (error) {
+      if (error instanceof UnreadableChange) return dropUnreadable(services, error.message)
+      throw error
+    }
+  }
+
+  const applyPlain = async (services: readonly Running[], body: Buffer): Promise<ChangesAnswer> => {
+    const change = readPlainChange(body)
+    const [one, ...others] =
+      change.service === undefined
+        ? services
+        : services.filter(({ service }) => service.name === change.service)
+    if (one === undefined) return refuse(services, 'unreadable', 'service: the token is not the one of it')
+    if (others.length > 0) return refuse(services, 'unreadable', 'service: several services have this token')
+    const entries = await one.service.applyPlain(change)
+    if (entries === 'unheard') return refuse([one], 'not-spread')
+    if (typeof entries === 'object') return refuse([one], 'unreadable', entries.refused)
+    const changes = change.tags.length + change.urls.length + change.prefixes.length + (change.all ? 1 : 0)
+    report({ kind: 'changes-applied', service: one.service.name, source: 'plain', changes, entries })
+    return { kind: 'dropped', sequence: change.sequence, entries }
+  }
+
+  const receivePlain = async (authorization: string, { body }: ChangesRequest): Promise<ChangesAnswer> => {
+    const token = tokenOfBearer(authorization, tokens())
+    if (token === undefined) return refuse([], 'unknown-key')
+    const services = withToken(token)
+    if (!buckets.take(token)) return refuse(services, 'too-many')
+    try {
+      return await applyPlain(services, body)
+    } catch (error) {
+      if (error instanceof UnreadableChange) return refuse(services, 'unreadable', error.message)
+      throw error
+    }
+  }
+
+  return {
+    use: (services) => {
+      for (const [name, { service, feed }] of running) {
+        if (services.some((one) => one.name === name && one.identity === service.identity)) continue
+        feed.stop()
+        running.delete(name)
+      }
+      buckets.clear()
+      for (const service of services) {
+        const known = running.get(service.name)
+        running.set(service.name, known ?? begin(service))
+      }
+    },
+    lease: (name) => ({
+      isCurrent: (at) => running.get(name)?.feed.lease.isCurrent(at) === true,
+      endedMs: (at) => running.get(name)?.feed.lease.endedMs(at) ?? Number.POSITIVE_INFINITY,
+    }),
+    receive: async (request) => {
+      const { signature, authorization } = request
+      if (signature !== undefined) return receivePush(signature, request)
+      return authorization === undefined ? refuse([], 'no-credential') : receivePlain(authorization, request)
+    },
+    told: (message) => running.get(message.service)?.feed.told(message),
+    standings: () =>
+      [...running.values()]
+        .filter(({ service }) => service.pollMs > 0)
+        .map(({ service, feed }) => ({ service: service.name, ...feed.reading() })),
+    close: () => {
+      for (const { feed } of running.values()) feed.stop()
+      running.clear()
+    },
+  }
+}
+
+/** The fields of a poll, signed with the token. */
+export const pollFields = (token: string, target: string, clock: Clock): readonly string[] => [
+  'accept',
+  'application/json',
+  'accept-encoding',
+  'identity',
+  'user-agent',
+  'trellis',
+  'trellis-signature',
+  signatureOf(token, { method: 'GET', target, body: '' }, readClock(clock).now),
+]

@@ -1,0 +1,176 @@
+import type { SiteChange } from '../contracts/site/changes.ts'
+import type { LogAnswer, LogRow } from './read-changes.ts'
+
+/**
+ * How much the gateway knows of the changes behind it. `cold`: nothing yet. `heard`: every change up to the last poll has been applied.
+ * `behind`: some are known to be missing. `silent`: no poll has succeeded for too long. Only in `heard` stored responses are used for
+ * longer than the ordinary lifetime.
+ */
+export type FeedState = 'cold' | 'heard' | 'behind' | 'silent'
+
+/** `restarted`: earlier changes cannot be known, and everything is dropped. `partly-read`: rows are missing, or more follow. */
+type FeedEvent = 'restarted' | 'partly-read' | 'read' | 'lost'
+
+export const transitions: Readonly<Record<FeedState, Readonly<Record<FeedEvent, FeedState>>>> = {
+  cold: { restarted: 'behind', 'partly-read': 'behind', read: 'heard', lost: 'cold' },
+  heard: { restarted: 'behind', 'partly-read': 'behind', read: 'heard', lost: 'silent' },
+  behind: { restarted: 'behind', 'partly-read': 'behind', read: 'heard', lost: 'silent' },
+  silent: { restarted: 'behind', 'partly-read': 'behind', read: 'heard', lost: 'silent' },
+}
+
+/** A row that is not complete: a PHP request is still writing, or the row is missing, perhaps not yet committed. */
+type Unfinished = {
+  readonly sequence: number
+  readonly state: 'open' | 'missing'
+  /** Polls in which it was missing. */
+  readonly polls: number
+}
+
+/** The position of a gateway in the log of one service. Plain data: processes send it to each other. */
+export type Feed = {
+  readonly state: FeedState
+  /** '' as long as none is known. */
+  readonly incarnation: string
+  /** Every row up to this one has been applied, except those in `unfinished`. */
+  readonly position: number
+  readonly unfinished: readonly Unfinished[]
+  readonly fingerprint: string
+}
+
+/** Why everything of a service is dropped. */
+export type ServiceDropReason =
+  | 'first-contact'
+  | 'new-log'
+  | 'truncated'
+  | 'went-back'
+  | 'gap'
+  | 'unfinished-request'
+  | 'fingerprint'
+  | 'unreadable'
+
+export type FeedStep =
+  | { readonly kind: 'apply'; readonly sequence: number; readonly changes: readonly SiteChange[] }
+  /** `sequence` of the row that is the reason. */
+  | { readonly kind: 'drop-service'; readonly reason: ServiceDropReason; readonly sequence?: number }
+
+export type FeedReading = {
+  readonly feed: Feed
+  readonly steps: readonly FeedStep[]
+  /** There is more to read at once. */
+  readonly again: boolean
+}
+
+export const coldFeed: Feed = { state: 'cold', incarnation: '', position: 0, unfinished: [], fingerprint: '' }
+
+/** Polls after which a missing row is given up, and everything is dropped. */
+const mostPolls = 3
+/** More missing rows than this are given up at once. */
+const mostMissing = 100
+/** Rows before the last one that are read after a restart: one of them may not have been committed. */
+const readBack = 64
+
+/** The sequence after which rows have to be read. */
+export const askFrom = ({ position, unfinished }: Feed): number => {
+  const missing = unfinished.filter(({ state }) => state === 'missing').map(({ sequence }) => sequence)
+  return missing.length === 0 ? position : Math.min(position, ...missing.map((one) => one - 1))
+}
+
+/** The position from which a gateway that knows nothing else may go on. */
+export const safePosition = ({ position, unfinished }: Feed): number =>
+  Math.min(position, ...unfinished.map(({ sequence }) => sequence - 1))
+
+const restarted = (feed: Feed, answer: LogAnswer, reason: ServiceDropReason): FeedReading => {
+  const { incarnation, first, last, fingerprint } = answer
+  const position = Math.max(0, first - 1, last - readBack)
+  return {
+    feed: { state: transitions[feed.state].restarted, incarnation, position, unfinished: [], fingerprint },
+    steps: [{ kind: 'drop-service', reason }],
+    again: true,
+  }
+}
+
+const restartReason = (feed: Feed, asked: number, answer: LogAnswer): ServiceDropReason | undefined => {
+  if (feed.incarnation === '') return 'first-contact'
+  if (answer.incarnation !== feed.incarnation) return 'new-log'
+  if (answer.last < feed.position) return 'went-back'
+  return asked < answer.first - 1 ? 'truncated' : undefined
+}
+
+const isFinished = ({ state }: LogRow): boolean => state !== 'open'
+
+/** The sequence up to which the answer is complete. */
+const readUpTo = ({ rows, last, more }: LogAnswer): number =>
+  more
+    ? Math.max(0, ...rows.filter(isFinished).map(({ sequence }) => sequence))
+    : Math.max(last, ...rows.map(({ sequence }) => sequence))
+
+const stepsOf = (row: LogRow): readonly FeedStep[] => {
+  switch (row.state) {
+    case 'closed':
+      return [{ kind: 'apply', sequence: row.sequence, changes: row.changes }]
+    case 'dead':
+      return [{ kind: 'drop-service', reason: 'unfinished-request', sequence: row.sequence }]
+    case 'open':
+      return []
+  }
+}
+
+/** The rows that are still to come, after the answer. */
+const unfinishedAfter = (
+  { unfinished }: Feed,
+  asked: number,
+  upTo: number,
+  rows: ReadonlyMap<number, LogRow>,
+  isFollowUp: boolean,
+): readonly Unfinished[] => {
+  const before = new Map(unfinished.map((one) => [one.sequence, one]))
+  // Open rows are in every answer, also one that was given up before it could be seen.
+  const expected = new Set([...before.keys(), ...[...rows.keys()].filter((sequence) => sequence <= upTo)])
+  for (let sequence = asked + 1; sequence <= upTo; sequence += 1) expected.add(sequence)
+  return [...expected].flatMap((sequence): readonly Unfinished[] => {
+    const row = rows.get(sequence)
+    if (row !== undefined) return isFinished(row) ? [] : [{ sequence, state: 'open', polls: 0 }]
+    const known = before.get(sequence)
+    // Rows behind the part that was read say nothing yet.
+    if (sequence > upTo) return known === undefined ? [] : [known]
+    const polls = known?.state === 'missing' ? known.polls + (isFollowUp ? 0 : 1) : 0
+    return [{ sequence, state: 'missing', polls }]
+  })
+}
+
+/**
+ * Reads one answer of the log that was asked for the rows after `asked`. `isFollowUp`: it was asked at once after another, so that a
+ * missing row had no time to be committed.
+ */
+export const readLog = (feed: Feed, asked: number, answer: LogAnswer, isFollowUp = false): FeedReading => {
+  const reason = restartReason(feed, asked, answer)
+  if (reason !== undefined) return restarted(feed, answer, reason)
+  const upTo = readUpTo(answer)
+  const isStuck = answer.more && upTo <= asked
+  const isWide = upTo - asked > answer.rows.length + mostMissing
+  if (isStuck || isWide) return restarted(feed, answer, isStuck ? 'unreadable' : 'gap')
+  const rows = new Map(answer.rows.map((row) => [row.sequence, row]))
+  const after = unfinishedAfter(feed, asked, upTo, rows, isFollowUp)
+  const kept = after.filter(({ polls }) => polls < mostPolls)
+  const missing = kept.filter(({ state }) => state === 'missing')
+  const isOther = feed.fingerprint !== '' && answer.fingerprint !== feed.fingerprint
+  const steps: FeedStep[] = answer.rows.flatMap(stepsOf)
+  if (isOther) steps.push({ kind: 'drop-service', reason: 'fingerprint' })
+  if (kept.length < after.length) steps.push({ kind: 'drop-service', reason: 'gap' })
+  const event = answer.more || missing.length > 0 ? 'partly-read' : 'read'
+  return {
+    feed: {
+      state: transitions[feed.state][event],
+      incarnation: feed.incarnation,
+      position: Math.max(feed.position, upTo),
+      unfinished: kept,
+      fingerprint: answer.fingerprint,
+    },
+    steps,
+    // A row that was open and is not any more has closed: its changes have to be read.
+    again: answer.more || missing.some(({ sequence, polls }) => polls === 0 && sequence <= asked),
+  }
+}
+
+/** After a time in which no poll succeeded. */
+export const lost = (feed: Feed): Feed => ({ ...feed, state: transitions[feed.state].lost })

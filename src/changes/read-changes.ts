@@ -1,0 +1,227 @@
+import type { MaybeState, SiteChange } from '../contracts/site/changes.ts'
+
+/** One row of the companion's log: the changes of one PHP request. */
+export type LogRow =
+  | { readonly sequence: number; readonly state: 'closed'; readonly changes: readonly SiteChange[] }
+  /** The PHP request has begun to write and has not ended. */
+  | { readonly sequence: number; readonly state: 'open' }
+  /** It ended without telling what it changed. */
+  | { readonly sequence: number; readonly state: 'dead' }
+
+/** What the companion says to a poll. */
+export type LogAnswer = {
+  /** A new or restored log has another one. */
+  readonly incarnation: string
+  /** Sequence of the oldest and of the newest row. */
+  readonly first: number
+  readonly last: number
+  /** Of the versions of WordPress, its plugins and its theme. */
+  readonly fingerprint: string
+  readonly rows: readonly LogRow[]
+  /** The answer was bounded: later rows follow when asked for. */
+  readonly more: boolean
+}
+
+/** What the companion sends at the end of a PHP request that wrote. */
+export type Push = {
+  readonly incarnation: string
+  readonly sequence: number
+  readonly fingerprint: string
+  readonly changes: readonly SiteChange[]
+}
+
+/** What any service sends. */
+export type PlainChange = {
+  readonly service: string | undefined
+  readonly tags: readonly string[]
+  readonly urls: readonly string[]
+  readonly prefixes: readonly string[]
+  readonly all: boolean
+  readonly sequence: number | undefined
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+/** The text has not the form that was agreed; the message names the member. */
+export class UnreadableChange extends Error {}
+
+const refuse = (member: string, expected: string): never => {
+  throw new UnreadableChange(`${member}: expected ${expected}`)
+}
+
+const isMembers = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The members of an object that has no others than these. */
+const membersOf = (value: unknown, name: string, known: readonly string[]): Members => {
+  if (!isMembers(value)) return refuse(name, 'an object')
+  const unknown = Object.keys(value).some((member) => !known.includes(member))
+  return unknown ? refuse(name, `no other members than ${known.join(', ')}`) : value
+}
+
+const wholeOf = (value: unknown, name: string): number =>
+  Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : refuse(name, 'a whole number')
+
+const longestText = 256
+
+const textOf = (value: unknown, name: string): string =>
+  typeof value === 'string' && value.length <= longestText
+    ? value
+    : refuse(name, `a text of at most ${longestText} characters`)
+
+const flagOf = (value: unknown, name: string): boolean =>
+  typeof value === 'boolean' ? value : refuse(name, 'true or false')
+
+const listOf = (value: unknown, name: string, most: number): readonly unknown[] =>
+  Array.isArray(value) && value.length <= most ? value : refuse(name, `a list of at most ${most}`)
+
+const incarnationOf = (value: unknown): string =>
+  typeof value === 'string' && /^[0-9a-f]{1,64}$/.test(value)
+    ? value
+    : refuse('incarnation', 'hexadecimal digits')
+
+/** A missing state is unknown; null says that there was none. */
+const stateOf = (value: unknown, name: string): MaybeState =>
+  value === undefined || value === null || isMembers(value) ? value : refuse(name, 'an object or null')
+
+const statesOf = ({ before, after }: Members): { before: MaybeState; after: MaybeState } => ({
+  before: stateOf(before, 'before'),
+  after: stateOf(after, 'after'),
+})
+
+const readers: Readonly<Record<string, (value: unknown) => SiteChange>> = {
+  post: (value) => {
+    const one = membersOf(value, 'post', ['kind', 'id', 'type', 'before', 'after'])
+    return { kind: 'post', id: wholeOf(one['id'], 'id'), type: textOf(one['type'], 'type'), ...statesOf(one) }
+  },
+  term: (value) => {
+    const one = membersOf(value, 'term', ['kind', 'id', 'taxonomy', 'before', 'after'])
+    const taxonomy = textOf(one['taxonomy'], 'taxonomy')
+    return { kind: 'term', id: wholeOf(one['id'], 'id'), taxonomy, ...statesOf(one) }
+  },
+  comment: (value) => {
+    const one = membersOf(value, 'comment', ['kind', 'id', 'post', 'before', 'after'])
+    const post = wholeOf(one['post'], 'post')
+    return { kind: 'comment', id: wholeOf(one['id'], 'id'), post, ...statesOf(one) }
+  },
+  user: (value) => ({ kind: 'user', id: wholeOf(membersOf(value, 'user', ['kind', 'id'])['id'], 'id') }),
+  option: (value) => ({
+    kind: 'option',
+    name: textOf(membersOf(value, 'option', ['kind', 'name'])['name'], 'name'),
+  }),
+  table: (value) => ({
+    kind: 'table',
+    name: textOf(membersOf(value, 'table', ['kind', 'name'])['name'], 'name'),
+  }),
+  all: (value) => ({
+    kind: 'all',
+    reason: textOf(membersOf(value, 'all', ['kind', 'reason'])['reason'], 'reason'),
+  }),
+}
+
+const mostChanges = 10_000
+
+const changeOf = (value: unknown): SiteChange => {
+  const kind = isMembers(value) ? value['kind'] : undefined
+  const read = typeof kind === 'string' && Object.hasOwn(readers, kind) ? readers[kind] : undefined
+  return read === undefined ? refuse('kind', `one of ${Object.keys(readers).join(', ')}`) : read(value)
+}
+
+const changesOf = (value: unknown): readonly SiteChange[] =>
+  listOf(value, 'changes', mostChanges).map(changeOf)
+
+const parsed = (body: Buffer): unknown => {
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch {
+    return refuse('the body', 'JSON')
+  }
+}
+
+const everything = (reason: string): readonly SiteChange[] => [{ kind: 'all', reason }]
+
+/** Reads the content of a push; throws UnreadableChange. */
+export const readPush = (body: Buffer): Push => {
+  const one = membersOf(parsed(body), 'the body', [
+    ...['incarnation', 'site', 'sequence', 'previous', 'fingerprint', 'changes', 'overflow'],
+  ])
+  const isOverflow = one['overflow'] !== undefined && flagOf(one['overflow'], 'overflow')
+  if (one['site'] !== undefined) wholeOf(one['site'], 'site')
+  if (one['previous'] !== undefined) wholeOf(one['previous'], 'previous')
+  const changes = changesOf(one['changes'] ?? [])
+  return {
+    incarnation: incarnationOf(one['incarnation']),
+    sequence: wholeOf(one['sequence'], 'sequence'),
+    fingerprint: textOf(one['fingerprint'] ?? '', 'fingerprint'),
+    changes: isOverflow ? everything('overflow') : changes,
+  }
+}
+
+/** Changes of a closed row that cannot be read count as a change of everything. */
+const closedChanges = (one: Members): readonly SiteChange[] => {
+  if (one['overflow'] === true) return everything('overflow')
+  try {
+    return changesOf(one['changes'])
+  } catch {
+    return everything('unreadable')
+  }
+}
+
+const rowOf = (value: unknown): LogRow => {
+  if (!isMembers(value)) return refuse('rows', 'objects')
+  const sequence = wholeOf(value['sequence'], 'sequence')
+  switch (value['state']) {
+    case 'closed':
+      return { sequence, state: 'closed', changes: closedChanges(value) }
+    case 'open':
+    case 'dead':
+      return { sequence, state: value['state'] }
+    default:
+      return refuse('state', 'closed, open or dead')
+  }
+}
+
+const mostRows = 10_000
+
+/** Reads the answer to a poll; throws UnreadableChange. */
+export const readLogAnswer = (body: Buffer): LogAnswer => {
+  const value = parsed(body)
+  const one = isMembers(value) ? value : refuse('the body', 'an object')
+  return {
+    incarnation: incarnationOf(one['incarnation']),
+    first: wholeOf(one['first'], 'first'),
+    last: wholeOf(one['last'], 'last'),
+    fingerprint: textOf(one['fingerprint'], 'fingerprint'),
+    rows: listOf(one['rows'], 'rows', mostRows).map(rowOf),
+    more: flagOf(one['more'], 'more'),
+  }
+}
+
+const mostNamed = 1_000
+const longestName = 8_192
+
+const namesOf = (value: unknown, name: string): readonly string[] =>
+  listOf(value ?? [], name, mostNamed).map((one) =>
+    typeof one === 'string' && one !== '' && one.length <= longestName
+      ? one
+      : refuse(name, `texts of 1 to ${longestName} characters`),
+  )
+
+/** Reads the plain form; throws UnreadableChange. A misspelt member must not turn into a smaller change. */
+export const readPlainChange = (body: Buffer): PlainChange => {
+  const one = membersOf(parsed(body), 'the body', [
+    ...['service', 'tags', 'urls', 'prefixes', 'all', 'sequence', 'incarnation'],
+  ])
+  if (one['incarnation'] !== undefined) textOf(one['incarnation'], 'incarnation')
+  const change: PlainChange = {
+    service: one['service'] === undefined ? undefined : textOf(one['service'], 'service'),
+    tags: namesOf(one['tags'], 'tags'),
+    urls: namesOf(one['urls'], 'urls'),
+    prefixes: namesOf(one['prefixes'], 'prefixes'),
+    all: one['all'] !== undefined && flagOf(one['all'], 'all'),
+    sequence: one['sequence'] === undefined ? undefined : wholeOf(one['sequence'], 'sequence'),
+  }
+  const isEmpty =
+    !change.all && [change.tags, change.urls, change.prefixes].every(({ length }) => length === 0)
+  return isEmpty ? refuse('the body', 'at least one of tags, urls, prefixes, all') : change
+}

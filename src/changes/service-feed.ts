@@ -1,0 +1,273 @@
+import { createHash } from 'node:crypto'
+import type { FeedLease } from '../cache/decide-caching.ts'
+import { type Clock, type Moment, readClock } from '../clock.ts'
+import type { SiteChange } from '../contracts/site/changes.ts'
+import type { ChangeEvent, PollFailure } from './events.ts'
+import {
+  askFrom,
+  coldFeed,
+  type Feed,
+  type FeedState,
+  type FeedStep,
+  lost,
+  readLog,
+  safePosition,
+} from './feed-state.ts'
+import type { LogAnswer } from './read-changes.ts'
+
+/** The position that instances share; entries up to it are dropped in all of them. */
+export type SharedPosition = Pick<Feed, 'incarnation' | 'position' | 'fingerprint'>
+
+/** Where a feed is read from, and what its changes are applied to. */
+export type FeedPorts = {
+  /** Reads the log after that row; rejects with a PollError. */
+  ask(after: number, incarnation: string): Promise<LogAnswer>
+  /** Drops what the changes reach, in all processes; the number of stored responses, or that other processes cannot be reached. */
+  apply(changes: readonly SiteChange[]): Promise<number | 'unheard'>
+  /** For that time nothing is stored for the service. */
+  hold(forMs: number): void
+  /** Tells the other processes that share the port. */
+  tell(message: FeedMessage): void
+  /** Undefined where instances share no store. */
+  readonly positions:
+    | { read(): Promise<SharedPosition | undefined>; write(position: SharedPosition): Promise<void> }
+    | undefined
+}
+
+/** What one process tells the others, as plain data. */
+export type FeedMessage =
+  | {
+      readonly kind: 'read'
+      readonly service: string
+      /** The process that has read the log. */
+      readonly from: string
+      readonly feed: Feed
+      readonly sentAt: number
+    }
+  | { readonly kind: 'applied'; readonly service: string; readonly row: string; readonly digest: string }
+
+/** A poll that brought no log. */
+export class PollError extends Error {
+  readonly reason: PollFailure
+
+  constructor(reason: PollFailure, cause?: unknown) {
+    super(reason, { cause })
+    this.reason = reason
+  }
+}
+
+/** The feed is trusted for this many intervals after the last complete poll was sent. */
+const trustedIntervals = 2
+/** Intervals after which another process reads the log. */
+const takesOverAfter = 1.3
+/** Pages that are read at once. */
+const mostPages = 40
+/** Rows of which a push has told already. */
+const mostApplied = 1_000
+
+/** The changes behind the gateway to one service, as far as they are known. */
+export type ServiceFeed = {
+  readonly lease: FeedLease
+  /** The state, and the seconds since the last complete poll was sent. */
+  reading(): { readonly state: FeedState; readonly lagSeconds: number | undefined }
+  /** Known already, from a push or a poll, with the same changes? */
+  wasApplied(incarnation: string, sequence: number, changes: readonly SiteChange[]): boolean
+  applied(incarnation: string, sequence: number, changes: readonly SiteChange[]): void
+  isOtherFingerprint(fingerprint: string): boolean
+  told(message: FeedMessage): void
+  /** `late`: other processes may know more than this one that has just started, and are about to tell it. */
+  start(late: boolean): void
+  stop(): void
+}
+
+const digestOf = (changes: readonly SiteChange[]): string =>
+  createHash('sha256').update(JSON.stringify(changes)).digest('base64url')
+
+/** The rows that have been applied, so that a change that was pushed is not applied again when the log tells of it. */
+const createAppliedRows = () => {
+  const digests = new Map<string, string>()
+  return {
+    has: (row: string, digest: string): boolean => digests.get(row) === digest,
+    add: (row: string, digest: string): void => {
+      digests.delete(row)
+      digests.set(row, digest)
+      for (const oldest of digests.keys()) {
+        if (digests.size <= mostApplied) break
+        digests.delete(oldest)
+      }
+    },
+  }
+}
+
+type ServiceFeedOptions = {
+  readonly service: string
+  readonly pollMs: number
+  readonly ports: FeedPorts
+  readonly clock: Clock
+  readonly random: () => number
+  readonly report: (event: ChangeEvent) => void
+}
+
+/** Reads the log of one service again and again, unless another process that shares the port has just done so. */
+export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
+  const { service, pollMs, ports, clock, random, report } = options
+  const trustedMs = trustedIntervals * pollMs
+  const own = random().toString(36)
+  const rows = createAppliedRows()
+  let feed = coldFeed
+  /** When the last poll was sent after which every change was known. */
+  let heardAt: Moment | undefined
+  let noted: FeedState = 'cold'
+  let timer: NodeJS.Timeout | undefined
+  let isStopped = false
+
+  const sinceHeard = (at: Moment): number =>
+    heardAt === undefined
+      ? Number.POSITIVE_INFINITY
+      : Math.max(0, at.now - heardAt.now, at.monotonic - heardAt.monotonic)
+  const isCurrent = (at: Moment): boolean => feed.state === 'heard' && sinceHeard(at) < trustedMs
+
+  const noteState = (): void => {
+    const to = feed.state
+    if (to !== noted) report({ kind: 'feed-state', service, from: noted, to })
+    noted = to
+  }
+
+  /** The rows that no process has applied yet. */
+  const newSteps = (
+    steps: readonly FeedStep[],
+    incarnation: string,
+    shared: SharedPosition | undefined,
+  ): readonly FeedStep[] => {
+    const until = shared?.incarnation === incarnation ? shared.position : 0
+    return steps.filter((step) => {
+      if (step.sequence === undefined) return true
+      if (step.sequence <= until) return false
+      const changes = step.kind === 'apply' ? step.changes : []
+      return !rows.has(`${incarnation} ${step.sequence}`, digestOf(changes))
+    })
+  }
+
+  const applySteps = async (steps: readonly FeedStep[], incarnation: string): Promise<void> => {
+    if (steps.length === 0) return
+    const changes = steps.flatMap((step): readonly SiteChange[] =>
+      step.kind === 'apply' ? step.changes : [{ kind: 'all', reason: step.reason }],
+    )
+    const entries = await ports.apply(changes)
+    if (entries === 'unheard') throw new PollError('not-spread')
+    for (const step of steps) {
+      if (step.kind === 'drop-service') report({ kind: 'service-dropped', service, reason: step.reason })
+      if (step.sequence === undefined) continue
+      rows.add(`${incarnation} ${step.sequence}`, digestOf(step.kind === 'apply' ? step.changes : []))
+    }
+    report({ kind: 'changes-applied', service, source: 'poll', changes: changes.length, entries })
+  }
+
+  const resumed = (shared: SharedPosition | undefined): Feed =>
+    feed.incarnation === '' && shared !== undefined ? { ...feed, ...shared } : feed
+
+  /** Reads page after page. A page counts only when its changes have been applied in all processes. */
+  const readPages = async (): Promise<{ readonly next: Feed; readonly sent: Moment }> => {
+    const shared = await ports.positions?.read().catch(() => undefined)
+    let next = resumed(shared)
+    for (let page = 1; ; page += 1) {
+      const sent = readClock(clock)
+      const asked = askFrom(next)
+      const answer = await ports.ask(asked, next.incarnation)
+      const reading = readLog(next, asked, answer, page > 1)
+      await applySteps(newSteps(reading.steps, answer.incarnation, shared), answer.incarnation)
+      next = reading.feed
+      if (!reading.again || page === mostPages) return { next, sent }
+    }
+  }
+
+  const take = (next: Feed, sent: Moment): void => {
+    feed = next
+    if (next.state === 'heard') heardAt = sent
+    if (next.unfinished.some(({ state }) => state === 'open')) ports.hold(1.2 * pollMs)
+  }
+
+  const share = (known: Feed): void => {
+    const { incarnation, fingerprint } = known
+    // Without it the next process to start drops the service.
+    ports.positions?.write({ incarnation, position: safePosition(known), fingerprint }).catch(() => undefined)
+  }
+
+  const schedule = (ms: number): void => {
+    clearTimeout(timer)
+    if (!isStopped) timer = setTimeout(() => void poll(), ms)
+  }
+
+  /** Gives the pause before the next poll. */
+  const pollFailed = (cause: unknown): number => {
+    const reason = cause instanceof PollError ? cause.reason : 'unreachable'
+    report({ kind: 'poll-failed', service, reason })
+    if (sinceHeard(readClock(clock)) >= trustedMs) feed = lost(feed)
+    // A page of a site without the companion costs more than a log.
+    return reason === 'no-companion' ? pollMs : pollMs / 2
+  }
+
+  const poll = async (): Promise<void> => {
+    let pauseMs = pollMs
+    try {
+      const { next, sent } = await readPages()
+      if (isStopped) return
+      take(next, sent)
+      share(next)
+      ports.tell({ kind: 'read', service, from: own, feed: next, sentAt: sent.now })
+    } catch (cause) {
+      if (isStopped) return
+      pauseMs = pollFailed(cause)
+    }
+    noteState()
+    schedule(pauseMs)
+  }
+
+  return {
+    lease: {
+      isCurrent,
+      endedMs: (at) => (isCurrent(at) ? 0 : sinceHeard(at)),
+    },
+    reading: () => {
+      const at = readClock(clock)
+      const isLost = feed.state !== 'cold' && sinceHeard(at) >= trustedMs
+      const since = sinceHeard(at)
+      return {
+        state: isLost ? lost(feed).state : feed.state,
+        lagSeconds: Number.isFinite(since) ? since / 1000 : undefined,
+      }
+    },
+    wasApplied: (incarnation, sequence, changes) => rows.has(`${incarnation} ${sequence}`, digestOf(changes)),
+    applied: (incarnation, sequence, changes) => {
+      const row = `${incarnation} ${sequence}`
+      const digest = digestOf(changes)
+      rows.add(row, digest)
+      ports.tell({ kind: 'applied', service, row, digest })
+    },
+    isOtherFingerprint: (fingerprint) =>
+      fingerprint !== '' && feed.fingerprint !== '' && fingerprint !== feed.fingerprint,
+    told: (message) => {
+      if (isStopped) return
+      if (message.kind === 'applied') {
+        rows.add(message.row, message.digest)
+        return
+      }
+      // A message goes to all processes, also to the one that sent it.
+      if (message.from === own) return
+      const at = readClock(clock)
+      // The wall clock is the same for all processes of a machine, the monotonic one is not.
+      const agoMs = Math.max(0, at.now - message.sentAt)
+      take(message.feed, { now: message.sentAt, monotonic: at.monotonic - agoMs })
+      noted = feed.state
+      // This process takes over when the other one falls silent, before the feed is not trusted any more.
+      schedule(pollMs * (takesOverAfter + random() / 4))
+    },
+    start: (late) => {
+      if (pollMs > 0) schedule(late ? pollMs * takesOverAfter : 0)
+    },
+    stop: () => {
+      isStopped = true
+      clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,31 @@
+import * as z from 'zod'
+import { duration, inMs, secret, wait } from './leaves.ts'
+
+const leastTokenLength = 16
+const shortestPollMs = 100
+
+/** How the gateway learns of changes that bypass it. */
+export const changes = () =>
+  z
+    .strictObject({
+      token: secret()
+        .refine(
+          (token) => !token.isSet || token.reveal().length >= leastTokenLength,
+          `expected at least ${leastTokenLength} characters: openssl rand -hex 32`,
+        )
+        .prefault('')
+        .describe(
+          'Secret of the service for requests that report changes; at least 16 characters; empty = off',
+        ),
+      poll: wait()
+        .refine((ms) => ms === 0 || ms >= shortestPollMs, 'expected 0s, or at least 100ms')
+        .optional()
+        .describe(
+          'How often the log of changes is read from the upstream; 0s = never; empty = 5s for `site`, never for `open`',
+        ),
+      ttlWhileHeard: duration()
+        .prefault('7d')
+        .describe('How long a response is fresh, in place of the `ttl` of a rule, while polls succeed'),
+    })
+    .transform(({ poll: pollMs, ...rest }) => inMs('ttlWhileHeard')({ ...rest, pollMs }))
+    .optional()

@@ -1,0 +1,113 @@
+import { collectionOfTaxonomy, collectionOfType } from './tags.ts'
+
+/** Members of an object before or after a change, as WordPress names them; a missing member is unknown. */
+export type ChangedState = Readonly<Record<string, unknown>>
+
+/** One state of an object: null = there was none, undefined = not known. */
+export type MaybeState = ChangedState | null | undefined
+
+/** A change of a site that its companion tells of. */
+export type SiteChange =
+  | {
+      readonly kind: 'post'
+      readonly id: number
+      readonly type: string
+      readonly before: MaybeState
+      readonly after: MaybeState
+    }
+  | {
+      readonly kind: 'term'
+      readonly id: number
+      readonly taxonomy: string
+      readonly before: MaybeState
+      readonly after: MaybeState
+    }
+  | {
+      readonly kind: 'comment'
+      readonly id: number
+      readonly post: number
+      readonly before: MaybeState
+      readonly after: MaybeState
+    }
+  | { readonly kind: 'user'; readonly id: number }
+  | { readonly kind: 'option'; readonly name: string }
+  /** A statement without an event. */
+  | { readonly kind: 'table'; readonly name: string }
+  | { readonly kind: 'all'; readonly reason: string }
+
+/** Collection of the posts of a type. A change of any other type counts as a change of everything. */
+export const collectionOfChangedType: Readonly<Record<string, string>> = {
+  ...collectionOfType,
+  wp_global_styles: 'global-styles',
+  wp_font_family: 'font-families',
+  wp_font_face: 'font-faces',
+  wpcf7_contact_form: 'contact-forms',
+}
+
+/** Collections whose items have other identifiers in the interface than in the database, or show each other. */
+export const anyItemOf: Readonly<Record<string, readonly string[]>> = {
+  templates: ['templates'],
+  'template-parts': ['template-parts'],
+  'global-styles': ['global-styles'],
+  'font-families': ['font-families', 'font-faces'],
+  'font-faces': ['font-families', 'font-faces'],
+}
+
+/** Collections of the terms of a taxonomy. A change of any other taxonomy counts as a change of everything. */
+export const collectionsOfChangedTaxonomy: Readonly<Record<string, readonly string[]>> = {
+  ...Object.fromEntries(Object.entries(collectionOfTaxonomy).map(([taxonomy, one]) => [taxonomy, [one]])),
+  wp_pattern_category: ['wp_pattern_category', 'site_pattern_category'],
+}
+
+/** Collections whose items have revisions and autosaves. */
+export const revisedCollections: readonly string[] = [
+  'posts',
+  'pages',
+  'blocks',
+  'navigation',
+  'templates',
+  'template-parts',
+  'global-styles',
+  'menu-items',
+]
+
+/** Properties of an item in the interface, by the member of a state; `terms` has the taxonomies. */
+export const propertiesOfState: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  media: { parent: 'post' },
+}
+
+export const propertyOfTaxonomy: Readonly<Record<string, string>> = {
+  category: 'categories',
+  post_tag: 'tags',
+  nav_menu: 'menus',
+  wp_pattern_category: 'wp_pattern_category',
+}
+
+/** Members that answers show under their own name. */
+export const plainMembers: ReadonlySet<string> = new Set([
+  ...['status', 'slug', 'author', 'date', 'sticky', 'format', 'template', 'menu_order', 'parent'],
+])
+
+/** The argument of the settings that sets an option. */
+export const argumentOfOption: Readonly<Record<string, string>> = {
+  blogname: 'title',
+  blogdescription: 'description',
+  posts_per_page: 'posts_per_page',
+  date_format: 'date_format',
+  time_format: 'time_format',
+  start_of_week: 'start_of_week',
+}
+
+/** Options that hold items of a collection. */
+export const collectionOfOption: Readonly<Record<string, string>> = { sticky_posts: 'posts' }
+
+const harmlessOptions: ReadonlySet<string> = new Set([
+  ...['cron', 'doing_cron', 'recently_activated', 'uninstall_plugins', 'fresh_site', 'db_upgraded'],
+  ...['auto_updater.lock', 'core_updater.lock', 'recovery_keys', 'recovery_mode_email_last_sent'],
+  // Made of what other events tell: the parents of terms.
+  ...['category_children', 'can_compress_scripts', 'user_count', 'adminhash', 'new_admin_email'],
+])
+
+/** No answer shows them. Every other option counts as a change of everything. */
+export const isHarmlessOption = (name: string): boolean =>
+  harmlessOptions.has(name) || name.startsWith('_transient_') || name.startsWith('_site_transient_')

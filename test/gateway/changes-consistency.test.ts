@@ -1,0 +1,49 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { times } from '../support/breadth.ts'
+import { checkChanges, checkedRules } from '../support/changes-checker.ts'
+import { type Companion, startCompanion } from '../support/companion.ts'
+import { siteService, startTestGateway } from '../support/gateway.ts'
+import { startGatewayProcess } from '../support/gateway-process.ts'
+
+const forMs = Number(process.env['TRELLIS_SECONDS'] ?? times(6, 30)) * 1000
+const pollMs = 400
+
+const opened: { close(): Promise<unknown> }[] = []
+afterEach(async () => {
+  for (const one of opened.splice(0).reverse()) await one.close()
+})
+
+const services = (companion: Companion) => ({
+  blog: siteService(companion.origin.origin, {
+    cache: { rules: checkedRules(pollMs) },
+    changes: { token: companion.token, poll: `${pollMs}ms` },
+  }),
+})
+
+describe('random changes that bypass the gateway, reported by push or found by a poll', () => {
+  test('one process returns no older data', async () => {
+    const companion = await startCompanion()
+    opened.push(companion)
+    const gateway = await startTestGateway({ services: services(companion) })
+    opened.push(gateway)
+    const gateways = [{ origin: gateway.publicAddress, adminOrigin: gateway.adminAddress }]
+    const run = await checkChanges({ companion, gateways, pollMs, forMs })
+    expect(run.stale).toEqual([])
+    expect(run.hits).toBeGreaterThan(20)
+    expect(Math.min(run.pushed, run.onlyLogged)).toBeGreaterThan(3)
+  }, 120_000)
+
+  test('two workers return no older data, and one of them polls for both', async () => {
+    const companion = await startCompanion()
+    opened.push(companion)
+    const gateway = await startGatewayProcess({ workers: 2, services: services(companion) })
+    opened.push({ close: gateway.stop })
+    const run = await checkChanges({ companion, gateways: [gateway], pollMs, forMs })
+    expect(run.stale).toEqual([])
+    expect(run.hits).toBeGreaterThan(20)
+    expect(Math.min(run.pushed, run.onlyLogged)).toBeGreaterThan(3)
+    const before = companion.polls.length
+    await new Promise((resolve) => setTimeout(resolve, 5 * pollMs))
+    expect(companion.polls.length - before).toBeLessThan(8)
+  }, 180_000)
+})

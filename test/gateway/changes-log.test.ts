@@ -1,0 +1,238 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { type Companion, postChange, startCompanion } from '../support/companion.ts'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+
+const opened: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const one of opened.splice(0).reverse()) await one.close()
+})
+
+const site = '/index.php/site-json/site/v2'
+
+const startGateway = async (companion: Companion): Promise<TestGateway> => {
+  const gateway = await startTestGateway({
+    services: {
+      blog: siteService(companion.origin.origin, {
+        cache: { rules: [{ match: 'GET /site/v2/**', ttl: '1h' }] },
+        changes: { token: companion.token, poll: '150ms' },
+      }),
+    },
+  })
+  opened.push(gateway)
+  return gateway
+}
+
+const start = async (): Promise<{ companion: Companion; gateway: TestGateway }> => {
+  const companion = await startCompanion()
+  opened.push(companion)
+  const gateway = await startGateway(companion)
+  await heard(gateway)
+  return { companion, gateway }
+}
+
+const read = async ({ publicAddress }: TestGateway, id = 1): Promise<string> => {
+  const response = await fetch(`${publicAddress}${site}/posts/${id}`)
+  return ((await response.json()) as { title: { rendered: string } }).title.rendered
+}
+
+const isIn = (gateway: TestGateway, state: string): Promise<number> =>
+  gateway.metric('trellis_changes_state', `state="${state}"`)
+const becomes = (gateway: TestGateway, state: string) =>
+  expect.poll(() => isIn(gateway, state), { timeout: 10_000, interval: 20 }).toBe(1)
+const heard = (gateway: TestGateway) => becomes(gateway, 'heard')
+
+const drops = (gateway: TestGateway, reason: string): Promise<number> =>
+  gateway.metric('trellis_changes_service_drops_total', `reason="${reason}"`)
+
+/** The response of a post comes from the cache, and is older than a change that was not reported. */
+const holdsOld = async (companion: Companion, gateway: TestGateway): Promise<void> => {
+  await read(gateway)
+  companion.change(1)
+  expect(await read(gateway)).toBe('v1')
+}
+
+const showsNew = (gateway: TestGateway) =>
+  expect.poll(() => read(gateway), { timeout: 10_000, interval: 20 }).toBe('v2')
+
+describe('everything of the service is dropped when the log shows that changes may have been missed', () => {
+  test.each<[string, string, (companion: Companion) => void]>([
+    [
+      'new-log',
+      'a log of another incarnation',
+      (companion) => {
+        companion.incarnation = 'abc123'
+      },
+    ],
+    [
+      'went-back',
+      'a log that was restored',
+      (companion) => {
+        companion.rows.clear()
+        companion.last = 1
+      },
+    ],
+    [
+      'truncated',
+      'a log without the rows after the last poll',
+      (companion) => {
+        companion.rows.clear()
+        companion.first = 900
+        companion.last = 950
+      },
+    ],
+    [
+      'fingerprint',
+      'another version of a plugin',
+      (companion) => {
+        companion.fingerprint = 'f2'
+      },
+    ],
+    [
+      'unfinished-request',
+      'a PHP request that ended without telling what it changed',
+      (companion) => {
+        companion.last += 1
+        companion.rows.set(companion.last, { sequence: companion.last, state: 'dead' })
+      },
+    ],
+    [
+      'gap',
+      'a row that stays missing',
+      (companion) => {
+        companion.last += 2
+        companion.rows.set(companion.last, { sequence: companion.last, state: 'closed', changes: [] })
+      },
+    ],
+  ])('%s: %s', async (reason, _, disturb) => {
+    const { companion, gateway } = await start()
+    for (const id of [2, 2, 2]) companion.write(id)
+    await expect.poll(() => companion.polls.at(-1)?.get('trellis-changes')).toBe('3')
+    await holdsOld(companion, gateway)
+    const before = await drops(gateway, reason)
+    disturb(companion)
+    await showsNew(gateway)
+    expect((await drops(gateway, reason)) - before).toBe(1)
+    await heard(gateway)
+  })
+
+  test('a change of a kind that is not known', async () => {
+    const { companion, gateway } = await start()
+    await holdsOld(companion, gateway)
+    companion.last += 1
+    const changes = [{ kind: 'menu', id: 1 }]
+    companion.rows.set(companion.last, { sequence: companion.last, state: 'closed', changes })
+    await showsNew(gateway)
+  })
+})
+
+test('a row that is committed after a later one is applied', async () => {
+  const { companion, gateway } = await start()
+  await holdsOld(companion, gateway)
+  const late = companion.last + 1
+  companion.last += 2
+  companion.rows.set(late + 1, { sequence: late + 1, state: 'closed', changes: [postChange(3)] })
+  await becomes(gateway, 'behind')
+  companion.rows.set(late, { sequence: late, state: 'closed', changes: [postChange(1)] })
+  await showsNew(gateway)
+  await heard(gateway)
+  expect(await drops(gateway, 'gap')).toBe(0)
+})
+
+test('the changes of a PHP request that was still writing are applied when it has ended', async () => {
+  const { companion, gateway } = await start()
+  await read(gateway)
+  const open = companion.last + 1
+  companion.last += 1
+  companion.rows.set(open, { sequence: open, state: 'open' })
+  for (let more = 0; more < 5; more += 1) companion.write(2)
+  await expect.poll(() => companion.polls.at(-1)?.get('trellis-changes')).toBe(String(companion.last))
+  await heard(gateway)
+  companion.change(1)
+  companion.rows.set(open, { sequence: open, state: 'closed', changes: [postChange(1)] })
+  await showsNew(gateway)
+})
+
+test('nothing that is fetched while a PHP request writes is stored', async () => {
+  const { companion, gateway } = await start()
+  companion.last += 1
+  companion.rows.set(companion.last, { sequence: companion.last, state: 'open' })
+  const answered = companion.polls.length + 2
+  await expect.poll(() => companion.polls.length).toBeGreaterThan(answered)
+  for (const version of ['v1', 'v2', 'v3']) {
+    expect(await read(gateway)).toBe(version)
+    companion.change(1)
+  }
+  companion.rows.set(companion.last, { sequence: companion.last, state: 'closed', changes: [] })
+  await expect
+    .poll(async () => {
+      const response = await fetch(`${gateway.publicAddress}${site}/posts/1`)
+      return response.headers.get('cache-status')
+    })
+    .toContain('hit')
+})
+
+test('a log of several answers is read to its end', async () => {
+  const { companion, gateway } = await start()
+  await holdsOld(companion, gateway)
+  companion.mostRows = 3
+  for (let more = 0; more < 10; more += 1) companion.write(2)
+  companion.last += 1
+  companion.rows.set(companion.last, { sequence: companion.last, state: 'closed', changes: [postChange(1)] })
+  await showsNew(gateway)
+  await heard(gateway)
+  expect(await drops(gateway, 'gap')).toBe(0)
+})
+
+test('changes that were missed while polls failed are applied afterwards, without dropping everything', async () => {
+  const { companion, gateway } = await start()
+  await read(gateway, 1)
+  await read(gateway, 3)
+  companion.answerPoll = (_, wire) => wire.reset()
+  companion.write(1)
+  await becomes(gateway, 'silent')
+  companion.change(3)
+  companion.answerPoll = undefined
+  await showsNew(gateway)
+  await heard(gateway)
+  expect(await read(gateway, 3)).toBe('v1')
+  expect(await gateway.metric('trellis_changes_poll_failures_total', 'unreachable')).toBeGreaterThan(0)
+})
+
+test.each<[string, NonNullable<Companion['answerPoll']>]>([
+  ['a page', (_, wire) => wire.respond({ fields: { 'Content-Type': 'text/html' }, content: '<html>' })],
+  ['not found', (_, wire) => wire.respond({ status: 404, content: '{}' })],
+  ['a redirect', (_, wire) => wire.respond({ status: 301, fields: { Location: '/' } })],
+  ['rows that are none', (_, wire) => wire.respond({ content: '{"incarnation":"a","rows":{}}' })],
+])('a WordPress that answers a poll with %s has no companion, and nothing is trusted', async (_, answer) => {
+  const companion = await startCompanion()
+  opened.push(companion)
+  companion.answerPoll = answer
+  const gateway = await startGateway(companion)
+  await expect
+    .poll(() => gateway.metric('trellis_changes_poll_failures_total', 'no-companion'))
+    .toBeGreaterThan(1)
+  expect(await isIn(gateway, 'cold')).toBe(1)
+})
+
+test('a gateway that starts again begins with what the log says then', async () => {
+  const { companion, gateway } = await start()
+  companion.write(1)
+  await showsNew(gateway)
+  await gateway.close()
+  const next = await startGateway(companion)
+  expect(await read(next)).toBe('v2')
+  companion.write(1)
+  await expect.poll(() => read(next), { timeout: 10_000 }).toBe('v3')
+})
+
+test('/readyz lists a service whose changes are not known, and stays ready', async () => {
+  const { companion, gateway } = await start()
+  const ready = async () => {
+    const response = await fetch(`${gateway.adminAddress}/readyz`)
+    return { status: response.status, ...((await response.json()) as { degraded: unknown }) }
+  }
+  expect(await ready()).toMatchObject({ status: 'ready', degraded: [] })
+  companion.answerPoll = (_, wire) => wire.respond({ status: 500 })
+  await becomes(gateway, 'silent')
+  expect(await ready()).toMatchObject({ degraded: [{ reason: 'changes', service: 'blog' }] })
+})

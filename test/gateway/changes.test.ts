@@ -1,0 +1,148 @@
+import { afterEach, expect, test } from 'vitest'
+import { type Companion, startCompanion } from '../support/companion.ts'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+
+const opened: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const one of opened.splice(0).reverse()) await one.close()
+})
+
+type Tree = { readonly [key: string]: unknown }
+
+const rules = [{ match: 'GET /site/v2/**', ttl: '1s', staleIfError: '1h' }]
+
+const start = async (
+  changes: Tree = {},
+  more: Tree = {},
+): Promise<{ companion: Companion; gateway: TestGateway }> => {
+  const companion = await startCompanion()
+  opened.push(companion)
+  const service = siteService(companion.origin.origin, {
+    cache: { rules },
+    changes: { token: companion.token, poll: '200ms', ...changes },
+    ...more,
+  })
+  const gateway = await startTestGateway({ services: { blog: service } })
+  opened.push(gateway)
+  return { companion, gateway }
+}
+
+const site = '/index.php/site-json/site/v2'
+
+const read = async ({ publicAddress }: TestGateway, path = '/posts/1') => {
+  const response = await fetch(`${publicAddress}${site}${path}`)
+  const body = (await response.json()) as { title: { rendered: string } }
+  return { response, title: body.title?.rendered, status: response.headers.get('cache-status') ?? '' }
+}
+
+const state = async (gateway: TestGateway): Promise<string> => {
+  for (const one of ['cold', 'heard', 'behind', 'silent'])
+    if ((await gateway.metric('trellis_changes_state', `state="${one}"`)) === 1) return one
+  return 'none'
+}
+
+const heard = (gateway: TestGateway) => expect.poll(() => state(gateway), { timeout: 8_000 }).toBe('heard')
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+test('after the acknowledged push of a change no read returns older data', async () => {
+  const { companion, gateway } = await start()
+  await heard(gateway)
+  await read(gateway)
+  expect((await read(gateway)).status).toContain('hit')
+  const answer = await companion.push(gateway.adminAddress, companion.write(1))
+  expect([answer.status, await answer.json()]).toEqual([200, { sequence: 1, dropped: 1 }])
+  expect((await read(gateway)).title).toBe('v2')
+})
+
+test('a change that is only in the log is seen within the poll interval', async () => {
+  const { companion, gateway } = await start()
+  await heard(gateway)
+  await read(gateway)
+  companion.write(1)
+  await expect.poll(async () => (await read(gateway)).title, { timeout: 2_000 }).toBe('v2')
+})
+
+test('while polls succeed a response is used for longer than the ttl of its rule', async () => {
+  const { gateway } = await start()
+  await heard(gateway)
+  await read(gateway)
+  await pause(1_300)
+  const later = await read(gateway)
+  expect(later.status).toMatch(/hit; ttl=60\d{4}/)
+})
+
+test('while polls fail the ttl of the rule holds', async () => {
+  const { companion, gateway } = await start()
+  await heard(gateway)
+  await read(gateway)
+  await pause(1_300)
+  companion.answerPoll = (_, wire) => wire.respond({ status: 500 })
+  await expect.poll(() => state(gateway), { timeout: 5_000 }).toBe('silent')
+  companion.change(1)
+  expect((await read(gateway)).title).toBe('v2')
+})
+
+test('when the upstream fails, staleIfError counts from the last successful poll', async () => {
+  const cache = { rules: [{ match: 'GET /site/v2/**', ttl: '100ms', staleIfError: '20s' }] }
+  const { companion, gateway } = await start({}, { cache })
+  await heard(gateway)
+  await read(gateway)
+  const clock = await gateway.metric('trellis_changes_lag_seconds')
+  expect(clock).toBeGreaterThanOrEqual(0)
+  companion.down = true
+  await expect.poll(() => state(gateway), { timeout: 5_000 }).toBe('silent')
+  const stale = await read(gateway)
+  expect([stale.title, stale.status]).toEqual(['v1', expect.stringContaining('detail=error')])
+})
+
+test('a response whose lifetime the upstream states is not used for longer', async () => {
+  const { companion, gateway } = await start()
+  companion.fields = { 'Cache-Control': 'max-age=5' }
+  await heard(gateway)
+  await read(gateway)
+  expect((await read(gateway)).status).toMatch(/hit; ttl=[345]$/)
+})
+
+test('a response that changes by the clock is used for as long as Trellis-Max-Age says', async () => {
+  const { companion, gateway } = await start()
+  companion.fields = { 'Trellis-Max-Age': '30' }
+  await heard(gateway)
+  await read(gateway)
+  expect((await read(gateway)).status).toMatch(/hit; ttl=(?:29|30)$/)
+})
+
+test('a soft purge makes a response stale also while the feed is heard', async () => {
+  const { companion, gateway } = await start()
+  await heard(gateway)
+  await read(gateway)
+  companion.change(1)
+  const purge = await fetch(`${gateway.adminAddress}/cache/purge`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ prefix: site, mode: 'soft' }),
+  })
+  expect(await purge.json()).toMatchObject({ entries: 1 })
+  expect((await read(gateway)).title).toBe('v2')
+})
+
+test('/status and /explain show the state of the feed', async () => {
+  const { gateway } = await start()
+  await heard(gateway)
+  const status = (await (await fetch(`${gateway.adminAddress}/status`)).json()) as { changes: unknown }
+  expect(status.changes).toMatchObject([{ service: 'blog', state: 'heard', lagSeconds: expect.any(Number) }])
+  const url = encodeURIComponent(`${site}/posts/1`)
+  const explained = await (await fetch(`${gateway.adminAddress}/explain?url=${url}`)).text()
+  expect(explained).toContain('"while its change feed is heard":"ttl 604800000 ms: it is heard"')
+})
+
+test('a reload with another token begins the feed anew, and one without changes ends it', async () => {
+  const { companion, gateway } = await start()
+  await heard(gateway)
+  const service = (changes: object) => siteService(companion.origin.origin, { cache: { rules }, ...changes })
+  await gateway.put({
+    services: { blog: service({ changes: { token: 'another-token-of-it', poll: '200ms' } }) },
+  })
+  expect(await state(gateway)).toBe('cold')
+  await gateway.put({ services: { blog: service({}) } })
+  expect(await state(gateway)).toBe('none')
+})

@@ -1,0 +1,111 @@
+import type { Companion } from './companion.ts'
+import { pause } from './origin.ts'
+
+type Gateway = { readonly origin: string; readonly adminOrigin: string }
+
+export type ChangesRun = {
+  readonly reads: number
+  readonly hits: number
+  readonly pushed: number
+  readonly onlyLogged: number
+  /** Reads that returned older data than they may, each with what it should have shown. */
+  readonly stale: readonly string[]
+}
+
+type Options = {
+  readonly companion: Companion
+  readonly gateways: readonly Gateway[]
+  readonly pollMs: number
+  readonly forMs: number
+}
+
+export const checkedPath = '/index.php/site-json/site/v2'
+const posts = [1, 2, 3]
+
+/** `ttl` is so short that a gateway that does not know the changes serves nothing older than the bound. */
+export const checkedRules = (pollMs: number) => [{ match: 'GET /site/v2/**', ttl: `${pollMs}ms` }]
+
+/**
+ * Changes posts at random, reports half of the changes with a push and leaves the others to the log, and reads all the time. A read
+ * that begins after the acknowledgement of a change, or two poll intervals after a change that was not reported, must not show older
+ * data.
+ */
+export const checkChanges = async ({ companion, gateways, pollMs, forMs }: Options): Promise<ChangesRun> => {
+  const counts = { reads: 0, hits: 0, pushed: 0, onlyLogged: 0 }
+  const stale: string[] = []
+  const acknowledged = new Map<number, number>()
+  const logged: { id: number; version: number; at: number }[] = []
+  const until = performance.now() + forMs
+  const isOver = (): boolean => performance.now() >= until
+  const boundMs = 2 * pollMs
+
+  const expected = (id: number): number => {
+    const now = performance.now()
+    const due = logged.filter((one) => one.id === id && now - one.at > boundMs)
+    return Math.max(acknowledged.get(id) ?? 1, ...due.map(({ version }) => version))
+  }
+
+  const write = async (turn: number): Promise<void> => {
+    const id = posts[Math.floor(Math.random() * posts.length)] ?? 1
+    const row = companion.write(id)
+    const version = companion.version(id)
+    logged.push({ id, version, at: performance.now() })
+    const gateway = gateways[turn % gateways.length]
+    if (gateway === undefined || Math.random() < 0.5) {
+      counts.onlyLogged += 1
+      return
+    }
+    const answer = await companion.push(gateway.adminOrigin, row)
+    await answer.text()
+    if (answer.status !== 200) return
+    counts.pushed += 1
+    acknowledged.set(id, Math.max(version, acknowledged.get(id) ?? 0))
+  }
+
+  const writer = async (): Promise<void> => {
+    for (let turn = 0; !isOver(); turn += 1) {
+      await write(turn)
+      await pause(Math.random() * pollMs * 0.4)
+    }
+  }
+
+  const shown = (body: string): readonly { id: number; version: number }[] => {
+    const value = JSON.parse(body) as { id: number; title: { rendered: string } } | []
+    return [value].flat().map(({ id, title }) => ({ id, version: Number(title.rendered.slice(1)) }))
+  }
+
+  const readOnce = async (gateway: Gateway): Promise<void> => {
+    const path = Math.random() < 0.3 ? '/posts' : `/posts/${posts[Math.floor(Math.random() * 3)]}`
+    const floor = new Map(posts.map((id) => [id, expected(id)]))
+    const response = await fetch(`${gateway.origin}${checkedPath}${path}`)
+    const body = await response.text()
+    counts.reads += 1
+    if (response.headers.get('cache-status')?.includes('hit') === true) counts.hits += 1
+    for (const { id, version } of shown(body)) {
+      const least = floor.get(id) ?? 1
+      if (version < least) stale.push(`${path}: post ${id} in version ${version} instead of ${least}`)
+    }
+  }
+
+  const reader = async (gateway: Gateway): Promise<void> => {
+    while (!isOver()) {
+      await readOnce(gateway)
+      await pause(2)
+    }
+  }
+
+  /** Polls fail or hang in turns, for longer than the gateway trusts its memory. */
+  const disturb = async (): Promise<void> => {
+    for (let turn = 0; !isOver(); turn += 1) {
+      await pause(3 * pollMs)
+      const hangs = turn % 2 === 0
+      companion.answerPoll = (_, wire) => (hangs ? undefined : wire.respond({ status: 500 }))
+      await pause(4 * pollMs)
+      companion.answerPoll = undefined
+    }
+  }
+
+  await Promise.all([writer(), writer(), disturb(), ...gateways.flatMap((one) => [reader(one), reader(one)])])
+  companion.answerPoll = undefined
+  return { ...counts, stale }
+}

@@ -1,0 +1,147 @@
+import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { type Origin, type Script, startOrigin } from './origin.ts'
+
+type Row = {
+  readonly sequence: number
+  readonly state: 'open' | 'closed' | 'dead'
+  readonly changes?: readonly unknown[]
+}
+
+/** A scripted WordPress with the companion: posts that have a version, and a log of their changes. */
+export type Companion = {
+  readonly origin: Origin
+  readonly token: string
+  incarnation: string
+  fingerprint: string
+  /** Rows by their sequence; a test may add, remove and change them. */
+  readonly rows: Map<number, Row>
+  first: number
+  last: number
+  /** undefined: polls are answered from `rows`. */
+  answerPoll: Script | undefined
+  /** Every request is answered with 500. */
+  down: boolean
+  /** Fields of every response of the interface. */
+  fields: Record<string, string>
+  /** Rows in one answer. */
+  mostRows: number
+  readonly polls: URLSearchParams[]
+  /** Changes a post and reports nothing; gives its new version. */
+  change(id: number): number
+  version(id: number): number
+  /** Changes a post and writes a row of the log. */
+  write(id: number): Row & { readonly sequence: number }
+  /** Sends a row to the admin side of a gateway, as WordPress does at the end of a PHP request. */
+  push(adminAddress: string, row: Row, more?: object): Promise<Response>
+  sign(method: string, target: string, body: string, time?: number): string
+  close(): Promise<void>
+}
+
+export const postChange = (id: number, more: object = {}): object => ({
+  kind: 'post',
+  id,
+  type: 'post',
+  before: { status: 'publish' },
+  after: { status: 'publish' },
+  ...more,
+})
+
+export const startCompanion = async (token = 'token-of-the-companion'): Promise<Companion> => {
+  const versions = new Map<number, number>()
+  const rows = new Map<number, Row>()
+  const polls: URLSearchParams[] = []
+  const json = { 'Content-Type': 'application/json' }
+  const key = createHash('sha256').update(token).digest('hex').slice(0, 16)
+
+  const sign: Companion['sign'] = (method, target, body, time = Math.floor(Date.now() / 1000)) => {
+    const hmac = createHmac('sha256', token).update(`${method}\n${target}\n${time}\n${body}`).digest('hex')
+    return `key=${key}, time=${time}, hmac=${hmac}`
+  }
+
+  const answerLog = (query: URLSearchParams): string => {
+    const asked =
+      query.get('incarnation') === companion.incarnation ? Number(query.get('trellis-changes')) : 0
+    const found = [...rows.values()]
+      .filter(({ sequence, state }) => sequence > asked || state === 'open')
+      .sort((a, b) => a.sequence - b.sequence)
+    const { incarnation, first, last, fingerprint, mostRows } = companion
+    const more = found.length > mostRows
+    return JSON.stringify({ incarnation, first, last, fingerprint, rows: found.slice(0, mostRows), more })
+  }
+
+  const script: Script = (request, wire, count) => {
+    if (companion.down) return wire.respond({ status: 500 })
+    const url = new URL(request.target, 'http://companion.test')
+    if (url.searchParams.has('trellis-changes')) {
+      polls.push(url.searchParams)
+      if (companion.answerPoll !== undefined) return companion.answerPoll(request, wire, count)
+      const signed = request.fields['trellis-signature'] ?? ''
+      const time = Number(/time=(\d+)/.exec(signed)?.[1])
+      const isSigned = signed === sign('GET', request.target, '', time)
+      return isSigned
+        ? wire.respond({
+            fields: { ...json, 'Cache-Control': 'no-store' },
+            content: answerLog(url.searchParams),
+          })
+        : wire.respond({ status: 401, content: '' })
+    }
+    const [, id] = /\/posts\/(\d+)$/.exec(url.pathname) ?? []
+    const shown = (one: number) => ({
+      id: one,
+      type: 'post',
+      title: { rendered: `v${companion.version(one)}` },
+    })
+    const content = id === undefined ? [1, 2, 3].map(shown) : shown(Number(id))
+    return wire.respond({ fields: { ...json, ...companion.fields }, content: JSON.stringify(content) })
+  }
+
+  const origin = await startOrigin(script)
+  const companion: Companion = {
+    origin,
+    token,
+    incarnation: randomBytes(16).toString('hex'),
+    fingerprint: 'f1',
+    rows,
+    first: 1,
+    last: 0,
+    answerPoll: undefined,
+    down: false,
+    fields: {},
+    mostRows: 500,
+    polls,
+    change: (id) => {
+      versions.set(id, companion.version(id) + 1)
+      return companion.version(id)
+    },
+    version: (id) => versions.get(id) ?? 1,
+    write: (id) => {
+      companion.change(id)
+      companion.last += 1
+      const row: Row = { sequence: companion.last, state: 'closed', changes: [postChange(id)] }
+      rows.set(row.sequence, row)
+      return row
+    },
+    push: (adminAddress, { sequence, changes }, more = {}) => {
+      const { incarnation, fingerprint } = companion
+      const previous = Math.max(0, sequence - 1)
+      const body = JSON.stringify({
+        incarnation,
+        site: 1,
+        sequence,
+        previous,
+        fingerprint,
+        changes,
+        overflow: false,
+        ...more,
+      })
+      return fetch(`${adminAddress}/changes`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', 'Trellis-Signature': sign('POST', '/changes', body) },
+        body,
+      })
+    },
+    sign,
+    close: () => origin.close(),
+  }
+  return companion
+}

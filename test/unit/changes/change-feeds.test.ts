@@ -1,0 +1,228 @@
+import { expect, test, vi } from 'vitest'
+import { type ChangeFeeds, createChangeFeeds, type FeedService } from '../../../src/changes/change-feeds.ts'
+import type { ChangeEvent } from '../../../src/changes/events.ts'
+import type { LogAnswer } from '../../../src/changes/read-changes.ts'
+import { PollError } from '../../../src/changes/service-feed.ts'
+import { keyOf, signatureOf, verifiedToken } from '../../../src/changes/signature.ts'
+
+const token = 'token-of-the-service'
+
+type Scene = { feeds: ChangeFeeds; events: ChangeEvent[]; pass(ms: number): void; now(): number }
+
+const scene = (): Scene => {
+  let ms = 1_000_000
+  const events: ChangeEvent[] = []
+  const clock = { now: () => ms, monotonic: () => ms }
+  const feeds = createChangeFeeds({
+    clock,
+    random: () => 0,
+    report: (event) => events.push(event),
+    startsLate: () => false,
+  })
+  return {
+    feeds,
+    events,
+    pass: (more) => {
+      ms += more
+    },
+    now: () => ms,
+  }
+}
+
+const silent: FeedService['ports'] = {
+  ask: async () => {
+    throw new PollError('unreachable')
+  },
+  apply: async () => 0,
+  hold: () => undefined,
+  tell: () => undefined,
+  positions: undefined,
+}
+
+const service = (more: Partial<FeedService> = {}): FeedService => ({
+  name: 'blog',
+  token,
+  pollMs: 0,
+  identity: 'one',
+  ports: silent,
+  applyPlain: async () => 3,
+  ...more,
+})
+
+const plain = (feeds: ChangeFeeds, body: object = { all: true }) =>
+  feeds.receive({
+    target: '/changes',
+    signature: undefined,
+    authorization: `Bearer ${token}`,
+    body: Buffer.from(JSON.stringify(body)),
+  })
+
+test('a token may tell of changes 300 times at once and 100 times a second', async () => {
+  const { feeds, pass } = scene()
+  feeds.use([service()])
+  const kinds = async (count: number): Promise<number> => {
+    let granted = 0
+    for (let one = 0; one < count; one += 1) if ((await plain(feeds)).kind === 'dropped') granted += 1
+    return granted
+  }
+  expect(await kinds(400)).toBe(300)
+  pass(1_000)
+  expect(await kinds(200)).toBe(100)
+  expect(await plain(feeds)).toMatchObject({ kind: 'refused', reason: 'too-many' })
+})
+
+test('a request is not acknowledged when the other instances cannot be reached', async () => {
+  const { feeds } = scene()
+  feeds.use([service({ applyPlain: async () => 'unheard' })])
+  expect(await plain(feeds)).toMatchObject({ kind: 'refused', reason: 'not-spread' })
+})
+
+test('a push reaches every service with its token', async () => {
+  const { feeds, now } = scene()
+  const reached: string[] = []
+  const named = (name: string): FeedService =>
+    service({
+      name,
+      ports: {
+        ...silent,
+        apply: async () => {
+          reached.push(name)
+          return 2
+        },
+      },
+    })
+  feeds.use([named('blog'), named('pages'), { ...named('shop'), token: 'another-token-of-16' }])
+  const body = Buffer.from('{"incarnation":"ab","sequence":3,"changes":[{"kind":"user","id":1}]}')
+  const signature = signatureOf(token, { method: 'POST', target: '/changes', body }, now())
+  const request = { target: '/changes', signature, authorization: undefined, body }
+  expect(await feeds.receive(request)).toEqual({ kind: 'dropped', sequence: 3, entries: 4 })
+  expect(reached).toEqual(['blog', 'pages'])
+})
+
+const log = (last: number): LogAnswer => ({
+  incarnation: 'ab',
+  first: 1,
+  last,
+  fingerprint: '',
+  rows: [],
+  more: false,
+})
+
+test('a feed is trusted for two intervals after the last poll was sent', async () => {
+  const { feeds, pass, now } = scene()
+  const ask = async (): Promise<LogAnswer> => log(0)
+  feeds.use([service({ pollMs: 60_000, ports: { ...silent, ask } })])
+  const lease = feeds.lease('blog')
+  const at = () => ({ now: now(), monotonic: now() })
+  await expect.poll(() => lease.isCurrent(at())).toBe(true)
+  expect(lease.endedMs(at())).toBe(0)
+  pass(119_999)
+  expect(lease.isCurrent(at())).toBe(true)
+  pass(1)
+  expect(lease.isCurrent(at())).toBe(false)
+  expect(lease.endedMs(at())).toBe(120_000)
+  expect(feeds.standings()).toEqual([{ service: 'blog', state: 'silent', lagSeconds: 120 }])
+  // A clock that was set back does not prolong it.
+  expect(lease.isCurrent({ now: now() - 500_000, monotonic: now() })).toBe(false)
+  feeds.close()
+  expect(lease.isCurrent(at())).toBe(false)
+})
+
+test('a poll counts only when its changes were applied in the other processes', async () => {
+  const { feeds, events, now } = scene()
+  const ask = async (): Promise<LogAnswer> => log(0)
+  const apply = async () => 'unheard' as const
+  feeds.use([service({ pollMs: 60_000, ports: { ...silent, ask, apply } })])
+  await expect.poll(() => events.length).toBeGreaterThan(0)
+  expect(events[0]).toEqual({ kind: 'poll-failed', service: 'blog', reason: 'not-spread' })
+  expect(feeds.lease('blog').isCurrent({ now: now(), monotonic: now() })).toBe(false)
+  feeds.close()
+})
+
+test('another token or another upstream begins a feed anew, and everything else goes on', async () => {
+  const { feeds, now } = scene()
+  const ask = async (): Promise<LogAnswer> => log(0)
+  const told = service({ pollMs: 60_000, ports: { ...silent, ask } })
+  const isHeard = () => feeds.lease('blog').isCurrent({ now: now(), monotonic: now() })
+  feeds.use([told])
+  await expect.poll(isHeard).toBe(true)
+  feeds.use([{ ...told, ports: silent }])
+  expect(isHeard()).toBe(true)
+  feeds.use([{ ...told, identity: 'two', ports: silent }])
+  expect(isHeard()).toBe(false)
+  feeds.use([])
+  expect(feeds.standings()).toEqual([])
+})
+
+test('an instance that starts goes on from the position that others have written', async () => {
+  const { feeds, now } = scene()
+  const asked: number[] = []
+  const applied: number[] = []
+  const ask = async (after: number): Promise<LogAnswer> => {
+    asked.push(after)
+    const rows = [41, 42].map((sequence) => ({
+      sequence,
+      state: 'closed' as const,
+      changes: [{ kind: 'user', id: sequence } as const],
+    }))
+    return { ...log(42), rows: rows.filter(({ sequence }) => sequence > after) }
+  }
+  const positions = {
+    read: async () => ({ incarnation: 'ab', position: 41, fingerprint: '' }),
+    write: async () => undefined,
+  }
+  const apply: FeedService['ports']['apply'] = async (changes) => {
+    for (const change of changes) if (change.kind === 'user') applied.push(change.id)
+    return 0
+  }
+  feeds.use([service({ pollMs: 60_000, ports: { ...silent, ask, apply, positions } })])
+  await expect.poll(() => feeds.lease('blog').isCurrent({ now: now(), monotonic: now() })).toBe(true)
+  expect([asked, applied]).toEqual([[41], [42]])
+  feeds.close()
+})
+
+test('the signature is the one that is documented', () => {
+  const request = { method: 'GET', target: '/?trellis-changes=0', body: '' }
+  const text = signatureOf('0123456789abcdef', request, 1_700_000_000_000)
+  expect(text).toMatch(/^key=[0-9a-f]{16}, time=1700000000, hmac=[0-9a-f]{64}$/)
+  expect(text).toContain(keyOf('0123456789abcdef'))
+  expect(verifiedToken(text, request, ['0123456789abcdef'], 1_700_000_000_000).kind).toBe('verified')
+})
+
+test('the process that reads the log keeps its interval, and one that receives the result waits longer', async () => {
+  vi.useFakeTimers()
+  try {
+    const asked = { reader: 0, other: 0 }
+    const both: ChangeFeeds[] = []
+    let ids = 0
+    for (const name of ['reader', 'other'] as const) {
+      const feeds = createChangeFeeds({
+        clock: { now: () => Date.now(), monotonic: () => performance.now() },
+        random: () => (ids += 0.1),
+        report: () => undefined,
+        startsLate: () => name === 'other',
+      })
+      both.push(feeds)
+      const ports: FeedService['ports'] = {
+        ...silent,
+        ask: async () => {
+          asked[name] += 1
+          return log(0)
+        },
+        tell: (message) => {
+          for (const one of both) one.told(message)
+        },
+      }
+      feeds.use([service({ pollMs: 1_000, ports })])
+    }
+    await vi.advanceTimersByTimeAsync(10_500)
+    // The first contact reads twice.
+    expect(asked).toEqual({ reader: 12, other: 0 })
+    both[0]?.close()
+    await vi.advanceTimersByTimeAsync(5_000)
+    expect(asked.other).toBeGreaterThan(2)
+    both[1]?.close()
+  } finally {
+    vi.useRealTimers()
+  }
+})

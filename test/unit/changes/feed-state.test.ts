@@ -1,0 +1,215 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  askFrom,
+  coldFeed,
+  type Feed,
+  type FeedReading,
+  lost,
+  readLog,
+  safePosition,
+  transitions,
+} from '../../../src/changes/feed-state.ts'
+import type { LogAnswer, LogRow } from '../../../src/changes/read-changes.ts'
+
+const heardAt = (position: number, more: Partial<Feed> = {}): Feed => ({
+  state: 'heard',
+  incarnation: 'a1',
+  position,
+  unfinished: [],
+  fingerprint: 'f',
+  ...more,
+})
+
+const closed = (sequence: number): LogRow => ({
+  sequence,
+  state: 'closed',
+  changes: [{ kind: 'user', id: sequence }],
+})
+const open = (sequence: number): LogRow => ({ sequence, state: 'open' })
+
+const answer = (last: number, rows: readonly LogRow[], more: Partial<LogAnswer> = {}): LogAnswer => ({
+  incarnation: 'a1',
+  first: 1,
+  last,
+  fingerprint: 'f',
+  rows,
+  more: false,
+  ...more,
+})
+
+const stepsIn = ({ steps }: FeedReading): readonly (number | string)[] =>
+  steps.map((step) => (step.kind === 'apply' ? step.sequence : step.reason))
+
+test('only a feed that was read completely is heard', () => {
+  const states = ['cold', 'heard', 'behind', 'silent'] as const
+  for (const state of states) {
+    expect(transitions[state].read).toBe('heard')
+    expect(transitions[state]['partly-read']).toBe('behind')
+    expect(transitions[state].restarted).toBe('behind')
+    expect(transitions[state].lost).toBe(state === 'cold' ? 'cold' : 'silent')
+  }
+})
+
+describe('one answer of the log', () => {
+  test.each<[string, Feed, LogAnswer, readonly (number | string)[], Partial<Feed>]>([
+    ['nothing new', heardAt(5), answer(5, []), [], { state: 'heard', position: 5 }],
+    ['two rows', heardAt(5), answer(7, [closed(6), closed(7)]), [6, 7], { state: 'heard', position: 7 }],
+    ['a row that is missing', heardAt(5), answer(7, [closed(7)]), [7], { state: 'behind', position: 7 }],
+    ['an open row', heardAt(5), answer(7, [open(6), closed(7)]), [7], { state: 'heard', position: 7 }],
+    [
+      'a dead row',
+      heardAt(5),
+      answer(6, [{ sequence: 6, state: 'dead' }]),
+      ['unfinished-request'],
+      { state: 'heard' },
+    ],
+    [
+      'more to come',
+      heardAt(5),
+      answer(9, [closed(6)], { more: true }),
+      [6],
+      { state: 'behind', position: 6 },
+    ],
+    ['first contact', coldFeed, answer(500, []), ['first-contact'], { state: 'behind', position: 436 }],
+    [
+      'a new log',
+      heardAt(5),
+      answer(3, [], { incarnation: 'b2' }),
+      ['new-log'],
+      { incarnation: 'b2', position: 0 },
+    ],
+    ['an older log', heardAt(5), answer(3, []), ['went-back'], { state: 'behind', position: 0 }],
+    ['a pruned log', heardAt(5), answer(90, [], { first: 80 }), ['truncated'], { position: 79 }],
+    [
+      'other versions',
+      heardAt(5),
+      answer(5, [], { fingerprint: 'g' }),
+      ['fingerprint'],
+      { fingerprint: 'g' },
+    ],
+    ['too many missing rows', heardAt(5), answer(500, [closed(500)]), ['gap'], { state: 'behind' }],
+    ['more, but nothing of it', heardAt(5), answer(9, [open(6)], { more: true }), ['unreadable'], {}],
+    ['a last row of any size', heardAt(5), answer(Number.MAX_SAFE_INTEGER, []), ['gap'], {}],
+  ])('%s', (_, feed, given, steps, after) => {
+    const reading = readLog(feed, askFrom(feed), given)
+    expect(stepsIn(reading)).toEqual(steps)
+    expect(reading.feed).toMatchObject(after)
+  })
+})
+
+test('a row that has closed since the last poll is asked for at once', () => {
+  const before = heardAt(9, { unfinished: [{ sequence: 6, state: 'open', polls: 0 }] })
+  expect(askFrom(before)).toBe(9)
+  const reading = readLog(before, 9, answer(9, []))
+  expect([reading.again, askFrom(reading.feed), reading.feed.state]).toEqual([true, 5, 'behind'])
+  const next = readLog(reading.feed, 5, answer(9, [6, 7, 8, 9].map(closed)))
+  expect([stepsIn(next), next.feed.state, askFrom(next.feed)]).toEqual([[6, 7, 8, 9], 'heard', 9])
+})
+
+test('a row that stays missing is given up after three more polls, and everything is dropped', () => {
+  let feed = heardAt(5)
+  const seen: (number | string)[][] = []
+  for (let poll = 0; poll < 5; poll += 1) {
+    const reading = readLog(feed, askFrom(feed), answer(7, askFrom(feed) < 7 ? [closed(7)] : []))
+    seen.push([...stepsIn(reading)])
+    feed = reading.feed
+  }
+  expect(seen).toEqual([[7], [7], [7], [7, 'gap'], []])
+  expect(feed.state).toBe('heard')
+})
+
+test('an instance that starts goes on before every row that is not finished', () => {
+  expect(safePosition(heardAt(9, { unfinished: [{ sequence: 4, state: 'open', polls: 0 }] }))).toBe(3)
+  expect(safePosition(heardAt(9))).toBe(9)
+})
+
+test('a feed that was heard is silent when it is lost, and one that was never heard stays cold', () => {
+  expect(lost(heardAt(5)).state).toBe('silent')
+  expect(lost(coldFeed).state).toBe('cold')
+})
+
+type Write = { readonly opens: number; readonly closes: number; readonly dies: boolean }
+
+/** A log in which rows become visible late, close late and die; its clock is the number of the poll. */
+const logAt = (writes: readonly Write[], poll: number, asked: number, most: number): LogAnswer => {
+  const visible = writes
+    .map((write, index) => ({ ...write, sequence: index + 1 }))
+    .filter(({ opens }) => opens <= poll)
+  const rows = visible
+    .map(({ sequence, closes, dies }): LogRow => {
+      if (closes > poll) return open(sequence)
+      return dies ? { sequence, state: 'dead' } : closed(sequence)
+    })
+    .filter((row) => row.sequence > asked || row.state === 'open')
+  const last = Math.max(0, ...visible.map(({ sequence }) => sequence))
+  return answer(last, rows.slice(0, most), { more: rows.length > most })
+}
+
+// A row is committed at most two polls later than one that was begun after it.
+const write = fc.record({ pause: fc.nat(2), late: fc.nat(2), lasts: fc.nat(5), dies: fc.boolean() })
+
+const scheduled = (list: readonly { pause: number; late: number; lasts: number; dies: boolean }[]) => {
+  let began = 0
+  return list.map(({ pause, late, lasts, dies }): Write => {
+    began += pause
+    return { opens: began + late, closes: began + late + lasts, dies }
+  })
+}
+
+/** The poll in which each row was applied, and in which everything was dropped for the last time. */
+type Applied = { readonly rows: Map<number, number>; droppedAt: number }
+
+const readAll = (
+  from: Feed,
+  writes: readonly Write[],
+  poll: number,
+  most: number,
+  applied: Applied,
+): Feed => {
+  let feed = from
+  for (let page = 0; page < 40; page += 1) {
+    const asked = askFrom(feed)
+    const reading = readLog(feed, asked, logAt(writes, poll, asked, most), page > 0)
+    for (const step of reading.steps) {
+      if (step.kind === 'apply') applied.rows.set(step.sequence, poll)
+      else applied.droppedAt = poll
+    }
+    feed = reading.feed
+    if (!reading.again) break
+  }
+  return feed
+}
+
+const missedRows = (
+  writes: readonly Write[],
+  poll: number,
+  { rows, droppedAt }: Applied,
+): readonly number[] =>
+  writes.flatMap(({ closes }, index) => {
+    const isKnown = Math.max(rows.get(index + 1) ?? -1, droppedAt) >= closes
+    return closes > poll || isKnown ? [] : [index + 1]
+  })
+
+test('when a feed is heard, every row that had closed was applied or everything was dropped after it', () => {
+  fc.assert(
+    fc.property(
+      fc.array(write, { maxLength: 24 }),
+      fc.integer({ min: 12, max: 40 }),
+      fc.array(fc.boolean(), { maxLength: 20 }),
+      (list, most, failing) => {
+        const writes = scheduled(list)
+        const applied: Applied = { rows: new Map(), droppedAt: -1 }
+        let feed = coldFeed
+        const polls = 20 + Math.max(0, ...writes.map(({ closes }) => closes))
+        for (let poll = 0; poll < polls; poll += 1) {
+          feed = failing[poll] === true ? lost(feed) : readAll(feed, writes, poll, most, applied)
+          if (feed.state === 'heard') expect(missedRows(writes, poll, applied)).toEqual([])
+        }
+        // Nothing is missing for ever.
+        expect(feed.state).toBe('heard')
+      },
+    ),
+    { numRuns: 300 },
+  )
+})

@@ -4,7 +4,7 @@ import { decideReadiness, type Readiness, type ReadinessFinding } from './admin/
 import type { AdminEvent } from './admin/events.ts'
 import type { ReloadOutcome } from './admin/operator.ts'
 import { createAdmin } from './admin/server.ts'
-import { outdateDocuments, servicesDown } from './build/built-service.ts'
+import { declaredServices, outdateDocuments, servicesDown } from './build/built-service.ts'
 import { buildGeneration, type Generation, type LastingRooms } from './build/generation.ts'
 import {
   answerWorkers,
@@ -113,6 +113,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
 
   const { worker } = options
   const membership = await prepareMembership({ config, clock, logger, metrics, worker })
+  if (membership === undefined) metrics.setAlone()
   const maxBytes = Math.floor(config.cache.maxBytes / (worker === undefined ? 1 : workersOf(config)))
   const buffered = createBufferedBytes({
     mostBytes: () => current.config.limits.bufferedBytes,
@@ -175,7 +176,11 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     run: (exchange) => current.run(exchange),
   }
   let current: Generation = await buildGeneration({ config, hash: options.configHash }, rooms, undefined)
-  publicPort.use()
+  const use = (): void => {
+    publicPort.use()
+    metrics.setConfig({ hash: current.hash, ...declaredServices(current) })
+  }
+  use()
 
   const reload = createReload({
     cache,
@@ -185,8 +190,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     replace: (next) => {
       current = next
       findings.clear()
-      publicPort.use()
-      metrics.setConfigHash(next.hash)
+      use()
     },
     report: (outcome) => {
       lastReloadRefused = outcome.kind !== 'applied' && outcome.kind !== 'unchanged'

@@ -9,6 +9,7 @@ import type { LifecycleEvent } from '../server/lifecycle-events.ts'
 import type { OverloadEvent } from '../server/overload-events.ts'
 import type { DiscoveryEvent } from '../site/events.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
+import { type DeclaredServices as Declared, declareSeries } from './metrics/declared-series.ts'
 import {
   createCacheObserver,
   createCoherenceObserver,
@@ -56,12 +57,16 @@ const addUp = (snapshots: readonly unknown[], format: ScrapeFormat): Promise<str
 }
 
 /** Routes show few buckets, services all of them: counted once, added up at a scrape. */
-const addUpRoutes = ({ routeSeconds, requestSeconds }: Families): void => {
+const addUpRoutes = ({ routeSeconds, requestSeconds }: Families, services: readonly string[]): void => {
   requestSeconds.clear()
+  for (const service of services) requestSeconds.declare({ service })
   for (const [{ service = '' }, series] of routeSeconds.entries()) {
     addSeries(requestSeconds.series({ service }), series)
   }
 }
+
+/** The facts of a configuration that decide which series there are from the start. */
+export type DeclaredServices = Declared
 
 export type Metrics = {
   /** Everything in the format that an Accept field asks for: Prometheus text, unless OpenMetrics is named. */
@@ -90,8 +95,10 @@ export type Metrics = {
   }
   /** Where the gauges come from; without it they are absent. */
   readAtScrape(source: ScrapeSource): void
-  /** Names the configuration in use. */
-  setConfigHash(hash: string): void
+  /** The configuration in use: its hash, and the services whose series are there before their first event. */
+  setConfig(config: DeclaredServices & { readonly hash: string }): void
+  /** Without other processes the memory is always trusted. */
+  setAlone(): void
 }
 
 type MetricsOptions = {
@@ -122,15 +129,20 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
   if (options.processMetrics) addProcessMetrics(registry)
   const registries = { prometheus: registry, openmetrics: openMetricsOf(registry) }
   families.buildInfo.series({ version: options.version, node: process.version }).value = 1
-  const setConfigHash = (hash: string): void => {
+  // The configuration at the start was good.
+  families.configReloadGood.series({}).value = 1
+  let services: readonly string[] = []
+  const setConfig: Metrics['setConfig'] = ({ hash, ...declared }) => {
     families.configInfo.clear()
     families.configInfo.series({ hash }).value = 1
+    services = declared.services.map(({ name }) => name)
+    declareSeries(families, declared)
   }
-  setConfigHash(options.configHash)
+  setConfig({ hash: options.configHash, services: [], limits: [] })
   let source: ScrapeSource | undefined
   const prepare = (): void => {
     if (source !== undefined) readSource(families, source)
-    addUpRoutes(families)
+    addUpRoutes(families, services)
   }
   return {
     contentType: (accept) => registries[acceptedFormat(accept)].contentType,
@@ -164,6 +176,9 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
     readAtScrape(given) {
       source = given
     },
-    setConfigHash,
+    setConfig,
+    setAlone() {
+      families.memoryTrusted.series({}).value = 1
+    },
   }
 }

@@ -8,7 +8,7 @@ import type { Note } from '../cache/invalidation-note.ts'
 import type { Coherence } from '../cluster/coherence.ts'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
-import { redactedConfig } from '../config/redacted-config.ts'
+import { shownConfig } from '../config/redacted-config.ts'
 import type { Row } from '../contracts/row.ts'
 import { extendedBatch } from '../contracts/site/batch-extensions.ts'
 import { requestField } from '../http/fields.ts'
@@ -326,7 +326,7 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
         discovery === undefined ? [] : [{ service: name, differences: discovery.drift() }],
       ),
     }),
-    config: () => redactedConfig(config),
+    config: () => shownConfig(config),
     openApi: openApiContent(parts),
   }
 }

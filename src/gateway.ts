@@ -91,7 +91,11 @@ const closingMs = 2_000
 /** Builds all parts of the gateway, connects them and listens. */
 export const startGateway = async (config: Config, options: GatewayOptions): Promise<Gateway> => {
   const clock = systemClock
-  const logger = createLogger({ ...config.log, dropped: () => metrics.observe.log() })
+  const logger = createLogger({
+    ...config.log,
+    isBusy: config.log.access.requests !== 'none',
+    dropped: () => metrics.observe.log(),
+  })
   const counted = createMetrics({
     configHash: options.configHash,
     version: options.version,
@@ -159,6 +163,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     sharing: (name) => current.sharing(name),
     watches: watches.watches,
     spans: watches.spans,
+    accessLog: watches.accessLog,
     overload: publicPort.overload,
     buffered,
     unread: createUnreadAnswers({

@@ -19,9 +19,15 @@ export const redactedConfig = (config: Config): unknown => JSON.parse(JSON.strin
 
 type Section = Readonly<Record<string, unknown>>
 
+const accessAsWritten = (value: unknown): unknown => {
+  const { requests, client, ...members } = value as Config['log']['access']
+  if (requests === 'none') return false
+  return { requests, client: client === 'full' ? client : client === 'network', ...members }
+}
+
 /** Settings whose value has another form in the file than in the code. */
 const forms: Readonly<Record<string, (value: unknown) => unknown>> = {
-  'log.access': (mode) => (mode === 'sample' ? mode : mode === 'all'),
+  'log.access': accessAsWritten,
   minVersion: (version) => String(version).replace('TLSv', ''),
   'health.expect': (ranges) => statusRangesText(ranges as readonly StatusRange[]),
   'upstream.targets': (targets) => (targets === 'embedded' ? ['embedded'] : targets),

@@ -1,6 +1,7 @@
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
 import { prettyFactory } from 'pino-pretty'
 import { systemClock } from '../clock.ts'
+import { readableLine } from './access-log.ts'
 
 /** Values of a log line that need no redaction: texts and numbers without members. */
 type Facts = Readonly<Record<string, string | number | boolean | undefined>>
@@ -40,8 +41,8 @@ export const createSampled = (everyMs: number, monotonic: () => number): Sampled
 type LoggerOptions = {
   readonly level: string
   readonly format: 'json' | 'pretty'
-  /** With an access log, lines are written asynchronously. */
-  readonly access: 'off' | 'sample' | 'all'
+  /** With an access log there are many lines, which are written asynchronously. */
+  readonly isBusy: boolean
   /** Called for lines that were dropped because their reader is too slow. */
   readonly dropped: () => void
 }
@@ -60,8 +61,8 @@ const countOnly = (dropped: () => void) => (): boolean => {
  * Without an access log, lines are few and written synchronously, so that none is lost when the process ends. With one, they are
  * written asynchronously and in order; a killed process loses those in flight.
  */
-const destinationFor = ({ access, dropped }: LoggerOptions): FlushedStream => {
-  const stream = destination({ fd: 1, sync: access === 'off', maxLength: mostWaitingBytes })
+const destinationFor = ({ isBusy, dropped }: LoggerOptions): FlushedStream => {
+  const stream = destination({ fd: 1, sync: !isBusy, maxLength: mostWaitingBytes })
   let failing = false
   stream.on('drop', dropped)
   stream.on('write', () => {
@@ -86,8 +87,13 @@ const destinationFor = ({ access, dropped }: LoggerOptions): FlushedStream => {
  * process would wait for it at the end.
  */
 const asText = (stream: FlushedStream): FlushedStream => {
-  const pretty = prettyFactory({})
-  return { write: (line) => stream.write(pretty(line)), flushSync: () => stream.flushSync() }
+  const pretty = prettyFactory({ singleLine: true, translateTime: 'HH:MM:ss.l', ignore: 'hostname,pid' })
+  const readable = (line: string): string => {
+    // Quotes within a member are escaped: no text of a client looks like this.
+    if (!line.includes('"msg":"request"')) return pretty(line)
+    return `${readableLine(JSON.parse(line) as Parameters<typeof readableLine>[0])}\n`
+  }
+  return { write: (line) => stream.write(readable(line)), flushSync: () => stream.flushSync() }
 }
 
 /** The target was unreachable: the stack of the library adds nothing. */

@@ -34,6 +34,9 @@ export type RefusalEvent = {
   readonly route: string
   /** From the closed lists of the validators and of errors.ts. */
   readonly code: string
+  readonly status: number
+  /** `batch` for an item of a batch, which has no access line. */
+  readonly origin: 'client' | 'batch'
 }
 
 /** A GET's target that was not remembered was brought to a canonical form other than itself. */

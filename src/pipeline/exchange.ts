@@ -39,6 +39,12 @@ type ExchangeRecord = {
   upstreamMs: number
   /** Age of the stored response that was served; -1 when none was. */
   ageSeconds: number
+  /** Origin of the target that was asked last. */
+  target: string | undefined
+  /** Code of the error that the gateway answered with. */
+  code: string | undefined
+  /** Why `access` refused the request. */
+  reason: string | undefined
   /** Its open span, with a listener for attempts; undefined without traces. */
   trace: (TraceContext & { readonly attempted?: (attempt: AttemptEvent) => void }) | undefined
 }
@@ -90,7 +96,16 @@ export const arrived = (
     request: known.request,
     path: known.path,
     query: known.query,
-    record: { route: 'unmatched', cache: 'none', upstreamMs: 0, ageSeconds: -1, trace: undefined },
+    record: {
+      route: 'unmatched',
+      cache: 'none',
+      upstreamMs: 0,
+      ageSeconds: -1,
+      target: undefined,
+      code: undefined,
+      reason: undefined,
+      trace: undefined,
+    },
     send: item?.send,
     admitted: item?.admitted,
     identity: undefined,

@@ -4,7 +4,7 @@ import httpProxy from '@fastify/http-proxy'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Logger } from 'pino'
 import { GatewayError } from '../errors.ts'
-import { fieldValue, withoutFields } from '../http/fields.ts'
+import { fieldValue, type RequestFields, withoutFields } from '../http/fields.ts'
 import { type Answer, discard, type GatewayRequest, type GatewayResponse } from '../http/message.ts'
 import { changedResponse, errorAnswer } from '../pipeline/error-answer.ts'
 import { arrived, type Received } from '../pipeline/exchange.ts'
@@ -99,7 +99,20 @@ const createRequestIds = (): (() => string) => {
   }
 }
 
-type EdgeOptions = Omit<FrontOptions, 'take' | 'send' | 'serviceFor' | 'isCovered'> & {
+/** A request that is refused before it reaches the phases. */
+export type RefusedEarly = {
+  readonly id: string
+  readonly service: Service | undefined
+  readonly error: GatewayError
+  readonly client: Client
+  /** Undefined where the bytes are no request. */
+  readonly request:
+    | { readonly method: string; readonly target: string; readonly fields: RequestFields }
+    | undefined
+}
+
+type EdgeOptions = Omit<FrontOptions, 'take' | 'send' | 'serviceFor' | 'isCovered' | 'refusedEarly'> & {
+  refusedEarly(refusal: RefusedEarly): void
   /** Certificates for some hosts, beside the default one. */
   readonly certificates: readonly Pick<HostCertificate, 'hosts'>[]
   readonly services: readonly Service[]
@@ -164,9 +177,25 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     options.inFlight.enter()
     raw.once('close', options.inFlight.leave)
   }
+  const noFields: RequestFields = {}
+  const refusedEarly: FrontOptions['refusedEarly'] = (error, service, socket, incoming) => {
+    const id = nextId()
+    const fields = incoming?.headers ?? noFields
+    options.refusedEarly({
+      id,
+      service,
+      error,
+      client: clientOf(socket, fields),
+      request:
+        incoming === undefined
+          ? undefined
+          : { method: incoming.method as string, target: incoming.url as string, fields },
+    })
+    return id
+  }
   const refuse = (reply: FastifyReply, service: Service | undefined, error: GatewayError): void => {
-    options.refusedEarly(error, service)
-    sendRaw(reply, service, errorAnswer(service, error))
+    const { req } = reply.raw
+    sendRaw(reply, service, errorAnswer(service, error, refusedEarly(error, service, req.socket, req)))
   }
   const receive = (service: Service, request: FastifyRequest, reply: FastifyReply): Received => {
     const target = request.raw.url as string
@@ -320,6 +349,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   if (take === undefined) throw new TypeError('Fastify made no server')
   const front = createFront({
     ...options,
+    refusedEarly,
     serviceFor,
     isCovered: options.http2 ? createCoverage(options.certificates) : undefined,
     take,

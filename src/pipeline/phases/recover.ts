@@ -12,13 +12,16 @@ export const recover = (options: {
 }): Phase<Received> => {
   const answered = (exchange: Received, thrown: unknown): GatewayResponse => {
     const error = asGatewayError(thrown)
-    const { id, service, record } = exchange
+    const { id, service, record, origin } = exchange
+    record.code = error.code
     options.report({
       kind: 'request-refused',
       id,
       service: service.name,
       route: record.route,
       code: error.code,
+      status: error.facts.status,
+      origin,
     })
     options.failed(error, exchange)
     return errorAnswer(service, error)

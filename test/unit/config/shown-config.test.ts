@@ -46,7 +46,7 @@ test.each([
 
 test('durations and sizes have their units, services their names', async () => {
   expect(shownConfig(await accepted(everything))).toMatchObject({
-    log: { access: 'sample' },
+    log: { access: { requests: 'sample', client: false } },
     limits: { bodyBytes: '3MiB', headersTimeout: '1500ms' },
     drain: { delay: '0s', timeout: '90s' },
     services: {

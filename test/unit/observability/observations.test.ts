@@ -425,6 +425,8 @@ test('two gateways in one process have separate counts', async () => {
     service: 'site',
     route: 'unmatched',
     code: 'no_route',
+    status: 404,
+    origin: 'client',
   })
   expect(await linesOf(one, 'trellis_refusals_total{')).toHaveLength(1)
   expect(await linesOf(two, 'trellis_refusals_total{')).toHaveLength(0)

@@ -156,7 +156,10 @@ describe('with all members', () => {
     expect(String(line?.['path'])).toMatch(/^\/index.php\/site-json\/site\/v2\/posts\/a+\.\.\.$/)
     expect(String(line?.['userAgent'])).toHaveLength(200)
     expect(String(line?.['userAgent'])).toMatch(/^\?{1,2}31m"},{"msg":"request"\?u+\.\.\.$/)
-    const written = gateway.program.output().split('\n').filter((one) => one.startsWith('{'))
+    const written = gateway.program
+      .output()
+      .split('\n')
+      .filter((one) => one.startsWith('{'))
     for (const one of written) expect(() => JSON.parse(one)).not.toThrow()
   })
 })

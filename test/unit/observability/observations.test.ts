@@ -197,7 +197,7 @@ test('cache events', async () => {
   observe.cache({ kind: 'stored', service: 'site', bytes: 2_000 })
   observe.cache({ kind: 'not-stored', service: 'site', reason: 'set-cookie' })
   observe.cache({ kind: 'collapsed', service: 'site' })
-  observe.cache({ kind: 'served-stale', service: 'site', reason: 'error' })
+  observe.cache({ kind: 'served-stale', service: 'site', reason: 'error', failure: 'unreachable' })
   observe.cache({ kind: 'background-failed', service: 'site' })
   observe.cache({ kind: 'invalidated', by: 'write', entries: 3, cut: 1 })
   observe.cache({ kind: 'evicted', bytes: 100 })

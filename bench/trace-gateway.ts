@@ -168,6 +168,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
           target: undefined,
           code: undefined,
           reason: undefined,
+          invalidated: undefined,
           trace: undefined,
         },
         send: undefined,

@@ -15,7 +15,7 @@ import {
   workerStanding,
   workersOf,
 } from './build/membership.ts'
-import { currentOperator, operatorCache } from './build/operator.ts'
+import { createDiagnosis, currentOperator, operatorCache } from './build/operator.ts'
 import { createPublicPort, startWatches } from './build/public-port.ts'
 import { createReload, logReload } from './build/reload.ts'
 import { type UpstreamFinding, warnOf } from './build/upstream-findings.ts'
@@ -27,7 +27,14 @@ import type { Config } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
 import { configWarnings } from './config/warnings.ts'
 import { addressGroup } from './http/bounds/address-group.ts'
-import { createLogger, createSampled, factsLogger } from './observability/logger.ts'
+import { createHistory, withHistory } from './observability/history.ts'
+import {
+  createLogger,
+  createLogLevel,
+  createSampled,
+  factsLogger,
+  type LogLevelChange,
+} from './observability/logger.ts'
 import { createMetrics } from './observability/metrics.ts'
 import { withDriftLog, withUpstreamLog } from './observability/upstream-log.ts'
 import { createBufferedBytes } from './server/buffered-bytes.ts'
@@ -45,6 +52,8 @@ export type GatewayOptions = {
   readonly end?: () => void
   /** Where this process is one of several that share the port. */
   readonly worker?: WorkerLink
+  /** A level of the log that an operator has set before this process began. */
+  readonly logLevel?: LogLevelChange | undefined
   /** What the check at the start has found before this process began. */
   readonly findings?: readonly UpstreamFinding[]
 }
@@ -101,7 +110,10 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     version: options.version,
     processMetrics: true,
   })
-  const metrics = withUpstreamLog(withDriftLog(counted, logger), logger)
+  const history = createHistory(counted.totals, clock)
+  const metrics = withHistory(withUpstreamLog(withDriftLog(counted, logger), logger), history)
+  const logLevel = createLogLevel(logger, clock.now)
+  if (options.logLevel !== undefined) logLevel.set(options.logLevel)
   const port = config.listen.port === 0 ? await freePort(config.listen.host) : config.listen.port
   const publicUrl = config.publicUrl.endsWith(':0')
     ? config.publicUrl.replace(/0$/, String(port))
@@ -229,11 +241,14 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     ...(worker === undefined ? {} : { workers: worker.standing }),
   })
   const reloadAll = worker === undefined ? reload : () => reloadEverywhere(worker)
-  worker?.onQuestion(answerWorkers({ cache, metrics, reload, note }))
+  worker?.onQuestion(answerWorkers({ cache, metrics, diagnosis: { history, logLevel }, reload, note }))
   const admin = createAdmin({
     logger,
     token: config.admin.token.reveal(),
-    operator: currentOperator(() => current.operator, reloadAll, options.end ?? (() => void drain())),
+    operator: currentOperator(() => current.operator, reloadAll, options.end ?? (() => void drain()), {
+      ...createDiagnosis({ history, logLevel, now: clock.now, worker }),
+      purged: history.purged,
+    }),
     scrape: async (accept) => ({
       contentType: metrics.contentType(accept),
       text: worker === undefined ? await metrics.scrape(accept) : await scrapeAll(worker, metrics, accept),
@@ -248,6 +263,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     if (coherence !== undefined) await within(coherence.close(), closingMs)
     membership?.close()
     cache.close()
+    history.close()
   }
   /** A client with half a request, or one that reads nothing, would keep the process alive. */
   const closeAdmin = async (): Promise<void> => {

@@ -13,6 +13,7 @@ import { contentEntityTag } from '../http/conditional/entity-tags.ts'
 import { evaluatePreconditions } from '../http/conditional/preconditions.ts'
 import { packageFile } from '../package-file.ts'
 import { type AdminRequest, createAccess } from './access.ts'
+import { addDiagnosis } from './diagnosis.ts'
 import type { AccessRefusal, AdminEvent } from './events.ts'
 import type { EntriesQuery, Operator, Readiness, ReloadAnswer } from './operator.ts'
 import { readPurgeRequest } from './purge-request.ts'
@@ -314,6 +315,10 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
   })
   server.get('/status', async () => statusReport((await options.scrape(undefined)).text, options.readiness()))
   addPurge(server, options)
+  addDiagnosis(server, {
+    ...options,
+    invalid: (reply, code, detail) => sendProblem(reply, 400, code, detail),
+  })
   addDrain(server, options)
   addReload(server, options)
   addViews(server, options.operator)

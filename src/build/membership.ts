@@ -15,7 +15,12 @@ import type { Config } from '../config/config.ts'
 import { type ConfigResult, configFromFilled } from '../config/load.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { applyInvalidations } from '../pipeline/apply-invalidations.ts'
-import { answerCacheQuestion, type CacheQuestion } from './operator.ts'
+import {
+  answerCacheQuestion,
+  answerDiagnosis,
+  type CacheQuestion,
+  type DiagnosisQuestion,
+} from './operator.ts'
 import type { UpstreamFinding } from './upstream-findings.ts'
 
 /** The part of a logger that is needed here. */
@@ -137,13 +142,14 @@ export const prepareMembership = async (parts: MembershipParts): Promise<Members
 type WorkerAnswers = {
   readonly cache: Pick<Cache, 'purge' | 'entries'>
   readonly metrics: Pick<Metrics, 'snapshot'>
+  readonly diagnosis: Parameters<typeof answerDiagnosis>[0]
   reload(): Promise<ReloadOutcome>
   note(finding: UpstreamFinding): void
 }
 
 /** Each request to the admin side reaches one worker, and is answered for all of them. */
 export const answerWorkers =
-  ({ cache, metrics, reload, note }: WorkerAnswers) =>
+  ({ cache, metrics, diagnosis, reload, note }: WorkerAnswers) =>
   (question: Question): unknown => {
     switch (question.topic) {
       case 'metrics':
@@ -152,6 +158,10 @@ export const answerWorkers =
         return reload()
       case 'finding':
         return note(question.content as UpstreamFinding)
+      case 'history':
+      case 'recent':
+      case 'log-level':
+        return answerDiagnosis(diagnosis, question as DiagnosisQuestion)
       default:
         return answerCacheQuestion(cache, question as CacheQuestion)
     }

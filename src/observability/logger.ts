@@ -13,7 +13,66 @@ export type FactsLogger = { info(facts: Facts, event: string): void }
  * The same log, for lines of texts and numbers only. Redaction searches nested members of each value: for a line without objects
  * that is a third of its cost, and finds nothing.
  */
-export const factsLogger = (logger: Logger): FactsLogger => logger.child({}, { redact: { paths: [] } })
+export const factsLogger = (logger: Logger): FactsLogger => {
+  const child = logger.child({}, { redact: { paths: [] } })
+  return {
+    info: (facts, event) => {
+      // A child keeps the level that its parent had.
+      if (child.level !== logger.level) child.level = logger.level
+      child.info(facts, event)
+    },
+  }
+}
+
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevelName = (typeof logLevels)[number]
+
+/** A level that an operator has set; `untilMs`: when that of the configuration comes back, in milliseconds since 1970. */
+export type LogLevelChange = { readonly level: LogLevelName; readonly untilMs: number | undefined }
+
+/** The level of the log while the process runs. */
+export type LogLevel = {
+  state(): { readonly level: string; readonly configured: string; readonly until: string | undefined }
+  set(change: LogLevelChange): void
+  /** The change in force; undefined: that of the configuration holds. */
+  change(): LogLevelChange | undefined
+}
+
+/** Changes the level while the process runs, and logs each change, whatever the level. */
+export const createLogLevel = (logger: Logger, now: () => number): LogLevel => {
+  const configured = logger.level
+  let changed: LogLevelChange | undefined
+  let timer: NodeJS.Timeout | undefined
+  const apply = (level: string, until: string | undefined): void => {
+    const from = logger.level
+    logger.level = 'info'
+    logger.info({ from, to: level, until }, 'log-level')
+    logger.level = level
+  }
+  const set = (change: LogLevelChange): void => {
+    clearTimeout(timer)
+    const { level, untilMs } = change
+    changed = level === configured ? undefined : change
+    apply(level, untilMs === undefined ? undefined : new Date(untilMs).toISOString())
+    if (untilMs === undefined || changed === undefined) return
+    timer = setTimeout(
+      () => {
+        changed = undefined
+        apply(configured, undefined)
+      },
+      Math.max(0, untilMs - now()),
+    ).unref()
+  }
+  return {
+    state: () => ({
+      level: logger.level,
+      configured,
+      until: changed?.untilMs === undefined ? undefined : new Date(changed.untilMs).toISOString(),
+    }),
+    set,
+    change: () => changed,
+  }
+}
 
 /** Samples frequent log lines: passes one, and returns the number held back with the next. */
 export type Sampled = {

@@ -10,6 +10,7 @@ import type { OverloadEvent } from '../server/overload-events.ts'
 import type { DiscoveryEvent } from '../site/events.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
 import { type DeclaredServices as Declared, declareSeries } from './metrics/declared-series.ts'
+import { httpSeconds } from './metrics/metric-row.ts'
 import {
   createCacheObserver,
   createCoherenceObserver,
@@ -65,6 +66,36 @@ const addUpRoutes = ({ routeSeconds, requestSeconds }: Families, services: reado
   }
 }
 
+/** Of each service since the start: requests, those answered from the cache, those answered 5xx, then the counts of `durationBounds`. */
+export type ServiceTotals = ReadonlyMap<string, readonly number[]>
+
+/** Upper bounds of the buckets of request durations, in seconds; one more bucket is unbounded. */
+export const durationBounds: readonly number[] = httpSeconds
+
+const fromCache: ReadonlySet<string | undefined> = new Set(['hit', 'revalidated', 'collapsed', 'stale'])
+
+const readTotals = ({ requests, routeSeconds }: Families, services: readonly string[]): ServiceTotals => {
+  const totals = new Map(services.map((service) => [service, [0, 0, 0]]))
+  const durations = new Map<string, number[]>()
+  for (const [{ service = '', cache, status_class }, { value }] of requests.entries()) {
+    const total = totals.get(service) ?? [0, 0, 0]
+    totals.set(service, total)
+    total[0] = (total[0] ?? 0) + value
+    if (fromCache.has(cache)) total[1] = (total[1] ?? 0) + value
+    if (status_class === '5xx') total[2] = (total[2] ?? 0) + value
+  }
+  for (const [{ service = '' }, { counts }] of routeSeconds.entries()) {
+    const known = durations.get(service)
+    durations.set(
+      service,
+      known === undefined ? [...counts] : known.map((count, at) => count + (counts[at] ?? 0)),
+    )
+  }
+  return new Map(
+    [...totals].map(([service, total]) => [service, [...total, ...(durations.get(service) ?? [])]]),
+  )
+}
+
 /** The facts of a configuration that decide which series there are from the start. */
 export type DeclaredServices = Declared
 
@@ -97,6 +128,8 @@ export type Metrics = {
   readAtScrape(source: ScrapeSource): void
   /** The configuration in use: its hash, and the services whose series are there before their first event. */
   setConfig(config: DeclaredServices & { readonly hash: string }): void
+  /** The counts that the history is made of. */
+  totals(): ServiceTotals
   /** Without other processes the memory is always trusted. */
   setAlone(): void
 }
@@ -177,6 +210,7 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
       source = given
     },
     setConfig,
+    totals: () => readTotals(families, services),
     setAlone() {
       families.memoryTrusted.series({}).value = 1
     },

@@ -4,6 +4,10 @@ import type { AccessRefusal } from './access.ts'
 /** What the pipeline reports once for every exchange. All strings come from configuration or closed lists, never from a client. */
 export type ExchangeEvent = {
   readonly kind: 'exchange-finished'
+  /** Request id, for lists of recent requests; never a label. */
+  readonly id?: string
+  /** Of a write: the tags that it invalidated, and the number of stored responses dropped. For lists of recent requests, never a label. */
+  readonly invalidated?: Invalidated | undefined
   readonly service: string
   /** Row template, e.g. `/site/v2/posts/{id}`; `unlisted` or `unmatched` where no row applies. */
   readonly route: string
@@ -22,6 +26,9 @@ export type ExchangeEvent = {
   /** The trace that it is part of, and when it ended; absent unless the trace is recorded. For exemplars, never a label. */
   readonly trace?: { readonly id: string; readonly epochMs: number } | undefined
 }
+
+/** What a write invalidated in this process. */
+export type Invalidated = { readonly tags: readonly string[]; readonly entries: number }
 
 export type CacheOutcome = 'hit' | 'miss' | 'stale' | 'revalidated' | 'collapsed' | 'bypass' | 'none'
 

@@ -8,7 +8,7 @@ import type { TraceContext } from '../http/trace-context.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
 import type { ForwardRequest } from '../upstream/forward-request.ts'
 import type { Identity } from './access.ts'
-import type { CacheOutcome } from './events.ts'
+import type { CacheOutcome, Invalidated } from './events.ts'
 import type { Client, Service } from './service.ts'
 import type { RecalledTarget } from './target-memo.ts'
 
@@ -45,6 +45,8 @@ type ExchangeRecord = {
   code: string | undefined
   /** Why `access` refused the request. */
   reason: string | undefined
+  /** What the write invalidated. */
+  invalidated: Invalidated | undefined
   /** Its open span, with a listener for attempts; undefined without traces. */
   trace: (TraceContext & { readonly attempted?: (attempt: AttemptEvent) => void }) | undefined
 }
@@ -104,6 +106,7 @@ export const arrived = (
       target: undefined,
       code: undefined,
       reason: undefined,
+      invalidated: undefined,
       trace: undefined,
     },
     send: item?.send,

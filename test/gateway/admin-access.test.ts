@@ -32,6 +32,10 @@ const startAdmin = async (token: string): Promise<Side> => {
       config: () => ({ secret: 'shown to operators only' }),
       openApi: () => Buffer.from('{}'),
       drain: () => undefined,
+      history: async () => ({}),
+      recent: async () => ({}),
+      logLevel: () => ({}),
+      setLogLevel: async () => ({}),
       reload: async () => ({ kind: 'done', outcome: 'applied', hash: 'abc' }),
     },
     scrape: async () => ({ contentType: 'text/plain', text: 'up 1' }),
@@ -85,6 +89,9 @@ const views = [
   '/explain?url=/',
   '/drift',
   '/config',
+  '/history',
+  '/recent',
+  '/log-level',
   '/none',
 ]
 

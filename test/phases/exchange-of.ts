@@ -69,6 +69,7 @@ export const received = (
       target: undefined,
       code: undefined,
       reason: undefined,
+      invalidated: undefined,
       trace: undefined,
     },
     send: undefined,

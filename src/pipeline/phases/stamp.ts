@@ -15,6 +15,8 @@ export const stamp = (options: {
     const { status, fields, content, text } = response
     report({
       kind: 'exchange-finished',
+      id: exchange.id,
+      invalidated: record.invalidated,
       service: exchange.service.name,
       route: record.route,
       method: knownMethods.has(request.method) ? request.method : '_OTHER',

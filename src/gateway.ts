@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
-import { decideReadiness, type Readiness, type ReadinessFinding } from './admin/decide-readiness.ts'
+import { decideReadiness, type Readiness } from './admin/decide-readiness.ts'
 import type { AdminEvent } from './admin/events.ts'
 import type { ReloadOutcome } from './admin/operator.ts'
 import { createAdmin } from './admin/server.ts'
@@ -121,9 +121,9 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   let draining = false
   let lastReloadRefused = false
   /** By service and kind: the check finds at most one of each. */
-  const findings = new Map<string, ReadinessFinding>()
-  const note = ({ service, kind }: UpstreamFinding): void => {
-    findings.set(`${service} ${kind}`, { finding: kind, service })
+  const findings = new Map<string, UpstreamFinding>()
+  const note = (finding: UpstreamFinding): void => {
+    findings.set(`${finding.service} ${finding.kind}`, finding)
   }
   for (const finding of options.findings ?? []) note(finding)
 
@@ -229,7 +229,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       memoryTrusted: coherence?.distrust() === undefined,
       findings: [
         ...configWarnings(current.config).map(({ path }) => ({ finding: 'config', setting: path }) as const),
-        ...findings.values(),
+        ...[...findings.values()].map(({ service, kind }) => ({ finding: kind, service })),
       ],
     })
   metrics.readAtScrape({
@@ -254,6 +254,10 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       text: worker === undefined ? await metrics.scrape(accept) : await scrapeAll(worker, metrics, accept),
     }),
     readiness,
+    notices: () => [
+      ...configWarnings(current.config).map(({ path, message }) => ({ subject: path, text: message })),
+      ...[...findings.values()].map(({ service, text }) => ({ subject: service, text })),
+    ],
     report: ({ kind, ...facts }: AdminEvent) => logger.info(facts, kind),
   })
 

@@ -2,8 +2,10 @@
 
 import { listen } from './actions.js'
 import { read } from './ask.js'
-import { drawTable, drawTiles, element } from './draw.js'
-import { counted, countOf, decimals, duration, percent, quantile, rate, size } from './numbers.js'
+import { showHistory } from './charts.js'
+import { drawTable, drawTiles, element, make } from './draw.js'
+import { showLists } from './entries.js'
+import { age, counted, countOf, decimals, duration, percent, quantile, rate, size } from './numbers.js'
 
 /** @typedef {import('../../src/admin/status-report.ts').StatusReport} Report */
 /** @typedef {{ at: number, report: Report }} Seen */
@@ -48,13 +50,6 @@ const drawHead = (report) => {
   const up = Math.max(0, Date.now() / 1000 - report.startedAt)
   element('build').textContent =
     `version ${report.build.version}, Node ${report.build.node}, configuration ${report.configHash}, up ${age(up)}${workers}`
-}
-
-/** @param {number} seconds */
-const age = (seconds) => {
-  if (seconds < 120) return `${Math.floor(seconds)} s`
-  if (seconds < 7200) return `${Math.floor(seconds / 60)} min`
-  return seconds < 172_800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} days`
 }
 
 /** @param {Seen} now @param {Seen} before */
@@ -116,7 +111,26 @@ const drawNumbers = (now, before) => {
 }
 
 /** @param {Report} report */
-const drawUpstreams = ({ upstreams }) => {
+const drawNotices = ({ notices }) => {
+  element('notices').hidden = notices.length === 0
+  element('notices-list').replaceChildren(
+    ...notices.map(({ subject, text }) => make('li', {}, make('strong', {}, subject), ` ${text}`)),
+  )
+}
+
+/** @typedef {Report['upstreams'][number]['targets'][number]} Target */
+
+/** Of the last half minute; while nothing was sent in it, since the start. @param {Target} is @param {Target | undefined} was @param {number} share */
+const latency = (is, was, share) =>
+  duration(quantile(is.buckets, was?.buckets ?? [], share) ?? quantile(is.buckets, [], share))
+
+/** @param {Seen} now @param {Seen} before */
+const drawUpstreams = ({ report: { upstreams } }, { report: last }) => {
+  const was = new Map(
+    last.upstreams.flatMap(({ service, targets }) =>
+      targets.map((target) => [`${service} ${target.target}`, target]),
+    ),
+  )
   const rows = upstreams.flatMap(({ service, breaker, inFlight, waiting, retriesLeft, targets }) =>
     targets.map((target) => [
       service,
@@ -125,6 +139,8 @@ const drawUpstreams = ({ upstreams }) => {
         ? { text: 'up', mood: /** @type {const} */ ('good') }
         : { text: target.leftOut ? 'left out' : 'failing, in use', mood: /** @type {const} */ ('bad') },
       breaker === 'closed' ? breaker : { text: breaker, mood: /** @type {const} */ ('bad') },
+      latency(target, was.get(`${service} ${target.target}`), 0.5),
+      latency(target, was.get(`${service} ${target.target}`), 0.99),
       decimals(target.outstanding),
       `${decimals(inFlight)} / ${decimals(waiting)}`,
       decimals(target.attempts),
@@ -139,6 +155,8 @@ const drawUpstreams = ({ upstreams }) => {
       'Target',
       'State',
       'Breaker',
+      '#p50',
+      '#p99',
       '#Outstanding',
       '#In flight / waiting',
       '#Attempts',
@@ -190,7 +208,7 @@ const drawRefusals = (now, before) => {
     ...now.report.rateLimited.map(({ limit, count }) => ['rate limit', limit, '', decimals(count)]),
   ]
   drawTable(
-    element('refusals'),
+    element('refused'),
     ['Reason', 'Where', '#Last 30 s', '#In all'],
     [
       ...rows.map(({ code, service, route, recent, count }) => [
@@ -235,7 +253,8 @@ const show = (report) => {
   }
   drawHead(report)
   drawNumbers(now, before)
-  drawUpstreams(report)
+  drawNotices(report)
+  drawUpstreams(now, before)
   drawRoutes(now, before)
   drawRefusals(now, before)
   drawBatches(report)
@@ -264,4 +283,4 @@ const poll = async () => {
 }
 
 listen()
-await poll()
+await Promise.all([poll(), showHistory(), showLists()])

@@ -47,6 +47,9 @@ export type ReloadAnswer =
       readonly details: readonly string[]
     }
 
+/** A warning of the configuration or a finding of the start check: what it is about, and the text. */
+export type Notice = { readonly subject: string; readonly text: string }
+
 /** A level of the log; `forMs`: how long, or until the end of the process. */
 export type LogLevelRequest = { readonly level: string; readonly forMs: number | undefined }
 

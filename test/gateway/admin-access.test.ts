@@ -40,6 +40,7 @@ const startAdmin = async (token: string): Promise<Side> => {
     },
     scrape: async () => ({ contentType: 'text/plain', text: 'up 1' }),
     readiness: () => ({ ready: true, reasons: [], degraded: [], findings: [] }),
+    notices: () => [],
     report: (event) => events.push(event),
   })
   await server.listen({ host: '127.0.0.1', port: 0 })

@@ -83,7 +83,7 @@ describeWith('chromium', 'the status page in a browser', () => {
       4: '90.5 %',
       6: '0',
     })
-    expect(await page.locator('#refusals').textContent()).toContain('rest_invalid_param')
+    expect(await page.locator('#refused').textContent()).toContain('rest_invalid_param')
     expect(await page.locator('#upstreams').textContent()).toContain(origin.origin)
     expect(await page.locator('#verdict').textContent()).toBe('All is well')
     if (folder !== undefined) {

@@ -1,8 +1,6 @@
 import type { BatchItemOutcome, BatchResult, ChunkResult, SplitReason } from '../../batch/events.ts'
 import type { ForwardReason } from '../../cache/cache-status.ts'
-import type { Invalidator } from '../../cache/events.ts'
-import type { NoStoreReason } from '../../cache/policy/storability.ts'
-import type { Coding } from '../../cache/respond/compress.ts'
+import type { CacheEvent, Invalidator } from '../../cache/events.ts'
 import type { DistrustReason, LedgerStep, SpreadOutcome } from '../../cluster/events.ts'
 import type { SharedTierEvent, TierLookup, TierRefusal, TierStep } from '../../cluster/redis-events.ts'
 import type { BufferedFor } from '../../http/bounds/byte-budget.ts'
@@ -49,7 +47,7 @@ const cacheOutcomes = all<CacheOutcome>({
   none: 1,
 })
 const invalidators = each('by', all<Invalidator>({ write: 1, purge: 1, elsewhere: 1 }))
-const codings = each('coding', all<Coding>({ br: 1, gzip: 1, zstd: 1 }))
+const codings = each('coding', all<OfKind<CacheEvent, 'compressed'>['coding']>({ br: 1, gzip: 1, zstd: 1 }))
 const splits = each('split', ['items', 'chunks', 'whole'])
 
 /** Attempts with a response have its status class; others have none. */
@@ -129,7 +127,7 @@ const closedLabels: {
   ),
   cacheNotStored: each(
     'reason',
-    all<NoStoreReason>({
+    all<OfKind<CacheEvent, 'not-stored'>['reason']>({
       status: 1,
       part: 1,
       'no-store': 1,

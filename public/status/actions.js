@@ -141,7 +141,10 @@ export const listen = () => {
   onSubmit('log-level', changeLevel)
   readLevel().catch(() => undefined)
   // The field is read with each request: Enter has nothing to send.
-  onSubmit('credential', async () => say('The token is sent with each request, and kept nowhere.'))
+  onSubmit('credential', async () => {
+    element('token-state').textContent = 'The token is sent with each request, and stored nowhere.'
+    await readLevel()
+  })
   element('purge').addEventListener('change', askForValue)
   // A reloaded page keeps what was chosen before.
   askForValue()

@@ -57,7 +57,7 @@ const chart = (title, lines, text, least = 1e-9) => {
     make(
       'span',
       { class: `key ${style}` },
-      `${name === '' ? '' : `${name} `}at most ${text(largest(values))}`,
+      `${name === '' ? '' : `${name} `}highest ${text(largest(values))}`,
     ),
   )
   const note = make('p', { class: 'quiet keys' }, ...(isEmpty ? ['Nothing in the last hour.'] : peaks))
@@ -71,7 +71,7 @@ const chart = (title, lines, text, least = 1e-9) => {
 
 /** @param {History} history */
 const draw = (history) => {
-  const perSecond = history.requests.map((count) => count / history.seconds)
+  const perSecond = history.requests.map((count) => (count === null ? null : count / history.seconds))
   const share = (/** @type {number} */ value) => `${decimals(100 * value)} %`
   element('charts').replaceChildren(
     chart(

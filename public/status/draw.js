@@ -32,38 +32,19 @@ export const makeSvg = (name, attributes) => {
 }
 
 /**
- * A line through the values, as wide as all of them; a picture beside the number that says the same.
- * @param {readonly number[]} values
- */
-const line = (values) => {
-  const picture = makeSvg('svg', {
-    viewBox: '0 0 120 32',
-    preserveAspectRatio: 'none',
-    'aria-hidden': 'true',
-  })
-  const most = Math.max(...values, 1e-9)
-  const points = values.map(
-    (value, at) => `${(120 * (at + 120 - values.length)) / 119},${(31 - (29 * value) / most).toFixed(1)}`,
-  )
-  picture.append(makeSvg('polyline', { points: points.join(' ') }))
-  return picture
-}
-
-/**
- * @typedef {{ name: string, value: string, note: string, mood?: 'good' | 'warn' | 'bad', history?: readonly number[] }} Tile
+ * @typedef {{ name: string, value: string, note: string, mood?: 'good' | 'warn' | 'bad' }} Tile
  * @param {HTMLElement} place
  * @param {readonly Tile[]} tiles
  */
 export const drawTiles = (place, tiles) => {
   place.replaceChildren(
-    ...tiles.map(({ name, value, note, mood, history }) => {
+    ...tiles.map(({ name, value, note, mood }) => {
       const tile = make('div', { class: `tile ${mood ?? ''}`.trim() })
       tile.append(
         make('h2', {}, name),
         make('p', { class: 'value' }, value),
         make('p', { class: 'quiet' }, note),
       )
-      if (history !== undefined) tile.append(line(history))
       return tile
     }),
   )

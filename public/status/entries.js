@@ -7,7 +7,7 @@ import { age, counted, decimals, size } from './numbers.js'
 /** @typedef {import('../../src/observability/history.ts').RecentEvents} Recent */
 /** @typedef {{ service: string, url: string, partition: string, status: number, bytes: number, hits: number, ageSeconds: number, ttlSeconds: number, tags: readonly string[] }} Entry */
 
-const everyMs = 5_000
+const everyMs = 3_000
 const rowsShown = 20
 const entriesOfPage = 25
 const mostEntries = 1_000

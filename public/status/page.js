@@ -1,4 +1,4 @@
-// Asks for the report every two seconds while the page is seen, and shows what changed between two of them.
+// Asks for the report every two seconds while the page is visible, and shows what changed between two of them.
 
 import { listen } from './actions.js'
 import { read } from './ask.js'
@@ -13,19 +13,10 @@ import { age, counted, countOf, decimals, duration, percent, quantile, rate, siz
 const everyMs = 2000
 /** Rates are over this many reports: half a minute. */
 const window = 15
-const kept = 120
 const fromCache = ['hit', 'revalidated', 'collapsed', 'stale']
 
 /** @type {Seen[]} */
 const seen = []
-/** @type {{ requests: number[], hits: number[] }} */
-const history = { requests: [], hits: [] }
-
-/** @param {number[]} values @param {number} value */
-const remember = (values, value) => {
-  values.push(value)
-  if (values.length > kept) values.shift()
-}
 
 /** @param {Report} report */
 const verdictOf = ({ readiness }) => {
@@ -70,13 +61,11 @@ const drawNumbers = (now, before) => {
       name: 'Requests',
       value: `${decimals(perSecond)} /s`,
       note: `${decimals(is.requests.total)} since the start`,
-      history: history.requests,
     },
     {
       name: 'Answered from the cache',
       value: percent(hits, asked),
       note: `${counted(is.cache.collapsed, 'reader')} shared a request`,
-      history: history.hits,
     },
     {
       name: 'Time to answer',
@@ -236,21 +225,9 @@ const drawBatches = ({ batch }) => {
 /** @param {Report} report */
 const show = (report) => {
   const now = { at: performance.now(), report }
-  const last = seen.at(-1)
   seen.push(now)
   if (seen.length > window + 1) seen.shift()
   const before = seen[0] ?? now
-  if (last !== undefined) {
-    const seconds = (now.at - last.at) / 1000
-    const asked = rate(report.requests.total, last.report.requests.total, seconds)
-    const hits = rate(
-      countOf(report.requests.byCache, 'cache', fromCache),
-      countOf(last.report.requests.byCache, 'cache', fromCache),
-      seconds,
-    )
-    remember(history.requests, asked)
-    remember(history.hits, asked > 0 ? hits / asked : 0)
-  }
   drawHead(report)
   drawNumbers(now, before)
   drawNotices(report)
@@ -268,13 +245,14 @@ const unreachable = (text) => {
 }
 
 const poll = async () => {
-  // Nobody looks: nothing is asked.
   if (!document.hidden) {
     try {
       const { ok, status, content } = await read('status')
       if (ok) show(content)
       else
-        unreachable(status === 401 ? 'The token is needed, below' : `The gateway refuses to tell (${status})`)
+        unreachable(
+          status === 401 ? 'Enter the admin token below' : `The gateway refused the request (${status})`,
+        )
     } catch {
       unreachable('The gateway cannot be reached')
     }

@@ -51,16 +51,21 @@ export type RecentEvents = {
 type Row = readonly [number: number, ...counts: readonly number[]]
 
 /** What one process knows of one service, or of all together: plain data for other processes. */
-export type HistoryPart = { readonly services: readonly string[]; readonly rows: readonly Row[] }
+export type HistoryPart = {
+  readonly services: readonly string[]
+  /** The ten seconds in which the process began. */
+  readonly since: number
+  readonly rows: readonly Row[]
+}
 
-/** Columns of a chart, oldest first. `null`: nothing to measure in these ten seconds. */
+/** Columns of a chart, oldest first. `null`: nothing to measure in these ten seconds, or the gateway did not run yet. */
 export type HistoryView = {
   readonly services: readonly string[]
   readonly seconds: number
   /** Seconds since 1970 of the end of the last column. */
   readonly end: number
-  readonly requests: readonly number[]
-  readonly errors: readonly number[]
+  readonly requests: readonly (number | null)[]
+  readonly errors: readonly (number | null)[]
   readonly hitRatio: readonly (number | null)[]
   readonly p50: readonly (number | null)[]
   readonly p99: readonly (number | null)[]
@@ -113,6 +118,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock): Histor
   const refusals = createRing<RecentError>()
   const invalidations = createRing<RecentInvalidation>()
   let last = totals()
+  const since = Math.floor(clock.now() / sampleMs)
   const take = (): void => {
     const now = totals()
     const at = Math.floor(clock.now() / sampleMs)
@@ -132,6 +138,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock): Histor
   return {
     read: (service) => ({
       services: [...last.keys()].slice(0, mostServices),
+      since,
       rows: [...samples].flatMap(([at, services]): Row[] => {
         const row = service === '' ? sum([...services.values()]) : services.get(service)
         return row === undefined || row.length === 0 ? [] : [[at, ...row]]
@@ -213,13 +220,15 @@ export const historyView = (
     { length: mostSamples },
     (_, index) => byTime.get(end - mostSamples + 1 + index) ?? [],
   )
+  const since = Math.min(...parts.map((part) => part.since)) - (end - mostSamples + 1)
+  const ran = (count: number, index: number): number | null => (index >= since ? count : null)
   const [first] = parts
   return {
     services: first?.services ?? [],
     seconds: sampleMs / 1000,
     end: ((end + 1) * sampleMs) / 1000,
-    requests: columns.map(([requests = 0]) => requests),
-    errors: columns.map(([, , failed = 0]) => failed),
+    requests: columns.map(([requests = 0], index) => ran(requests, index)),
+    errors: columns.map(([, , failed = 0], index) => ran(failed, index)),
     hitRatio: columns.map(([requests = 0, hits = 0]) => (requests > 0 ? hits / requests : null)),
     p50: columns.map(([, , , ...counts]) => quantile(counts, bounds, 0.5)),
     p99: columns.map(([, , , ...counts]) => quantile(counts, bounds, 0.99)),

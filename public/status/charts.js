@@ -37,9 +37,10 @@ const pathOf = (values, most) => {
  * @param {string} title
  * @param {readonly Line[]} lines
  * @param {(value: number) => string} text
+ * @param {readonly string[]} times below the chart
  * @param {number} [least] the scale ends there, or higher
  */
-const chart = (title, lines, text, least = 1e-9) => {
+const chart = (title, lines, text, times, least = 1e-9) => {
   const most = Math.max(least, ...lines.map(({ values }) => largest(values)))
   const picture = makeSvg('svg', {
     viewBox: `0 0 ${width} ${height}`,
@@ -54,23 +55,47 @@ const chart = (title, lines, text, least = 1e-9) => {
     picture.append(makeSvg('path', { d: pathOf(values, most), class: style }))
   const isEmpty = lines.every(({ values }) => values.every((value) => value === null || value === 0))
   const peaks = lines.map(({ name, values, style }) =>
-    make(
-      'span',
-      { class: `key ${style}` },
-      `${name === '' ? '' : `${name} `}highest ${text(largest(values))}`,
-    ),
+    make('span', { class: `key ${style}` }, `${name === '' ? '' : `${name} `}up to ${text(largest(values))}`),
   )
   const note = make('p', { class: 'quiet keys' }, ...(isEmpty ? ['Nothing in the last hour.'] : peaks))
-  const times = make(
+  const axis = make(
     'p',
     { class: 'quiet times', 'aria-hidden': 'true' },
-    ...['60 min ago', '45', '30', '15', 'now'].map((time) => make('span', {}, time)),
+    ...times.map((time) => make('span', {}, time)),
   )
-  return make('figure', {}, make('figcaption', {}, title), note, picture, times)
+  return make('figure', {}, make('figcaption', {}, title), note, picture, axis)
 }
 
-/** @param {History} history */
-const draw = (history) => {
+/** Columns of a chart: of four minutes, or longer ones as the gateway has run. */
+const spans = [24, 96, 192, 360]
+
+/** @param {History} whole @returns {History} */
+const sinceStart = (whole) => {
+  const { length } = whole.requests
+  const ran = length - whole.requests.findIndex((count) => count !== null)
+  const span = spans.find((columns) => columns >= ran) ?? length
+  /** @template Value @param {readonly Value[]} values */
+  const last = (values) => values.slice(-span)
+  const { requests, errors, hitRatio, p50, p99 } = whole
+  return {
+    ...whole,
+    requests: last(requests),
+    errors: last(errors),
+    hitRatio: last(hitRatio),
+    p50: last(p50),
+    p99: last(p99),
+  }
+}
+
+/** @param {History} whole */
+const draw = (whole) => {
+  const history = sinceStart(whole)
+  const minutes = (history.requests.length * history.seconds) / 60
+  const times = [
+    `${decimals(minutes)} min ago`,
+    ...[0.75, 0.5, 0.25].map((part) => decimals(part * minutes)),
+    'now',
+  ]
   const perSecond = history.requests.map((count) => (count === null ? null : count / history.seconds))
   const share = (/** @type {number} */ value) => `${decimals(100 * value)} %`
   element('charts').replaceChildren(
@@ -78,8 +103,15 @@ const draw = (history) => {
       'Requests per second',
       [{ name: '', values: perSecond, style: 'line' }],
       (value) => `${decimals(value)} /s`,
+      times,
     ),
-    chart('Answered from the cache', [{ name: '', values: history.hitRatio, style: 'line' }], share, 1),
+    chart(
+      'Answered from the cache',
+      [{ name: '', values: history.hitRatio, style: 'line' }],
+      share,
+      times,
+      1,
+    ),
     chart(
       'Time to answer',
       [
@@ -87,11 +119,13 @@ const draw = (history) => {
         { name: 'p50', values: history.p50, style: 'line' },
       ],
       duration,
+      times,
     ),
     chart(
       'Errors (5xx) in ten seconds',
       [{ name: '', values: history.errors, style: 'line failed' }],
-      (value) => decimals(value),
+      decimals,
+      times,
     ),
   )
 }

@@ -51,7 +51,7 @@ export const drawTiles = (place, tiles) => {
 }
 
 /**
- * @typedef {{ text: string, mood?: 'good' | 'warn' | 'bad' | undefined, kind?: 'code' } | string} Cell
+ * @typedef {{ text: string, mood?: 'good' | 'warn' | 'bad' | undefined, kind?: 'code' | 'id' } | string} Cell
  * @param {Cell} cell
  * @param {boolean} first names the row
  * @param {boolean} numeric

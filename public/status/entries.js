@@ -23,8 +23,8 @@ const drawErrors = (list, recent, none) => {
       clockTime(at),
       { text: String(status), mood: status >= 500 ? /** @type {const} */ ('bad') : undefined },
       code === '' ? 'sent by the upstream' : code,
-      `${service} ${route}`,
-      { text: id, kind: /** @type {const} */ ('code') },
+      service === 'none' ? 'no service' : `${service} ${route}`,
+      { text: id, kind: /** @type {const} */ ('id') },
     ])
   drawTable(element(list), ['Time', 'Status', 'Code', 'Route', 'Request id'], rows, none)
 }
@@ -39,7 +39,7 @@ const drawInvalidations = ({ invalidations }) => {
       text: `${reach.join('  ')}${tags > reach.length ? `  and ${tags - reach.length} more` : ''}`,
       kind: /** @type {const} */ ('code'),
     },
-    { text: id === '' ? 'admin side' : id, kind: /** @type {const} */ ('code') },
+    { text: id === '' ? 'admin side' : id, kind: /** @type {const} */ ('id') },
   ])
   drawTable(
     element('invalidations'),

@@ -250,7 +250,7 @@ export const createDiagnosis = ({ history, logLevel, now, worker }: DiagnosisPar
   }
   return {
     history: async (service) =>
-      historyView(await ask<HistoryPart>({ topic: 'history', content: service }), durationBounds, now()),
+      historyView(await ask<HistoryPart>({ topic: 'history', content: service }), durationBounds),
     recent: async () => recentOfAll(await ask<RecentEvents>({ topic: 'recent' })),
     logLevel: logLevel.state,
     setLogLevel: async ({ level, forMs }) => {
@@ -280,7 +280,7 @@ const purgeRecord = ({ selection, mode, service }: PurgeRequest, entries: number
     selection.by === 'all' ? 'everything' : Object.entries(selection).find(([name]) => name !== 'by')?.[1]
   const what = selection.by === 'all' && service !== undefined ? service : reach
   return {
-    cause: `${mode === 'soft' ? 'marked stale' : 'dropped'} by ${selection.by}`,
+    cause: `${mode === 'soft' ? 'soft purge' : 'purge'} by ${selection.by}`,
     reach: String(what),
     entries,
   }

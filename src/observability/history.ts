@@ -55,6 +55,8 @@ export type HistoryPart = {
   readonly services: readonly string[]
   /** The ten seconds in which the process began. */
   readonly since: number
+  /** Those of the last sample. */
+  readonly until: number
   readonly rows: readonly Row[]
 }
 
@@ -119,6 +121,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock): Histor
   const invalidations = createRing<RecentInvalidation>()
   let last = totals()
   const since = Math.floor(clock.now() / sampleMs)
+  let until = since
   const take = (): void => {
     const now = totals()
     const at = Math.floor(clock.now() / sampleMs)
@@ -130,6 +133,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock): Histor
         changed.set(service, known === undefined ? steps : sum([known, steps]))
     }
     last = now
+    until = at
     samples.set(at, changed)
     for (const one of samples.keys()) if (one <= at - mostSamples || one > at) samples.delete(one)
   }
@@ -139,6 +143,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock): Histor
     read: (service) => ({
       services: [...last.keys()].slice(0, mostServices),
       since,
+      until,
       rows: [...samples].flatMap(([at, services]): Row[] => {
         const row = service === '' ? sum([...services.values()]) : services.get(service)
         return row === undefined || row.length === 0 ? [] : [[at, ...row]]
@@ -205,17 +210,14 @@ const quantile = (counts: readonly number[], bounds: readonly number[], share: n
 }
 
 /** The history of several processes as columns. */
-export const historyView = (
-  parts: readonly HistoryPart[],
-  bounds: readonly number[],
-  nowMs: number,
-): HistoryView => {
+export const historyView = (parts: readonly HistoryPart[], bounds: readonly number[]): HistoryView => {
   const byTime = new Map<number, readonly number[]>()
   for (const [at, ...row] of parts.flatMap(({ rows }) => rows)) {
     const known = byTime.get(at)
     byTime.set(at, known === undefined ? row : sum([known, row]))
   }
-  const end = Math.floor(nowMs / sampleMs)
+  // What is not sampled yet would look like a fall to 0.
+  const end = Math.max(...parts.map(({ until }) => until))
   const columns = Array.from(
     { length: mostSamples },
     (_, index) => byTime.get(end - mostSamples + 1 + index) ?? [],

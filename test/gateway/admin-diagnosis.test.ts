@@ -75,7 +75,7 @@ describe('/recent', () => {
     })
     const { invalidations } = (await view('/recent')) as { invalidations: Rows }
     expect(invalidations).toMatchObject([
-      { by: 'purge', cause: 'dropped by url', reach: [`${mount}/posts/1?token=[redacted]`] },
+      { by: 'purge', cause: 'purge by url', reach: [`${mount}/posts/1?token=[redacted]`] },
       {
         by: 'write',
         id: write.headers.get('x-request-id'),
@@ -110,7 +110,7 @@ describe('the history', () => {
     vi.advanceTimersByTime(10_000)
     totals = totalsOf(30, 25, 1, 10, 20)
     vi.advanceTimersByTime(10_000)
-    const seen = historyView([history.read(''), history.read('site')], [0.1], Date.now())
+    const seen = historyView([history.read(''), history.read('site')], [0.1])
     expect(seen.requests).toHaveLength(360)
     expect(seen.requests.slice(-5)).toEqual([null, 0, 20, 0, 40])
     expect(seen.errors.slice(-3)).toEqual([2, 0, 0])

@@ -8,6 +8,7 @@ import { declaredServices, outdateDocuments, servicesDown } from './build/built-
 import { buildGeneration, type Generation, type LastingRooms } from './build/generation.ts'
 import {
   answerWorkers,
+  createDiagnosis,
   prepareMembership,
   refusesUnheard,
   reloadEverywhere,
@@ -15,7 +16,7 @@ import {
   workerStanding,
   workersOf,
 } from './build/membership.ts'
-import { createDiagnosis, currentOperator, operatorCache } from './build/operator.ts'
+import { currentOperator, operatorCache } from './build/operator.ts'
 import { createPublicPort, startWatches } from './build/public-port.ts'
 import { createReload, logReload } from './build/reload.ts'
 import { type UpstreamFinding, warnOf } from './build/upstream-findings.ts'

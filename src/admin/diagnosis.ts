@@ -22,7 +22,7 @@ type LevelReading =
 const fault = (detail: string): LevelReading => ({ kind: 'fault', detail })
 
 /** Reads the content of PUT /log-level. */
-export const readLogLevel = (content: unknown): LevelReading => {
+const readLogLevel = (content: unknown): LevelReading => {
   if (typeof content !== 'object' || content === null || Array.isArray(content))
     return fault('expected a JSON object')
   const { level, for: duration, ...others } = content as Readonly<Record<string, unknown>>

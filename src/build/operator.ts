@@ -13,16 +13,7 @@ import type { Row } from '../contracts/row.ts'
 import { extendedBatch } from '../contracts/site/batch-extensions.ts'
 import { requestField } from '../http/fields.ts'
 import { urlAtHost } from '../http/hosts.ts'
-import {
-  type History,
-  type HistoryPart,
-  historyView,
-  type PurgeRecord,
-  type RecentEvents,
-  recentOfAll,
-} from '../observability/history.ts'
-import type { LogLevel, LogLevelChange, LogLevelName } from '../observability/logger.ts'
-import { durationBounds } from '../observability/metrics.ts'
+import type { History, PurgeRecord } from '../observability/history.ts'
 import type { Service } from '../pipeline/service.ts'
 import { openApiDocument } from '../site/openapi-document.ts'
 import type { DescribedService } from '../site/openapi-operations.ts'
@@ -212,54 +203,6 @@ export type GenerationOperator = Omit<Operator, 'reload' | 'drain' | keyof Diagn
 
 /** What outlives a configuration: views of what happened, and the log. */
 export type Diagnosis = Pick<Operator, 'history' | 'recent' | 'logLevel' | 'setLogLevel'>
-
-type DiagnosisParts = {
-  readonly history: History
-  readonly logLevel: LogLevel
-  readonly now: () => number
-  readonly worker: WorkerLink | undefined
-}
-
-/** A worker's question to all workers about what happened there. */
-export type DiagnosisQuestion =
-  | { readonly topic: 'history'; readonly content: string }
-  | { readonly topic: 'recent' }
-  | { readonly topic: 'log-level'; readonly content: LogLevelChange }
-
-/** Answers the question of another worker. */
-export const answerDiagnosis = (
-  { history, logLevel }: Pick<DiagnosisParts, 'history' | 'logLevel'>,
-  question: DiagnosisQuestion,
-): unknown => {
-  switch (question.topic) {
-    case 'history':
-      return history.read(question.content)
-    case 'recent':
-      return history.recent()
-    case 'log-level':
-      return logLevel.set(question.content)
-  }
-}
-
-/** Diagnosis of this process, or of all workers. */
-export const createDiagnosis = ({ history, logLevel, now, worker }: DiagnosisParts): Diagnosis => {
-  const ask = async <Value>(question: DiagnosisQuestion): Promise<readonly Value[]> => {
-    if (worker === undefined) return [answerDiagnosis({ history, logLevel }, question) as Value]
-    const answers = (await worker.ask({ content: null, ...question })) as readonly (Value | null)[]
-    return answers.filter((answer) => answer !== null)
-  }
-  return {
-    history: async (service) =>
-      historyView(await ask<HistoryPart>({ topic: 'history', content: service }), durationBounds),
-    recent: async () => recentOfAll(await ask<RecentEvents>({ topic: 'recent' })),
-    logLevel: logLevel.state,
-    setLogLevel: async ({ level, forMs }) => {
-      const untilMs = forMs === undefined ? undefined : now() + forMs
-      await ask({ topic: 'log-level', content: { level: level as LogLevelName, untilMs } })
-      return logLevel.state()
-    },
-  }
-}
 
 const reloadAnswer = (outcome: ReloadOutcome): ReloadAnswer => {
   switch (outcome.kind) {

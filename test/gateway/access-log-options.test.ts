@@ -164,7 +164,7 @@ describe('with all members', () => {
   })
 })
 
-test('`client: full` logs the whole address; what is not asked for is not logged', async () => {
+test('`client: full` logs the whole address, and members that are off are absent', async () => {
   const gateway = await start({ access: { requests: 'sample', client: 'full' } })
   const [line] = await linesOf(gateway, async () => {
     await (

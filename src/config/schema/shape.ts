@@ -243,7 +243,7 @@ export const configShape = z.strictObject({
       access: accessLog()
         .prefault(false)
         .describe(
-          'One line per request; `sample` = all requests except hits, and a share of the hits; members add path, client, user agent and target (docs/logging.md)',
+          'One line per request; `sample` = all requests except hits, and a share of the hits; members: docs/logging.md',
         ),
       sampleHits: share().prefault(0.01).describe('Share of hits that `access: sample` logs'),
     })

@@ -81,8 +81,8 @@ type Table = typeof metricTable
 type ClosedLabel<Key extends MetricKey> = Exclude<Table[Key]['labels'][number], FromConfig>
 
 /**
- * The values of each metric's labels beside those of the configuration. `open`: too many, or unknown before the first event. The
- * compiler asks for a line for each metric with such labels.
+ * The values of each metric's labels beside those of the configuration; the compiler asks for a line for each metric. `open`: too
+ * many, unknown before the first event, a time, or declared elsewhere (`access`, and the workers at each scrape).
  */
 const closedLabels: {
   readonly [Key in MetricKey as ClosedLabel<Key> extends never ? never : Key]:
@@ -311,7 +311,6 @@ const closedLabels: {
     'outcome',
     all<OfKind<SharedTierEvent, 'tier-waited'>['outcome']>({ found: 1, 'not-found': 1 }),
   ),
-  // With several processes only, read at each scrape.
   workerEnds: 'open',
   connectionsCut: each(
     'reason',
@@ -323,7 +322,6 @@ const closedLabels: {
       drain: 1,
     }),
   ),
-  // Reported by `access` itself, for the services that have it.
   accessRefused: 'open',
   jwksFetches: 'open',
   shed: pairs(
@@ -353,7 +351,6 @@ const closedLabels: {
     'outcome',
     all<ReloadResult>({ applied: 1, unchanged: 1, invalid: 1, 'restart-needed': 1, failed: 1 }),
   ),
-  // Times: 0 would be a date in 1970.
   configReloadTime: 'open',
   seriesOverflow: 'open',
   traceSpans: each('outcome', all<TracingEvent['outcome']>({ ended: 1, exported: 1, failed: 1 })),

@@ -200,7 +200,6 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     const mayTry = mayRetry && isReplayable(this.#request.content, false)
     const choice = targets.choose(clock.monotonic(), this.#tried, mayTry)
     this.#tried.push(choice.target)
-    if (this.#request.record !== undefined) this.#request.record.target = choice.target.origin
     this.#attempt = new Attempt(this.#context, choice, this.#tried.length, this.#request, this)
     choice.target.pool.dispatch(this.#dispatched, this.#attempt)
   }

@@ -18,6 +18,12 @@ export type AdminEvent =
       /** Stored responses concerned. */
       readonly entries: number
     }
+  | {
+      readonly kind: 'admin-log-level'
+      readonly address: string
+      readonly to: string
+      readonly forMs: number | undefined
+    }
   | { readonly kind: 'admin-drain'; readonly address: string }
   | { readonly kind: 'admin-reload'; readonly address: string }
   | { readonly kind: 'admin-refused'; readonly address: string; readonly reason: AccessRefusal }

@@ -47,6 +47,12 @@ export type ReloadAnswer =
       readonly details: readonly string[]
     }
 
+/** A warning of the configuration or a finding of the start check: what it is about, and the text. */
+export type Notice = { readonly subject: string; readonly text: string }
+
+/** A level of the log; `forMs`: how long, or until the end of the process. */
+export type LogLevelRequest = { readonly level: string; readonly forMs: number | undefined }
+
 /** What the admin side shows and does; build/ implements it. Views are plain data for JSON. */
 export type Operator = {
   purge(request: PurgeRequest): PurgeOutcome | Promise<PurgeOutcome>
@@ -56,6 +62,13 @@ export type Operator = {
   config(): unknown
   /** The OpenAPI document, ready to be sent. */
   openApi(): Buffer
+  /** An hour of numbers, of one service or, with '', of all together. */
+  history(service: string): Promise<unknown>
+  /** The last errors, refusals and invalidations. */
+  recent(): Promise<unknown>
+  logLevel(): unknown
+  /** In all processes; returns the state afterwards. */
+  setLogLevel(change: LogLevelRequest): Promise<unknown>
   /** Reads the configuration file and applies it. */
   reload(): Promise<ReloadAnswer>
   /** Ends the program as SIGTERM does: unready, then requests in flight finish. Returns at once. */

@@ -13,8 +13,9 @@ import { contentEntityTag } from '../http/conditional/entity-tags.ts'
 import { evaluatePreconditions } from '../http/conditional/preconditions.ts'
 import { packageFile } from '../package-file.ts'
 import { type AdminRequest, createAccess } from './access.ts'
+import { addDiagnosis } from './diagnosis.ts'
 import type { AccessRefusal, AdminEvent } from './events.ts'
-import type { EntriesQuery, Operator, Readiness, ReloadAnswer } from './operator.ts'
+import type { EntriesQuery, Notice, Operator, Readiness, ReloadAnswer } from './operator.ts'
 import { readPurgeRequest } from './purge-request.ts'
 import { statusReport } from './status-report.ts'
 
@@ -77,7 +78,7 @@ const assets: readonly (readonly [path: string, type: string, address: () => str
     () => import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js'),
   ],
   ['/status/page.css', 'text/css; charset=utf-8', statusFile('page.css')],
-  ...['page', 'actions', 'ask', 'draw', 'numbers'].map(
+  ...['page', 'actions', 'ask', 'charts', 'draw', 'entries', 'numbers'].map(
     (name) => [`/status/${name}.js`, scriptType, statusFile(`${name}.js`)] as const,
   ),
 ]
@@ -234,6 +235,7 @@ type AdminOptions = {
   /** The metrics in the format that the Accept field selects. */
   scrape(accept: string | undefined): Promise<{ readonly contentType: string; readonly text: string }>
   readiness(): Readiness
+  notices(): readonly Notice[]
   report(event: AdminEvent): void
 }
 
@@ -312,8 +314,14 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     const status = ready ? 'ready' : 'not-ready'
     return reply.code(ready ? 200 : 503).send({ status, reasons, degraded, findings })
   })
-  server.get('/status', async () => statusReport((await options.scrape(undefined)).text, options.readiness()))
+  server.get('/status', async () =>
+    statusReport((await options.scrape(undefined)).text, options.readiness(), options.notices()),
+  )
   addPurge(server, options)
+  addDiagnosis(server, {
+    ...options,
+    invalid: (reply, code, detail) => sendProblem(reply, 400, code, detail),
+  })
   addDrain(server, options)
   addReload(server, options)
   addViews(server, options.operator)

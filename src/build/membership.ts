@@ -13,9 +13,17 @@ import type { WorkerLink } from '../cluster/worker-link.ts'
 import type { Question } from '../cluster/worker-messages.ts'
 import type { Config } from '../config/config.ts'
 import { type ConfigResult, configFromFilled } from '../config/load.ts'
-import type { Metrics } from '../observability/metrics.ts'
+import {
+  type History,
+  type HistoryPart,
+  historyView,
+  type RecentEvents,
+  recentOfAll,
+} from '../observability/history.ts'
+import type { LogLevel, LogLevelChange, LogLevelName } from '../observability/logger.ts'
+import { durationBounds, type Metrics } from '../observability/metrics.ts'
 import { applyInvalidations } from '../pipeline/invalidate-write.ts'
-import { answerCacheQuestion, type CacheQuestion } from './operator.ts'
+import { answerCacheQuestion, type CacheQuestion, type Diagnosis } from './operator.ts'
 import type { UpstreamFinding } from './upstream-findings.ts'
 
 /** The part of a logger that is needed here. */
@@ -133,17 +141,66 @@ export const prepareMembership = async (parts: MembershipParts): Promise<Members
   }
 }
 
+type DiagnosisParts = {
+  readonly history: History
+  readonly logLevel: LogLevel
+  readonly now: () => number
+  readonly worker: WorkerLink | undefined
+}
+
+/** A worker's question to all workers about what happened there. */
+type DiagnosisQuestion =
+  | { readonly topic: 'history'; readonly content: string }
+  | { readonly topic: 'recent' }
+  | { readonly topic: 'log-level'; readonly content: LogLevelChange }
+
+/** Answers the question of another worker. */
+const answerDiagnosis = (
+  { history, logLevel }: Pick<DiagnosisParts, 'history' | 'logLevel'>,
+  question: DiagnosisQuestion,
+): unknown => {
+  switch (question.topic) {
+    case 'history':
+      return history.read(question.content)
+    case 'recent':
+      return history.recent()
+    case 'log-level':
+      return logLevel.set(question.content)
+  }
+}
+
+/** Diagnosis of this process, or of all workers. */
+export const createDiagnosis = ({ history, logLevel, now, worker }: DiagnosisParts): Diagnosis => {
+  const ask = async <Value>(question: DiagnosisQuestion): Promise<readonly Value[]> => {
+    if (worker === undefined) return [answerDiagnosis({ history, logLevel }, question) as Value]
+    const answers = (await worker.ask({ content: null, ...question })) as readonly (Value | null)[]
+    return answers.filter((answer) => answer !== null)
+  }
+  return {
+    history: async (service) =>
+      historyView(await ask<HistoryPart>({ topic: 'history', content: service }), durationBounds),
+    recent: async () => recentOfAll(await ask<RecentEvents>({ topic: 'recent' })),
+    logLevel: logLevel.state,
+    setLogLevel: async ({ level, forMs }) => {
+      const untilMs = forMs === undefined ? undefined : now() + forMs
+      await ask({ topic: 'log-level', content: { level: level as LogLevelName, untilMs } })
+      return logLevel.state()
+    },
+  }
+}
+
 /** The parts that a worker needs to answer questions of other workers. */
 type WorkerAnswers = {
   readonly cache: Pick<Cache, 'purge' | 'entries'>
   readonly metrics: Pick<Metrics, 'snapshot'>
+  readonly diagnosis: Pick<DiagnosisParts, 'history' | 'logLevel'>
   reload(): Promise<ReloadOutcome>
   note(finding: UpstreamFinding): void
 }
 
 /** Each request to the admin side reaches one worker, and is answered for all of them. */
 export const answerWorkers =
-  ({ cache, metrics, reload, note }: WorkerAnswers) =>
+  ({ cache, metrics, diagnosis, reload, note }: WorkerAnswers) =>
   (question: Question): unknown => {
     switch (question.topic) {
       case 'metrics':
@@ -152,6 +209,10 @@ export const answerWorkers =
         return reload()
       case 'finding':
         return note(question.content as UpstreamFinding)
+      case 'history':
+      case 'recent':
+      case 'log-level':
+        return answerDiagnosis(diagnosis, question as DiagnosisQuestion)
       default:
         return answerCacheQuestion(cache, question as CacheQuestion)
     }

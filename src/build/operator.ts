@@ -8,11 +8,12 @@ import type { Note } from '../cache/invalidation-note.ts'
 import type { Coherence } from '../cluster/coherence.ts'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
-import { redactedConfig } from '../config/redacted-config.ts'
+import { shownConfig } from '../config/redacted-config.ts'
 import type { Row } from '../contracts/row.ts'
 import { extendedBatch } from '../contracts/site/batch-extensions.ts'
 import { urlAtHost } from '../http/hosts.ts'
 import { requestField } from '../http/message.ts'
+import type { History, PurgeRecord } from '../observability/history.ts'
 import type { Service } from '../pipeline/service.ts'
 import { openApiDocument } from '../site/openapi-document.ts'
 import type { DescribedService } from '../site/openapi-operations.ts'
@@ -198,7 +199,10 @@ const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<Pur
 }
 
 /** The parts that depend on the configuration in use. */
-export type GenerationOperator = Omit<Operator, 'reload' | 'drain'>
+export type GenerationOperator = Omit<Operator, 'reload' | 'drain' | keyof Diagnosis>
+
+/** What outlives a configuration: views of what happened, and the log. */
+export type Diagnosis = Pick<Operator, 'history' | 'recent' | 'logLevel' | 'setLogLevel'>
 
 const reloadAnswer = (outcome: ReloadOutcome): ReloadAnswer => {
   switch (outcome.kind) {
@@ -214,13 +218,33 @@ const reloadAnswer = (outcome: ReloadOutcome): ReloadAnswer => {
   }
 }
 
+const purgeRecord = ({ selection, mode, service }: PurgeRequest, entries: number): PurgeRecord => {
+  const reach =
+    selection.by === 'all' ? 'everything' : Object.entries(selection).find(([name]) => name !== 'by')?.[1]
+  const what = selection.by === 'all' && service !== undefined ? service : reach
+  return {
+    cause: `${mode === 'soft' ? 'soft purge' : 'purge'} by ${selection.by}`,
+    reach: String(what),
+    entries,
+  }
+}
+
 /** Implements the admin side for the configuration in use. */
 export const currentOperator = (
   current: () => GenerationOperator,
   reload: () => Promise<ReloadOutcome>,
   drain: () => void,
+  diagnosis: Diagnosis & Pick<History, 'purged'>,
 ): Operator => ({
-  purge: (request) => current().purge(request),
+  history: diagnosis.history,
+  recent: diagnosis.recent,
+  logLevel: diagnosis.logLevel,
+  setLogLevel: diagnosis.setLogLevel,
+  purge: async (request) => {
+    const outcome = await current().purge(request)
+    if (outcome.kind === 'purged' && !request.dryRun) diagnosis.purged(purgeRecord(request, outcome.entries))
+    return outcome
+  },
   entries: (query) => current().entries(query),
   explain: (request) => current().explain(request),
   drift: () => current().drift(),
@@ -326,7 +350,7 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
         discovery === undefined ? [] : [{ service: name, differences: discovery.drift() }],
       ),
     }),
-    config: () => redactedConfig(config),
+    config: () => shownConfig(config),
     openApi: openApiContent(parts),
   }
 }

@@ -360,7 +360,7 @@ export const withRules = async (
   parts: Pick<ServiceParts, 'clock' | 'metrics'>,
 ): Promise<BuiltService> => {
   const contract = built.contract.withRules(config)
-  const { memo, policyFor } = contract
+  const { find, memo, policyFor } = contract
   const access = await buildAccess(config, parts, built.access)
   return {
     ...built,
@@ -370,6 +370,7 @@ export const withRules = async (
     service: withForms(
       {
         ...built.service,
+        find,
         memo,
         policyFor,
         access,

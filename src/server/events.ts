@@ -1,7 +1,7 @@
 import type { MessageFault } from './listener/http2-request.ts'
 
 /** Result of a reload. */
-type ReloadResult = 'applied' | 'unchanged' | 'invalid' | 'restart-needed' | 'failed'
+export type ReloadResult = 'applied' | 'unchanged' | 'invalid' | 'restart-needed' | 'failed'
 
 /** Events of the process. */
 export type LifecycleEvent =

@@ -10,6 +10,7 @@ import {
   fieldValue,
   type GatewayRequest,
   type GatewayResponse,
+  type RequestFields,
   withoutFields,
 } from '../http/message.ts'
 import { changedResponse, errorAnswer } from '../pipeline/error-answer.ts'
@@ -104,7 +105,20 @@ const createRequestIds = (): (() => string) => {
   }
 }
 
-type EdgeOptions = Omit<FrontOptions, 'take' | 'send' | 'serviceFor' | 'isCovered'> & {
+/** A request that is refused before it reaches the phases. */
+export type RefusedEarly = {
+  readonly id: string
+  readonly service: Service | undefined
+  readonly error: GatewayError
+  readonly client: Client
+  /** Undefined where the bytes are no request. */
+  readonly request:
+    | { readonly method: string; readonly target: string; readonly fields: RequestFields }
+    | undefined
+}
+
+type EdgeOptions = Omit<FrontOptions, 'take' | 'send' | 'serviceFor' | 'isCovered' | 'refusedEarly'> & {
+  refusedEarly(refusal: RefusedEarly): void
   /** Certificates for some hosts, beside the default one. */
   readonly certificates: readonly Pick<HostCertificate, 'hosts'>[]
   readonly services: readonly Service[]
@@ -169,9 +183,25 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     options.inFlight.enter()
     raw.once('close', options.inFlight.leave)
   }
+  const noFields: RequestFields = {}
+  const refusedEarly: FrontOptions['refusedEarly'] = (error, service, socket, incoming) => {
+    const id = nextId()
+    const fields = incoming?.headers ?? noFields
+    options.refusedEarly({
+      id,
+      service,
+      error,
+      client: clientOf(socket, fields),
+      request:
+        incoming === undefined
+          ? undefined
+          : { method: incoming.method as string, target: incoming.url as string, fields },
+    })
+    return id
+  }
   const refuse = (reply: FastifyReply, service: Service | undefined, error: GatewayError): void => {
-    options.refusedEarly(error, service)
-    sendRaw(reply, service, errorAnswer(service, error))
+    const { req } = reply.raw
+    sendRaw(reply, service, errorAnswer(service, error, refusedEarly(error, service, req.socket, req)))
   }
   const receive = (service: Service, request: FastifyRequest, reply: FastifyReply): Received => {
     const target = request.raw.url as string
@@ -325,6 +355,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   if (take === undefined) throw new TypeError('Fastify made no server')
   const front = createFront({
     ...options,
+    refusedEarly,
     serviceFor,
     isCovered: options.http2 ? createCoverage(options.certificates) : undefined,
     take,

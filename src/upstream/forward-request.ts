@@ -22,8 +22,8 @@ export type ForwardRequest = {
   readonly line?: string
   /** Called for each interim response (RFC 9110 §15.2). */
   readonly interim?: Interim | undefined
-  /** The time until the response head, or the error, is added to it. */
-  readonly record?: { upstreamMs: number }
+  /** The time until the response head, or the error, is added to it; `target`: origin of the target asked last. */
+  readonly record?: { upstreamMs: number; target?: string | undefined }
   /** Called at the end of each attempt. */
   readonly attempted?: ((attempt: AttemptEvent) => void) | undefined
 }

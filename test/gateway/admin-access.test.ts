@@ -32,10 +32,15 @@ const startAdmin = async (token: string): Promise<Side> => {
       config: () => ({ secret: 'shown to operators only' }),
       openApi: () => Buffer.from('{}'),
       drain: () => undefined,
+      history: async () => ({}),
+      recent: async () => ({}),
+      logLevel: () => ({}),
+      setLogLevel: async () => ({}),
       reload: async () => ({ kind: 'done', outcome: 'applied', hash: 'abc' }),
     },
     scrape: async () => ({ contentType: 'text/plain', text: 'up 1' }),
     readiness: () => ({ ready: true, reasons: [], degraded: [], findings: [] }),
+    notices: () => [],
     report: (event) => events.push(event),
   })
   await server.listen({ host: '127.0.0.1', port: 0 })
@@ -85,6 +90,9 @@ const views = [
   '/explain?url=/',
   '/drift',
   '/config',
+  '/history',
+  '/recent',
+  '/log-level',
   '/none',
 ]
 

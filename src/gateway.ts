@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
-import { decideReadiness, type Readiness, type ReadinessFinding } from './admin/decide-readiness.ts'
+import { decideReadiness, type Readiness } from './admin/decide-readiness.ts'
 import type { AdminEvent } from './admin/events.ts'
 import type { ReloadOutcome } from './admin/operator.ts'
 import { createAdmin } from './admin/server.ts'
-import { outdateDocuments, servicesDown } from './build/built-service.ts'
+import { declaredServices, outdateDocuments, servicesDown } from './build/built-service.ts'
 import { connectChangeFeeds } from './build/change-feeds.ts'
+import { createDiagnosis } from './build/diagnosis.ts'
 import { buildGeneration, type Generation, type LastingRooms } from './build/generation.ts'
 import {
   answerWorkers,
@@ -29,7 +30,14 @@ import type { Config } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
 import { configWarnings } from './config/warnings.ts'
 import { addressGroup } from './http/bounds.ts'
-import { createLogger, createSampled, factsLogger } from './observability/logger.ts'
+import { createHistory, withHistory } from './observability/history.ts'
+import {
+  createLogger,
+  createLogLevel,
+  createSampled,
+  factsLogger,
+  type LogLevelChange,
+} from './observability/logger.ts'
 import { createMetrics } from './observability/metrics.ts'
 import { withDriftLog, withUpstreamLog } from './observability/upstream-log.ts'
 import { createWarmer } from './pipeline/warmer.ts'
@@ -49,6 +57,8 @@ export type GatewayOptions = {
   readonly end?: () => void
   /** Where this process is one of several that share the port. */
   readonly worker?: WorkerLink
+  /** A level of the log that an operator has set before this process began. */
+  readonly logLevel?: LogLevelChange | undefined
   /** What the check at the start has found before this process began. */
   readonly findings?: readonly UpstreamFinding[]
 }
@@ -95,13 +105,20 @@ const closingMs = 2_000
 /** Builds all parts of the gateway, connects them and listens. */
 export const startGateway = async (config: Config, options: GatewayOptions): Promise<Gateway> => {
   const clock = systemClock
-  const logger = createLogger({ ...config.log, dropped: () => metrics.observe.log() })
+  const logger = createLogger({
+    ...config.log,
+    isBusy: config.log.access.requests !== 'none',
+    dropped: () => metrics.observe.log(),
+  })
   const counted = createMetrics({
     configHash: options.configHash,
     version: options.version,
     processMetrics: true,
   })
-  const metrics = withUpstreamLog(withDriftLog(counted, logger), logger)
+  const history = createHistory(counted.totals, clock)
+  const metrics = withHistory(withUpstreamLog(withDriftLog(counted, logger), logger), history)
+  const logLevel = createLogLevel(logger, clock.now)
+  if (options.logLevel !== undefined) logLevel.set(options.logLevel)
   const port = config.listen.port === 0 ? await freePort(config.listen.host) : config.listen.port
   const publicUrl = config.publicUrl.endsWith(':0')
     ? config.publicUrl.replace(/0$/, String(port))
@@ -109,14 +126,15 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   let draining = false
   let lastReloadRefused = false
   /** By service and kind: the check finds at most one of each. */
-  const findings = new Map<string, ReadinessFinding>()
-  const note = ({ service, kind }: UpstreamFinding): void => {
-    findings.set(`${service} ${kind}`, { finding: kind, service })
+  const findings = new Map<string, UpstreamFinding>()
+  const note = (finding: UpstreamFinding): void => {
+    findings.set(`${finding.service} ${finding.kind}`, finding)
   }
   for (const finding of options.findings ?? []) note(finding)
 
   const { worker } = options
   const membership = await prepareMembership({ config, clock, logger, metrics, worker })
+  if (membership === undefined) metrics.setAlone()
   const maxBytes = Math.floor(config.cache.maxBytes / (worker === undefined ? 1 : workersOf(config)))
   const buffered = createBufferedBytes({
     mostBytes: () => current.config.limits.bufferedBytes,
@@ -190,6 +208,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     feedLease: feeds.lease,
     watches: watches.watches,
     spans: watches.spans,
+    accessLog: watches.accessLog,
     overload: publicPort.overload,
     buffered,
     unread: createUnreadAnswers({
@@ -208,7 +227,11 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     run: (exchange) => current.run(exchange),
   }
   let current: Generation = await buildGeneration({ config, hash: options.configHash }, rooms, undefined)
-  publicPort.use()
+  const use = (): void => {
+    publicPort.use()
+    metrics.setConfig({ hash: current.hash, ...declaredServices(current) })
+  }
+  use()
 
   const reload = createReload({
     cache,
@@ -219,8 +242,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       current = next
       feeds.useBuilt(next.built)
       findings.clear()
-      publicPort.use()
-      metrics.setConfigHash(next.hash)
+      use()
     },
     report: (outcome) => {
       lastReloadRefused = outcome.kind !== 'applied' && outcome.kind !== 'unchanged'
@@ -246,7 +268,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
         .map(({ service }) => service),
       findings: [
         ...configWarnings(current.config).map(({ path }) => ({ finding: 'config', setting: path }) as const),
-        ...findings.values(),
+        ...[...findings.values()].map(({ service, kind }) => ({ finding: kind, service })),
       ],
     })
   metrics.readAtScrape({
@@ -263,20 +285,25 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     ...(worker === undefined ? {} : { workers: worker.standing }),
   })
   const reloadAll = worker === undefined ? reload : () => reloadEverywhere(worker)
-  worker?.onQuestion(answerWorkers({ cache, warmer, metrics, reload, note, told: feeds.told }))
+  const diagnosis = { history, logLevel }
+  worker?.onQuestion(answerWorkers({ cache, warmer, metrics, diagnosis, reload, note, told: feeds.told }))
   const admin = createAdmin({
     logger,
     token: config.admin.token.reveal(),
-    operator: currentOperator(() => current.operator, {
-      reload: reloadAll,
-      drain: options.end ?? (() => void drain()),
-      changes: feeds.receive,
-    }),
+    operator: currentOperator(
+      () => current.operator,
+      { reload: reloadAll, drain: options.end ?? (() => void drain()), changes: feeds.receive },
+      { ...createDiagnosis({ ...diagnosis, now: clock.now, worker }), purged: history.purged },
+    ),
     scrape: async (accept) => ({
       contentType: metrics.contentType(accept),
       text: worker === undefined ? await metrics.scrape(accept) : await scrapeAll(worker, metrics, accept),
     }),
     readiness,
+    notices: () => [
+      ...configWarnings(current.config).map(({ path, message }) => ({ subject: path, text: message })),
+      ...[...findings.values()].map(({ service, text }) => ({ subject: service, text })),
+    ],
     report: ({ kind, ...facts }: AdminEvent) => logger.info(facts, kind),
   })
 
@@ -288,6 +315,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     if (coherence !== undefined) await within(coherence.close(), closingMs)
     membership?.close()
     cache.close()
+    history.close()
   }
   /** A client with half a request, or one that reads nothing, would keep the process alive. */
   const closeAdmin = async (): Promise<void> => {

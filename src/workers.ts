@@ -15,7 +15,7 @@ import type { WorkerLink } from './cluster/worker-link.ts'
 import type { Config, ServiceConfig } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
 import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts'
-import { createLogger } from './observability/logger.ts'
+import { createLogger, createLogLevel, type LogLevelChange } from './observability/logger.ts'
 import { freePort } from './server/free-port.ts'
 
 /** What the parent sends to each worker. */
@@ -27,6 +27,8 @@ type WorkerSettings = {
   readonly config: HandedConfig
   /** Of the start check, as long as the configuration is the one that it has checked. */
   readonly findings: readonly UpstreamFinding[]
+  /** The level of the log that an operator has set. */
+  readonly logLevel: LogLevelChange | undefined
 }
 
 type WorkersOptions = {
@@ -61,7 +63,8 @@ const logEvent = (logger: ReturnType<typeof createLogger>, { kind, ...facts }: W
 
 /** Starts and supervises the processes that share the port. */
 const startWorkers = async (config: Config, options: WorkersOptions): Promise<Gateway> => {
-  const logger = createLogger({ ...config.log, access: 'off', dropped: () => {} })
+  const logger = createLogger({ ...config.log, isBusy: false, dropped: () => {} })
+  const logLevel = createLogLevel(logger, systemClock.now)
   const port = config.listen.port === 0 ? await freePort(config.listen.host) : config.listen.port
   const publicUrl = config.publicUrl.replace(/:0$/, `:${port}`)
   const upstreams = await startEmbeddedUpstreams(config, publicUrl)
@@ -82,8 +85,13 @@ const startWorkers = async (config: Config, options: WorkersOptions): Promise<Ga
         embedded,
         config: handed.inForce,
         findings: isDeepStrictEqual(handed.inForce, checked) ? findings : [],
+        logLevel: logLevel.change(),
       }),
-      through: handed.through,
+      through: (question, ask) => {
+        // The parent has a log of its own, and starts workers later.
+        if (question.topic === 'log-level') logLevel.set(question.content as LogLevelChange)
+        return handed.through(question, ask)
+      },
       end: options.end,
       outdated: (settings) => handed.outdated((settings as WorkerSettings).config),
       graceMs: config.drain.delayMs + config.drain.timeoutMs + marginMs,
@@ -158,6 +166,7 @@ export const startAsWorker = async (
       readConfig: async () => withOwnOrigins(fromHanded(latest)),
       worker,
       findings: settings.findings,
+      logLevel: settings.logLevel,
     })
     link.onDrain(() => {
       void gateway.drain().then((outcome) => process.exit(outcome === 'finished' ? 0 : 1))

@@ -53,11 +53,40 @@ const examples = {
   all: undefined,
 }
 
+/** @param {{ level: string, configured: string, until?: string }} state */
+const showLevel = ({ level, configured, until }) => {
+  const form = /** @type {HTMLFormElement} */ (element('log-level'))
+  const select = /** @type {HTMLSelectElement} */ (form.elements.namedItem('level'))
+  select.value = level
+  const end = until === undefined ? '' : ` until ${new Date(until).toLocaleTimeString('en-GB')}`
+  element('log-state').textContent =
+    level === configured ? `${level}, as configured` : `${level}${end}; configured: ${configured}`
+}
+
+const readLevel = async () => {
+  const { ok, content } = await read('log-level')
+  if (ok) showLevel(content)
+}
+
+/** @param {FormData} data */
+const changeLevel = async (data) => {
+  const time = String(data.get('for'))
+  const done = await write(
+    'log-level',
+    { level: String(data.get('level')), ...(time === '' ? {} : { for: time }) },
+    'PUT',
+  )
+  if (done.ok) showLevel(done.content)
+  else element('log-state').textContent = fault(done)
+}
+
 const askForValue = () => {
   const form = /** @type {HTMLFormElement} */ (element('purge'))
   const by = /** @type {keyof typeof examples} */ (new FormData(form).get('by'))
   const value = /** @type {HTMLInputElement} */ (form.elements.namedItem('value'))
   value.disabled = by === 'all'
+  const button = form.querySelector('button')
+  button?.classList.toggle('danger', by === 'all')
   value.placeholder = examples[by] ?? ''
 }
 
@@ -109,8 +138,13 @@ export const listen = () => {
   onSubmit('purge', askPurge)
   onSubmit('drain', askDrain)
   onSubmit('explain', explain)
+  onSubmit('log-level', changeLevel)
+  readLevel().catch(() => undefined)
   // The field is read with each request: Enter has nothing to send.
-  onSubmit('credential', async () => say('The token is sent with each request, and kept nowhere.'))
+  onSubmit('credential', async () => {
+    element('token-state').textContent = 'The token is sent with each request, and stored nowhere.'
+    await readLevel()
+  })
   element('purge').addEventListener('change', askForValue)
   // A reloaded page keeps what was chosen before.
   askForValue()

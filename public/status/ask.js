@@ -21,10 +21,10 @@ export const read = async (address) => {
   return { ok: answer.ok, status: answer.status, content: await answer.json() }
 }
 
-/** @param {string} address @param {unknown} content */
-export const write = async (address, content) => {
+/** @param {string} address @param {unknown} content @param {'POST' | 'PUT'} [method] */
+export const write = async (address, content, method = 'POST') => {
   const answer = await fetch(address, {
-    method: 'POST',
+    method,
     headers: { 'Content-Type': 'application/json', ...authorization() },
     body: JSON.stringify(content),
   })

@@ -14,7 +14,7 @@ export const element = (id) => {
  * @param {Record<string, string>} attributes
  * @param {...(string | Node)} children
  */
-const make = (name, attributes, ...children) => {
+export const make = (name, attributes, ...children) => {
   const made = document.createElement(name)
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value)
   made.append(...children)
@@ -22,54 +22,45 @@ const make = (name, attributes, ...children) => {
 }
 
 /**
- * A line through the values, as wide as all of them; a picture beside the number that says the same.
- * @param {readonly number[]} values
+ * @param {string} name
+ * @param {Record<string, string>} attributes
  */
-const line = (values) => {
-  const picture = document.createElementNS(svgSpace, 'svg')
-  picture.setAttribute('viewBox', '0 0 120 32')
-  picture.setAttribute('preserveAspectRatio', 'none')
-  picture.setAttribute('aria-hidden', 'true')
-  const most = Math.max(...values, 1e-9)
-  const points = values.map(
-    (value, at) => `${(120 * (at + 120 - values.length)) / 119},${(31 - (29 * value) / most).toFixed(1)}`,
-  )
-  const drawn = document.createElementNS(svgSpace, 'polyline')
-  drawn.setAttribute('points', points.join(' '))
-  picture.append(drawn)
-  return picture
+export const makeSvg = (name, attributes) => {
+  const made = document.createElementNS(svgSpace, name)
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value)
+  return made
 }
 
 /**
- * @typedef {{ name: string, value: string, note: string, mood?: 'good' | 'warn' | 'bad', history?: readonly number[] }} Tile
+ * @typedef {{ name: string, value: string, note: string, mood?: 'good' | 'warn' | 'bad' }} Tile
  * @param {HTMLElement} place
  * @param {readonly Tile[]} tiles
  */
 export const drawTiles = (place, tiles) => {
   place.replaceChildren(
-    ...tiles.map(({ name, value, note, mood, history }) => {
+    ...tiles.map(({ name, value, note, mood }) => {
       const tile = make('div', { class: `tile ${mood ?? ''}`.trim() })
       tile.append(
         make('h2', {}, name),
         make('p', { class: 'value' }, value),
         make('p', { class: 'quiet' }, note),
       )
-      if (history !== undefined) tile.append(line(history))
       return tile
     }),
   )
 }
 
 /**
- * @typedef {{ text: string, mood?: 'good' | 'warn' | 'bad' } | string} Cell
+ * @typedef {{ text: string, mood?: 'good' | 'warn' | 'bad' | undefined, kind?: 'code' | 'id' } | string} Cell
  * @param {Cell} cell
  * @param {boolean} first names the row
  * @param {boolean} numeric
+ * @param {string} title of the column: a narrow screen shows it beside each cell
  */
-const tableCell = (cell, first, numeric) => {
-  const { text, mood } = typeof cell === 'string' ? { text: cell, mood: '' } : cell
-  const made = make(first ? 'th' : 'td', first ? { scope: 'row' } : {}, text)
-  made.className = [numeric ? 'number' : '', mood ?? ''].join(' ').trim()
+const tableCell = (cell, first, numeric, title) => {
+  const { text, mood, kind } = typeof cell === 'string' ? { text: cell } : cell
+  const made = make(first ? 'th' : 'td', { ...(first ? { scope: 'row' } : {}), 'data-title': title }, text)
+  made.className = [numeric ? 'number' : '', mood ?? '', kind ?? ''].filter((name) => name !== '').join(' ')
   return made
 }
 
@@ -85,7 +76,13 @@ export const drawTable = (table, head, rows, none) => {
     make('th', { scope: 'col', class: numeric[at] ? 'number' : '' }, name.replace('#', '')),
   )
   const lines = rows.map((cells) =>
-    make('tr', {}, ...cells.map((cell, at) => tableCell(cell, at === 0, numeric[at] ?? false))),
+    make(
+      'tr',
+      {},
+      ...cells.map((cell, at) =>
+        tableCell(cell, at === 0, numeric[at] ?? false, (head[at] ?? '').replace('#', '')),
+      ),
+    ),
   )
   const empty = make('tr', {}, make('td', { colspan: String(head.length), class: 'quiet' }, none))
   table.replaceChildren(

@@ -74,3 +74,10 @@ export const size = (bytes) => {
 
 /** @param {number} part @param {number} whole */
 export const percent = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : '–')
+
+/** @param {number} seconds */
+export const age = (seconds) => {
+  if (seconds < 120) return `${Math.floor(seconds)} s`
+  if (seconds < 7200) return `${Math.floor(seconds / 60)} min`
+  return seconds < 172_800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} days`
+}

@@ -1,9 +1,11 @@
-// Asks for the report every two seconds while the page is seen, and shows what changed between two of them.
+// Asks for the report every two seconds while the page is visible, and shows what changed between two of them.
 
 import { listen } from './actions.js'
 import { read } from './ask.js'
-import { drawTable, drawTiles, element } from './draw.js'
-import { counted, countOf, decimals, duration, percent, quantile, rate, size } from './numbers.js'
+import { showHistory } from './charts.js'
+import { drawTable, drawTiles, element, make } from './draw.js'
+import { showLists } from './entries.js'
+import { age, counted, countOf, decimals, duration, percent, quantile, rate, size } from './numbers.js'
 
 /** @typedef {import('../../src/admin/status-report.ts').StatusReport} Report */
 /** @typedef {{ at: number, report: Report }} Seen */
@@ -11,19 +13,10 @@ import { counted, countOf, decimals, duration, percent, quantile, rate, size } f
 const everyMs = 2000
 /** Rates are over this many reports: half a minute. */
 const window = 15
-const kept = 120
 const fromCache = ['hit', 'revalidated', 'collapsed', 'stale']
 
 /** @type {Seen[]} */
 const seen = []
-/** @type {{ requests: number[], hits: number[] }} */
-const history = { requests: [], hits: [] }
-
-/** @param {number[]} values @param {number} value */
-const remember = (values, value) => {
-  values.push(value)
-  if (values.length > kept) values.shift()
-}
 
 /** @param {Report} report */
 const verdictOf = ({ readiness }) => {
@@ -50,13 +43,6 @@ const drawHead = (report) => {
     `version ${report.build.version}, Node ${report.build.node}, configuration ${report.configHash}, up ${age(up)}${workers}`
 }
 
-/** @param {number} seconds */
-const age = (seconds) => {
-  if (seconds < 120) return `${Math.floor(seconds)} s`
-  if (seconds < 7200) return `${Math.floor(seconds / 60)} min`
-  return seconds < 172_800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} days`
-}
-
 /** @param {Seen} now @param {Seen} before */
 const drawNumbers = (now, before) => {
   const seconds = (now.at - before.at) / 1000
@@ -75,13 +61,11 @@ const drawNumbers = (now, before) => {
       name: 'Requests',
       value: `${decimals(perSecond)} /s`,
       note: `${decimals(is.requests.total)} since the start`,
-      history: history.requests,
     },
     {
       name: 'Answered from the cache',
       value: percent(hits, asked),
       note: `${counted(is.cache.collapsed, 'reader')} shared a request`,
-      history: history.hits,
     },
     {
       name: 'Time to answer',
@@ -116,7 +100,26 @@ const drawNumbers = (now, before) => {
 }
 
 /** @param {Report} report */
-const drawUpstreams = ({ upstreams }) => {
+const drawNotices = ({ notices }) => {
+  element('notices').hidden = notices.length === 0
+  element('notices-list').replaceChildren(
+    ...notices.map(({ subject, text }) => make('li', {}, make('strong', {}, subject), ` ${text}`)),
+  )
+}
+
+/** @typedef {Report['upstreams'][number]['targets'][number]} Target */
+
+/** Of the last half minute; while nothing was sent in it, since the start. @param {Target} is @param {Target | undefined} was @param {number} share */
+const latency = (is, was, share) =>
+  duration(quantile(is.buckets, was?.buckets ?? [], share) ?? quantile(is.buckets, [], share))
+
+/** @param {Seen} now @param {Seen} before */
+const drawUpstreams = ({ report: { upstreams } }, { report: last }) => {
+  const was = new Map(
+    last.upstreams.flatMap(({ service, targets }) =>
+      targets.map((target) => [`${service} ${target.target}`, target]),
+    ),
+  )
   const rows = upstreams.flatMap(({ service, breaker, inFlight, waiting, retriesLeft, targets }) =>
     targets.map((target) => [
       service,
@@ -125,6 +128,8 @@ const drawUpstreams = ({ upstreams }) => {
         ? { text: 'up', mood: /** @type {const} */ ('good') }
         : { text: target.leftOut ? 'left out' : 'failing, in use', mood: /** @type {const} */ ('bad') },
       breaker === 'closed' ? breaker : { text: breaker, mood: /** @type {const} */ ('bad') },
+      latency(target, was.get(`${service} ${target.target}`), 0.5),
+      latency(target, was.get(`${service} ${target.target}`), 0.99),
       decimals(target.outstanding),
       `${decimals(inFlight)} / ${decimals(waiting)}`,
       decimals(target.attempts),
@@ -139,6 +144,8 @@ const drawUpstreams = ({ upstreams }) => {
       'Target',
       'State',
       'Breaker',
+      '#p50',
+      '#p99',
       '#Outstanding',
       '#In flight / waiting',
       '#Attempts',
@@ -190,7 +197,7 @@ const drawRefusals = (now, before) => {
     ...now.report.rateLimited.map(({ limit, count }) => ['rate limit', limit, '', decimals(count)]),
   ]
   drawTable(
-    element('refusals'),
+    element('refused'),
     ['Reason', 'Where', '#Last 30 s', '#In all'],
     [
       ...rows.map(({ code, service, route, recent, count }) => [
@@ -218,24 +225,13 @@ const drawBatches = ({ batch }) => {
 /** @param {Report} report */
 const show = (report) => {
   const now = { at: performance.now(), report }
-  const last = seen.at(-1)
   seen.push(now)
   if (seen.length > window + 1) seen.shift()
   const before = seen[0] ?? now
-  if (last !== undefined) {
-    const seconds = (now.at - last.at) / 1000
-    const asked = rate(report.requests.total, last.report.requests.total, seconds)
-    const hits = rate(
-      countOf(report.requests.byCache, 'cache', fromCache),
-      countOf(last.report.requests.byCache, 'cache', fromCache),
-      seconds,
-    )
-    remember(history.requests, asked)
-    remember(history.hits, asked > 0 ? hits / asked : 0)
-  }
   drawHead(report)
   drawNumbers(now, before)
-  drawUpstreams(report)
+  drawNotices(report)
+  drawUpstreams(now, before)
   drawRoutes(now, before)
   drawRefusals(now, before)
   drawBatches(report)
@@ -249,13 +245,14 @@ const unreachable = (text) => {
 }
 
 const poll = async () => {
-  // Nobody looks: nothing is asked.
   if (!document.hidden) {
     try {
       const { ok, status, content } = await read('status')
       if (ok) show(content)
       else
-        unreachable(status === 401 ? 'The token is needed, below' : `The gateway refuses to tell (${status})`)
+        unreachable(
+          status === 401 ? 'Enter the admin token below' : `The gateway refused the request (${status})`,
+        )
     } catch {
       unreachable('The gateway cannot be reached')
     }
@@ -264,4 +261,4 @@ const poll = async () => {
 }
 
 listen()
-await poll()
+await Promise.all([poll(), showHistory(), showLists()])

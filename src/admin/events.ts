@@ -23,6 +23,12 @@ export type AdminEvent =
       readonly warming: number
     }
   | { readonly kind: 'admin-warm'; readonly address: string; readonly warming: number }
+  | {
+      readonly kind: 'admin-log-level'
+      readonly address: string
+      readonly to: string
+      readonly forMs: number | undefined
+    }
   | { readonly kind: 'admin-drain'; readonly address: string }
   | { readonly kind: 'admin-reload'; readonly address: string }
   | { readonly kind: 'admin-refused'; readonly address: string; readonly reason: AccessRefusal }

@@ -68,6 +68,12 @@ export type ChangesAnswer =
   | { readonly kind: 'dropped'; readonly sequence: number | undefined; readonly entries: number }
   | { readonly kind: 'refused'; readonly reason: string; readonly detail: string }
 
+/** A warning of the configuration or a finding of the start check: what it is about, and the text. */
+export type Notice = { readonly subject: string; readonly text: string }
+
+/** A level of the log; `forMs`: how long, or until the end of the process. */
+export type LogLevelRequest = { readonly level: string; readonly forMs: number | undefined }
+
 /** What the admin side shows and does; build/ implements it. Views are plain data for JSON. */
 export type Operator = {
   purge(request: PurgeRequest): PurgeOutcome | Promise<PurgeOutcome>
@@ -84,6 +90,13 @@ export type Operator = {
    * service.
    */
   openApi(service?: string): Buffer | undefined
+  /** An hour of numbers, of one service or, with '', of all together. */
+  history(service: string): Promise<unknown>
+  /** The last errors, refusals and invalidations. */
+  recent(): Promise<unknown>
+  logLevel(): unknown
+  /** In all processes; returns the state afterwards. */
+  setLogLevel(change: LogLevelRequest): Promise<unknown>
   /** Reads the configuration file and applies it. */
   reload(): Promise<ReloadAnswer>
   /** Ends the program as SIGTERM does: unready, then requests in flight finish. Returns at once. */

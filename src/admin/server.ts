@@ -15,8 +15,9 @@ import { evaluatePreconditions } from '../http/conditional/preconditions.ts'
 import { requestField } from '../http/message.ts'
 import { packageFile } from '../package-file.ts'
 import { type AdminRequest, createAccess } from './access.ts'
+import { addDiagnosis } from './diagnosis.ts'
 import type { AccessRefusal, AdminEvent } from './events.ts'
-import type { ChangesAnswer, EntriesQuery, Operator, Readiness, ReloadAnswer } from './operator.ts'
+import type { ChangesAnswer, EntriesQuery, Notice, Operator, Readiness, ReloadAnswer } from './operator.ts'
 import { readPurgeRequest, readWarmRequest } from './purge-request.ts'
 import { statusReport } from './status-report.ts'
 
@@ -86,7 +87,7 @@ const assets: readonly (readonly [path: string, type: string, address: () => str
     swaggerFile('swagger-ui-bundle.js', () => import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js')),
   ],
   ['/status/page.css', 'text/css; charset=utf-8', statusFile('page.css')],
-  ...['page', 'actions', 'ask', 'draw', 'numbers'].map(
+  ...['page', 'actions', 'ask', 'charts', 'draw', 'entries', 'numbers'].map(
     (name) => [`/status/${name}.js`, scriptType, statusFile(`${name}.js`)] as const,
   ),
 ]
@@ -252,6 +253,7 @@ type AdminOptions = {
   /** The metrics in the format that the Accept field selects. */
   scrape(accept: string | undefined): Promise<{ readonly contentType: string; readonly text: string }>
   readiness(): Readiness
+  notices(): readonly Notice[]
   report(event: AdminEvent): void
 }
 
@@ -394,9 +396,15 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     const status = ready ? 'ready' : 'not-ready'
     return reply.code(ready ? 200 : 503).send({ status, reasons, degraded, findings })
   })
-  server.get('/status', async () => statusReport((await options.scrape(undefined)).text, options.readiness()))
+  server.get('/status', async () =>
+    statusReport((await options.scrape(undefined)).text, options.readiness(), options.notices()),
+  )
   addPurge(server, options)
   addChanges(server, options)
+  addDiagnosis(server, {
+    ...options,
+    invalid: (reply, code, detail) => sendProblem(reply, 400, code, detail),
+  })
   addDrain(server, options)
   addReload(server, options)
   addViews(server, options.operator)

@@ -1,4 +1,4 @@
-import type { Readiness } from './operator.ts'
+import type { Notice, Readiness } from './operator.ts'
 
 /** One line of a scrape. */
 type Sample = { readonly labels: Readonly<Record<string, string>>; readonly value: number }
@@ -55,6 +55,7 @@ export const statusMetrics = {
   targetLeftOut: 'trellis_upstream_target_left_out',
   outstanding: 'trellis_upstream_target_outstanding_requests',
   attempts: 'trellis_upstream_attempts_total',
+  headSeconds: 'trellis_upstream_head_seconds_bucket',
   breaker: 'trellis_upstream_breaker_state',
   upstreamInFlight: 'trellis_upstream_in_flight_requests',
   upstreamWaiting: 'trellis_upstream_waiting_requests',
@@ -103,6 +104,10 @@ const addedUp = <Name extends string>(
     .sort((one, other) => other.count - one.count)
 }
 
+/** Many counters are there with 0 from the start. */
+const happened = <Counted extends Count>(rows: readonly Counted[]): readonly Counted[] =>
+  rows.filter(({ count }) => count > 0)
+
 const total = (samples: readonly Sample[]): number => samples.reduce((sum, { value }) => sum + value, 0)
 
 const matching = (samples: readonly Sample[], wanted: Labels): readonly Sample[] =>
@@ -146,6 +151,8 @@ const upstreams = (read: Read) =>
         leftOut: total(matching(of('targetLeftOut'), { target })) > 0,
         outstanding: total(matching(of('outstanding'), { target })),
         attempts: total(matching(of('attempts'), { target })),
+        /** Times until the response headers. */
+        buckets: bucketsOf(matching(of('headSeconds'), { target })),
         failures: total(
           matching(of('attempts'), { target }).filter(({ labels }) => labels['outcome'] !== 'answered'),
         ),
@@ -169,26 +176,31 @@ const changeFeeds = (read: Read) =>
     }
   })
 
-/** Buckets of all services together, cumulative as in Prometheus; bounds in seconds, the last one unbounded. */
+/** Cumulative as in Prometheus; bounds in seconds, the last one unbounded. */
+const bucketsOf = (samples: readonly Sample[]) =>
+  addedUp(samples, ['le'])
+    .map(({ le, count }) => ({ le: le === '+Inf' ? null : Number(le), count }))
+    .sort((one, other) => (one.le ?? Number.POSITIVE_INFINITY) - (other.le ?? Number.POSITIVE_INFINITY))
+
+/** Of all services together. */
 const durations = (read: Read) => ({
   sum: total(read('durationSum')),
   count: total(read('durationCount')),
-  buckets: addedUp(read('durations'), ['le'])
-    .map(({ le, count }) => ({ le: le === '+Inf' ? null : Number(le), count }))
-    .sort((one, other) => (one.le ?? Number.POSITIVE_INFINITY) - (other.le ?? Number.POSITIVE_INFINITY)),
+  buckets: bucketsOf(read('durations')),
 })
 
 /**
  * The data of the status page, from one scrape (of all workers) and the readiness. Counts are since the start: two reports give
  * rates. Times are seconds, sizes bytes. It contains no text of clients.
  */
-export const statusReport = (scrape: string, readiness: Readiness) => {
+export const statusReport = (scrape: string, readiness: Readiness, notices: readonly Notice[] = []) => {
   const found = readExposition(scrape, new Set(Object.values(statusMetrics)))
   const read: Read = (metric) => found.get(statusMetrics[metric]) ?? []
   const label = (metric: StatusMetric, name: string): string => read(metric)[0]?.labels[name] ?? ''
   const number = (metric: StatusMetric): number => total(read(metric))
   return {
     readiness,
+    notices,
     build: { version: label('buildInfo', 'version'), node: label('buildInfo', 'node') },
     configHash: label('configInfo', 'hash'),
     startedAt: number('startedAt'),
@@ -221,14 +233,14 @@ export const statusReport = (scrape: string, readiness: Readiness) => {
     },
     upstreams: upstreams(read),
     changes: changeFeeds(read),
-    refusals: addedUp(read('refusals'), ['service', 'route', 'code']).slice(0, mostRows),
-    protocolRefusals: addedUp(read('protocolRefusals'), ['reason']),
-    shed: addedUp(read('shed'), ['class', 'signal']),
-    rateLimited: addedUp(read('rateLimited'), ['limit']),
+    refusals: happened(addedUp(read('refusals'), ['service', 'route', 'code'])).slice(0, mostRows),
+    protocolRefusals: happened(addedUp(read('protocolRefusals'), ['reason'])),
+    shed: happened(addedUp(read('shed'), ['class', 'signal'])),
+    rateLimited: happened(addedUp(read('rateLimited'), ['limit'])),
     batch: {
       batches: number('batches'),
-      items: addedUp(read('batchItems'), ['outcome']),
-      splits: addedUp(read('batchSplits'), ['split']),
+      items: happened(addedUp(read('batchItems'), ['outcome'])),
+      splits: happened(addedUp(read('batchSplits'), ['split'])),
     },
   }
 }

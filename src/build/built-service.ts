@@ -1,6 +1,7 @@
 import type { SplitMemory } from '../batch/splitter.ts'
-import type { ServiceConfig } from '../config/config.ts'
+import type { Config, ServiceConfig } from '../config/config.ts'
 import { hostOf } from '../http/hosts.ts'
+import type { DeclaredServices } from '../observability/metrics.ts'
 import type { Access } from '../pipeline/access.ts'
 import type { Service } from '../pipeline/service.ts'
 import { requestMeaning } from '../request/router.ts'
@@ -78,6 +79,18 @@ export const sharingUpstream = (built: readonly BuiltService[]): ((name: string)
 /** Services without an available target. */
 export const servicesDown = (built: readonly BuiltService[]): readonly string[] =>
   built.filter(({ service }) => service.upstream.snapshot().down).map(({ service }) => service.name)
+
+/** What the metrics declare for a configuration. */
+export const declaredServices = ({
+  built,
+  config,
+}: {
+  readonly built: readonly BuiltService[]
+  readonly config: Pick<Config, 'rateLimits'>
+}): DeclaredServices => ({
+  services: built.map(({ service: { name, contract }, way: { targets } }) => ({ name, contract, targets })),
+  limits: config.rateLimits.map(({ name }) => name),
+})
 
 /** Marks the gateway's own documents of a site outdated after a write in another process. */
 export const outdateDocuments = (built: readonly BuiltService[], name: string, collection: string): void => {

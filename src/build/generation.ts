@@ -9,6 +9,7 @@ import { sameSettings } from '../config/same-settings.ts'
 import { type ErrorCode, type ErrorFacts, errorTable, type GatewayError } from '../errors.ts'
 import { isStreamCoding } from '../http/coding/compress.ts'
 import type { Answer } from '../http/message.ts'
+import type { AccessLog } from '../observability/access-log.ts'
 import { type createLogger, factsLogger, type Sampled } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
@@ -175,6 +176,7 @@ export type LastingRooms = {
   readonly distrusted: Set<Socket>
   /** Observers of every exchange. */
   readonly watches: readonly ExchangeWatch[] | undefined
+  readonly accessLog: AccessLog | undefined
   readonly spans: OpenSpans | undefined
   isDraining(): boolean
   /** The pipeline of the configuration in use: for items of a batch that began under an earlier one. */
@@ -272,6 +274,8 @@ export const buildGeneration = async (
   const refusalLine = ({ kind, ...facts }: Extract<PipelineEvent, { kind: 'request-refused' }>): void => {
     // `failed` logs faults of the gateway or an upstream, with their cause.
     if (faultOf(facts.code) !== 'client') return
+    // The access line of the request has the code.
+    if (rooms.accessLog !== undefined && facts.origin === 'client') return
     const held = linePermitted(facts.service, facts.code)
     if (held !== undefined) lines.info({ ...facts, held }, kind)
   }
@@ -285,6 +289,7 @@ export const buildGeneration = async (
         return
       }
       case 'access-refused': {
+        if (rooms.accessLog !== undefined) return
         const { kind, service, reason } = event
         const held = linePermitted(service, `${kind} ${reason}`)
         if (held !== undefined) lines.info({ service, reason, held }, kind)
@@ -349,14 +354,16 @@ export const buildGeneration = async (
     certificates: config.listen.tls.certificates,
     logger,
     run,
-    refusedEarly: (error, service) =>
-      report({
-        kind: 'request-refused',
-        id: '',
+    refusedEarly: ({ id, service, error, client, request }) => {
+      const refusal = {
+        id,
         service: service?.name ?? 'none',
-        route: 'unmatched',
         code: error.code,
-      }),
+        status: error.facts.status,
+      }
+      report({ kind: 'request-refused', route: 'unmatched', origin: 'client', ...refusal })
+      rooms.accessLog?.refused({ ...refusal, address: client.address, request })
+    },
     report: metrics.observe.edge,
     unread: rooms.unread,
     websockets: rooms.websockets,

@@ -20,6 +20,7 @@ import { type ConfigResult, configFromFilled } from '../config/load.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { applyInvalidations } from '../pipeline/invalidate-write.ts'
 import type { Warmer, WarmTarget } from '../pipeline/warmer.ts'
+import { answerDiagnosis, type DiagnosisParts, type DiagnosisQuestion } from './diagnosis.ts'
 import type { UpstreamFinding } from './upstream-findings.ts'
 
 /** The part of a logger that is needed here. */
@@ -269,6 +270,7 @@ type WorkerAnswers = {
   readonly cache: Pick<Cache, 'purge' | 'entries' | 'mostUsed'>
   readonly warmer: Pick<Warmer, 'add'>
   readonly metrics: Pick<Metrics, 'snapshot'>
+  readonly diagnosis: Pick<DiagnosisParts, 'history' | 'logLevel'>
   reload(): Promise<ReloadOutcome>
   note(finding: UpstreamFinding): void
   /** Takes what another worker has learned of changes behind the gateway. */
@@ -277,7 +279,7 @@ type WorkerAnswers = {
 
 /** Each request to the admin side reaches one worker, and is answered for all of them. */
 export const answerWorkers =
-  ({ cache, warmer, metrics, reload, note, told }: WorkerAnswers) =>
+  ({ cache, warmer, metrics, diagnosis, reload, note, told }: WorkerAnswers) =>
   (question: Question): unknown => {
     switch (question.topic) {
       case 'metrics':
@@ -288,6 +290,10 @@ export const answerWorkers =
         return note(question.content as UpstreamFinding)
       case 'changes':
         return told(question.content as FeedMessage)
+      case 'history':
+      case 'recent':
+      case 'log-level':
+        return answerDiagnosis(diagnosis, question as DiagnosisQuestion)
       default:
         return answerCacheQuestion(cache, warmer, question as CacheQuestion)
     }

@@ -11,11 +11,12 @@ import type { CacheEntry } from '../cache/entries.ts'
 import type { Purge } from '../cache/invalidation.ts'
 import { tagsReachedBy, upstreamTagName } from '../cache/tagger.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
-import { redactedConfig } from '../config/redacted-config.ts'
+import { shownConfig } from '../config/redacted-config.ts'
 import type { Row } from '../contracts/row.ts'
 import { extendedBatch } from '../contracts/site/batch-extensions.ts'
 import { urlAtHost } from '../http/hosts.ts'
 import { requestField } from '../http/message.ts'
+import type { History, PurgeRecord } from '../observability/history.ts'
 import type { Service } from '../pipeline/service.ts'
 import type { WarmTarget } from '../pipeline/warmer.ts'
 import { openApiDocument } from '../site/openapi-document.ts'
@@ -149,7 +150,10 @@ const warmCache = async (parts: PurgeParts, urls: readonly string[]): Promise<Wa
 }
 
 /** The parts that depend on the configuration in use. */
-export type GenerationOperator = Omit<Operator, 'reload' | 'drain' | 'changes'>
+export type GenerationOperator = Omit<Operator, 'reload' | 'drain' | 'changes' | keyof Diagnosis>
+
+/** What outlives a configuration: views of what happened, and the log. */
+export type Diagnosis = Pick<Operator, 'history' | 'recent' | 'logLevel' | 'setLogLevel'>
 
 const reloadAnswer = (outcome: ReloadOutcome): ReloadAnswer => {
   switch (outcome.kind) {
@@ -165,13 +169,46 @@ const reloadAnswer = (outcome: ReloadOutcome): ReloadAnswer => {
   }
 }
 
+const textOf = (selection: PurgeSelection, service: string | undefined): string => {
+  switch (selection.by) {
+    case 'all':
+      return service ?? 'everything'
+    case 'url':
+      return selection.url
+    case 'tag':
+      return selection.tag
+    case 'prefix':
+      return selection.prefix
+  }
+}
+
+const purgeRecord = ({ selections, mode, service }: PurgeRequest, entries: number): PurgeRecord => {
+  const [first, ...more] = selections
+  const kinds = [...new Set(selections.map(({ by }) => by))].join(', ')
+  const reach = first === undefined ? '' : textOf(first, service)
+  return {
+    cause: `${mode === 'soft' ? 'soft purge' : 'purge'} by ${kinds}`,
+    reach: more.length === 0 ? reach : `${reach} and ${more.length} more`,
+    entries,
+  }
+}
+
 /** Implements the admin side for the configuration in use. */
 export const currentOperator = (
   current: () => GenerationOperator,
   { reload, drain, changes }: Pick<Operator, 'drain' | 'changes'> & { reload(): Promise<ReloadOutcome> },
+  diagnosis: Diagnosis & Pick<History, 'purged'>,
 ): Operator => ({
   changes,
-  purge: (request) => current().purge(request),
+  history: diagnosis.history,
+  recent: diagnosis.recent,
+  logLevel: diagnosis.logLevel,
+  setLogLevel: diagnosis.setLogLevel,
+  purge: async (request) => {
+    const outcome = await current().purge(request)
+    if (outcome.kind === 'purged' && !request.dryRun) diagnosis.purged(purgeRecord(request, outcome.entries))
+    return outcome
+  },
   warm: (urls) => current().warm(urls),
   entries: (query) => current().entries(query),
   explain: (request) => current().explain(request),
@@ -311,7 +348,7 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
         discovery === undefined ? [] : [{ service: name, differences: discovery.drift() }],
       ),
     }),
-    config: () => redactedConfig(config),
+    config: () => shownConfig(config),
     openApi: (service) => (service === undefined ? allServices() : ownDocument(service)),
   }
 }

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import type { Config } from '../config/config.ts'
-import { createAccessLog } from '../observability/access-log.ts'
+import { type AccessLog, createAccessLog } from '../observability/access-log.ts'
 import type { createLogger, FactsLogger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { ExchangeWatch, OpenSpans } from '../pipeline/phase-options.ts'
@@ -20,6 +20,8 @@ import type { Generation } from './generation.ts'
 type Watches = {
   readonly watches: readonly ExchangeWatch[] | undefined
   readonly spans: OpenSpans | undefined
+  /** Undefined where the configuration asks for none. */
+  readonly accessLog: AccessLog | undefined
   close(): Promise<void>
 }
 
@@ -29,24 +31,26 @@ export const startWatches = async (
   parts: { readonly lines: FactsLogger; readonly metrics: Metrics; readonly version: string },
 ): Promise<Watches> => {
   const { lines, metrics, version } = parts
-  const access =
-    log.access === 'off'
-      ? []
-      : [
-          createAccessLog({
-            mode: log.access,
-            sampleHits: log.sampleHits,
-            write: (line) => lines.info(line, 'request'),
-          }),
-        ]
+  const { requests, ...members } = log.access
+  const accessLog =
+    requests === 'none'
+      ? undefined
+      : createAccessLog({
+          ...members,
+          mode: requests,
+          sampleHits: log.sampleHits,
+          write: (line) => lines.info(line, 'request'),
+        })
+  const access = accessLog === undefined ? [] : [accessLog]
   if (tracing.otlpUrl === '') {
-    return { watches: access.length === 0 ? undefined : access, spans: undefined, close: async () => {} }
+    const watches = accessLog === undefined ? undefined : access
+    return { watches, spans: undefined, accessLog, close: async () => {} }
   }
   // Loaded only here: a gateway without tracing does not load OpenTelemetry.
   const { createTracing } = await import('../observability/open-telemetry.ts')
   const traces = await createTracing({ ...tracing, version, report: metrics.observe.tracing })
   // Traces first: the access log names them.
-  return { watches: [traces.watch, ...access], spans: traces.openSpans, close: traces.close }
+  return { watches: [traces.watch, ...access], spans: traces.openSpans, accessLog, close: traces.close }
 }
 
 /** The certificates of the public side; undefined without TLS. */

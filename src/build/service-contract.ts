@@ -12,7 +12,7 @@ import type {
 } from '../config/config.ts'
 import { matchesRule } from '../config/rule-match.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
-import { openRows } from '../contracts/open/route-table.ts'
+import { anyRow, openRows } from '../contracts/open/route-table.ts'
 import { plantRows } from '../contracts/plants/route-table.ts'
 import type { ArgumentSchema, Endpoint, Row } from '../contracts/row.ts'
 import { extendedBatch } from '../contracts/site/batch-extensions.ts'
@@ -164,6 +164,23 @@ const policies = (
   return (method, path) => byRule.find(({ match }) => matchesRule(match, method, path))?.policy ?? none
 }
 
+/** Requests to an open service are counted by the path pattern of the first rule that is for their path, whatever their method. */
+const byRules = (
+  find: ServiceContract['find'],
+  { rules }: ServiceConfig['cache'],
+): ServiceContract['find'] => {
+  const routes = rules.map(({ match }) => ({
+    match,
+    row: { ...anyRow, template: `/${match.segments.join('/')}` },
+  }))
+  return (method, path) => {
+    const finding = find(method, path)
+    if (finding.kind !== 'found') return finding
+    const route = routes.find(({ match }) => matchesRule(match, match.methods[0] ?? 'GET', path))
+    return route === undefined ? finding : { ...finding, row: route.row }
+  }
+}
+
 const validatorOf = (service: Exclude<ServiceConfig, OpenApiConfig>, limits: LimitsConfig): Validator => {
   switch (service.contract) {
     case 'plants':
@@ -243,8 +260,10 @@ export const serviceContract = (
     const memo = createTargetMemo(rememberedTargets)
     memos = [...memos.slice(-1), memo]
     const byPath = policies(ruled, whileHeard)
+    const find = service.contract === 'open' ? byRules(shared.find, ruled.cache) : shared.find
     return {
       ...shared,
+      find,
       policyFor: service.contract === 'openapi' ? operationPolicies(ruled, byPath, shared.find) : byPath,
       memo,
     }

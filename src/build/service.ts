@@ -370,7 +370,7 @@ export const withRules = async (
   parts: Pick<ServiceParts, 'clock' | 'metrics'>,
 ): Promise<BuiltService> => {
   const contract = built.contract.withRules(config)
-  const { memo, policyFor } = contract
+  const { find, memo, policyFor } = contract
   const access = await buildAccess(config, parts, built.access)
   return {
     ...built,
@@ -380,6 +380,7 @@ export const withRules = async (
     service: withForms(
       {
         ...built.service,
+        find,
         memo,
         policyFor,
         access,

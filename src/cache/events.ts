@@ -58,7 +58,13 @@ export type CacheEvent =
   | { readonly kind: 'not-stored'; readonly service: string; readonly reason: NoStoreReason }
   /** A reader got the response to the request of another reader. */
   | { readonly kind: 'collapsed'; readonly service: string }
-  | { readonly kind: 'served-stale'; readonly service: string; readonly reason: 'revalidating' | 'error' }
+  | { readonly kind: 'served-stale'; readonly service: string; readonly reason: 'revalidating' }
+  | {
+      readonly kind: 'served-stale'
+      readonly service: string
+      readonly reason: 'error'
+      readonly failure: 'unreachable' | 'server-error'
+    }
   | { readonly kind: 'background-failed'; readonly service: string }
   /** `entries`: stored responses removed or marked stale. `cut`: fetches in flight that later readers no longer join. */
   | {

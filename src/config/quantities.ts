@@ -74,3 +74,20 @@ export const parseStatusRanges = (text: string): readonly StatusRange[] | undefi
   }
   return ranges
 }
+
+const inLargestUnit = (value: number, units: Readonly<Record<string, number>>): string => {
+  let text = `${value}${Object.keys(units)[0]}`
+  for (const [unit, factor] of Object.entries(units))
+    if (value % factor === 0 && value >= factor) text = `${value / factor}${unit}`
+  return text
+}
+
+/** Milliseconds as the file spells them, in the largest unit that gives a whole number. */
+export const durationText = (ms: number): string => (ms === 0 ? '0s' : inLargestUnit(ms, durationUnits))
+
+/** Bytes as the file spells them, in the largest unit that gives a whole number. */
+export const sizeText = (bytes: number): string => inLargestUnit(bytes, sizeUnits)
+
+/** Status ranges as the file spells them. */
+export const statusRangesText = (ranges: readonly StatusRange[]): string =>
+  ranges.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(',')

@@ -1,4 +1,5 @@
 import type { Config } from './config.ts'
+import { durationText, type StatusRange, sizeText, statusRangesText } from './quantities.ts'
 
 /** URLs of collectors carry API keys in the query or as user information: both are hidden. */
 const withoutKeys = (text: string): string => {
@@ -13,5 +14,45 @@ const shown = (key: string, value: unknown): unknown => {
   return value
 }
 
-/** The configuration as plain data: secrets hidden, cache rules as they were written. */
+/** The configuration as plain data in the names of the code: secrets hidden, cache rules as they were written. */
 export const redactedConfig = (config: Config): unknown => JSON.parse(JSON.stringify(config, shown))
+
+type Section = Readonly<Record<string, unknown>>
+
+const accessAsWritten = (value: unknown): unknown => {
+  const { requests, client, ...members } = value as Config['log']['access']
+  if (requests === 'none') return false
+  return { requests, client: client === 'full' ? client : client === 'network', ...members }
+}
+
+/** Settings whose value has another form in the file than in the code. */
+const forms: Readonly<Record<string, (value: unknown) => unknown>> = {
+  'log.access': accessAsWritten,
+  minVersion: (version) => String(version).replace('TLSv', ''),
+  'health.expect': (ranges) => statusRangesText(ranges as readonly StatusRange[]),
+  'upstream.targets': (targets) => (targets === 'embedded' ? ['embedded'] : targets),
+}
+
+const asWritten = (section: string, key: string, value: unknown): readonly [name: string, value: unknown] => {
+  if (typeof value === 'number') {
+    if (key.endsWith('Ms')) return [key.slice(0, -2), durationText(value)]
+    return [key, key.endsWith('Bytes') ? sizeText(value) : value]
+  }
+  const form = forms[`${section}.${key}`] ?? forms[key]
+  if (form !== undefined) return [key, form(value)]
+  if (Array.isArray(value)) return [key, value.map((one) => (isSection(one) ? written(key, one) : one))]
+  return [key, isSection(value) ? written(key, value) : value]
+}
+
+const isSection = (value: unknown): value is Section =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const written = (name: string, section: Section): Section =>
+  Object.fromEntries(Object.entries(section).map(([key, value]) => asWritten(name, key, value)))
+
+/** The configuration in force in the names and units of the file, complete with its defaults; secrets hidden. */
+export const shownConfig = (config: Config): unknown => {
+  const { services, ...rest } = redactedConfig(config) as Section & { readonly services: readonly Section[] }
+  const named = services.map(({ name, ...service }) => [String(name), written('', service)] as const)
+  return { ...written('', rest), services: Object.fromEntries(named) }
+}

@@ -15,18 +15,29 @@ const groupsOf = (address: string): readonly string[] => {
   ]
 }
 
+const mappedForm = /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/i
+
+/** The first groups of an IPv6 address, without leading zeros. */
+const firstGroups = (address: string, count: number): string =>
+  groupsOf(address)
+    .slice(0, count)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')
+
+/** The network of an address, for logs: /24 of IPv4, /48 of IPv6. Others share it, so that it names no person. */
+export const addressNetwork = (address: string): string => {
+  const ipv4 = mappedForm.exec(address)?.[1] ?? address
+  if (isIP(ipv4) === 4) return `${ipv4.slice(0, ipv4.lastIndexOf('.'))}.0/24`
+  return isIP(address) === 6 ? `${firstGroups(address, 3)}::/48` : 'unknown'
+}
+
 /**
  * Who counts as one caller: an IPv4 address, or the /64 that an IPv6 address is in, since a single host is handed a whole
  * /64 to take addresses from (RFC 6177 §2).
  */
 export const addressGroup = (address: string): string => {
   if (isIP(address) !== 6) return address
-  const mapped = /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/i.exec(address)?.[1]
-  if (mapped !== undefined) return mapped
-  const network = groupsOf(address)
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-  return `${network.join(':')}::/64`
+  return mappedForm.exec(address)?.[1] ?? `${firstGroups(address, 4)}::/64`
 }
 
 /** What bytes are buffered for; also a metric label. */

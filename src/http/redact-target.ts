@@ -1,42 +1,28 @@
-/** Parameters whose values are credentials. Names compare without case, `-` and `_`. */
+/** Ends of the names of parameters whose values are credentials: `post_password`, `access_token`. */
+const secretEnds =
+  /(?:pass|passwd|password|passphrase|pwd|token|secret|nonce|apikey|signature|credentials?|jwt)$/
+
+/** Other parameters whose values are credentials. Names compare without case, `-` and `_`. */
 const secretNames: ReadonlySet<string> = new Set([
-  'accesstoken',
-  'apikey',
   'auth',
   'authorization',
-  'clientsecret',
   'code',
-  'idtoken',
-  'jwt',
   'key',
-  'nonce',
-  'pass',
-  'passwd',
-  'password',
-  'pwd',
-  'refreshtoken',
-  'secret',
   'session',
   'sessionid',
   'sid',
   'sig',
-  'signature',
-  'token',
-  'wpnonce',
-  'xamzcredential',
-  'xamzsecuritytoken',
-  'xamzsignature',
-  'xgoogcredential',
-  'xgoogsignature',
 ])
 
-const plainName = (name: string): string => {
+/** A name that cannot be decoded may mean a secret to the upstream. */
+const isSecret = (name: string): boolean => {
   try {
-    return decodeURIComponent(name)
+    const plain = decodeURIComponent(name)
       .toLowerCase()
       .replace(/[^a-z]/g, '')
+    return secretEnds.test(plain) || secretNames.has(plain)
   } catch {
-    return ''
+    return true
   }
 }
 
@@ -49,7 +35,7 @@ export const redactTarget = (target: string): string => {
     .split('&')
     .map((pair) => {
       const [name = ''] = pair.split('=', 1)
-      return name !== pair && secretNames.has(plainName(name)) ? `${name}=[redacted]` : pair
+      return name !== pair && isSecret(name) ? `${name}=[redacted]` : pair
     })
   return `${target.slice(0, at + 1)}${pairs.join('&')}`
 }

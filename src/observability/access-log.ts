@@ -1,16 +1,29 @@
-import { fieldValues, knownMethods, type ResponseHead } from '../http/message.ts'
+import { addressNetwork } from '../http/bounds.ts'
+import {
+  fieldValues,
+  knownMethods,
+  type RequestFields,
+  type ResponseHead,
+  requestField,
+} from '../http/message.ts'
+import { redactTarget } from '../http/redact-target.ts'
 import { traceContextOf } from '../http/trace-context.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import type { Answered, ExchangeWatch } from '../pipeline/phase-options.ts'
 
-/** What an access line says. No target, no field and no content of a client's: the row's template stands for the path. */
+/** What an access line says. The members that show what the client sent are there only when the configuration asks for them. */
 export type AccessLine = {
   readonly id: string
   readonly trace: string | undefined
   readonly service: string
+  /** Template of the row. */
   readonly route: string
   readonly method: string
   readonly status: number
+  /** Of an error that the gateway made. */
+  readonly code?: string | undefined
+  /** Why `access` refused the request. */
+  readonly reason?: string | undefined
   readonly cache: string
   /** What the gateway's own member of Cache-Status says (RFC 9211): how, and why. */
   readonly cacheStatus: string | undefined
@@ -20,6 +33,13 @@ export type AccessLine = {
   readonly bytes: number | undefined
   /** Requests that this line stands for, where hits are sampled. */
   readonly weight: number | undefined
+  /** Path and query as received; values of parameters that are secrets by their name are hidden. */
+  readonly path?: string | undefined
+  /** Address of the client, or the network that it is in. */
+  readonly client?: string | undefined
+  readonly userAgent?: string | undefined
+  /** Origin of the target that was asked last; absent where none was. */
+  readonly target?: string | undefined
 }
 
 /** `all`: a line for each request; `sample`: one for some hits, and one for each of the others. */
@@ -27,8 +47,27 @@ export type AccessLogOptions = {
   readonly mode: 'all' | 'sample'
   /** Share of hits that get a line, above 0. */
   readonly sampleHits: number
+  readonly path: boolean
+  readonly client: 'none' | 'network' | 'full'
+  readonly userAgent: boolean
+  readonly target: boolean
   write(line: AccessLine): void
 }
+
+/** A request that was refused before it reached the phases; undefined where the bytes are no request. */
+export type EarlyRefusal = {
+  readonly id: string
+  readonly service: string
+  readonly status: number
+  readonly code: string
+  readonly address: string
+  readonly request:
+    | { readonly method: string; readonly target: string; readonly fields: RequestFields }
+    | undefined
+}
+
+/** Writes one line for a request. */
+export type AccessLog = ExchangeWatch & { refused(refusal: EarlyRefusal): void }
 
 const ownMember = 'trellis; '
 
@@ -47,6 +86,31 @@ const bytesOf = ({ head, content }: Answered): number | undefined => {
 
 const microseconds = (milliseconds: number): number => Math.round(milliseconds * 1000) / 1000
 
+const methodOf = (method: string): string => (knownMethods.has(method) ? method : '_OTHER')
+
+/** In terminals some bytes outside ASCII are commands, and some readers of logs take them for the end of a line. */
+const printable = (text: string, longest: number): string => {
+  const shown = text.replace(/[^\x20-\x7e]/g, '?')
+  return shown.length > longest ? `${shown.slice(0, longest - 3)}...` : shown
+}
+
+const longestPath = 512
+const longestAgent = 200
+
+type Shown = Pick<AccessLine, 'path' | 'client' | 'userAgent'>
+
+/** Makes the members that show what the client sent. */
+const createShown =
+  ({ path, client, userAgent }: AccessLogOptions) =>
+  (address: string, target: string, fields: RequestFields): Shown => {
+    const agent = userAgent ? requestField(fields, 'user-agent') : undefined
+    return {
+      path: path ? printable(redactTarget(target).replaceAll(' ', '?'), longestPath) : undefined,
+      client: client === 'none' ? undefined : client === 'full' ? address : addressNetwork(address),
+      userAgent: agent === undefined ? undefined : printable(agent, longestAgent),
+    }
+  }
+
 const lineOf = (
   { id, service, request, record }: Received,
   answered: Answered,
@@ -56,8 +120,10 @@ const lineOf = (
   trace: record.trace?.traceId ?? traceContextOf(request.fields)?.traceId,
   service: service.name,
   route: record.route,
-  method: knownMethods.has(request.method) ? request.method : '_OTHER',
+  method: methodOf(request.method),
   status: answered.head.status,
+  code: record.code,
+  reason: record.reason,
   cache: record.cache,
   cacheStatus: record.cache === 'none' ? undefined : ownCacheStatus(answered.head),
   durationMs: microseconds(answered.durationMs),
@@ -67,12 +133,15 @@ const lineOf = (
 })
 
 /** One line for a request, written when its answer is ready. Items of a batch have none: the batch has. */
-export const createAccessLog = (options: AccessLogOptions): ExchangeWatch => {
+export const createAccessLog = (options: AccessLogOptions): AccessLog => {
+  const { mode, write } = options
+  const shown = createShown(options)
+  const showsClient = options.path || options.userAgent || options.client !== 'none'
   const every = Math.max(1, Math.round(1 / options.sampleHits))
   let hits = 0
   /** Undefined: no line. Counted, not drawn: a hundred hits give one line at a share of a hundredth, never none and never three. */
   const weightOf = (cache: string): number | undefined => {
-    if (options.mode === 'all' || cache !== 'hit') return 1
+    if (mode === 'all' || cache !== 'hit') return 1
     hits += 1
     if (hits < every) return undefined
     hits = 0
@@ -84,7 +153,47 @@ export const createAccessLog = (options: AccessLogOptions): ExchangeWatch => {
       if (exchange.origin !== 'client') return
       const weight = weightOf(exchange.record.cache)
       if (weight === undefined) return
-      options.write(lineOf(exchange, answered, options.mode === 'all' ? undefined : weight))
+      const line = lineOf(exchange, answered, mode === 'all' ? undefined : weight)
+      const { client, request, record } = exchange
+      const more = showsClient ? shown(client.address, request.target, request.fields) : undefined
+      const target = options.target ? record.target : undefined
+      write(more === undefined && target === undefined ? line : { ...line, ...more, target })
+    },
+    refused: ({ id, service, status, code, address, request }) => {
+      const { method = '_OTHER', target = '', fields = {} } = request ?? {}
+      const { path, ...more } = shown(address, target, fields)
+      write({
+        id,
+        trace: undefined,
+        service,
+        route: 'unmatched',
+        method: methodOf(method),
+        status,
+        code,
+        cache: 'none',
+        cacheStatus: undefined,
+        durationMs: 0,
+        upstreamMs: 0,
+        bytes: undefined,
+        weight: mode === 'all' ? undefined : 1,
+        path: request === undefined ? undefined : path,
+        ...more,
+      })
     },
   }
+}
+
+/** An access line for a person at a terminal. Its texts are printable and have no spaces, so that none can pretend to be another member. */
+export const readableLine = (line: AccessLine & { readonly time: string }): string => {
+  const { time, status, method, path, service, route, durationMs, cache, id, code } = line
+  const shownPath = path ?? route
+  const ms = durationMs < 10 ? Math.round(durationMs * 10) / 10 : Math.round(durationMs)
+  return [
+    `${time.slice(11, 23)} ${status} ${method.padEnd(6)} ${shownPath}`,
+    `${ms} ms`,
+    cache,
+    service,
+    id,
+    ...(code === undefined ? [] : [code]),
+  ].join('  ')
 }

@@ -1,6 +1,7 @@
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
 import { prettyFactory } from 'pino-pretty'
 import { systemClock } from '../clock.ts'
+import { readableLine } from './access-log.ts'
 
 /** Values of a log line that need no redaction: texts and numbers without members. */
 type Facts = Readonly<Record<string, string | number | boolean | undefined>>
@@ -12,7 +13,66 @@ export type FactsLogger = { info(facts: Facts, event: string): void }
  * The same log, for lines of texts and numbers only. Redaction searches nested members of each value: for a line without objects
  * that is a third of its cost, and finds nothing.
  */
-export const factsLogger = (logger: Logger): FactsLogger => logger.child({}, { redact: { paths: [] } })
+export const factsLogger = (logger: Logger): FactsLogger => {
+  const child = logger.child({}, { redact: { paths: [] } })
+  return {
+    info: (facts, event) => {
+      // A child keeps the level that its parent had.
+      if (child.level !== logger.level) child.level = logger.level
+      child.info(facts, event)
+    },
+  }
+}
+
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevelName = (typeof logLevels)[number]
+
+/** A level that an operator has set; `untilMs`: when that of the configuration comes back, in milliseconds since 1970. */
+export type LogLevelChange = { readonly level: LogLevelName; readonly untilMs: number | undefined }
+
+/** The level of the log while the process runs. */
+export type LogLevel = {
+  state(): { readonly level: string; readonly configured: string; readonly until: string | undefined }
+  set(change: LogLevelChange): void
+  /** The change in force; undefined: that of the configuration holds. */
+  change(): LogLevelChange | undefined
+}
+
+/** Changes the level while the process runs, and logs each change, whatever the level. */
+export const createLogLevel = (logger: Logger, now: () => number): LogLevel => {
+  const configured = logger.level
+  let changed: LogLevelChange | undefined
+  let timer: NodeJS.Timeout | undefined
+  const apply = (level: string, until: string | undefined): void => {
+    const from = logger.level
+    logger.level = 'info'
+    logger.info({ from, to: level, until }, 'log-level')
+    logger.level = level
+  }
+  const set = (change: LogLevelChange): void => {
+    clearTimeout(timer)
+    const { level, untilMs } = change
+    changed = level === configured ? undefined : change
+    apply(level, untilMs === undefined ? undefined : new Date(untilMs).toISOString())
+    if (untilMs === undefined || changed === undefined) return
+    timer = setTimeout(
+      () => {
+        changed = undefined
+        apply(configured, undefined)
+      },
+      Math.max(0, untilMs - now()),
+    ).unref()
+  }
+  return {
+    state: () => ({
+      level: logger.level,
+      configured,
+      until: changed?.untilMs === undefined ? undefined : new Date(changed.untilMs).toISOString(),
+    }),
+    set,
+    change: () => changed,
+  }
+}
 
 /** Samples frequent log lines: passes one, and returns the number held back with the next. */
 export type Sampled = {
@@ -40,8 +100,8 @@ export const createSampled = (everyMs: number, monotonic: () => number): Sampled
 type LoggerOptions = {
   readonly level: string
   readonly format: 'json' | 'pretty'
-  /** With an access log, lines are written asynchronously. */
-  readonly access: 'off' | 'sample' | 'all'
+  /** With an access log there are many lines, which are written asynchronously. */
+  readonly isBusy: boolean
   /** Called for lines that were dropped because their reader is too slow. */
   readonly dropped: () => void
 }
@@ -60,8 +120,8 @@ const countOnly = (dropped: () => void) => (): boolean => {
  * Without an access log, lines are few and written synchronously, so that none is lost when the process ends. With one, they are
  * written asynchronously and in order; a killed process loses those in flight.
  */
-const destinationFor = ({ access, dropped }: LoggerOptions): FlushedStream => {
-  const stream = destination({ fd: 1, sync: access === 'off', maxLength: mostWaitingBytes })
+const destinationFor = ({ isBusy, dropped }: LoggerOptions): FlushedStream => {
+  const stream = destination({ fd: 1, sync: !isBusy, maxLength: mostWaitingBytes })
   let failing = false
   stream.on('drop', dropped)
   stream.on('write', () => {
@@ -86,8 +146,13 @@ const destinationFor = ({ access, dropped }: LoggerOptions): FlushedStream => {
  * process would wait for it at the end.
  */
 const asText = (stream: FlushedStream): FlushedStream => {
-  const pretty = prettyFactory({})
-  return { write: (line) => stream.write(pretty(line)), flushSync: () => stream.flushSync() }
+  const pretty = prettyFactory({ singleLine: true, translateTime: 'HH:MM:ss.l', ignore: 'hostname,pid' })
+  const readable = (line: string): string => {
+    // Quotes within a member are escaped: no text of a client looks like this.
+    if (!line.includes('"msg":"request"')) return pretty(line)
+    return `${readableLine(JSON.parse(line) as Parameters<typeof readableLine>[0])}\n`
+  }
+  return { write: (line) => stream.write(readable(line)), flushSync: () => stream.flushSync() }
 }
 
 /** The target was unreachable: the stack of the library adds nothing. */

@@ -10,6 +10,8 @@ import type { OverloadEvent } from '../server/overload.ts'
 import type { WebSocketEvent } from '../server/websockets.ts'
 import type { DiscoveryEvent } from '../site/events.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
+import { type DeclaredServices as Declared, declareSeries } from './metrics/declared-series.ts'
+import { httpSeconds } from './metrics/metric-row.ts'
 import {
   createCacheObserver,
   createChangeObserver,
@@ -63,12 +65,46 @@ const addUp = (snapshots: readonly unknown[], format: ScrapeFormat): Promise<str
 }
 
 /** Routes show few buckets, services all of them: counted once, added up at a scrape. */
-const addUpRoutes = ({ routeSeconds, requestSeconds }: Families): void => {
+const addUpRoutes = ({ routeSeconds, requestSeconds }: Families, services: readonly string[]): void => {
   requestSeconds.clear()
+  for (const service of services) requestSeconds.declare({ service })
   for (const [{ service = '' }, series] of routeSeconds.entries()) {
     addSeries(requestSeconds.series({ service }), series)
   }
 }
+
+/** Of each service since the start: requests, those answered from the cache, those answered 5xx, then the counts of `durationBounds`. */
+export type ServiceTotals = ReadonlyMap<string, readonly number[]>
+
+/** Upper bounds of the buckets of request durations, in seconds; one more bucket is unbounded. */
+export const durationBounds: readonly number[] = httpSeconds
+
+const fromCache: ReadonlySet<string | undefined> = new Set(['hit', 'revalidated', 'collapsed', 'stale'])
+
+const readTotals = ({ requests, routeSeconds }: Families, services: readonly string[]): ServiceTotals => {
+  const totals = new Map(services.map((service) => [service, [0, 0, 0]]))
+  const durations = new Map<string, number[]>()
+  for (const [{ service = '', cache, status_class }, { value }] of requests.entries()) {
+    const total = totals.get(service) ?? [0, 0, 0]
+    totals.set(service, total)
+    total[0] = (total[0] ?? 0) + value
+    if (fromCache.has(cache)) total[1] = (total[1] ?? 0) + value
+    if (status_class === '5xx') total[2] = (total[2] ?? 0) + value
+  }
+  for (const [{ service = '' }, { counts }] of routeSeconds.entries()) {
+    const known = durations.get(service)
+    durations.set(
+      service,
+      known === undefined ? [...counts] : known.map((count, at) => count + (counts[at] ?? 0)),
+    )
+  }
+  return new Map(
+    [...totals].map(([service, total]) => [service, [...total, ...(durations.get(service) ?? [])]]),
+  )
+}
+
+/** The facts of a configuration that decide which series there are from the start. */
+export type DeclaredServices = Declared
 
 export type Metrics = {
   /** Everything in the format that an Accept field asks for: Prometheus text, unless OpenMetrics is named. */
@@ -99,8 +135,12 @@ export type Metrics = {
   }
   /** Where the gauges come from; without it they are absent. */
   readAtScrape(source: ScrapeSource): void
-  /** Names the configuration in use. */
-  setConfigHash(hash: string): void
+  /** The configuration in use: its hash, and the services whose series are there before their first event. */
+  setConfig(config: DeclaredServices & { readonly hash: string }): void
+  /** The counts that the history is made of. */
+  totals(): ServiceTotals
+  /** Without other processes the memory is always trusted. */
+  setAlone(): void
 }
 
 type MetricsOptions = {
@@ -131,15 +171,20 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
   if (options.processMetrics) addProcessMetrics(registry)
   const registries = { prometheus: registry, openmetrics: openMetricsOf(registry) }
   families.buildInfo.series({ version: options.version, node: process.version }).value = 1
-  const setConfigHash = (hash: string): void => {
+  // The configuration at the start was good.
+  families.configReloadGood.series({}).value = 1
+  let services: readonly string[] = []
+  const setConfig: Metrics['setConfig'] = ({ hash, ...declared }) => {
     families.configInfo.clear()
     families.configInfo.series({ hash }).value = 1
+    services = declared.services.map(({ name }) => name)
+    declareSeries(families, declared)
   }
-  setConfigHash(options.configHash)
+  setConfig({ hash: options.configHash, services: [], limits: [] })
   let source: ScrapeSource | undefined
   const prepare = (): void => {
     if (source !== undefined) readSource(families, source)
-    addUpRoutes(families)
+    addUpRoutes(families, services)
   }
   return {
     contentType: (accept) => registries[acceptedFormat(accept)].contentType,
@@ -175,6 +220,10 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
     readAtScrape(given) {
       source = given
     },
-    setConfigHash,
+    setConfig,
+    totals: () => readTotals(families, services),
+    setAlone() {
+      families.memoryTrusted.series({}).value = 1
+    },
   }
 }

@@ -1,3 +1,4 @@
+import type { CacheEvent } from '../cache/events.ts'
 import type { JwksResult } from '../server/events.ts'
 import type { DiscoveryEvent } from '../site/events.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
@@ -88,9 +89,38 @@ const createChangeLog = (log: Log): ((change: Change) => void) => {
   }
 }
 
-/** Metrics that also log changes of state of targets and breakers, and of the keys of issuers. */
+/** Stale answers end when none was sent for this time. */
+const quietMs = 10_000
+
+type StaleServed = Extract<CacheEvent, { kind: 'served-stale'; reason: 'error' }>
+
+/**
+ * Logs one line when a service begins to answer with stale responses because its upstream fails, and one when it no longer does, with
+ * their number. Both have at least the quiet time between them, however many clients ask.
+ */
+const createStaleLog = (log: Log): ((event: StaleServed) => void) => {
+  const counts = new Map<string, { answers: number; timer: NodeJS.Timeout }>()
+  const end = (service: string): void => {
+    const answers = counts.get(service)?.answers
+    counts.delete(service)
+    log.info({ service, answers }, 'stale-answers-ended')
+  }
+  return ({ service, failure }) => {
+    const known = counts.get(service)
+    if (known !== undefined) {
+      known.answers += 1
+      known.timer.refresh()
+      return
+    }
+    counts.set(service, { answers: 1, timer: setTimeout(end, quietMs, service).unref() })
+    log.warn({ service, cause: failure }, 'stale-answers-began')
+  }
+}
+
+/** Metrics that also log changes of state of targets, breakers and stale answers, and of the keys of issuers. */
 export const withUpstreamLog = (metrics: Metrics, log: Log): Metrics => {
   const changed = createChangeLog(log)
+  const servedStale = createStaleLog(log)
   /** The last result of each service: one line for each change. */
   const jwksResults = new Map<string, JwksResult>()
   return {
@@ -100,6 +130,10 @@ export const withUpstreamLog = (metrics: Metrics, log: Log): Metrics => {
       upstream: (event) => {
         metrics.observe.upstream(event)
         if (event.kind === 'target-changed' || event.kind === 'breaker-changed') changed(event)
+      },
+      cache: (event) => {
+        metrics.observe.cache(event)
+        if (event.kind === 'served-stale' && event.reason === 'error') servedStale(event)
       },
       access: (event) => {
         metrics.observe.access(event)

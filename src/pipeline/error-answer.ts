@@ -94,12 +94,15 @@ const written = (contract: Contract, body: unknown): string =>
 export const errorAnswer = (
   service: Pick<Service, 'contract' | 'publicRoot'> | undefined,
   error: GatewayError,
+  /** Of a request that does not reach the phases, which add it to all others. */
+  id?: string,
 ): GatewayResponse => {
   const contract = service?.contract ?? 'open'
   const body = error.body ?? bodies[contract](error)
   return madeAnswer(error.facts.status, contentTypes[contract], written(contract, body), [
     ...(service?.contract === 'site' ? wordpressFields(service.publicRoot) : []),
     ...errorFields(error),
+    ...(id === undefined ? [] : ['X-Request-Id', id]),
   ])
 }
 

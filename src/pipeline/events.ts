@@ -4,6 +4,10 @@ import type { AccessRefusal } from './access.ts'
 /** What the pipeline reports once for every exchange. All strings come from configuration or closed lists, never from a client. */
 export type ExchangeEvent = {
   readonly kind: 'exchange-finished'
+  /** Request id, for lists of recent requests; never a label. */
+  readonly id?: string
+  /** Of a write: the tags that it invalidated, and the number of stored responses dropped. For lists of recent requests, never a label. */
+  readonly invalidated?: Invalidated | undefined
   readonly service: string
   /** Row template, e.g. `/site/v2/posts/{id}`; `unlisted` or `unmatched` where no row applies. */
   readonly route: string
@@ -23,6 +27,9 @@ export type ExchangeEvent = {
   readonly trace?: { readonly id: string; readonly epochMs: number } | undefined
 }
 
+/** What a write invalidated in this process. */
+export type Invalidated = { readonly tags: readonly string[]; readonly entries: number }
+
 export type CacheOutcome = 'hit' | 'miss' | 'stale' | 'revalidated' | 'collapsed' | 'bypass' | 'none'
 
 /** A request that was refused or failed; reported once, where the error becomes a response. */
@@ -34,6 +41,9 @@ export type RefusalEvent = {
   readonly route: string
   /** From the closed lists of the validators and of errors.ts. */
   readonly code: string
+  readonly status: number
+  /** `batch` for an item of a batch, which has no access line. */
+  readonly origin: 'client' | 'batch'
 }
 
 /** A GET's target that was not remembered was brought to a canonical form other than itself. */

@@ -7,7 +7,7 @@ import type { TraceContext } from '../http/trace-context.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
 import type { ForwardRequest } from '../upstream/forward-request.ts'
 import type { Identity } from './access.ts'
-import type { CacheOutcome } from './events.ts'
+import type { CacheOutcome, Invalidated } from './events.ts'
 import type { Client, RecalledTarget, Service } from './service.ts'
 
 /** The phases behind. A phase calls it zero times (it answers), once, again (retry) or detached (background validation). */
@@ -37,6 +37,14 @@ type ExchangeRecord = {
   upstreamMs: number
   /** Age of the stored response that was served; -1 when none was. */
   ageSeconds: number
+  /** Origin of the target that was asked last. */
+  target: string | undefined
+  /** Code of the error that the gateway answered with. */
+  code: string | undefined
+  /** Why `access` refused the request. */
+  reason: string | undefined
+  /** What the write invalidated. */
+  invalidated: Invalidated | undefined
   /** Its open span, with a listener for attempts; undefined without traces. */
   trace: (TraceContext & { readonly attempted?: (attempt: AttemptEvent) => void }) | undefined
 }
@@ -88,7 +96,17 @@ export const arrived = (
     request: known.request,
     path: known.path,
     query: known.query,
-    record: { route: 'unmatched', cache: 'none', upstreamMs: 0, ageSeconds: -1, trace: undefined },
+    record: {
+      route: 'unmatched',
+      cache: 'none',
+      upstreamMs: 0,
+      ageSeconds: -1,
+      target: undefined,
+      code: undefined,
+      reason: undefined,
+      invalidated: undefined,
+      trace: undefined,
+    },
     send: item?.send,
     admitted: item?.admitted,
     identity: undefined,

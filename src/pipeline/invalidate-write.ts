@@ -246,8 +246,10 @@ export const writeNotes = (
 }
 
 /** Invalidates what a write may have changed. To be called before the response leaves the gateway. */
-export const invalidateWrite = (cache: Cache, { service }: Ready, notes: readonly Note[]): void => {
+export const invalidateWrite = (cache: Cache, { service, record }: Ready, notes: readonly Note[]): void => {
   const documentsOutdated = (name: string, collection: string): void =>
     [service, ...service.sharing()].find((one) => one.name === name)?.local?.written(collection)
-  applyInvalidations(notes, cache, documentsOutdated, 'write')
+  const entries = applyInvalidations(notes, cache, documentsOutdated, 'write')
+  const tags = notes.flatMap((note) => ('tag' in note ? [note.tag] : []))
+  record.invalidated = { tags, entries }
 }

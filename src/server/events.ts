@@ -33,7 +33,7 @@ export type AccessEvent =
   | { readonly kind: 'jwks-fetched'; readonly service: string; readonly result: JwksResult }
 
 /** Result of a reload. */
-type ReloadResult = 'applied' | 'unchanged' | 'invalid' | 'restart-needed' | 'failed'
+export type ReloadResult = 'applied' | 'unchanged' | 'invalid' | 'restart-needed' | 'failed'
 
 /** Events of the process. */
 export type LifecycleEvent =

@@ -6,7 +6,7 @@ import type { BufferedFor } from '../http/bounds.ts'
 export type WorkClass = 'batch' | 'miss' | 'pass' | 'hit'
 
 /** Signals of overload. */
-type PressureSignal = 'event-loop-delay' | 'event-loop-utilization' | 'heap' | 'rss' | 'in-flight'
+export type PressureSignal = 'event-loop-delay' | 'event-loop-utilization' | 'heap' | 'rss' | 'in-flight'
 
 /** What is shed: nothing; batches and misses; every request that needs an upstream; everything. */
 export type PressureLevel = 0 | 1 | 2 | 3

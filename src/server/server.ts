@@ -10,6 +10,7 @@ import {
   fieldValue,
   type GatewayRequest,
   type GatewayResponse,
+  type RequestFields,
   withoutFields,
 } from '../http/message.ts'
 import { changedResponse, errorAnswer } from '../pipeline/error-answer.ts'
@@ -106,7 +107,23 @@ const createRequestIds = (): (() => string) => {
   }
 }
 
-type EdgeOptions = Omit<FrontOptions, 'take' | 'send' | 'serviceFor' | 'isCovered' | 'openWebSocket'> & {
+/** A request that is refused before it reaches the phases. */
+export type RefusedEarly = {
+  readonly id: string
+  readonly service: Service | undefined
+  readonly error: GatewayError
+  readonly client: Client
+  /** Undefined where the bytes are no request. */
+  readonly request:
+    | { readonly method: string; readonly target: string; readonly fields: RequestFields }
+    | undefined
+}
+
+type EdgeOptions = Omit<
+  FrontOptions,
+  'take' | 'send' | 'serviceFor' | 'isCovered' | 'openWebSocket' | 'refusedEarly'
+> & {
+  refusedEarly(refusal: RefusedEarly): void
   readonly websockets: Pick<WebSockets, 'count'>
   /** Certificates for some hosts, beside the default one. */
   readonly certificates: readonly Pick<HostCertificate, 'hosts'>[]
@@ -175,9 +192,25 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     options.inFlight.enter()
     raw.once('close', options.inFlight.leave)
   }
+  const noFields: RequestFields = {}
+  const refusedEarly: FrontOptions['refusedEarly'] = (error, service, socket, incoming) => {
+    const id = nextId()
+    const fields = incoming?.headers ?? noFields
+    options.refusedEarly({
+      id,
+      service,
+      error,
+      client: clientOf(socket, fields),
+      request:
+        incoming === undefined
+          ? undefined
+          : { method: incoming.method as string, target: incoming.url as string, fields },
+    })
+    return id
+  }
   const refuse = (reply: FastifyReply, service: Service | undefined, error: GatewayError): void => {
-    options.refusedEarly(error, service)
-    sendRaw(reply, service, errorAnswer(service, error))
+    const { req } = reply.raw
+    sendRaw(reply, service, errorAnswer(service, error, refusedEarly(error, service, req.socket, req)))
   }
   const receive = (service: Service, incoming: IncomingMessage, request: GatewayRequest): Received => {
     const target = incoming.url as string
@@ -325,8 +358,8 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   await server.ready()
   if (take === undefined) throw new TypeError('Fastify made no server')
   const refuseRaw = (outgoing: ServerResponse, service: Service | undefined, error: GatewayError): void => {
-    options.refusedEarly(error, service)
-    send(outgoing, changedResponse(errorAnswer(service, error), service), sending)
+    const id = refusedEarly(error, service, outgoing.req.socket, outgoing.req)
+    send(outgoing, changedResponse(errorAnswer(service, error, id), service), sending)
   }
   const handshake = createHandshake({
     sockets: options.websockets,
@@ -350,6 +383,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   }
   const front = createFront({
     ...options,
+    refusedEarly,
     serviceFor,
     isCovered: options.http2 ? createCoverage(options.certificates) : undefined,
     take,

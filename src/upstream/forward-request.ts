@@ -30,8 +30,8 @@ export type ForwardRequest = {
   readonly upgrade?: TakeConnection | undefined
   /** Called for each interim response (RFC 9110 §15.2). */
   readonly interim?: Interim | undefined
-  /** The time until the response head, or the error, is added to it. */
-  readonly record?: { upstreamMs: number }
+  /** The time until the response head, or the error, is added to it; `target`: origin of the target asked last. */
+  readonly record?: { upstreamMs: number; target?: string | undefined }
   /** Called at the end of each attempt. */
   readonly attempted?: ((attempt: AttemptEvent) => void) | undefined
 }

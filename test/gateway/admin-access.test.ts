@@ -34,10 +34,15 @@ const startAdmin = async (token: string): Promise<Side> => {
       openApi: () => Buffer.from('{}'),
       drain: () => undefined,
       changes: async () => ({ kind: 'refused', reason: 'no-credential', detail: '' }),
+      history: async () => ({}),
+      recent: async () => ({}),
+      logLevel: () => ({}),
+      setLogLevel: async () => ({}),
       reload: async () => ({ kind: 'done', outcome: 'applied', hash: 'abc' }),
     },
     scrape: async () => ({ contentType: 'text/plain', text: 'up 1' }),
     readiness: () => ({ ready: true, reasons: [], degraded: [], findings: [] }),
+    notices: () => [],
     report: (event) => events.push(event),
   })
   await server.listen({ host: '127.0.0.1', port: 0 })
@@ -87,6 +92,9 @@ const views = [
   '/explain?url=/',
   '/drift',
   '/config',
+  '/history',
+  '/recent',
+  '/log-level',
   '/none',
 ]
 

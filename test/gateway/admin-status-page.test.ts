@@ -57,7 +57,12 @@ describeWith('chromium', 'the status page in a browser', () => {
             basePath: '/index.php/wp-json',
             eject: { after: 2, maxShare: 1 },
           },
-          cache: { rules: [{ match: 'GET /site/v2/**', ttl: '1h' }] },
+          cache: {
+            rules: [
+              { match: 'GET /site/v2/**', ttl: '1h' },
+              { match: 'GET /site/v2/posts', ttl: '1m' },
+            ],
+          },
         }),
       },
     })
@@ -83,7 +88,7 @@ describeWith('chromium', 'the status page in a browser', () => {
       4: '90.5 %',
       6: '0',
     })
-    expect(await page.locator('#refusals').textContent()).toContain('rest_invalid_param')
+    expect(await page.locator('#refused').textContent()).toContain('rest_invalid_param')
     expect(await page.locator('#upstreams').textContent()).toContain(origin.origin)
     expect(await page.locator('#verdict').textContent()).toBe('All is well')
     if (folder !== undefined) {
@@ -101,6 +106,43 @@ describeWith('chromium', 'the status page in a browser', () => {
     await page.context().close()
   })
 
+  test('shows warnings of the configuration, the last hour, and refused requests with their ids', async () => {
+    const page = await open()
+    expect(await page.locator('#notices').textContent()).toContain('services.site.cache.rules[1].match')
+    expect(await page.locator('#charts figure').count()).toBe(4)
+    await page.locator('#history-service').selectOption('site')
+    const response = await fetch(`${gateway.publicAddress}${mount}/posts?per_page=0`)
+    const row = page.locator('#refusals tbody tr').first()
+    await row.filter({ hasText: response.headers.get('x-request-id') ?? 'none' }).waitFor()
+    expect(await row.textContent()).toContain('rest_invalid_param')
+    await page.context().close()
+  })
+
+  test('lists stored responses in pages, and filters them', async () => {
+    for (let number = 1; number <= 30; number += 1) await get(`${mount}/tags?page=${number}`)
+    const page = await open()
+    expect(await page.locator('#entries-next').isVisible()).toBe(false)
+    await page.getByRole('button', { name: 'List' }).click()
+    await page.locator('#entries-filter').fill('v2/tags')
+    await page.getByText(/^30 stored responses of \d+, page 1 of 2$/).waitFor()
+    expect(await page.locator('#entries tbody tr').count()).toBe(25)
+    await page.getByRole('button', { name: 'Next' }).click()
+    expect(await page.locator('#entries tbody tr').count()).toBe(5)
+    await shot(page, 'status-entries')
+    await page.locator('#entries-filter').fill('absent')
+    await page.getByText('Nothing matches the filter.').waitFor()
+    await page.context().close()
+  })
+
+  test('changes the level of the log for a time', async () => {
+    const page = await open()
+    await page.getByText('silent, as configured').waitFor()
+    await page.locator('#log-level [name=level]').selectOption('fatal')
+    await page.getByRole('button', { name: 'Change' }).click()
+    await page.getByText(/^fatal until \d\d:\d\d:\d\d; configured: silent$/).waitFor()
+    await page.context().close()
+  })
+
   test('purges what was counted, when confirmed and only then', async () => {
     const page = await open()
     await get(`${mount}/posts`)
@@ -109,6 +151,7 @@ describeWith('chromium', 'the status page in a browser', () => {
     const value = page.locator('#purge [name=value]')
     expect(await value.isEnabled()).toBe(true)
     await page.locator('#purge [name=by]').selectOption('all')
+    expect(await page.locator('#purge button').getAttribute('class')).toContain('danger')
     expect(await value.isEnabled()).toBe(false)
     const count = page.getByRole('button', { name: /Count/ })
     await count.click()
@@ -188,6 +231,7 @@ describeWith('chromium', 'the status page in a browser', () => {
     for (let time = 0; time < 6; time += 1) await get(`${mount}/pages?page=${time + 1}`)
     await page.locator('#upstreams', { hasText: /left out|open/ }).waitFor()
     await page.locator('#verdict', { hasNotText: 'All is well' }).waitFor()
+    await page.locator('#errors', { hasText: 'upstream_' }).waitFor()
     await shot(page, 'status-upstream-down')
     expect(complaints).toEqual([])
     await page.route('**/status', (route) => route.abort())

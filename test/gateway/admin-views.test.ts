@@ -176,7 +176,7 @@ describe('/explain', () => {
 
 test('/config shows what is in force, without the token', async () => {
   const text = await (await look('/config')).text()
-  expect(JSON.parse(text)).toMatchObject({ admin: { token: '[redacted]' }, cache: { maxBytes: 268435456 } })
+  expect(JSON.parse(text)).toMatchObject({ admin: { token: '[redacted]' }, cache: { maxBytes: '256MiB' } })
   expect(text).not.toContain(token)
 })
 

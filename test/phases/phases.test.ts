@@ -67,7 +67,15 @@ describe('recover', () => {
       data: { status: 404 },
     })
     expect(events).toEqual([
-      { kind: 'request-refused', id: 'id-1', service: 'site', route: 'unmatched', code: 'no_route' },
+      {
+        kind: 'request-refused',
+        id: 'id-1',
+        service: 'site',
+        route: 'unmatched',
+        code: 'no_route',
+        status: 404,
+        origin: 'client',
+      },
     ])
   })
 

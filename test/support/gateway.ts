@@ -4,7 +4,7 @@ import { type Gateway, startGateway } from '../../src/gateway.ts'
 
 /** A gateway inside the test's process, on free ports, silent and without a drain delay. */
 export type TestGateway = Gateway & {
-  /** Value of a metric's first line whose name and labels contain all the texts; 0 when there is none. */
+  /** First value other than 0 of a metric whose name and labels contain all the texts; 0 when there is none. */
   metric(...texts: readonly string[]): Promise<number>
   /** Puts another configuration where the gateway reads its own from, and has it read. */
   put(config: Tree): ReturnType<Gateway['reload']>
@@ -38,8 +38,9 @@ export const startTestGateway = async (config: Tree): Promise<TestGateway> => {
   const metric = async (...texts: readonly string[]): Promise<number> => {
     const response = await fetch(`${gateway.adminAddress}/metrics`)
     const lines = (await response.text()).split('\n')
-    const line = lines.find((one) => !one.startsWith('#') && texts.every((text) => one.includes(text)))
-    return line === undefined ? 0 : Number(line.slice(line.lastIndexOf(' ') + 1))
+    return lines
+      .filter((one) => !one.startsWith('#') && texts.every((text) => one.includes(text)))
+      .reduce((found, line) => found || Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
   }
   const put: TestGateway['put'] = (other) => {
     text = fileOf(other)

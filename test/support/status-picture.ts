@@ -6,7 +6,7 @@ import { startGatewayProcess } from './gateway-process.ts'
 
 /** Makes docs/pictures/status.png: the status page of the demo after some traffic. */
 const picture = fileURLToPath(new URL('../../docs/pictures/status.png', import.meta.url))
-const trafficMs = 45_000
+const trafficMs = 90_000
 
 const gateway = await startGatewayProcess({ log: { level: 'error' } })
 const site = `${gateway.origin}/index.php/site-json`

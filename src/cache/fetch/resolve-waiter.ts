@@ -119,7 +119,7 @@ export const createResolveWaiter = (
   ): Resolution | undefined => {
     const at = readClock(clock)
     if (stored === undefined || !mayServeOnError(stored, failure, read.policy.profile, at)) return undefined
-    report({ kind: 'served-stale', service: read.service, reason: 'error' })
+    report({ kind: 'served-stale', service: read.service, reason: 'error', failure })
     return respond(responder.stale(stored, read, at, 'error'))
   }
 

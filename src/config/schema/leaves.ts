@@ -183,14 +183,50 @@ export const share = () => {
 /** True or false. */
 export const flag = () => z.preprocess(booleanFromText, z.boolean({ error: 'expected true or false' }))
 
-/** Which requests are logged: all, none, or a sample. */
+const accessMembers = () =>
+  z.strictObject({
+    requests: oneOf(['all', 'sample'])
+      .prefault('all')
+      .describe('`sample` = all requests except hits, and a share of the hits'),
+    path: flag()
+      .prefault(false)
+      .describe('Path and query as received; values of secret parameters are hidden'),
+    client: z
+      .preprocess(
+        booleanFromText,
+        z.union([z.boolean(), z.literal('full')], { error: 'expected true, false or "full"' }),
+      )
+      .prefault(false)
+      .describe('`true` = network of the client address (IPv4 /24, IPv6 /48), `full` = the whole address'),
+    userAgent: flag().prefault(false).describe('`User-Agent`, at most 200 characters'),
+    target: flag().prefault(false).describe('Upstream target that was asked last'),
+  })
+
+type AccessLogSettings = {
+  requests: 'none' | 'sample' | 'all'
+  path: boolean
+  client: 'none' | 'network' | 'full'
+  userAgent: boolean
+  target: boolean
+}
+
+const noMembers = { path: false, client: 'none', userAgent: false, target: false } as const
+
+/** Which requests are logged, and with which members: `true`, `false` and `sample` have none of those that are optional. */
 export const accessLog = () =>
   z
     .preprocess(
       booleanFromText,
-      z.union([z.boolean(), z.literal('sample')], { error: 'expected true, false or "sample"' }),
+      z.union([z.boolean(), z.literal('sample'), accessMembers()], {
+        error: 'expected true, false, "sample", or members such as { path: true }',
+      }),
     )
-    .transform((value) => (value === 'sample' ? value : value ? 'all' : 'off'))
+    .transform((value): AccessLogSettings => {
+      if (value === 'sample') return { ...noMembers, requests: 'sample' }
+      if (typeof value === 'boolean') return { ...noMembers, requests: value ? 'all' : 'none' }
+      const { client, ...members } = value
+      return { ...members, client: client === 'full' ? client : client ? 'network' : 'none' }
+    })
 
 const statusHint = 'expected statuses from 200 to 599, e.g. 200-399, or 200,204, or 200-299,401'
 

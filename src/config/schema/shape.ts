@@ -250,7 +250,9 @@ export const configShape = z.strictObject({
         .describe('JSON lines, or text for reading in a terminal'),
       access: accessLog()
         .prefault(false)
-        .describe('One line per request; `sample` = all requests except hits, and a share of the hits'),
+        .describe(
+          'One line per request; `sample` = all requests except hits, and a share of the hits; members: docs/logging.md',
+        ),
       sampleHits: share().prefault(0.01).describe('Share of hits that `access: sample` logs'),
     })
     .prefault({}),

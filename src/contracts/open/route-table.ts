@@ -1,15 +1,16 @@
 import type { Row } from '../row.ts'
 
-/** The open contract: one row that matches any path. The router does not compile its pattern. */
-export const openRows: readonly Row[] = [
-  {
-    id: 'open.any',
-    template: '/**',
-    pattern: '/.*',
-    namespace: '',
-    collection: '',
-    kind: 'item',
-    handledBy: 'upstream',
-    endpoints: [{ methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], arguments: {}, acceptsUploads: true }],
-  },
-]
+/** Matches any path. The router does not compile its pattern. */
+export const anyRow: Row = {
+  id: 'open.any',
+  template: '/**',
+  pattern: '/.*',
+  namespace: '',
+  collection: '',
+  kind: 'item',
+  handledBy: 'upstream',
+  endpoints: [{ methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], arguments: {}, acceptsUploads: true }],
+}
+
+/** The open contract. */
+export const openRows: readonly Row[] = [anyRow]

@@ -189,6 +189,8 @@ const overflowLabel = '_overflow'
 type Family<Label extends string, Series> = {
   /** The series of these label values; the overflow series when there are too many. */
   series(values: Readonly<Record<Label, string>>): Series
+  /** Makes a series that the configuration asks for; it is not counted against the cap. */
+  declare(values: Readonly<Record<Label, string>>): void
   /** Drops every series: for gauges that are set again completely. */
   clear(): void
   entries(): Iterable<readonly [labels: Readonly<Record<string, string>>, series: Series]>
@@ -212,6 +214,7 @@ const createFamily = <Label extends string, Series>(
   const { labels, maxSeries, create, onOverflow } = options
   const children = new Map<string, { readonly labels: Record<string, string>; readonly series: Series }>()
   let overflow: Series | undefined
+  let declared = 0
 
   const add = (key: string, values: Readonly<Record<string, string>>): Series => {
     const series = create()
@@ -224,18 +227,30 @@ const createFamily = <Label extends string, Series>(
     return overflow
   }
 
+  const keyOf = (values: Readonly<Record<Label, string>>): string => {
+    let key = ''
+    for (const label of labels) key += values[label] + separator
+    return key
+  }
+
   return {
     series(values) {
-      let key = ''
-      for (const label of labels) key += values[label] + separator
+      const key = keyOf(values)
       const known = children.get(key)
       if (known !== undefined) return known.series
-      if (children.size < maxSeries) return add(key, values)
+      if (children.size - declared < maxSeries) return add(key, values)
       onOverflow()
       return overflowSeries()
     },
+    declare(values) {
+      const key = keyOf(values)
+      if (children.has(key)) return
+      add(key, values)
+      declared += 1
+    },
     clear() {
       children.clear()
+      declared = 0
       overflow = undefined
     },
     *entries() {
@@ -270,7 +285,7 @@ const histogramFamily = (row: HistogramRow, maxSeries: number, onOverflow: () =>
   return { family, read }
 }
 
-/** Most series of one metric: of numbers (a line each), and of histograms (some fifteen lines each). */
+/** Most series of one metric beside the declared ones: of numbers (a line each), and of histograms (some fifteen lines each). */
 type SeriesCaps = { readonly numbers: number; readonly histograms: number }
 
 /** A registry of its own, with the series of every metric of the table. */
@@ -289,8 +304,6 @@ export const createRegistry = (
         ? histogramFamily(row, caps.histograms, onOverflow(row.name))
         : numberFamily(row, caps.numbers, onOverflow(row.name))
     families[key] = family
-    // A counter with one series shows 0 from the start, so that its first step is visible.
-    if (row.type === 'counter' && row.labels.length === 0) family.series({})
     registry.registerMetric(new ReadMetric(row, read))
   }
   return { registry, families: families as Families }

@@ -29,7 +29,8 @@ import {
 
 type Report = (event: AccessRefusedEvent) => void
 
-const refused = (report: Report, { service }: Received, reason: AccessRefusal): GatewayError => {
+const refused = (report: Report, { service, record }: Received, reason: AccessRefusal): GatewayError => {
+  record.reason = reason
   report({ kind: 'access-refused', service: service.name, reason })
   return accessError(service.name, reason)
 }

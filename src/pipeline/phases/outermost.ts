@@ -36,6 +36,8 @@ export const stamp = (options: {
     const { status, fields, content, text } = response
     report({
       kind: 'exchange-finished',
+      id: exchange.id,
+      invalidated: record.invalidated,
       service: exchange.service.name,
       route: record.route,
       method: knownMethods.has(request.method) ? request.method : '_OTHER',
@@ -76,13 +78,16 @@ export const recover = (options: {
 }): Phase<Received> => {
   const answered = (exchange: Received, thrown: unknown): GatewayResponse => {
     const error = asGatewayError(thrown)
-    const { id, service, record } = exchange
+    const { id, service, record, origin } = exchange
+    record.code = error.code
     options.report({
       kind: 'request-refused',
       id,
       service: service.name,
       route: record.route,
       code: error.code,
+      status: error.facts.status,
+      origin,
     })
     options.failed(error, exchange)
     return errorAnswer(service, error)

@@ -155,12 +155,14 @@ const withCanonical = (
 }
 
 const refuse = (
-  { id, service, record }: Matched,
+  { id, service, record, origin }: Matched,
   code: string,
   response: GatewayResponse,
   report: Report,
 ): GatewayResponse => {
-  report({ kind: 'request-refused', id, service: service.name, route: record.route, code })
+  record.code = code
+  const { route } = record
+  report({ kind: 'request-refused', id, service: service.name, route, code, status: response.status, origin })
   return response
 }
 

@@ -210,8 +210,13 @@ export type FrontOptions = {
     | ((incoming: IncomingMessage, outgoing: ServerResponse, head: Buffer) => void)
     | undefined
   send(outgoing: ServerResponse, response: GatewayResponse): void
-  /** Reports an early refusal, with the service whose error format was used. */
-  refusedEarly(error: GatewayError, service: Service | undefined): void
+  /** Reports an early refusal, with the service whose error format was used; returns the id of the request. */
+  refusedEarly(
+    error: GatewayError,
+    service: Service | undefined,
+    socket: Socket,
+    incoming: IncomingMessage | undefined,
+  ): string
   report(event: EdgeEvent): void
   /** Why a request is refused under overload; undefined if it is not. Used by `turnAway` only. */
   turnedAway(): GatewayError | undefined
@@ -232,8 +237,8 @@ export const createFront = (options: FrontOptions): Front => {
 
   const refuse = (incoming: IncomingMessage, outgoing: ServerResponse, error: GatewayError): void => {
     const service = serviceFor(authorityOf(incoming), incoming.url as string)
-    options.refusedEarly(error, service)
-    options.send(outgoing, changedResponse(errorAnswer(service, error), service))
+    const id = options.refusedEarly(error, service, incoming.socket, incoming)
+    options.send(outgoing, changedResponse(errorAnswer(service, error, id), service))
   }
   /** A client may use a connection for every host that resolves to the same address (RFC 9113 §9.1.1): it then opens another one. */
   const take: FrontOptions['take'] =
@@ -305,8 +310,9 @@ export const createFront = (options: FrontOptions): Front => {
           ? serviceFor(authorityOf(request), request.url as string)
           : serviceFor('', pathOfPacket(error.rawPacket))
       const raw = asRawError(error)
-      options.refusedEarly(raw, service)
-      answerSocket(socket, changedResponse(errorAnswer(service, raw), service))
+      // Its head may be that of an earlier request, so no path is reported.
+      const id = options.refusedEarly(raw, service, socket, undefined)
+      answerSocket(socket, changedResponse(errorAnswer(service, raw, id), service))
     },
   }
 }

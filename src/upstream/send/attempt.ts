@@ -33,7 +33,7 @@ export type AttemptContext = {
   readonly longResponses: FairTurns
 }
 
-type AttemptedRequest = Pick<ForwardRequest, 'content' | 'fields' | 'attempted' | 'clientAddress'>
+type AttemptedRequest = Pick<ForwardRequest, 'content' | 'fields' | 'attempted' | 'record' | 'clientAddress'>
 
 type Handler = Dispatcher.DispatchHandler
 
@@ -95,7 +95,7 @@ export class Attempt implements Handler {
     context: AttemptContext,
     choice: Choice,
     number: number,
-    { content, fields, attempted, clientAddress = '' }: AttemptedRequest,
+    { content, fields, attempted, record, clientAddress = '' }: AttemptedRequest,
     listener: AttemptListener,
   ) {
     this.choice = choice
@@ -107,6 +107,7 @@ export class Attempt implements Handler {
     this.#client = clientAddress
     this.#startedMs = context.clock.monotonic()
     choice.target.outstanding += 1
+    if (record !== undefined) record.target = choice.target.origin
   }
 
   /** A part of the body has not been sent, so the upstream cannot have carried out the request. */

@@ -17,7 +17,7 @@ const logged = () => {
       warn: (facts, message) => void lines.push(['warn', { ...facts }, message]),
     },
   )
-  return { lines, report: observe.upstream }
+  return { lines, report: observe.upstream, observe }
 }
 
 const changeOf = (to: 'healthy' | 'failing', target = 'http://a'): UpstreamEvent => ({
@@ -62,4 +62,23 @@ test('constant changes get ten lines a minute, and the last one has the current 
   expect([lines.length, vi.getTimerCount()]).toEqual([12, 0])
   report(changeOf('healthy'))
   expect(lines).toHaveLength(13)
+})
+
+test('stale answers because of upstream errors have one line when they begin and one when they end', () => {
+  const { lines, observe } = logged()
+  const stale = { kind: 'served-stale', service: 'site', reason: 'error', failure: 'unreachable' } as const
+  for (let i = 0; i < 500; i += 1) {
+    observe.cache(stale)
+    vi.advanceTimersByTime(9_000)
+  }
+  observe.cache({ kind: 'served-stale', service: 'site', reason: 'revalidating' })
+  observe.cache({ ...stale, service: 'other', failure: 'server-error' })
+  expect(lines).toEqual([
+    ['warn', { service: 'site', cause: 'unreachable' }, 'stale-answers-began'],
+    ['warn', { service: 'other', cause: 'server-error' }, 'stale-answers-began'],
+  ])
+  vi.advanceTimersByTime(1_000)
+  expect(lines.at(-1)).toEqual(['info', { service: 'site', answers: 500 }, 'stale-answers-ended'])
+  observe.cache(stale)
+  expect(lines).toHaveLength(4)
 })

@@ -7,7 +7,15 @@ const service = siteService()
 
 const log = (mode: 'all' | 'sample', sampleHits = 0.1) => {
   const lines: AccessLine[] = []
-  const watch = createAccessLog({ mode, sampleHits, write: (line) => lines.push(line) })
+  const watch = createAccessLog({
+    mode,
+    sampleHits,
+    path: false,
+    client: 'none',
+    userAgent: false,
+    target: false,
+    write: (line) => lines.push(line),
+  })
   const answer = (cache: CacheOutcome, fields: readonly string[] = [], content?: Buffer): void => {
     const exchange = received('/site/v2/posts?password=planted', {}, service)
     exchange.record.cache = cache

@@ -30,7 +30,8 @@ const onRoute = (metrics: Metrics, service: string, route: string): void => {
     for (let times = 0; times < 1_234; times += 1) metrics.observe.pipeline(event)
     if (method === 'POST') metrics.observe.pipeline({ ...event, origin: 'batch' })
   }
-  metrics.observe.pipeline({ kind: 'request-refused', id: '', service, route, code: 'rest_invalid_param' })
+  const refusal = { code: 'rest_invalid_param', status: 400, origin: 'client' } as const
+  metrics.observe.pipeline({ kind: 'request-refused', id: '', service, route, ...refusal })
 }
 
 const onTarget = (metrics: Metrics, service: string, target: string): void => {

@@ -25,7 +25,7 @@ test('when even telling of an error fails, the client sees its connection end', 
     certificates: [],
     logger: pino({ level: 'silent' }),
     run: () => Promise.reject(new Error('planted')),
-    refusedEarly: () => {
+    refusedEarly: (): never => {
       throw new Error('planted as well')
     },
     report: () => undefined,

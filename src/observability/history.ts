@@ -1,0 +1,253 @@
+import type { Clock } from '../clock.ts'
+import { redactTarget } from '../http/redact-target.ts'
+import type { PipelineEvent } from '../pipeline/events.ts'
+import type { Metrics, ServiceTotals } from './metrics.ts'
+
+const sampleMs = 10_000
+/** An hour. */
+const mostSamples = 360
+const mostEvents = 100
+/** Services with a history of their own; each costs at most 60 kB. */
+const mostServices = 100
+const mostReach = 12
+const longestText = 160
+
+/** A request that was answered with an error. */
+type RecentError = {
+  readonly at: string
+  readonly id: string
+  readonly service: string
+  readonly route: string
+  readonly status: number
+  /** Of the gateway's own error; '' for one of the upstream. */
+  readonly code: string
+}
+
+/** A write or a purge that invalidated stored responses. */
+type RecentInvalidation = {
+  readonly at: string
+  readonly by: 'write' | 'purge'
+  /** Of the write; '' for a purge. */
+  readonly id: string
+  readonly service: string
+  /** Method and route of the write, or how the purge was done. */
+  readonly cause: string
+  /** The first tags, or what the purge named. */
+  readonly reach: readonly string[]
+  /** How many there are in all. */
+  readonly tags: number
+  /** Stored responses dropped in the process that did it. */
+  readonly entries: number
+}
+
+/** The last events of this process, newest first. */
+export type RecentEvents = {
+  readonly errors: readonly RecentError[]
+  readonly refusals: readonly RecentError[]
+  readonly invalidations: readonly RecentInvalidation[]
+}
+
+/** What happened within ten seconds: requests, those answered from the cache, those answered 5xx, then the counts of the buckets. */
+type Row = readonly [number: number, ...counts: readonly number[]]
+
+/** What one process knows of one service, or of all together: plain data for other processes. */
+export type HistoryPart = {
+  readonly services: readonly string[]
+  /** The ten seconds in which the process began. */
+  readonly since: number
+  /** Those of the last sample. */
+  readonly until: number
+  readonly rows: readonly Row[]
+}
+
+/** Columns of a chart, oldest first. `null`: nothing to measure in these ten seconds, or the gateway did not run yet. */
+export type HistoryView = {
+  readonly services: readonly string[]
+  readonly seconds: number
+  /** Seconds since 1970 of the end of the last column. */
+  readonly end: number
+  readonly requests: readonly (number | null)[]
+  readonly errors: readonly (number | null)[]
+  readonly hitRatio: readonly (number | null)[]
+  readonly p50: readonly (number | null)[]
+  readonly p99: readonly (number | null)[]
+}
+
+export type PurgeRecord = { readonly cause: string; readonly reach: string; readonly entries: number }
+
+export type History = {
+  /** Of one service; '' for all together. */
+  read(service: string): HistoryPart
+  recent(): RecentEvents
+  purged(purge: PurgeRecord): void
+  observe(event: PipelineEvent): void
+  close(): void
+}
+
+/** The last events, in a bounded list. */
+const createRing = <Value>() => {
+  const values: Value[] = []
+  return {
+    add: (value: Value): void => {
+      values.push(value)
+      if (values.length > mostEvents) values.shift()
+    },
+    some: (is: (value: Value) => boolean): boolean => values.some(is),
+    newestFirst: (): readonly Value[] => values.toReversed(),
+  }
+}
+
+const short = (text: string): string => {
+  const shown = redactTarget(text).replace(/[^\x20-\x7e]/g, '?')
+  return shown.length > longestText ? `${shown.slice(0, longestText - 3)}...` : shown
+}
+
+const difference = (now: readonly number[], before: readonly number[] | undefined): readonly number[] =>
+  now.map((value, at) => value - (before?.[at] ?? 0))
+
+const sum = (rows: readonly (readonly number[])[]): readonly number[] => {
+  const [first = [], ...others] = rows
+  return first.map((value, at) => others.reduce((total, row) => total + (row[at] ?? 0), value))
+}
+
+/**
+ * Keeps an hour of numbers in steps of ten seconds, read from the metrics by a timer, and the last errors and invalidations. Requests
+ * that are answered well cost nothing here.
+ */
+export const createHistory = (totals: () => ServiceTotals, clock: Clock): History => {
+  const samples = new Map<number, ReadonlyMap<string, readonly number[]>>()
+  const errors = createRing<RecentError>()
+  const refusals = createRing<RecentError>()
+  const invalidations = createRing<RecentInvalidation>()
+  let last = totals()
+  const since = Math.floor(clock.now() / sampleMs)
+  let until = since
+  const take = (): void => {
+    const now = totals()
+    const at = Math.floor(clock.now() / sampleMs)
+    const changed = new Map(samples.get(at))
+    for (const [service, row] of [...now].slice(0, mostServices)) {
+      const steps = difference(row, last.get(service))
+      const known = changed.get(service)
+      if (steps.some((step) => step !== 0))
+        changed.set(service, known === undefined ? steps : sum([known, steps]))
+    }
+    last = now
+    until = at
+    samples.set(at, changed)
+    for (const one of samples.keys()) if (one <= at - mostSamples || one > at) samples.delete(one)
+  }
+  const timer = setInterval(take, sampleMs).unref()
+  const time = (): string => new Date(clock.now()).toISOString()
+  return {
+    read: (service) => ({
+      services: [...last.keys()].slice(0, mostServices),
+      since,
+      until,
+      rows: [...samples].flatMap(([at, services]): Row[] => {
+        const row = service === '' ? sum([...services.values()]) : services.get(service)
+        return row === undefined || row.length === 0 ? [] : [[at, ...row]]
+      }),
+    }),
+    recent: () => ({
+      errors: errors.newestFirst(),
+      refusals: refusals.newestFirst(),
+      invalidations: invalidations.newestFirst(),
+    }),
+    purged: ({ cause, reach, entries }) =>
+      invalidations.add({
+        ...{ at: time(), by: 'purge', id: '', service: '', cause: short(cause) },
+        ...{ reach: [short(reach)], tags: 1, entries },
+      }),
+    observe: (event) => {
+      if (event.kind === 'request-refused') {
+        const { id, service, route, status, code } = event
+        const ring = status >= 500 ? errors : refusals
+        ring.add({ at: time(), id, service, route, status, code })
+        return
+      }
+      if (event.kind !== 'exchange-finished') return
+      const { id = '', service, route, status, invalidated } = event
+      if (status >= 500 && !errors.some((one) => one.id === id))
+        errors.add({ at: time(), id, service, route, status, code: '' })
+      if (invalidated === undefined || invalidated.tags.length === 0) return
+      const { tags, entries } = invalidated
+      invalidations.add({
+        ...{ at: time(), by: 'write', id, service, cause: `${event.method} ${route}` },
+        ...{ reach: tags.slice(0, mostReach).map(short), tags: tags.length, entries },
+      })
+    },
+    close: () => clearInterval(timer),
+  }
+}
+
+/** Metrics whose events the history sees too. */
+export const withHistory = (metrics: Metrics, history: Pick<History, 'observe'>): Metrics => ({
+  ...metrics,
+  observe: {
+    ...metrics.observe,
+    pipeline: (event) => {
+      metrics.observe.pipeline(event)
+      history.observe(event)
+    },
+  },
+})
+
+/** Where `share` of the observations lie below, by linear interpolation within a bucket, as Prometheus does it. */
+const quantile = (counts: readonly number[], bounds: readonly number[], share: number): number | null => {
+  const rank = share * counts.reduce((total, count) => total + count, 0)
+  if (rank === 0) return null
+  let below = 0
+  for (const [at, count] of counts.entries()) {
+    const bound = bounds[at]
+    // Above the last bound nothing is known but the bound.
+    if (bound === undefined) return bounds.at(-1) ?? null
+    const from = bounds[at - 1] ?? 0
+    if (below + count >= rank) return from + ((bound - from) * (rank - below)) / count
+    below += count
+  }
+  return null
+}
+
+/** The history of several processes as columns. */
+export const historyView = (parts: readonly HistoryPart[], bounds: readonly number[]): HistoryView => {
+  const byTime = new Map<number, readonly number[]>()
+  for (const [at, ...row] of parts.flatMap(({ rows }) => rows)) {
+    const known = byTime.get(at)
+    byTime.set(at, known === undefined ? row : sum([known, row]))
+  }
+  // What is not sampled yet would look like a fall to 0.
+  const end = Math.max(...parts.map(({ until }) => until))
+  const columns = Array.from(
+    { length: mostSamples },
+    (_, index) => byTime.get(end - mostSamples + 1 + index) ?? [],
+  )
+  const since = Math.min(...parts.map((part) => part.since)) - (end - mostSamples + 1)
+  const ran = (count: number, index: number): number | null => (index >= since ? count : null)
+  const [first] = parts
+  return {
+    services: first?.services ?? [],
+    seconds: sampleMs / 1000,
+    end: ((end + 1) * sampleMs) / 1000,
+    requests: columns.map(([requests = 0], index) => ran(requests, index)),
+    errors: columns.map(([, , failed = 0], index) => ran(failed, index)),
+    hitRatio: columns.map(([requests = 0, hits = 0]) => (requests > 0 ? hits / requests : null)),
+    p50: columns.map(([, , , ...counts]) => quantile(counts, bounds, 0.5)),
+    p99: columns.map(([, , , ...counts]) => quantile(counts, bounds, 0.99)),
+  }
+}
+
+const newest = <Value extends { readonly at: string }>(
+  lists: readonly (readonly Value[])[],
+): readonly Value[] =>
+  lists
+    .flat()
+    .sort((one, other) => (one.at < other.at ? 1 : -1))
+    .slice(0, mostEvents)
+
+/** The last events of several processes. */
+export const recentOfAll = (parts: readonly RecentEvents[]): RecentEvents => ({
+  errors: newest(parts.map(({ errors }) => errors)),
+  refusals: newest(parts.map(({ refusals }) => refusals)),
+  invalidations: newest(parts.map(({ invalidations }) => invalidations)),
+})

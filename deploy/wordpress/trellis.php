@@ -174,16 +174,16 @@ final class Trellis_Log {
 		return $birth;
 	}
 
-	/** Deployed code writes nothing: a new fingerprint is a change of everything. */
-	public function note_fingerprint( $birth, $fingerprint ) {
+	/** Whether this fingerprint is another than the last: deployed code writes nothing, and may change every answer. */
+	public function is_new( $fingerprint ) {
+		$birth = $this->birth();
 		if ( ! $birth || $birth['fingerprint'] === $fingerprint ) {
-			return;
+			return false;
 		}
+		$this->birth['fingerprint'] = $fingerprint;
 		$note = $birth['incarnation'] . ' ';
 		$this->query( 'UPDATE ' . $this->table() . " SET note = '$note$fingerprint' WHERE sequence = {$birth['sequence']} AND note = '$note{$birth['fingerprint']}'", $id, $affected );
-		if ( $affected > 0 && '' !== $birth['fingerprint'] ) {
-			$this->append( 0, '[{"kind":"all","reason":"fingerprint"}]' );
-		}
+		return $affected > 0 && '' !== $birth['fingerprint'];
 	}
 
 	/** Inserts an open mark. Its note is what shows later whether the process still lives. */
@@ -456,7 +456,7 @@ final class Trellis_Changes {
 	}
 
 	private function note_event( $kind, $ids ) {
-		$site = 'user' === $kind ? 0 : get_current_blog_id();
+		$site = 'user' === $kind && is_multisite() ? 0 : get_current_blog_id();
 		foreach ( (array) $ids as $id ) {
 			if ( (int) $id > 0 && ! isset( $this->objects[ $site ][ $kind ][ (int) $id ] ) ) {
 				$this->touch( $site, $kind, (int) $id );
@@ -655,20 +655,21 @@ final class Trellis_Changes {
 		}
 	}
 
-	/** Blog and unprefixed name of a table; 0 for the tables of the network. */
+	/** Blog and unprefixed name of a table; the blog of a network's own tables is 0. */
 	private function locate( $name ) {
 		global $wpdb;
+		$network = is_multisite() ? 0 : 1;
 		if ( $name === $wpdb->users || $name === $wpdb->usermeta ) {
-			return array( 0, $name === $wpdb->users ? 'users' : 'usermeta' );
+			return array( $network, $name === $wpdb->users ? 'users' : 'usermeta' );
 		}
 		if ( 0 !== strpos( $name, $wpdb->base_prefix ) ) {
-			return array( 0, $name );
+			return array( $network, $name );
 		}
 		$short = substr( $name, strlen( $wpdb->base_prefix ) );
 		if ( is_multisite() && preg_match( '/^(\d+)_(.+)$/', $short, $part ) ) {
 			return array( (int) $part[1], $part[2] );
 		}
-		return array( in_array( $short, self::GLOBAL_TABLES, true ) ? 0 : 1, $short );
+		return array( in_array( $short, self::GLOBAL_TABLES, true ) ? $network : 1, $short );
 	}
 
 	private function is_quiet( $table, $name ) {
@@ -762,7 +763,7 @@ final class Trellis_Changes {
 		if ( 'option' === $kind || 'network' === $kind ) {
 			foreach ( $ids as $name ) {
 				if ( 'network' === $kind ) {
-					$this->tables[0]['sitemeta'] = true;
+					$this->tables[ $site ]['sitemeta'] = true;
 				} else {
 					$this->options[ $site ][ $name ] = true;
 				}
@@ -898,10 +899,9 @@ final class Trellis_Changes {
 				$this->tables[ $site ] = $tables + ( isset( $this->tables[ $site ] ) ? $this->tables[ $site ] : array() );
 			}
 		}
-		$parts = $this->encode( $last, $alone );
 		$birth = $this->log->birth();
 		$print = Trellis_Companion::fingerprint();
-		$this->log->note_fingerprint( $birth, $print );
+		$parts = $this->encode( $last, $alone, $this->log->is_new( $print ) );
 		foreach ( $parts as $site => $part ) {
 			// The mark itself closes last: until then the request is known to write.
 			$is_last  = array_key_last( $parts ) === $site;
@@ -922,8 +922,8 @@ final class Trellis_Changes {
 	}
 
 	/** By blog: the changes as JSON. At least one, possibly without changes. */
-	private function encode( $last, $alone ) {
-		$lists = array();
+	private function encode( $last, $alone, $is_new_code ) {
+		$lists = $is_new_code ? array( get_current_blog_id() => array( array( 'kind' => 'all', 'reason' => 'fingerprint' ) ) ) : array();
 		foreach ( $this->tables as $site => $names ) {
 			foreach ( $names as $name => $yes ) {
 				$lists[ $site ][] = array( 'kind' => 'table', 'name' => (string) $name );
@@ -1185,7 +1185,9 @@ final class Trellis_Poll {
 		$answer = null;
 		if ( $birth ) {
 			$print = Trellis_Companion::fingerprint();
-			$log->note_fingerprint( $birth, $print );
+			if ( $log->is_new( $print ) ) {
+				$log->append( 0, '[{"kind":"all","reason":"fingerprint"}]' );
+			}
 			$answer = $log->rows_after( $asked, self::MAX_ROWS, self::MAX_BYTES );
 		}
 		if ( ! $answer ) {

@@ -402,7 +402,7 @@ final class Trellis_Changes {
 
 	/** Names whose values no answer shows; exact, or with the beginning that WordPress gives to temporary values. */
 	const QUIET = array(
-		'options'  => array( 'cron', 'action_scheduler_lock_async-request-runner', 'rewrite_rules' ),
+		'options'  => array( 'cron', 'action_scheduler_lock_async-request-runner' ),
 		'sitemeta' => array( 'user_count', 'blog_count' ),
 		'postmeta' => array( '_edit_lock', '_edit_last', '_pingme', '_encloseme', '_wp_old_slug', '_wp_old_date' ),
 		'usermeta' => array( 'session_tokens', 'community-events-location' ),
@@ -1384,7 +1384,7 @@ final class Trellis_Tags {
 	private function told_options() {
 		$names = array();
 		foreach ( $this->options as $name => $yes ) {
-			if ( 'cron' !== $name && 'rewrite_rules' !== $name && ! preg_match( '/^_(?:site_)?transient_/', (string) $name ) ) {
+			if ( 'cron' !== $name && ! preg_match( '/^_(?:site_)?transient_/', (string) $name ) ) {
 				$names[ $name ] = true;
 			}
 		}

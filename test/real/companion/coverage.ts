@@ -34,7 +34,7 @@ const owners: Readonly<Record<string, readonly [kind: string, column: string]>> 
 
 /** Names that no answer shows. */
 const quiet =
-  /^(?:cron|rewrite_rules|_transient_.*|_site_transient_.*|_edit_lock|_edit_last|_pingme|_encloseme|_wp_old_slug|_wp_old_date|session_tokens|wp_(?:\d+_)?user-settings(?:-time)?|wp_dashboard_quick_press_last_post_id|community-events-location)$/
+  /^(?:cron|_transient_.*|_site_transient_.*|_edit_lock|_edit_last|_pingme|_encloseme|_wp_old_slug|_wp_old_date|session_tokens|wp_(?:\d+_)?user-settings(?:-time)?|wp_dashboard_quick_press_last_post_id|community-events-location)$/
 
 /** The rows that differ, each as `kind id`, `option name` or `table name`. */
 export function changedObjects(before: Dump, after: Dump): string[] {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { basic } from '../site-under-test.ts'
-import { type CompanionSettings, startWordPress } from '../wordpress/start-wordpress.ts'
+import { type CompanionSettings, startWordPress, type TestPlugin } from '../wordpress/start-wordpress.ts'
 import { type Intake, startIntake, token } from './intake.ts'
 
 /** A WordPress with the companion, and the gateway end that it reports to. */
@@ -42,10 +42,13 @@ export function runPhp(
 }
 
 /** The site of the tests with the companion in `wp-content/mu-plugins` and nothing else done. */
-export async function startCompanionSite(settings: CompanionSettings = {}): Promise<CompanionSite> {
+export async function startCompanionSite(
+  settings: CompanionSettings = {},
+  plugins: readonly TestPlugin[] = [],
+): Promise<CompanionSite> {
   const intake = await startIntake()
   const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: intake.origin, ...settings }
-  const wordpress = await startWordPress({ companion })
+  const wordpress = await startWordPress({ companion, plugins })
   const { origin, restRoot, credentials, site, database, log } = wordpress
   return {
     origin,

@@ -984,7 +984,8 @@ final class Trellis_Changes {
 		$name    = 'post' === $kind ? 'type' : 'post';
 		$changes = array();
 		if ( 'post' === $kind && 'revision' === $known[0]['type'] ) {
-			foreach ( array_unique( array_column( $known, 'parent' ) ) as $parent ) {
+			// Answers about the parent count its revisions; it is reported unless it was written itself.
+			foreach ( array_diff( array_unique( array_column( $known, 'parent' ) ), array_keys( $this->objects[ $site ]['post'] ) ) as $parent ) {
 				$changes[] = array( 'kind' => 'post', 'id' => $parent, 'type' => $this->type_of( $site, $parent ) );
 			}
 		}
@@ -996,6 +997,8 @@ final class Trellis_Changes {
 			foreach ( 1 === count( $states ) ? array( 0 ) : range( 0, count( $states ) - 2 ) as $step ) {
 				$change = array( 'kind' => $kind, 'id' => $id, $name => $value );
 				foreach ( array( 'before' => $step, 'after' => min( $step + 1, count( $states ) - 1 ) ) as $when => $index ) {
+					// Null says that there is no such object: it is created, or gone.
+					$change[ $when ] = null;
 					if ( null !== $states[ $index ] ) {
 						$change[ $when ] = array_diff_key( $states[ $index ], array( $name => 1 ) );
 						if ( isset( $change[ $when ]['terms'] ) && ! $change[ $when ]['terms'] ) {
@@ -1023,9 +1026,7 @@ final class Trellis_Changes {
 			foreach ( $steps as $step ) {
 				$change = array( 'kind' => 'term', 'id' => $id, 'taxonomy' => $taxonomy );
 				foreach ( -1 === $step ? array() : array( 'before' => $step, 'after' => min( $step + 1, count( $states ) - 1 ) ) as $when => $index ) {
-					if ( isset( $states[ $index ][ $taxonomy ] ) ) {
-						$change[ $when ] = array_diff_key( $states[ $index ][ $taxonomy ], array( 'count' => 1 ) );
-					}
+					$change[ $when ] = isset( $states[ $index ][ $taxonomy ] ) ? array_diff_key( $states[ $index ][ $taxonomy ], array( 'count' => 1 ) ) : null;
 				}
 				$changes[] = $change;
 			}

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { startStack } from '../../../bench/batch-stack.ts'
 import { basic } from '../site-under-test.ts'
-import { type CompanionSettings, startWordPress, type TestPlugin } from '../wordpress/start-wordpress.ts'
+import { type CompanionSettings, type Credential, startWordPress, type TestPlugin } from '../wordpress/start-wordpress.ts'
 import { type Intake, startIntake, token } from './intake.ts'
 
 /** A WordPress with the companion, and the gateway end that it reports to. */
@@ -11,8 +12,10 @@ export type CompanionSite = {
   readonly intake: Intake
   /** For PDO. */
   readonly dsn: string
+  /** The document root. */
+  readonly site: string
   /** Runs PHP in WordPress, in a process of its own; `settings` goes to its environment. */
-  php(code: string, settings?: Readonly<Record<string, string>>): Promise<PhpOutcome>
+  php(code: string, settings?: Readonly<Record<string, string>>, flags?: readonly string[]): Promise<PhpOutcome>
   /** A REST request of the administrator. */
   rest(method: string, path: string, body?: unknown): Promise<Response>
   /** The administrator's browser. */
@@ -49,25 +52,50 @@ export async function startCompanionSite(
   const intake = await startIntake()
   const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: intake.origin, ...settings }
   const wordpress = await startWordPress({ companion, plugins })
-  const { origin, restRoot, credentials, site, database, log } = wordpress
+  const { origin, credentials, site, database, log, stop } = wordpress
+  const dsn = `sqlite:${database}`
+  return companionSite(intake, companion, { origin, site, dsn, admin: credentials.admin, log, stop })
+}
+
+/** The same on MariaDB, php-fpm and nginx, where only `index.php` is served. */
+export async function startCompanionStack(settings: CompanionSettings = {}): Promise<CompanionSite> {
+  const intake = await startIntake()
+  const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: intake.origin, ...settings }
+  const stack = await startStack({ flush: 2, opcache: true, companion })
+  return companionSite(intake, companion, {
+    origin: stack.origin,
+    site: stack.site,
+    dsn: `mysql:unix_socket=${stack.socket};dbname=site;charset=utf8mb4`,
+    admin: stack.admin,
+    log: () => '',
+    stop: stack.stop,
+  })
+}
+
+type Started = Pick<CompanionSite, 'origin' | 'dsn' | 'site' | 'log' | 'stop'> & { readonly admin: Credential }
+
+function companionSite(
+  intake: Intake,
+  companion: Readonly<Record<string, string>>,
+  { origin, site, dsn, admin, log, stop }: Started,
+): CompanionSite {
   return {
     origin,
     intake,
-    dsn: `sqlite:${database}`,
-    php: (code, more = {}) => runPhp(site, code, { PUBLIC_URL: origin, ...companion, ...more }),
+    dsn,
+    site,
+    php: (code, more = {}, flags = []) =>
+      runPhp(site, code, { PUBLIC_URL: origin, ...companion, ...more }, flags),
     rest: (method, path, body) => {
-      const headers: Record<string, string> = { Authorization: basic(credentials.admin) }
+      const headers: Record<string, string> = { Authorization: basic(admin) }
       if (body !== undefined) headers['Content-Type'] = 'application/json'
-      return fetch(restRoot + path, {
-        method,
-        headers,
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      })
+      const content = body === undefined ? {} : { body: JSON.stringify(body) }
+      return fetch(`${origin}/index.php/wp-json${path}`, { method, headers, ...content })
     },
     browser: new Browser(origin),
     log,
     stop: async () => {
-      await wordpress.stop()
+      await stop()
       await intake.close()
     },
   }

@@ -426,6 +426,8 @@ final class Trellis_Changes {
 	private $reason     = '';
 	/** Tables in which rows were found by something other than their key. */
 	private $searched   = array();
+	/** By statement: blog, table and rows before the write. */
+	private $compared   = array();
 	private $transacted = false;
 	private $count      = 0;
 	/** The table of the last INSERT, whose id is known only after it has run. */
@@ -564,9 +566,9 @@ final class Trellis_Changes {
 		$plain = $this->mask( $rest );
 		$where = null === $plain ? false : $this->find_where( $plain );
 		if ( ! $spec || false === $where ) {
-			$set = false === $where ? $rest : substr( $plain, 0, $where );
-			// The time of a blog's last change, which WordPress writes with each post.
-			if ( 'blogs' !== $table || 'UPDATE' !== $verb || ! preg_match( '/^\s*`?last_updated`?\s*=\s*\S+\s*$/', $set ) ) {
+			if ( 'blogs' === $table && 'UPDATE' === $verb && false !== $where ) {
+				$this->compare_later( $site, $table, "SELECT * FROM `$name` " . rtrim( substr( $rest, $where ), '; ' ) );
+			} else {
 				$this->whole( $site, $table );
 			}
 			return;
@@ -618,6 +620,22 @@ final class Trellis_Changes {
 		$counts_only = 'term_taxonomy' === $table && preg_match( '/^\s*`?count`?\s*=\s*\?*\d*\?*\s*$/i', $set );
 		$changes_state = '' !== $filters && ( 'DELETE' === $verb || preg_match( '/\b(?:' . $filters . ')/i', $set ) );
 		$this->touch_all( $site, $kind, $ids, $changes_state, (bool) $counts_only );
+	}
+
+	/** WordPress writes the row of a blog with each post, mostly for its `last_updated` alone: other columns are compared at the end. */
+	private function compare_later( $site, $table, $sql ) {
+		$this->mark( $site );
+		if ( ! isset( $this->compared[ $sql ] ) ) {
+			$this->compared[ $sql ] = array( $site, $table, $this->without_time( $sql ) );
+		}
+	}
+
+	private function without_time( $sql ) {
+		$rows = $this->log->query( $sql );
+		foreach ( $rows ? $rows : array() as $row ) {
+			unset( $row->last_updated );
+		}
+		return json_encode( $rows );
 	}
 
 	/** The ids that an UPDATE or DELETE will reach, read with its own condition; null when that fails. */
@@ -878,6 +896,7 @@ final class Trellis_Changes {
 		$this->options    = array();
 		$this->tables     = array();
 		$this->searched   = array();
+		$this->compared   = array();
 		$this->reason     = '';
 		$this->count      = 0;
 		$this->inserted   = null;
@@ -888,6 +907,11 @@ final class Trellis_Changes {
 		foreach ( $this->objects as $site => $kinds ) {
 			foreach ( $kinds as $kind => $objects ) {
 				$last[ $site ][ $kind ] = 'user' === $kind || '' !== $this->reason ? array() : $this->states( $site, $kind, array_keys( $objects ) );
+			}
+		}
+		foreach ( $this->compared as $sql => list( $site, $table, $rows ) ) {
+			if ( $this->without_time( $sql ) !== $rows ) {
+				$this->tables[ $site ][ $table ] = true;
 			}
 		}
 		// After the last state was read: a request that begins to write now cannot have changed it.

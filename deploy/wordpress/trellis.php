@@ -1006,15 +1006,16 @@ final class Trellis_Changes {
 			return array( array( 'kind' => 'table', 'name' => 'post' === $kind ? 'posts' : 'comments' ) );
 		}
 		$name    = 'post' === $kind ? 'type' : 'post';
+		$is_told = $alone && count( $states ) <= self::MAX_STEPS + 1;
 		$changes = array();
 		if ( 'post' === $kind && 'revision' === $known[0]['type'] ) {
-			// Answers about the parent count its revisions; it is reported unless it was written itself.
-			foreach ( array_diff( array_unique( array_column( $known, 'parent' ) ), array_keys( $this->objects[ $site ]['post'] ) ) as $parent ) {
+			// Answers about the parent count its revisions. The states of the revision name the parent; without them it is reported.
+			foreach ( $is_told ? array() : array_unique( array_column( $known, 'parent' ) ) as $parent ) {
 				$changes[] = array( 'kind' => 'post', 'id' => $parent, 'type' => $this->type_of( $site, $parent ) );
 			}
 		}
 		foreach ( array_unique( array_column( $known, $name ) ) as $value ) {
-			if ( ! $alone || count( $states ) > self::MAX_STEPS + 1 ) {
+			if ( ! $is_told ) {
 				$changes[] = array( 'kind' => $kind, 'id' => $id, $name => $value );
 				continue;
 			}
@@ -1264,6 +1265,8 @@ final class Trellis_Tags {
 	}
 
 	public function start() {
+		// Before 6.1 there is no filter that sees every option.
+		$this->is_complete = version_compare( $GLOBALS['wp_version'], '6.1-alpha', '>=' );
 		add_filter( 'query', array( $this, 'see' ), PHP_INT_MAX );
 		add_filter(
 			'pre_option',
@@ -1305,9 +1308,14 @@ final class Trellis_Tags {
 		}
 		add_action(
 			'http_api_debug',
-			function () {
-				$this->is_complete = false;
-			}
+			function ( $response, $context, $class, $arguments, $url ) {
+				// An answer made of another one; not the request with which WordPress starts its own cron.
+				if ( 0 !== strpos( (string) $url, site_url( 'wp-cron.php' ) ) ) {
+					$this->is_complete = false;
+				}
+			},
+			10,
+			5
 		);
 		// "5 minutes ago", and the days of a calendar.
 		add_filter(
@@ -1355,13 +1363,33 @@ final class Trellis_Tags {
 			$prefix = preg_quote( $GLOBALS['wpdb']->base_prefix, '/' );
 			preg_match_all( '/(?<![\w$])' . $prefix . '(?:\d+_)?(\w+)|\b(?:FROM|JOIN)\s+`?(?!' . $prefix . ')(\w+)/i', $query, $found );
 			$this->tables += array_fill_keys( array_filter( array_merge( $found[1], $found[2] ) ), true );
-			if ( preg_match_all( '/posts`?(?:\.\*)?\s+WHERE\s+`?ID`?\s*(?:=|IN)\s*\(?\s*([\d,\s]+)/', $query, $found ) ) {
-				foreach ( explode( ',', implode( ',', $found[1] ) ) as $id ) {
-					$this->ids['p'][ (int) $id ] = true;
-				}
-			}
+			$this->add_searched( $query, $prefix );
 		}
 		return $query;
+	}
+
+	/**
+	 * Rows that a statement looks for by id are known by that id, also when there is none yet. The queries of WordPress's own
+	 * classes are known by their collections. Any other statement reads the whole collection.
+	 */
+	private function add_searched( $sql, $prefix ) {
+		$tables = array(
+			'posts'    => array( 'p', 'any', '`?(?:ID|p\.ID)`?', '/^SELECT\s+(?:SQL_CALC_FOUND_ROWS\s+)?(?:DISTINCT\s+)?\S+_posts\.(?:ID|\*)/' ),
+			'comments' => array( 'c', 'comment', '`?(?:comment_ID)`?', '/^$/' ),
+			'users'    => array( 'u', 'user', '`?ID`?', '/^$/' ),
+		);
+		foreach ( $tables as $table => list( $letter, $list, $column, $known ) ) {
+			if ( ! preg_match( "/(?<![\\w$])$prefix(?:\\d+_)?$table(?![\\w$])/", $sql ) ) {
+				continue;
+			}
+			if ( preg_match( "/$table`?\\s+WHERE\\s+$column\\s*(?:=|IN)\\s*\\(?\\s*'?([\\d,\\s]+)/", $sql, $found ) ) {
+				foreach ( explode( ',', $found[1] ) as $id ) {
+					$this->ids[ $letter ][ (int) $id ] = true;
+				}
+			} elseif ( ! preg_match( $known, $sql ) ) {
+				$this->lists[ $list ] = true;
+			}
+		}
 	}
 
 	/** The last moment at which a header can be sent: what `_embed` reads is among it. */
@@ -1396,11 +1424,6 @@ final class Trellis_Tags {
 			}
 		}
 		$names = array( 'list' => $this->lists, 'o' => $this->told_options(), 'x' => $this->tables );
-		foreach ( $names as $list ) {
-			foreach ( $list as $name => $yes ) {
-				$is_complete = $is_complete && preg_match( '/^[\w.:-]+$/D', (string) $name );
-			}
-		}
 		$text = $this->join( array( 'p' => null, 't' => null, 'u' => null, 'c' => null ), $names, $is_complete );
 		// Too long: collections and tables alone, known as incomplete.
 		return strlen( $text ) <= self::MAX_BYTES ? $text : $this->join( array(), array( 'list' => $this->lists, 'x' => $this->tables ), false );
@@ -1416,6 +1439,10 @@ final class Trellis_Tags {
 		return $names;
 	}
 
+	private function plain( $name ) {
+		return substr( preg_replace( '/[^A-Za-z0-9_.-]/', '_', (string) $name ), 0, 64 );
+	}
+
 	private function join( $letters, $names, $is_complete ) {
 		$count = 0;
 		$parts = array();
@@ -1428,7 +1455,8 @@ final class Trellis_Tags {
 			}
 		}
 		foreach ( $names as $name => $list ) {
-			$plain = preg_grep( '/^[\w.:-]+$/D', array_map( 'strval', array_keys( $list ) ) );
+			// "mods_Twenty Twenty-Four" is an option, too: in the header it has other characters, and a gateway compares it so.
+			$plain = array_unique( array_map( array( $this, 'plain' ), array_keys( $list ) ) );
 			if ( $plain ) {
 				$count  += count( $plain );
 				$parts[] = "$name=" . implode( ',', $plain );

@@ -25,7 +25,10 @@ require_once ABSPATH . 'wp-settings.php';
 `
 
 /** Eight PHP workers that never end; opcache as Debian sets it up. */
-export const fpmSettings = (folder: string, environment: Readonly<Record<string, string>>): string => `[global]
+export const fpmSettings = (
+  folder: string,
+  environment: Readonly<Record<string, string>>,
+): string => `[global]
 error_log = ${folder}/fpm.log
 [site]
 user = root

@@ -73,7 +73,11 @@ describeWith('php', 'a PHP request that dies between two statements', () => {
       if (code === 0) break
       expect(code).toBe('SIGKILL')
       tried += 1
-      expect({ at, notPolled, open }, `changed: ${objects.join(', ')}`).toEqual({ at, notPolled: [], open: 0 })
+      expect({ at, notPolled, open }, `changed: ${objects.join(', ')}`).toEqual({
+        at,
+        notPolled: [],
+        open: 0,
+      })
       if (dead) withDead += 1
     }
     // All but those before the mark and after it closed.
@@ -91,7 +95,13 @@ describeWith('php', 'a PHP request that dies between two statements', () => {
     for (let at = 3; at < statements.length - 3; at += step) {
       const { objects, notPolled, notPushed, dead, open } = await die(how, at, `${how}${at}`, extra)
       const seen = { at, notPolled, notPushed, dead, open }
-      expect(seen, `${title}; changed: ${objects.join(', ')}`).toEqual({ at, notPolled: [], notPushed: [], dead: false, open: 0 })
+      expect(seen, `${title}; changed: ${objects.join(', ')}`).toEqual({
+        at,
+        notPolled: [],
+        notPushed: [],
+        dead: false,
+        open: 0,
+      })
     }
   })
 })

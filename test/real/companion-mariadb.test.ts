@@ -19,28 +19,35 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
   })
   afterAll(() => site?.stop())
 
-  test.each(rowsOf(writesByIndex, 3).map((write) => [write[0], write] as const))('%s', async (_title, [, , run]) => {
-    const { last } = await poll(site.origin, 0)
-    const before = await dumpDatabase(site.dsn)
-    const count = site.intake.pushes.length
-    await run(site)
-    const objects = changedObjects(before, await dumpDatabase(site.dsn))
-    const { rows } = await poll(site.origin, last)
-    const logged = rows.flatMap(({ changes = [] }) => changes)
-    expect(uncovered(objects, logged)).toEqual([])
-    const pushed = () => site.intake.pushes.slice(count).flatMap(({ changes }) => changes)
-    await expect.poll(pushed).toEqual(logged)
-    expect(rows.map(({ state }) => state)).toEqual(rows.map(() => 'closed'))
-  })
+  test.each(rowsOf(writesByIndex, 3).map((write) => [write[0], write] as const))(
+    '%s',
+    async (_title, [, , run]) => {
+      const { last } = await poll(site.origin, 0)
+      const before = await dumpDatabase(site.dsn)
+      const count = site.intake.pushes.length
+      await run(site)
+      const objects = changedObjects(before, await dumpDatabase(site.dsn))
+      const { rows } = await poll(site.origin, last)
+      const logged = rows.flatMap(({ changes = [] }) => changes)
+      expect(uncovered(objects, logged)).toEqual([])
+      const pushed = () => site.intake.pushes.slice(count).flatMap(({ changes }) => changes)
+      await expect.poll(pushed).toEqual(logged)
+      expect(rows.map(({ state }) => state)).toEqual(rows.map(() => 'closed'))
+    },
+  )
 
   test('a process that is killed leaves a mark that is dead as soon as its connection is gone', async () => {
     const { last } = await poll(site.origin, 0)
-    const { code } = await site.php(`wp_update_post( array( 'ID' => 60, 'post_title' => 'k' ) ); posix_kill( getmypid(), SIGKILL );`)
+    const { code } = await site.php(
+      `wp_update_post( array( 'ID' => 60, 'post_title' => 'k' ) ); posix_kill( getmypid(), SIGKILL );`,
+    )
     expect(code).toBe('SIGKILL')
     const rows = async () => (await poll(site.origin, last)).rows
     await expect.poll(rows).toEqual([{ sequence: last + 1, site: 1, state: 'dead' }])
     const second = site.php(`wp_update_post( array( 'ID' => 60, 'post_title' => 'l' ) ); sleep( 3 );`)
-    await expect.poll(async () => (await poll(site.origin, last + 1)).rows.map(({ state }) => state)).toEqual(['open'])
+    await expect
+      .poll(async () => (await poll(site.origin, last + 1)).rows.map(({ state }) => state))
+      .toEqual(['open'])
     await second
     expect((await poll(site.origin, last + 1)).rows.map(({ state }) => state)).toEqual(['closed'])
   })
@@ -55,17 +62,22 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
     const early = (await poll(site.origin, last)).rows.map(({ sequence }) => sequence)
     await slow
     const late = (await poll(site.origin, last)).rows
-    expect({ early, late: late.map(({ sequence }) => sequence) }).toEqual({ early: [last + 2], late: [last + 1, last + 2] })
+    expect({ early, late: late.map(({ sequence }) => sequence) }).toEqual({
+      early: [last + 2],
+      late: [last + 1, last + 2],
+    })
     expect(late[0]?.changes).toEqual([{ kind: 'post', id: 61, type: 'post' }])
   })
 
-  test('a transaction that is rolled back takes its mark along, and the changes come in a new row', async () => {
+  test('a transaction that is rolled back removes its mark, and the changes come in a new row', async () => {
     const { last } = await poll(site.origin, 0)
     await site.php(
       `$w = $GLOBALS['wpdb']; $w->query( 'START TRANSACTION' ); $w->update( 'wp_posts', array( 'post_title' => 't' ), array( 'ID' => 63 ) ); $w->query( 'ROLLBACK' );`,
     )
     const { rows } = await poll(site.origin, last)
-    expect(rows).toEqual([{ sequence: last + 2, site: 1, state: 'closed', changes: [{ kind: 'post', id: 63, type: 'post' }] }])
+    expect(rows).toEqual([
+      { sequence: last + 2, site: 1, state: 'closed', changes: [{ kind: 'post', id: 63, type: 'post' }] },
+    ])
   })
 
   test('a connection that is cut in the middle does not lose the changes', async () => {
@@ -95,7 +107,9 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
         ['draft', 'publish'],
       ])
       // Behind the cache's back: the values before are those of the database, not of the cache.
-      await site.php(`$GLOBALS['wpdb']->update( 'wp_posts', array( 'post_status' => 'pending' ), array( 'ID' => 64 ) );`)
+      await site.php(
+        `$GLOBALS['wpdb']->update( 'wp_posts', array( 'post_status' => 'pending' ), array( 'ID' => 64 ) );`,
+      )
       expect((await write())[0]?.before).toMatchObject({ status: 'pending' })
       const answer = await site.rest('GET', '/wp/v2/posts/64')
       expect(answer.headers.get('trellis-tags')).toMatch(/^v1;n=\d+;site=1;p=(?:\d+,)*64\b/)

@@ -21,9 +21,15 @@ describeWith('mariadb', 'the WordPress companion in a network of blogs', () => {
     await php(code)
     const { rows } = await poll(site.origin, last)
     const logged = rows.map((row) => ({ site: row.site, sequence: row.sequence, changes: row.changes }))
-    const pushed = () => site.intake.pushes.slice(count).map((push) => ({ site: push.site, sequence: push.sequence, changes: push.changes }))
+    const pushed = () =>
+      site.intake.pushes
+        .slice(count)
+        .map((push) => ({ site: push.site, sequence: push.sequence, changes: push.changes }))
     await expect.poll(() => pushed().toSorted((a, b) => a.sequence - b.sequence)).toEqual(logged)
-    return logged.map((row) => `${row.site}: ${(row.changes ?? []).map(({ kind, id, name }) => `${kind} ${id ?? name}`).join(', ')}`)
+    return logged.map(
+      (row) =>
+        `${row.site}: ${(row.changes ?? []).map(({ kind, id, name }) => `${kind} ${id ?? name}`).join(', ')}`,
+    )
   }
 
   beforeAll(async () => {
@@ -36,9 +42,14 @@ describeWith('mariadb', 'the WordPress companion in a network of blogs', () => {
     const config = join(site.site, 'wp-config.php')
     const constants = `define( 'MULTISITE', true ); define( 'SUBDOMAIN_INSTALL', false ); define( 'DOMAIN_CURRENT_SITE', '${host}' ); define( 'PATH_CURRENT_SITE', '/' ); define( 'SITE_ID_CURRENT_SITE', 1 ); define( 'BLOG_ID_CURRENT_SITE', 1 );`
     const text = await readFile(config, 'utf8')
-    await writeFile(config, text.replace(/define\( 'WP_(?:HOME|SITEURL)'.*\n/g, '').replace('<?php', `<?php ${constants}`))
+    await writeFile(
+      config,
+      text.replace(/define\( 'WP_(?:HOME|SITEURL)'.*\n/g, '').replace('<?php', `<?php ${constants}`),
+    )
     expect(await php('echo is_multisite() ? "yes" : "no";')).toBe('yes')
-    await php(`echo wp_insert_site( array( 'domain' => '${host}', 'path' => '/two/', 'network_id' => 1, 'user_id' => 1 ) );`)
+    await php(
+      `echo wp_insert_site( array( 'domain' => '${host}', 'path' => '/two/', 'network_id' => 1, 'user_id' => 1 ) );`,
+    )
     // php-fpm looks at a file again after two seconds; until then it and the scripts of this test have two fingerprints.
     const print = await php('echo Trellis_Companion::fingerprint();')
     await vi.waitFor(async () => expect((await poll(site.origin, 0)).fingerprint).toBe(print), 20_000)
@@ -47,10 +58,12 @@ describeWith('mariadb', 'the WordPress companion in a network of blogs', () => {
 
   test('a change has the id of the blog in which it is made', async () => {
     expect(await reported(`update_post_meta( 10, 'k', 'v' );`)).toEqual(['1: post 10'])
-    expect(await reported(`switch_to_blog( 2 ); update_post_meta( 1, 'k', 'v' ); restore_current_blog();`)).toEqual(['2: post 1'])
-    expect(await reported(`switch_to_blog( 2 ); update_option( 'blogname', 'Two' ); restore_current_blog();`)).toEqual([
-      '2: option blogname',
-    ])
+    expect(
+      await reported(`switch_to_blog( 2 ); update_post_meta( 1, 'k', 'v' ); restore_current_blog();`),
+    ).toEqual(['2: post 1'])
+    expect(
+      await reported(`switch_to_blog( 2 ); update_option( 'blogname', 'Two' ); restore_current_blog();`),
+    ).toEqual(['2: option blogname'])
   })
 
   test('a request that writes in several blogs leaves a row for each', async () => {
@@ -61,9 +74,14 @@ describeWith('mariadb', 'the WordPress companion in a network of blogs', () => {
   })
 
   test('a blog that publishes does not change the network', async () => {
-    const all = await reported(`switch_to_blog( 2 ); wp_update_post( array( 'ID' => 1, 'post_title' => 'n' ) ); restore_current_blog();`)
+    const all = await reported(
+      `switch_to_blog( 2 ); wp_update_post( array( 'ID' => 1, 'post_title' => 'n' ) ); restore_current_blog();`,
+    )
     expect(all.map((one) => one.slice(0, 2))).not.toContain('0:')
-    expect(await reported(`update_blog_status( 2, 'public', '0' );`)).toEqual(['2: option blog_public', '0: table blogs'])
+    expect(await reported(`update_blog_status( 2, 'public', '0' );`)).toEqual([
+      '2: option blog_public',
+      '0: table blogs',
+    ])
   })
 
   test('every write is reported', async () => {

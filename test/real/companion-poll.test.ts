@@ -1,8 +1,11 @@
+import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { describeWith } from '../support/requirements.ts'
 import { poll, sign } from './companion/intake.ts'
 import { type CompanionSite, startCompanionSite } from './companion/site.ts'
+import { companionFile } from './wordpress/start-wordpress.ts'
 
 describeWith('php', 'the log of the WordPress companion', () => {
   let site: CompanionSite
@@ -23,9 +26,22 @@ describeWith('php', 'the log of the WordPress companion', () => {
   }
   const rename = (title: string) => site.rest('PUT', '/wp/v2/posts/10', { title })
   const query = async (sql: string): Promise<string> => {
-    const { output } = await site.php(`echo json_encode( ( new Trellis_Log() )->query( ${JSON.stringify(sql)} ) );`)
+    const { output } = await site.php(
+      `echo json_encode( ( new Trellis_Log() )->query( ${JSON.stringify(sql)} ) );`,
+    )
     return output
   }
+
+  test('the file is plain PHP 7.4', async () => {
+    const { stdout } = await promisify(execFile)('php', ['-l', companionFile])
+    expect(stdout).toContain('No syntax errors')
+    const text = await readFile(companionFile, 'utf8')
+    const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')
+    // What came with PHP 8, as far as a text shows it.
+    expect(code).not.toMatch(
+      /\?->|\bmatch\s*\(|\bstr_(?:contains|starts_with|ends_with)\(|\benum\s|\breadonly\s|: (?:mixed|static|never)\b|#\[/,
+    )
+  })
 
   test('the first answer has the row of the creation, and names the table', async () => {
     const answer = await poll(site.origin, 0)
@@ -53,10 +69,13 @@ describeWith('php', 'the log of the WordPress companion', () => {
     expect(await ask(target, signature())).toEqual({ status: 401, body: '', cacheControl: 'no-store' })
   })
 
-  test.each(['-1', '1x', '', '99999999999999999999', '1%20OR%201=1'])('the sequence %j is refused', async (sequence) => {
-    const asked = `/?trellis-changes=${sequence}`
-    expect((await ask(asked, sign('GET', asked))).status).toBe(400)
-  })
+  test.each(['-1', '1x', '', '99999999999999999999', '1%20OR%201=1'])(
+    'the sequence %j is refused',
+    async (sequence) => {
+      const asked = `/?trellis-changes=${sequence}`
+      expect((await ask(asked, sign('GET', asked))).status).toBe(400)
+    },
+  )
 
   test('a poll is a GET: other methods get the page', async () => {
     expect((await ask(target, sign('POST', target), { method: 'POST', body: '' })).body).toContain('<html')
@@ -75,18 +94,36 @@ describeWith('php', 'the log of the WordPress companion', () => {
   })
 
   test('values before and after the write are those of the database', async () => {
-    const written = await site.rest('PUT', '/wp/v2/posts/17', { status: 'draft', slug: 'seventeen', categories: [3], date: '2025-01-02T03:04:05' })
+    const written = await site.rest('PUT', '/wp/v2/posts/17', {
+      status: 'draft',
+      slug: 'seventeen',
+      categories: [3],
+      date: '2025-01-02T03:04:05',
+    })
     expect(written.status, await written.text()).toBe(200)
-    const changes = site.intake.pushes.at(-1)?.changes.filter(({ id, kind }) => kind === 'post' && id === 17) ?? []
+    const changes =
+      site.intake.pushes.at(-1)?.changes.filter(({ id, kind }) => kind === 'post' && id === 17) ?? []
     expect(changes.length, JSON.stringify(site.intake.pushes.at(-1))).toBeGreaterThan(0)
-    expect(changes[0]?.before).toMatchObject({ status: 'publish', slug: 'plant-of-the-day-14', protected: false })
-    expect(changes.at(-1)?.after).toMatchObject({ status: 'draft', slug: 'seventeen', parent: 0, date: '2025-01-02 03:04:05', terms: { category: [3] } })
+    expect(changes[0]?.before).toMatchObject({
+      status: 'publish',
+      slug: 'plant-of-the-day-14',
+      protected: false,
+    })
+    expect(changes.at(-1)?.after).toMatchObject({
+      status: 'draft',
+      slug: 'seventeen',
+      parent: 0,
+      date: '2025-01-02 03:04:05',
+      terms: { category: [3] },
+    })
     for (const [at, change] of changes.slice(1).entries()) expect(change.before).toEqual(changes[at]?.after)
   })
 
   test('values are left out when another request wrote at the same time', async () => {
     const slow = site.php(`wp_update_post( array( 'ID' => 18, 'post_status' => 'draft' ) ); sleep( 2 );`)
-    await expect.poll(async () => (await poll(site.origin, 0)).rows.some(({ state }) => state === 'open')).toBe(true)
+    await expect
+      .poll(async () => (await poll(site.origin, 0)).rows.some(({ state }) => state === 'open'))
+      .toBe(true)
     await rename('beside')
     const beside = site.intake.pushes.at(-1)?.changes.find(({ id }) => id === 10)
     expect(beside).toEqual({ kind: 'post', id: 10, type: 'post' })
@@ -98,7 +135,9 @@ describeWith('php', 'the log of the WordPress companion', () => {
     const { last } = await poll(site.origin, 0)
     const slow = site.php(`update_option( 'slow', 'x' ); sleep( 2 );`)
     const rows = async () => (await poll(site.origin, last)).rows
-    await expect.poll(rows).toEqual([{ sequence: last + 1, site: 1, state: 'open', since: expect.any(Number) }])
+    await expect
+      .poll(rows)
+      .toEqual([{ sequence: last + 1, site: 1, state: 'open', since: expect.any(Number) }])
     // An open row is in every answer, however late the sequence.
     expect((await poll(site.origin, last + 1)).rows).toHaveLength(1)
     await slow
@@ -125,13 +164,16 @@ describeWith('php', 'the log of the WordPress companion', () => {
     expect((await poll(site.origin, last)).rows[0]?.changes).toEqual([{ kind: 'option', name: 'hung' }])
   })
 
-  test.each(['redirect', 'fail'] as const)('a gateway whose answer is a %s changes nothing for the save', async (behaviour) => {
-    site.intake.behaviour = behaviour
-    const refused = site.intake.refused.length
-    expect((await rename(`while ${behaviour}`)).status).toBe(200)
-    // The redirect was not followed.
-    expect(site.intake.refused.length).toBe(refused)
-  })
+  test.each(['redirect', 'fail'] as const)(
+    'a gateway whose answer is a %s changes nothing for the save',
+    async (behaviour) => {
+      site.intake.behaviour = behaviour
+      const refused = site.intake.refused.length
+      expect((await rename(`while ${behaviour}`)).status).toBe(200)
+      // The redirect was not followed.
+      expect(site.intake.refused.length).toBe(refused)
+    },
+  )
 
   test('several gateways get the push, beside one that is not there', async () => {
     const pushes = site.intake.pushes.length
@@ -145,7 +187,9 @@ describeWith('php', 'the log of the WordPress companion', () => {
     const pushes = site.intake.pushes.length
     const flags = ['-d', 'disable_functions=curl_multi_init']
     await site.php(`update_option( 'plain', 'x' );`, {}, flags)
-    expect(site.intake.pushes.slice(pushes).map(({ changes }) => changes)).toEqual([[{ kind: 'option', name: 'plain' }]])
+    expect(site.intake.pushes.slice(pushes).map(({ changes }) => changes)).toEqual([
+      [{ kind: 'option', name: 'plain' }],
+    ])
     site.intake.behaviour = 'hang'
     const began = Date.now()
     await site.php(`update_option( 'plain', 'y' );`, {}, flags)
@@ -166,7 +210,9 @@ describeWith('php', 'the log of the WordPress companion', () => {
 
   test('an answer is bounded, and the next goes on from it', async () => {
     const { last } = await poll(site.origin, 0)
-    await site.php(`$log = new Trellis_Log(); for ( $n = 0; $n < 600; $n++ ) { $log->append( 1, '[]' ); } for ( $n = 0; $n < 4; $n++ ) { $log->append( 1, '["' . str_repeat( 'x', 190000 ) . '"]' ); }`)
+    await site.php(
+      `$log = new Trellis_Log(); for ( $n = 0; $n < 600; $n++ ) { $log->append( 1, '[]' ); } for ( $n = 0; $n < 4; $n++ ) { $log->append( 1, '["' . str_repeat( 'x', 190000 ) . '"]' ); }`,
+    )
     const sizes: number[] = []
     let after = last
     for (;;) {
@@ -201,7 +247,10 @@ describeWith('php', 'the log of the WordPress companion', () => {
   })
 
   test('without a token the plugin does nothing', async () => {
-    const { output } = await site.php(`var_dump( has_action( 'clean_post_cache' ) && class_exists( 'Trellis_Log' ) && isset( $GLOBALS['wp_filter']['query']->callbacks[ PHP_INT_MAX ] ) );`, { TRELLIS_TOKEN: '' })
+    const { output } = await site.php(
+      `var_dump( has_action( 'clean_post_cache' ) && class_exists( 'Trellis_Log' ) && isset( $GLOBALS['wp_filter']['query']->callbacks[ PHP_INT_MAX ] ) );`,
+      { TRELLIS_TOKEN: '' },
+    )
     expect(output).toContain('bool(false)')
     const short = await site.php('', { TRELLIS_TOKEN: 'too short' })
     expect(short.output).toContain('less than 16 characters')

@@ -8,14 +8,24 @@ import { type CompanionSite, startCompanionSite } from './companion/site.ts'
 import { writesByIndex } from './companion/writes.ts'
 
 type Tags = { readonly complete: boolean; readonly ids: ReadonlyMap<string, ReadonlySet<string>> }
-type Answer = { readonly body: string; readonly status: number; readonly tags: Tags | undefined; readonly maxAge: string | null }
+type Answer = {
+  readonly body: string
+  readonly status: number
+  readonly tags: Tags | undefined
+  readonly maxAge: string | null
+}
 
 /** Reads the header as a gateway does: damage shows in the count. */
 function readTags(value: string): Tags {
   const [version, count, ...rest] = value.split(';')
   expect(version).toBe('v1')
   const lists = rest.filter((part) => part !== 'complete' && !part.startsWith('site='))
-  const ids = new Map(lists.map((part) => [part.slice(0, part.indexOf('=')), new Set(part.slice(part.indexOf('=') + 1).split(','))]))
+  const ids = new Map(
+    lists.map((part) => [
+      part.slice(0, part.indexOf('=')),
+      new Set(part.slice(part.indexOf('=') + 1).split(',')),
+    ]),
+  )
   const total = [...ids.values()].reduce((sum, { size }) => sum + size, 0)
   expect(count).toBe(`n=${total}`)
   expect(value.length).toBeLessThanOrEqual(2500)
@@ -25,7 +35,8 @@ function readTags(value: string): Tags {
 
 /** Do these changes reach an answer with these tags? */
 function reaches(changes: readonly Change[], { ids }: Tags): boolean {
-  const has = (letter: string, name: string | number | undefined): boolean => ids.get(letter)?.has(String(name)) === true
+  const has = (letter: string, name: string | number | undefined): boolean =>
+    ids.get(letter)?.has(String(name)) === true
   const listed = (name: string | undefined): boolean => has('list', name) || has('list', 'any')
   return changes.some(({ kind, id, name, type, taxonomy }) => {
     if (kind === 'post') return has('p', id) || listed(type)
@@ -63,14 +74,18 @@ describeWith('php', 'the tags of answers', () => {
     expect(tags?.complete).toBe(true)
     expect([...(tags?.ids.get('p') ?? [])]).toContain('10')
     expect(tags?.ids.get('t')?.size).toBe(2)
-    expect([...(tags?.ids.get('o') ?? [])]).toEqual(expect.arrayContaining(['permalink_structure', 'sticky_posts']))
+    expect([...(tags?.ids.get('o') ?? [])]).toEqual(
+      expect.arrayContaining(['permalink_structure', 'sticky_posts']),
+    )
   })
 
   test('a list names its collection and its items, with what they embed', async () => {
     const { tags, body } = await read('/wp/v2/posts?_embed=1&per_page=5')
     const items = JSON.parse(body) as { id: number; author: number }[]
     expect([...(tags?.ids.get('p') ?? [])]).toEqual(expect.arrayContaining(items.map(({ id }) => String(id))))
-    expect([...(tags?.ids.get('u') ?? [])]).toEqual(expect.arrayContaining(items.map(({ author }) => String(author))))
+    expect([...(tags?.ids.get('u') ?? [])]).toEqual(
+      expect.arrayContaining(items.map(({ author }) => String(author))),
+    )
     expect([...(tags?.ids.get('list') ?? [])]).toContain('post')
   })
 
@@ -90,7 +105,7 @@ describeWith('php', 'the tags of answers', () => {
     expect(batch.headers.get('trellis-tags')).toBeNull()
   })
 
-  test('what changes by the clock is bounded in time', async () => {
+  test('an answer that changes by the clock is bounded in time', async () => {
     expect((await read('/wp/v2/posts/71')).maxAge).toBeNull()
     const ago = `<?php add_shortcode( 'ago', function () { return human_time_diff( time() - 90 ); } );`
     await writeFile(`${site.site}/wp-content/mu-plugins/ago.php`, ago)
@@ -103,23 +118,31 @@ describeWith('php', 'the tags of answers', () => {
   })
 
   // Plugins and themes change what is registered by code; the fingerprint says so.
-  const named = new Set(['REST: a featured image is set', 'REST: a user is deleted', 'REST: settings are changed'])
+  const named = new Set([
+    'REST: a featured image is set',
+    'REST: a user is deleted',
+    'REST: settings are changed',
+  ])
   const some = rowsOf(writesByIndex, 20, ([title]) => named.has(title))
 
-  test.each(some.map((write) => [write[0], write] as const))('%s: every answer that changes is reached by its tags', { timeout: 120_000 }, async (_title, [, , run]) => {
-    const before = await readAll()
-    const count = site.intake.pushes.length
-    await run(site)
-    const changes = (): readonly Change[] => site.intake.pushes.slice(count).flatMap((push) => push.changes)
-    await expect.poll(() => changes().length).toBeGreaterThan(0)
-    const missed: string[] = []
-    for (const [path, { body, tags }] of before) {
-      const later = await read(path)
-      if (later.body === body || tags === undefined || !tags.complete) continue
-      if (!reaches(changes(), tags)) missed.push(path)
-    }
-    expect(missed, JSON.stringify(changes()).slice(0, 2000)).toEqual([])
-    const withTags = [...before.values()].filter(({ tags }) => tags?.complete === true)
-    expect(withTags.length).toBeGreaterThan(reads.length / 2)
-  })
+  test.each(some.map((write) => [write[0], write] as const))(
+    '%s: every answer that changes is reached by its tags',
+    { timeout: 120_000 },
+    async (_title, [, , run]) => {
+      const before = await readAll()
+      const count = site.intake.pushes.length
+      await run(site)
+      const changes = (): readonly Change[] => site.intake.pushes.slice(count).flatMap((push) => push.changes)
+      await expect.poll(() => changes().length).toBeGreaterThan(0)
+      const missed: string[] = []
+      for (const [path, { body, tags }] of before) {
+        const later = await read(path)
+        if (later.body === body || tags === undefined || !tags.complete) continue
+        if (!reaches(changes(), tags)) missed.push(path)
+      }
+      expect(missed, JSON.stringify(changes()).slice(0, 2000)).toEqual([])
+      const withTags = [...before.values()].filter(({ tags }) => tags?.complete === true)
+      expect(withTags.length).toBeGreaterThan(reads.length / 2)
+    },
+  )
 })

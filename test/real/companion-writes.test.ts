@@ -21,7 +21,11 @@ describeWith('php', 'the WordPress companion reports every write', () => {
   })
   afterAll(() => site?.stop())
 
-  const observe = async ([, , run]: Write): Promise<{ pushed: Change[]; logged: Change[]; missing: string[] }> => {
+  const observe = async ([, , run]: Write): Promise<{
+    pushed: Change[]
+    logged: Change[]
+    missing: string[]
+  }> => {
     const { last } = await poll(site.origin, 0)
     const before = await dumpDatabase(site.dsn)
     const count = site.intake.pushes.length
@@ -47,8 +51,11 @@ describeWith('php', 'the WordPress companion reports every write', () => {
     expect(site.intake.refused).toEqual([])
   })
 
-  test.each(quietWrites.map((write) => [write[0], write] as const))('nothing is reported for %s', async (_title, write) => {
-    const { pushed, logged, missing } = await observe(write)
-    expect({ pushed, logged, missing }).toEqual({ pushed: [], logged: [], missing: [] })
-  })
+  test.each(quietWrites.map((write) => [write[0], write] as const))(
+    'nothing is reported for %s',
+    async (_title, write) => {
+      const { pushed, logged, missing } = await observe(write)
+      expect({ pushed, logged, missing }).toEqual({ pushed: [], logged: [], missing: [] })
+    },
+  )
 })

@@ -36,23 +36,27 @@ const owners: Readonly<Record<string, readonly [kind: string, column: string]>> 
 const quiet =
   /^(?:cron|_transient_.*|_site_transient_.*|_edit_lock|_edit_last|_pingme|_encloseme|_wp_old_slug|_wp_old_date|session_tokens|wp_(?:\d+_)?user-settings(?:-time)?|wp_dashboard_quick_press_last_post_id|community-events-location)$/
 
-/** The rows that differ, each as `kind id`, `option name` or `table name`. */
+/** The object of a row of a table: `kind id`, `option name` or `table name`; undefined when no answer shows it. */
+function objectOf(table: string, row: Row): string | undefined {
+  if (quiet.test(String(row['option_name'] ?? row['meta_key']))) return undefined
+  const [kind, column] = owners[table] ?? ['table', '']
+  return column === '' ? `table ${table}` : `${kind} ${row[column]}`
+}
+
+/** The objects whose rows differ. */
 export function changedObjects(before: Dump, after: Dump): string[] {
   const found = new Set<string>()
   for (const table of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const short = table.replace(/^wp_(?:\d+_)?/, '')
     const earlier = before[table] ?? {}
     const later = after[table] ?? {}
-    for (const key of new Set([...Object.keys(earlier), ...Object.keys(later)])) {
-      const rows = [earlier[key], later[key]]
-      if (JSON.stringify(rows[0]) === JSON.stringify(rows[1])) continue
-      for (const row of rows) {
-        if (row === undefined || quiet.test(String(row['option_name'] ?? row['meta_key']))) continue
-        const [kind, column] = owners[short] ?? ['table', '']
-        found.add(column === '' ? `table ${short}` : `${kind} ${row[column]}`)
-      }
-    }
+    const differing = [...new Set([...Object.keys(earlier), ...Object.keys(later)])].filter(
+      (key) => JSON.stringify(earlier[key]) !== JSON.stringify(later[key]),
+    )
+    const rows = differing.flatMap((key) => [earlier[key], later[key]].filter((row) => row !== undefined))
+    for (const row of rows) found.add(objectOf(short, row) ?? '')
   }
+  found.delete('')
   return [...found].sort()
 }
 

@@ -58,35 +58,38 @@ function fault(signature: string, method: string, target: string, body: string):
   return timingSafeEqual(right, Buffer.from(hmac ?? '', 'hex')) ? undefined : 'hmac'
 }
 
+/** Status and fields of answers that a gateway should not give. */
+const misbehaviours = { redirect: [307, { Location: '/elsewhere/changes' }], fail: [503, {}] } as const
+
 /** The admin side of a gateway, as far as the companion knows it: checks signatures and collects what is pushed. */
 export async function startIntake(): Promise<Intake> {
   const intake: Omit<Intake, 'origin' | 'close'> = { pushes: [], refused: [], behaviour: 'accept' }
+  const accept = (method: string, target: string, signature: string, body: string): number => {
+    const isPush = method === 'POST' && target === '/admin/changes'
+    const wrong = isPush ? fault(signature, method, target, body) : `${method} ${target}`
+    if (wrong !== undefined || body.length > 256 * 1024) {
+      intake.refused.push(wrong ?? 'too long')
+      return wrong === undefined ? 413 : 401
+    }
+    intake.pushes.push(JSON.parse(body) as Push)
+    return 200
+  }
   const server = createServer(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
-    const target = request.url ?? ''
-    if (intake.behaviour === 'hang') return
-    if (intake.behaviour === 'redirect') {
-      response.writeHead(307, { Location: '/elsewhere/changes' }).end()
+    const { behaviour } = intake
+    if (behaviour === 'hang') return
+    if (behaviour !== 'accept') {
+      const [status, headers] = misbehaviours[behaviour]
+      response.writeHead(status, headers).end()
       return
     }
-    if (intake.behaviour === 'fail') {
-      response.writeHead(503).end()
-      return
-    }
-    const wrong =
-      request.method !== 'POST' || target !== '/admin/changes'
-        ? `${request.method} ${target}`
-        : fault(String(request.headers['trellis-signature']), 'POST', target, body)
-    if (wrong !== undefined || body.length > 256 * 1024) {
-      intake.refused.push(wrong ?? 'too long')
-      response.writeHead(wrong === undefined ? 413 : 401).end()
-      return
-    }
-    const push = JSON.parse(body) as Push
-    intake.pushes.push(push)
-    response.writeHead(200, { 'Content-Type': 'application/json' })
-    response.end(JSON.stringify({ sequence: push.sequence, dropped: 0 }))
+    const signature = String(request.headers['trellis-signature'])
+    const status = accept(request.method ?? '', request.url ?? '', signature, body)
+    response.writeHead(status, { 'Content-Type': 'application/json' })
+    response.end(
+      JSON.stringify(status === 200 ? { sequence: intake.pushes.at(-1)?.sequence, dropped: 0 } : {}),
+    )
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo

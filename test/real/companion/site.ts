@@ -1,9 +1,14 @@
-import { execFile } from 'node:child_process'
+import { execFile as runProgram } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startStack } from '../../../bench/batch-stack.ts'
 import { basic } from '../site-under-test.ts'
-import { type CompanionSettings, type Credential, startWordPress, type TestPlugin } from '../wordpress/start-wordpress.ts'
+import {
+  type CompanionSettings,
+  type Credential,
+  startWordPress,
+  type TestPlugin,
+} from '../wordpress/start-wordpress.ts'
 import { type Intake, startIntake, token } from './intake.ts'
 
 /** A WordPress with the companion, and the gateway end that it reports to. */
@@ -15,7 +20,11 @@ export type CompanionSite = {
   /** The document root. */
   readonly site: string
   /** Runs PHP in WordPress, in a process of its own; `settings` goes to its environment. */
-  php(code: string, settings?: Readonly<Record<string, string>>, flags?: readonly string[]): Promise<PhpOutcome>
+  php(
+    code: string,
+    settings?: Readonly<Record<string, string>>,
+    flags?: readonly string[],
+  ): Promise<PhpOutcome>
   /** A REST request of the administrator. */
   rest(method: string, path: string, body?: unknown): Promise<Response>
   /** The administrator's browser. */
@@ -26,10 +35,11 @@ export type CompanionSite = {
 
 export type PhpOutcome = { readonly code: number | string; readonly output: string }
 
+const interpreter = 'php'
 const runner = join(dirname(fileURLToPath(import.meta.url)), 'run.php')
 
 /** Runs PHP in a WordPress; a process that dies is an outcome as well. */
-export function runPhp(
+function runPhp(
   site: string,
   code: string,
   settings: Readonly<Record<string, string>>,
@@ -38,9 +48,17 @@ export function runPhp(
   return new Promise((resolve) => {
     const env = { ...process.env, ...settings }
     const args = ['-d', 'display_errors=stderr', '-d', 'log_errors=0', ...flags, runner, site, code]
-    execFile('php', args, { env, timeout: 60_000, maxBuffer: 16 * 1024 * 1024 }, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : (error.signal ?? error.code ?? 'unknown'), output: stdout + stderr })
-    })
+    runProgram(
+      interpreter,
+      args,
+      { env, timeout: 60_000, maxBuffer: 16 * 1024 * 1024 },
+      (error, stdout, stderr) => {
+        resolve({
+          code: error === null ? 0 : (error.signal ?? error.code ?? 'unknown'),
+          output: stdout + stderr,
+        })
+      },
+    )
   })
 }
 
@@ -72,7 +90,9 @@ export async function startCompanionStack(settings: CompanionSettings = {}): Pro
   })
 }
 
-type Started = Pick<CompanionSite, 'origin' | 'dsn' | 'site' | 'log' | 'stop'> & { readonly admin: Credential }
+type Started = Pick<CompanionSite, 'origin' | 'dsn' | 'site' | 'log' | 'stop'> & {
+  readonly admin: Credential
+}
 
 function companionSite(
   intake: Intake,
@@ -176,7 +196,10 @@ export class Browser {
 }
 
 const unescapeHtml = (text: string): string =>
-  text.replace(/&#0?38;|&amp;/g, '&').replace(/&quot;/g, '"').replace(/&#0?39;/g, "'")
+  text
+    .replace(/&#0?38;|&amp;/g, '&')
+    .replace(/&quot;/g, '"')
+    .replace(/&#0?39;/g, "'")
 
 function attribute(tag: string, name: string): string | undefined {
   const found = new RegExp(`\\b${name}=(?:"([^"]*)"|'([^']*)')`).exec(tag)

@@ -66,6 +66,11 @@ final class Trellis_Log {
 	private $depth = 0;
 	private $birth = null;
 
+	/** A fatal error in a statement of this class leaves it busy: at the end of the request it is not. */
+	public function reset() {
+		$this->depth = 0;
+	}
+
 	public function is_busy() {
 		return $this->depth > 0;
 	}
@@ -1128,7 +1133,9 @@ final class Trellis_Push {
 		foreach ( $handles as $gateway => $handle ) {
 			$outcomes += array( $gateway => 'no answer in ' . self::LIMIT_MS . ' ms' );
 			curl_multi_remove_handle( $all, $handle );
-			curl_close( $handle );
+			if ( PHP_VERSION_ID < 80000 ) {
+				curl_close( $handle );
+			}
 		}
 		curl_multi_close( $all );
 		return $outcomes;
@@ -1489,7 +1496,7 @@ final class Trellis_Companion {
 			Trellis_Poll::answer( $this->log, $this->token );
 		}
 		$this->changes->start();
-		$this->reserve = str_repeat( ' ', 1 << 20 );
+		$this->reserve = str_repeat( ' ', 1 << 16 );
 		// Before plugins that end the response early or take long at the end; and again behind all of them, for what they write.
 		add_action( 'shutdown', array( $this, 'finish' ), PHP_INT_MIN );
 		register_shutdown_function(
@@ -1513,6 +1520,7 @@ final class Trellis_Companion {
 			@set_time_limit( 5 );
 			@ini_set( 'memory_limit', '-1' );
 		}
+		$this->log->reset();
 		$this->changes->finish();
 	}
 

@@ -246,6 +246,26 @@ describeWith('php', 'the log of the WordPress companion', () => {
     expect(site.intake.pushes.slice(pushes)).toMatchObject([{ incarnation: deleted.incarnation }])
   })
 
+  test('the commands show the log, drop everything, and test each gateway', async () => {
+    const { last } = await poll(site.origin, 0)
+    const stub = `class WP_CLI { static function line( $text ) { echo $text, PHP_EOL; } static function success( $text ) { echo "Success: $text", PHP_EOL; } static function error( $text ) { echo "Error: $text", PHP_EOL; } static function warning( $text ) { echo "Warning: $text", PHP_EOL; } }
+      $command = new Trellis_Command( new Trellis_Companion( getenv( 'TRELLIS_TOKEN' ), array( '${site.intake.origin}', 'http://127.0.0.1:9' ) ) );`
+    const { output: status } = await site.php(`${stub} $command->status();`)
+    expect(status).toMatch(
+      /^gateways: .*\ntable: +wp_trellis_changes, rows \d+ to \d+\nincarnation: [0-9a-f]{32}\nopen: +0\n/,
+    )
+    const { output: dropped } = await site.php(`${stub} $command->drop();`)
+    expect(dropped).toMatch(/admin: 200\nhttp:\/\/127\.0\.0\.1:9: .+\nError: Not every gateway/)
+    expect((await poll(site.origin, last)).rows.at(-1)?.changes).toEqual([
+      { kind: 'all', reason: 'requested' },
+    ])
+    await site.php(`${stub} $command->test();`)
+    expect(site.intake.pushes.slice(-2).map(({ changes }) => changes)).toEqual([
+      [{ kind: 'all', reason: 'requested' }],
+      [],
+    ])
+  })
+
   test('without a token the plugin does nothing', async () => {
     const { output } = await site.php(
       `var_dump( has_action( 'clean_post_cache' ) && class_exists( 'Trellis_Log' ) && isset( $GLOBALS['wp_filter']['query']->callbacks[ PHP_INT_MAX ] ) );`,

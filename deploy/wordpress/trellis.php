@@ -1122,7 +1122,7 @@ final class Trellis_Push {
 				curl_multi_select( $all, min( $left, 0.05 ) );
 			}
 		} while ( $running && $left > 0 && CURLM_OK === $state );
-		$outcomes = array();
+		$outcomes = array_fill_keys( array_keys( $handles ), 'no answer in ' . self::LIMIT_MS . ' ms' );
 		while ( $done = curl_multi_info_read( $all ) ) {
 			foreach ( $handles as $gateway => $handle ) {
 				if ( $handle === $done['handle'] ) {
@@ -1130,8 +1130,7 @@ final class Trellis_Push {
 				}
 			}
 		}
-		foreach ( $handles as $gateway => $handle ) {
-			$outcomes += array( $gateway => 'no answer in ' . self::LIMIT_MS . ' ms' );
+		foreach ( $handles as $handle ) {
 			curl_multi_remove_handle( $all, $handle );
 			if ( PHP_VERSION_ID < 80000 ) {
 				curl_close( $handle );

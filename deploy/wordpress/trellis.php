@@ -303,6 +303,12 @@ final class Trellis_Log {
 		}
 	}
 
+	/** Of the last INSERT on this connection, also when wpdb has forgotten it; 0 when unknown. */
+	public function last_insert_id() {
+		$rows = $this->is_mysql() ? $this->query( 'SELECT LAST_INSERT_ID() AS id' ) : array();
+		return $rows ? (int) $rows[0]->id : 0;
+	}
+
 	private function is_mysql() {
 		global $wpdb;
 		return ! empty( $wpdb->is_mysql ) && ! ( class_exists( 'WP_SQLite_DB', false ) && $wpdb instanceof WP_SQLite_DB );
@@ -825,6 +831,10 @@ final class Trellis_Changes {
 		list( $site, $table, $kind, $earlier ) = $this->inserted;
 		$this->inserted = null;
 		$id = (int) $wpdb->insert_id;
+		if ( 0 === $id && '' === $wpdb->last_error ) {
+			// `$wpdb->insert()` has set it back for the next row; the database still knows.
+			$id = $this->log->last_insert_id();
+		}
 		if ( $id > 0 && ( $id !== $earlier || '' === $wpdb->last_error ) ) {
 			$this->touch( $site, $kind, $id, 'user' === $kind ? false : null );
 		} elseif ( '' === $wpdb->last_error ) {

@@ -36,6 +36,19 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
     },
   )
 
+  test('ids of rows that are inserted in a row are known', async () => {
+    const { last } = await poll(site.origin, 0)
+    await site.php(
+      `$w = $GLOBALS['wpdb']; foreach ( array( 1, 2 ) as $n ) { $w->insert( 'wp_posts', array( 'post_title' => 'bare', 'post_content' => '', 'post_excerpt' => '', 'to_ping' => '', 'pinged' => '', 'post_content_filtered' => '' ) ); } $w->insert( 'wp_comments', array( 'comment_post_ID' => 53, 'comment_author' => 'b', 'comment_content' => 'bare' ) );`,
+    )
+    const logged = (await poll(site.origin, last)).rows.flatMap(({ changes = [] }) => changes)
+    expect(logged.map(({ kind, before }) => [kind, before])).toEqual([
+      ['post', null],
+      ['post', null],
+      ['comment', null],
+    ])
+  })
+
   test('a process that is killed leaves a mark that is dead as soon as its connection is gone', async () => {
     const { last } = await poll(site.origin, 0)
     const { code } = await site.php(

@@ -52,6 +52,7 @@ const notQuick = [...needProgram, ...takeLong].map((suite) => `test/${suite}.tes
 /** Each starts a WordPress, or several, and waits for it most of the time. */
 const beforeWordPress = [
   'batch-differential',
+  'companion-*',
   'differential-*',
   'discovery-*',
   'equivalence-oracle',

@@ -25,7 +25,10 @@ require_once ABSPATH . 'wp-settings.php';
 `
 
 /** Eight PHP workers that never end; opcache as Debian sets it up. */
-export const fpmSettings = (folder: string, publicUrl: string): string => `[global]
+export const fpmSettings = (
+  folder: string,
+  environment: Readonly<Record<string, string>>,
+): string => `[global]
 error_log = ${folder}/fpm.log
 [site]
 user = root
@@ -33,7 +36,9 @@ group = root
 listen = ${folder}/fpm.sock
 pm = static
 pm.max_children = 8
-env[PUBLIC_URL] = ${publicUrl}
+${Object.entries(environment)
+  .map(([name, value]) => `env[${name}] = "${value}"`)
+  .join('\n')}
 php_admin_flag[display_errors] = off
 `
 

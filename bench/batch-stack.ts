@@ -1,10 +1,11 @@
 import { execFile, spawnSync } from 'node:child_process'
-import { access, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { access, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { buildSite } from '../test/real/wordpress/build-site.ts'
+import { companionFile } from '../test/real/wordpress/start-wordpress.ts'
 import { freePort } from '../test/support/ports.ts'
 import { type RunningProcess, startProcess, untilReady } from '../test/support/processes.ts'
 import { type LanguageForm, makeGerman } from './batch-language.ts'
@@ -16,6 +17,10 @@ export type Stack = {
   /** Of its programs; their children are not among them. */
   readonly pids: readonly number[]
   readonly admin: { readonly username: string; readonly password: string }
+  /** The document root of WordPress. */
+  readonly site: string
+  /** Of the database. */
+  readonly socket: string
   /** Deletes them behind WordPress's back. */
   forgetRevisions(): Promise<void>
   stop(): Promise<void>
@@ -33,6 +38,8 @@ export type StackSettings = {
   readonly validates?: boolean
   /** German, in this form; English where there is none. */
   readonly german?: LanguageForm
+  /** The companion of deploy/wordpress is installed, with these variables in the environment of PHP. */
+  readonly companion?: Readonly<Record<string, string>>
 }
 
 const run = promisify(execFile)
@@ -91,7 +98,7 @@ async function buildFiles(folder: string): Promise<string> {
 
 /** Starts all of it in a folder of its own; `stop` ends it by its process ids and removes the folder. */
 export async function startStack(settings: StackSettings): Promise<Stack> {
-  const { flush, opcache, validates = true, german } = settings
+  const { flush, opcache, validates = true, german, companion = {} } = settings
   const folder = await mkdtemp(join(tmpdir(), 'trellis-stack-'))
   const started: RunningProcess[] = []
   const stop = async (): Promise<void> => {
@@ -108,7 +115,11 @@ export async function startStack(settings: StackSettings): Promise<Stack> {
     const env = { ...process.env, PUBLIC_URL: origin }
     await run('php', [seed, site, credentials], { env })
     if (german !== undefined) await makeGerman(site, german, env)
-    await writeFile(join(folder, 'fpm.conf'), fpmSettings(folder, origin))
+    if (settings.companion !== undefined) {
+      await mkdir(join(site, 'wp-content/mu-plugins'), { recursive: true })
+      await cp(companionFile, join(site, 'wp-content/mu-plugins/trellis.php'))
+    }
+    await writeFile(join(folder, 'fpm.conf'), fpmSettings(folder, { PUBLIC_URL: origin, ...companion }))
     await writeFile(join(folder, 'nginx.conf'), nginxSettings(folder, site, port))
     // It leaves the process group it was started in, and would outlive it.
     const fpm = startProcess('setpriv', [
@@ -130,7 +141,8 @@ export async function startStack(settings: StackSettings): Promise<Stack> {
     const forgetRevisions = async (): Promise<void> => {
       await run('mariadb', statement(folder, "DELETE FROM site.wp_posts WHERE post_type = 'revision'"))
     }
-    return { origin, pids: started.map(({ pid }) => pid), admin, forgetRevisions, stop }
+    const pids = started.map(({ pid }) => pid)
+    return { origin, pids, admin, site, socket: socketIn(folder), forgetRevisions, stop }
   } catch (error) {
     await stop()
     throw error

@@ -17,6 +17,14 @@ export const requirements = {
     ],
     packages: ['php-cli', 'php-sqlite3', 'php-xml', 'php-mbstring', 'php-gd', 'unzip'],
   },
+  mariadb: {
+    probe: [
+      'sh',
+      '-c',
+      'PATH=$PATH:/usr/sbin; command -v nginx && command -v php-fpm8.2 && command -v mariadbd && m=$(php -m) && for x in mysqli pdo_mysql curl redis; do echo "$m" | grep -qix $x || exit 1; done',
+    ],
+    packages: ['nginx-light', 'php8.2-fpm', 'php8.2-mysql', 'php8.2-curl', 'php-redis', 'mariadb-server'],
+  },
   promtool: { probe: ['sh', '-c', 'command -v promtool'], packages: ['prometheus'] },
   chromium: { probe: ['/usr/bin/chromium', '--version'], packages: ['chromium'] },
   redis: { probe: ['sh', '-c', 'command -v redis-server'], packages: ['redis-server'] },

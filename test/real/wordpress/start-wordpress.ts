@@ -19,6 +19,8 @@ export type WordPress = {
   readonly pid: number
   /** Its database, one file: a copy of it is a copy of the site but for uploaded files. */
   readonly database: string
+  /** Its document root. */
+  readonly site: string
   /** What PHP has logged. */
   log(): string
   stop(): Promise<void>
@@ -28,7 +30,7 @@ const here = dirname(fileURLToPath(import.meta.url))
 const router = join(here, 'router.php')
 
 /** Plugins of the tests, in the folder `plugins`. */
-type TestPlugin = 'due-posts' | 'garden-notes' | 'promise-fuzz'
+export type TestPlugin = 'die' | 'due-posts' | 'garden-notes' | 'promise-fuzz'
 
 type WordPressOptions = {
   readonly publicUrl?: string
@@ -37,7 +39,15 @@ type WordPressOptions = {
   readonly plugins?: readonly TestPlugin[]
   /** Installed and inactive, so that a test can activate them. */
   readonly inactivePlugins?: readonly TestPlugin[]
+  /** The companion of deploy/wordpress is installed, with these settings in the environment. */
+  readonly companion?: CompanionSettings
 }
+
+/** Environment variables that configure the companion, e.g. TRELLIS_TOKEN. */
+export type CompanionSettings = Readonly<Record<`TRELLIS_${string}`, string>>
+
+/** The plugin that reports changes to gateways. */
+export const companionFile = join(here, '../../../deploy/wordpress/trellis.php')
 
 async function copyPlugins(names: readonly TestPlugin[], into: string): Promise<void> {
   await mkdir(into, { recursive: true })
@@ -59,6 +69,9 @@ export async function startWordPress(options: WordPressOptions = {}): Promise<Wo
   const contents = join(folder, 'site/wp-content')
   await copyPlugins(options.plugins ?? [], join(contents, 'mu-plugins'))
   await copyPlugins(options.inactivePlugins ?? [], join(contents, 'plugins'))
+  if (options.companion !== undefined) {
+    await cp(companionFile, join(contents, 'mu-plugins/trellis.php'))
+  }
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
   const php = startProcess(
@@ -69,7 +82,13 @@ export async function startWordPress(options: WordPressOptions = {}): Promise<Wo
       ...['-d', 'display_errors=0', '-d', 'log_errors=1'],
       ...['-S', `127.0.0.1:${port}`, '-t', join(folder, 'site'), router],
     ],
-    { env: { PUBLIC_URL: options.publicUrl ?? origin, PHP_CLI_SERVER_WORKERS: '4' } },
+    {
+      env: {
+        PUBLIC_URL: options.publicUrl ?? origin,
+        PHP_CLI_SERVER_WORKERS: '4',
+        ...options.companion,
+      },
+    },
   )
   const stop = async (): Promise<void> => {
     // Nothing is kept: no need for a graceful end, which takes php -S a second.
@@ -91,7 +110,8 @@ export async function startWordPress(options: WordPressOptions = {}): Promise<Wo
     await readFile(join(folder, 'credentials.json'), 'utf8'),
   )
   const database = join(folder, 'database/site.sqlite')
-  return { origin, restRoot, credentials, pid: php.pid, database, log: php.output, stop }
+  const site = join(folder, 'site')
+  return { origin, restRoot, credentials, pid: php.pid, database, site, log: php.output, stop }
 }
 
 /** Copies of runs whose process is gone. */

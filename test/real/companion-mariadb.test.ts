@@ -1,0 +1,134 @@
+import { cp, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { rowsOf } from '../support/breadth.ts'
+import { describeWith } from '../support/requirements.ts'
+import { changedObjects, dumpDatabase, uncovered } from './companion/coverage.ts'
+import { poll } from './companion/intake.ts'
+import { type CompanionSite, startCompanionStack } from './companion/site.ts'
+import { writesByIndex } from './companion/writes.ts'
+import { startRedisServer } from './shared/redis-server.ts'
+
+describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
+  let site: CompanionSite
+
+  beforeAll(async () => {
+    site = await startCompanionStack()
+    await poll(site.origin, 0)
+  })
+  afterAll(() => site?.stop())
+
+  test.each(rowsOf(writesByIndex, 3).map((write) => [write[0], write] as const))(
+    '%s',
+    async (_title, [, , run]) => {
+      const { last } = await poll(site.origin, 0)
+      const before = await dumpDatabase(site.dsn)
+      const count = site.intake.pushes.length
+      await run(site)
+      const objects = changedObjects(before, await dumpDatabase(site.dsn))
+      const { rows } = await poll(site.origin, last)
+      const logged = rows.flatMap(({ changes = [] }) => changes)
+      expect(uncovered(objects, logged)).toEqual([])
+      const pushed = () => site.intake.pushes.slice(count).flatMap(({ changes }) => changes)
+      await expect.poll(pushed).toEqual(logged)
+      expect(rows.map(({ state }) => state)).toEqual(rows.map(() => 'closed'))
+    },
+  )
+
+  test('ids of rows that are inserted in a row are known', async () => {
+    const { last } = await poll(site.origin, 0)
+    await site.php(
+      `$w = $GLOBALS['wpdb']; foreach ( array( 1, 2 ) as $n ) { $w->insert( 'wp_posts', array( 'post_title' => 'bare', 'post_content' => '', 'post_excerpt' => '', 'to_ping' => '', 'pinged' => '', 'post_content_filtered' => '' ) ); } $w->insert( 'wp_comments', array( 'comment_post_ID' => 53, 'comment_author' => 'b', 'comment_content' => 'bare' ) );`,
+    )
+    const logged = (await poll(site.origin, last)).rows.flatMap(({ changes = [] }) => changes)
+    expect(logged.map(({ kind, before }) => [kind, before])).toEqual([
+      ['post', null],
+      ['post', null],
+      ['comment', null],
+    ])
+  })
+
+  test('a process that is killed leaves a mark that is dead as soon as its connection is gone', async () => {
+    const { last } = await poll(site.origin, 0)
+    const { code } = await site.php(
+      `wp_update_post( array( 'ID' => 60, 'post_title' => 'k' ) ); posix_kill( getmypid(), SIGKILL );`,
+    )
+    expect(code).toBe('SIGKILL')
+    const rows = async () => (await poll(site.origin, last)).rows
+    await expect.poll(rows).toEqual([{ sequence: last + 1, site: 1, state: 'dead' }])
+    const second = site.php(`wp_update_post( array( 'ID' => 60, 'post_title' => 'l' ) ); sleep( 3 );`)
+    await expect
+      .poll(async () => (await poll(site.origin, last + 1)).rows.map(({ state }) => state))
+      .toEqual(['open'])
+    await second
+    expect((await poll(site.origin, last + 1)).rows.map(({ state }) => state)).toEqual(['closed'])
+  })
+
+  test('a mark in a transaction that is not committed leaves a gap, and fills it', async () => {
+    const { last } = await poll(site.origin, 0)
+    const slow = site.php(
+      `$w = $GLOBALS['wpdb']; $w->query( 'START TRANSACTION' ); $w->update( 'wp_posts', array( 'post_title' => 't' ), array( 'ID' => 61 ) ); sleep( 2 ); $w->query( 'COMMIT' );`,
+    )
+    // The other one begins while the first has its sequence and is not committed.
+    await site.php(`usleep( 700000 ); wp_update_post( array( 'ID' => 62, 'post_title' => 'u' ) );`)
+    const early = (await poll(site.origin, last)).rows.map(({ sequence }) => sequence)
+    await slow
+    const late = (await poll(site.origin, last)).rows
+    expect({ early, late: late.map(({ sequence }) => sequence) }).toEqual({
+      early: [last + 2],
+      late: [last + 1, last + 2],
+    })
+    expect(late[0]?.changes).toEqual([{ kind: 'post', id: 61, type: 'post' }])
+  })
+
+  test('a transaction that is rolled back removes its mark, and the changes come in a new row', async () => {
+    const { last } = await poll(site.origin, 0)
+    await site.php(
+      `$w = $GLOBALS['wpdb']; $w->query( 'START TRANSACTION' ); $w->update( 'wp_posts', array( 'post_title' => 't' ), array( 'ID' => 63 ) ); $w->query( 'ROLLBACK' );`,
+    )
+    const { rows } = await poll(site.origin, last)
+    expect(rows).toEqual([
+      { sequence: last + 2, site: 1, state: 'closed', changes: [{ kind: 'post', id: 63, type: 'post' }] },
+    ])
+  })
+
+  test('a connection that is cut in the middle does not lose the changes', async () => {
+    const { last } = await poll(site.origin, 0)
+    await site.php(
+      `$w = $GLOBALS['wpdb']; update_option( 'cut', '1' ); $other = mysqli_connect( 'localhost', 'root', '', 'site', 0, substr( DB_HOST, strlen( 'localhost:' ) ) ); mysqli_query( $other, 'KILL ' . mysqli_thread_id( $w->dbh ) ); usleep( 200000 ); update_option( 'cut', '2' );`,
+    )
+    const logged = (await poll(site.origin, last)).rows.flatMap(({ changes = [] }) => changes)
+    expect(logged).toEqual([{ kind: 'option', name: 'cut' }])
+  })
+
+  test('with a persistent object cache in Redis the changes are the same', async () => {
+    const redis = await startRedisServer()
+    const dropIn = join(site.site, 'wp-content/object-cache.php')
+    try {
+      await cp(join(dirname(fileURLToPath(import.meta.url)), 'companion/object-cache.php'), dropIn)
+      await writeFile(join(site.site, 'wp-content/redis-port'), String(redis.port))
+      const write = async () => {
+        const count = site.intake.pushes.length
+        expect((await site.rest('PUT', '/wp/v2/posts/64', { status: 'draft' })).status).toBe(200)
+        expect((await site.rest('PUT', '/wp/v2/posts/64', { status: 'publish' })).status).toBe(200)
+        await expect.poll(() => site.intake.pushes.length - count).toBe(2)
+        return site.intake.pushes.slice(count).flatMap(({ changes }) => changes.filter(({ id }) => id === 64))
+      }
+      expect((await write()).map(({ before, after }) => [before?.['status'], after?.['status']])).toEqual([
+        ['publish', 'draft'],
+        ['draft', 'publish'],
+      ])
+      // Behind the cache's back: the values before are those of the database, not of the cache.
+      await site.php(
+        `$GLOBALS['wpdb']->update( 'wp_posts', array( 'post_status' => 'pending' ), array( 'ID' => 64 ) );`,
+      )
+      expect((await write())[0]?.before).toMatchObject({ status: 'pending' })
+      const answer = await site.rest('GET', '/wp/v2/posts/64')
+      expect(answer.headers.get('trellis-tags')).toMatch(/^v1;n=\d+;site=1;p=(?:\d+,)*64\b/)
+    } finally {
+      await rm(dropIn, { force: true })
+      await redis.stop()
+    }
+  })
+})

@@ -1,0 +1,104 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { describeWith } from '../support/requirements.ts'
+import { changedObjects, dumpDatabase } from './companion/coverage.ts'
+import { poll } from './companion/intake.ts'
+import { type CompanionSite, startCompanionStack } from './companion/site.ts'
+
+describeWith('mariadb', 'the WordPress companion in a network of blogs', () => {
+  let site: CompanionSite
+
+  const php = async (code: string): Promise<string> => {
+    const { code: exit, output } = await site.php(code)
+    if (exit !== 0) throw new Error(`${exit}: ${output}`)
+    return output
+  }
+  /** What is pushed for some PHP, as `site: changes`. */
+  const reported = async (code: string) => {
+    const { last } = await poll(site.origin, 0)
+    const count = site.intake.pushes.length
+    await php(code)
+    const { rows } = await poll(site.origin, last)
+    const logged = rows.map((row) => ({ site: row.site, sequence: row.sequence, changes: row.changes }))
+    const pushed = () =>
+      site.intake.pushes
+        .slice(count)
+        .map((push) => ({ site: push.site, sequence: push.sequence, changes: push.changes }))
+    await expect.poll(() => pushed().toSorted((a, b) => a.sequence - b.sequence)).toEqual(logged)
+    return logged.map(
+      (row) =>
+        `${row.site}: ${(row.changes ?? []).map(({ kind, id, name }) => `${kind} ${id ?? name}`).join(', ')}`,
+    )
+  }
+
+  beforeAll(async () => {
+    site = await startCompanionStack()
+    // nginx passes the host without its port.
+    const host = '127.0.0.1'
+    await php(
+      `require_once ABSPATH . 'wp-admin/includes/network.php'; require_once ABSPATH . 'wp-admin/includes/upgrade.php'; foreach ( $GLOBALS['wpdb']->tables( 'ms_global' ) as $name => $table ) { $GLOBALS['wpdb']->$name = $table; } install_network(); populate_network( 1, '${host}', 'admin@example.org', 'Network', '/', false );`,
+    )
+    const config = join(site.site, 'wp-config.php')
+    const constants = `define( 'MULTISITE', true ); define( 'SUBDOMAIN_INSTALL', false ); define( 'DOMAIN_CURRENT_SITE', '${host}' ); define( 'PATH_CURRENT_SITE', '/' ); define( 'SITE_ID_CURRENT_SITE', 1 ); define( 'BLOG_ID_CURRENT_SITE', 1 );`
+    const text = await readFile(config, 'utf8')
+    await writeFile(
+      config,
+      text.replace(/define\( 'WP_(?:HOME|SITEURL)'.*\n/g, '').replace('<?php', `<?php ${constants}`),
+    )
+    expect(await php('echo is_multisite() ? "yes" : "no";')).toBe('yes')
+    await php(
+      `echo wp_insert_site( array( 'domain' => '${host}', 'path' => '/two/', 'network_id' => 1, 'user_id' => 1 ) );`,
+    )
+    // php-fpm looks at a file again after two seconds; until then it and the scripts of this test have two fingerprints.
+    const print = await php('echo Trellis_Companion::fingerprint();')
+    await vi.waitFor(async () => expect((await poll(site.origin, 0)).fingerprint).toBe(print), 20_000)
+  })
+  afterAll(() => site?.stop())
+
+  test('a change has the id of the blog in which it is made', async () => {
+    expect(await reported(`update_post_meta( 10, 'k', 'v' );`)).toEqual(['1: post 10'])
+    expect(
+      await reported(`switch_to_blog( 2 ); update_post_meta( 1, 'k', 'v' ); restore_current_blog();`),
+    ).toEqual(['2: post 1'])
+    expect(
+      await reported(`switch_to_blog( 2 ); update_option( 'blogname', 'Two' ); restore_current_blog();`),
+    ).toEqual(['2: option blogname'])
+  })
+
+  test('a request that writes in several blogs leaves a row for each', async () => {
+    const all = await reported(
+      `update_post_meta( 10, 'k', 'w' ); switch_to_blog( 2 ); update_post_meta( 1, 'k', 'w' ); restore_current_blog(); update_user_meta( 2, 'k', 'w' );`,
+    )
+    expect(all.toSorted()).toEqual(['0: user 2', '1: post 10', '2: post 1'])
+  })
+
+  test('a blog that publishes does not change the network', async () => {
+    const all = await reported(
+      `switch_to_blog( 2 ); wp_update_post( array( 'ID' => 1, 'post_title' => 'n' ) ); restore_current_blog();`,
+    )
+    expect(all.map((one) => one.slice(0, 2))).not.toContain('0:')
+    expect(await reported(`update_blog_status( 2, 'public', '0' );`)).toEqual([
+      '2: option blog_public',
+      '0: table blogs',
+    ])
+  })
+
+  test('every write is reported', async () => {
+    const before = await dumpDatabase(site.dsn)
+    const all = await reported(
+      `switch_to_blog( 2 ); $id = wp_insert_post( array( 'post_title' => 'net', 'post_status' => 'publish', 'tags_input' => array( 'net' ) ) ); restore_current_blog(); wpmu_create_user( 'netuser', 'long-password', 'net@example.org' ); update_site_option( 'registration', 'all' );`,
+    )
+    const text = all.join(', ')
+    for (const object of changedObjects(before, await dumpDatabase(site.dsn))) {
+      const isQuiet = /^table (?:blogs|sitemeta)$/.test(object)
+      if (!isQuiet) expect(text).toContain(object)
+    }
+    expect(text).toContain('table sitemeta')
+  })
+
+  test('a blog is deleted', async () => {
+    const all = await reported(`wpmu_delete_blog( 2, true );`)
+    expect(all.join('; ')).toMatch(/2: .*table posts/)
+  })
+})

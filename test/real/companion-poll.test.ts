@@ -1,0 +1,278 @@
+import { execFile } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { describeWith } from '../support/requirements.ts'
+import { poll, sign } from './companion/intake.ts'
+import { type CompanionSite, startCompanionSite } from './companion/site.ts'
+import { companionFile } from './wordpress/start-wordpress.ts'
+
+describeWith('php', 'the log of the WordPress companion', () => {
+  let site: CompanionSite
+
+  beforeAll(async () => {
+    site = await startCompanionSite()
+  })
+  afterEach(() => {
+    site.intake.behaviour = 'accept'
+  })
+  afterAll(() => site?.stop())
+
+  const ask = async (target: string, signature: string | undefined, init: RequestInit = {}) => {
+    const headers: Record<string, string> = signature === undefined ? {} : { 'Trellis-Signature': signature }
+    const answer = await fetch(site.origin + target, { ...init, headers })
+    const { status } = answer
+    return { status, body: await answer.text(), cacheControl: answer.headers.get('cache-control') }
+  }
+  const rename = (title: string) => site.rest('PUT', '/wp/v2/posts/10', { title })
+  const query = async (sql: string): Promise<string> => {
+    const { output } = await site.php(
+      `echo json_encode( ( new Trellis_Log() )->query( ${JSON.stringify(sql)} ) );`,
+    )
+    return output
+  }
+
+  test('the file is plain PHP 7.4', async () => {
+    const { stdout } = await promisify(execFile)('php', ['-l', companionFile])
+    expect(stdout).toContain('No syntax errors')
+    const text = await readFile(companionFile, 'utf8')
+    const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')
+    // What came with PHP 8, as far as a text shows it.
+    expect(code).not.toMatch(
+      /\?->|\bmatch\s*\(|\bstr_(?:contains|starts_with|ends_with)\(|\benum\s|\breadonly\s|: (?:mixed|static|never)\b|#\[/,
+    )
+  })
+
+  test('the first answer has the row of the creation, and names the table', async () => {
+    const answer = await poll(site.origin, 0)
+    expect(answer.rows).toEqual([
+      { sequence: 1, site: 0, state: 'closed', changes: [{ kind: 'all', reason: 'created' }] },
+    ])
+    expect(answer).toMatchObject({ first: 1, last: 1, more: false, table: 'wp_trellis_changes' })
+    expect(answer.incarnation).toMatch(/^[0-9a-f]{32}$/)
+    expect(answer.fingerprint).toMatch(/^[0-9a-f]{40}$/)
+  })
+
+  const target = '/?trellis-changes=0&incarnation='
+  test.each([
+    ['no signature', () => undefined],
+    ['nonsense', () => 'yes'],
+    ['another token', () => sign('GET', target, '', Date.now(), 'another token of tests')],
+    ['another sequence', () => sign('GET', '/?trellis-changes=1&incarnation=')],
+    ['another method', () => sign('POST', target)],
+    ['a body', () => sign('GET', target, '{}')],
+    ['a signature of six minutes ago', () => sign('GET', target, '', Date.now() - 360_000)],
+    ['a signature of the future', () => sign('GET', target, '', Date.now() + 360_000)],
+    ['a hmac cut short', () => sign('GET', target).slice(0, -1)],
+    ['something behind it', () => `${sign('GET', target)}, more`],
+  ])('a poll with %s is refused without a word', async (_title, signature) => {
+    expect(await ask(target, signature())).toEqual({ status: 401, body: '', cacheControl: 'no-store' })
+  })
+
+  test.each(['-1', '1x', '', '99999999999999999999', '1%20OR%201=1'])(
+    'the sequence %j is refused',
+    async (sequence) => {
+      const asked = `/?trellis-changes=${sequence}`
+      expect((await ask(asked, sign('GET', asked))).status).toBe(400)
+    },
+  )
+
+  test('a poll is a GET: other methods get the page', async () => {
+    expect((await ask(target, sign('POST', target), { method: 'POST', body: '' })).body).toContain('<html')
+  })
+
+  test('a push names its row and the one before it', async () => {
+    const { last } = await poll(site.origin, 0)
+    await rename('one')
+    await rename('two')
+    const [one, two] = site.intake.pushes.slice(-2)
+    expect(one).toMatchObject({ sequence: last + 1, site: 1, overflow: false })
+    expect(two).toMatchObject({ sequence: last + 2, previous: last + 1, incarnation: one?.incarnation })
+    const { rows, fingerprint } = await poll(site.origin, last + 1)
+    expect(rows).toEqual([{ sequence: last + 2, site: 1, state: 'closed', changes: two?.changes }])
+    expect(two?.fingerprint).toBe(fingerprint)
+  })
+
+  test('values before and after the write are those of the database', async () => {
+    const written = await site.rest('PUT', '/wp/v2/posts/17', {
+      status: 'draft',
+      slug: 'seventeen',
+      categories: [3],
+      date: '2025-01-02T03:04:05',
+    })
+    expect(written.status, await written.text()).toBe(200)
+    const changes =
+      site.intake.pushes.at(-1)?.changes.filter(({ id, kind }) => kind === 'post' && id === 17) ?? []
+    expect(changes.length, JSON.stringify(site.intake.pushes.at(-1))).toBeGreaterThan(0)
+    expect(changes[0]?.before).toMatchObject({
+      status: 'publish',
+      slug: 'plant-of-the-day-14',
+      protected: false,
+    })
+    expect(changes.at(-1)?.after).toMatchObject({
+      status: 'draft',
+      slug: 'seventeen',
+      parent: 0,
+      date: '2025-01-02 03:04:05',
+      terms: { category: [3] },
+    })
+    for (const [at, change] of changes.slice(1).entries()) expect(change.before).toEqual(changes[at]?.after)
+  })
+
+  test('values are left out when another request wrote at the same time', async () => {
+    const slow = site.php(`wp_update_post( array( 'ID' => 18, 'post_status' => 'draft' ) ); sleep( 2 );`)
+    await expect
+      .poll(async () => (await poll(site.origin, 0)).rows.some(({ state }) => state === 'open'))
+      .toBe(true)
+    await rename('beside')
+    const beside = site.intake.pushes.at(-1)?.changes.find(({ id }) => id === 10)
+    expect(beside).toEqual({ kind: 'post', id: 10, type: 'post' })
+    await slow
+    expect(site.intake.pushes.at(-1)?.changes).toContainEqual({ kind: 'post', id: 18, type: 'post' })
+  })
+
+  test('a request that writes is seen as open, and closes with its changes under the same sequence', async () => {
+    const { last } = await poll(site.origin, 0)
+    const slow = site.php(`update_option( 'slow', 'x' ); sleep( 2 );`)
+    const rows = async () => (await poll(site.origin, last)).rows
+    await expect
+      .poll(rows)
+      .toEqual([{ sequence: last + 1, site: 1, state: 'open', since: expect.any(Number) }])
+    // An open row is in every answer, however late the sequence.
+    expect((await poll(site.origin, last + 1)).rows).toHaveLength(1)
+    await slow
+    const changes = [{ kind: 'option', name: 'slow' }]
+    expect(await rows()).toEqual([{ sequence: last + 1, site: 1, state: 'closed', changes }])
+  })
+
+  test('a long request reports what it has done so far', async () => {
+    const pushes = site.intake.pushes.length
+    await site.php(`for ( $n = 0; $n < 9; $n++ ) { update_option( "step_$n", 'x' ); sleep( 1 ); }`)
+    expect(site.intake.pushes.length - pushes).toBe(2)
+    const names = site.intake.pushes.slice(pushes).map(({ changes }) => changes.map(({ name }) => name))
+    expect(names.flat()).toEqual(Array.from({ length: 9 }, (_, n) => `step_${n}`))
+  })
+
+  test('a gateway that hangs costs a save no more than its limit, and the poll has the change', async () => {
+    const { last } = await poll(site.origin, 0)
+    site.intake.behaviour = 'hang'
+    const { output } = await site.php(
+      `register_shutdown_function( function () { register_shutdown_function( function () { echo microtime( true ) - $GLOBALS['began']; } ); } ); update_option( 'hung', 'x' ); $GLOBALS['began'] = microtime( true );`,
+    )
+    expect(Number(output)).toBeGreaterThan(0.29)
+    expect(Number(output)).toBeLessThan(0.5)
+    expect((await poll(site.origin, last)).rows[0]?.changes).toEqual([{ kind: 'option', name: 'hung' }])
+  })
+
+  test.each(['redirect', 'fail'] as const)(
+    'a gateway whose answer is a %s changes nothing for the save',
+    async (behaviour) => {
+      site.intake.behaviour = behaviour
+      const refused = site.intake.refused.length
+      expect((await rename(`while ${behaviour}`)).status).toBe(200)
+      // The redirect was not followed.
+      expect(site.intake.refused.length).toBe(refused)
+    },
+  )
+
+  test('several gateways get the push, beside one that is not there', async () => {
+    const pushes = site.intake.pushes.length
+    await site.php(`update_option( 'two', 'x' );`, {
+      TRELLIS_GATEWAYS: `http://127.0.0.1:9/, ${site.intake.origin} ,file:///etc/passwd,${site.intake.origin}/`,
+    })
+    expect(site.intake.pushes.length - pushes).toBe(2)
+  })
+
+  test('without cURL the push goes over a plain socket', async () => {
+    const pushes = site.intake.pushes.length
+    const flags = ['-d', 'disable_functions=curl_multi_init']
+    await site.php(`update_option( 'plain', 'x' );`, {}, flags)
+    expect(site.intake.pushes.slice(pushes).map(({ changes }) => changes)).toEqual([
+      [{ kind: 'option', name: 'plain' }],
+    ])
+    site.intake.behaviour = 'hang'
+    const began = Date.now()
+    await site.php(`update_option( 'plain', 'y' );`, {}, flags)
+    expect(Date.now() - began).toBeLessThan(5000)
+  })
+
+  test('a new version of a plugin is a change of everything', async () => {
+    const { last, fingerprint } = await poll(site.origin, 0)
+    const file = `${site.site}/wp-content/mu-plugins/trellis.php`
+    const text = await readFile(file, 'utf8')
+    await writeFile(file, text.replace(/Version: .*/, 'Version: 99.1'))
+    const later = await poll(site.origin, last)
+    expect(later.fingerprint).not.toBe(fingerprint)
+    const changes = [{ kind: 'all', reason: 'fingerprint' }]
+    expect(later.rows).toEqual([{ sequence: last + 1, site: 0, state: 'closed', changes }])
+    expect((await poll(site.origin, last + 1)).rows).toEqual([])
+  })
+
+  test('an answer is bounded, and the next goes on from it', async () => {
+    const { last } = await poll(site.origin, 0)
+    await site.php(
+      `$log = new Trellis_Log(); for ( $n = 0; $n < 600; $n++ ) { $log->append( 1, '[]' ); } for ( $n = 0; $n < 4; $n++ ) { $log->append( 1, '["' . str_repeat( 'x', 190000 ) . '"]' ); }`,
+    )
+    const sizes: number[] = []
+    let after = last
+    for (;;) {
+      const answer = await poll(site.origin, after)
+      expect(JSON.stringify(answer).length).toBeLessThan(512 * 1024)
+      sizes.push(answer.rows.length)
+      after = answer.rows.at(-1)?.sequence ?? after
+      if (!answer.more) break
+    }
+    expect(sizes).toEqual([500, 102, 2])
+  })
+
+  test('old rows are deleted; the first that is left is named', async () => {
+    const { last } = await poll(site.origin, 0)
+    await query(`UPDATE wp_trellis_changes SET since = 1 WHERE state <> 9`)
+    await site.php(`( new Trellis_Log() )->prune( ${last} );`)
+    expect(await poll(site.origin, 0)).toMatchObject({ first: last, last })
+    expect((await poll(site.origin, 0)).rows.map(({ sequence }) => sequence)).toEqual([1, last])
+  })
+
+  test('a log that was restored from a copy, or deleted, has another incarnation', async () => {
+    const { last, incarnation } = await poll(site.origin, 0)
+    const restored = await poll(site.origin, last + 1, incarnation)
+    expect(restored.incarnation).not.toBe(incarnation)
+    expect((await poll(site.origin, last, incarnation)).incarnation).toBe(restored.incarnation)
+    await query('DROP TABLE wp_trellis_changes')
+    const pushes = site.intake.pushes.length
+    await rename('without a log')
+    const deleted = await poll(site.origin, 0)
+    expect(deleted.incarnation).not.toBe(restored.incarnation)
+    expect(site.intake.pushes.slice(pushes)).toMatchObject([{ incarnation: deleted.incarnation }])
+  })
+
+  test('the commands show the log, drop everything, and test each gateway', async () => {
+    const { last } = await poll(site.origin, 0)
+    const stub = `class WP_CLI { static function line( $text ) { echo $text, PHP_EOL; } static function success( $text ) { echo "Success: $text", PHP_EOL; } static function error( $text ) { echo "Error: $text", PHP_EOL; } static function warning( $text ) { echo "Warning: $text", PHP_EOL; } }
+      $command = new Trellis_Command( new Trellis_Companion( getenv( 'TRELLIS_TOKEN' ), array( '${site.intake.origin}', 'http://127.0.0.1:9' ) ) );`
+    const { output: status } = await site.php(`${stub} $command->status();`)
+    expect(status).toMatch(
+      /^gateways: .*\ntable: +wp_trellis_changes, rows \d+ to \d+\nincarnation: [0-9a-f]{32}\nopen: +0\n/,
+    )
+    const { output: dropped } = await site.php(`${stub} $command->drop();`)
+    expect(dropped).toMatch(/admin: 200\nhttp:\/\/127\.0\.0\.1:9: .+\nError: Not every gateway/)
+    expect((await poll(site.origin, last)).rows.at(-1)?.changes).toEqual([
+      { kind: 'all', reason: 'requested' },
+    ])
+    await site.php(`${stub} $command->test();`)
+    expect(site.intake.pushes.slice(-2).map(({ changes }) => changes)).toEqual([
+      [{ kind: 'all', reason: 'requested' }],
+      [],
+    ])
+  })
+
+  test('without a token the plugin does nothing', async () => {
+    const { output } = await site.php(
+      `var_dump( has_action( 'clean_post_cache' ) && class_exists( 'Trellis_Log' ) && isset( $GLOBALS['wp_filter']['query']->callbacks[ PHP_INT_MAX ] ) );`,
+      { TRELLIS_TOKEN: '' },
+    )
+    expect(output).toContain('bool(false)')
+    const short = await site.php('', { TRELLIS_TOKEN: 'too short' })
+    expect(short.output).toContain('less than 16 characters')
+  })
+})

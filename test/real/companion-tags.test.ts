@@ -1,0 +1,148 @@
+import { writeFile } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { rowsOf } from '../support/breadth.ts'
+import { describeWith } from '../support/requirements.ts'
+import type { Change } from './companion/intake.ts'
+import { reads } from './companion/reads.ts'
+import { type CompanionSite, startCompanionSite } from './companion/site.ts'
+import { writesByIndex } from './companion/writes.ts'
+
+type Tags = { readonly complete: boolean; readonly ids: ReadonlyMap<string, ReadonlySet<string>> }
+type Answer = {
+  readonly body: string
+  readonly status: number
+  readonly tags: Tags | undefined
+  readonly maxAge: string | null
+}
+
+/** Reads the header as a gateway does: damage shows in the count. */
+function readTags(value: string): Tags {
+  const [version, count, ...rest] = value.split(';')
+  expect(version).toBe('v1')
+  const lists = rest.filter((part) => part !== 'complete' && !part.startsWith('site='))
+  const ids = new Map(
+    lists.map((part) => [
+      part.slice(0, part.indexOf('=')),
+      new Set(part.slice(part.indexOf('=') + 1).split(',')),
+    ]),
+  )
+  const total = [...ids.values()].reduce((sum, { size }) => sum + size, 0)
+  expect(count).toBe(`n=${total}`)
+  expect(value.length).toBeLessThanOrEqual(2500)
+  for (const list of ids.values()) for (const name of list) expect(name).toMatch(/^[A-Za-z0-9_.-]{1,64}$/)
+  return { complete: rest.includes('complete'), ids }
+}
+
+/** Do these changes reach an answer with these tags? */
+function reaches(changes: readonly Change[], { ids }: Tags): boolean {
+  const has = (letter: string, name: string | number | undefined): boolean =>
+    ids.get(letter)?.has(String(name)) === true
+  const listed = (name: string | undefined): boolean => has('list', name) || has('list', 'any')
+  return changes.some(({ kind, id, name, type, taxonomy }) => {
+    if (kind === 'post') return has('p', id) || listed(type)
+    if (kind === 'term') return has('t', id) || listed(taxonomy)
+    if (kind === 'comment') return has('c', id) || has('list', 'comment')
+    if (kind === 'user') return has('u', id) || has('list', 'user')
+    if (kind === 'option') return has('o', name?.replace(/[^A-Za-z0-9_.-]/g, '_').slice(0, 64))
+    return kind === 'all' || has('x', name)
+  })
+}
+
+describeWith('php', 'the tags of answers', () => {
+  let site: CompanionSite
+
+  beforeAll(async () => {
+    site = await startCompanionSite()
+  })
+  afterAll(() => site?.stop())
+
+  const read = async (path: string, init: RequestInit = {}): Promise<Answer> => {
+    const answer = await fetch(`${site.origin}/index.php/wp-json${path}`, init)
+    const value = answer.headers.get('trellis-tags')
+    const maxAge = answer.headers.get('trellis-max-age')
+    const body = await answer.text()
+    return { body, status: answer.status, tags: value === null ? undefined : readTags(value), maxAge }
+  }
+  const readAll = async (): Promise<ReadonlyMap<string, Answer>> => {
+    const all = new Map<string, Answer>()
+    for (const path of reads) all.set(path, await read(path))
+    return all
+  }
+
+  test('an item names itself, its author, its terms and its options', async () => {
+    const { tags } = await read('/wp/v2/posts/10')
+    expect(tags?.complete).toBe(true)
+    expect([...(tags?.ids.get('p') ?? [])]).toContain('10')
+    expect(tags?.ids.get('t')?.size).toBe(2)
+    expect([...(tags?.ids.get('o') ?? [])]).toEqual(
+      expect.arrayContaining(['permalink_structure', 'sticky_posts']),
+    )
+  })
+
+  test('a list names its collection and its items, with what they embed', async () => {
+    const { tags, body } = await read('/wp/v2/posts?_embed=1&per_page=5')
+    const items = JSON.parse(body) as { id: number; author: number }[]
+    expect([...(tags?.ids.get('p') ?? [])]).toEqual(expect.arrayContaining(items.map(({ id }) => String(id))))
+    expect([...(tags?.ids.get('u') ?? [])]).toEqual(
+      expect.arrayContaining(items.map(({ author }) => String(author))),
+    )
+    expect([...(tags?.ids.get('list') ?? [])]).toContain('post')
+  })
+
+  test('an answer that is too long for a header is known as incomplete', async () => {
+    const many = `<?php if ( isset( $_GET['many'] ) ) { add_action( 'rest_api_init', function () { for ( $n = 0; $n < 99; $n++ ) { get_option( "a rather long name of an option, $n" ); } } ); }`
+    await writeFile(`${site.site}/wp-content/mu-plugins/zz-many.php`, many)
+    const { tags } = await read('/wp/v2/posts?many=1')
+    expect(tags).toMatchObject({ complete: false })
+    expect([...(tags?.ids.get('list') ?? [])]).toContain('post')
+  })
+
+  test('an error, a write and a batch have no complete tags', async () => {
+    expect((await read('/wp/v2/posts/99999')).tags?.complete).toBe(false)
+    const written = await site.rest('PUT', '/wp/v2/posts/70', { title: 'w' })
+    expect(written.headers.get('trellis-tags')).toBeNull()
+    const batch = await site.rest('POST', '/batch/v1', { requests: [] })
+    expect(batch.headers.get('trellis-tags')).toBeNull()
+  })
+
+  test('an answer that changes by the clock is bounded in time', async () => {
+    expect((await read('/wp/v2/posts/71')).maxAge).toBeNull()
+    const ago = `<?php add_shortcode( 'ago', function () { return human_time_diff( time() - 90 ); } );`
+    await writeFile(`${site.site}/wp-content/mu-plugins/ago.php`, ago)
+    await site.rest('PUT', '/wp/v2/posts/71', { content: '[ago]' })
+    expect((await read('/wp/v2/posts/71')).maxAge).toBe('60')
+    await site.rest('PUT', '/wp/v2/posts/71', { content: '<!-- wp:calendar /-->' })
+    const bound = Number((await read('/wp/v2/posts/71')).maxAge)
+    expect(bound).toBeGreaterThan(0)
+    expect(bound).toBeLessThanOrEqual(3600)
+  })
+
+  // Plugins and themes change what is registered by code; the fingerprint says so.
+  const named = new Set([
+    'REST: a featured image is set',
+    'REST: a user is deleted',
+    'REST: settings are changed',
+  ])
+  const some = rowsOf(writesByIndex, 20, ([title]) => named.has(title))
+
+  test.each(some.map((write) => [write[0], write] as const))(
+    '%s: every answer that changes is reached by its tags',
+    { timeout: 120_000 },
+    async (_title, [, , run]) => {
+      const before = await readAll()
+      const count = site.intake.pushes.length
+      await run(site)
+      const changes = (): readonly Change[] => site.intake.pushes.slice(count).flatMap((push) => push.changes)
+      await expect.poll(() => changes().length).toBeGreaterThan(0)
+      const missed: string[] = []
+      for (const [path, { body, tags }] of before) {
+        const later = await read(path)
+        if (later.body === body || tags === undefined || !tags.complete) continue
+        if (!reaches(changes(), tags)) missed.push(path)
+      }
+      expect(missed, JSON.stringify(changes()).slice(0, 2000)).toEqual([])
+      const withTags = [...before.values()].filter(({ tags }) => tags?.complete === true)
+      expect(withTags.length).toBeGreaterThan(reads.length / 2)
+    },
+  )
+})

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { describeWith } from '../support/requirements.ts'
+import { changedObjects, dumpDatabase, uncovered } from './companion/coverage.ts'
+import { type Change, poll } from './companion/intake.ts'
+import { type CompanionSite, startCompanionSite } from './companion/site.ts'
+import { quietWrites, type Write, writes } from './companion/writes.ts'
+
+const short = (change: Change): string =>
+  [change.kind, change.type ?? change.taxonomy ?? change.post ?? change.name ?? change.reason]
+    .filter((part) => part !== undefined)
+    .join(':')
+
+describeWith('php', 'the WordPress companion reports every write', () => {
+  let site: CompanionSite
+
+  beforeAll(async () => {
+    site = await startCompanionSite()
+    await site.php('', {})
+    await site.browser.login()
+    await poll(site.origin, 0)
+  })
+  afterAll(() => site?.stop())
+
+  const observe = async ([, , run]: Write): Promise<{
+    pushed: Change[]
+    logged: Change[]
+    missing: string[]
+  }> => {
+    const { last } = await poll(site.origin, 0)
+    const before = await dumpDatabase(site.dsn)
+    const count = site.intake.pushes.length
+    await run(site)
+    const objects = changedObjects(before, await dumpDatabase(site.dsn))
+    const pushes = () => site.intake.pushes.slice(count).flatMap(({ changes }) => changes)
+    const { rows } = await poll(site.origin, last)
+    expect(rows.filter(({ state }) => state !== 'closed')).toEqual([])
+    const logged = rows.flatMap(({ changes = [] }) => changes)
+    // On a busy machine the push is given up before its answer, and read here a moment later.
+    await expect.poll(pushes).toHaveLength(logged.length)
+    const pushed = pushes()
+    return { pushed, logged, missing: uncovered(objects, pushed) }
+  }
+
+  test.each(writes.map((write) => [write[0], write] as const))('%s', async (_title, write) => {
+    const { pushed, logged, missing } = await observe(write)
+    const names = pushed.map(short)
+    expect(missing, `reported: ${names.join(', ')}`).toEqual([])
+    expect(names).toEqual(expect.arrayContaining([...write[1]]))
+    // The log has what was pushed, in the same words.
+    expect(logged).toEqual(pushed)
+    expect(site.intake.refused).toEqual([])
+  })
+
+  test.each(quietWrites.map((write) => [write[0], write] as const))(
+    'nothing is reported for %s',
+    async (_title, write) => {
+      const { pushed, logged, missing } = await observe(write)
+      expect({ pushed, logged, missing }).toEqual({ pushed: [], logged: [], missing: [] })
+    },
+  )
+})

@@ -1,0 +1,207 @@
+import { execFile as runProgram } from 'node:child_process'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { startStack } from '../../../bench/batch-stack.ts'
+import { basic } from '../site-under-test.ts'
+import {
+  type CompanionSettings,
+  type Credential,
+  startWordPress,
+  type TestPlugin,
+} from '../wordpress/start-wordpress.ts'
+import { type Intake, startIntake, token } from './intake.ts'
+
+/** A WordPress with the companion, and the gateway end that it reports to. */
+export type CompanionSite = {
+  readonly origin: string
+  readonly intake: Intake
+  /** For PDO. */
+  readonly dsn: string
+  /** The document root. */
+  readonly site: string
+  /** Runs PHP in WordPress, in a process of its own; `settings` goes to its environment. */
+  php(
+    code: string,
+    settings?: Readonly<Record<string, string>>,
+    flags?: readonly string[],
+  ): Promise<PhpOutcome>
+  /** A REST request of the administrator. */
+  rest(method: string, path: string, body?: unknown): Promise<Response>
+  /** The administrator's browser. */
+  readonly browser: Browser
+  log(): string
+  stop(): Promise<void>
+}
+
+export type PhpOutcome = { readonly code: number | string; readonly output: string }
+
+const interpreter = 'php'
+const runner = join(dirname(fileURLToPath(import.meta.url)), 'run.php')
+
+/** Runs PHP in a WordPress; a process that dies is an outcome as well. */
+function runPhp(
+  site: string,
+  code: string,
+  settings: Readonly<Record<string, string>>,
+  flags: readonly string[] = [],
+): Promise<PhpOutcome> {
+  return new Promise((resolve) => {
+    const env = { ...process.env, ...settings }
+    const args = ['-d', 'display_errors=stderr', '-d', 'log_errors=0', ...flags, runner, site, code]
+    runProgram(
+      interpreter,
+      args,
+      { env, timeout: 60_000, maxBuffer: 16 * 1024 * 1024 },
+      (error, stdout, stderr) => {
+        resolve({
+          code: error === null ? 0 : (error.signal ?? error.code ?? 'unknown'),
+          output: stdout + stderr,
+        })
+      },
+    )
+  })
+}
+
+/** The site of the tests with the companion in `wp-content/mu-plugins` and nothing else done. */
+export async function startCompanionSite(
+  settings: CompanionSettings = {},
+  plugins: readonly TestPlugin[] = [],
+): Promise<CompanionSite> {
+  const intake = await startIntake()
+  const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: intake.origin, ...settings }
+  const wordpress = await startWordPress({ companion, plugins })
+  const { origin, credentials, site, database, log, stop } = wordpress
+  const dsn = `sqlite:${database}`
+  return companionSite(intake, companion, { origin, site, dsn, admin: credentials.admin, log, stop })
+}
+
+/** The same on MariaDB, php-fpm and nginx, where only `index.php` is served. */
+export async function startCompanionStack(settings: CompanionSettings = {}): Promise<CompanionSite> {
+  const intake = await startIntake()
+  const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: intake.origin, ...settings }
+  const stack = await startStack({ flush: 2, opcache: true, companion })
+  return companionSite(intake, companion, {
+    origin: stack.origin,
+    site: stack.site,
+    dsn: `mysql:unix_socket=${stack.socket};dbname=site;charset=utf8mb4`,
+    admin: stack.admin,
+    log: () => '',
+    stop: stack.stop,
+  })
+}
+
+type Started = Pick<CompanionSite, 'origin' | 'dsn' | 'site' | 'log' | 'stop'> & {
+  readonly admin: Credential
+}
+
+function companionSite(
+  intake: Intake,
+  companion: Readonly<Record<string, string>>,
+  { origin, site, dsn, admin, log, stop }: Started,
+): CompanionSite {
+  return {
+    origin,
+    intake,
+    dsn,
+    site,
+    php: (code, more = {}, flags = []) =>
+      runPhp(site, code, { PUBLIC_URL: origin, ...companion, ...more }, flags),
+    rest: (method, path, body) => {
+      const headers: Record<string, string> = { Authorization: basic(admin) }
+      if (body !== undefined) headers['Content-Type'] = 'application/json'
+      const content = body === undefined ? {} : { body: JSON.stringify(body) }
+      return fetch(`${origin}/index.php/wp-json${path}`, { method, headers, ...content })
+    },
+    browser: new Browser(origin),
+    log,
+    stop: async () => {
+      await stop()
+      await intake.close()
+    },
+  }
+}
+
+/** A browser as far as forms of wp-admin need one: cookies, and forms with the values that they came with. */
+export class Browser {
+  readonly #origin: string
+  readonly #cookies = new Map<string, string>()
+
+  constructor(origin: string) {
+    this.#origin = origin
+  }
+
+  async login(): Promise<void> {
+    await this.get('/wp-login.php')
+    const answer = await this.post('/wp-login.php', { log: 'admin', pwd: 'admin-password', testcookie: '1' })
+    if (answer.status !== 302) throw new Error(`login: ${answer.status}`)
+  }
+
+  async get(path: string): Promise<string> {
+    const answer = await fetch(this.#origin + path, { headers: this.#headers(), redirect: 'manual' })
+    this.#keep(answer)
+    return answer.text()
+  }
+
+  /** Follows no redirect: what it leads to would be a request of its own. */
+  async post(path: string, fields: Readonly<Record<string, string>>): Promise<Response> {
+    const body = new URLSearchParams(fields)
+    const answer = await fetch(this.#origin + path, {
+      method: 'POST',
+      headers: this.#headers(),
+      body,
+      redirect: 'manual',
+    })
+    this.#keep(answer)
+    return answer
+  }
+
+  /** Sends the form of a page that has this hidden or visible field, with some of its values changed. */
+  async submit(page: string, having: string, fields: Readonly<Record<string, string>>): Promise<Response> {
+    const html = await this.get(page)
+    const forms = [...html.matchAll(/<form\b[^>]*>[\s\S]*?<\/form>/g)].map(([form]) => form)
+    const form = forms.find((one) => one.includes(having))
+    if (form === undefined) throw new Error(`${page} has no form with ${having}`)
+    const values: Record<string, string> = {}
+    for (const [input] of form.matchAll(/<input\b[^>]*>/g)) {
+      const name = attribute(input, 'name')
+      if (name === undefined || /type=["'](?:submit|button)/.test(input)) continue
+      if (/type=["'](?:checkbox|radio)/.test(input) && !/\bchecked\b/.test(input)) continue
+      values[name] = attribute(input, 'value') ?? ''
+    }
+    const action = attribute(form.slice(0, form.indexOf('>') + 1), 'action') ?? page
+    const target = new URL(action, new URL(page, this.#origin))
+    return this.post(target.pathname + target.search, { ...values, ...fields })
+  }
+
+  /** Opens the link of a page whose address has all of these texts. */
+  async follow(page: string, ...having: readonly string[]): Promise<string> {
+    const html = await this.get(page)
+    const links = [...html.matchAll(/href=['"]([^'"]*)['"]/g)].map(([, link]) => unescapeHtml(link ?? ''))
+    const link = links.find((one) => having.every((text) => one.includes(text)))
+    if (link === undefined) throw new Error(`${page} has no link with ${having.join(', ')}`)
+    const target = new URL(link, new URL(page, this.#origin))
+    return this.get(target.pathname + target.search)
+  }
+
+  #headers(): Record<string, string> {
+    return { Cookie: [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ') }
+  }
+
+  #keep(answer: Response): void {
+    for (const line of answer.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+      this.#cookies.set(name, value)
+    }
+  }
+}
+
+const unescapeHtml = (text: string): string =>
+  text
+    .replace(/&#0?38;|&amp;/g, '&')
+    .replace(/&quot;/g, '"')
+    .replace(/&#0?39;/g, "'")
+
+function attribute(tag: string, name: string): string | undefined {
+  const found = new RegExp(`\\b${name}=(?:"([^"]*)"|'([^']*)')`).exec(tag)
+  return found === null ? undefined : unescapeHtml(found[1] ?? found[2] ?? '')
+}

@@ -1,3 +1,4 @@
+import type { Operator } from '../admin/operator.ts'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import {
   type History,
@@ -8,7 +9,9 @@ import {
 } from '../observability/history.ts'
 import type { LogLevel, LogLevelChange, LogLevelName } from '../observability/logger.ts'
 import { durationBounds } from '../observability/metrics.ts'
-import type { Diagnosis } from './operator.ts'
+
+/** What outlives a configuration: views of what happened, and the log. */
+export type Diagnosis = Pick<Operator, 'history' | 'recent' | 'logLevel' | 'setLogLevel'>
 
 export type DiagnosisParts = {
   readonly history: History

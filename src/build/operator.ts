@@ -30,6 +30,7 @@ import {
   noServiceTexts,
   type PublicTargets,
 } from './built-service.ts'
+import type { Diagnosis } from './diagnosis.ts'
 import { explainAt } from './explain.ts'
 import type { OperatorCache } from './membership.ts'
 
@@ -151,9 +152,6 @@ const warmCache = async (parts: PurgeParts, urls: readonly string[]): Promise<Wa
 
 /** The parts that depend on the configuration in use. */
 export type GenerationOperator = Omit<Operator, 'reload' | 'drain' | 'changes' | keyof Diagnosis>
-
-/** What outlives a configuration: views of what happened, and the log. */
-export type Diagnosis = Pick<Operator, 'history' | 'recent' | 'logLevel' | 'setLogLevel'>
 
 const reloadAnswer = (outcome: ReloadOutcome): ReloadAnswer => {
   switch (outcome.kind) {

@@ -12,12 +12,12 @@ import {
 import type { Logger } from 'pino'
 import { contentEntityTag } from '../http/conditional/entity-tags.ts'
 import { evaluatePreconditions } from '../http/conditional/preconditions.ts'
-import { requestField } from '../http/message.ts'
 import { packageFile } from '../package-file.ts'
 import { type AdminRequest, createAccess } from './access.ts'
+import { addChanges, changesPath } from './changes.ts'
 import { addDiagnosis } from './diagnosis.ts'
 import type { AccessRefusal, AdminEvent } from './events.ts'
-import type { ChangesAnswer, EntriesQuery, Notice, Operator, Readiness, ReloadAnswer } from './operator.ts'
+import type { EntriesQuery, Notice, Operator, Readiness, ReloadAnswer } from './operator.ts'
 import { readPurgeRequest, readWarmRequest } from './purge-request.ts'
 import { statusReport } from './status-report.ts'
 
@@ -260,8 +260,6 @@ type AdminOptions = {
 /** Open to orchestrators and balancers under any name, with any fields; they reveal only whether the process is healthy. */
 const probePaths: ReadonlySet<string | undefined> = new Set(['/livez', '/readyz'])
 
-const changesPath = '/changes'
-
 const guard = (server: FastifyInstance, { token, report }: AdminOptions): void => {
   const access = createAccess(token)
   server.addHook('onRequest', async (request, reply) => {
@@ -277,49 +275,6 @@ const guard = (server: FastifyInstance, { token, report }: AdminOptions): void =
     if (decision.kind === 'granted') return undefined
     report({ kind: 'admin-refused', address, reason: decision.reason })
     return sendRefusal(reply, decision.reason)
-  })
-}
-
-const changeStatuses: Readonly<Record<string, number>> = {
-  'too-many': 429,
-  unreadable: 400,
-  'not-spread': 503,
-}
-
-const mostChangeBytes = 256 * 1024
-
-const sendChangesAnswer = (reply: FastifyReply, answer: ChangesAnswer): FastifyReply => {
-  if (answer.kind === 'dropped') {
-    const { sequence, entries } = answer
-    return reply.send(sequence === undefined ? { dropped: entries } : { sequence, dropped: entries })
-  }
-  const status = changeStatuses[answer.reason] ?? 401
-  if (status === 401) reply.header('www-authenticate', 'Bearer realm="trellis changes"')
-  if (status === 429 || status === 503) reply.header('retry-after', '1')
-  return sendProblem(reply, status, answer.reason, answer.detail)
-}
-
-/** POST /changes: a service tells of what it has changed. Its own token stands for admin.token, and can only drop. */
-const addChanges = (server: FastifyInstance, { operator }: AdminOptions): void => {
-  server.register(async (scope) => {
-    // The signature is over the bytes as sent.
-    scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser(
-      /^application\/json[\t ]*(?:;|$)/i,
-      { parseAs: 'buffer', bodyLimit: mostChangeBytes },
-      (_request, body, done) => done(null, body),
-    )
-    scope.post(changesPath, { bodyLimit: mostChangeBytes }, async ({ body, headers, raw }, reply) =>
-      sendChangesAnswer(
-        reply,
-        await operator.changes({
-          target: raw.url ?? '',
-          signature: requestField(headers, 'trellis-signature'),
-          authorization: headers.authorization,
-          body: Buffer.isBuffer(body) ? body : Buffer.alloc(0),
-        }),
-      ),
-    )
   })
 }
 
@@ -400,7 +355,7 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     statusReport((await options.scrape(undefined)).text, options.readiness(), options.notices()),
   )
   addPurge(server, options)
-  addChanges(server, options)
+  addChanges(server, options.operator, sendProblem)
   addDiagnosis(server, {
     ...options,
     invalid: (reply, code, detail) => sendProblem(reply, 400, code, detail),

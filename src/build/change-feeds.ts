@@ -15,8 +15,8 @@ import type { Metrics } from '../observability/metrics.ts'
 import { applyInvalidations, completed } from '../pipeline/invalidate-write.ts'
 import type { Service } from '../pipeline/service.ts'
 import { outdateDocuments } from './built-service.ts'
+import { changesOf, pollMsOf } from './changes-settings.ts'
 import type { Generation } from './generation.ts'
-import { changesOf, pollMsOf } from './service-contract.ts'
 
 const everythingNotes = ({ name, tagger, local }: Service): readonly Note[] => [
   tagger.everything === undefined

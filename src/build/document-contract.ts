@@ -44,7 +44,7 @@ export const operationFacts = (operation: Operation | undefined): Readonly<Recor
     ...(isPublicOperation(operation) ? {} : { scope: 'credential, because the operation takes one' }),
     ...(keyed.length === 0
       ? {}
-      : { 'part of the cache key': keyed.map(({ name, location }) => `${location} ${name}`) }),
+      : { partOfTheCacheKey: keyed.map(({ name, location }) => `${location} ${name}`) }),
   }
 }
 

@@ -21,8 +21,9 @@ import {
   type PublicTarget,
   type PublicTargets,
 } from './built-service.ts'
+import { heardLifetimeMs } from './changes-settings.ts'
 import { operationFacts } from './document-contract.ts'
-import { heardLifetimeMs, type ServiceContract, serviceContract } from './service-contract.ts'
+import { type ServiceContract, serviceContract } from './service-contract.ts'
 import { withAskedServices } from './upstream-findings.ts'
 
 /** The request to explain; it is not sent. */
@@ -109,7 +110,7 @@ const feedOf = (service: ServiceConfig, { rule, whileHeard }: CachePolicy): Expl
   if (lifetimeMs === undefined || rule === undefined) return {}
   const isHeard = whileHeard?.feed.isCurrent(readClock(systemClock))
   const now = isHeard === undefined ? '' : isHeard ? ': it is heard' : ': it is not heard'
-  return { 'while its change feed is heard': `ttl ${Math.max(rule.ttlMs, lifetimeMs)} ms${now}` }
+  return { whileChangesAreHeard: `ttl ${Math.max(rule.ttlMs, lifetimeMs)} ms${now}` }
 }
 
 const cachingOf = (

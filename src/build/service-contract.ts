@@ -3,13 +3,7 @@ import type { CachePolicy, WhileHeard } from '../cache/decide-caching.ts'
 import { createOpenTagger, createServiceTagger, createSiteTagger } from '../cache/site-tagger.ts'
 import type { Tagger } from '../cache/tagger.ts'
 import type { Clock } from '../clock.ts'
-import type {
-  ChangesConfig,
-  LimitsConfig,
-  OpenApiConfig,
-  ServiceConfig,
-  SiteConfig,
-} from '../config/config.ts'
+import type { LimitsConfig, OpenApiConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
 import { matchesRule } from '../config/rule-match.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
 import { anyRow, openRows } from '../contracts/open/route-table.ts'
@@ -332,23 +326,6 @@ export const responseChangesOf = ({
   return names.length === 0
     ? undefined
     : { set: Object.entries(set).flat(), removed: new Set(names.map((name) => name.toLowerCase())) }
-}
-
-/** The default for sites: see docs/configuration.md. */
-const sitePollMs = 5_000
-
-/** The settings of a service that reports its changes; undefined when it reports none. */
-export const changesOf = (service: ServiceConfig): ChangesConfig | undefined =>
-  'changes' in service && service.changes?.token.isSet === true ? service.changes : undefined
-
-export const pollMsOf = ({ contract }: ServiceConfig, { pollMs }: ChangesConfig): number =>
-  pollMs ?? (contract === 'site' ? sitePollMs : 0)
-
-/** The lifetime of responses while the log of a service is read; undefined when it is not read. */
-export const heardLifetimeMs = (service: ServiceConfig): number | undefined => {
-  const changes = changesOf(service)
-  const isHeard = changes !== undefined && pollMsOf(service, changes) > 0 && changes.ttlWhileHeardMs > 0
-  return isHeard ? changes.ttlWhileHeardMs : undefined
 }
 
 /** A demo server that runs in this process, on loopback. */

@@ -22,11 +22,11 @@ import type { DiscoveryDocument } from '../site/discovery-answer.ts'
 import type { IndexAnswer } from '../site/index-source.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
 import { type BuiltService, type FormAt, serverOf, type UpstreamWay } from './built-service.ts'
+import { heardLifetimeMs } from './changes-settings.ts'
 import {
   addressOf,
   buildAccess,
   dependsOnHost,
-  heardLifetimeMs,
   limitsOf,
   responseChangesOf,
   type ServiceContract,

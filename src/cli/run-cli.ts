@@ -2,11 +2,11 @@ import type { UpstreamFinding } from '../build/upstream-findings.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import type { ConfigFault } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
-import { configWarnings } from '../config/warnings.ts'
 import type { CliPorts, RunningGateway } from './cli-ports.ts'
 import { type CommandLine, readCommandLine } from './command-line.ts'
 import type { AdminAddress } from './commands/admin-commands.ts'
 import { helpText } from './commands/help.ts'
+import { warningsOf } from './commands/warnings.ts'
 import { type ExitReason, exitCodes } from './exit-codes.ts'
 import { closingNotice, driftText, explanationText, jsonText, printable, textTable } from './texts.ts'
 
@@ -131,25 +131,6 @@ type Loaded = {
   readonly files: readonly string[]
   readonly filled: unknown
 }
-
-type SomeServices = {
-  readonly services?: Readonly<Record<string, { readonly upstream?: { readonly targets?: unknown } }>>
-}
-
-/** A service without targets, as in an empty file, has a demo upstream, which its author may not expect. */
-const warningsOf = ({ config, filled }: Loaded): ReturnType<typeof configWarnings> => [
-  ...configWarnings(config),
-  ...config.services
-    .filter(({ name, upstream }) => {
-      const given = (filled as SomeServices | null)?.services?.[name]?.upstream?.targets
-      return upstream.targets === 'embedded' && given === undefined
-    })
-    .map(({ name }) => ({
-      path: `services.${name}.upstream.targets`,
-      message:
-        'is not set, so that the embedded demo upstream is used, whose passwords are public; name your own servers',
-    })),
-]
 
 const warningLines = (loaded: Loaded): string =>
   warningsOf(loaded)

@@ -19,6 +19,7 @@ beforeAll(async () => {
   origin = await startOrigin()
   origin.script = ({ method, target }, wire) => {
     if (target === '/index.php/wp-json/') wire.respond({ fields: json, content: JSON.stringify(index) })
+    else if (target.includes('/menus')) wire.respond({ fields: json, content: '[]' })
     else wire.respond({ fields: json, content: method === 'GET' ? '[{"id":"a//b"}]' : '{"id":7}' })
   }
   gateway = await startTestGateway({
@@ -56,7 +57,7 @@ const drafts = '/templates?context=edit'
 
 beforeEach(async () => {
   await statusOf(drafts, editor)
-  await statusOf('/templates', {})
+  await statusOf('/menus', {})
 })
 
 // Roles and credentials decide what a user may see: a user who lost them must not get the stored responses of before.
@@ -81,7 +82,7 @@ test.each([
 
 test('a change of roles leaves shared responses', async () => {
   await fetch(`${root()}/users/7`, { method: 'PUT', headers: admin, body: '{"roles":["subscriber"]}' })
-  expect(await statusOf('/templates', {})).toContain('hit')
+  expect(await statusOf('/menus', {})).toContain('hit')
 })
 
 test('a write that gives no rights leaves the parts of callers', async () => {

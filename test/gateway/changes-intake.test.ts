@@ -268,6 +268,6 @@ test('Trellis-Max-Age bounds how long a response is used', async () => {
 
 test('/config shows no token', async () => {
   const shown = await (await fetch(`${gateway.adminAddress}/config`)).text()
-  expect(shown).toContain('"ttlWhileHeardMs":604800000')
+  expect(shown).toContain('"ttlWhileHeard":"7d"')
   expect(shown).not.toContain(shopToken)
 })

@@ -339,11 +339,11 @@ test('explain shows the operation, what its document implies, and the fault of a
     operation: 'account',
     scope: 'credential, because the operation takes one',
     cache: 'read, credential',
-    'fields that count as credentials': ['api_key'],
+    fieldsThatCountAsCredentials: ['api_key'],
   })
   expect(await explain('/items', '', 'POST')).toMatchObject({
     cache: 'write: invalidates',
-    'may invalidate': ['shop/all'],
+    mayInvalidate: ['shop/all'],
   })
   expect(await explain('/search', '', 'POST')).toMatchObject({
     effect: 'reads only, by x-trellis-safe',
@@ -353,7 +353,7 @@ test('explain shows the operation, what its document implies, and the fault of a
   expect(await explain('/account')).toMatchObject({ refused: '401: no ApiKey credential' })
   expect(await explain('/items')).toMatchObject({
     'x-trellis-cache': 'ttl 60s; rules of the configuration come first',
-    'part of the cache key': ['header x-tenant', 'cookie lang'],
+    partOfTheCacheKey: ['header x-tenant', 'cookie lang'],
   })
   expect(await explain('/items?limit=0')).toMatchObject({
     refused: '400 invalid_parameter: limit must be at least 1',

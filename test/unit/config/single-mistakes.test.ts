@@ -345,12 +345,12 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a service without a contract',
     'services: { a: { mount: / } }',
-    '1:13 services.a.contract: is required: expected one of: plants, site, open',
+    '1:13 services.a.contract: is required: expected one of: plants, site, openapi, open',
   ],
   [
     'a contract that does not exist',
     'services: { a: { contract: rest } }',
-    '1:28 services.a.contract: expected one of: plants, site, open',
+    '1:28 services.a.contract: expected one of: plants, site, openapi, open',
   ],
   [
     'services as a list',
@@ -578,7 +578,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'an access log in another word',
     'log: { access: all }',
-    '1:16 log.access: expected true, false or "sample"',
+    '1:16 log.access: expected true, false, "sample", or members such as { path: true }',
   ],
   [
     'a collector without its scheme',

@@ -1,0 +1,59 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { requestField } from '../http/message.ts'
+import type { ChangesAnswer, Operator } from './operator.ts'
+
+export const changesPath = '/changes'
+
+type SendProblem = (reply: FastifyReply, status: number, code: string, detail: string) => FastifyReply
+
+const changeStatuses: Readonly<Record<string, number>> = {
+  'too-many': 429,
+  unreadable: 400,
+  'not-spread': 503,
+}
+
+const mostChangeBytes = 256 * 1024
+
+const sendChangesAnswer = (
+  reply: FastifyReply,
+  answer: ChangesAnswer,
+  problem: SendProblem,
+): FastifyReply => {
+  if (answer.kind === 'dropped') {
+    const { sequence, entries } = answer
+    return reply.send(sequence === undefined ? { dropped: entries } : { sequence, dropped: entries })
+  }
+  const status = changeStatuses[answer.reason] ?? 401
+  if (status === 401) reply.header('www-authenticate', 'Bearer realm="trellis changes"')
+  if (status === 429 || status === 503) reply.header('retry-after', '1')
+  return problem(reply, status, answer.reason, answer.detail)
+}
+
+/** POST /changes: a service tells of what it has changed. Its own token stands for admin.token, and can only drop. */
+export const addChanges = (
+  server: FastifyInstance,
+  operator: Pick<Operator, 'changes'>,
+  problem: SendProblem,
+): void => {
+  server.register(async (scope) => {
+    // The signature is over the bytes as sent.
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser(
+      /^application\/json[\t ]*(?:;|$)/i,
+      { parseAs: 'buffer', bodyLimit: mostChangeBytes },
+      (_request, body, done) => done(null, body),
+    )
+    scope.post(changesPath, { bodyLimit: mostChangeBytes }, async ({ body, headers, raw }, reply) =>
+      sendChangesAnswer(
+        reply,
+        await operator.changes({
+          target: raw.url ?? '',
+          signature: requestField(headers, 'trellis-signature'),
+          authorization: headers.authorization,
+          body: Buffer.isBuffer(body) ? body : Buffer.alloc(0),
+        }),
+        problem,
+      ),
+    )
+  })
+}

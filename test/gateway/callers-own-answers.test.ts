@@ -19,7 +19,8 @@ beforeAll(async () => {
   origin = await startOrigin()
   origin.script = ({ method, target }, wire) => {
     if (target === '/index.php/wp-json/') wire.respond({ fields: json, content: JSON.stringify(index) })
-    else if (target.includes('/menus')) wire.respond({ fields: json, content: '[]' })
+    else if (target.includes('/blocks'))
+      wire.respond({ fields: { ...json, 'X-WP-Total': '0', 'X-WP-TotalPages': '1' }, content: '[]' })
     else wire.respond({ fields: json, content: method === 'GET' ? '[{"id":"a//b"}]' : '{"id":7}' })
   }
   gateway = await startTestGateway({
@@ -57,7 +58,7 @@ const drafts = '/templates?context=edit'
 
 beforeEach(async () => {
   await statusOf(drafts, editor)
-  await statusOf('/menus', {})
+  await statusOf('/blocks', {})
 })
 
 // Roles and credentials decide what a user may see: a user who lost them must not get the stored responses of before.
@@ -82,7 +83,7 @@ test.each([
 
 test('a change of roles leaves shared responses', async () => {
   await fetch(`${root()}/users/7`, { method: 'PUT', headers: admin, body: '{"roles":["subscriber"]}' })
-  expect(await statusOf('/menus', {})).toContain('hit')
+  expect(await statusOf('/blocks', {})).toContain('hit')
 })
 
 test('a write that gives no rights leaves the parts of callers', async () => {

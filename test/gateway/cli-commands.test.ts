@@ -119,6 +119,7 @@ describe('check', () => {
     ['config/gateway.yaml', '2 services'],
     ['config/production.example.yaml', '3 services'],
     ['config/wordpress.example.yaml', '2 services'],
+    ['config/openapi.example.yaml', '1 service'],
   ])('finds no fault in %s', async (file, services) => {
     const { end, stdout } = await run(['check', '-c', file], { env: { TRELLIS_ADMIN_TOKEN: 'secret' } })
     expect(stdout.split(': ').at(-1)).toMatch(new RegExp(`^valid, ${services}, hash [0-9a-f]{16}\n$`))

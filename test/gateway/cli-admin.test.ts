@@ -133,7 +133,7 @@ describe('trellis status', () => {
   test('shows readiness, requests, cache and upstreams', async () => {
     await fill('/a', '/a')
     const { end, stdout } = await run(['status'])
-    expect(stdout).toMatch(/^gateway +ready; version test, running for \d+ s\n/)
+    expect(stdout).toMatch(/^gateway +ready; version test, running for \d+ (?:s|min|h)\n/)
     expect(stdout).toMatch(/\nrequests +\d+, \d+\.\d % from the cache, 0\.0 % failed \(5xx\), 0 in flight\n/)
     expect(stdout).toMatch(/\ncache +\d+ responses?, 0\.0 of 256\.0 MiB\n/)
     expect(stdout).toContain(`upstream api  breaker closed\n              ${origin.origin}: healthy\n`)

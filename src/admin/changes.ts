@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { ChangesAnswer } from '../changes/change-feeds.ts'
 import { requestField } from '../http/message.ts'
-import type { ChangesAnswer, Operator } from './operator.ts'
+import type { Operator } from './operator.ts'
 
 export const changesPath = '/changes'
 

@@ -1,3 +1,4 @@
+import type { ChangesAnswer, ChangesRequest } from '../changes/change-feeds.ts'
 import type { PurgeRequest } from './purge-request.ts'
 
 /** Whether to send requests here; `reasons`: why not; `degraded`: conditions that clients may notice; `findings`: of the start check. */
@@ -54,19 +55,6 @@ export type ReloadAnswer =
       readonly outcome: 'invalid' | 'restart-needed' | 'failed'
       readonly details: readonly string[]
     }
-
-/** A request of a service that tells of changes; `target` as sent. */
-export type ChangesRequest = {
-  readonly target: string
-  readonly signature: string | undefined
-  readonly authorization: string | undefined
-  readonly body: Buffer
-}
-
-/** Result of it, once the entries are dropped in every process. */
-export type ChangesAnswer =
-  | { readonly kind: 'dropped'; readonly sequence: number | undefined; readonly entries: number }
-  | { readonly kind: 'refused'; readonly reason: string; readonly detail: string }
 
 /** A warning of the configuration or a finding of the start check: what it is about, and the text. */
 export type Notice = { readonly subject: string; readonly text: string }

@@ -28,6 +28,7 @@ export type ChangesRequest = {
   readonly body: Buffer
 }
 
+/** Its result, once the entries are dropped in every process. */
 export type ChangesAnswer =
   | { readonly kind: 'dropped'; readonly sequence: number | undefined; readonly entries: number }
   | { readonly kind: 'refused'; readonly reason: ChangeRefusal; readonly detail: string }

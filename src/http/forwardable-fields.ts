@@ -142,17 +142,22 @@ const connectionFieldSet: ReadonlySet<string> = new Set(connectionFields)
 const isNamedAway = (option: string): boolean =>
   option !== '' && !connectionFieldSet.has(option) && !neverConnectionOptions.has(option)
 
-const connectionFieldLengths: ReadonlySet<number> = new Set(connectionFields.map(({ length }) => length))
+/** Fields that an upstream sends to the gateway alone (see ResponseHints). */
+const hintFields: readonly string[] = ['trellis-tags', 'trellis-max-age']
 
-/** Response fields for the next recipient: those of the connection are removed (RFC 9110 §7.6.1). */
+const endingFields: ReadonlySet<string> = new Set([...connectionFields, ...hintFields])
+
+const endingLengths: ReadonlySet<number> = new Set([...endingFields].map(({ length }) => length))
+
+/** Response fields for the next recipient: those of the connection (RFC 9110 §7.6.1) and the hints are removed. */
 export const endToEndFields = (lines: FieldLines): string[] => {
   const named = connectionOptions(fieldValue(lines, 'connection'))
-  if (named.size > 0) return withoutFields(lines, new Set([...connectionFields, ...named]))
+  if (named.size > 0) return withoutFields(lines, new Set([...endingFields, ...named]))
   const kept: string[] = []
   for (let i = 0; i < lines.length; i += 2) {
     const name = lines[i] as string
     // Most names differ in length from all that end here: those are not brought to lower case.
-    const ends = connectionFieldLengths.has(name.length) && connectionFieldSet.has(name.toLowerCase())
+    const ends = endingLengths.has(name.length) && endingFields.has(name.toLowerCase())
     if (!ends) kept.push(name, lines[i + 1] as string)
   }
   return kept

@@ -6,6 +6,7 @@ import {
   fieldValue,
   hasField,
   type ResponseHead,
+  type ResponseHints,
   withoutFields,
 } from '../../http/message.ts'
 
@@ -34,28 +35,19 @@ export const invalidResponse = (
 
 const contentLength: ReadonlySet<string> = new Set(['content-length'])
 
-const hintFields: ReadonlySet<string> = new Set(['trellis-tags', 'trellis-max-age'])
-
-/** The fields that may go to a client: without those of the connection and those for the gateway alone. */
-const publicFields = (fields: FieldLines): string[] => {
-  const kept = endToEndFields(fields)
-  return hasField(kept, hintFields) ? withoutFields(kept, hintFields) : kept
-}
-
 /** Status and end-to-end fields, and no length where there must be none (RFC 9110 §8.6). */
 export const responseHead = (status: number, fields: FieldLines): ResponseHead => {
-  const kept = publicFields(fields)
+  const kept = endToEndFields(fields)
   const shown = status === 204 ? withoutFields(kept, contentLength) : kept
-  if (!hasField(fields, hintFields)) return { status, fields: shown }
-  const hints = { tags: fieldValue(fields, 'trellis-tags'), maxAge: fieldValue(fields, 'trellis-max-age') }
-  return { status, fields: shown, hints }
+  // Only a response that lost a field can have hints.
+  return { status, fields: shown, hints: kept.length === fields.length ? undefined : hintsOf(fields) }
 }
 
-/** A 1xx for a client. */
-export const interimHead = (status: number, fields: FieldLines): ResponseHead => ({
-  status,
-  fields: publicFields(fields),
-})
+const hintsOf = (fields: FieldLines): ResponseHints | undefined => {
+  const tags = fieldValue(fields, 'trellis-tags')
+  const maxAge = fieldValue(fields, 'trellis-max-age')
+  return tags === undefined && maxAge === undefined ? undefined : { tags, maxAge }
+}
 
 /** Names of fields, by length and two octets: a comparison costs a quarter of making the same few texts anew. */
 const knownNames: ({ readonly octets: Buffer; readonly text: string } | undefined)[] = Array.from(

@@ -1,6 +1,7 @@
 import { type Duplex, Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../../errors.ts'
+import { endToEndFields } from '../../http/forwardable-fields.ts'
 import { type FieldLines, type GatewayResponse, hasNoContent, type ResponseHead } from '../../http/message.ts'
 import type { AttemptOutcome, ClientWait } from '../events.ts'
 import { busy, failureKind, leftAlone, neverSent, neverWhole, toGatewayError } from '../failure.ts'
@@ -11,14 +12,7 @@ import type { Breaker, RequestResult, Ticket } from '../targets/breaker.ts'
 import type { Target, Targets } from '../targets/targets.ts'
 import { Attempt, type AttemptContext, type AttemptListener } from './attempt.ts'
 import { type Abortable, type InFlight, lookEveryMs, type PacedRequest } from './in-flight.ts'
-import {
-  fieldTexts,
-  interimHead,
-  invalidResponse,
-  isGatewayStatus,
-  ResponseContent,
-  responseHead,
-} from './response.ts'
+import { fieldTexts, invalidResponse, isGatewayStatus, ResponseContent, responseHead } from './response.ts'
 import {
   type AttemptFailure,
   decideRetry,
@@ -190,7 +184,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   }
 
   interim(status: number, rawFields: readonly (Buffer | string)[]): void {
-    this.#request.interim?.(interimHead(status, fieldTexts(rawFields)))
+    this.#request.interim?.({ status, fields: endToEndFields(fieldTexts(rawFields)) })
   }
 
   contentSent(): void {
@@ -228,7 +222,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     // An open WebSocket takes no slot: it may last for days.
     this.#finish('answered')
     this.#request.upgrade?.(connection)
-    this.#resolve({ ...interimHead(status, fieldTexts(rawFields)), content: undefined })
+    this.#resolve({ status, fields: endToEndFields(fieldTexts(rawFields)), content: undefined })
   }
 
   #answer(): void {
@@ -237,7 +231,8 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     if (head === undefined || held === undefined) return
     this.#held = undefined
     this.#recordTime()
-    this.#resolve({ ...head, content: this.#contentOf(held) })
+    const { status, fields, hints } = head
+    this.#resolve({ status, fields, hints, content: this.#contentOf(held) })
     this.#attempt?.awaitContent()
   }
 

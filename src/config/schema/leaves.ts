@@ -6,6 +6,9 @@ import { durationPattern, parseDuration, parseSize, parseStatusRanges, sizePatte
 import { parseRouteMatch, parseRuleMatch } from '../rule-match.ts'
 import { Secret } from '../secret.ts'
 
+// Zod compiles a function for each object schema, which pays when a schema is used often. A configuration is checked once.
+z.config({ jitless: true })
+
 /** Accepts `/` or a path in normal form: no trailing slash, no empty segments, no dot segments. */
 const pathPrefixFault = (text: string): string | undefined => {
   if (text === '/') return undefined

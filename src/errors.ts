@@ -248,7 +248,7 @@ export class GatewayError extends Error {
   readonly code: ErrorCode
   /** For the client, in addition to the fixed text: which parameter, which limit. Never what the client sent, verbatim. */
   readonly detail: string | undefined
-  /** Body in the service's own shape, when the thrower knows it better than the general form (validation). */
+  /** Body in the service's own shape, where it has more than the general form (validation). */
   readonly body: unknown
   /** Seconds a client should wait, sent as Retry-After. */
   readonly retryAfterSeconds: number | undefined

@@ -317,7 +317,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     cache.close()
     history.close()
   }
-  /** A client with half a request, or one that reads nothing, would keep the process alive. */
+  /** A client that sends half a request, or reads nothing, would keep the process from ending. */
   const closeAdmin = async (): Promise<void> => {
     const closed = admin.close()
     await within(closed, closingMs)

@@ -30,7 +30,7 @@ const sendChangesAnswer = (
   return problem(reply, status, answer.reason, answer.detail)
 }
 
-/** POST /changes: a service tells of what it has changed. Its own token stands for admin.token, and can only drop. */
+/** POST /changes: a service reports what it has changed. Its own token replaces admin.token, and can only drop. */
 export const addChanges = (
   server: FastifyInstance,
   operator: Pick<Operator, 'changes'>,

@@ -60,7 +60,7 @@ const outcomeOf = ({ code, unsent }: GatewayError): { outcome?: 'unknown' | 'not
 /** The answer of an item is more than the batch may hold. */
 export class AnswerTooLarge extends Error {}
 
-/** The error of an item that threw; that of a write tells whether it may have happened. */
+/** The error of an item that threw; that of a write states whether the write may have happened. */
 export const thrownItemError = (thrown: unknown, isWrite: boolean): ItemError => {
   if (thrown instanceof AnswerTooLarge) return itemError('answer_too_large')
   const error = thrown instanceof GatewayError ? thrown : new GatewayError('internal', { cause: thrown })

@@ -195,7 +195,7 @@ export type CacheRule = {
   readonly scope: 'public' | 'credential'
 }
 
-/** The lifetime that replaces the one of a rule while a change feed tells of every change behind the gateway. */
+/** The lifetime that replaces the one of a rule while a change feed reports every change that bypasses the gateway. */
 export type WhileHeard = { readonly lifetimeMs: number; readonly feed: FeedLease }
 
 /** Whether the feed of a service is heard. */

@@ -47,7 +47,7 @@ export const writeStatus: string = `${name}; fwd=method`
 
 export type ReadOutcome = 'hit' | 'miss' | 'stale' | 'revalidated' | 'collapsed'
 
-/** `elsewhere`: any of the others in another process. `changes`: told by a service. */
+/** `elsewhere`: any of the others in another process. `changes`: reported by a service. */
 export type Invalidator = 'write' | 'purge' | 'changes' | 'elsewhere'
 
 /** All strings come from the configuration or closed lists, never from a client. */

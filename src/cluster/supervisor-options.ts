@@ -3,7 +3,7 @@ import type { WorkerEvent } from './worker-events.ts'
 import type { Question } from './worker-messages.ts'
 import type { Patience } from './workers/questions.ts'
 
-/** Sends a question to all ready workers; returns the answers that arrive in time, or those of all workers that stay alive. */
+/** Sends a question to all ready workers; returns the answers that arrive in time, or those of all workers that have not exited. */
 export type Ask = (question: Question, patience: Patience) => Promise<readonly unknown[]>
 
 export type SupervisorOptions = {

@@ -142,9 +142,9 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
     for (const one of watched.values()) tell(one, { kind: 'standing', standing: standing() })
   }
 
-  const becameReady = (one: Watched, told: unknown): void => {
+  const becameReady = (one: Watched, reported: unknown): void => {
     one.readyAt = clock.monotonic()
-    addresses ??= told
+    addresses ??= reported
     complete ||= standing().ready >= options.workers
     report({ kind: 'worker-ready', member: one.member, pid: one.worker.process.pid ?? 0 })
     tellStanding()

@@ -48,7 +48,7 @@ export type BufferedFor =
   | 'request-body'
   /** An answer within a batch. */
   | 'batch-item'
-  /** The answer to a write, which says what the write changed. */
+  /** The response to a write, which shows what the write changed. */
   | 'write-answer'
   /** An answer that its client has not taken yet. */
   | 'slow-reader'

@@ -97,7 +97,7 @@ export const qualifiedFields = (directives: Directives, name: string): readonly 
   return names.filter((part) => part !== '')
 }
 
-/** What a response says its selection depends on (RFC 9110 §12.5.5): lower-case field names in order, or `any`: nothing that a later request could match. */
+/** The fields that Vary names (RFC 9110 §12.5.5): lower-case field names in order, or `any`: nothing that a later request could match. */
 type Vary = { readonly kind: 'fields'; readonly names: readonly string[] } | { readonly kind: 'any' }
 
 /**

@@ -4,7 +4,7 @@ import { type FieldLines, fieldValue, type RequestFields, requestField, withoutF
 /** RFC 6750 §2.1: the scheme in any case, then one token68. */
 const bearer = /^bearer +[A-Za-z0-9._~+/-]+=*$/i
 
-/** Is a bearer token there? Whether it is good, only the upstream knows. */
+/** Is a bearer token there? The upstream decides whether it is valid. */
 export const hasBearer = (fields: RequestFields): boolean => {
   const credential = requestField(fields, 'authorization')
   return credential !== undefined && bearer.test(credential)
@@ -50,7 +50,7 @@ export const credentialFieldsOf = (
     .filter((name) => (isCredentialName(name) && !harmless.includes(name)) || declared.includes(name))
     .sort()
 
-/** A loop that makes nothing: every hit comes by. */
+/** A loop without allocations, because it runs for every hit. */
 const hasOne = (fields: RequestFields, harmless: readonly string[], declared: readonly string[]): boolean => {
   for (const name in fields) {
     if (isCredentialName(name) && !harmless.includes(name)) return true
@@ -164,7 +164,7 @@ export const endToEndFields = (lines: FieldLines): string[] => {
 }
 
 /**
- * Fields by which a proxy says who its client is. Servers and frameworks read them, so only the gateway may send some of
+ * Fields by which a proxy identifies its client. Servers and frameworks read them, so only the gateway may send some of
  * them, and a request that carries one came through a proxy.
  */
 const proxyFields: Readonly<Record<'address' | 'scheme' | 'host', readonly string[]>> = {

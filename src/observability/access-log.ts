@@ -11,7 +11,7 @@ import { traceContextOf } from '../http/trace-context.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import type { Answered, ExchangeWatch } from '../pipeline/phase-options.ts'
 
-/** What an access line says. The members that show what the client sent are there only when the configuration asks for them. */
+/** A line of the access log. The members that show what the client sent are there only when the configuration asks for them. */
 export type AccessLine = {
   readonly id: string
   readonly trace: string | undefined
@@ -25,7 +25,7 @@ export type AccessLine = {
   /** Why `access` refused the request. */
   readonly reason?: string | undefined
   readonly cache: string
-  /** What the gateway's own member of Cache-Status says (RFC 9211): how, and why. */
+  /** The gateway's own member of Cache-Status (RFC 9211): how, and why. */
   readonly cacheStatus: string | undefined
   readonly durationMs: number
   readonly upstreamMs: number

@@ -50,7 +50,7 @@ export type RecentEvents = {
 /** What happened within ten seconds: requests, those answered from the cache, those answered 5xx, then the counts of the buckets. */
 type Row = readonly [number: number, ...counts: readonly number[]]
 
-/** What one process knows of one service, or of all together: plain data for other processes. */
+/** The counts of one service, or of all together, in one process: plain data for other processes. */
 export type HistoryPart = {
   readonly services: readonly string[]
   /** The ten seconds in which the process began. */

@@ -171,8 +171,8 @@ const isUnreached = (error: Error): boolean => {
  */
 const plainError = (error: Error): Record<string, unknown> => {
   const { type, message, stack, code } = pino.stdSerializers.err(error)
-  const told = { type, message: message.replaceAll('.: ', ': '), code }
-  return isUnreached(error) ? told : { ...told, stack }
+  const shown = { type, message: message.replaceAll('.: ', ': '), code }
+  return isUnreached(error) ? shown : { ...shown, stack }
 }
 
 /** The time member of a line. A flood of refusals writes many lines in one millisecond; its text is made once. */

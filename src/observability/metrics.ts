@@ -58,7 +58,7 @@ const acceptedFormat = (accept: string | undefined): ScrapeFormat => {
 
 type Snapshot = Parameters<typeof AggregatorRegistry.aggregate>[0][number]
 
-/** The snapshots of several processes as one scrape: each metric says how its numbers are put together. */
+/** The snapshots of several processes as one scrape: each metric has a rule by which its numbers are combined. */
 const addUp = (snapshots: readonly unknown[], format: ScrapeFormat): Promise<string> => {
   const registry = AggregatorRegistry.aggregate(snapshots as Snapshot[])
   return format === 'openmetrics' ? openMetricsOf(registry as Registry).metrics() : registry.metrics()

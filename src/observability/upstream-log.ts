@@ -46,9 +46,9 @@ const mostLines = 10
 const everyMs = 60_000
 
 const write = (log: Log, { kind, ...facts }: Change, held: number): void => {
-  const told = held === 0 ? facts : { ...facts, held }
-  if (facts.to === 'closed' || facts.to === 'healthy' || facts.to === 'half-open') log.info(told, kind)
-  else log.warn(told, kind)
+  const members = held === 0 ? facts : { ...facts, held }
+  if (facts.to === 'closed' || facts.to === 'healthy' || facts.to === 'half-open') log.info(members, kind)
+  else log.warn(members, kind)
 }
 
 type Window = { written: number; held: number; last: Change | undefined }

@@ -14,7 +14,7 @@ import type { Client, RecalledTarget, Service } from './service.ts'
 export type Next<Exchange> = (exchange: Exchange) => Answer
 
 /**
- * Answers, or lets the phases behind answer and may change their response. `In` is what must be known of the exchange before it,
+ * Answers, or lets the phases behind answer and may change their response. `In` is what the phase needs of the exchange,
  * `Out` what is known after it: the compiler checks the order.
  */
 export type Phase<In, Out = In> = {

@@ -81,7 +81,7 @@ export type PhaseContext = {
   readonly spans: OpenSpans | undefined
 }
 
-/** The compiler checks the order: each phase takes what the one before it knows. */
+/** The compiler checks the order: each phase needs what those before it have added. */
 type Phases = readonly [
   Phase<Received> | undefined,
   Phase<Received>,

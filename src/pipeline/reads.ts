@@ -8,7 +8,7 @@ import { forwardableField, forwardableFields, namedAway } from '../http/forwarda
 import { type GatewayResponse, type RequestFields, requestField } from '../http/message.ts'
 import type { Ready, Received } from './exchange.ts'
 
-/** What the gateway tells upstreams about itself. */
+/** Fields that describe the gateway to upstreams. */
 export type ForwardingFacts = {
   /** Pseudonym in Via, different for each process, so that a request that comes back is recognised (RFC 9110 §7.6.3). */
   readonly via: string

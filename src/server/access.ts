@@ -36,7 +36,7 @@ const tokenIn = (fields: RequestFields, header: string): string | undefined => {
 
 const mostKeyCharacters = 512
 
-/** Finds the name of a key by its digest: how long the look-up takes says nothing about the keys themselves. */
+/** Finds the name of a key by its digest: the time that the look-up takes shows nothing of the keys themselves. */
 const createKeyLookup = ({ file }: ApiKeysConfig): ((key: string) => string | undefined) => {
   const reading = readApiKeys(file.reveal())
   const names = new Map(

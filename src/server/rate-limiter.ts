@@ -79,7 +79,7 @@ const createWindows = (mostKeys: number, clock: Pick<Clock, 'monotonic'>) => {
   }
 }
 
-/** A store that cannot be reached lets requests through: a limit protects, and must not be what fails. */
+/** While the store cannot be reached, requests are not limited: a limit must not be what makes them fail. */
 const uncounted: Counted = { count: 0, leftMs: 0 }
 
 /** Counts by route, therefore by a phase and not by a hook of Fastify: a route is known only after a path is canonical. */

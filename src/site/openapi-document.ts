@@ -13,8 +13,8 @@ export type DocumentOptions = {
 }
 
 const description =
-  'Every operation that the gateway knows: the same rows check the requests. ' +
-  'What a request says wrongly is answered by the gateway, in the shape of its service.'
+  'Every operation of the service: the same rows check the requests. ' +
+  'The gateway refuses invalid requests itself, in the error format of the service.'
 
 /** Paths that differ in the names of their parameters only are one path (OpenAPI 3.1 §4.8.8.1). */
 const shapeOf = (path: string): string => path.replaceAll(/\{[^{}]*\}/g, '{}')

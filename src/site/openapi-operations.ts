@@ -181,7 +181,7 @@ const tagOf = (service: DescribedService, row: Row): string => {
 /** The row of an open service stands for every path under its mount. */
 const anyPath = (row: Row): Row => ({ ...row, template: '/{path}', pattern: '/(?P<path>.*)' })
 
-/** Everything that the document says of one row. */
+/** The operations of one row in the document. */
 export const describeRow = (service: DescribedService, listed: Row): DescribedRow => {
   const { contract, name, mount, publicUrl } = service
   const row = listed.template === '/**' ? anyPath(listed) : listed

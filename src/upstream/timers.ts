@@ -6,7 +6,7 @@ export class Deadline {
   readonly #timer: NodeJS.Timeout
   #last: NodeJS.Immediate | undefined
 
-  /** `over` is called after `ms` milliseconds, unless it is begun anew or stopped before. */
+  /** `over` is called after `ms` milliseconds, unless it is started again or stopped before. */
   constructor(ms: number, over: () => void) {
     this.#timer = setTimeout(() => {
       this.#last = setImmediate(over)

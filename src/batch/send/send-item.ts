@@ -111,7 +111,7 @@ const itemExchange = (
 
 const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
 
-/** A read may be repeated; a write was carried out, and its error tells so. */
+/** A read may be repeated; a write was carried out, and its error states that. */
 const notHeld = (item: BatchItem, isCrowded: boolean): Error =>
   isCrowded && !isWrite(item.method)
     ? new GatewayError('overloaded', { retryAfterSeconds: 1 })

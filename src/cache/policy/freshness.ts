@@ -268,7 +268,7 @@ export const freshnessLifetime = (
   return freshness.lifetimeMs <= mostMs ? freshness : { ...freshness, lifetimeMs: mostMs }
 }
 
-/** The lifetime of a rule is for changes that nothing tells of: a change feed replaces it, where it is longer. */
+/** The lifetime of a rule is for changes that nothing reports: that of a change feed replaces it where it is longer. */
 const heardLifetime = (
   head: ResponseHead,
   { lifetimeMs, source }: Freshness,

@@ -17,7 +17,7 @@ export type TierOptions = {
   readonly signatures: Signatures
   /** Largest entry that is read. */
   readonly mostBytes: number
-  /** Up to where this process has heard of invalidations. */
+  /** Number of the last invalidation that this process has received. */
   readonly position: () => SharedTier['position']
   /** Does this process receive the notes of other writers? */
   readonly mayTrust: () => boolean

@@ -81,8 +81,8 @@ export const createMemoryLedger = ({ epoch, rememberedNotes, push }: MemoryLedge
       const member = memberOf(name)
       if (applied.epoch !== epoch) return
       member.applied = Math.max(member.applied, applied.applied)
-      const told = writer === undefined ? [...members.keys()] : [writer]
-      for (const one of told) {
+      const receivers = writer === undefined ? [...members.keys()] : [writer]
+      for (const one of receivers) {
         if (one !== name) push(one, { kind: 'applied', epoch, seq: applied.applied, member: name, entries })
       }
     },

@@ -95,7 +95,7 @@ const edgeFaults = (config: Config): UnplacedFault[] => [
   ),
 ]
 
-/** Services are chosen by host and mount, so that two with the same of both cannot be told apart. */
+/** A request selects its service by host and mount, so no two services may have the same of both. */
 const mountFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
   services.flatMap((service, index) => {
     const sameMount = services.slice(0, index).filter(({ mount }) => mount === service.mount)

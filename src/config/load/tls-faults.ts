@@ -2,7 +2,7 @@ import { createSecureContext } from 'node:tls'
 import type { Config, ServiceConfig } from '../config.ts'
 import { faultAt, faultWhen, type Path, type UnplacedFault } from '../fault.ts'
 
-/** What OpenSSL says of PEM texts; `undefined` when it takes them. Its words quote nothing of the texts. */
+/** The error of OpenSSL for PEM texts; `undefined` when it accepts them. It quotes nothing of the texts. */
 const refusal = (options: { ca: string } | { cert: string; key: string }): string | undefined => {
   try {
     createSecureContext(options)
@@ -31,7 +31,7 @@ const faultsAt = (path: Path, tls: Shown): UnplacedFault[] => {
   const at = (key: string): Path => [...path, key]
   const [ca, cert, key] = [tls.ca.reveal(), tls.cert.reveal(), tls.key.reveal()]
   const faults: UnplacedFault[] = []
-  // Without a certificate in it OpenSSL takes any text, and trusts no certificate.
+  // OpenSSL accepts a text without any certificate, and then trusts none.
   const badCa = ca === '' ? undefined : isCertificate(ca) ? refusal({ ca }) : 'no PEM'
   if (badCa !== undefined) faults.push(faultAt(at('ca'), pemFault('is not a PEM certificate', [ca], badCa)))
   if ((cert === '') !== (key === '')) {

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { duration, flag, inMs, oneOf, ruleMatch } from './leaves.ts'
 
-/** What a cache rule says beside the requests that it is for. */
+/** Members of a cache rule beside the requests that it is for. */
 const ruleSettings = {
   ttl: duration().describe('How long a response is fresh when the upstream does not say'),
   staleWhileRevalidate: duration()

@@ -70,7 +70,7 @@ export const tagOfCoded = (tag: string, coding: string): string => {
 }
 
 /**
- * An If-Match or If-None-Match for a server that knows nothing of coded forms: the tag that such a form was made from
+ * An If-Match or If-None-Match for a server that has no coded forms: the tag that such a form was made from
  * is added. Added and not put in its place, since a server's own tags may look the same.
  */
 export const withUncodedTags = (list: string): string => {

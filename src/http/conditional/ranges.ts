@@ -143,7 +143,7 @@ export const partialContent = (
   return { head: { status: 206, fields }, content: part }
 }
 
-/** The 416 that tells the length (RFC 9110 §15.5.17). */
+/** The 416 with the length (RFC 9110 §15.5.17). */
 export const rangeNotSatisfiable = (head: ResponseHead, length: number): ResponseHead => ({
   status: 416,
   fields: [
@@ -155,7 +155,7 @@ export const rangeNotSatisfiable = (head: ResponseHead, length: number): Respons
   ],
 })
 
-/** What a 206 with a single part says of itself; `total` undefined where the complete length is not known. */
+/** Content-Range of a 206 with a single part; `total` undefined where the complete length is unknown. */
 export type ContentRange = ByteRange & { readonly total: number | undefined }
 
 /** Fifteen digits are safe integers. */

@@ -195,7 +195,7 @@ export const changeMetrics = {
   changesApplied: counter(
     'changes_applied_total',
     ['service', 'source'],
-    'Changes that were applied, told by `push`, found by `poll`, or told in the `plain` form.',
+    'Changes that were applied: reported by `push`, found by `poll`, or reported in the `plain` form.',
   ),
   changesDropped: counter(
     'changes_dropped_entries_total',

@@ -53,7 +53,7 @@ export const match = (): Phase<Received, Matched> => ({
       record.route = matching.row.template
       return next(asMatched(exchange, exchange.request.method, matching, recalled))
     }
-    // RFC 3986 §2: nothing but visible ASCII. node:http lets raw bytes through, which mean one thing here and another there.
+    // RFC 3986 §2: nothing but visible ASCII. node:http accepts raw bytes, which servers read in different ways.
     if (outsideAscii.test(exchange.request.target)) {
       throw new GatewayError('malformed_request', {
         detail: 'The URL has bytes that must be percent-encoded.',

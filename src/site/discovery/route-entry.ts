@@ -22,7 +22,7 @@ const describeParts = (schema: ArgumentSchema): JsonObject => {
 const describeMap = (map: Arguments, describe: (schema: ArgumentSchema) => JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(map).map(([name, schema]) => [name, describe(schema)]))
 
-/** WordPress announces neither for an argument itself, only for its parts; and says of each argument whether it is required. */
+/** WordPress announces neither for an argument itself, only for its parts, and `required` for each argument. */
 const describeArgument = (schema: ArgumentSchema): JsonObject => {
   const { context: _context, readonly: _readonly, ...announced } = schema
   return { ...describeParts(announced), required: schema.required === true }

@@ -68,7 +68,7 @@ const routesOf = ({ rows, unlisted, index, publicRoot }: SiteIndexParts): Map<st
   return routes
 }
 
-/** Merges the gateway's table with what the upstream says of itself. */
+/** Merges the gateway's table with the index of the upstream. */
 const buildSiteIndex = (given: SiteIndexParts): SiteIndex => {
   const parts = { ...given, rows: presentRows(given) }
   const { identity } = parts.index
@@ -124,7 +124,7 @@ type SiteKnowledge = {
   readonly drift: readonly Difference[]
 }
 
-/** An index that says nothing, for the time before one is known. */
+/** An empty index, for the time before one is known. */
 export const emptyIndex: IndexDocument = { identity: {}, namespaces: [], routes: new Map() }
 
 /** Nothing learned yet, or not to be learned. */

@@ -49,7 +49,7 @@ const hintsOf = (fields: FieldLines): ResponseHints | undefined => {
   return tags === undefined && maxAge === undefined ? undefined : { tags, maxAge }
 }
 
-/** Names of fields, by length and two octets: a comparison costs a quarter of making the same few texts anew. */
+/** Names of fields, by length and two octets: comparing costs a quarter of decoding the same few names again. */
 const knownNames: ({ readonly octets: Buffer; readonly text: string } | undefined)[] = Array.from(
   { length: 256 },
   () => undefined,

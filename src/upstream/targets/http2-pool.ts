@@ -161,7 +161,7 @@ const send = (
   try {
     stream = session.request(requestFields(options, authority), { endStream: content === undefined })
   } catch (error) {
-    // It may have ended, or used up its streams, before it says so.
+    // It may have ended, or used up its streams, before this is reported.
     session.close()
     fail(error as Error)
     return

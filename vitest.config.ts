@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config'
 import { isAll } from './test/support/breadth.ts'
+import { useRunFolder } from './test/support/run-folder.ts'
+
+useRunFolder()
 
 /**
  * May run beside each other: nothing in these depends on how fast the machine is, or only in bounds that a busy one keeps. Nothing

@@ -1,13 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { decideReadiness, type Readiness } from './admin/decide-readiness.ts'
+import { createDiagnosis } from './admin/diagnosis.ts'
 import type { AdminEvent } from './admin/events.ts'
 import type { ReloadOutcome } from './admin/operator.ts'
 import { createAdmin } from './admin/server.ts'
 import { declaredServices, outdateDocuments, servicesDown } from './build/built-service.ts'
 import { connectChangeFeeds } from './build/change-feeds.ts'
-import { createDiagnosis } from './build/diagnosis.ts'
-import { buildGeneration, type Generation, type LastingRooms } from './build/generation.ts'
+import {
+  buildGeneration,
+  createReload,
+  type Generation,
+  type LastingRooms,
+  logReload,
+} from './build/generation.ts'
 import {
   answerWorkers,
   operatorCache,
@@ -19,8 +25,6 @@ import {
   workersOf,
 } from './build/membership.ts'
 import { currentOperator } from './build/operator.ts'
-import { createPublicPort, startWatches } from './build/public-port.ts'
-import { createReload, logReload } from './build/reload.ts'
 import { type UpstreamFinding, warnOf } from './build/upstream-findings.ts'
 import { createCache } from './cache/cache.ts'
 import { createPartitions } from './cache/cache-key.ts'
@@ -30,6 +34,7 @@ import type { Config } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
 import { configWarnings } from './config/warnings.ts'
 import { addressGroup } from './http/bounds.ts'
+import { startWatches } from './observability/access-log.ts'
 import { createHistory, withHistory } from './observability/history.ts'
 import {
   createLogger,
@@ -44,6 +49,7 @@ import { createWarmer } from './pipeline/warmer.ts'
 import { createBufferedBytes } from './server/buffered-bytes.ts'
 import { freePort } from './server/free-port.ts'
 import { createInFlight } from './server/overload.ts'
+import { createPublicPort } from './server/public-port.ts'
 import { createUnreadAnswers } from './server/unread-answers.ts'
 import { createWebSockets } from './server/websockets.ts'
 
@@ -165,7 +171,16 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     limits: () => current.config.limits.websockets,
     report: metrics.observe.websockets,
   })
-  const publicPort = createPublicPort(config, { metrics, logger, inFlight, current: () => current })
+  const publicPort = createPublicPort(config, {
+    inFlight,
+    current: () => current,
+    report: (event) => {
+      metrics.observe.edge(event)
+      if (event.kind === 'pressure-changed')
+        logger.warn({ pressure: event.level, signal: event.signal }, event.kind)
+    },
+    reportLifecycle: metrics.observe.lifecycle,
+  })
   const warmer = createWarmer({
     limits: config.cache.warm,
     clock,

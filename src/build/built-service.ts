@@ -1,5 +1,7 @@
 import type { SplitMemory } from '../batch/splitter.ts'
-import type { Config, ServiceConfig } from '../config/config.ts'
+import type { CachePolicy } from '../cache/decide-caching.ts'
+import type { ChangesConfig, Config, LimitsConfig, ServiceConfig } from '../config/config.ts'
+import { sameSettings } from '../config/same-settings.ts'
 import { hostOf } from '../http/hosts.ts'
 import type { DeclaredServices } from '../observability/metrics.ts'
 import type { Access } from '../pipeline/access.ts'
@@ -218,5 +220,131 @@ export const canonicalTarget = ({ service, path, query }: PublicTarget): Canonic
         ? { kind: 'target', target: joined(finding.path, validation.query) }
         : refused(`GET of this URL is refused, so nothing is stored for it: ${validation.code}`)
     }
+  }
+}
+
+/** The default for sites: see docs/configuration.md. */
+const sitePollMs = 5_000
+
+/** The settings of a service that reports its changes; undefined when it reports none. */
+export const changesOf = (service: ServiceConfig): ChangesConfig | undefined =>
+  'changes' in service && service.changes?.token.isSet === true ? service.changes : undefined
+
+export const pollMsOf = ({ contract }: ServiceConfig, { pollMs }: ChangesConfig): number =>
+  pollMs ?? (contract === 'site' ? sitePollMs : 0)
+
+/** The lifetime of responses while the log of a service is read; undefined when it is not read. */
+export const heardLifetimeMs = (service: ServiceConfig): number | undefined => {
+  const changes = changesOf(service)
+  const isHeard = changes !== undefined && pollMsOf(service, changes) > 0 && changes.ttlWhileHeardMs > 0
+  return isHeard ? changes.ttlWhileHeardMs : undefined
+}
+
+/**
+ * What a service of a new configuration takes over from the previous one of the same name: `service` everything; `rules`
+ * everything but its cache rules, response headers and access; `upstream` its upstream with breakers, ejections and connections; `nothing`.
+ */
+type Adoption = 'service' | 'rules' | 'upstream' | 'nothing'
+
+type Configured = { readonly service: ServiceConfig; readonly limits: LimitsConfig }
+
+/** The limits that a service is built with. */
+const ofService = ({ bodyBytes, uploadBytes, queryParameters, jsonDepth }: LimitsConfig): unknown => ({
+  bodyBytes,
+  uploadBytes,
+  queryParameters,
+  jsonDepth,
+})
+
+/** The settings that can change without a new service. */
+const replaceable = ({ cache, responseHeaders, access }: ServiceConfig): unknown => ({
+  cache,
+  responseHeaders,
+  access,
+})
+
+const lasting = ({
+  cache: _cache,
+  responseHeaders: _headers,
+  access: _access,
+  ...rest
+}: ServiceConfig): unknown => rest
+
+/** The settings that make an upstream; those of an embedded server include more. */
+const ofWay = (service: ServiceConfig): unknown => {
+  const { contract, upstream, hosts, publicUrl } = service
+  const address = upstream.host === 'preserve' || upstream.targets === 'embedded' ? { hosts, publicUrl } : {}
+  if (upstream.targets !== 'embedded') return { contract, upstream, ...address }
+  if (contract === 'site') return { contract, upstream, ...address, names: service.names }
+  return {
+    contract,
+    upstream,
+    ...address,
+    limitParameter: contract === 'plants' ? service.limitParameter : '',
+  }
+}
+
+/** Decides what a service takes over; a changed mount is a new service for its clients. */
+export const decideAdoption = (from: Configured, to: Configured): Adoption => {
+  const sameLimits = sameSettings(ofService(from.limits), ofService(to.limits))
+  if (sameLimits && sameSettings(lasting(from.service), lasting(to.service))) {
+    return sameSettings(replaceable(from.service), replaceable(to.service)) ? 'service' : 'rules'
+  }
+  return sameSettings(ofWay(from.service), ofWay(to.service)) ? 'upstream' : 'nothing'
+}
+
+const ofUpstream = ({ contract, upstream: { targets, basePath } }: ServiceConfig): unknown => ({
+  contract,
+  targets,
+  basePath,
+})
+
+/** Does the service still use the same upstream program? */
+export const sameUpstream = (from: ServiceConfig, to: ServiceConfig): boolean =>
+  sameSettings(ofUpstream(from), ofUpstream(to))
+
+/** A configuration and the services built from it. */
+type Configuration = { readonly built: readonly BuiltService[]; readonly config: Pick<Config, 'limits'> }
+
+/** What happens to a service's stored responses at a reload: `keep` all, `drop` all, or `compare` the rule of each target. */
+type Verdict =
+  | { readonly kind: 'keep' }
+  | { readonly kind: 'drop' }
+  | { readonly kind: 'compare'; readonly from: BuiltService; readonly to: BuiltService }
+
+const methods = ['GET', 'HEAD'] as const
+
+const samePolicy = (a: CachePolicy, b: CachePolicy): boolean => sameSettings(a, b)
+
+const verdictFor = (from: BuiltService, last: Configuration, next: Configuration): Verdict => {
+  const to = next.built.find(({ config }) => config.name === from.config.name)
+  if (to === undefined) return { kind: 'drop' }
+  const adoption = decideAdoption(
+    { service: from.config, limits: last.config.limits },
+    { service: to.config, limits: next.config.limits },
+  )
+  if (adoption === 'service') return { kind: 'keep' }
+  return adoption === 'rules' ? { kind: 'compare', from, to } : { kind: 'drop' }
+}
+
+/**
+ * Selects the stored responses to drop when `next` replaces `last`. A lifetime is computed when a response is stored, so a
+ * response would keep the lifetime of its old rule. All responses of a service are dropped when more than its rules has changed,
+ * because the new service might answer differently.
+ */
+export const outdatedAnswers = (
+  last: Configuration,
+  next: Configuration,
+): ((service: string, target: string) => boolean) => {
+  const verdicts = new Map(last.built.map((from) => [from.config.name, verdictFor(from, last, next)]))
+  return (service, target) => {
+    const verdict = verdicts.get(service)
+    if (verdict === undefined || verdict.kind === 'drop') return true
+    if (verdict.kind === 'keep') return false
+    const path = target.split('?', 1)[0] ?? ''
+    const { from, to } = verdict
+    return !methods.every((method) =>
+      samePolicy(from.contract.policyFor(method, path), to.contract.policyFor(method, path)),
+    )
   }
 }

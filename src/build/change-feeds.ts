@@ -14,8 +14,7 @@ import { unlimited } from '../http/bounds.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { applyInvalidations, completed } from '../pipeline/invalidate-write.ts'
 import type { Service } from '../pipeline/service.ts'
-import { outdateDocuments } from './built-service.ts'
-import { changesOf, pollMsOf } from './changes-settings.ts'
+import { changesOf, outdateDocuments, pollMsOf } from './built-service.ts'
 import type { Generation } from './generation.ts'
 
 const everythingNotes = ({ name, tagger, local }: Service): readonly Note[] => [

@@ -17,11 +17,11 @@ import { requestMeaning } from '../request/router.ts'
 import {
   type AskedService,
   createPublicTargets,
+  heardLifetimeMs,
   noServiceTexts,
   type PublicTarget,
   type PublicTargets,
 } from './built-service.ts'
-import { heardLifetimeMs } from './changes-settings.ts'
 import { operationFacts } from './document-contract.ts'
 import { type ServiceContract, serviceContract } from './service-contract.ts'
 import { withAskedServices } from './upstream-findings.ts'

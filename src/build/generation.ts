@@ -1,11 +1,12 @@
 import type { Socket } from 'node:net'
+import type { ReloadOutcome } from '../admin/operator.ts'
 import type { Cache } from '../cache/cache.ts'
 import type { FeedLease } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
-import type { Config, LimitsConfig, RateLimitConfig, ServiceConfig } from '../config/config.ts'
-import { matchesRule } from '../config/rule-match.ts'
-import { sameSettings } from '../config/same-settings.ts'
+import type { Config, ServiceConfig } from '../config/config.ts'
+import type { ConfigResult } from '../config/load.ts'
+import { restartKeys, sameSettings } from '../config/same-settings.ts'
 import { type ErrorCode, type ErrorFacts, errorTable, type GatewayError } from '../errors.ts'
 import { isStreamCoding } from '../http/coding/compress.ts'
 import type { Answer } from '../http/message.ts'
@@ -16,130 +17,32 @@ import type { PipelineEvent } from '../pipeline/events.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import {
   type CacheContext,
-  type CountRequest,
   type ExchangeWatch,
   type OpenSpans,
   overloaded,
-  type RateLimitVerdict,
   type ShedOptions,
 } from '../pipeline/phase-options.ts'
 import { buildPhases, createPipeline, type PhaseContext } from '../pipeline/phases.ts'
 import type { Service } from '../pipeline/service.ts'
 import type { BufferedBytes } from '../server/buffered-bytes.ts'
 import { createInFlight, type InFlight, type Overload } from '../server/overload.ts'
-import { createRateLimiter, type RateLimiter, type RateLimitStore } from '../server/rate-limiter.ts'
+import { buildRateLimits, type RateLimits } from '../server/rate-limiter.ts'
 import { createEdge, type Edge } from '../server/server.ts'
 import type { UnreadAnswers } from '../server/unread-answers.ts'
 import type { WebSockets } from '../server/websockets.ts'
-import { type BuiltService, closeServices, sharingUpstream } from './built-service.ts'
+import {
+  type BuiltService,
+  closeServices,
+  decideAdoption,
+  outdatedAnswers,
+  sameUpstream,
+  sharingUpstream,
+  stopChecks,
+} from './built-service.ts'
+import { documentChanges } from './document-contract.ts'
 import type { OperatorCache } from './membership.ts'
 import { createOperator, type GenerationOperator } from './operator.ts'
 import { buildService, type ServiceParts, withRules } from './service.ts'
-
-/**
- * What a service of a new configuration takes over from the previous one of the same name: `service` everything; `rules`
- * everything but its cache rules, response headers and access; `upstream` its upstream with breakers, ejections and connections; `nothing`.
- */
-type Adoption = 'service' | 'rules' | 'upstream' | 'nothing'
-
-type Configured = { readonly service: ServiceConfig; readonly limits: LimitsConfig }
-
-/** The limits that a service is built with. */
-const ofService = ({ bodyBytes, uploadBytes, queryParameters, jsonDepth }: LimitsConfig): unknown => ({
-  bodyBytes,
-  uploadBytes,
-  queryParameters,
-  jsonDepth,
-})
-
-/** The settings that can change without a new service. */
-const replaceable = ({ cache, responseHeaders, access }: ServiceConfig): unknown => ({
-  cache,
-  responseHeaders,
-  access,
-})
-
-const lasting = ({
-  cache: _cache,
-  responseHeaders: _headers,
-  access: _access,
-  ...rest
-}: ServiceConfig): unknown => rest
-
-/** The settings that make an upstream; those of an embedded server include more. */
-const ofWay = (service: ServiceConfig): unknown => {
-  const { contract, upstream, hosts, publicUrl } = service
-  const address = upstream.host === 'preserve' || upstream.targets === 'embedded' ? { hosts, publicUrl } : {}
-  if (upstream.targets !== 'embedded') return { contract, upstream, ...address }
-  if (contract === 'site') return { contract, upstream, ...address, names: service.names }
-  return {
-    contract,
-    upstream,
-    ...address,
-    limitParameter: contract === 'plants' ? service.limitParameter : '',
-  }
-}
-
-/** Decides what a service takes over; a changed mount is a new service for its clients. */
-export const decideAdoption = (from: Configured, to: Configured): Adoption => {
-  const sameLimits = sameSettings(ofService(from.limits), ofService(to.limits))
-  if (sameLimits && sameSettings(lasting(from.service), lasting(to.service))) {
-    return sameSettings(replaceable(from.service), replaceable(to.service)) ? 'service' : 'rules'
-  }
-  return sameSettings(ofWay(from.service), ofWay(to.service)) ? 'upstream' : 'nothing'
-}
-
-const ofUpstream = ({ contract, upstream: { targets, basePath } }: ServiceConfig): unknown => ({
-  contract,
-  targets,
-  basePath,
-})
-
-/** Does the service still use the same upstream program? */
-const sameUpstream = (from: ServiceConfig, to: ServiceConfig): boolean =>
-  sameSettings(ofUpstream(from), ofUpstream(to))
-
-/** The limits of one configuration, each with its counts. */
-type Limits = {
-  readonly counted: readonly { readonly config: RateLimitConfig; readonly limiter: RateLimiter }[]
-  readonly count: CountRequest
-}
-
-type LimitsRooms = {
-  readonly clock: Clock
-  readonly partitionOf: (credential: string) => string
-  /** Undefined: counted in this process. */
-  readonly store: RateLimitStore | undefined
-}
-
-/** Builds the rate limits of a configuration; unchanged ones keep their counts. Undefined when there is none. */
-const buildLimits = (
-  { rateLimits, rateLimitKeys }: Config,
-  rooms: LimitsRooms,
-  last: Limits | undefined,
-): Limits | undefined => {
-  if (rateLimits.length === 0) return undefined
-  const counted = rateLimits.map((config) => {
-    const known = last?.counted.find((one) => sameSettings(one.config, config))
-    return known ?? { config, limiter: createRateLimiter(config, { ...rooms, mostKeys: rateLimitKeys }) }
-  })
-  return {
-    counted,
-    count: ({ service, method, path, ...caller }) => {
-      const matching = counted.filter(
-        ({ config }) => config.service === service && matchesRule(config.match, method, path),
-      )
-      const verdicts: RateLimitVerdict[] = []
-      const later: Promise<RateLimitVerdict>[] = []
-      for (const { limiter } of matching) {
-        const verdict = limiter.count(caller)
-        if (verdict instanceof Promise) later.push(verdict)
-        else verdicts.push(verdict)
-      }
-      return later.length === 0 ? verdicts : Promise.all(later)
-    },
-  }
-}
 
 /** Parts of the gateway that outlive a configuration. */
 export type LastingRooms = {
@@ -155,13 +58,13 @@ export type LastingRooms = {
   mayRemember(): boolean
   /** A service of the configuration in use. */
   serviceNamed(name: string): Service | undefined
-  /** See sharing-upstream.ts. */
+  /** Services that share an upstream with the named one. */
   sharing(name: string): readonly Service[]
   /** Whether every change of a service is known. */
   readonly feedLease?: (name: string) => FeedLease
   readonly overload: Overload
   readonly buffered: BufferedBytes
-  /** See edge/unread-answers.ts. */
+  /** Responses that wait for slow clients. */
   readonly unread: UnreadAnswers
   /** Requests of all generations. */
   readonly inFlight: InFlight
@@ -172,7 +75,7 @@ export type LastingRooms = {
   /** Pseudonym in Via. */
   readonly via: string
   readonly websockets: WebSockets
-  /** See edge/guard.ts. */
+  /** Connections that take no further request. */
   readonly distrusted: Set<Socket>
   /** Observers of every exchange. */
   readonly watches: readonly ExchangeWatch[] | undefined
@@ -192,8 +95,8 @@ export type Generation = {
   readonly handlers: Omit<Edge, 'close'>
   readonly operator: GenerationOperator
   readonly inFlight: InFlight
-  readonly limits: Limits | undefined
-  /** See sharing-upstream.ts. */
+  readonly limits: RateLimits | undefined
+  /** Services that share an upstream with the named one. */
   sharing(name: string): readonly Service[]
   run(exchange: Received): Answer
   /** Closes what `next` does not use; call it when no request is in flight. */
@@ -308,7 +211,7 @@ export const buildGeneration = async (
       'request-failed',
     )
   }
-  const limits = buildLimits(
+  const limits = buildRateLimits(
     config,
     {
       clock,
@@ -386,5 +289,107 @@ export const buildGeneration = async (
       await edge.close()
       await closeServices(built, next)
     },
+  }
+}
+
+/** The part of a logger that is needed here. */
+type Log = {
+  info(facts: object, message: string): void
+  error(facts: object, message: string): void
+}
+
+/** Logs one line for each reload. Faults name keys and reasons, never values. */
+export const logReload = (log: Log, outcome: ReloadOutcome): void => {
+  switch (outcome.kind) {
+    case 'applied': {
+      const { kind, hash, documents } = outcome
+      log.info({ outcome: kind, hash, ...(documents === undefined ? {} : { documents }) }, 'reload')
+      return
+    }
+    case 'unchanged':
+      log.info({ outcome: outcome.kind, hash: outcome.hash }, 'reload')
+      return
+    case 'invalid':
+      log.error({ outcome: outcome.kind, faults: outcome.faults }, 'reload')
+      return
+    case 'restart-needed':
+      log.error({ outcome: outcome.kind, keys: outcome.keys }, 'reload')
+      return
+    case 'failed':
+      log.error({ outcome: outcome.kind, err: outcome.cause }, 'reload')
+  }
+}
+
+type ReloadParts = {
+  readonly cache: Pick<Cache, 'purge'>
+  current(): Generation
+  readConfig(): Promise<ConfigResult>
+  build(config: Config, hash: string, last: Generation): Promise<Generation>
+  /** Makes the new generation handle the requests, synchronously. */
+  replace(next: Generation): void
+  /** Reports the result, before the new generation answers a request. */
+  report(outcome: ReloadOutcome): void
+  /** Closing the previous generation failed; it handles no requests any more. */
+  endingFailed(cause: unknown): void
+}
+
+const faultLine = ({
+  line,
+  column,
+  path,
+  message,
+}: {
+  line: number
+  column: number
+  path: string
+  message: string
+}): string => `${line}:${column} ${path === '' ? '' : `${path}: `}${message}`
+
+/** Replaces the last generation, which finishes its requests and is then closed. `alive`: generations not closed yet. */
+const exchange = (parts: ReloadParts, alive: Set<Generation>, last: Generation, next: Generation): void => {
+  const outdated = { kind: 'matching', matches: outdatedAnswers(last, next) } as const
+  const drop = (): number => parts.cache.purge({ selector: outdated, mode: 'hard', dryRun: false })
+  // Synchronous: no request is answered under new rules from a response stored under old ones.
+  alive.add(next)
+  parts.replace(next)
+  stopChecks(last.built, next.built)
+  drop()
+  const end = async (): Promise<void> => {
+    const wasBusy = last.inFlight.count > 0
+    await last.inFlight.settled(last.config.drain.timeoutMs)
+    // Drops what an earlier request has stored since.
+    if (wasBusy) drop()
+    alive.delete(last)
+    await last.close([...alive].flatMap(({ built }) => built))
+  }
+  void end().catch(parts.endingFailed)
+}
+
+/** Reads the configuration and applies it completely or not at all; one reload at a time. */
+export const createReload = (parts: ReloadParts): (() => Promise<ReloadOutcome>) => {
+  const alive = new Set([parts.current()])
+  const attempt = async (): Promise<ReloadOutcome> => {
+    const result = await parts.readConfig()
+    if (result.kind === 'faults') return { kind: 'invalid', faults: result.faults.map(faultLine) }
+    const { config, hash } = result
+    const last = parts.current()
+    if (sameSettings(last.config, config)) return { kind: 'unchanged', hash }
+    const keys = restartKeys(last.config, config)
+    if (keys.length > 0) return { kind: 'restart-needed', keys }
+    exchange(parts, alive, last, await parts.build(config, hash, last))
+    const documents = documentChanges(last.config, config)
+    return documents.length === 0 ? { kind: 'applied', hash } : { kind: 'applied', hash, documents }
+  }
+  let before: Promise<unknown> = Promise.resolve()
+  return () => {
+    const outcome = before
+      .then(attempt)
+      .catch((cause: unknown): ReloadOutcome => ({ kind: 'failed', cause }))
+      .then((settled) => {
+        parts.report(settled)
+        return settled
+      })
+    before = outcome
+    return outcome
   }
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
+import { answerDiagnosis, type DiagnosisParts, type DiagnosisQuestion } from '../admin/diagnosis.ts'
 import type { ReloadOutcome } from '../admin/operator.ts'
 import type { Cache, CacheOptions } from '../cache/cache.ts'
 import { targetKey, targetKeyOf } from '../cache/cache-key.ts'
@@ -20,7 +21,6 @@ import { type ConfigResult, configFromFilled } from '../config/load.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { applyInvalidations } from '../pipeline/invalidate-write.ts'
 import type { Warmer, WarmTarget } from '../pipeline/warmer.ts'
-import { answerDiagnosis, type DiagnosisParts, type DiagnosisQuestion } from './diagnosis.ts'
 import type { UpstreamFinding } from './upstream-findings.ts'
 
 /** The part of a logger that is needed here. */

@@ -1,3 +1,4 @@
+import type { Diagnosis } from '../admin/diagnosis.ts'
 import type {
   EntriesQuery,
   Operator,
@@ -30,7 +31,6 @@ import {
   noServiceTexts,
   type PublicTargets,
 } from './built-service.ts'
-import type { Diagnosis } from './diagnosis.ts'
 import { explainAt } from './explain.ts'
 import type { OperatorCache } from './membership.ts'
 

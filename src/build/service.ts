@@ -21,8 +21,13 @@ import { createDiscovery, type Discovery } from '../site/discovery.ts'
 import type { DiscoveryDocument } from '../site/discovery-answer.ts'
 import type { IndexAnswer } from '../site/index-source.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
-import { type BuiltService, type FormAt, serverOf, type UpstreamWay } from './built-service.ts'
-import { heardLifetimeMs } from './changes-settings.ts'
+import {
+  type BuiltService,
+  type FormAt,
+  heardLifetimeMs,
+  serverOf,
+  type UpstreamWay,
+} from './built-service.ts'
 import {
   addressOf,
   buildAccess,

@@ -1,3 +1,4 @@
+import type { Config } from '../config/config.ts'
 import { addressNetwork } from '../http/bounds.ts'
 import {
   fieldValues,
@@ -9,7 +10,8 @@ import {
 import { redactTarget } from '../http/redact-target.ts'
 import { traceContextOf } from '../http/trace-context.ts'
 import type { Received } from '../pipeline/exchange.ts'
-import type { Answered, ExchangeWatch } from '../pipeline/phase-options.ts'
+import type { Answered, ExchangeWatch, OpenSpans } from '../pipeline/phase-options.ts'
+import type { Metrics } from './metrics.ts'
 
 /** A line of the access log. The members that show what the client sent are there only when the configuration asks for them. */
 export type AccessLine = {
@@ -196,4 +198,45 @@ export const readableLine = (line: AccessLine & { readonly time: string }): stri
     id,
     ...(code === undefined ? [] : [code]),
   ].join('  ')
+}
+
+/** Observers of exchanges that the configuration enables. */
+type Watches = {
+  readonly watches: readonly ExchangeWatch[] | undefined
+  readonly spans: OpenSpans | undefined
+  /** Undefined where the configuration asks for none. */
+  readonly accessLog: AccessLog | undefined
+  close(): Promise<void>
+}
+
+/** Starts the access log and traces that the configuration enables. */
+export const startWatches = async (
+  { log, tracing }: Pick<Config, 'log' | 'tracing'>,
+  parts: {
+    readonly lines: { info(line: AccessLine, message: string): void }
+    readonly metrics: Metrics
+    readonly version: string
+  },
+): Promise<Watches> => {
+  const { lines, metrics, version } = parts
+  const { requests, ...members } = log.access
+  const accessLog =
+    requests === 'none'
+      ? undefined
+      : createAccessLog({
+          ...members,
+          mode: requests,
+          sampleHits: log.sampleHits,
+          write: (line) => lines.info(line, 'request'),
+        })
+  const access = accessLog === undefined ? [] : [accessLog]
+  if (tracing.otlpUrl === '') {
+    const watches = accessLog === undefined ? undefined : access
+    return { watches, spans: undefined, accessLog, close: async () => {} }
+  }
+  // Loaded only here: a gateway without tracing does not load OpenTelemetry.
+  const { createTracing } = await import('./open-telemetry.ts')
+  const traces = await createTracing({ ...tracing, version, report: metrics.observe.tracing })
+  // Traces first: the access log names them.
+  return { watches: [traces.watch, ...access], spans: traces.openSpans, accessLog, close: traces.close }
 }

@@ -1,8 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock.ts'
+import type { Config, RateLimitConfig } from '../config/config.ts'
+import { matchesRule } from '../config/rule-match.ts'
+import { sameSettings } from '../config/same-settings.ts'
 import { addressGroup } from '../http/bounds.ts'
 import type { Identity } from '../pipeline/access.ts'
-import type { RateLimitVerdict } from '../pipeline/phase-options.ts'
+import type { CountRequest, RateLimitVerdict } from '../pipeline/phase-options.ts'
 
 /** The store of request counts that several processes share. */
 export type RateLimitStore = {
@@ -104,6 +107,41 @@ export const createRateLimiter = (
         store?.increment(name, key, windowMs).then(verdictOf, () => verdictOf(uncounted)) ??
         verdictOf(countHere?.(key, windowMs) ?? uncounted)
       )
+    },
+  }
+}
+
+/** The limits of one configuration, each with its counts. */
+export type RateLimits = {
+  readonly counted: readonly { readonly config: RateLimitConfig; readonly limiter: RateLimiter }[]
+  readonly count: CountRequest
+}
+
+/** Builds the rate limits of a configuration; unchanged ones keep their counts. Undefined when there is none. */
+export const buildRateLimits = (
+  { rateLimits, rateLimitKeys }: Pick<Config, 'rateLimits' | 'rateLimitKeys'>,
+  options: Omit<RateLimiterOptions, 'mostKeys'>,
+  last: RateLimits | undefined,
+): RateLimits | undefined => {
+  if (rateLimits.length === 0) return undefined
+  const counted = rateLimits.map((config) => {
+    const known = last?.counted.find((one) => sameSettings(one.config, config))
+    return known ?? { config, limiter: createRateLimiter(config, { ...options, mostKeys: rateLimitKeys }) }
+  })
+  return {
+    counted,
+    count: ({ service, method, path, ...caller }) => {
+      const matching = counted.filter(
+        ({ config }) => config.service === service && matchesRule(config.match, method, path),
+      )
+      const verdicts: RateLimitVerdict[] = []
+      const later: Promise<RateLimitVerdict>[] = []
+      for (const { limiter } of matching) {
+        const verdict = limiter.count(caller)
+        if (verdict instanceof Promise) later.push(verdict)
+        else verdicts.push(verdict)
+      }
+      return later.length === 0 ? verdicts : Promise.all(later)
     },
   }
 }

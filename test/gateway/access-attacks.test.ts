@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -68,7 +68,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway.close()
   await Promise.all([issuer.close(), origin.close()])
-  await rm(folder, { recursive: true, force: true })
 })
 beforeEach(() => {
   origin.received.length = 0

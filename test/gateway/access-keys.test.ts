@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -21,7 +21,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await gateway.close()
   await Promise.all([issuer.close(), origin.close()])
-  await rm(folder, { recursive: true, force: true })
 })
 
 const configured = (access: Tree): Tree => ({

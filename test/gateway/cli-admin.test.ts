@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -40,7 +40,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway.close()
   await origin.close()
-  await rm(folder, { recursive: true })
 })
 
 /** The commands here start no gateway and read no upstream. */

@@ -1,7 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { ExplainedRequest } from '../../src/build/explain.ts'
 import type { RouteReport } from '../../src/build/upstream-findings.ts'
 import type { CliPorts } from '../../src/cli/cli-ports.ts'
@@ -22,7 +22,6 @@ beforeAll(async () => {
   ]
   await writeFile(faulty, lines.join('\n'))
 })
-afterAll(() => rm(folder, { recursive: true }))
 
 const listed: RouteReport['lines'] = [
   {

@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { writeInitialConfig } from '../../src/cli/commands/init.ts'
 import type { Config } from '../../src/config/config.ts'
 import { checkConfig } from '../../src/config/load.ts'
@@ -13,7 +13,6 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'trellis-init-'))
   initFile = join(folder, 'trellis.yaml')
 })
-afterEach(() => rm(folder, { recursive: true }))
 
 const init = async (operands: readonly string[], force = false) => {
   let stdout = ''

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, open, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, open, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { builtGateway } from '../support/built-gateway.ts'
 import { freePort } from '../support/ports.ts'
 
@@ -16,7 +16,6 @@ beforeAll(async () => {
   main = await builtGateway()
   folder = await mkdtemp(join(tmpdir(), 'trellis-output-'))
 })
-afterAll(() => rm(folder, { recursive: true }))
 
 /** A machine that is busy with other tests is no overload of the gateway under test. */
 const calm = { overload: { eventLoopDelay: '0s' } }

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { builtGateway } from '../support/built-gateway.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
 
@@ -15,7 +15,6 @@ beforeAll(async () => {
   main = await builtGateway()
   folder = await mkdtemp(join(tmpdir(), 'trellis-program-'))
 })
-afterAll(() => rm(folder, { recursive: true }))
 
 type End = { readonly code: number | string | null; readonly stdout: string; readonly stderr: string }
 

@@ -1,4 +1,4 @@
-import { appendFile, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, rename, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -14,7 +14,6 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   stop()
-  await rm(folder, { recursive: true })
 })
 
 const at = (name: string): string => join(folder, name)

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
 import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2'
 import { request as httpsRequest } from 'node:https'
@@ -101,29 +101,25 @@ describe('TLS', () => {
 
   test('a certificate that has changed in its file is shown from the next reload on; open connections stay', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'trellis-tls-'))
-    try {
-      const tls = { cert: `file:${join(folder, 'cert.pem')}`, key: `file:${join(folder, 'key.pem')}` }
-      const write = async (name: string): Promise<void> => {
-        await writeFile(join(folder, 'cert.pem'), pem(`${name}.pem`))
-        await writeFile(join(folder, 'key.pem'), pem(`${name}.key`))
-      }
-      await write('good')
-      await start({ tls })
-      expect(await nameShown()).toBe('good')
-      const kept = await secure()
-      await write('client')
-      const before = await gateway.metric('trellis_tls_certificate_expiry_timestamp_seconds')
-      expect(await gateway.reload()).toMatchObject({ kind: 'applied' })
-      expect(await nameShown()).not.toBe('good')
-      expect(await gateway.metric('trellis_tls_certificate_expiry_timestamp_seconds')).not.toBe(before)
-      kept.write('GET /a/x HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n')
-      expect(await text(kept)).toContain('HTTP/1.1 200')
-      await writeFile(join(folder, 'key.pem'), pem('good.key'))
-      expect(await gateway.reload()).toMatchObject({ kind: 'invalid' })
-      expect(await nameShown()).not.toBe('good')
-    } finally {
-      await rm(folder, { recursive: true })
+    const tls = { cert: `file:${join(folder, 'cert.pem')}`, key: `file:${join(folder, 'key.pem')}` }
+    const write = async (name: string): Promise<void> => {
+      await writeFile(join(folder, 'cert.pem'), pem(`${name}.pem`))
+      await writeFile(join(folder, 'key.pem'), pem(`${name}.key`))
     }
+    await write('good')
+    await start({ tls })
+    expect(await nameShown()).toBe('good')
+    const kept = await secure()
+    await write('client')
+    const before = await gateway.metric('trellis_tls_certificate_expiry_timestamp_seconds')
+    expect(await gateway.reload()).toMatchObject({ kind: 'applied' })
+    expect(await nameShown()).not.toBe('good')
+    expect(await gateway.metric('trellis_tls_certificate_expiry_timestamp_seconds')).not.toBe(before)
+    kept.write('GET /a/x HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n')
+    expect(await text(kept)).toContain('HTTP/1.1 200')
+    await writeFile(join(folder, 'key.pem'), pem('good.key'))
+    expect(await gateway.reload()).toMatchObject({ kind: 'invalid' })
+    expect(await nameShown()).not.toBe('good')
   })
 })
 

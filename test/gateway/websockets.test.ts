@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type ClientOptions, WebSocket, WebSocketServer } from 'ws'
 import { checkConfig } from '../../src/config/load.ts'
@@ -109,7 +109,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway.close()
   await echo.close()
-  await rm(dirname(keys), { recursive: true })
 })
 
 const open = async (

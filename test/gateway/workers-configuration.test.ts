@@ -67,7 +67,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await program.stop(10_000)
   await origin.close()
-  await rm(folder, { recursive: true })
 })
 
 test('a replacement worker gets the configuration of the other workers, not that of the file', async () => {

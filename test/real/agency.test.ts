@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import dns from 'node:dns'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -99,7 +99,6 @@ describeWith('php', 'config/agency.example.yaml: two WordPress sites and an API 
     Object.assign(dns, { lookup: systemLookup })
     await trellis?.stop()
     await Promise.all([blog?.stop(), shop?.stop(), issuer?.close(), api?.close()])
-    await rm(folder, { recursive: true, force: true })
   })
 
   /** `curl`, which checks the certificate of the host. */

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -28,10 +28,7 @@ describeWith('php', 'a PHP request that dies between two statements', () => {
     await poll(site.origin, 0)
     statements = (await die('count', 1_000_000, 'no')).statements
   })
-  afterAll(async () => {
-    await site?.stop()
-    if (folder !== undefined) await rm(folder, { recursive: true })
-  })
+  afterAll(() => site?.stop())
 
   /** Runs the work once, dying at a statement, and returns what is not covered by what the companion reported. */
   const die = async (how: string, at: number, name: string, extra = '') => {

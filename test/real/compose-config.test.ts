@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -47,10 +47,7 @@ describeWith('redis', 'what compose.yaml runs, without containers', () => {
       })
       // It may be the first to need the built program.
     }, 300_000)
-    afterAll(async () => {
-      await Promise.all([trellis?.stop(0), wordpress?.stop(), redis?.stop()])
-      await rm(folder, { recursive: true, force: true })
-    })
+    afterAll(() => Promise.all([trellis?.stop(0), wordpress?.stop(), redis?.stop()]))
 
     test('the interface is answered from the cache', async () => {
       const outcomes: (string | null)[] = []

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -36,7 +36,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await program?.stop()
   await run('chmod', ['-R', 'u+w', folder])
-  await rm(folder, { recursive: true, force: true })
 })
 
 test('the image holds the package, whose bundle contains what is used of other packages', async () => {

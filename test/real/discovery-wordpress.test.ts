@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -127,7 +127,6 @@ describeWith('php', 'discovery documents in front of a real WordPress', () => {
     const end = await program.ended
     expect(program.output()).toMatch(/^\d+ differences, 0 of drift$/m)
     expect(end).toBe(0)
-    await rm(folder, { recursive: true })
   })
 
   describe.each(['names: same', 'names: wordpress'])('%s', (title) => {

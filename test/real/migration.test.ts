@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -68,10 +68,7 @@ describeWith('nginx', 'docs/migration.md goes as it is written', () => {
       trellis = await startTrellis('8081')
       // It may be the first to need the built program.
     }, 300_000)
-    afterAll(async () => {
-      await Promise.all([nginx?.stop(), trellis?.stop(0), wordpress?.stop()])
-      await rm(folder, { recursive: true, force: true })
-    })
+    afterAll(() => Promise.all([nginx?.stop(), trellis?.stop(0), wordpress?.stop()]))
 
     test('it has commands for both', () => {
       expect([beside.length, instead.length]).toEqual([4, 5])

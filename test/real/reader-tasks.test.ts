@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -68,10 +68,7 @@ describe('quick-start-api.md: a reader fronts an API', () => {
     await start(startApi.trim(), 'http://127.0.0.1:3000/books')
     await start(startGateway.trim().replace('npx trellis', trellis), 'http://127.0.0.1:9090/readyz')
   })
-  afterAll(async () => {
-    await Promise.all(programs.map((program) => program.stop(0)))
-    await rm(folder, { recursive: true, force: true })
-  })
+  afterAll(() => Promise.all(programs.map((program) => program.stop(0))))
 
   test('the page has commands for each step', () => {
     expect(blocksOf(api, 'sh')).toHaveLength(3)
@@ -98,9 +95,7 @@ describe('why-not-cached.md and canonical-requests.md: a reader finds out why a 
     })
     await untilAnswered(gateway, here('http://127.0.0.1:9090/readyz'))
   })
-  afterAll(async () => {
-    await gateway?.stop(0)
-  })
+  afterAll(() => gateway?.stop(0))
 
   test('the pages have commands', () => {
     expect([shownCommands(reasons).length, shownCommands(canonical).length, merged.length]).toEqual([
@@ -166,6 +161,5 @@ describeWith('nginx', 'deployment.md: a reader puts the gateway behind a TLS pro
       forwarded: 'for=127.0.0.1;proto=https;host="www.example.org"',
     })
     await Promise.all([nginx.stop(), gateway.close(), origin.close()])
-    await rm(folder, { recursive: true, force: true })
   })
 })

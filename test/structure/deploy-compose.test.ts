@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { access, cp, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { access, cp, mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -171,6 +171,5 @@ describeWith('promtool', 'the configuration of Prometheus', () => {
       ...['check', 'config', join(folder, 'etc/prometheus/prometheus.yml')],
     ])
     expect(stdout).toContain('2 rule files found')
-    await rm(folder, { recursive: true })
   })
 })

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import type { Config } from '../../src/config/config.ts'
 import { checkConfig } from '../../src/config/load.ts'
@@ -97,7 +97,6 @@ const container = pod.spec.containers[0] as Container
 const portNames = container.ports.map(({ name }) => name)
 
 const folder = mkdtempSync(join(tmpdir(), 'trellis-kubernetes-'))
-afterAll(() => rmSync(folder, { recursive: true }))
 
 /** The configuration in the ConfigMap, its secrets in a folder of the test. */
 const config = async (): Promise<Config> => {

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { exitCodes } from '../../src/cli/exit-codes.ts'
 import { checkConfig } from '../../src/config/load.ts'
 import { describeWith } from '../support/requirements.ts'
@@ -41,7 +41,6 @@ describeWith('systemd', 'systemd reads the unit', () => {
     // Node is elsewhere on some machines, and a program that is not there is a fault.
     await writeFile(file, unit.replaceAll('/usr/bin/node', process.execPath))
   })
-  afterAll(() => rm(folder, { recursive: true }))
 
   test('it finds no fault', async () => {
     const { stdout, stderr } = await run('systemd-analyze', ['verify', '--man=no', file])

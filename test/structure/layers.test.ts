@@ -49,7 +49,7 @@ const faults: readonly (readonly [string, string, string])[] = [
   ['src/server/fault.ts', "import '../cluster/coherence.ts'", 'server-imports-downward'],
   ['src/cluster/fault.ts', "import '../observability/metrics.ts'", 'cluster-imports-downward'],
   ['src/observability/fault.ts', "import '../admin/server.ts'", 'observability-imports-downward'],
-  ['src/admin/fault.ts', "import '../build/reload.ts'", 'admin-imports-downward'],
+  ['src/admin/fault.ts', "import '../build/generation.ts'", 'admin-imports-downward'],
   ['src/build/fault.ts', "import '../gateway.ts'", 'build-imports-downward'],
   ['src/build/fault-2.ts', "import '../gateway.ts'", 'only-the-top-imports-the-top'],
   ['src/contracts/fault.ts', "import '../clock.ts'", 'contracts-import-nothing'],

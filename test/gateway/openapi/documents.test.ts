@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { documentNotes } from '../../../src/build/document-contract.ts'
-import { logReload } from '../../../src/build/reload.ts'
+import { logReload } from '../../../src/build/generation.ts'
 import { checkConfig } from '../../../src/config/load.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { startOrigin } from '../../support/origin.ts'
@@ -14,8 +14,6 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'documents-'))
   await mkdir(join(folder, 'api/parts'), { recursive: true })
 })
-
-afterAll(() => rm(folder, { recursive: true }))
 
 const head = 'openapi: 3.1.0\ninfo: { title: x, version: "1" }\npaths:\n'
 

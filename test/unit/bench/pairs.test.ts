@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -57,7 +57,6 @@ describe('what is measured, and in which unit', () => {
     const folder = await mkdtemp(join(tmpdir(), 'trellis-build-'))
     await writeFile(join(folder, 'main.js'), '')
     expect(chooseOther(folder).title).toBe('there')
-    await rm(folder, { recursive: true })
   })
 
   test('neither is refused with what there is', () => {

@@ -1,7 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { startSupervisor } from '../../../src/cluster/supervisor.ts'
 import type { WorkerEvent } from '../../../src/cluster/worker-events.ts'
@@ -38,7 +38,6 @@ beforeAll(async () => {
   file = join(folder, 'worker.mjs')
   await writeFile(file, program)
 })
-afterAll(() => rm(folder, { recursive: true }))
 afterEach(() => {
   vi.useRealTimers()
   process.execPath = node

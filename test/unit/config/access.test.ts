@@ -1,7 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { checkConfig } from '../../../src/config/load.ts'
 import { redactedConfig } from '../../../src/config/redacted-config.ts'
@@ -19,7 +19,6 @@ const fileWith = async (name: string, text: string): Promise<string> => {
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'trellis-access-config-'))
 })
-afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const url = 'https://id.example/jwks.json'
 const jwt = (more: Tree = {}): Tree => ({

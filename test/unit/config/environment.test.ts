@@ -1,8 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { interpolate } from '../../../src/config/load/source.ts'
 import { checkConfig } from '../../../src/config/load.ts'
 import { redactedConfig } from '../../../src/config/redacted-config.ts'
@@ -21,7 +21,6 @@ let folder = ''
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'trellis-config-'))
 })
-afterAll(() => rm(folder, { recursive: true }))
 
 /* biome-ignore-start lint/suspicious/noTemplateCurlyInString: references as the file spells them */
 test.each([

@@ -1,57 +1,18 @@
 import { X509Certificate } from 'node:crypto'
 import type { Config } from '../config/config.ts'
-import { type AccessLog, createAccessLog } from '../observability/access-log.ts'
-import type { createLogger, FactsLogger } from '../observability/logger.ts'
-import type { Metrics } from '../observability/metrics.ts'
-import type { ExchangeWatch, OpenSpans } from '../pipeline/phase-options.ts'
-import { createListener, type Listener, type ListenerOptions } from '../server/listener.ts'
+import type { EdgeEvent, LifecycleEvent } from './events.ts'
+import { createListener, type Listener, type ListenerOptions } from './listener.ts'
 import {
   createOverload,
   type InFlight,
   type Overload,
+  type OverloadEvent,
   type PressureLevel,
   type PressureSensor,
   startPressureSensor,
-} from '../server/overload.ts'
-import { createAddressList } from '../server/read-request.ts'
-import type { Generation } from './generation.ts'
-
-/** Observers of exchanges that the configuration enables. */
-type Watches = {
-  readonly watches: readonly ExchangeWatch[] | undefined
-  readonly spans: OpenSpans | undefined
-  /** Undefined where the configuration asks for none. */
-  readonly accessLog: AccessLog | undefined
-  close(): Promise<void>
-}
-
-/** Starts the access log and traces that the configuration enables. */
-export const startWatches = async (
-  { log, tracing }: Pick<Config, 'log' | 'tracing'>,
-  parts: { readonly lines: FactsLogger; readonly metrics: Metrics; readonly version: string },
-): Promise<Watches> => {
-  const { lines, metrics, version } = parts
-  const { requests, ...members } = log.access
-  const accessLog =
-    requests === 'none'
-      ? undefined
-      : createAccessLog({
-          ...members,
-          mode: requests,
-          sampleHits: log.sampleHits,
-          write: (line) => lines.info(line, 'request'),
-        })
-  const access = accessLog === undefined ? [] : [accessLog]
-  if (tracing.otlpUrl === '') {
-    const watches = accessLog === undefined ? undefined : access
-    return { watches, spans: undefined, accessLog, close: async () => {} }
-  }
-  // Loaded only here: a gateway without tracing does not load OpenTelemetry.
-  const { createTracing } = await import('../observability/open-telemetry.ts')
-  const traces = await createTracing({ ...tracing, version, report: metrics.observe.tracing })
-  // Traces first: the access log names them.
-  return { watches: [traces.watch, ...access], spans: traces.openSpans, accessLog, close: traces.close }
-}
+} from './overload.ts'
+import { createAddressList } from './read-request.ts'
+import type { Edge } from './server.ts'
 
 /** The certificates of the public side; undefined without TLS. */
 const certificateOf = (tls: Config['listen']['tls']): ListenerOptions['certificate'] => {
@@ -72,11 +33,11 @@ const certificateOf = (tls: Config['listen']['tls']): ListenerOptions['certifica
 const notAfterSeconds = (pem: string): number => Date.parse(new X509Certificate(pem).validTo) / 1000
 
 type PublicPortParts = {
-  readonly metrics: Metrics
-  readonly logger: ReturnType<typeof createLogger>
   readonly inFlight: Pick<InFlight, 'count'>
-  /** The one in force. */
-  current(): Generation
+  /** The generation in use. */
+  current(): { readonly config: Config; readonly handlers: Omit<Edge, 'close'> }
+  report(event: EdgeEvent | OverloadEvent): void
+  reportLifecycle(event: LifecycleEvent): void
 }
 
 /** The public port and its protection, the same for all generations. */
@@ -92,7 +53,7 @@ type PublicPort = Pick<Listener, 'traffic'> & {
 /** Creates the public port from the first configuration; settings that a reload may change are read from the current generation. */
 export const createPublicPort = (
   { limits, listen, overload: { intervalMs } }: Config,
-  { metrics, logger, inFlight, current }: PublicPortParts,
+  { inFlight, current, report, reportLifecycle }: PublicPortParts,
 ): PublicPort => {
   let isProxy: (address: string) => boolean = () => false
   let level: PressureLevel = 0
@@ -103,16 +64,12 @@ export const createPublicPort = (
     certificate: certificateOf(listen.tls),
     http2: listen.http2,
     isExempt: (address) => isProxy(address),
-    report: metrics.observe.edge,
+    report,
   })
   const overload = createOverload({
     thresholds: () => current().config.overload,
     inFlight: () => inFlight.count,
-    report: (event) => {
-      metrics.observe.edge(event)
-      if (event.kind !== 'pressure-changed') return
-      logger.warn({ pressure: event.level, signal: event.signal }, event.kind)
-    },
+    report,
   })
   /** Hits are shed last; until then they are not checked. */
   const takeRequests = (): void => {
@@ -123,7 +80,7 @@ export const createPublicPort = (
     const certificate = certificateOf(current().config.listen.tls)
     if (certificate === undefined) return
     listener.renew(certificate)
-    metrics.observe.lifecycle({
+    reportLifecycle({
       kind: 'certificate-in-force',
       notAfterSeconds: Math.min(
         ...[certificate, ...certificate.certificates].map(({ cert }) => notAfterSeconds(cert)),

@@ -19,6 +19,7 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/dist ./dist
 COPY config ./config
+COPY contracts ./contracts
 COPY public ./public
 USER node
 EXPOSE 8080 9090

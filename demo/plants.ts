@@ -1,12 +1,10 @@
-import { plantRows } from '../src/contracts/plants/route-table.ts'
+import { memberText } from '../src/http/json-text.ts'
 import { requestField } from '../src/http/message.ts'
-import { createPlantsValidator } from '../src/request/plants-validator.ts'
-import { createRouter } from '../src/request/router.ts'
+import type { OpenApiRequests } from '../src/request/openapi-requests.ts'
 import {
   type EmbeddedReply,
   type EmbeddedSettings,
   type EmbeddedUpstream,
-  lenientValidation,
   type ReceivedRequest,
   serveEmbedded,
 } from './embedded-server.ts'
@@ -16,9 +14,8 @@ type Plant = { readonly name: string; readonly tag?: string }
 export type EmbeddedPlantsOptions = EmbeddedSettings & {
   /** Path in front of `/plants`, without a trailing slash; '' or '/' for none. */
   readonly basePath: string
-  /** Name of the query parameter that bounds the list. */
-  readonly limitParameter: string
-  readonly limits: Parameters<typeof createPlantsValidator>[0]['limits']
+  /** Routes and validation of the contract. */
+  readonly requests: OpenApiRequests
 }
 
 /** Enough for any demo; a full store answers 507 instead of growing. */
@@ -50,42 +47,32 @@ const error = (status: number, message: string, fields: Record<string, string> =
 const hasBearer = (request: ReceivedRequest): boolean =>
   /^bearer [^\s]+$/i.test(requestField(request.fields, 'authorization')?.trim() ?? '')
 
-/** The identifier as the validator read it: decimal text or a bigint, never a rounded number. */
-const plantId = (value: unknown): bigint | undefined => {
-  if (typeof value === 'bigint') return value
-  return typeof value === 'string' && /^-?\d{1,19}$/.test(value) ? BigInt(value) : undefined
-}
-
-const createPlant = (plants: Map<bigint, Plant>, input: Readonly<Record<string, unknown>>): EmbeddedReply => {
-  const id = plantId(input['id'])
-  if (id === undefined) return error(400, 'id must be an integer')
+const createPlant = (plants: Map<bigint, Plant>, content: Buffer): EmbeddedReply => {
+  const text = content.toString()
+  // As it is written: a number would be rounded.
+  const id = BigInt(memberText(text, 'id') ?? '')
   if (plants.has(id)) return error(409, 'a plant with this id exists')
   if (plants.size >= maxPlants) return error(507, 'the store is full')
-  const tag = input['tag']
-  const plant: Plant = { name: String(input['name']), ...(typeof tag === 'string' ? { tag } : {}) }
+  const { name, tag } = JSON.parse(text) as Plant
+  const plant: Plant = { name, ...(tag === undefined ? {} : { tag }) }
   plants.set(id, plant)
   return json(200, plant)
 }
 
 const listPlants = (plants: Map<bigint, Plant>, input: Readonly<Record<string, unknown>>): EmbeddedReply => {
-  const limit = Object.values(input).find((value) => typeof value === 'number' || typeof value === 'bigint')
-  const all = [...plants.values()]
-  return json(200, limit === undefined ? all : all.slice(0, Number(limit)))
+  const limit = Object.values(input).find((value) => typeof value === 'number')
+  return json(200, [...plants.values()].slice(0, limit))
 }
 
-const deletePlant = (plants: Map<bigint, Plant>, input: Readonly<Record<string, unknown>>): EmbeddedReply => {
-  const id = plantId(input['id'])
-  return id !== undefined && plants.delete(id)
+const deletePlant = (plants: Map<bigint, Plant>, id: string | undefined): EmbeddedReply =>
+  plants.delete(BigInt(id ?? ''))
     ? { status: 204, fields: {}, content: Buffer.alloc(0) }
     : error(404, 'no plant has this id')
-}
 
 /** Starts a plant store with about twenty plants; any bearer token is accepted, none is 401. */
 export const startEmbeddedPlants = (options: EmbeddedPlantsOptions): Promise<EmbeddedUpstream> => {
   const plants = seed()
-  const { limitParameter, limits } = options
-  const { find } = createRouter(plantRows({ limitParameter }))
-  const { validate } = createPlantsValidator({ limits, limitParameter, ...lenientValidation })
+  const { find, validator } = options.requests
   const prefix = options.basePath.replace(/\/$/, '')
   return serveEmbedded((request) => {
     const [target = '', query = ''] = request.target.split('?', 2)
@@ -95,7 +82,7 @@ export const startEmbeddedPlants = (options: EmbeddedPlantsOptions): Promise<Emb
     if (!target.startsWith(prefix)) return error(404, 'no such resource')
     const finding = find(request.method, target.slice(prefix.length))
     if (finding.kind !== 'found') return error(404, 'no such resource')
-    const validation = validate({
+    const validation = validator.validate({
       method: request.method,
       row: finding.row,
       endpoint: finding.endpoint,
@@ -105,8 +92,8 @@ export const startEmbeddedPlants = (options: EmbeddedPlantsOptions): Promise<Emb
       content: request.content.length === 0 ? undefined : request.content,
     })
     if (validation.kind === 'invalid') return json(validation.status, validation.body)
-    if (request.method === 'POST') return createPlant(plants, validation.arguments)
-    if (request.method === 'DELETE') return deletePlant(plants, validation.arguments)
+    if (request.method === 'POST') return createPlant(plants, request.content)
+    if (request.method === 'DELETE') return deletePlant(plants, finding.pathParameters['id'])
     return listPlants(plants, validation.arguments)
   }, options)
 }

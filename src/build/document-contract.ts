@@ -1,16 +1,21 @@
 import type { CachePolicy, CacheRule } from '../cache/decide-caching.ts'
-import type { Config, LimitsConfig, OpenApiConfig, ServiceConfig } from '../config/config.ts'
+import { plantsDocument } from '../config/api-document.ts'
+import type { Config, OpenApiConfig, PlantsConfig, ServiceConfig } from '../config/config.ts'
 import { matchesRule } from '../config/rule-match.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import type { Operation } from '../contracts/openapi/operation.ts'
+import { plantRefusal, plantRows } from '../contracts/plants/plant-store.ts'
+import type { Row } from '../contracts/row.ts'
 import { hasBearer, isForwardable } from '../http/forwardable-fields.ts'
 import type { Service } from '../pipeline/service.ts'
 import {
   createOpenApiRequests,
   missingCredential,
   type OpenApiRequests,
+  type OpenApiRequestsOptions,
   uncheckedSchemas,
 } from '../request/openapi-requests.ts'
+import { createRouter } from '../request/router.ts'
 
 /** What of the documents is accepted but not checked, or not in full. */
 export const documentNotes = (
@@ -78,13 +83,35 @@ export const documentChanges = (last: Config, next: Config): readonly DocumentCh
 
 type PolicyFor = Service['policyFor']
 
+/** A service with an OpenAPI document: its own, or the one of its contract. */
+type Described =
+  | Pick<OpenApiConfig, 'contract' | 'document' | 'parameters'>
+  | Pick<PlantsConfig, 'contract' | 'limitParameter' | 'parameters'>
+
+/** The rows of the document of a service. */
+export const documentRows = (service: Described): readonly Row[] => {
+  if (service.contract === 'openapi') return service.document.contract.rows
+  const { bundle, contract } = plantsDocument(service.limitParameter)
+  return plantRows(bundle, contract)
+}
+
 /** Routes and validation of the document of a service. */
-export const documentRequests = (service: OpenApiConfig, limits: LimitsConfig): OpenApiRequests =>
-  createOpenApiRequests(service.document.contract, {
+export const documentRequests = (
+  service: Described,
+  limits: OpenApiRequestsOptions['limits'],
+): OpenApiRequests => {
+  const options = {
     limits,
     unknownParameters: service.parameters.unknown,
     trackingParameters: service.parameters.tracking,
-  })
+  }
+  if (service.contract === 'openapi') return createOpenApiRequests(service.document.contract, options)
+  const { limitParameter } = service
+  const { contract } = plantsDocument(limitParameter)
+  const shape = { refusalOf: plantRefusal(limitParameter), hasDecodedPaths: true }
+  const { validator } = createOpenApiRequests(contract, { ...options, ...shape })
+  return { find: createRouter(documentRows(service)).find, validator }
+}
 
 /**
  * The rules as they hold for operations: a rule for one operation applies to no other, responses to operations that take a

@@ -3,11 +3,10 @@ import type { CachePolicy, WhileHeard } from '../cache/decide-caching.ts'
 import { createOpenTagger, createServiceTagger, createSiteTagger } from '../cache/site-tagger.ts'
 import type { Tagger } from '../cache/tagger.ts'
 import type { Clock } from '../clock.ts'
-import type { LimitsConfig, OpenApiConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
+import type { LimitsConfig, OpenConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
 import { matchesRule } from '../config/rule-match.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
 import { anyRow, openRows } from '../contracts/open/route-table.ts'
-import { plantRows } from '../contracts/plants/route-table.ts'
 import type { ArgumentSchema, Endpoint, Row } from '../contracts/row.ts'
 import { extendedBatch } from '../contracts/site/batch-extensions.ts'
 import { keyNames, namespaceNames, segmentNames } from '../contracts/site/names.ts'
@@ -20,13 +19,18 @@ import type { Metrics } from '../observability/metrics.ts'
 import { createTargetMemo, type Service, type TargetMemo } from '../pipeline/service.ts'
 import { createNameSwap, type NameTable } from '../request/name-swap.ts'
 import { createOpenValidator } from '../request/open-validator.ts'
-import { createPlantsValidator } from '../request/plants-validator.ts'
 import { createRouter } from '../request/router.ts'
 import { mapRows } from '../request/row-names.ts'
 import { createSiteValidator } from '../request/site-validator.ts'
 import type { BuiltAccess } from '../server/access.ts'
 import type { UpstreamOptions } from '../upstream/options.ts'
-import { challengeOf, declaredFieldsOf, documentRequests, operationPolicies } from './document-contract.ts'
+import {
+  challengeOf,
+  declaredFieldsOf,
+  documentRequests,
+  documentRows,
+  operationPolicies,
+} from './document-contract.ts'
 
 /** Parses the content again only when it contains the word. */
 const asks = (mode: ExtensionsMode, content: Buffer | undefined): boolean => {
@@ -175,15 +179,8 @@ const byRules = (
   }
 }
 
-const validatorOf = (service: Exclude<ServiceConfig, OpenApiConfig>, limits: LimitsConfig): Validator => {
+const validatorOf = (service: SiteConfig | OpenConfig, limits: LimitsConfig): Validator => {
   switch (service.contract) {
-    case 'plants':
-      return createPlantsValidator({
-        limits,
-        limitParameter: service.limitParameter,
-        unknownParameters: service.parameters.unknown,
-        trackingParameters: service.parameters.tracking,
-      })
     case 'site':
       return withBatchExtensions(
         createSiteValidator({
@@ -201,11 +198,10 @@ const validatorOf = (service: Exclude<ServiceConfig, OpenApiConfig>, limits: Lim
 const announcedRows = (service: ServiceConfig): readonly Row[] => {
   switch (service.contract) {
     case 'plants':
-      return plantRows({ limitParameter: service.limitParameter })
+    case 'openapi':
+      return documentRows(service)
     case 'site':
       return publicSiteRows(service)
-    case 'openapi':
-      return service.document.contract.rows
     case 'open':
       return openRows
   }
@@ -243,7 +239,7 @@ export const serviceContract = (
       ? withBatchBounds(announced, { items: service.batch.maxItems, pathCharacters: limits.urlBytes })
       : announced
   const requests =
-    service.contract === 'openapi'
+    service.contract === 'openapi' || service.contract === 'plants'
       ? documentRequests(service, limits)
       : { find: createRouter(rows).find, validator: validatorOf(service, limits) }
   let { find } = requests
@@ -346,7 +342,7 @@ export const startEmbedded = async (
   // The demo is loaded only where it is used.
   if (service.contract === 'plants') {
     const { startEmbeddedPlants } = await import('../../demo/plants.ts')
-    return startEmbeddedPlants({ basePath, limitParameter: service.limitParameter, limits })
+    return startEmbeddedPlants({ basePath, requests: documentRequests(service, limits) })
   }
   const { startEmbeddedSite } = await import('../../demo/site.ts')
   const isNeutral = service.names === 'same' && basePath.endsWith('/site-json')

@@ -1,6 +1,10 @@
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { parse } from 'yaml'
 import type { ApiBundle } from '../contracts/openapi/bundle.ts'
 import { type ApiContract, type DocumentReading, loadDocument } from '../contracts/openapi/load-document.ts'
+import { remembered } from '../http/memo.ts'
+import { packageFile } from '../package-file.ts'
 
 /** The text that stands for a loaded document in a configuration: processes of one gateway hand it to each other. */
 export const bundleText = (bundle: ApiBundle): string => JSON.stringify(bundle)
@@ -38,3 +42,11 @@ export class ApiDocument {
     return { file: this.bundle.root, hash: this.#hash }
   }
 }
+
+/** The document of the plant store, a file of the package; the setting is filled in. */
+export const plantsDocument = remembered((limitParameter): ApiDocument => {
+  const root = 'plants.yaml'
+  const text = readFileSync(packageFile(`contracts/${root}`), 'utf8')
+  const value: unknown = parse(text.replaceAll('{limitParameter}', limitParameter))
+  return new ApiDocument(bundleText({ root, files: { [root]: value } }))
+}, 8)

@@ -46,4 +46,29 @@ export type Validation =
       readonly body: unknown
     }
 
+export type Invalid = Extract<Validation, { kind: 'invalid' }>
+
+/** How a request does not fit its operation in an OpenAPI document. */
+export type RequestFault = {
+  readonly kind: 'fault'
+  readonly status: number
+  /** A closed list, because the codes are metric labels. */
+  readonly code:
+    | 'unreadable_query'
+    | 'too_many_parameters'
+    | 'invalid_parameter'
+    | 'missing_body'
+    | 'invalid_body'
+    | 'unsupported_content_type'
+  /** `query.limit` for a parameter, `body/name` for a value of the body, `json` and `repeated name` for a body that cannot be read. */
+  readonly subject: string
+  readonly errors: readonly {
+    /** RFC 6901, in a URI fragment as RFC 9457 §3 shows it: into the body, or into the value of the parameter. */
+    readonly pointer: string
+    readonly parameter?: string
+    readonly in?: string
+    readonly detail: string
+  }[]
+}
+
 export type Validator = { validate(input: ValidationInput): Validation }

@@ -1,16 +1,22 @@
 import type { RouteFinding } from '../contracts/finding.ts'
 import type { ApiContract } from '../contracts/openapi/load-document.ts'
 import type { Operation, SecurityScheme } from '../contracts/openapi/operation.ts'
-import type { Validation, ValidationInput, Validator } from '../contracts/validation.ts'
+import type {
+  Invalid,
+  RequestFault,
+  Validation,
+  ValidationInput,
+  Validator,
+} from '../contracts/validation.ts'
 import { conditionalFields } from '../http/conditional/preconditions.ts'
 import { hasBearer, namedAway } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { trackingMatcher } from './canonical/php-query.ts'
 import { canonicalQuery, queryCredentials } from './openapi/canonical-pairs.ts'
 import { checkBody, contentOf } from './openapi/check-body.ts'
-import { cookiePairs, type Pair, pairsOf, textsOf } from './openapi/parameter-text.ts'
+import { cookiePairs, formPairsOf, type Pair, pairsOf, textsOf } from './openapi/parameter-text.ts'
 import { readValue, type ValueParts } from './openapi/parameter-value.ts'
-import { asFragment, type Refusal, refuse } from './openapi/refusals.ts'
+import { asFragment, faultOf, problemOf } from './openapi/refusals.ts'
 import { safePattern } from './openapi/safe-pattern.ts'
 import { createSchemaChecker } from './openapi/schema-checker.ts'
 import { createShapes } from './openapi/schema-shape.ts'
@@ -21,6 +27,10 @@ export type OpenApiRequestsOptions = {
   readonly unknownParameters: 'strip' | 'forward'
   /** Names that are always dropped; a trailing `*` matches any ending. */
   readonly trackingParameters: readonly string[]
+  /** Errors in the shape of the service; RFC 9457 unless given. */
+  readonly refusalOf?: (fault: RequestFault) => Invalid
+  /** The router has decoded the parameters of the path. */
+  readonly hasDecodedPaths?: boolean
 }
 
 /** Routes, validation and credentials of the requests that a document describes. */
@@ -128,14 +138,14 @@ const cookiesIn = ({ parameters }: Operation, fields: RequestFields | undefined)
 
 const checkParameters = (
   operation: Operation,
-  { pathParameters }: ValidationInput,
+  path: ValidationInput['pathParameters'],
   fields: RequestFields | undefined,
   query: readonly Pair[],
   cookies: readonly Pair[],
   parts: ValueParts,
-): Refusal | Readonly<Record<string, unknown>> => {
+): RequestFault | Readonly<Record<string, unknown>> => {
   const header = (name: string) => requestField(fields ?? {}, name)
-  const sources = { path: pathParameters, query, header, cookies }
+  const sources = { path, query, header, cookies }
   // Without the fields of a request, as for a purge, the target alone is brought to its canonical form.
   const read = operation.parameters.filter(
     ({ location }) => fields !== undefined || location === 'path' || location === 'query',
@@ -152,7 +162,7 @@ const checkParameters = (
         : undefined
     if (found !== undefined) {
       const { pointer, detail } = found
-      return refuse('invalid_parameter', [
+      return faultOf('invalid_parameter', `${location}.${name}`, [
         { pointer: asFragment(pointer), parameter: name, in: location, detail },
       ])
     }
@@ -161,25 +171,29 @@ const checkParameters = (
   return values
 }
 
-const readQuery = (text: string, most: number): readonly Pair[] | Refusal => {
-  const query = pairsOf(text)
-  if (query === undefined) return refuse('unreadable_query')
-  return query.length > most ? refuse('too_many_parameters') : query
+const readQuery = (text: string, most: number, isForm: boolean): readonly Pair[] | RequestFault => {
+  const query = isForm ? formPairsOf(text) : pairsOf(text)
+  if (query === undefined) return faultOf('unreadable_query')
+  return query.length > most ? faultOf('too_many_parameters') : query
 }
 
-const isRefusal = (checked: Refusal | Readonly<Record<string, unknown>>): checked is Refusal =>
-  checked['kind'] === 'invalid'
+const isFault = (checked: RequestFault | Readonly<Record<string, unknown>>): checked is RequestFault =>
+  checked['kind'] === 'fault'
+
+const encodedValues = (values: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, encodeURIComponent(value)]))
 
 /** Validates requests against the operations of a document, and writes their query in the one spelling of its meaning. */
 export const createOpenApiRequests = (
-  { rows, definitions }: Pick<ApiContract, 'rows' | 'definitions'>,
+  { rows, definitions, hasStrictIntegers, hasFormQueries }: ApiContract,
   options: OpenApiRequestsOptions,
 ): OpenApiRequests => {
-  const { limits } = options
+  const { limits, refusalOf = problemOf, hasDecodedPaths = false } = options
   const parts: ValueParts = {
     checker: createSchemaChecker(definitions),
     shapeOf: createShapes(definitions),
     jsonDepth: limits.jsonDepth,
+    hasStrictIntegers,
   }
   const unknown = {
     handling: options.unknownParameters,
@@ -191,14 +205,15 @@ export const createOpenApiRequests = (
     const { operation } = input.endpoint
     if (operation === undefined) throw new TypeError('the endpoint is not one of an OpenAPI document')
     const fields = input.fields && sentFields(input.fields)
-    const query = readQuery(input.query, limits.queryParameters)
-    if ('kind' in query) return query
+    const query = readQuery(input.query, limits.queryParameters, hasFormQueries)
+    if ('kind' in query) return refusalOf(query)
     const cookies = cookiesIn(operation, fields)
-    const checked = checkParameters(operation, input, fields, query, cookies, parts)
-    if (isRefusal(checked)) return checked
-    const refusal = checkBody(operation, input, parts)
-    if (refusal !== undefined) return refusal
-    const { query: canonical, undeclared } = canonicalQuery(operation, query, parts, unknown)
+    const path = hasDecodedPaths ? encodedValues(input.pathParameters) : input.pathParameters
+    const checked = checkParameters(operation, path, fields, query, cookies, parts)
+    if (isFault(checked)) return refusalOf(checked)
+    const fault = checkBody(operation, input, parts)
+    if (fault !== undefined) return refusalOf(fault)
+    const { query: canonical, undeclared } = canonicalQuery(operation, query, parts, unknown, hasFormQueries)
     const keys = queryCredentials(operation)
     return {
       kind: 'valid',

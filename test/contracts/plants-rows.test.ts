@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { plantRows } from '../../src/contracts/plants/route-table.ts'
+import { plantRows } from '../support/plants.ts'
 
 const rows = plantRows({ limitParameter: 'limit' })
 

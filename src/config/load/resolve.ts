@@ -1,4 +1,5 @@
 import type { Operation } from '../../contracts/openapi/operation.ts'
+import { plantsDocument } from '../api-document.ts'
 import { parseDuration } from '../quantities.ts'
 import type { RuleMatch } from '../rule-match.ts'
 import { cacheRule } from '../schema/cache-shape.ts'
@@ -80,6 +81,12 @@ const resolveDocumentCache = ({ cache, document }: Service<'openapi'>) => {
   return { ...cache, rules: [...configured, ...described] }
 }
 
+/** What the document of the plant store says of caching, as a configuration would say it. */
+const plantRules = ({ limitParameter }: Service<'plants'>) =>
+  plantsDocument(limitParameter).contract.operations.flatMap(({ method, template, cache }) =>
+    cache === undefined ? [] : [{ ...cache, match: `${method} ${template}` }],
+  )
+
 const resolveService = (name: string, service: Services, limits: ConfigShape['limits']) => {
   switch (service.contract) {
     case 'plants':
@@ -88,8 +95,7 @@ const resolveService = (name: string, service: Services, limits: ConfigShape['li
         ...service,
         upstream: resolveTargets(service.upstream),
         limits: resolveLimits(service.limits, limits, generalLimits),
-        // Every caller has a credential, so each has stored responses of its own.
-        cache: resolveCache(service.cache, [{ match: 'GET /plants', ttl: '5s', scope: 'credential' }]),
+        cache: resolveCache(service.cache, plantRules(service)),
       }
     case 'site':
       return {

@@ -12,6 +12,10 @@ export type ApiContract = {
   readonly operations: readonly Operation[]
   /** Definitions that schemas of operations refer to. */
   readonly definitions: ReadonlyMap<string, RequestSchema>
+  /** Some integers may only be written in their shortest form (`x-trellis-integer: strict`). */
+  readonly hasStrictIntegers: boolean
+  /** Queries have the encoding of a form: order of different names and spelling have no meaning (`x-trellis-query: form`). */
+  readonly hasFormQueries: boolean
   /** Names of all headers that carry API keys, in lower case. */
   readonly keyHeaders: readonly string[]
   /** Parts of the document that are accepted but not checked, for `trellis check`. */
@@ -169,6 +173,8 @@ export const loadDocument = (bundle: ApiBundle): DocumentReading => {
       rows: rowsOf(operations),
       operations,
       definitions: reader.definitions,
+      hasStrictIntegers: reader.hasStrictIntegers,
+      hasFormQueries: root.node['x-trellis-query'] === 'form',
       keyHeaders: [...reader.keyHeaders],
       unchecked: reader.unchecked,
     },

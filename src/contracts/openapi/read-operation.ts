@@ -95,6 +95,10 @@ export class OperationReader {
     return this.#schemas.definitions
   }
 
+  get hasStrictIntegers(): boolean {
+    return this.#schemas.hasStrictIntegers()
+  }
+
   fault({ file, path }: Located, message: string): void {
     this.faults.push({ file, path, message })
   }

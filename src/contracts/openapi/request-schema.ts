@@ -13,6 +13,12 @@ import {
 /** JSON Schema 2020-12 as plain data. */
 export type RequestSchema = boolean | { readonly [keyword: string]: unknown }
 
+/**
+ * How integers may be written: as JSON allows; `strict`: in their shortest form only, without fraction, exponent or minus zero;
+ * `padded`: in parameters also with leading zeros, which the canonical query does not have.
+ */
+export type IntegerForm = 'json' | 'strict' | 'padded'
+
 /** Which rules of the specification hold for schemas. */
 export type Dialect = '3.0' | '3.1'
 
@@ -153,6 +159,7 @@ export type SchemaTranslator = {
   readonly definitions: ReadonlyMap<string, RequestSchema>
   /** References that lead nowhere. */
   readonly broken: readonly Located[]
+  hasStrictIntegers(): boolean
 }
 
 /** The properties that a response has and a request need not have. */
@@ -169,6 +176,7 @@ export const createSchemaTranslator = (bundle: ApiBundle, dialect: Dialect): Sch
   const names = new Map<string, string>()
   const definitions = new Map<string, RequestSchema>()
   const broken: Located[] = []
+  let hasStrictIntegers = false
 
   const inner = (located: Located, step: string | number, more?: string): Located => {
     const path = [...located.path, String(step), ...(more === undefined ? [] : [more])]
@@ -227,6 +235,12 @@ export const createSchemaTranslator = (bundle: ApiBundle, dialect: Dialect): Sch
     return translated
   }
 
+  const integerFormOf = (node: JsonObject): IntegerForm | undefined => {
+    const form = node['x-trellis-integer']
+    hasStrictIntegers ||= form === 'strict'
+    return form === 'strict' || form === 'padded' ? form : undefined
+  }
+
   /** Keywords whose value differs from that of the document. */
   const changedKeywords = (located: Located, node: JsonObject): Record<string, unknown> => {
     const isNullable = dialect === '3.0' && node['nullable'] === true
@@ -238,6 +252,7 @@ export const createSchemaTranslator = (bundle: ApiBundle, dialect: Dialect): Sch
       type,
       // Marks the schemas whose integers are compared without a loss of digits.
       integerBounds: [type].flat().includes('integer') ? true : undefined,
+      integerText: integerFormOf(node),
       enum: values.length === 0 ? undefined : [...new Set(isNullable ? [...values, null] : values)],
       required: required.size === 0 ? undefined : [...required],
       ...(Array.isArray(node['items'])
@@ -261,7 +276,7 @@ export const createSchemaTranslator = (bundle: ApiBundle, dialect: Dialect): Sch
     if (typeof node === 'boolean') return node
     return isObject(node) ? translateObject(located, node) : true
   }
-  return { translate, definitions, broken }
+  return { translate, definitions, broken, hasStrictIntegers: () => hasStrictIntegers }
 }
 
 type Growing = Record<string, unknown>

@@ -72,7 +72,8 @@ const contentPlan = (exchange: Matched, found: Found): ContentPlan => {
   if (request.content === undefined) return 'none'
   if (service.contract === 'open') return 'stream'
   const { operation } = found.endpoint
-  if (operation !== undefined) return describedPlan(operation, request.fields)
+  if (operation !== undefined && service.contract === 'openapi')
+    return describedPlan(operation, request.fields)
   // PHP would read a JSON content on GET as parameters: an answer for another request than the one that is keyed.
   if (!mayHaveContent(method)) {
     throw new GatewayError('ambiguous_request', { detail: `A body on ${method} is not accepted here.` })

@@ -19,7 +19,10 @@ export const queryCredentials = ({ security }: Operation): readonly string[] =>
   security.flat().flatMap((one) => (one.kind === 'apiKey' && one.location === 'query' ? [one.name] : []))
 
 /** Where a pair stands in the canonical query; members of an object are sorted by name. */
-type Rank = { readonly position: number; readonly member: string }
+type Rank = { readonly position: number; readonly member: string; readonly isPadded: boolean }
+
+/** Zeros in front of an integer that may have them. */
+const padding = /=0+(?=\d)/
 
 const rankOf = (
   pair: Pair,
@@ -30,10 +33,11 @@ const rankOf = (
   const position = declared.findIndex((parameter) => ownsPair(parameter, shapeOf(parameter.schema), pair))
   const parameter = declared[position]
   if (parameter !== undefined) {
-    return { position, member: shapeOf(parameter.schema).types.has('object') ? pair.name : '' }
+    const { types, integers } = shapeOf(parameter.schema)
+    return { position, member: types.has('object') ? pair.name : '', isPadded: integers === 'padded' }
   }
   const key = keys.indexOf(pair.name)
-  return key < 0 ? undefined : { position: declared.length + key, member: '' }
+  return key < 0 ? undefined : { position: declared.length + key, member: '', isPadded: false }
 }
 
 const byRank = (a: Rank, b: Rank): number =>
@@ -41,30 +45,44 @@ const byRank = (a: Rank, b: Rank): number =>
 
 export type CanonicalQuery = { readonly query: string; readonly undeclared: readonly string[] }
 
-/** The query of an operation whose parameters are not known stays in its order. */
-const written = (pairs: readonly Pair[]): string => pairs.map(({ raw }) => canonicalText(raw)).join('&')
+type Ranked = { readonly pair: Pair; readonly rank?: Rank }
 
-/** Declared names in the order of the document, then the others in the order of the request; equal names keep their order. */
+const written = (pairs: readonly Ranked[]): string =>
+  pairs
+    .map(({ pair, rank }) => {
+      const text = canonicalText(pair.raw)
+      return rank?.isPadded === true ? text.replace(padding, '=') : text
+    })
+    .join('&')
+
+const byName = ({ pair: a }: Ranked, { pair: b }: Ranked): number =>
+  a.name < b.name ? -1 : a.name > b.name ? 1 : 0
+
+/**
+ * Declared names in the order of the document, then the others in the order of the request; in a form all by name. Equal names keep
+ * their order.
+ */
 export const canonicalQuery = (
   operation: Operation,
   pairs: readonly Pair[],
   parts: Pick<ValueParts, 'shapeOf'>,
   unknown: { readonly handling: 'strip' | 'forward'; isTracking(name: string): boolean },
+  isForm: boolean,
 ): CanonicalQuery => {
-  if (operation.isAmbiguous) return { query: written(pairs), undeclared: [] }
+  if (operation.isAmbiguous) return { query: written(pairs.map((pair) => ({ pair }))), undeclared: [] }
   const declared = operation.parameters.filter(({ location }) => location === 'query')
   const keys = queryCredentials(operation)
-  const ranked: { readonly pair: Pair; readonly rank: Rank }[] = []
-  const others: Pair[] = []
+  const ranked: Required<Ranked>[] = []
+  const others: Ranked[] = []
   for (const pair of pairs) {
     const rank = rankOf(pair, declared, keys, parts)
     if (rank !== undefined) ranked.push({ pair, rank })
-    else if (!unknown.isTracking(pair.name)) others.push(pair)
+    else if (!unknown.isTracking(pair.name)) others.push({ pair })
   }
   ranked.sort((a, b) => byRank(a.rank, b.rank))
   const sent = unknown.handling === 'forward' ? others : []
   return {
-    query: written([...ranked.map(({ pair }) => pair), ...sent]),
-    undeclared: others.map(({ name }) => name),
+    query: written(isForm ? [...ranked, ...sent].sort(byName) : [...ranked, ...sent]),
+    undeclared: others.map(({ pair }) => pair.name),
   }
 }

@@ -1,13 +1,13 @@
 import type { BodyContent, Operation, Parameter } from '../../contracts/openapi/operation.ts'
-import type { ValidationInput } from '../../contracts/validation.ts'
+import type { RequestFault, ValidationInput } from '../../contracts/validation.ts'
 import { readExactJson } from './exact-json.ts'
 import { ownsPair, type Pair, pairsOf, queryTexts } from './parameter-text.ts'
 import { readValue, type ValueParts } from './parameter-value.ts'
-import { asFragment, type Refusal, refuse } from './refusals.ts'
+import { asFragment, faultOf } from './refusals.ts'
 import { type ExactIntegers, noExactIntegers } from './schema-checker.ts'
 
-const invalid = (pointer: string, detail: string): Refusal =>
-  refuse('invalid_body', [{ pointer: asFragment(pointer), detail }])
+const invalid = (pointer: string, detail: string, subject = `body${pointer}`): RequestFault =>
+  faultOf('invalid_body', subject, [{ pointer: asFragment(pointer), detail }])
 
 const mostParts = 10_000
 
@@ -16,9 +16,9 @@ const checkValue = (
   value: unknown,
   exact: ExactIntegers,
   { checker }: ValueParts,
-): Refusal | undefined => {
+): RequestFault | undefined => {
   const found = checker.check(schema, value, exact)
-  return found && invalid(found.pointer, found.detail)
+  return found && invalid(found.pointer, found.detail, `body${found.at ?? found.pointer}`)
 }
 
 /** A member of a form is written as a parameter of a query is. */
@@ -45,7 +45,7 @@ const readForm = (
   pairs: readonly Pair[],
   described: BodyContent,
   parts: ValueParts,
-): FormReading | Refusal => {
+): FormReading | RequestFault => {
   const value = new Map<string, unknown>()
   const claimed = new Set<Pair>()
   let isRead = true
@@ -63,7 +63,7 @@ const readForm = (
   return { value, claimed, isRead }
 }
 
-const checkForm = (content: Buffer, described: BodyContent, parts: ValueParts): Refusal | undefined => {
+const checkForm = (content: Buffer, described: BodyContent, parts: ValueParts): RequestFault | undefined => {
   const pairs = pairsOf(content.toString('utf8'))
   if (pairs === undefined || pairs.length > mostParts) return invalid('', 'is not a form that can be read')
   const reading = readForm(pairs, described, parts)
@@ -73,10 +73,10 @@ const checkForm = (content: Buffer, described: BodyContent, parts: ValueParts): 
   return isRead ? checkValue(described, Object.fromEntries(value), noExactIntegers, parts) : undefined
 }
 
-const checkJson = (content: Buffer, described: BodyContent, parts: ValueParts): Refusal | undefined => {
-  const reading = readExactJson(content, parts.jsonDepth)
+const checkJson = (content: Buffer, described: BodyContent, parts: ValueParts): RequestFault | undefined => {
+  const reading = readExactJson(content, parts)
   return reading.kind === 'refused'
-    ? invalid('', reading.detail)
+    ? invalid('', reading.detail, reading.subject)
     : checkValue(described, reading.value, reading.exact, parts)
 }
 
@@ -94,24 +94,29 @@ const isFramed = (fields: NonNullable<ValidationInput['fields']>): boolean =>
   (fields['content-length'] !== undefined && fields['content-length'] !== '0') ||
   fields['transfer-encoding'] !== undefined
 
-/** Content that is framed and not here streams unread. */
-const isMissing = (operation: Operation, { content, fields }: ValidationInput): boolean =>
-  operation.body?.required === true && fields !== undefined && !(content === undefined && isFramed(fields))
+/**
+ * Content that is framed and not here streams unread. Without fields a GET is a target alone, as for a purge, and any other request is
+ * an item of a batch, whose content is here.
+ */
+const isMissing = (operation: Operation, { method, content, fields }: ValidationInput): boolean => {
+  if (operation.body?.required !== true) return false
+  return fields === undefined ? method !== 'GET' : !(content === undefined && isFramed(fields))
+}
 
 /** The first fault of a body; bodies that are neither JSON nor forms are checked by type and size only. */
 export const checkBody = (
   operation: Operation,
   input: ValidationInput,
   parts: ValueParts,
-): Refusal | undefined => {
+): RequestFault | undefined => {
   const { content, contentType } = input
   if (content === undefined || content.length === 0) {
-    return isMissing(operation, input) ? refuse('missing_body') : undefined
+    return isMissing(operation, input) ? faultOf('missing_body') : undefined
   }
   const described = contentOf(operation, contentType)
   switch (described?.reading) {
     case undefined:
-      return refuse('unsupported_content_type', [], 415)
+      return faultOf('unsupported_content_type', '', [], 415)
     case 'form':
       return checkForm(content, described, parts)
     case 'json':

@@ -4,30 +4,51 @@ import { type ExactIntegers, noExactIntegers } from './schema-checker.ts'
 
 export type ExactReading =
   | { readonly kind: 'read'; readonly value: unknown; readonly exact: ExactIntegers }
-  | { readonly kind: 'refused'; readonly detail: string }
+  | { readonly kind: 'refused'; readonly subject: 'json' | 'repeated name'; readonly detail: string }
+
+/** How the JSON of one document is read. */
+export type JsonRules = {
+  readonly jsonDepth: number
+  /** Some integers may only be written in their shortest form (`x-trellis-integer: strict`). */
+  readonly hasStrictIntegers: boolean
+}
 
 const longDigits = /\d{16}/
 const integer = /^-?(?:0|[1-9]\d*)$/
+/** Signs of a number that may be written in another form as well. */
+const severalForms = /\d{16}|\d[.Ee]|-0/
+const oneForm = /^(?:0|-?[1-9]\d{0,14})$/
+const isNumber = /^[-\d]/
+
+const refused = (detail: string, subject: 'json' | 'repeated name' = 'json'): ExactReading => ({
+  kind: 'refused',
+  subject,
+  detail,
+})
 
 const escaped = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
 /**
- * Reads JSON for a check: with the texts of integers that a double does not hold. Readers differ on which of two equal names counts
+ * Reads JSON for a check: with the texts of integers that a double does not hold, or whose form matters. Readers differ on which of two equal names counts
  * (RFC 8259 §4), so that a repeated name is refused: the upstream might read a value that was not checked.
  */
-export const readExactJson = (content: Buffer, maxDepth: number): ExactReading => {
-  const reading = readJson(content, maxDepth)
-  if (reading.kind === 'too-many-values') return { kind: 'refused', detail: 'has too many values' }
+export const readExactJson = (content: Buffer, { jsonDepth, hasStrictIntegers }: JsonRules): ExactReading => {
+  const reading = readJson(content, jsonDepth)
+  if (reading.kind === 'too-many-values') return refused('has too many values')
   if (reading.kind === 'refused')
-    return { kind: 'refused', detail: reading.code === 1 ? 'is nested too deep' : 'is not valid JSON' }
+    return refused(reading.code === 1 ? 'is nested too deep' : 'is not valid JSON')
   const { value } = reading
+  const mayMatter = hasStrictIntegers ? severalForms : longDigits
+  const matters = hasStrictIntegers
+    ? (number: string) => isNumber.test(number) && !oneForm.test(number)
+    : (number: string) => number.length > 15 && integer.test(number)
   if (typeof value !== 'object' || value === null) {
     const text = content.toString('utf8').trim()
-    const exact = integer.test(text) && longDigits.test(text) ? new Map([['', text]]) : noExactIntegers
+    const exact = matters(text) ? new Map([['', text]]) : noExactIntegers
     return { kind: 'read', value, exact }
   }
   const text = content.toString('utf8')
-  const exact = longDigits.test(text) ? new Map<string, string>() : undefined
+  const exact = mayMatter.test(text) ? new Map<string, string>() : undefined
   let repeated = false
   const visit = (from: number, pointer: string): number => {
     const first = text.charCodeAt(from)
@@ -35,7 +56,7 @@ export const readExactJson = (content: Buffer, maxDepth: number): ExactReading =
     if (!opens(first)) {
       const end = valueEnd(text, from)
       const number = exact === undefined ? '' : text.slice(from, end)
-      if (number.length > 15 && integer.test(number)) exact?.set(pointer, number)
+      if (matters(number)) exact?.set(pointer, number)
       return end
     }
     const names = first === openBrace ? new Set<string>() : undefined
@@ -51,6 +72,6 @@ export const readExactJson = (content: Buffer, maxDepth: number): ExactReading =
     })
   }
   visit(text.search(/\S/), '')
-  if (repeated) return { kind: 'refused', detail: 'has an object that repeats a name' }
+  if (repeated) return refused('has an object that repeats a name', 'repeated name')
   return { kind: 'read', value, exact: exact ?? noExactIntegers }
 }

@@ -1,4 +1,5 @@
 import type { Parameter } from '../../contracts/openapi/operation.ts'
+import { decodeFormText, encodeQueryText, isUnreadable } from '../canonical/php-query.ts'
 import type { SchemaShape } from './schema-shape.ts'
 
 /** One part of a query or form, `value` undefined where it has no `=`. Names are decoded, values are raw. */
@@ -39,6 +40,21 @@ export const pairsOf = (query: string): readonly Pair[] | undefined => {
     const name = decodedText(equals < 0 ? raw : raw.slice(0, equals), true)
     if (name === undefined) return undefined
     pairs.push({ name, value: equals < 0 ? undefined : raw.slice(equals + 1), raw })
+  }
+  return pairs
+}
+
+/** The parts of a query that has the encoding of a form, each in its one spelling; undefined when one is not UTF-8. */
+export const formPairsOf = (query: string): readonly Pair[] | undefined => {
+  const pairs: Pair[] = []
+  for (const part of query.split('&')) {
+    if (part === '') continue
+    const equals = part.indexOf('=')
+    const name = decodeFormText(equals < 0 ? part : part.slice(0, equals))
+    const decoded = decodeFormText(equals < 0 ? '' : part.slice(equals + 1))
+    if (isUnreadable(name) || isUnreadable(decoded)) return undefined
+    const value = encodeQueryText(decoded)
+    pairs.push({ name, value, raw: `${encodeQueryText(name)}=${value}` })
   }
   return pairs
 }

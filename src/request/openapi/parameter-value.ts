@@ -1,6 +1,6 @@
 import type { Parameter } from '../../contracts/openapi/operation.ts'
 import type { RequestSchema } from '../../contracts/openapi/request-schema.ts'
-import { readExactJson } from './exact-json.ts'
+import { type JsonRules, readExactJson } from './exact-json.ts'
 import type { Texts } from './parameter-text.ts'
 import type { SchemaChecker, SchemaFault } from './schema-checker.ts'
 import type { SchemaShape } from './schema-shape.ts'
@@ -10,15 +10,19 @@ const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][+-]?\d+)?$/
 
 type Typed = { readonly value: unknown; readonly exact?: string }
 
-const asInteger = (text: string): readonly Typed[] => {
-  if (!integer.test(text)) return []
+/** Leading zeros of an integer that may have them. */
+const padding = /^(-?)0+(?=\d)/
+
+const asInteger = (written: string, form: SchemaShape['integers']): readonly Typed[] => {
+  const text = form === 'padded' ? written.replace(padding, '$1') : written
+  if (!integer.test(text) || (form !== 'json' && text === '-0')) return []
   const value = Number(text)
   return [Number.isSafeInteger(value) ? { value } : { value, exact: text }]
 }
 
 const asNumber = (text: string): readonly Typed[] =>
   number.test(text) && Number.isFinite(Number(text))
-    ? [...asInteger(text), { value: Number(text) }].slice(0, 1)
+    ? [...asInteger(text, 'json'), { value: Number(text) }].slice(0, 1)
     : []
 
 const asBoolean = (text: string): readonly Typed[] =>
@@ -27,10 +31,10 @@ const asBoolean = (text: string): readonly Typed[] =>
 const asNull = (text: string): readonly Typed[] => (text === '' || text === 'null' ? [{ value: null }] : [])
 
 /** The values that a text can spell under a schema, the narrowest first. Integers and numbers have the grammar of JSON only. */
-const readings = (text: string, { types }: SchemaShape): readonly Typed[] => {
+const readings = (text: string, { types, integers }: SchemaShape): readonly Typed[] => {
   if (types.size === 0) return [{ value: text }, ...asNumber(text), ...asBoolean(text)]
   return [
-    ...(types.has('integer') ? asInteger(text) : []),
+    ...(types.has('integer') ? asInteger(text, integers) : []),
     ...(types.has('number') ? asNumber(text) : []),
     ...(types.has('boolean') ? asBoolean(text) : []),
     ...(types.has('null') ? asNull(text) : []),
@@ -38,10 +42,9 @@ const readings = (text: string, { types }: SchemaShape): readonly Typed[] => {
   ]
 }
 
-export type ValueParts = {
+export type ValueParts = JsonRules & {
   readonly checker: SchemaChecker
   shapeOf(schema: RequestSchema): SchemaShape
-  readonly jsonDepth: number
 }
 
 export type ParameterReading =
@@ -108,7 +111,7 @@ const readScalar = (
 }
 
 const readJsonText = (text: string, schema: RequestSchema, parts: ValueParts): ParameterReading => {
-  const reading = readExactJson(Buffer.from(text), parts.jsonDepth)
+  const reading = readExactJson(Buffer.from(text), parts)
   return reading.kind === 'refused'
     ? fault(reading.detail)
     : checked(reading.value, schema, reading.exact, parts)

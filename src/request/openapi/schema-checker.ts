@@ -2,12 +2,14 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.
 import type { RequestSchema } from '../../contracts/openapi/request-schema.ts'
 import { safePattern } from './safe-pattern.ts'
 
-/** Texts of integers that a number of 53 bits does not hold, by the JSON Pointer of their value. */
+/** Texts of integers that a number of 53 bits does not hold, or whose form matters, by the JSON Pointer of their value. */
 export type ExactIntegers = ReadonlyMap<string, string>
 
 export type SchemaFault = {
   /** JSON Pointer into the value. */
   readonly pointer: string
+  /** Of a member that is missing: `pointer` is the one of its object. */
+  readonly at?: string
   readonly detail: string
 }
 
@@ -96,6 +98,19 @@ const fitsAsDouble = (value: number, format: unknown): boolean => {
   return bounds === undefined || (value >= Number(bounds.min) && value <= Number(bounds.max))
 }
 
+const integer = /^-?(?:0|[1-9]\d*)$/
+const strictInteger = /^(?:0|-?[1-9]\d*)$/
+
+/** Whether the integer may be written so, and is within its bounds. */
+const fitsAsText = (
+  text: string,
+  value: number,
+  schema: { readonly [keyword: string]: unknown },
+): boolean => {
+  if (schema['integerText'] === 'strict' && !strictInteger.test(text)) return false
+  return integer.test(text) ? fitsExactly(BigInt(text), schema) : fitsAsDouble(value, schema['format'])
+}
+
 const limitOf = ({ params }: ErrorObject): string => String((params as { limit?: unknown }).limit)
 
 /** Texts for the keywords. They repeat the document, and nothing of the request. */
@@ -137,7 +152,10 @@ const faultOf = (errors: readonly ErrorObject[]): SchemaFault => {
   // The last one is about the keyword that contains the others.
   const error = errors.at(-1) as ErrorObject
   const detail = details[error.keyword]?.(error) ?? 'is not valid'
-  return { pointer: error.instancePath.slice(0, longestPointer), detail: detail.slice(0, 200) }
+  const pointer = error.instancePath.slice(0, longestPointer)
+  const { missingProperty } = error.params as { readonly missingProperty?: string }
+  const missing = missingProperty === undefined ? {} : { at: `${pointer}/${missingProperty}` }
+  return { pointer, detail: detail.slice(0, 200), ...missing }
 }
 
 /** Without patterns of member names that cannot be run safely: then it is unknown which members are declared. */
@@ -202,7 +220,7 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       errors: false,
       compile: (_on, parent) => (value: number, at?: { readonly instancePath: string }) => {
         const text = exactNow.get(at?.instancePath ?? '')
-        return text === undefined ? fitsAsDouble(value, parent['format']) : fitsExactly(BigInt(text), parent)
+        return text === undefined ? fitsAsDouble(value, parent['format']) : fitsAsText(text, value, parent)
       },
     })
     ajv.addKeyword({

@@ -1,4 +1,4 @@
-import type { RequestSchema } from '../../contracts/openapi/request-schema.ts'
+import type { IntegerForm, RequestSchema } from '../../contracts/openapi/request-schema.ts'
 
 /** What a schema says about the kind of its values: a text is read by it. */
 export type SchemaShape = {
@@ -8,11 +8,19 @@ export type SchemaShape = {
   readonly properties: ReadonlyMap<string, RequestSchema>
   /** The schema of members that are not declared; false: there are none. */
   readonly additional: RequestSchema
+  /** How integers are written in parameters (`x-trellis-integer`). */
+  readonly integers: IntegerForm
 }
 
 type Definitions = ReadonlyMap<string, RequestSchema>
 
-const anything: SchemaShape = { types: new Set(), items: true, properties: new Map(), additional: true }
+const anything: SchemaShape = {
+  types: new Set(),
+  items: true,
+  properties: new Map(),
+  additional: true,
+  integers: 'json',
+}
 
 /** A deeper nesting of references and combinations says nothing. */
 const deepest = 12
@@ -24,15 +32,17 @@ const joined = (shapes: readonly SchemaShape[]): SchemaShape => ({
   items: shapes.find(({ items }) => items !== true)?.items ?? true,
   properties: new Map(shapes.toReversed().flatMap(({ properties }) => [...properties])),
   additional: shapes.find(({ additional }) => additional !== true)?.additional ?? true,
+  integers: shapes.find(({ integers }) => integers !== 'json')?.integers ?? 'json',
 })
 
 const shapeAt = (schema: RequestSchema, definitions: Definitions, depth: number): SchemaShape => {
   if (typeof schema === 'boolean' || depth > deepest) return anything
-  const { type, items, properties, additionalProperties, $ref } = schema as {
+  const { type, items, properties, additionalProperties, integerText, $ref } = schema as {
     readonly type?: string | readonly string[]
     readonly items?: RequestSchema
     readonly properties?: Readonly<Record<string, RequestSchema>>
     readonly additionalProperties?: RequestSchema
+    readonly integerText?: IntegerForm
     readonly $ref?: string
   }
   const own: SchemaShape = {
@@ -40,6 +50,7 @@ const shapeAt = (schema: RequestSchema, definitions: Definitions, depth: number)
     items: items ?? true,
     properties: new Map(Object.entries(properties ?? {})),
     additional: additionalProperties ?? true,
+    integers: integerText ?? 'json',
   }
   const target = $ref === undefined ? undefined : definitions.get($ref)
   const others = [

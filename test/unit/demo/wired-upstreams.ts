@@ -1,8 +1,15 @@
 import type { EmbeddedSettings, EmbeddedUpstream } from '../../../demo/embedded-server.ts'
 import { startEmbeddedPlants } from '../../../demo/plants.ts'
 import { startEmbeddedSite } from '../../../demo/site.ts'
+import { plantRequests } from '../../support/plants.ts'
 
 const limits = { queryParameters: 256, jsonDepth: 64 }
+const plantStore = plantRequests({
+  limits,
+  limitParameter: 'limit',
+  unknownParameters: 'strip',
+  trackingParameters: [],
+})
 
 /** Address that the site's links begin with; nothing listens there. */
 export const home = 'http://site.test'
@@ -25,7 +32,7 @@ export const startSite = async (
 
 /** Starts the embedded plant store. */
 export const startPlants = (settings: EmbeddedSettings = {}): Promise<EmbeddedUpstream> =>
-  startEmbeddedPlants({ basePath: '/', limitParameter: 'limit', limits, ...settings })
+  startEmbeddedPlants({ basePath: '/', requests: plantStore, ...settings })
 
 /** An answer with its parsed body. */
 export type Reply = {

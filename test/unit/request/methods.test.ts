@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { plantRows } from '../../../src/contracts/plants/route-table.ts'
 import { siteRows } from '../../../src/contracts/site/route-table.ts'
 import { createRouter } from '../../../src/request/router.ts'
+import { plantRows } from '../../support/plants.ts'
 import { inOneLine } from './found.ts'
 
 const site = createRouter(siteRows)

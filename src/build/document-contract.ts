@@ -3,6 +3,7 @@ import type { Config, LimitsConfig, OpenApiConfig, ServiceConfig } from '../conf
 import { matchesRule } from '../config/rule-match.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import type { Operation } from '../contracts/openapi/operation.ts'
+import { inferResources, type Resources } from '../contracts/openapi/resources.ts'
 import { hasBearer, isForwardable } from '../http/forwardable-fields.ts'
 import type { Service } from '../pipeline/service.ts'
 import {
@@ -75,6 +76,12 @@ export const documentChanges = (last: Config, next: Config): readonly DocumentCh
     const counts = { added: added.length, removed: removed.length }
     return [{ service: service.name, ...counts, operations: operations.slice(0, mostNames) }]
   })
+
+/** What the paths of a document are; undefined where every write drops all responses of the service. */
+export const documentResources = (service: ServiceConfig): Resources | undefined =>
+  service.contract === 'openapi' && service.invalidation === 'structural'
+    ? inferResources(service.document.contract.operations, service.resources)
+    : undefined
 
 type PolicyFor = Service['policyFor']
 

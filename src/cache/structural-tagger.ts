@@ -127,8 +127,10 @@ const storedByDeclaration = (
   }),
 ]
 
-/** What a write to a path does to it. */
-type Effect = 'changed' | 'created-in'
+/** What a write to a path does: `created` is the path of a new item of a collection, of which nothing else has changed. */
+type Effect = { readonly created: Place | undefined }
+
+const changed: Effect = { created: undefined }
 
 /** The same items by other ids: `me` may be any item, and an id of another kind another name of the same one. */
 const otherNames = (names: Names, place: Place): readonly string[] =>
@@ -148,7 +150,7 @@ const writtenByDeclaration = (
   names: Names,
   resources: Resources,
   place: Place,
-  effect: Effect,
+  { created }: Effect,
 ): readonly string[] => {
   const items = itemsIn(place, resources).flatMap(({ collection, id }) => [
     names.showing(collection),
@@ -156,7 +158,7 @@ const writtenByDeclaration = (
   ])
   const own = shapeAt(place, place.segments.length)
   if (!resources.named.has(own)) return items
-  return [...items, names.showing(own), ...(effect === 'changed' ? [names.showingOne(own)] : [])]
+  return [...items, names.showing(own), ...(created === undefined ? [names.showingOne(own)] : [])]
 }
 
 /** Responses that a write to the path changes; undefined for all of the service. */
@@ -172,9 +174,12 @@ const writtenAt = (
     parameterIn(segments[0]) !== undefined && first !== undefined && kindOf(first) === 'alias'
   if (segments.length === 0 || isAnyOfRoot || isTooLong(place)) return undefined
   const key = keyAt(place, segments.length)
-  const isCreated = effect === 'created-in' && !values.includes(undefined)
+  const { created } = effect
+  const isNew = created !== undefined && keyAt(created, segments.length) === key
   return [
-    ...(isCreated ? [names.at(key), names.absent(key), names.ofKind('alias', key)] : [names.within(key)]),
+    ...(isNew
+      ? [names.at(key), names.absent(key), names.ofKind('alias', key), names.within(keyAt(created, segments.length + 1))]
+      : [names.within(key)]),
     // What is in front shows what is below: a list its items, an item its parts.
     ...segments.map((_, before) => names.at(keyAt(place, before))),
     ...otherNames(names, place),
@@ -182,9 +187,16 @@ const writtenAt = (
   ]
 }
 
-/** RFC 9110 §15.3.2: 201 says that something new is there. Any other response may stand for a change of several items. */
-const effectOf = ({ kind }: Resource, method: string, response: WriteResponse | undefined): Effect =>
-  kind === 'list' && method === 'POST' && response?.status === 201 ? 'created-in' : 'changed'
+/**
+ * RFC 9110 §15.3.2: after 201, Location names what is new. Without it, and after any other response to a POST, several items may have
+ * changed.
+ */
+const effectOf = ({ kind }: Resource, method: string, response: WriteResponse | undefined): Effect => {
+  const path = kind === 'list' && method === 'POST' ? response?.created : undefined
+  if (path === undefined) return changed
+  const segments = segmentsOf(path)
+  return { created: { segments, values: segments.map(oneSpelling) } }
+}
 
 const showsMore = (args: TaggedArguments): boolean =>
   Object.keys(args).some((name) => name.startsWith('query.') && embeds.test(name.slice('query.'.length)))
@@ -216,7 +228,7 @@ export const createStructuralTagger = ({
     return [
       [startOf(own, segmentsOf(resource.target).length), effect],
       ...(collection === undefined || kind !== 'list' ? [] : [[placeOf(collection, found), effect] as const]),
-      ...(resource.invalidates ?? []).map((template) => [placeOf(template, found), 'changed'] as const),
+      ...(resource.invalidates ?? []).map((template) => [placeOf(template, found), changed] as const),
     ]
   }
 

@@ -4,8 +4,9 @@ import type { Config, OpenApiConfig, PlantsConfig, ServiceConfig } from '../conf
 import { matchesRule } from '../config/rule-match.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import type { Operation } from '../contracts/openapi/operation.ts'
+import { inferResources, type Resources } from '../contracts/openapi/resources.ts'
 import { plantRefusal, plantRows } from '../contracts/plants/plant-store.ts'
-import type { Row } from '../contracts/row.ts'
+import type { Endpoint, Row } from '../contracts/row.ts'
 import { hasBearer, isForwardable } from '../http/forwardable-fields.ts'
 import type { Service } from '../pipeline/service.ts'
 import {
@@ -80,6 +81,29 @@ export const documentChanges = (last: Config, next: Config): readonly DocumentCh
     const counts = { added: added.length, removed: removed.length }
     return [{ service: service.name, ...counts, operations: operations.slice(0, mostNames) }]
   })
+
+/** What the paths of a document are; undefined where every write drops all responses of the service. */
+export const documentResources = (service: ServiceConfig): Resources | undefined =>
+  service.contract === 'openapi' && service.invalidation === 'structural'
+    ? inferResources(service.document.contract.operations, service.resources)
+    : undefined
+
+/** What a path is and why, and what else its writes change; undefined where that does not matter. */
+export const resourceText = (
+  resources: Resources | undefined,
+  { operation }: Endpoint,
+): string | undefined => {
+  const resource = operation === undefined ? undefined : resources?.of(operation)
+  if (operation === undefined || resource === undefined) return undefined
+  const isRead = ['GET', 'HEAD', 'OPTIONS'].includes(operation.method)
+  const isWrite = operation.effect === 'writes' || (!isRead && operation.effect !== 'safe')
+  const { kind, reason, target, invalidates } = resource
+  const text =
+    kind === 'unknown' ? `unknown: ${reason}` : isWrite && kind === 'part' ? `action on ${target}` : reason
+  return isWrite && invalidates !== undefined
+    ? `${text}; invalidates ${invalidates.length === 0 ? 'nothing else' : invalidates.join(', ')}`
+    : text
+}
 
 type PolicyFor = Service['policyFor']
 

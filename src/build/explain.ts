@@ -2,7 +2,7 @@ import { type CachePolicy, decideCaching, identityCookies, sensitivityOf } from 
 import { readClock, systemClock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import type { Found } from '../contracts/finding.ts'
-import type { Row } from '../contracts/row.ts'
+import type { Endpoint, Row } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
 import { credentialFieldsOf } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
@@ -22,7 +22,7 @@ import {
   type PublicTarget,
   type PublicTargets,
 } from './built-service.ts'
-import { operationFacts } from './document-contract.ts'
+import { operationFacts, resourceText } from './document-contract.ts'
 import { type ServiceContract, serviceContract } from './service-contract.ts'
 import { withAskedServices } from './upstream-findings.ts'
 
@@ -156,6 +156,11 @@ const cachingOf = (
   }
 }
 
+const resourceFact = ({ resources }: ServiceContract, endpoint: Endpoint): Explanation => {
+  const resource = resourceText(resources, endpoint)
+  return resource === undefined ? {} : { resource }
+}
+
 /** WordPress hides behind 404 that there is something under the path. */
 const wrongMethod = ({ contract }: ServiceConfig, { endpoints }: Row): string => {
   const methods = new Set(endpoints.flatMap((endpoint) => endpoint.methods))
@@ -223,6 +228,7 @@ const known = (
       return {
         row: row.template,
         ...operationFacts(endpoint.operation),
+        ...resourceFact(contract, endpoint),
         ...(contract.rows.includes(row) ? {} : { rowFrom: 'learned from the index of the upstream' }),
         canonicalTarget: targetOf(finding, validation),
         ...undeclaredOf(validation),

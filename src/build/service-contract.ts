@@ -1,12 +1,14 @@
 import { type ExtensionsMode, isExtended } from '../batch/extensions.ts'
 import type { CachePolicy, WhileHeard } from '../cache/decide-caching.ts'
 import { createOpenTagger, createServiceTagger, createSiteTagger } from '../cache/site-tagger.ts'
+import { createStructuralTagger } from '../cache/structural-tagger.ts'
 import type { Tagger } from '../cache/tagger.ts'
 import type { Clock } from '../clock.ts'
 import type { LimitsConfig, OpenConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
 import { matchesRule } from '../config/rule-match.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
 import { anyRow, openRows } from '../contracts/open/route-table.ts'
+import type { Resources } from '../contracts/openapi/resources.ts'
 import type { ArgumentSchema, Endpoint, Row } from '../contracts/row.ts'
 import { extendedBatch } from '../contracts/site/batch-extensions.ts'
 import { keyNames, namespaceNames, segmentNames } from '../contracts/site/names.ts'
@@ -28,6 +30,7 @@ import {
   challengeOf,
   declaredFieldsOf,
   documentRequests,
+  documentResources,
   documentRows,
   operationPolicies,
 } from './document-contract.ts'
@@ -120,6 +123,8 @@ export type ServiceContract = {
   find(method: string, path: string): RouteFinding
   readonly validator: Validator
   readonly tagger: Tagger
+  /** With `invalidation: structural`. */
+  readonly resources: Resources | undefined
   policyFor(method: string, path: string): CachePolicy
   readonly memo: TargetMemo
   /** Adds the rows that the upstream announced. */
@@ -207,11 +212,15 @@ const announcedRows = (service: ServiceConfig): readonly Row[] => {
   }
 }
 
-const taggerOf = ({ contract, name }: ServiceConfig): Tagger => {
-  switch (contract) {
+const taggerOf = (service: ServiceConfig, resources: Resources | undefined): Tagger => {
+  const { name } = service
+  switch (service.contract) {
     case 'plants':
-    case 'openapi':
       return createServiceTagger({ service: name })
+    case 'openapi':
+      return resources === undefined
+        ? createServiceTagger({ service: name })
+        : createStructuralTagger({ service: name, resources })
     case 'site':
       return createSiteTagger({ service: name, table: siteTags })
     case 'open':
@@ -242,6 +251,7 @@ export const serviceContract = (
     service.contract === 'openapi' || service.contract === 'plants'
       ? documentRequests(service, limits)
       : { find: createRouter(rows).find, validator: validatorOf(service, limits) }
+  const resources = documentResources(service)
   let { find } = requests
   /** Of the rules in force and of those before them, by which some requests may still be in flight. */
   let memos: readonly TargetMemo[] = []
@@ -265,7 +275,8 @@ export const serviceContract = (
     declaredFields: declaredFieldsOf(service),
     find: (method: string, path: string) => find(method, path),
     validator: requests.validator,
-    tagger: taggerOf(service),
+    tagger: taggerOf(service, resources),
+    resources,
     learn: (learned: readonly Row[]) => {
       find = createRouter([...rows, ...learned]).find
       for (const memo of memos) memo.clear()

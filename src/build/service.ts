@@ -355,7 +355,7 @@ export const buildService = async (
     policyFor: contract.policyFor,
     tagger: contract.tagger,
     storesAnswers: storesAnswers(config),
-    invalidatesTargets: config.contract === 'open',
+    invalidatesTargets: config.contract === 'open' || contract.resources !== undefined,
     sharing: () => parts.sharing(config.name),
     allowsAnyOrigin: site?.allowsAnyOrigin ?? (() => false),
     basePath,

@@ -20,6 +20,7 @@ import {
 } from '../site/site-findings.ts'
 import { createUpstream } from '../upstream/upstream.ts'
 import { type BuiltService, closeServices, serverOf } from './built-service.ts'
+import { resourceText } from './document-contract.ts'
 import { buildService } from './service.ts'
 import { addressOf, type ServiceContract, serviceContract, upstreamOptions } from './service-contract.ts'
 
@@ -124,6 +125,8 @@ type RouteLine = {
   readonly batchable: boolean
   /** `learned`: the contract does not list it, the index of the upstream does. */
   readonly source: 'contract' | 'learned'
+  /** What the path is and why, with `invalidation: structural`. */
+  readonly resource?: string | undefined
 }
 
 /** The output of `trellis routes`, and the upstreams whose routes could not be read. */
@@ -158,6 +161,11 @@ const ruleLines = (config: ServiceConfig): RouteLine[] =>
         source: 'contract',
       }))
 
+const resourceOf = ({ resources }: ServiceContract, endpoint: Endpoint): Pick<RouteLine, 'resource'> => {
+  const resource = resourceText(resources, endpoint)
+  return resource === undefined ? {} : { resource }
+}
+
 const linesOf = (
   config: ServiceConfig,
   contract: ServiceContract,
@@ -174,6 +182,7 @@ const linesOf = (
       cached: cachedHow(contract, row, endpoint),
       batchable: endpoint.allowBatch === true,
       source,
+      ...resourceOf(contract, endpoint),
     })),
   )
 }

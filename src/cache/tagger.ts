@@ -20,6 +20,8 @@ export type WriteResponse = {
   readonly status: number
   readonly fields: FieldLines
   readonly content: Buffer | undefined
+  /** Path below the service that Location names, in its canonical form, where tags depend on it. */
+  readonly created?: string | undefined
 }
 
 /** Decides which tags a stored response has and which tags a write invalidates. Pure; throws for no input. */

@@ -188,7 +188,8 @@ const routes = async (
     return unread.length === 0 ? 'ok' : 'indexUnread'
   }
   const hasHosts = lines.some(({ hosts }) => hosts.length > 0)
-  const cells = lines.map(({ method, hosts, path, service, cached, batchable, source }) => [
+  const hasResources = lines.some(({ resource }) => resource !== undefined)
+  const cells = lines.map(({ method, hosts, path, service, cached, batchable, source, resource = '-' }) => [
     method,
     ...(hasHosts ? [hosts.length === 0 ? '*' : hosts.join(',')] : []),
     path,
@@ -196,6 +197,7 @@ const routes = async (
     cached,
     batchable ? 'yes' : '-',
     ...(upstreams ? [source] : []),
+    ...(hasResources ? [resource] : []),
   ])
   const header = [
     'METHOD',
@@ -205,6 +207,7 @@ const routes = async (
     'CACHED',
     'BATCHABLE',
     ...(upstreams ? ['SOURCE'] : []),
+    ...(hasResources ? ['RESOURCE'] : []),
   ]
   ports.stdout.write(printable(textTable([header, ...cells])))
   for (const { service, reason } of unread) {

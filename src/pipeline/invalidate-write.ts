@@ -195,6 +195,13 @@ export const showsOwnTarget = (exchange: Ready, head: ResponseHead): boolean => 
   return named !== undefined && spelled(exchange.service, named) === exchange.target
 }
 
+/** The path of the resource that a write has created (RFC 9110 §15.3.2). */
+const createdPath = (exchange: Ready, { status, fields }: ResponseHead): string | undefined => {
+  if (status !== 201 || !exchange.service.invalidatesTargets) return undefined
+  const named = namedTarget(fieldValue(fields, 'location'), unsafeRequest(exchange))
+  return named === undefined ? undefined : spelled(exchange.service, named)?.split('?', 1)[0]
+}
+
 const targetTags = (exchange: Ready, written: WriteResponse | undefined): readonly string[] =>
   exchange.service.invalidatesTargets
     ? unsafeTargets(unsafeRequest(exchange), written)
@@ -222,7 +229,11 @@ export const writeNotes = (
   const written =
     response === undefined
       ? undefined
-      : { ...response, content: Buffer.isBuffer(response.content) ? response.content : undefined }
+      : {
+          ...response,
+          content: Buffer.isBuffer(response.content) ? response.content : undefined,
+          created: createdPath(exchange, response),
+        }
   const found = matching.kind === 'found' ? matching : undefined
   const given = (): readonly string[] | undefined => {
     const { query, content, request } = exchange

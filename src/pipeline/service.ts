@@ -143,7 +143,7 @@ export type Service = {
   readonly tagger: Tagger
   /** Something of it may be stored: by its rules or its profile, or a document of the gateway. */
   readonly storesAnswers: boolean
-  /** Targets that a write to an open service invalidates besides tags (RFC 9111 §4.4). */
+  /** A write also invalidates the targets that it and its response name (RFC 9111 §4.4), where tags do not reach everything. */
   readonly invalidatesTargets: boolean
   /** Other services with the same upstream, by the current configuration: a write to this one may change their responses. */
   sharing(): readonly Service[]

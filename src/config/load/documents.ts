@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { LineCounter, parseDocument } from 'yaml'
 import { type ApiBundle, namedFiles } from '../../contracts/openapi/bundle.ts'
-import { loadDocument } from '../../contracts/openapi/load-document.ts'
+import { createExtensionCheck, loadDocument } from '../../contracts/openapi/load-document.ts'
 import type { DocumentFault } from '../../contracts/openapi/read-operation.ts'
 import { bundleText } from '../api-document.ts'
-import type { ServiceConfig } from '../config.ts'
+import type { OpenApiConfig, ServiceConfig } from '../config.ts'
 import { faultAt, faultWhen, type Path, type Position, type UnplacedFault } from '../fault.ts'
 import { parseDuration } from '../quantities.ts'
 import { unreadableFile } from './secret-files.ts'
@@ -142,9 +142,35 @@ export const readDocuments = async (value: unknown, folder: string): Promise<Doc
   return { value: filled, faults, files }
 }
 
+/** A misspelt operation or path would leave stored responses that a write has outdated. */
+const resourceFaults = (
+  { name, document, resources }: OpenApiConfig,
+  rules: readonly { readonly operation?: string | undefined }[],
+): UnplacedFault[] => {
+  const { operations } = document.contract
+  const path = ['services', name, 'resources']
+  const faultIn = createExtensionCheck(operations)
+  return [
+    ...rules.flatMap(({ operation }, index) =>
+      faultWhen(
+        operation !== undefined && !operations.some(({ operationId }) => operationId === operation),
+        [...path, index, 'operation'],
+        'the document has no operation with this operationId',
+      ),
+    ),
+    ...resources.flatMap((declared) => {
+      const message = faultIn(declared)
+      return message === undefined ? [] : [faultAt(path, `${declared.operation}: ${message}`)]
+    }),
+  ]
+}
+
+type Rules = { readonly rules?: readonly object[] | undefined }
+type Rule = { readonly operation?: string | undefined }
+
 /** Rules may name operations of the document; the document itself was checked when it was read. */
 export const documentFaults = (
-  shape: Readonly<Record<string, { readonly cache: { readonly rules?: readonly object[] | undefined } }>>,
+  shape: Readonly<Record<string, { readonly cache: Rules; readonly resources?: readonly Rule[] }>>,
   services: readonly ServiceConfig[],
 ): UnplacedFault[] =>
   services.flatMap((service) => {
@@ -171,5 +197,5 @@ export const documentFaults = (
         `x-trellis-cache of ${method} ${template}: ttl is not a duration such as 30s`,
       ),
     )
-    return [...unknown, ...durations]
+    return [...unknown, ...durations, ...resourceFaults(service, shape[service.name]?.resources ?? [])]
   })

@@ -1,7 +1,8 @@
 import type { Operation } from '../../contracts/openapi/operation.ts'
+import type { DeclaredResource } from '../../contracts/openapi/resources.ts'
 import { plantsDocument } from '../api-document.ts'
 import { parseDuration } from '../quantities.ts'
-import type { RuleMatch } from '../rule-match.ts'
+import { matchesRule, type RuleMatch } from '../rule-match.ts'
 import { cacheRule } from '../schema/cache-shape.ts'
 import type { ConfigShape } from '../schema/shape.ts'
 
@@ -87,6 +88,19 @@ const plantRules = ({ limitParameter }: Service<'plants'>) =>
     cache === undefined ? [] : [{ ...cache, match: `${method} ${template}` }],
   )
 
+/** What the configuration says of the resources of each operation. */
+const resolveResources = ({ document, resources }: Service<'openapi'>): readonly DeclaredResource[] =>
+  document.contract.operations.flatMap(({ method, template, operationId }) => {
+    const rule = resources.find(({ match, operation }) =>
+      match === undefined ? operation === operationId : matchesRule(match, method, template),
+    )
+    if (rule === undefined) return []
+    const { collection, id, members, invalidates } = rule
+    const isPath = collection !== undefined || members !== undefined
+    const resource = isPath ? { collection, id, members } : undefined
+    return [{ operation: `${method} ${template}`, template, resource, invalidates }]
+  })
+
 const resolveService = (name: string, service: Services, limits: ConfigShape['limits']) => {
   switch (service.contract) {
     case 'plants':
@@ -119,6 +133,7 @@ const resolveService = (name: string, service: Services, limits: ConfigShape['li
         ...service,
         limits: resolveLimits(service.limits, limits, generalLimits),
         cache: resolveDocumentCache(service),
+        resources: resolveResources(service),
       }
     case 'open':
       return { name, ...service, cache: resolveCache(service.cache, []) }

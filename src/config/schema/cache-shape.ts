@@ -27,15 +27,18 @@ const ruleInMs = inMs('ttl', 'staleWhileRevalidate', 'staleIfError', 'negativeTt
 /** One cache rule. */
 export const cacheRule = z.strictObject({ match: matchedPath(), ...ruleSettings }).transform(ruleInMs)
 
+export const operationName = () =>
+  z
+    .string({ error: 'expected the operationId of an operation' })
+    .max(500)
+    .optional()
+    .describe('`operationId` of the document, in place of `match`')
+
 /** A cache rule of a service with a document. */
 const operationRule = z
   .strictObject({
     match: matchedPath().optional(),
-    operation: z
-      .string({ error: 'expected the operationId of an operation' })
-      .max(500)
-      .optional()
-      .describe('`operationId` of the document, in place of `match`'),
+    operation: operationName(),
     ...ruleSettings,
   })
   .refine(({ match, operation }) => (match === undefined) !== (operation === undefined), {

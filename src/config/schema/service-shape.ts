@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { access } from '../access.ts'
-import { documentCacheShape, serviceCacheShape } from './cache-shape.ts'
+import { documentCacheShape, operationName, serviceCacheShape } from './cache-shape.ts'
 import { changes } from './changes-shape.ts'
 import {
   document,
@@ -16,6 +16,7 @@ import {
   publicUrl,
   refusedBy,
   responseFieldName,
+  routeMatch,
   secret,
   share,
   size,
@@ -344,6 +345,43 @@ const open = z.strictObject({
   ),
 })
 
+const template = () =>
+  z
+    .string({ error: 'expected a path of the document, e.g. /pets/{id}' })
+    .regex(/^\/\S{0,1000}$/, 'expected a path of the document, e.g. /pets/{id}')
+
+/** What a document does not say of some of its operations. */
+const resourceRule = z
+  .strictObject({
+    match: routeMatch()
+      .optional()
+      .describe(
+        'Methods, or `*`, and path of the document; `*` = any text in one segment, `**` = any number of segments',
+      ),
+    operation: operationName(),
+    collection: template()
+      .optional()
+      .describe('Path of the collection that the path lists; with `id`: that it shows an item of'),
+    id: parameterName().optional().describe('Path parameter with the id of the item'),
+    members: z
+      .record(z.string().max(500), template())
+      .optional()
+      .describe(
+        'JSON Pointers to items that responses also show, with their collections; `*` = each element',
+      ),
+    invalidates: z
+      .array(template())
+      .max(100)
+      .optional()
+      .describe('Paths whose responses the write also changes; `/` = all'),
+  })
+  .refine(({ match, operation }) => (match === undefined) !== (operation === undefined), {
+    error: 'expected either match or operation',
+  })
+  .refine(({ id, collection }) => id === undefined || collection !== undefined, {
+    error: 'id requires collection',
+  })
+
 const openapi = z.strictObject({
   contract: contract('openapi'),
   ...publicSide,
@@ -355,6 +393,18 @@ const openapi = z.strictObject({
   upstream: upstreamShape('/', targets()),
   parameters: parameters('forward', []),
   limits: ownLimits,
+  invalidation: oneOf(['service', 'structural'])
+    .prefault('service')
+    .describe(
+      'What a write drops: all stored responses of the service, or those of what its path names, of what is below it, and of lists and items that contain it',
+    ),
+  resources: z
+    .array(resourceRule)
+    .max(1_000)
+    .prefault([])
+    .describe(
+      'What paths are and what writes change, for `structural`; the first match replaces the document',
+    ),
   cache: documentCacheShape.prefault({}),
 })
 

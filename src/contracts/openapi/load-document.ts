@@ -60,6 +60,8 @@ const ambiguous = (first: Operation): Operation => ({
   security: [],
   cache: undefined,
   effect: 'as-method',
+  resource: undefined,
+  invalidates: undefined,
   isAmbiguous: true,
 })
 
@@ -84,8 +86,40 @@ const rowOf = (operations: readonly Operation[]): Row => {
   }
 }
 
+type Declared = Pick<Operation, 'template' | 'resource' | 'invalidates'>
+
+const namedTemplates = ({ resource, invalidates }: Declared): readonly string[] => [
+  ...(resource?.collection === undefined ? [] : [resource.collection]),
+  ...Object.values(resource?.members ?? {}),
+  ...(invalidates ?? []),
+]
+
+/** Misspelt, an extension would leave stored responses that a write has outdated. */
+const extensionFault = (declared: Declared, shapes: ReadonlySet<string>): string | undefined => {
+  const id = declared.resource?.id
+  if (id !== undefined && !declared.template.includes(`{${id}}`)) return `the path has no parameter {${id}}`
+  const unknown = namedTemplates(declared).find((template) => !shapes.has(shapeOf(template)))
+  return unknown === undefined ? undefined : `the document has no path that is or begins with ${unknown}`
+}
+
+/** Checks the extensions about resources, of a document or in the configuration. `/` stands for the whole service. */
+export const createExtensionCheck = (
+  operations: readonly Pick<Operation, 'template'>[],
+): ((declared: Declared) => string | undefined) => {
+  const shapes = new Set(['/'])
+  for (const { template } of operations) {
+    const segments = shapeOf(template).split('/')
+    segments.forEach((_, index) => {
+      if (index > 0) shapes.add(segments.slice(0, index + 1).join('/'))
+    })
+  }
+  return (declared) => extensionFault(declared, shapes)
+}
+
 /** Operations of one method and of templates that match the same paths. */
 type Slots = Map<string, Operation[]>
+
+type Found = { readonly operation: Operation; readonly located: Located }
 
 const addOperation = (
   reader: OperationReader,
@@ -113,23 +147,22 @@ const addOperation = (
     )
 }
 
-const addPath = (
+const operationsOf = (
   reader: OperationReader,
-  slots: Slots,
   listed: Located,
   path: Located | undefined,
   key: string,
-): void => {
+): readonly Found[] => {
   if (path === undefined) reader.fault(listed, nowhere)
   else if (!key.startsWith('/')) reader.fault(listed, 'a path starts with "/"')
   else {
-    const template = barePath(key)
-    for (const [name, method] of methods) {
+    return methods.flatMap(([name, method]) => {
       const located = below(path, name)
-      if (!isObject(located.node)) continue
-      addOperation(reader, slots, reader.operation(path, located, method, template), located)
-    }
+      if (!isObject(located.node)) return []
+      return [{ operation: reader.operation(path, located, method, barePath(key)), located }]
+    })
   }
+  return []
 }
 
 /** Templates that differ in names have one row when their methods differ. */
@@ -157,9 +190,15 @@ export const loadDocument = (bundle: ApiBundle): DocumentReading => {
 
   const reader = new OperationReader(bundle, dialect)
   const slots: Slots = new Map()
-  for (const [key] of membersOf(paths.node)) {
+  const found = membersOf(paths.node).flatMap(([key]) => {
     const listed = below(paths, key)
-    if (!key.startsWith('x-')) addPath(reader, slots, listed, dereferenced(bundle, listed), key)
+    return key.startsWith('x-') ? [] : operationsOf(reader, listed, dereferenced(bundle, listed), key)
+  })
+  const faultIn = createExtensionCheck(found.map(({ operation }) => operation))
+  for (const { operation, located } of found) {
+    addOperation(reader, slots, operation, located)
+    const fault = faultIn(operation)
+    if (fault !== undefined) reader.fault(located, fault)
   }
   cutEndlessReferences(reader.definitions)
   if (reader.faults.length > 0) return { kind: 'faults', faults: reader.faults }

@@ -50,6 +50,16 @@ export type Effect = 'writes' | 'safe' | 'as-method'
 /** Caching that the document asks for (`x-trellis-cache`). */
 export type CacheExtension = { readonly ttl: string; readonly scope?: 'public' | 'credential' }
 
+/** What a path is where the templates do not show it (`x-trellis-resource`). Collections are named by their templates. */
+export type ResourceExtension = {
+  /** The collection that the path lists; with `id` the one that it shows an item of. */
+  readonly collection?: string | undefined
+  /** Path parameter with the id of the item. */
+  readonly id?: string | undefined
+  /** Collections of the items that a response also shows, by JSON Pointer (RFC 6901); `*` stands for each element of a list. */
+  readonly members?: Readonly<Record<string, string>> | undefined
+}
+
 /** One operation of a document, as requests need it. */
 export type Operation = {
   readonly method: Method
@@ -63,6 +73,9 @@ export type Operation = {
   readonly security: readonly (readonly SecurityScheme[])[]
   readonly cache: CacheExtension | undefined
   readonly effect: Effect
+  readonly resource: ResourceExtension | undefined
+  /** Templates whose responses a write changes beside what its own path shows (`x-trellis-invalidates`). */
+  readonly invalidates: readonly string[] | undefined
   /** Several operations have this method and path and differ in ways that no path shows: only method and path are checked. */
   readonly isAmbiguous: boolean
 }

@@ -17,6 +17,7 @@ import type {
   Parameter,
   ParameterLocation,
   RequestBody,
+  ResourceExtension,
   SecurityScheme,
   Style,
 } from './operation.ts'
@@ -70,6 +71,11 @@ const cacheOf = (node: unknown): CacheExtension | undefined => {
   const scope = member(cache, 'scope')
   return scope === 'public' || scope === 'credential' ? { ttl, scope } : { ttl }
 }
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+
+const isTextMap = (value: unknown): value is Readonly<Record<string, string>> =>
+  isObject(value) && Object.values(value).every(isText)
 
 export const nowhere = 'the reference leads to nothing in this document or below its folder'
 
@@ -247,6 +253,37 @@ export class OperationReader {
     }
   }
 
+  /** An extension of the operation, or of its path; a fault in one would leave stored responses that a write has outdated. */
+  #extension(path: Located, operation: Located, name: string): Located | undefined {
+    return [operation, path].map((owner) => below(owner, name)).find(({ node }) => node !== undefined)
+  }
+
+  #resource(path: Located, operation: Located): ResourceExtension | undefined {
+    const located = this.#extension(path, operation, 'x-trellis-resource')
+    if (located === undefined) return undefined
+    const { collection, id, members, ...others } = isObject(located.node) ? located.node : {}
+    const isSound =
+      isObject(located.node) &&
+      Object.keys(others).length === 0 &&
+      (collection === undefined || isText(collection)) &&
+      (id === undefined || (isText(id) && collection !== undefined)) &&
+      (members === undefined || isTextMap(members))
+    if (isSound) return located.node
+    this.fault(
+      located,
+      'expected collection, id (with collection) and members (JSON Pointers with collections)',
+    )
+    return undefined
+  }
+
+  #invalidates(path: Located, operation: Located): readonly string[] | undefined {
+    const located = this.#extension(path, operation, 'x-trellis-invalidates')
+    if (located === undefined) return undefined
+    if (Array.isArray(located.node) && located.node.every(isText)) return located.node
+    this.fault(located, 'expected a list of paths of the document')
+    return undefined
+  }
+
   operation(path: Located, located: Located, method: Method, template: string): Operation {
     const operationId = member(located.node, 'operationId')
     return {
@@ -258,6 +295,8 @@ export class OperationReader {
       security: this.security(located),
       cache: cacheOf(located.node),
       effect: effectOf(located.node),
+      resource: this.#resource(path, located),
+      invalidates: this.#invalidates(path, located),
       isAmbiguous: false,
     }
   }

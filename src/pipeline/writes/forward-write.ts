@@ -90,7 +90,7 @@ const track = ({ cache }: CacheContext, { service }: Ready): TrackedWrite =>
 /** RFC 9110 §9.3.3: the response to a POST may serve later reads; only the profile `rfc-shared-cache` uses that. */
 const storableResponse = ({ cache, forwarding }: CacheContext, exchange: Ready): PostResponse | undefined => {
   const { method, policy, request, service } = exchange
-  if (method !== 'POST' || policy.profile !== 'rfc-shared-cache' || !service.invalidatesTargets)
+  if (method !== 'POST' || policy.profile !== 'rfc-shared-cache' || service.contract !== 'open')
     return undefined
   if (forbidsStoring(request.fields)) return undefined
   return cache.postResponse(new ExchangeRead(exchange, publicPart, tagConditions, forwarding))

@@ -53,6 +53,26 @@ describe('faults of a document are named with their line', () => {
     ],
     ['a file above the folder', `${head}  /a: { $ref: '../secret.yaml#/a' }`, `api.yaml:4:3 ${nowhere}`],
     ['an absolute file', `${head}  /a: { $ref: '/etc/passwd' }`, `api.yaml:4:3 ${nowhere}`],
+    [
+      'an extension that names no path of the document',
+      `${head}  /a:\n    post: { x-trellis-invalidates: [/b] }`,
+      'api.yaml:5:5 the document has no path that is or begins with /b',
+    ],
+    [
+      'an extension of another type',
+      `${head}  /a:\n    post: { x-trellis-invalidates: /a }`,
+      'api.yaml:5:13 expected a list of paths of the document',
+    ],
+    [
+      'a resource with a member of another name',
+      `${head}  /a:\n    x-trellis-resource: { collections: /a }\n    post: {}`,
+      'api.yaml:5:5 expected collection, id (with collection) and members (JSON Pointers with collections)',
+    ],
+    [
+      'a resource whose id is no parameter of the path',
+      `${head}  /a/{x}:\n    x-trellis-resource: { collection: /a, id: y }\n    post: {}`,
+      'api.yaml:6:5 the path has no parameter {y}',
+    ],
     ['a URL', `${head}  /a: { $ref: 'https://example.com/a.yaml' }`, `api.yaml:4:3 ${nowhere}`],
   ]
 

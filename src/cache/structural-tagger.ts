@@ -1,0 +1,290 @@
+import type { Found } from '../contracts/finding.ts'
+import type { Resource, Resources } from '../contracts/openapi/resources.ts'
+import { parameterIn, prefixOf, segmentsOf, templateShape } from '../contracts/openapi/resources.ts'
+import { createServiceTagger } from './site-tagger.ts'
+import type { TaggedArguments, Tagger, WriteResponse } from './tagger.ts'
+import { type KindOfId, kindOf, kindsOfIds, memberIds, oneSpelling } from './tags/resource-ids.ts'
+import { createTagNames, invalidatedGroups } from './tags/tag-names.ts'
+
+/** A path whose parameters have values, as far as they are known. */
+type Place = {
+  readonly segments: readonly string[]
+  /** Of each segment the one spelling of its text; undefined: it may be any. */
+  readonly values: readonly (string | undefined)[]
+}
+
+/** Longer paths have no tags of their own: every write invalidates their responses, and a write to them everything. */
+const longestKey = 512
+
+/** Parameters by which clients ask for other resources in the same response. */
+const embeds = /^(?:embed|expand|include|includes|join|populate|relations|with)$/i
+
+const ownPlace = ({ endpoint, row, path }: Found): Place => {
+  const segments = segmentsOf(endpoint.operation?.template ?? row.template)
+  return { segments, values: segmentsOf(path).map(oneSpelling) }
+}
+
+/** Of another path, with the values of the parameters that have the same names. */
+const placeOf = (template: string, { pathParameters }: Found): Place => {
+  const segments = segmentsOf(template)
+  const values = segments.map((segment) => {
+    const name = parameterIn(segment)
+    if (name === undefined) return segment.includes('{') ? undefined : oneSpelling(segment)
+    const value = Object.hasOwn(pathParameters, name) ? pathParameters[name] : undefined
+    return value === undefined ? undefined : oneSpelling(value)
+  })
+  return { segments, values }
+}
+
+const startOf = ({ segments, values }: Place, length: number): Place => ({
+  segments: segments.slice(0, length),
+  values: values.slice(0, length),
+})
+
+const shapeAt = ({ segments }: Place, length: number): string => templateShape(prefixOf(segments, length))
+
+/** The path itself, or its shape where it may be one of several. */
+const keyAt = (place: Place, length: number): string => {
+  const values = place.values.slice(0, length)
+  return values.includes(undefined) ? shapeAt(place, length) : `/${values.join('/')}`
+}
+
+const isTooLong = (place: Place): boolean => keyAt(place, place.segments.length).length > longestKey
+
+const tagNames = (service: string) => ({
+  ...createTagNames(service),
+  /** On the responses of a path and of all below it. */
+  within: (key: string) => `${service}/within${key}`,
+  /** On the responses of a path, with all queries, and of its parts. */
+  at: (key: string) => `${service}/at${key}`,
+  /** On responses that say that there is nothing, below a path. */
+  absent: (key: string) => `${service}/absent${key}`,
+  /** On items of a collection whose ids are of one kind, and all below them. */
+  ofKind: (kind: KindOfId, key: string) => `${service}/ids/${kind}${key}`,
+  /** On responses that show any items of a collection. */
+  showing: (collection: string) => `${service}/showing${collection}`,
+  showingItem: (collection: string, id: string) => `${service}/showing${collection}#${id}`,
+  /** On responses that show an item of a collection, whichever. */
+  showingOne: (collection: string) => `${service}/showing${collection}##`,
+})
+
+type Names = ReturnType<typeof tagNames>
+
+/** An item in a path, with its collection where declarations name that. */
+type ItemInPath = {
+  readonly collection: string
+  readonly id: string | undefined
+}
+
+const itemsIn = (place: Place, { named, itemsAt }: Resources): readonly ItemInPath[] => {
+  if (named.size === 0) return []
+  return place.segments.flatMap((segment, index) => {
+    if (parameterIn(segment) === undefined) return []
+    const declared = itemsAt(shapeAt(place, index + 1))
+    const collection = declared === undefined ? shapeAt(place, index) : templateShape(declared.collection)
+    const at = declared === undefined ? index : place.segments.indexOf(`{${declared.id}}`)
+    return named.has(collection) ? [{ collection, id: place.values[at] }] : []
+  })
+}
+
+/** A literal segment in the place of an id is one that the upstream resolves, such as `/users/me`. */
+const kindAt = ({ segments, values }: Place, index: number): KindOfId =>
+  parameterIn(segments[index]) === undefined ? 'alias' : kindOf(values[index] ?? '')
+
+const storedAt = (names: Names, place: Place, { parameterOf }: Resources): readonly string[] =>
+  place.segments.flatMap((_, index) => {
+    const length = index + 1
+    const tags = [names.within(keyAt(place, length)), names.within(shapeAt(place, length))]
+    if (parameterOf(shapeAt(place, index)) === undefined) return tags
+    const kind = kindAt(place, index)
+    tags.push(names.ofKind(kind, keyAt(place, index)))
+    return kind === 'alias' ? [...tags, names.ofKind(kind, shapeAt(place, index))] : tags
+  })
+
+/** Of responses that a write somewhere else changes, because of what declarations say. */
+const storedByDeclaration = (
+  names: Names,
+  resources: Resources,
+  resource: Resource,
+  place: Place,
+  content: Buffer,
+): readonly string[] => [
+  ...itemsIn(place, resources).flatMap(({ collection, id }) => [
+    names.showingOne(collection),
+    id === undefined ? names.showing(collection) : names.showingItem(collection, id),
+  ]),
+  ...(resource.collection !== undefined && resource.kind === 'list'
+    ? [
+        names.showing(templateShape(resource.collection)),
+        names.showingOne(templateShape(resource.collection)),
+      ]
+    : []),
+  ...[...resource.members].flatMap(([pointer, collection]) => {
+    const shape = templateShape(collection)
+    const ids = memberIds(content, pointer, resources.parameterOf(shape) ?? 'id')
+    const shown = ids?.map((id) => names.showingItem(shape, oneSpelling(id))) ?? [names.showing(shape)]
+    return [names.showingOne(shape), ...shown]
+  }),
+]
+
+/** What a write to a path does: `created` is the path of a new item of a collection, of which nothing else has changed. */
+type Effect = { readonly created: Place | undefined }
+
+const changed: Effect = { created: undefined }
+
+/** The same items by other ids: `me` may be any item, and an id of another kind another name of the same one. */
+const otherNames = (names: Names, place: Place): readonly string[] =>
+  place.segments.flatMap((segment, index) => {
+    if (parameterIn(segment) === undefined) return []
+    const collection = keyAt(place, index)
+    const value = place.values[index]
+    if (value === undefined) return [names.ofKind('alias', collection)]
+    const kind = kindOf(value)
+    return kind === 'alias'
+      ? [names.within(collection)]
+      : kindsOfIds.filter((other) => other !== kind).map((other) => names.ofKind(other, collection))
+  })
+
+/** Responses that show items of the path because a declaration says so. */
+const writtenByDeclaration = (
+  names: Names,
+  resources: Resources,
+  place: Place,
+  { created }: Effect,
+): readonly string[] => {
+  const items = itemsIn(place, resources).flatMap(({ collection, id }) => [
+    names.showing(collection),
+    id === undefined ? names.showingOne(collection) : names.showingItem(collection, id),
+  ])
+  const own = shapeAt(place, place.segments.length)
+  if (!resources.named.has(own)) return items
+  return [...items, names.showing(own), ...(created === undefined ? [names.showingOne(own)] : [])]
+}
+
+/** Responses that a write to the path changes; undefined for all of the service. */
+const writtenAt = (
+  names: Names,
+  resources: Resources,
+  place: Place,
+  effect: Effect,
+): readonly string[] | undefined => {
+  const { segments, values } = place
+  const [first] = values
+  const isAnyOfRoot =
+    parameterIn(segments[0]) !== undefined && first !== undefined && kindOf(first) === 'alias'
+  if (segments.length === 0 || isAnyOfRoot || isTooLong(place)) return undefined
+  const key = keyAt(place, segments.length)
+  const { created } = effect
+  const isNew = created !== undefined && keyAt(created, segments.length) === key
+  return [
+    ...(isNew
+      ? [
+          names.at(key),
+          names.absent(key),
+          names.ofKind('alias', key),
+          names.within(keyAt(created, segments.length + 1)),
+        ]
+      : [names.within(key)]),
+    // What is in front shows what is below: a list its items, an item its parts.
+    ...segments.map((_, before) => names.at(keyAt(place, before))),
+    ...otherNames(names, place),
+    ...writtenByDeclaration(names, resources, place, effect),
+  ]
+}
+
+/**
+ * RFC 9110 §15.3.2: after 201, Location names what is new. Without it, and after any other response to a POST, several items may have
+ * changed.
+ */
+const effectOf = ({ kind }: Resource, method: string, response: WriteResponse | undefined): Effect => {
+  const path = kind === 'list' && method === 'POST' ? response?.created : undefined
+  if (path === undefined) return changed
+  const segments = segmentsOf(path)
+  return { created: { segments, values: segments.map(oneSpelling) } }
+}
+
+const showsMore = (args: TaggedArguments): boolean =>
+  Object.keys(args).some((name) => name.startsWith('query.') && embeds.test(name.slice('query.'.length)))
+
+/**
+ * Tags from the paths of a document: a write invalidates what it is a write to and all below it, the lists that show it, and the items
+ * that it is a part of. A write of unknown reach invalidates everything, and a response of unknown content is invalidated by every write.
+ */
+export const createStructuralTagger = ({
+  service,
+  resources,
+}: {
+  readonly service: string
+  readonly resources: Resources
+}): Tagger => {
+  const names = tagNames(service)
+  const general = createServiceTagger({ service })
+  const resourceOf = (found: Found | undefined): Resource | undefined =>
+    found?.endpoint.operation === undefined ? undefined : resources.of(found.endpoint.operation)
+
+  /** The paths that a write is a write to, with its effect on each. */
+  const writesOf = (
+    found: Found,
+    resource: Resource,
+    effect: Effect,
+  ): readonly (readonly [Place, Effect])[] => {
+    const own = ownPlace(found)
+    const { collection, kind } = resource
+    return [
+      [startOf(own, segmentsOf(resource.target).length), effect],
+      ...(collection === undefined || kind !== 'list' ? [] : [[placeOf(collection, found), effect] as const]),
+      ...(resource.invalidates ?? []).map((template) => [placeOf(template, found), changed] as const),
+    ]
+  }
+
+  /** The list of a declared collection, and what is in front of it. */
+  const listsOf = (found: Found, { collection, kind }: Resource): readonly string[] => {
+    if (collection === undefined || kind !== 'item') return []
+    const place = placeOf(collection, found)
+    return [...place.segments, ''].map((_, length) => names.at(keyAt(place, length)))
+  }
+
+  return {
+    ...general,
+    undeclared: names.unknown,
+    storedTags: (found, args, response) => {
+      const tags = general.storedTags(found, args, response)
+      const resource = resourceOf(found)
+      if (found === undefined || resource === undefined) return [...tags, names.unknown]
+      const place = ownPlace(found)
+      if (isTooLong(place)) return [...tags, names.unknown]
+      const { length } = place.segments
+      const shown = new Set([
+        length,
+        ...(resource.kind === 'part' ? [segmentsOf(resource.target).length] : []),
+      ])
+      const isUnknown = resource.kind === 'unknown' || showsMore(args)
+      const isAbsent = response.status < 200 || response.status > 299
+      const before = isAbsent ? [...place.segments.keys()] : []
+      return [
+        ...new Set([
+          ...tags,
+          ...(isUnknown ? [names.unknown] : []),
+          ...storedAt(names, place, resources),
+          ...[...shown].flatMap((one) => [names.at(keyAt(place, one)), names.at(shapeAt(place, one))]),
+          ...before.map((one) => names.absent(keyAt(place, one))),
+          ...storedByDeclaration(names, resources, resource, place, response.content),
+        ]),
+      ]
+    },
+    writtenTags: (found, given, method, response) => {
+      const everything = general.writtenTags(found, given, method, response)
+      const resource = resourceOf(found)
+      if (everything.length === 0 || found === undefined || resource === undefined) return everything
+      if (resource.kind === 'unknown' && resource.invalidates === undefined) return everything
+      const tags = [names.unknown, ...listsOf(found, resource)]
+      if (response !== undefined) tags.push(...invalidatedGroups(names, response.fields))
+      for (const [place, effect] of writesOf(found, resource, effectOf(resource, method, response))) {
+        const written = writtenAt(names, resources, place, effect)
+        if (written === undefined) return everything
+        tags.push(...written)
+      }
+      return [...new Set(tags)]
+    },
+  }
+}

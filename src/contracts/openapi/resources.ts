@@ -1,0 +1,152 @@
+import type { Operation, ResourceExtension } from './operation.ts'
+
+/** What the responses of a path show, and so what a write to it changes. Paths are templates. */
+export type Resource = {
+  readonly kind: 'item' | 'list' | 'part' | 'unknown'
+  readonly template: string
+  /** What a write to the path is a write to: the path itself, or the item or collection that it is a part of. */
+  readonly target: string
+  /** The collection that `x-trellis-resource` names, where it is not the path in front. */
+  readonly collection: string | undefined
+  /** Collections of the items that responses show besides, by JSON Pointer. */
+  readonly members: ReadonlyMap<string, string>
+  /** Undefined where nothing is declared. */
+  readonly invalidates: readonly string[] | undefined
+  /** How this was found out, for `trellis routes` and `trellis explain`. */
+  readonly reason: string
+}
+
+/** What the configuration says of operations; it comes before the document. */
+export type DeclaredResource = {
+  /** Method and template. */
+  readonly operation: string
+  readonly template: string
+  readonly resource: ResourceExtension | undefined
+  readonly invalidates: readonly string[] | undefined
+}
+
+/** The segments of a template or path; the root has none. */
+export const segmentsOf = (path: string): readonly string[] => (path === '/' ? [] : path.slice(1).split('/'))
+
+/** The first segments of a template or path. */
+export const prefixOf = (segments: readonly string[], length: number): string =>
+  `/${segments.slice(0, length).join('/')}`
+
+/** The name in a segment that is one parameter; undefined for every other segment. */
+export const parameterIn = (segment: string | undefined): string | undefined =>
+  /^\{([^{}]+)\}$/.exec(segment ?? '')?.[1]
+
+/** Templates that differ in the names of their parameters only stand for the same paths. */
+export const templateShape = (template: string): string => template.replaceAll(/\{[^{}]*\}/g, '{}')
+
+const isMixed = (segment: string): boolean => segment.includes('{') && parameterIn(segment) === undefined
+
+type Inferred = Pick<Resource, 'kind' | 'target' | 'reason'>
+
+/** What of a document decides about its resources. */
+type Shapes = {
+  /** Of all paths. */
+  readonly paths: ReadonlySet<string>
+  /** The parameter behind each path that has one behind it. */
+  readonly parameters: ReadonlyMap<string, string>
+  /** What is declared about paths, by shape. */
+  readonly declared: ReadonlyMap<string, ResourceExtension>
+}
+
+const isCollection = (template: string, { parameters }: Shapes): boolean =>
+  parameters.has(templateShape(template))
+
+const unknown = (target: string, reason: string): Inferred => ({ kind: 'unknown', target, reason })
+
+const declared = (template: string, { collection, id }: ResourceExtension): Inferred | undefined => {
+  if (collection === undefined) return undefined
+  return id === undefined
+    ? { kind: 'list', target: template, reason: `list of ${collection}, by x-trellis-resource` }
+    : { kind: 'item', target: template, reason: `item of ${collection}, by x-trellis-resource` }
+}
+
+/** An item has its collection in front of it; what follows either is a part of it, unless it is a collection itself. */
+const infer = (template: string, shapes: Shapes): Inferred => {
+  const own = declared(template, shapes.declared.get(templateShape(template)) ?? {})
+  if (own !== undefined) return own
+  const segments = segmentsOf(template)
+  if (segments.some(isMixed)) return unknown(template, 'a segment has text beside its parameter')
+  const { length } = segments
+  if (parameterIn(segments[length - 1]) !== undefined) {
+    const collection = prefixOf(segments, length - 1)
+    return shapes.paths.has(templateShape(collection))
+      ? { kind: 'item', target: template, reason: `item of ${collection}` }
+      : unknown(template, `the document has no ${collection}, which would list it`)
+  }
+  if (isCollection(template, shapes)) return { kind: 'list', target: template, reason: `list of ${template}` }
+  if (length === 0) return unknown(template, 'neither an item nor a list')
+  const owner = infer(prefixOf(segments, length - 1), shapes)
+  if (owner.kind === 'unknown') return unknown(template, owner.reason)
+  return { kind: 'part', target: owner.target, reason: `part of ${owner.target}` }
+}
+
+const parametersOf = (operations: readonly Pick<Operation, 'template'>[]): ReadonlyMap<string, string> =>
+  new Map(
+    operations.flatMap(({ template }) => {
+      const segments = segmentsOf(template)
+      return segments.flatMap((segment, index) => {
+        const name = parameterIn(segment)
+        return name === undefined ? [] : [[templateShape(prefixOf(segments, index)), name] as const]
+      })
+    }),
+  )
+
+/** The resources of a document. */
+export type Resources = {
+  /** Of an operation; undefined for one of another document. */
+  of(operation: Operation): Resource | undefined
+  /** Shapes of the collections that declarations name: responses show their items under several paths. */
+  readonly named: ReadonlySet<string>
+  /** The collection that is declared for the items of a path, with the parameter that has their id. */
+  itemsAt(shape: string): { readonly collection: string; readonly id: string } | undefined
+  /** The parameter with the id of the items of a path; undefined for a path that is no collection. */
+  parameterOf(collection: string): string | undefined
+}
+
+/** Infers what each path is from the templates of the document, and from what is declared. */
+export const inferResources = (
+  operations: readonly Operation[],
+  configured: readonly DeclaredResource[],
+): Resources => {
+  const byOperation = new Map(configured.map((one) => [one.operation, one]))
+  const all = operations.map((operation) => {
+    const own = byOperation.get(`${operation.method} ${operation.template}`)
+    const resource = own?.resource ?? operation.resource
+    return { operation, resource, invalidates: own?.invalidates ?? operation.invalidates }
+  })
+  const paths = new Set(operations.map(({ template }) => templateShape(template)))
+  const declarations = new Map<string, ResourceExtension>()
+  for (const { operation, resource } of all)
+    if (resource?.collection !== undefined) declarations.set(templateShape(operation.template), resource)
+  const parameters = parametersOf(operations)
+  const shapes: Shapes = { paths, parameters, declared: declarations }
+
+  const resources = all.map(({ operation, resource, invalidates }): readonly [Operation, Resource] => {
+    const { template, isAmbiguous } = operation
+    const inferred = isAmbiguous
+      ? unknown(template, 'the document has several operations for this method and path')
+      : (declared(template, resource ?? {}) ?? infer(template, shapes))
+    const { collection } = resource ?? declarations.get(templateShape(template)) ?? {}
+    const members = new Map(Object.entries(resource?.members ?? {}))
+    return [operation, { ...inferred, template, collection, members, invalidates }]
+  })
+  const named = all.flatMap(({ resource }) => [
+    ...(resource?.collection === undefined ? [] : [resource.collection]),
+    ...Object.values(resource?.members ?? {}),
+  ])
+  const byOperationObject = new Map(resources)
+  return {
+    of: (operation) => byOperationObject.get(operation),
+    named: new Set(named.map(templateShape)),
+    parameterOf: (collection) => parameters.get(collection),
+    itemsAt: (shape) => {
+      const { collection, id } = declarations.get(shape) ?? {}
+      return collection === undefined || id === undefined ? undefined : { collection, id }
+    },
+  }
+}

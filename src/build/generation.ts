@@ -72,6 +72,7 @@ const ofWay = (service: ServiceConfig): unknown => {
   const address = upstream.host === 'preserve' || upstream.targets === 'embedded' ? { hosts, publicUrl } : {}
   if (upstream.targets !== 'embedded') return { contract, upstream, ...address }
   if (contract === 'site') return { contract, upstream, ...address, names: service.names }
+  if (contract === 'openapi') return { contract, upstream, ...address, document: service.document }
   return {
     contract,
     upstream,

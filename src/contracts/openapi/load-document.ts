@@ -1,9 +1,9 @@
-import type { Method } from '../method.ts'
 import type { Row } from '../row.ts'
 import { type ApiBundle, below, dereferenced, isObject, type Located, membersOf } from './bundle.ts'
 import type { Operation } from './operation.ts'
 import { type DocumentFault, nowhere, OperationReader } from './read-operation.ts'
 import { cutEndlessReferences, type Dialect, type RequestSchema } from './request-schema.ts'
+import { barePath, documentMethods } from './responses.ts'
 
 /** A document as requests need it. */
 export type ApiContract = {
@@ -21,20 +21,6 @@ export type ApiContract = {
 export type DocumentReading =
   | { readonly kind: 'contract'; readonly contract: ApiContract }
   | { readonly kind: 'faults'; readonly faults: readonly DocumentFault[] }
-
-/** TRACE would show a client fields that the gateway adds (RFC 9110 §9.3.8). */
-const methods: readonly (readonly [member: string, method: Method])[] = [
-  ['get', 'GET'],
-  ['head', 'HEAD'],
-  ['post', 'POST'],
-  ['put', 'PUT'],
-  ['patch', 'PATCH'],
-  ['delete', 'DELETE'],
-  ['options', 'OPTIONS'],
-]
-
-/** Path without a query or fragment: some documents tell operations apart by them. */
-const barePath = (key: string): string => key.replace(/[?#].*$/s, '')
 
 /** Templates with the same shape match the same paths (OpenAPI 3.1 §4.8.8). */
 const shapeOf = (template: string): string => template.replaceAll(/\{[^{}]*\}/g, '{}')
@@ -120,7 +106,7 @@ const addPath = (
   else if (!key.startsWith('/')) reader.fault(listed, 'a path starts with "/"')
   else {
     const template = barePath(key)
-    for (const [name, method] of methods) {
+    for (const [name, method] of documentMethods) {
       const located = below(path, name)
       if (!isObject(located.node)) continue
       addOperation(reader, slots, reader.operation(path, located, method, template), located)

@@ -17,6 +17,11 @@ export class ApiDocument {
     this.#hash = createHash('sha256').update(text).digest('hex').slice(0, 16)
   }
 
+  /** The document with its files, as one text. */
+  get text(): string {
+    return this.#text
+  }
+
   get bundle(): ApiBundle {
     this.#bundle ??= JSON.parse(this.#text) as ApiBundle
     return this.#bundle

@@ -25,7 +25,7 @@ export type DocumentReading =
 /** Templates with the same shape match the same paths (OpenAPI 3.1 §4.8.8). */
 const shapeOf = (template: string): string => template.replaceAll(/\{[^{}]*\}/g, '{}')
 
-const dialectOf = (version: unknown): Dialect | undefined => {
+export const dialectOf = (version: unknown): Dialect | undefined => {
   if (typeof version !== 'string') return undefined
   if (/^3\.0(?:\.|$)/.test(version)) return '3.0'
   return /^3\.1(?:\.|$)/.test(version) ? '3.1' : undefined

@@ -31,7 +31,11 @@ export const dialectOf = (version: unknown): Dialect | undefined => {
   return /^3\.1(?:\.|$)/.test(version) ? '3.1' : undefined
 }
 
-const ambiguous = (first: Operation): Operation => ({
+const optional = (security: Operation['security']): Operation['security'] =>
+  security.length === 0 ? [] : [[], ...security]
+
+/** Which of the operations a request means is unknown. Credentials of each are optional, so that no response is shared between callers. */
+const ambiguous = (first: Operation, others: readonly Operation[]): Operation => ({
   ...first,
   operationId: '',
   parameters: [],
@@ -39,7 +43,7 @@ const ambiguous = (first: Operation): Operation => ({
     required: false,
     contents: [{ mediaType: '*/*', reading: 'size', schema: true, members: new Map() }],
   },
-  security: [],
+  security: optional([first, ...others].flatMap(({ security }) => security)),
   cache: undefined,
   effect: 'as-method',
   isAmbiguous: true,
@@ -80,19 +84,15 @@ const addOperation = (
   const slot = slots.get(key) ?? []
   slots.set(key, slot)
   const [other] = slot
-  if (other !== undefined && other.template !== template) {
-    reader.fault(
-      located,
-      `${method} of ${other.template} matches the same requests: two templates may not differ in names only`,
-    )
-    return
-  }
   slot.push(operation)
-  if (slot.length === 2)
-    reader.note(
-      located,
-      `${method} ${template} stands for several operations: neither parameters nor bodies are checked`,
-    )
+  if (other === undefined || slot.length > 2) return
+  const unchecked = 'neither parameters nor bodies are checked'
+  reader.note(
+    located,
+    other.template === template
+      ? `${method} ${template} stands for several operations: ${unchecked}`
+      : `${method} ${template} matches the same requests as ${other.template}, because the two differ in names only: ${unchecked}`,
+  )
 }
 
 const addPath = (
@@ -146,7 +146,7 @@ export const loadDocument = (bundle: ApiBundle): DocumentReading => {
   cutEndlessReferences(reader.definitions)
   if (reader.faults.length > 0) return { kind: 'faults', faults: reader.faults }
   const operations = [...slots.values()].map(([first, ...others]) =>
-    others.length === 0 ? (first as Operation) : ambiguous(first as Operation),
+    others.length === 0 ? (first as Operation) : ambiguous(first as Operation, others),
   )
   return {
     kind: 'contract',

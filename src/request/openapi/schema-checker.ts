@@ -160,7 +160,7 @@ const runnable = (schema: unknown): unknown => {
 }
 
 /** An undecided pattern holds for every text; `trellis check` lists them. */
-const anyText = { test: () => true }
+const anyText = { test: () => true, toString: () => 'undecided' }
 const regExp = Object.assign((source: string) => safePattern(source) ?? anyText, { code: 'safePattern' })
 
 /** Alternatives that contain one another double the work with each level of the value. */

@@ -304,7 +304,7 @@ const responseDriftOf = (
   return createResponseDrift({ service, perSecond, basePath, document: document.text, clock, find, report })
 }
 
-/** Only responses of the upstream itself are looked at: stored ones pass at no cost. */
+/** Only responses of the upstream itself are compared: stored ones cost nothing. */
 const withDrift = (upstream: Upstream, drift: ResponseDrift | undefined): Upstream =>
   drift === undefined
     ? upstream

@@ -8,7 +8,6 @@ export const bundleText = (bundle: ApiBundle): string => JSON.stringify(bundle)
 /** The OpenAPI document of a service. Its JSON form is name and hash, so that configurations compare and show these. */
 export class ApiDocument {
   readonly #text: string
-  #bundle: ApiBundle | undefined
   #reading: DocumentReading | undefined
   readonly #hash: string
 
@@ -22,9 +21,14 @@ export class ApiDocument {
     return this.#text
   }
 
+  /** Parsed anew: kept, that of a large document would take ten times the memory of its text. */
   get bundle(): ApiBundle {
-    this.#bundle ??= JSON.parse(this.#text) as ApiBundle
-    return this.#bundle
+    return JSON.parse(this.#text) as ApiBundle
+  }
+
+  get #file(): string {
+    const [, name] = /^\{"root":("(?:[^"\\]|\\.)*")/.exec(this.#text) ?? []
+    return name === undefined ? this.bundle.root : (JSON.parse(name) as string)
   }
 
   get reading(): DocumentReading {
@@ -40,6 +44,6 @@ export class ApiDocument {
   }
 
   toJSON(): { readonly file: string; readonly hash: string } {
-    return { file: this.bundle.root, hash: this.#hash }
+    return { file: this.#file, hash: this.#hash }
   }
 }

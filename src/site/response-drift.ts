@@ -32,7 +32,7 @@ export type ResponseDriftOptions = {
 
 /** Compares some responses of an upstream with its document, in a thread of its own. */
 export type ResponseDrift = {
-  /** The same response; the content of a chosen one is copied on its way. */
+  /** The same response; the content of a chosen one is copied while it is sent. */
   sampled(
     request: { readonly method: string; readonly target: string },
     response: GatewayResponse,

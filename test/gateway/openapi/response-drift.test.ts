@@ -149,7 +149,7 @@ describe('the gateway compares some responses of an upstream with the document',
   const checks = (result: string) => gateway.metric('trellis_response_checks_total', `result="${result}"`)
   const admin = async (path: string) => (await fetch(gateway.adminAddress + path)).json()
 
-  test('responses pass unchanged, differences are counted and listed, and hits are not looked at', async () => {
+  test('responses pass unchanged, differences are counted and listed, and hits are not compared', async () => {
     expect(await gateway.metric('trellis_response_checks_total', 'result="fits"')).toBe(0)
     content = '{"id":"one","name":"Tom"}'
     expect(await (await fetch(`${gateway.publicAddress}/pets/1`)).text()).toBe(content)

@@ -10,6 +10,7 @@ import { requestMeaning } from '../request/router.ts'
 import { createServiceTable, type ServiceChoice } from '../request/service-table.ts'
 import type { BuiltAccess } from '../server/access.ts'
 import type { Discovery } from '../site/discovery.ts'
+import type { ResponseDrift } from '../site/response-drift.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { dependsOnHost, type ServiceContract } from './service-contract.ts'
 
@@ -30,6 +31,7 @@ export type BuiltService = {
   readonly service: Service
   readonly contract: ServiceContract
   readonly discovery: Discovery | undefined
+  readonly responseDrift: ResponseDrift | undefined
   readonly way: UpstreamWay
   readonly formAt: FormAt | undefined
   readonly access: BuiltAccess | undefined
@@ -53,7 +55,9 @@ export const closeServices = async (
 ): Promise<void> => {
   const ways = new Set(goingOn.map(({ way }) => way))
   const discoveries = new Set(goingOn.map(({ discovery }) => discovery))
-  for (const { way, discovery } of ended) {
+  const drifts = new Set(goingOn.map(({ responseDrift }) => responseDrift))
+  for (const { way, discovery, responseDrift } of ended) {
+    if (responseDrift !== undefined && !drifts.has(responseDrift)) await responseDrift.close()
     if (discovery !== undefined && !discoveries.has(discovery)) await discovery.close()
     if (!ways.has(way)) await way.close()
   }
@@ -276,6 +280,7 @@ const ofWay = (service: ServiceConfig): unknown => {
   const address = upstream.host === 'preserve' || upstream.targets === 'embedded' ? { hosts, publicUrl } : {}
   if (upstream.targets !== 'embedded') return { contract, upstream, ...address }
   if (contract === 'site') return { contract, upstream, ...address, names: service.names }
+  if (contract === 'openapi') return { contract, upstream, ...address, document: service.document }
   return {
     contract,
     upstream,

@@ -315,6 +315,26 @@ const openApiContent = (parts: OperatorParts): (() => Buffer) => {
   }
 }
 
+/** How a response of the operation differed from the document. */
+const responseDriftAt = (
+  targets: PublicTargets,
+  built: readonly BuiltService[],
+  method: string,
+  url: string,
+  host: string | undefined,
+): { readonly responseDrift?: unknown } => {
+  const target = targets(url, host)
+  if (target.kind !== 'found') return {}
+  const { config, contract } = target.service
+  const finding = contract.find(method, target.path)
+  const operation = finding.kind === 'found' ? finding.endpoint.operation : undefined
+  const drift = built.find((one) => one.config.name === config.name)?.responseDrift
+  if (operation === undefined || drift === undefined) return {}
+  const text = `${operation.method} ${operation.template}`
+  const responseDrift = drift.differences().find((one) => one.operation === text)
+  return responseDrift === undefined ? {} : { responseDrift }
+}
+
 /** Implements the admin side with the parts that serve requests: learned rows included. */
 export const createOperator = (parts: OperatorParts): GenerationOperator => {
   const { cache, config, publicUrl, built } = parts
@@ -339,12 +359,14 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
       (await cache.entries(orders[sort], limit)).map((entry) => shownEntry(entry, serviceNamed)),
     explain: async ({ method, url, fields }) => ({
       ...(await explainAt(targets, { method, target: url, fields })),
+      ...responseDriftAt(targets, built, method, url, requestField(fields, 'host')),
       storedResponses: await stored(url, requestField(fields, 'host')),
     }),
     drift: () => ({
-      services: built.flatMap(({ service: { name }, discovery }) =>
-        discovery === undefined ? [] : [{ service: name, differences: discovery.drift() }],
-      ),
+      services: built.flatMap(({ service: { name }, discovery, responseDrift }) => [
+        ...(discovery === undefined ? [] : [{ service: name, differences: discovery.drift() }]),
+        ...(responseDrift === undefined ? [] : [{ service: name, responses: responseDrift.differences() }]),
+      ]),
     }),
     config: () => shownConfig(config),
     openApi: (service) => (service === undefined ? allServices() : ownDocument(service)),

@@ -347,13 +347,16 @@ export const startEmbedded = async (
   limits: LimitsConfig,
   publicUrl: string,
 ): Promise<EmbeddedUpstream | undefined> => {
-  if (service.contract === 'open' || service.contract === 'openapi') return undefined
-  if (service.upstream.targets !== 'embedded') return undefined
+  if (service.contract === 'open' || service.upstream.targets !== 'embedded') return undefined
   const { basePath } = service.upstream
   // The demo is loaded only where it is used.
   if (service.contract === 'plants') {
     const { startEmbeddedPlants } = await import('../../demo/plants.ts')
     return startEmbeddedPlants({ basePath, requests: documentRequests(service, limits) })
+  }
+  if (service.contract === 'openapi') {
+    const { startDocumentMock } = await import('../../demo/document-mock.ts')
+    return startDocumentMock({ basePath, document: service.document })
   }
   const { startEmbeddedSite } = await import('../../demo/site.ts')
   const isNeutral = service.names === 'same' && basePath.endsWith('/site-json')

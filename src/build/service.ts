@@ -20,6 +20,7 @@ import type { BuiltAccess } from '../server/access.ts'
 import { createDiscovery, type Discovery } from '../site/discovery.ts'
 import type { DiscoveryDocument } from '../site/discovery-answer.ts'
 import type { IndexAnswer } from '../site/index-source.ts'
+import { createResponseDrift, type ResponseDrift } from '../site/response-drift.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
 import {
   type BuiltService,
@@ -294,6 +295,26 @@ const buildWay = async (
   }
 }
 
+/** Undefined where responses have no document, or are not compared with it. */
+const responseDriftOf = (
+  config: ServiceConfig,
+  { find }: Pick<ServiceContract, 'find'>,
+  basePath: string,
+  { clock, metrics }: Pick<ServiceParts, 'clock' | 'metrics'>,
+): ResponseDrift | undefined => {
+  if (config.contract !== 'openapi' || config.responseChecks.perSecond === 0) return undefined
+  const { name: service, document, responseChecks } = config
+  const { perSecond } = responseChecks
+  const report = metrics.observe.discovery
+  return createResponseDrift({ service, perSecond, basePath, document: document.text, clock, find, report })
+}
+
+/** Only responses of the upstream itself are compared: stored ones cost nothing. */
+const withDrift = (upstream: Upstream, drift: ResponseDrift | undefined): Upstream =>
+  drift === undefined
+    ? upstream
+    : { ...upstream, forward: async (request) => drift.sampled(request, await upstream.forward(request)) }
+
 /** Parts taken over when a service is built: its upstream or the measurements of it, and its access. */
 type Known = {
   readonly way?: UpstreamWay
@@ -316,6 +337,7 @@ export const buildService = async (
   const contract = serviceContract(config, limits, whileHeard)
   const site = config.contract === 'site' ? siteRooms(config, contract, way, parts) : undefined
   const basePath = withoutRoot(config.upstream.basePath)
+  const responseDrift = responseDriftOf(config, contract, basePath, parts)
   const roots = [upstream.placeholderOrigin, ...targets].map((origin) => origin + basePath)
   const form = (host?: string) => {
     const { publicUrl, publicHost, hostField } = addressOf(config, parts.publicUrl, host)
@@ -359,13 +381,13 @@ export const buildService = async (
     sharing: () => parts.sharing(config.name),
     allowsAnyOrigin: site?.allowsAnyOrigin ?? (() => false),
     basePath,
-    upstream,
+    upstream: withDrift(upstream, responseDrift),
     upstreamTotalMs: config.upstream.timeouts.totalMs,
     local: site?.local,
   }
   site?.discovery.start()
   const service = withForms(general, formAt)
-  return { config, service, contract, discovery: site?.discovery, way, formAt, access }
+  return { config, service, contract, discovery: site?.discovery, responseDrift, way, formAt, access }
 }
 
 /** The same service with other cache rules, response headers or access; keeps everything else, learned routes included. */

@@ -25,6 +25,8 @@ export type CommandLine =
       readonly file: string | undefined
       /** The configuration of the package, with its embedded upstreams. */
       readonly demo: boolean
+      /** `start --demo openapi FILE`: the demo is this document, answered by its own examples. */
+      readonly demoDocument: string | undefined
       readonly operands: readonly string[]
       readonly fields: Readonly<Record<string, string>>
       /** `routes`: compare with the upstream instead. */
@@ -108,9 +110,13 @@ type Operands = { readonly least: number; readonly most: number; readonly expect
 const none: Operands = { least: 0, most: 0, expected: 'takes no operands' }
 
 const operandsOf: Readonly<Record<CommandName, Operands>> = {
-  start: none,
+  start: { least: 0, most: 2, expected: 'takes no operands, and with --demo: openapi and a document' },
   check: { least: 0, most: 1, expected: 'takes one FILE' },
-  init: { least: 0, most: 2, expected: 'takes wordpress or open, and the URL of the upstream' },
+  init: {
+    least: 0,
+    most: 3,
+    expected: 'takes wordpress or open and the URL of the upstream, or openapi, a document and that URL',
+  },
   schema: none,
   routes: none,
   explain: { least: 2, most: 2, expected: 'takes METHOD and URL' },
@@ -214,6 +220,8 @@ const purgeFault = ({ urls, tags, prefixes, all, dryRun, warm }: PurgeOptions): 
   return all || selectors > 0 ? undefined : 'purge expects --url, --tag, --prefix or --all'
 }
 
+const isDemoDocument = ([kind, file = '']: readonly string[]): boolean => kind === 'openapi' && file !== ''
+
 const commandFault = (
   command: CommandName,
   operands: readonly string[],
@@ -222,6 +230,8 @@ const commandFault = (
   const { least, most, expected } = operandsOf[command]
   if (operands.length < least || operands.length > most) return `${command} ${expected}`
   const files = [...(values.config ?? []), ...(command === 'check' ? operands : [])]
+  if (command === 'start' && operands.length > 0 && (values.demo !== true || !isDemoDocument(operands)))
+    return `start ${expected}`
   return (
     fileFault(command, files) ??
     (values.demo === true ? demoFault(command, files) : undefined) ??
@@ -244,6 +254,7 @@ const readCommand = (command: CommandName, operands: readonly string[], values: 
     command,
     file: values.config?.[0] ?? (command === 'check' ? operands[0] : undefined),
     demo: values.demo === true,
+    demoDocument: command === 'start' ? operands[1] : undefined,
     operands,
     fields,
     drift: values.drift === true,

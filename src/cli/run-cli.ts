@@ -1,5 +1,5 @@
 import type { UpstreamFinding } from '../build/upstream-findings.ts'
-import type { Config, ServiceConfig } from '../config/config.ts'
+import type { Config, OpenApiConfig, ServiceConfig } from '../config/config.ts'
 import type { ConfigFault } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
 import type { CliPorts, RunningGateway } from './cli-ports.ts'
@@ -13,10 +13,14 @@ import { closingNotice, driftText, explanationText, jsonText, printable, textTab
 type Command = Extract<CommandLine, { kind: 'command' }>
 type NamedConfig = { readonly file: string | undefined; readonly result: ConfigResult }
 
-type Named = Pick<Command, 'file' | 'demo'>
+type Named = Pick<Command, 'file' | 'demo' | 'demoDocument'>
 
 /** The file named by -c, TRELLIS_CONFIG or the default, in this order. */
-const fileOf = ({ file, demo }: Named, { env, defaultFile, demoFile }: CliPorts): string | undefined => {
+const fileOf = (
+  { file, demo, demoDocument }: Named,
+  { env, defaultFile, demoFile }: CliPorts,
+): string | undefined => {
+  if (demoDocument !== undefined) return demoDocument
   if (demo) return demoFile
   // Containers pass an empty TRELLIS_CONFIG when it is not set.
   return file ?? (env['TRELLIS_CONFIG'] || defaultFile)
@@ -26,11 +30,25 @@ const noFile = `trellis: no configuration found: name one with -c FILE or TRELLI
 To write one: trellis init    To try Trellis with two embedded upstreams: trellis start --demo
 `
 
+/** A gateway in front of the examples of a document, without a configuration file. */
+const demoConfig = async (file: string, env: CliPorts['env']): Promise<ConfigResult> => {
+  const { checkConfig } = await import('../config/load.ts')
+  const { demoDocumentText } = await import('./document-config.ts')
+  const text = await demoDocumentText(file)
+  if (typeof text === 'string') return checkConfig(text, env)
+  return { kind: 'faults', faults: text.map((message) => ({ path: '', line: 1, column: 1, message })) }
+}
+
 /** Reads a configuration; a worker gets that of its parent process. */
-const readConfig = async (file: string | undefined, ports: CliPorts): Promise<NamedConfig> => {
+const readConfig = async (
+  file: string | undefined,
+  ports: CliPorts,
+  demoDocument?: string,
+): Promise<NamedConfig> => {
   if (ports.handedConfig !== undefined) return { file, result: ports.handedConfig }
-  const { checkConfig, loadConfig } = await import('../config/load.ts')
   const { env } = ports
+  if (demoDocument !== undefined) return { file, result: await demoConfig(demoDocument, env) }
+  const { checkConfig, loadConfig } = await import('../config/load.ts')
   return file === '-'
     ? { file: '(standard input)', result: await checkConfig(await ports.readInput(), env) }
     : { file, result: await loadConfig({ file, env }) }
@@ -103,8 +121,27 @@ const plantsLines = (root: string): string[] => [
   '      # a plant store that requires a bearer token',
 ]
 
+/** The first operations of a document that a URL alone can call. */
+const documentLines = (root: string, { document }: OpenApiConfig): string[] => {
+  const plain = document.contract.operations.filter(
+    ({ method, template, parameters, security }) =>
+      method === 'GET' &&
+      /^[\w/.~-]*$/.test(template) &&
+      security.length === 0 &&
+      !parameters.some(({ required }) => required),
+  )
+  return [
+    ...plain.slice(0, 2).map(({ template }) => `  curl -i '${root}${template}'`),
+    '      # an example of the document; run it twice: the second response is a hit where a rule stores it, see Cache-Status',
+    "      # Prefer: code=404, or Prefer: example=NAME, chooses another response; -H 'Prefer: code=404'",
+    `  curl -i '${root}/not-in-the-document'`,
+    '      # refused without an upstream request',
+  ]
+}
+
 const exampleLines = (address: string, service: ServiceConfig): string[] => {
   if (service.upstream.targets !== 'embedded') return []
+  if (service.contract === 'openapi') return documentLines(rootOf(address, service), service)
   if (service.contract === 'plants') return plantsLines(rootOf(address, service))
   return service.contract === 'site' && service.names === 'wordpress'
     ? siteLines(rootOf(address, service))
@@ -243,7 +280,11 @@ const explain = async (ports: CliPorts, { config }: Loaded, command: Command): P
   return 'ok'
 }
 
-const start = async (ports: CliPorts, loaded: Loaded): Promise<ExitReason | 'running'> => {
+const start = async (
+  ports: CliPorts,
+  loaded: Loaded,
+  { demoDocument }: Command,
+): Promise<ExitReason | 'running'> => {
   const { config, hash, file, filled } = loaded
   ports.stderr.write(warningLines(loaded))
   let { files } = loaded
@@ -254,7 +295,7 @@ const start = async (ports: CliPorts, loaded: Loaded): Promise<ExitReason | 'run
       version: ports.version,
       filled,
       readConfig: async () => {
-        const { result } = await readConfig(file, ports)
+        const { result } = await readConfig(file, ports, demoDocument)
         // After a failed reading the files of the last good one stay watched.
         if (result.kind === 'ok') files = result.files
         return result
@@ -331,7 +372,7 @@ const withConfig = async (ports: CliPorts, command: Command): Promise<ExitReason
     ports.stderr.write(noFile)
     return 'usage'
   }
-  const { file, result } = await readConfig(named, ports)
+  const { file, result } = await readConfig(named, ports, command.demoDocument)
   if (result.kind === 'faults') {
     const isCheck = command.command === 'check'
     const output = isCheck ? ports.stdout : ports.stderr
@@ -351,7 +392,7 @@ const withConfig = async (ports: CliPorts, command: Command): Promise<ExitReason
     case 'explain':
       return explain(ports, loaded, command)
     default:
-      return start(ports, loaded)
+      return start(ports, loaded, command)
   }
 }
 

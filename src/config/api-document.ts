@@ -12,7 +12,6 @@ export const bundleText = (bundle: ApiBundle): string => JSON.stringify(bundle)
 /** The OpenAPI document of a service. Its JSON form is name and hash, so that configurations compare and show these. */
 export class ApiDocument {
   readonly #text: string
-  #bundle: ApiBundle | undefined
   #reading: DocumentReading | undefined
   readonly #hash: string
 
@@ -21,9 +20,19 @@ export class ApiDocument {
     this.#hash = createHash('sha256').update(text).digest('hex').slice(0, 16)
   }
 
+  /** The document with its files, as one text. */
+  get text(): string {
+    return this.#text
+  }
+
+  /** Parsed anew: kept, that of a large document would take ten times the memory of its text. */
   get bundle(): ApiBundle {
-    this.#bundle ??= JSON.parse(this.#text) as ApiBundle
-    return this.#bundle
+    return JSON.parse(this.#text) as ApiBundle
+  }
+
+  get #file(): string {
+    const [, name] = /^\{"root":("(?:[^"\\]|\\.)*")/.exec(this.#text) ?? []
+    return name === undefined ? this.bundle.root : (JSON.parse(name) as string)
   }
 
   get reading(): DocumentReading {
@@ -39,7 +48,7 @@ export class ApiDocument {
   }
 
   toJSON(): { readonly file: string; readonly hash: string } {
-    return { file: this.bundle.root, hash: this.#hash }
+    return { file: this.#file, hash: this.#hash }
   }
 }
 

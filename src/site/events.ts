@@ -32,6 +32,9 @@ export type DifferenceKind =
   | 'argument-added'
   | 'argument-changed'
 
+/** How a response fits the document of its service; `failed`: the thread that checks them has ended. */
+export type ResponseCheckResult = 'fits' | 'differs' | 'undescribed' | 'unchecked' | 'failed'
+
 /** What discovery reports. `service` comes from the configuration, all else from closed lists and counts. */
 export type DiscoveryEvent =
   | {
@@ -59,3 +62,16 @@ export type DiscoveryEvent =
       readonly service: string
       readonly differences: Readonly<Partial<Record<DifferenceKind, number>>>
     }
+  | {
+      readonly kind: 'response-checked'
+      readonly service: string
+      readonly result: Exclude<ResponseCheckResult, 'failed'>
+      /** The first one of its operation; texts of the document and positions. */
+      readonly difference?: {
+        readonly operation: string
+        readonly status: number
+        readonly pointer: string
+        readonly detail: string
+      }
+    }
+  | { readonly kind: 'response-checks-failed'; readonly service: string; readonly cause: unknown }

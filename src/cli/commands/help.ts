@@ -44,10 +44,12 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
     ],
   },
   init: {
-    usage: 'trellis init [wordpress | open] [URL] [--force]',
+    usage: 'trellis init [wordpress | open | openapi FILE] [URL] [--force]',
     summary: 'write a commented configuration to ./trellis.yaml',
     details: [
       '`trellis init wordpress https://blog.example` is for a WordPress: its REST API is cached, its pages pass through.',
+      '`trellis init openapi pets.yaml` is for a service with an OpenAPI document: the file lists its operations and suggests rules;',
+      'without a URL, the upstream is the first of `servers`.',
       '`trellis init open http://127.0.0.1:3000` is for any other HTTP service. Check the file with `trellis check`.',
       '',
       '      --force         replace the file',

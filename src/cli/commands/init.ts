@@ -1,71 +1,26 @@
 import { writeFile } from 'node:fs/promises'
-import { isIP } from 'node:net'
+import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import type { CliPorts } from '../cli-ports.ts'
+import {
+  commonLines,
+  documentServer,
+  documentServiceLines,
+  quoted,
+  readDocument,
+  readUpstream,
+  type Upstream,
+} from '../document-config.ts'
 import type { ExitReason } from '../exit-codes.ts'
+import { printable } from '../texts.ts'
 
 /** What `trellis init` writes, or why it writes nothing. */
 type Initial =
   | { readonly kind: 'file'; readonly text: string; readonly next: readonly string[] }
   | { readonly kind: 'fault'; readonly message: string }
+  /** The document has faults. */
+  | { readonly kind: 'document-faults'; readonly messages: readonly string[] }
 
 const fault = (message: string): Initial => ({ kind: 'fault', message })
-
-type Upstream = {
-  readonly origin: string
-  /** Path of the URL without a slash at its end; '' for none. */
-  readonly path: string
-  /** The URL names this machine or an address, not the name by which clients know the site. */
-  readonly isInternal: boolean
-}
-
-const localName = /^(?:localhost|.*\.(?:localhost|local|internal)|[^.]+)$/
-
-/** A path that needs no other spelling in `basePath`. */
-const plainPath = /^(?:\/[A-Za-z0-9._~!$&'()*+,;=:@-]+)*\/?$/
-
-/** An http(s) URL of an upstream; undefined when the text is none. */
-const readUpstream = (text: string): Upstream | undefined => {
-  if (!URL.canParse(text)) return undefined
-  const { protocol, origin, hostname, pathname, username, password, search, hash } = new URL(text)
-  if (protocol !== 'http:' && protocol !== 'https:') return undefined
-  if (!plainPath.test(pathname)) return undefined
-  if (username !== '' || password !== '' || search !== '' || hash !== '') return undefined
-  const bare = hostname.replace(/^\[|\]$/g, '')
-  return {
-    origin,
-    path: pathname.replace(/\/+$/, ''),
-    isInternal: isIP(bare) !== 0 || localName.test(hostname),
-  }
-}
-
-/** A value in double quotes, in which `${` would be a reference to the environment. */
-const quoted = (text: string): string => JSON.stringify(text.replaceAll('${', '$${'))
-
-/* biome-ignore-start lint/suspicious/noTemplateCurlyInString: references as the file spells them */
-const commonLines = (publicUrl: string | undefined): string[] => [
-  '# Configuration of Trellis. Check it with `trellis check`, then run `trellis start`.',
-  '# Every setting with its default: docs/configuration.md in the package, or `trellis schema`.',
-  '# "${NAME:-default}" reads an environment variable; secrets can be file:/run/secrets/name.',
-  '',
-  'listen: # clients connect here',
-  '  host: "${TRELLIS_HOST:-127.0.0.1}" # 0.0.0.0 = every address of this machine',
-  '  port: "${TRELLIS_PORT:-8080}"',
-  '',
-  'admin: # metrics, health, status page, purge; do not expose it to clients',
-  '  host: "${TRELLIS_ADMIN_HOST:-127.0.0.1}"',
-  '  port: "${TRELLIS_ADMIN_PORT:-9090}"',
-  '  token: "${TRELLIS_ADMIN_TOKEN:-}" # set it where other machines reach this port; empty = writes from this machine only',
-  '',
-  ...(publicUrl === undefined
-    ? ['# publicUrl: https://www.example.org # URL that clients use; without it, made from listen']
-    : [`publicUrl: ${quoted(publicUrl)} # URL that clients use; links in responses begin with it`]),
-  'trustedProxies: [] # proxies in front whose X-Forwarded-For is believed, e.g. [10.0.0.0/8]',
-  '',
-  'cache:',
-  '  maxBytes: 256MiB # memory for stored responses',
-  '',
-]
-/* biome-ignore-end lint/suspicious/noTemplateCurlyInString: references as the file spells them */
 
 const openLines = ({ origin, path }: Upstream): string[] => [
   ...commonLines(undefined),
@@ -128,13 +83,48 @@ const defaultUrls = { wordpress: 'http://127.0.0.1:8000', open: 'http://127.0.0.
 
 const isKind = (word: string): word is keyof typeof kinds => Object.hasOwn(kinds, word)
 
-/** The configuration for `trellis init [wordpress | open] [URL]`. */
-const initialConfig = (operands: readonly string[]): Initial => {
-  const [kind = 'open', url] = operands
-  if (!isKind(kind)) return fault(`init ${JSON.stringify(kind)}: expected wordpress or open`)
+const urlFault = (kind: string, example: string): Initial =>
+  fault(`init ${kind} expects the http or https URL of the upstream, e.g. ${example}`)
+
+/** The path of a document as the configuration file names it. */
+const pathFrom = (folder: string, file: string): string => {
+  if (isAbsolute(file)) return file
+  const path = relative(folder, resolve(file)).split(sep).join('/')
+  return path.startsWith('.') ? path : `./${path}`
+}
+
+/** The configuration for `trellis init openapi FILE [URL]`. */
+const documentInitial = async (operands: readonly string[], initFile: string): Promise<Initial> => {
+  const [file, url] = operands
+  if (file === undefined)
+    return fault('init openapi expects the file of a document, and the URL of the upstream')
+  if (url !== undefined && readUpstream(url) === undefined) return urlFault('openapi', defaultUrls.open)
+  const path = pathFrom(dirname(resolve(initFile)), file)
+  const read = await readDocument(path, dirname(initFile))
+  if (read.kind === 'faults') return { kind: 'document-faults', messages: read.messages }
+  const known = url === undefined ? documentServer(read.document) : readUpstream(url)
+  const upstream = known ?? (readUpstream(defaultUrls.open) as Upstream)
+  const lines = documentServiceLines(read.document, path, upstream, 'suggested')
+  return {
+    kind: 'file',
+    text: `${[...commonLines(undefined), ...lines].join('\n')}\n`,
+    next: [
+      ...(known === undefined ? [`set upstream.targets, now ${defaultUrls.open}`] : []),
+      'trellis check',
+      'trellis start',
+    ],
+  }
+}
+
+/** The configuration for `trellis init [wordpress | open] [URL]` and `trellis init openapi FILE [URL]`. */
+const initialConfig = async (operands: readonly string[], initFile: string): Promise<Initial> => {
+  const [kind = 'open', ...others] = operands
+  if (kind === 'openapi') return documentInitial(others, initFile)
+  const [url, ...more] = others
+  if (!isKind(kind)) return fault(`init ${JSON.stringify(kind)}: expected wordpress, openapi or open`)
+  if (more.length > 0) return fault(`init ${kind} takes one URL`)
   const upstream = readUpstream(url ?? defaultUrls[kind])
-  if (upstream === undefined)
-    return fault(`init ${kind} expects the http or https URL of the upstream, e.g. ${defaultUrls[kind]}`)
+  if (upstream === undefined) return urlFault(kind, defaultUrls[kind])
   return {
     kind: 'file',
     text: `${kinds[kind](upstream).join('\n')}\n`,
@@ -152,7 +142,11 @@ export const writeInitialConfig = async (
   operands: readonly string[],
   force: boolean,
 ): Promise<ExitReason> => {
-  const initial = initialConfig(operands)
+  const initial = await initialConfig(operands, initFile)
+  if (initial.kind === 'document-faults') {
+    for (const message of initial.messages) stderr.write(printable(`${message}\n`))
+    return 'configFaults'
+  }
   if (initial.kind === 'fault') {
     stderr.write(`trellis: ${initial.message}\nTry: trellis init --help\n`)
     return 'usage'

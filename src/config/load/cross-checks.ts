@@ -213,9 +213,9 @@ const targetFaults = (shape: ServiceSources, services: readonly ServiceConfig[])
     const targets = shape[name]?.upstream.targets ?? []
     const path = ['services', name, 'upstream', 'targets']
     const embedded = targets.includes('embedded')
-    const hasDemo = contract === 'plants' || contract === 'site'
+    const hasDemo = contract !== 'open'
     return [
-      ...faultWhen(embedded && !hasDemo, path, 'only plants and site have an embedded upstream'),
+      ...faultWhen(embedded && !hasDemo, path, 'an open service has no embedded upstream'),
       ...faultWhen(
         embedded && hasDemo && targets.length > 1,
         path,

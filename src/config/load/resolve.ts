@@ -131,6 +131,7 @@ const resolveService = (name: string, service: Services, limits: ConfigShape['li
       return {
         name,
         ...service,
+        upstream: resolveTargets(service.upstream),
         limits: resolveLimits(service.limits, limits, generalLimits),
         cache: resolveDocumentCache(service),
         resources: resolveResources(service),

@@ -392,6 +392,13 @@ const openapi = z.strictObject({
   access,
   upstream: upstreamShape('/', targets()),
   parameters: parameters('forward', []),
+  responseChecks: z
+    .strictObject({
+      perSecond: whole(0, 100)
+        .prefault(1)
+        .describe('Responses that are compared with the document in one second, for reports only; 0 = none'),
+    })
+    .prefault({}),
   limits: ownLimits,
   invalidation: oneOf(['service', 'structural'])
     .prefault('service')

@@ -1,9 +1,9 @@
-import type { Method } from '../method.ts'
 import type { Row } from '../row.ts'
 import { type ApiBundle, below, dereferenced, isObject, type Located, membersOf } from './bundle.ts'
 import type { Operation } from './operation.ts'
 import { type DocumentFault, nowhere, OperationReader } from './read-operation.ts'
 import { cutEndlessReferences, type Dialect, type RequestSchema } from './request-schema.ts'
+import { barePath, documentMethods } from './responses.ts'
 
 /** A document as requests need it. */
 export type ApiContract = {
@@ -26,30 +26,20 @@ export type DocumentReading =
   | { readonly kind: 'contract'; readonly contract: ApiContract }
   | { readonly kind: 'faults'; readonly faults: readonly DocumentFault[] }
 
-/** TRACE would show a client fields that the gateway adds (RFC 9110 §9.3.8). */
-const methods: readonly (readonly [member: string, method: Method])[] = [
-  ['get', 'GET'],
-  ['head', 'HEAD'],
-  ['post', 'POST'],
-  ['put', 'PUT'],
-  ['patch', 'PATCH'],
-  ['delete', 'DELETE'],
-  ['options', 'OPTIONS'],
-]
-
-/** Path without a query or fragment: some documents tell operations apart by them. */
-const barePath = (key: string): string => key.replace(/[?#].*$/s, '')
-
 /** Templates with the same shape match the same paths (OpenAPI 3.1 §4.8.8). */
 const shapeOf = (template: string): string => template.replaceAll(/\{[^{}]*\}/g, '{}')
 
-const dialectOf = (version: unknown): Dialect | undefined => {
+export const dialectOf = (version: unknown): Dialect | undefined => {
   if (typeof version !== 'string') return undefined
   if (/^3\.0(?:\.|$)/.test(version)) return '3.0'
   return /^3\.1(?:\.|$)/.test(version) ? '3.1' : undefined
 }
 
-const ambiguous = (first: Operation): Operation => ({
+const optional = (security: Operation['security']): Operation['security'] =>
+  security.length === 0 ? [] : [[], ...security]
+
+/** Which of the operations a request means is unknown. Credentials of each are optional, so that no response is shared between callers. */
+const ambiguous = (first: Operation, others: readonly Operation[]): Operation => ({
   ...first,
   operationId: '',
   parameters: [],
@@ -57,7 +47,7 @@ const ambiguous = (first: Operation): Operation => ({
     required: false,
     contents: [{ mediaType: '*/*', reading: 'size', schema: true, members: new Map() }],
   },
-  security: [],
+  security: optional([first, ...others].flatMap(({ security }) => security)),
   cache: undefined,
   effect: 'as-method',
   resource: undefined,
@@ -132,19 +122,15 @@ const addOperation = (
   const slot = slots.get(key) ?? []
   slots.set(key, slot)
   const [other] = slot
-  if (other !== undefined && other.template !== template) {
-    reader.fault(
-      located,
-      `${method} of ${other.template} matches the same requests: two templates may not differ in names only`,
-    )
-    return
-  }
   slot.push(operation)
-  if (slot.length === 2)
-    reader.note(
-      located,
-      `${method} ${template} stands for several operations: neither parameters nor bodies are checked`,
-    )
+  if (other === undefined || slot.length > 2) return
+  const unchecked = 'neither parameters nor bodies are checked'
+  reader.note(
+    located,
+    other.template === template
+      ? `${method} ${template} stands for several operations: ${unchecked}`
+      : `${method} ${template} matches the same requests as ${other.template}, because the two differ in names only: ${unchecked}`,
+  )
 }
 
 const operationsOf = (
@@ -156,7 +142,7 @@ const operationsOf = (
   if (path === undefined) reader.fault(listed, nowhere)
   else if (!key.startsWith('/')) reader.fault(listed, 'a path starts with "/"')
   else {
-    return methods.flatMap(([name, method]) => {
+    return documentMethods.flatMap(([name, method]) => {
       const located = below(path, name)
       if (!isObject(located.node)) return []
       return [{ operation: reader.operation(path, located, method, barePath(key)), located }]
@@ -203,7 +189,7 @@ export const loadDocument = (bundle: ApiBundle): DocumentReading => {
   cutEndlessReferences(reader.definitions)
   if (reader.faults.length > 0) return { kind: 'faults', faults: reader.faults }
   const operations = [...slots.values()].map(([first, ...others]) =>
-    others.length === 0 ? (first as Operation) : ambiguous(first as Operation),
+    others.length === 0 ? (first as Operation) : ambiguous(first as Operation, others),
   )
   return {
     kind: 'contract',

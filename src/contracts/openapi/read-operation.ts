@@ -92,7 +92,7 @@ export class OperationReader {
   constructor(bundle: ApiBundle, dialect: Dialect) {
     this.#bundle = bundle
     this.#root = { file: bundle.root, path: [], node: bundle.files[bundle.root] }
-    this.#schemas = createSchemaTranslator(bundle, dialect)
+    this.#schemas = createSchemaTranslator(bundle, dialect, 'request')
     for (const [name] of membersOf(member(member(this.#root.node, 'components'), 'securitySchemes')))
       this.#schemes.set(name, this.#schemeOf(below(this.#root, 'components', 'securitySchemes', name)))
   }

@@ -162,17 +162,25 @@ export type SchemaTranslator = {
   hasStrictIntegers(): boolean
 }
 
-/** The properties that a response has and a request need not have. */
-const isReadOnly = (bundle: ApiBundle, located: Located): boolean => {
-  if (member(located.node, 'readOnly') === true) return true
+/** Which of both has the value: properties of the other one are not required. */
+type Direction = 'request' | 'response'
+
+/** The properties that a response has and a request need not have, or the reverse. */
+const isOfOther = (bundle: ApiBundle, located: Located, direction: Direction): boolean => {
+  const keyword = direction === 'request' ? 'readOnly' : 'writeOnly'
+  if (member(located.node, keyword) === true) return true
   const reference = member(located.node, '$ref')
   const target = typeof reference === 'string' ? resolve(bundle, reference, located.file) : undefined
-  return target !== undefined && member(target.node, 'readOnly') === true
+  return target !== undefined && member(target.node, keyword) === true
 }
 
 const definitionName = (index: number): string => `definition:${index}`
 
-export const createSchemaTranslator = (bundle: ApiBundle, dialect: Dialect): SchemaTranslator => {
+export const createSchemaTranslator = (
+  bundle: ApiBundle,
+  dialect: Dialect,
+  direction: Direction,
+): SchemaTranslator => {
   const names = new Map<string, string>()
   const definitions = new Map<string, RequestSchema>()
   const broken: Located[] = []
@@ -222,7 +230,7 @@ export const createSchemaTranslator = (bundle: ApiBundle, dialect: Dialect): Sch
   const requiredOf = (located: Located): readonly string[] =>
     listOf(member(located.node, 'required')).filter(
       (name): name is string =>
-        typeof name === 'string' && !isReadOnly(bundle, inner(located, 'properties', name)),
+        typeof name === 'string' && !isOfOther(bundle, inner(located, 'properties', name), direction),
     )
 
   const ownKeywords = (located: Located, node: JsonObject): Record<string, unknown> => {

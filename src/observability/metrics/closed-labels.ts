@@ -6,7 +6,7 @@ import type { BufferedFor } from '../../http/bounds.ts'
 import type { CacheOutcome } from '../../pipeline/events.ts'
 import type { EdgeEvent, ProtocolFault, ReloadResult } from '../../server/events.ts'
 import type { PressureSignal, WorkClass } from '../../server/overload.ts'
-import type { DifferenceKind, IndexRefusal, RouteRefusal } from '../../site/events.ts'
+import type { DifferenceKind, IndexRefusal, ResponseCheckResult, RouteRefusal } from '../../site/events.ts'
 import type {
   AttemptOutcome,
   CheckResult,
@@ -284,6 +284,10 @@ export const closedLabels: {
       'argument-added': 1,
       'argument-changed': 1,
     }),
+  ),
+  responseChecks: each(
+    'result',
+    all<ResponseCheckResult>({ fits: 1, differs: 1, undescribed: 1, unchecked: 1, failed: 1 }),
   ),
   trustLost: each(
     'reason',

@@ -1,7 +1,7 @@
 import type { ContractName } from '../../contracts/method.ts'
 import { closedLabels, each, type Labels, pairs } from './closed-labels.ts'
 import { type Families, type MetricKey, metricTable } from './registry.ts'
-import { batchMetrics, discoveryMetrics } from './request-metrics.ts'
+import { batchMetrics, discoveryMetrics, documentMetrics } from './request-metrics.ts'
 
 /** No 0 before their first value: a time, what only several processes have, and what only services with a setting have. */
 const withoutZero: ReadonlySet<MetricKey> = new Set([
@@ -25,12 +25,18 @@ export type DeclaredServices = {
 }
 
 const ofSites: ReadonlySet<string> = new Set([...Object.keys(batchMetrics), ...Object.keys(discoveryMetrics)])
+const ofDocuments: ReadonlySet<string> = new Set(Object.keys(documentMetrics))
+
+const hasSeries = (contract: ContractName, key: MetricKey): boolean => {
+  if (ofDocuments.has(key)) return contract === 'openapi'
+  return contract === 'site' || !ofSites.has(key)
+}
 
 const fromConfig = (key: MetricKey, { services, limits }: DeclaredServices): readonly Labels[] => {
   const labels: readonly string[] = metricTable[key].labels
   if (labels.includes('limit')) return each('limit', limits)
   if (!labels.includes('service')) return [{}]
-  const concerned = services.filter(({ contract }) => contract === 'site' || !ofSites.has(key))
+  const concerned = services.filter(({ contract }) => hasSeries(contract, key))
   return concerned.flatMap(({ name: service, targets }) =>
     labels.includes('target') ? targets.map((target) => ({ service, target })) : [{ service }],
   )

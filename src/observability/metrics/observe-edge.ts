@@ -67,6 +67,12 @@ export const createDiscoveryObserver = (families: Families): ((event: DiscoveryE
           families.discoveryDifferences.series({ service, kind }),
         )
         return
+      case 'response-checked':
+        families.responseChecks.series({ service, result: event.result }).value += 1
+        return
+      case 'response-checks-failed':
+        families.responseChecks.series({ service, result: 'failed' }).value += 1
+        return
       default:
         // A new kind of event does not compile until it is counted here.
         event satisfies never

@@ -4,6 +4,7 @@ import type { MetricRow } from './metric-row.ts'
 import {
   batchMetrics,
   discoveryMetrics,
+  documentMetrics,
   edgeMetrics,
   gatewayMetrics,
   lifecycleMetrics,
@@ -172,6 +173,7 @@ export const metricTable = {
   ...upstreamMetrics,
   ...batchMetrics,
   ...discoveryMetrics,
+  ...documentMetrics,
   ...coherenceMetrics,
   ...changeMetrics,
   ...edgeMetrics,

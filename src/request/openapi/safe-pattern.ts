@@ -109,7 +109,8 @@ const compile = (source: string): SafePattern | undefined => {
   try {
     const compiled = RE2JS.compile(text)
     if (compiled.programSize() > mostInstructions) return undefined
-    return { test: (value) => compiled.matcher(value).find() }
+    // ajv tells patterns of one schema apart by this text.
+    return { test: (value) => compiled.matcher(value).find(), toString: () => text }
   } catch (error) {
     if (error instanceof RE2JSException) return undefined
     throw error

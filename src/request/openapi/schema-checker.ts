@@ -178,7 +178,7 @@ const runnable = (schema: unknown): unknown => {
 }
 
 /** An undecided pattern holds for every text; `trellis check` lists them. */
-const anyText = { test: () => true }
+const anyText = { test: () => true, toString: () => 'undecided' }
 const regExp = Object.assign((source: string) => safePattern(source) ?? anyText, { code: 'safePattern' })
 
 /** Alternatives that contain one another double the work with each level of the value. */
@@ -243,14 +243,22 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       compile: (mustDiffer: boolean) => (items: readonly unknown[]) =>
         !mustDiffer || new Set(items.map(comparable)).size === items.length,
     })
-    for (const [name, schema] of definitions) ajv.addSchema(runnable(schema) as object, name)
     return ajv
+  }
+  let added = 0
+  /** Those of response schemas come with the first response of their operation. */
+  const addDefinitions = (ajv: Ajv2020): void => {
+    if (added === definitions.size) return
+    for (const [name, schema] of [...definitions].slice(added))
+      ajv.addSchema(runnable(schema) as object, name)
+    added = definitions.size
   }
   const compiled = new WeakMap<object, Compiled>()
   const compile = (schema: object): Compiled => {
     const known = compiled.get(schema)
     if (known !== undefined) return known
     prepared ??= prepare()
+    addDefinitions(prepared)
     let result: Compiled
     try {
       result = prepared.compile(runnable(schema) as object)

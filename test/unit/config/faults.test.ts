@@ -252,7 +252,7 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'embedded for open',
     'services: { a: { contract: open, mount: /a, upstream: { targets: [embedded] } } }',
-    'services.a.upstream.targets: only plants and site have an embedded upstream',
+    'services.a.upstream.targets: an open service has no embedded upstream',
   ],
   [
     'mount twice',

@@ -51,6 +51,18 @@ describe('patterns run in linear time', () => {
     },
   )
 
+  test('each member of a body is checked by its own pattern', () => {
+    const document = onePost({
+      properties: { a: { type: 'string', pattern: '^a' }, b: { type: 'string', pattern: '^b' } },
+      patternProperties: { '^n_': { type: 'number' }, '^s_': { type: 'string' } },
+      additionalProperties: false,
+    })
+    expect(verdict(document, { a: 'a', b: 'b', n_1: 1, s_1: 's' })).toBe('valid')
+    expect(verdict(document, { a: 'a', b: 'a' })).toBe('invalid')
+    expect(verdict(document, { n_1: 's' })).toBe('invalid')
+    expect(verdict(document, { s_1: 1 })).toBe('invalid')
+  })
+
   test('names by a pattern that is not checked declare any member', () => {
     const document = onePost({
       type: 'object',

@@ -1,0 +1,8 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import type { ApiBundle } from './contracts/openapi/bundle.ts'
+import { createResponseChecker, type ResponseSample } from './request/openapi-responses.ts'
+
+// The thread of src/site/response-drift.ts: compiling the schemas of responses takes seconds for some documents.
+const { check } = createResponseChecker(JSON.parse(workerData as string) as ApiBundle)
+
+parentPort?.on('message', (sample: ResponseSample) => parentPort?.postMessage(check(sample)))

@@ -1,0 +1,253 @@
+import { isIP } from 'node:net'
+import type { ApiDocument } from '../config/api-document.ts'
+import { checkConfig } from '../config/load.ts'
+import { listOf, member } from '../contracts/openapi/bundle.ts'
+import type { Operation, SecurityScheme } from '../contracts/openapi/operation.ts'
+
+export type Upstream = {
+  readonly origin: string
+  /** Path of the URL without a slash at its end; '' for none. */
+  readonly path: string
+  /** The URL names this machine or an address, not the name by which clients know the site. */
+  readonly isInternal: boolean
+}
+
+const localName = /^(?:localhost|.*\.(?:localhost|local|internal)|[^.]+)$/
+
+/** A path that needs no other spelling in `basePath`. */
+const plainPath = /^(?:\/[A-Za-z0-9._~!$&'()*+,;=:@-]+)*\/?$/
+
+/** An http(s) URL of an upstream; undefined when the text is none. */
+export const readUpstream = (text: string): Upstream | undefined => {
+  if (!URL.canParse(text)) return undefined
+  const { protocol, origin, hostname, pathname, username, password, search, hash } = new URL(text)
+  if (protocol !== 'http:' && protocol !== 'https:') return undefined
+  if (!plainPath.test(pathname)) return undefined
+  if (username !== '' || password !== '' || search !== '' || hash !== '') return undefined
+  const bare = hostname.replace(/^\[|\]$/g, '')
+  return {
+    origin,
+    path: pathname.replace(/\/+$/, ''),
+    isInternal: isIP(bare) !== 0 || localName.test(hostname),
+  }
+}
+
+/** A value in double quotes, in which `${` would be a reference to the environment. */
+export const quoted = (text: string): string => JSON.stringify(text.replaceAll('${', '$${'))
+
+/* biome-ignore-start lint/suspicious/noTemplateCurlyInString: references as the file spells them */
+/** The settings beside services. */
+export const commonLines = (publicUrl: string | undefined): string[] => [
+  '# Configuration of Trellis. Check it with `trellis check`, then run `trellis start`.',
+  '# Every setting with its default: docs/configuration.md in the package, or `trellis schema`.',
+  '# "${NAME:-default}" reads an environment variable; secrets can be file:/run/secrets/name.',
+  '',
+  'listen: # clients connect here',
+  '  host: "${TRELLIS_HOST:-127.0.0.1}" # 0.0.0.0 = every address of this machine',
+  '  port: "${TRELLIS_PORT:-8080}"',
+  '',
+  'admin: # metrics, health, status page, purge; do not expose it to clients',
+  '  host: "${TRELLIS_ADMIN_HOST:-127.0.0.1}"',
+  '  port: "${TRELLIS_ADMIN_PORT:-9090}"',
+  '  token: "${TRELLIS_ADMIN_TOKEN:-}" # set it where other machines reach this port; empty = writes from this machine only',
+  '',
+  ...(publicUrl === undefined
+    ? ['# publicUrl: https://www.example.org # URL that clients use; without it, made from listen']
+    : [`publicUrl: ${quoted(publicUrl)} # URL that clients use; links in responses begin with it`]),
+  'trustedProxies: [] # proxies in front whose X-Forwarded-For is believed, e.g. [10.0.0.0/8]',
+  '',
+  'cache:',
+  '  maxBytes: 256MiB # memory for stored responses',
+  '',
+]
+/* biome-ignore-end lint/suspicious/noTemplateCurlyInString: references as the file spells them */
+
+/** A text of the document as part of a comment: it cannot end the line. */
+const comment = (text: string, longest = 100): string =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters are replaced
+  text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff]/g, ' ').slice(0, longest)
+
+/** Where requests go: servers, or the mock that answers with the examples of the document. */
+export type DocumentUpstream = Upstream | 'mock'
+
+/** The server that a document names first, with the defaults of its variables; undefined when that is no http(s) URL. */
+export const documentServer = ({ bundle }: ApiDocument): Upstream | undefined => {
+  const [server] = listOf(member(bundle.files[bundle.root], 'servers'))
+  const url = member(server, 'url')
+  if (typeof url !== 'string') return undefined
+  const filled = url.replaceAll(/\{([^{}]*)\}/g, (whole, name: string) => {
+    const value = member(member(member(server, 'variables'), name), 'default')
+    return typeof value === 'string' ? value : whole
+  })
+  return readUpstream(filled)
+}
+
+/** A name that a service may have, made of the title. */
+const serviceName = ({ bundle }: ApiDocument): string => {
+  const title = member(member(bundle.files[bundle.root], 'info'), 'title')
+  const words = String(title)
+    .toLowerCase()
+    .replaceAll(/[^a-z\d]+/g, '-')
+    .replaceAll(/^[-\d]+|-+$/g, '')
+  return words.slice(0, 32).replace(/-+$/, '') || 'api'
+}
+
+const parameterSegment = /^\{[^{}]*\}$/
+
+type OperationKind = 'list' | 'item' | 'read' | 'search' | 'write'
+
+/** What the path says of an operation: a list is what has items below it. */
+const kindOf = ({ method, template, effect }: Operation, templates: ReadonlySet<string>): OperationKind => {
+  if (effect === 'safe') return 'search'
+  if (method !== 'GET' && method !== 'HEAD') return 'write'
+  if (effect === 'writes') return 'write'
+  if (parameterSegment.test(template.split('/').at(-1) ?? '')) return 'item'
+  const hasItems = [...templates].some(
+    (other) => other.startsWith(`${template}/`) && parameterSegment.test(other.slice(template.length + 1)),
+  )
+  return hasItems ? 'list' : 'read'
+}
+
+const schemeText = (scheme: SecurityScheme): string => {
+  switch (scheme.kind) {
+    case 'apiKey':
+      return `${scheme.location} ${scheme.name}`
+    case 'http':
+      return scheme.scheme
+    case 'bearer':
+      return 'bearer'
+    case 'unseen':
+      return 'not in the request'
+  }
+}
+
+const credentialText = ({ security }: Operation): string => {
+  if (security.length === 0) return '-'
+  return security
+    .map((schemes) => (schemes.length === 0 ? 'none' : schemes.map(schemeText).join(' and ')))
+    .join(' or ')
+}
+
+/** How long a response may be stored without a write through the gateway. */
+const suggestedTtls: Readonly<Partial<Record<OperationKind, string>>> = {
+  list: '30s',
+  item: '60s',
+  read: '60s',
+}
+
+/** A path pattern of a rule: parameters become `*`. */
+const patternOf = (template: string): string => template.replaceAll(/\{[^{}]*\}/g, '*')
+
+const rulePath = /^\/(?:[A-Za-z0-9._~!$&'()+,;=:@%*-]+(?:\/(?!\/)|$))*$/
+const operationName = /^[A-Za-z][\w./:-]{0,99}$/
+
+/** A rule for one operation; undefined where its responses are never stored, or no rule can name it. */
+const ruleOf = (
+  operation: Operation,
+  kind: OperationKind,
+  isUnique: (operationId: string) => boolean,
+): string | undefined => {
+  const { method, template, operationId, security, isAmbiguous, cache } = operation
+  const ttl = suggestedTtls[kind]
+  const hasQueryKey = security.flat().some((one) => one.kind === 'apiKey' && one.location === 'query')
+  if (ttl === undefined || method !== 'GET' || isAmbiguous || hasQueryKey || cache !== undefined)
+    return undefined
+  if (operationName.test(operationId) && isUnique(operationId))
+    return `{ operation: ${quoted(operationId)}, ttl: ${ttl} }`
+  const pattern = patternOf(template)
+  if (!rulePath.test(pattern) || /\*\*|\/\.{1,2}(?:\/|$)/.test(pattern)) return undefined
+  return `{ match: ${quoted(`GET ${pattern}`)}, ttl: ${ttl} }`
+}
+
+const mostLines = 200
+const mostRules = 100
+
+const aligned = (rows: readonly (readonly string[])[]): readonly string[] => {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => (row[column] ?? '').length)),
+  )
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+/** The lines of `services` for a service with this document. `rules`: in force, or as comments that can be put in force. */
+export const documentServiceLines = (
+  document: ApiDocument,
+  path: string,
+  upstream: DocumentUpstream,
+  rules: 'in-force' | 'suggested',
+): readonly string[] => {
+  const { operations } = document.contract
+  const templates = new Set(operations.map(({ template }) => template))
+  const counts = new Map<string, number>()
+  for (const { operationId } of operations) counts.set(operationId, (counts.get(operationId) ?? 0) + 1)
+  const isUnique = (operationId: string): boolean => counts.get(operationId) === 1
+  const described = operations.map((operation) => ({ operation, kind: kindOf(operation, templates) }))
+  const table = aligned([
+    ['METHOD', 'PATH', 'KIND', 'CREDENTIAL', 'OPERATION'],
+    ...described.slice(0, mostLines).map(({ operation, kind }) => {
+      const { method, template, operationId } = operation
+      return [method, comment(template), kind, comment(credentialText(operation)), comment(operationId)]
+    }),
+  ])
+  const found = described.flatMap(({ operation, kind }) => ruleOf(operation, kind, isUnique) ?? [])
+  const isMore = operations.length > mostLines
+  const ruleLines = ['cache:', '  rules:', ...found.slice(0, mostRules).map((rule) => `    - ${rule}`)]
+  return [
+    'services:',
+    `  ${serviceName(document)}:`,
+    '    contract: openapi',
+    `    document: ${quoted(path)} # what it does not describe is refused; a change of the file reloads it`,
+    '    mount: / # public path of the service; paths of the document are below it',
+    '    upstream:',
+    ...(upstream === 'mock'
+      ? ['      targets: [embedded] # answers with the examples of the document']
+      : [
+          `      targets: [${quoted(upstream.origin)}] # one or several servers`,
+          `      basePath: ${quoted(upstream.path === '' ? '/' : upstream.path)} # path on the upstream that stands for the mount`,
+          '      # health: { path: /healthz } # checks each target every 5s',
+        ]),
+    '    # Operations as the document describes them. KIND: list = has items below it, item = ends in a parameter.',
+    '    # CREDENTIAL: what a request must have, checked by presence; responses are stored for each credential.',
+    ...table.map((line) => `    #   ${line}`),
+    ...(isMore ? [`    #   and ${operations.length - mostLines} more: trellis routes`] : []),
+    '    # Nothing is stored unless a rule names it. Every write through Trellis drops all stored responses of the service;',
+    '    # ttl limits the delay of changes that bypass it.',
+    ...(found.length === 0 ? ['    # No operation is suggested for caching.'] : []),
+    ...(found.length > 0 && rules === 'suggested'
+      ? ['    # Suggested rules; remove "# " to put them in force:']
+      : []),
+    ...(found.length === 0
+      ? []
+      : ruleLines.map((line) => (rules === 'suggested' ? `    # ${line}` : `    ${line}`))),
+  ]
+}
+
+type DocumentRead =
+  | { readonly kind: 'document'; readonly document: ApiDocument }
+  | { readonly kind: 'faults'; readonly messages: readonly string[] }
+
+/** Reads and checks the document of a file, as a configuration in `folder` would. */
+export const readDocument = async (file: string, folder: string): Promise<DocumentRead> => {
+  const service = { contract: 'openapi', mount: '/', document: file.replaceAll('${', '$${') }
+  const config = { services: { api: { ...service, upstream: { targets: ['http://127.0.0.1:3000'] } } } }
+  const result = await checkConfig(JSON.stringify(config), {}, folder)
+  if (result.kind === 'faults')
+    return { kind: 'faults', messages: result.faults.map(({ message }) => message) }
+  const [read] = result.config.services
+  return read?.contract === 'openapi'
+    ? { kind: 'document', document: read.document }
+    : { kind: 'faults', messages: ['the file is no document'] }
+}
+
+/** The configuration of `trellis start --demo openapi FILE`: the document, answered by its own examples; or its faults. */
+export const demoDocumentText = async (file: string): Promise<string | readonly string[]> => {
+  const read = await readDocument(file, '.')
+  if (read.kind === 'faults') return read.messages
+  const lines = documentServiceLines(read.document, file, 'mock', 'in-force')
+  return `${[...commonLines(undefined), ...lines].join('\n')}\n`
+}

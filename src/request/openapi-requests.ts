@@ -6,7 +6,7 @@ import { conditionalFields } from '../http/conditional/preconditions.ts'
 import { hasBearer, namedAway } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { trackingMatcher } from './canonical/php-query.ts'
-import { canonicalQuery, queryCredentials } from './openapi/canonical-pairs.ts'
+import { canonicalQuery } from './openapi/canonical-pairs.ts'
 import { checkBody, contentOf } from './openapi/check-body.ts'
 import { cookiePairs, type Pair, pairsOf, textsOf } from './openapi/parameter-text.ts'
 import { readValue, type ValueParts } from './openapi/parameter-value.ts'
@@ -138,7 +138,8 @@ const checkParameters = (
   const sources = { path: pathParameters, query, header, cookies }
   // Without the fields of a request, as for a purge, the target alone is brought to its canonical form.
   const read = operation.parameters.filter(
-    ({ location }) => fields !== undefined || location === 'path' || location === 'query',
+    ({ location }) =>
+      !operation.isAmbiguous && (fields !== undefined || location === 'path' || location === 'query'),
   )
   const values: Record<string, unknown> = {}
   for (const parameter of read) {
@@ -172,7 +173,7 @@ const isRefusal = (checked: Refusal | Readonly<Record<string, unknown>>): checke
 
 /** Validates requests against the operations of a document, and writes their query in the one spelling of its meaning. */
 export const createOpenApiRequests = (
-  { rows, definitions }: Pick<ApiContract, 'rows' | 'definitions'>,
+  { rows, definitions, keyParameters }: Pick<ApiContract, 'rows' | 'definitions' | 'keyParameters'>,
   options: OpenApiRequestsOptions,
 ): OpenApiRequests => {
   const { limits } = options
@@ -199,14 +200,13 @@ export const createOpenApiRequests = (
     const refusal = checkBody(operation, input, parts)
     if (refusal !== undefined) return refusal
     const { query: canonical, undeclared } = canonicalQuery(operation, query, parts, unknown)
-    const keys = queryCredentials(operation)
     return {
       kind: 'valid',
       query: canonical,
       arguments: checked,
       ...(undeclared.length === 0 ? {} : { undeclared: { handling, names: undeclared } }),
       ...variantOf(operation, fields, cookies),
-      ...(query.some(({ name }) => keys.includes(name)) ? { hasQueryCredential: true } : {}),
+      ...(query.some(({ name }) => keyParameters.includes(name)) ? { hasQueryCredential: true } : {}),
     }
   }
 

@@ -19,9 +19,7 @@ const isSecret = (name: string, secrets: readonly string[]): boolean => {
   try {
     const decoded = decodeURIComponent(name.replaceAll('+', ' '))
     if (secrets.includes(decoded)) return true
-    const plain = decoded
-      .toLowerCase()
-      .replace(/[^a-z]/g, '')
+    const plain = decoded.toLowerCase().replace(/[^a-z]/g, '')
     return secretEnds.test(plain) || secretNames.has(plain)
   } catch {
     return true

@@ -6,6 +6,18 @@ export type ExactReading =
   | { readonly kind: 'read'; readonly value: unknown; readonly exact: ExactIntegers }
   | { readonly kind: 'refused'; readonly detail: string }
 
+/** Characters of the pointers to all long integers, which are held. */
+const mostHeld = 8_000_000
+
+/**
+ * The same of all values, which a check puts together: for each octet of the content. A long name is a part of the pointer to each
+ * value below it, so that one megabyte could cost hours.
+ */
+const mostPerOctet = 200
+
+/** An index with its slash. */
+const shortStep = 7
+
 const longDigits = /\d{16}/
 const integer = /^-?(?:0|[1-9]\d*)$/
 
@@ -29,13 +41,20 @@ export const readExactJson = (content: Buffer, maxDepth: number): ExactReading =
   const text = content.toString('utf8')
   const exact = longDigits.test(text) ? new Map<string, string>() : undefined
   let repeated = false
-  const visit = (from: number, pointer: string): number => {
+  let held = 0
+  let characters = 0
+  const noteInteger = (number: string, pointer: string, length: number): void => {
+    if (number.length < 16 || !integer.test(number)) return
+    held += length
+    if (held <= mostHeld) exact?.set(pointer, number)
+  }
+  const visit = (from: number, pointer: string, length: number): number => {
+    characters += length
     const first = text.charCodeAt(from)
     if (first === quote) return stringEnd(text, from)
     if (!opens(first)) {
       const end = valueEnd(text, from)
-      const number = exact === undefined ? '' : text.slice(from, end)
-      if (number.length > 15 && integer.test(number)) exact?.set(pointer, number)
+      if (exact !== undefined) noteInteger(text.slice(from, end), pointer, length)
       return end
     }
     const names = first === openBrace ? new Set<string>() : undefined
@@ -47,10 +66,12 @@ export const readExactJson = (content: Buffer, maxDepth: number): ExactReading =
       }
       const step = exact === undefined ? '' : `${pointer}/${names === undefined ? index : escaped(name)}`
       index += 1
-      return visit(at, step)
+      return visit(at, step, length + (names === undefined ? shortStep : name.length + 1))
     })
   }
-  visit(text.search(/\S/), '')
+  visit(text.search(/\S/), '', 0)
   if (repeated) return { kind: 'refused', detail: 'has an object that repeats a name' }
+  if (held > mostHeld || characters > content.length * mostPerOctet)
+    return { kind: 'refused', detail: 'has too many values under long names' }
   return { kind: 'read', value, exact: exact ?? noExactIntegers }
 }

@@ -3,7 +3,8 @@ import { plantsDocument } from '../config/api-document.ts'
 import type { Config, OpenApiConfig, PlantsConfig, ServiceConfig } from '../config/config.ts'
 import { matchesRule } from '../config/rule-match.ts'
 import { sameSettings } from '../config/same-settings.ts'
-import type { Operation } from '../contracts/openapi/operation.ts'
+import type { ApiContract } from '../contracts/openapi/load-document.ts'
+import { hasUnseenCredential, isPublicOperation, type Operation } from '../contracts/openapi/operation.ts'
 import { inferResources, type Resources } from '../contracts/openapi/resources.ts'
 import { plantRefusal, plantRows } from '../contracts/plants/plant-store.ts'
 import type { Endpoint, Row } from '../contracts/row.ts'
@@ -29,9 +30,10 @@ export const documentNotes = (
     return texts.map((text) => ({ service: service.name, text }))
   })
 
-/** Whether an operation works without any credential. */
-const isPublicOperation = ({ security }: Operation): boolean =>
-  security.length === 0 || security.every((schemes) => schemes.length === 0)
+const scopeOf = (operation: Operation): string =>
+  hasUnseenCredential(operation)
+    ? 'none, because the operation takes a credential that the document does not describe'
+    : 'credential, because the operation takes one'
 
 /** What the document says of an operation, and what follows from it for stored responses; for `trellis explain`. */
 export const operationFacts = (operation: Operation | undefined): Readonly<Record<string, unknown>> => {
@@ -47,7 +49,7 @@ export const operationFacts = (operation: Operation | undefined): Readonly<Recor
     ...(effect === 'as-method'
       ? {}
       : { effect: effect === 'writes' ? 'writes, by x-trellis-writes' : 'reads only, by x-trellis-safe' }),
-    ...(isPublicOperation(operation) ? {} : { scope: 'credential, because the operation takes one' }),
+    ...(isPublicOperation(operation) ? {} : { scope: scopeOf(operation) }),
     ...(keyed.length === 0
       ? {}
       : { partOfTheCacheKey: keyed.map(({ name, location }) => `${location} ${name}`) }),
@@ -139,26 +141,26 @@ export const documentRequests = (
 
 /**
  * The rules as they hold for operations: a rule for one operation applies to no other, responses to operations that take a
- * credential are stored for each credential, and the document says which operations write although they are a GET, or only read although they are a POST.
+ * credential are stored for each credential or, where it cannot be told from others, not at all, and the document says which operations write although they are a GET, or only read although they are a POST.
  */
 export const operationPolicies = (
   { cache: { rules } }: Pick<ServiceConfig, 'cache'>,
+  { keyHeaders }: Pick<ApiContract, 'keyHeaders'>,
   byPath: PolicyFor,
   find: OpenApiRequests['find'],
 ): PolicyFor => {
   const known = new WeakMap<Operation, Map<CacheRule | undefined, CachePolicy>>()
   const policyOf = (operation: Operation, rule: CacheRule | undefined, general: CachePolicy): CachePolicy => {
-    const { effect, parameters, security } = operation
+    const { effect, parameters } = operation
     const cookies = parameters.filter(({ location }) => location === 'cookie').map(({ name }) => name)
-    const keys = security
-      .flat()
-      .flatMap((one) => (one.kind === 'apiKey' && one.location === 'header' ? [one.name] : []))
     const scope = isPublicOperation(operation) ? rule?.scope : 'credential'
+    const isStored = rule !== undefined && scope !== undefined && !hasUnseenCredential(operation)
     return {
       ...general,
-      rule: rule === undefined || scope === undefined ? undefined : { ...rule, scope },
+      rule: isStored ? { ...rule, scope } : undefined,
       harmlessCookies: [...(general.harmlessCookies ?? []), ...cookies],
-      credentialFields: keys,
+      // Those of other operations too: what the upstream answers to a key that it does not ask for, no document says.
+      credentialFields: keyHeaders,
       effect: effect === 'as-method' ? undefined : effect,
     }
   }

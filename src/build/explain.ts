@@ -268,6 +268,7 @@ const decideAccess = async (
     method,
     row: 'row' in finding ? finding.row : undefined,
     sensitive: sensitivityOf(config.contract, 'path' in finding ? finding.path : path, query),
+    effect: finding.kind === 'found' ? finding.endpoint.operation?.effect : undefined,
   })
   const verdict = await access.verify(fields)
   const identity = verdict.kind === 'verified' ? verdict.identity : undefined

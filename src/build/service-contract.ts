@@ -264,7 +264,10 @@ export const serviceContract = (
     return {
       ...shared,
       find,
-      policyFor: service.contract === 'openapi' ? operationPolicies(ruled, byPath, shared.find) : byPath,
+      policyFor:
+        service.contract === 'openapi'
+          ? operationPolicies(ruled, service.document.contract, byPath, shared.find)
+          : byPath,
       memo,
     }
   }

@@ -364,6 +364,7 @@ export const buildService = async (
     websockets: config.contract === 'open' && config.websockets,
     challenge: contract.challenge,
     declaredFields: contract.declaredFields,
+    keyParameters: config.contract === 'openapi' ? config.document.contract.keyParameters : [],
     access,
     unlisted:
       config.contract === 'open' || (config.contract === 'site' && config.unlistedRoutes !== 'refuse')

@@ -118,7 +118,7 @@ const name = (meaning: string) =>
 
 const required = () =>
   oneOf(['all', 'writes', 'never']).describe(
-    'Requests that need it; `writes` = every method except GET, HEAD and OPTIONS',
+    'Requests that need it; `writes` = every method except GET, HEAD and OPTIONS, and GETs with `x-trellis-writes`',
   )
 
 const jwt = z

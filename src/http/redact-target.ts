@@ -15,19 +15,19 @@ const secretNames: ReadonlySet<string> = new Set([
 ])
 
 /** A name that cannot be decoded may mean a secret to the upstream. */
-const isSecret = (name: string): boolean => {
+const isSecret = (name: string, secrets: readonly string[]): boolean => {
   try {
-    const plain = decodeURIComponent(name)
-      .toLowerCase()
-      .replace(/[^a-z]/g, '')
+    const decoded = decodeURIComponent(name.replaceAll('+', ' '))
+    if (secrets.includes(decoded)) return true
+    const plain = decoded.toLowerCase().replace(/[^a-z]/g, '')
     return secretEnds.test(plain) || secretNames.has(plain)
   } catch {
     return true
   }
 }
 
-/** A target as people may see it: values of parameters that are secrets by their name are hidden. */
-export const redactTarget = (target: string): string => {
+/** A target as people may see it: values of parameters that are secrets by their name, or that the service says are, are hidden. */
+export const redactTarget = (target: string, secrets: readonly string[] = []): string => {
   const at = target.indexOf('?')
   if (at === -1) return target
   const pairs = target
@@ -35,7 +35,7 @@ export const redactTarget = (target: string): string => {
     .split('&')
     .map((pair) => {
       const [name = ''] = pair.split('=', 1)
-      return name !== pair && isSecret(name) ? `${name}=[redacted]` : pair
+      return name !== pair && isSecret(name, secrets) ? `${name}=[redacted]` : pair
     })
   return `${target.slice(0, at + 1)}${pairs.join('&')}`
 }

@@ -104,10 +104,10 @@ type Shown = Pick<AccessLine, 'path' | 'client' | 'userAgent'>
 /** Makes the members that show what the client sent. */
 const createShown =
   ({ path, client, userAgent }: AccessLogOptions) =>
-  (address: string, target: string, fields: RequestFields): Shown => {
+  (address: string, target: string, fields: RequestFields, secrets: readonly string[] = []): Shown => {
     const agent = userAgent ? requestField(fields, 'user-agent') : undefined
     return {
-      path: path ? printable(redactTarget(target).replaceAll(' ', '?'), longestPath) : undefined,
+      path: path ? printable(redactTarget(target, secrets).replaceAll(' ', '?'), longestPath) : undefined,
       client: client === 'none' ? undefined : client === 'full' ? address : addressNetwork(address),
       userAgent: agent === undefined ? undefined : printable(agent, longestAgent),
     }
@@ -156,8 +156,10 @@ export const createAccessLog = (options: AccessLogOptions): AccessLog => {
       const weight = weightOf(exchange.record.cache)
       if (weight === undefined) return
       const line = lineOf(exchange, answered, mode === 'all' ? undefined : weight)
-      const { client, request, record } = exchange
-      const more = showsClient ? shown(client.address, request.target, request.fields) : undefined
+      const { client, request, record, service } = exchange
+      const more = showsClient
+        ? shown(client.address, request.target, request.fields, service.keyParameters)
+        : undefined
       const target = options.target ? record.target : undefined
       write(more === undefined && target === undefined ? line : { ...line, ...more, target })
     },

@@ -1,5 +1,6 @@
 import { actsAsWrite, type Sensitivity } from '../cache/decide-caching.ts'
 import type { ContractName } from '../contracts/method.ts'
+import type { Effect } from '../contracts/openapi/operation.ts'
 import type { Row } from '../contracts/row.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { RequestFields } from '../http/message.ts'
@@ -99,13 +100,15 @@ type KnownRequest = {
   readonly method: string
   readonly row: Row | undefined
   readonly sensitive: Sensitivity | undefined
+  /** Of the operation in an OpenAPI document. */
+  readonly effect: Effect | undefined
 }
 
 /** Does a request count as a write? The envelope of a batch does not: each of its items is checked when it runs. */
-export const isAccessWrite = ({ contract, method, row, sensitive }: KnownRequest): boolean => {
+export const isAccessWrite = ({ contract, method, row, sensitive, effect }: KnownRequest): boolean => {
   if (row?.handledBy === 'batch') return false
   const isRead = method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
-  return !isRead || actsAsWrite(contract, sensitive)
+  return !isRead || effect === 'writes' || actsAsWrite(contract, sensitive)
 }
 
 const appliesTo = (required: Required, isWrite: boolean): boolean =>

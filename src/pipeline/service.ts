@@ -128,6 +128,8 @@ export type Service = {
   challenge(endpoint: Endpoint | undefined, fields: RequestFields, query: string): string | undefined
   /** Header fields that the contract declares and that are forwarded although their names are unusual (lower case). */
   readonly declaredFields: readonly string[]
+  /** Parameters of the query that carry credentials, by the contract: logs hide their values. */
+  readonly keyParameters: readonly string[]
   /** Undefined: every client may use it. */
   readonly access: Access | undefined
   /** A path that no row lists is forwarded unread, or refused with 404. */

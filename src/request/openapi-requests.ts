@@ -12,7 +12,7 @@ import { conditionalFields } from '../http/conditional/preconditions.ts'
 import { hasBearer, namedAway } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { trackingMatcher } from './canonical/php-query.ts'
-import { canonicalQuery, queryCredentials } from './openapi/canonical-pairs.ts'
+import { canonicalQuery } from './openapi/canonical-pairs.ts'
 import { checkBody, contentOf } from './openapi/check-body.ts'
 import { cookiePairs, formPairsOf, type Pair, pairsOf, textsOf } from './openapi/parameter-text.ts'
 import { readValue, type ValueParts } from './openapi/parameter-value.ts'
@@ -148,7 +148,8 @@ const checkParameters = (
   const sources = { path, query, header, cookies }
   // Without the fields of a request, as for a purge, the target alone is brought to its canonical form.
   const read = operation.parameters.filter(
-    ({ location }) => fields !== undefined || location === 'path' || location === 'query',
+    ({ location }) =>
+      !operation.isAmbiguous && (fields !== undefined || location === 'path' || location === 'query'),
   )
   const values: Record<string, unknown> = {}
   for (const parameter of read) {
@@ -185,7 +186,16 @@ const encodedValues = (values: Readonly<Record<string, string>>): Readonly<Recor
 
 /** Validates requests against the operations of a document, and writes their query in the one spelling of its meaning. */
 export const createOpenApiRequests = (
-  { rows, definitions, hasStrictIntegers, hasFormQueries }: ApiContract,
+  {
+    rows,
+    definitions,
+    keyParameters,
+    hasStrictIntegers,
+    hasFormQueries,
+  }: Pick<
+    ApiContract,
+    'rows' | 'definitions' | 'keyParameters' | 'hasStrictIntegers' | 'hasFormQueries'
+  >,
   options: OpenApiRequestsOptions,
 ): OpenApiRequests => {
   const { limits, refusalOf = problemOf, hasDecodedPaths = false } = options
@@ -214,14 +224,13 @@ export const createOpenApiRequests = (
     const fault = checkBody(operation, input, parts)
     if (fault !== undefined) return refusalOf(fault)
     const { query: canonical, undeclared } = canonicalQuery(operation, query, parts, unknown, hasFormQueries)
-    const keys = queryCredentials(operation)
     return {
       kind: 'valid',
       query: canonical,
       arguments: checked,
       ...(undeclared.length === 0 ? {} : { undeclared: { handling, names: undeclared } }),
       ...variantOf(operation, fields, cookies),
-      ...(query.some(({ name }) => keys.includes(name)) ? { hasQueryCredential: true } : {}),
+      ...(query.some(({ name }) => keyParameters.includes(name)) ? { hasQueryCredential: true } : {}),
     }
   }
 

@@ -11,6 +11,8 @@ import type { AttemptEvent } from './events.ts'
 /** A request to forward: end-to-end fields only, without Host and framing. */
 export type ForwardRequest = {
   readonly method: string
+  /** It changes something although its method is a safe one: it is not sent twice. */
+  readonly isWrite?: boolean | undefined
   /** Path and query as the upstream expects them, base path included. */
   readonly target: string
   /** `Host` in place of the configured one. */

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { siteService } from '../support/gateway.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
@@ -19,6 +20,12 @@ const start = (log: Record<string, unknown>): Promise<GatewayProcess> =>
         mount: '/guarded',
         upstream: { targets: [origin.origin] },
         access: { deny: ['203.0.113.0/24'] },
+      },
+      notes: {
+        contract: 'openapi',
+        mount: '/notes',
+        document: fileURLToPath(new URL('./openapi/callers.yaml', import.meta.url)),
+        upstream: { targets: [origin.origin] },
       },
     },
   })
@@ -77,6 +84,11 @@ describe('with all members', () => {
     })
     expect(hit).toMatchObject({ cache: 'hit', client: '198.51.100.0/24' })
     expect(hit).not.toHaveProperty('target')
+  })
+
+  test('values of API keys that an OpenAPI document puts into the query are hidden', async () => {
+    const [line] = await linesOf(gateway, () => get('/notes/public?app+id=alice&page=2'))
+    expect(line).toMatchObject({ path: '/notes/public?app+id=[redacted]&page=2' })
   })
 
   test('of an IPv6 address the first 48 bits are logged', async () => {

@@ -19,6 +19,7 @@ export const siteService = (more: Partial<Service> = {}): Service =>
     host: '',
     challenge: () => undefined,
     declaredFields: [],
+    keyParameters: [],
     access: undefined,
     unlisted: 'refuse',
     bodyBytes: 1024,

@@ -1,6 +1,6 @@
 import type { Row } from '../row.ts'
 import { type ApiBundle, below, dereferenced, isObject, type Located, membersOf } from './bundle.ts'
-import type { Operation } from './operation.ts'
+import { hasUnseenCredential, isPublicOperation, type Operation } from './operation.ts'
 import { type DocumentFault, nowhere, OperationReader } from './read-operation.ts'
 import { cutEndlessReferences, type Dialect, type RequestSchema } from './request-schema.ts'
 import { barePath, documentMethods } from './responses.ts'
@@ -18,6 +18,8 @@ export type ApiContract = {
   readonly hasFormQueries: boolean
   /** Names of all headers that carry API keys, in lower case. */
   readonly keyHeaders: readonly string[]
+  /** Names of all parameters of a query that carry API keys. */
+  readonly keyParameters: readonly string[]
   /** Parts of the document that are accepted but not checked, for `trellis check`. */
   readonly unchecked: readonly DocumentFault[]
 }
@@ -35,21 +37,24 @@ export const dialectOf = (version: unknown): Dialect | undefined => {
   return /^3\.1(?:\.|$)/.test(version) ? '3.1' : undefined
 }
 
-const optional = (security: Operation['security']): Operation['security'] =>
-  security.length === 0 ? [] : [[], ...security]
-
-/** Which of the operations a request means is unknown. Credentials of each are optional, so that no response is shared between callers. */
-const ambiguous = (first: Operation, others: readonly Operation[]): Operation => ({
+/** One request may be for any of them: it may take the credential of each, its response may depend on the fields of each. */
+const ambiguous = (first: Operation, all: readonly Operation[]): Operation => ({
   ...first,
   operationId: '',
-  parameters: [],
+  parameters: all
+    .flatMap(({ parameters }) => parameters)
+    .filter(({ location }) => location === 'header' || location === 'cookie'),
   body: {
     required: false,
     contents: [{ mediaType: '*/*', reading: 'size', schema: true, members: new Map() }],
   },
-  security: optional([first, ...others].flatMap(({ security }) => security)),
+  security: all.every(isPublicOperation) ? [] : [...all.flatMap(({ security }) => security), []],
   cache: undefined,
-  effect: 'as-method',
+  effect: all.some(({ effect }) => effect === 'writes')
+    ? 'writes'
+    : all.every(({ effect }) => effect === 'safe')
+      ? 'safe'
+      : 'as-method',
   resource: undefined,
   invalidates: undefined,
   isAmbiguous: true,
@@ -118,6 +123,11 @@ const addOperation = (
   located: Located,
 ): void => {
   const { method, template } = operation
+  if (hasUnseenCredential(operation))
+    reader.note(
+      located,
+      `${method} ${template} takes a credential that is not described: its responses are not stored`,
+    )
   const key = `${method} ${shapeOf(template)}`
   const slot = slots.get(key) ?? []
   slots.set(key, slot)
@@ -188,9 +198,10 @@ export const loadDocument = (bundle: ApiBundle): DocumentReading => {
   }
   cutEndlessReferences(reader.definitions)
   if (reader.faults.length > 0) return { kind: 'faults', faults: reader.faults }
-  const operations = [...slots.values()].map(([first, ...others]) =>
-    others.length === 0 ? (first as Operation) : ambiguous(first as Operation, others),
-  )
+  const operations = [...slots.values()].map((all) => {
+    const [first] = all as [Operation]
+    return all.length === 1 ? first : ambiguous(first, all)
+  })
   return {
     kind: 'contract',
     contract: {
@@ -201,6 +212,7 @@ export const loadDocument = (bundle: ApiBundle): DocumentReading => {
       hasStrictIntegers: reader.hasStrictIntegers,
       hasFormQueries: root.node['x-trellis-query'] === 'form',
       keyHeaders: [...reader.keyHeaders],
+      keyParameters: [...reader.keyParameters],
       unchecked: reader.unchecked,
     },
   }

@@ -79,3 +79,11 @@ export type Operation = {
   /** Several operations have this method and path and differ in ways that no path shows: only method and path are checked. */
   readonly isAmbiguous: boolean
 }
+
+/** Whether an operation works without any credential. */
+export const isPublicOperation = ({ security }: Operation): boolean =>
+  security.length === 0 || security.every((schemes) => schemes.length === 0)
+
+/** Whether an operation takes a credential of which the gateway cannot tell where it is. */
+export const hasUnseenCredential = ({ security }: Operation): boolean =>
+  security.some((schemes) => schemes.some(({ kind }) => kind === 'unseen'))

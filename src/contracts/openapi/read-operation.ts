@@ -84,6 +84,7 @@ export class OperationReader {
   readonly faults: DocumentFault[] = []
   readonly unchecked: DocumentFault[] = []
   readonly keyHeaders = new Set<string>()
+  readonly keyParameters = new Set<string>()
   readonly #bundle: ApiBundle
   readonly #root: Located
   readonly #schemas: SchemaTranslator
@@ -138,6 +139,7 @@ export class OperationReader {
           this.keyHeaders.add(name.toLowerCase())
           return { kind: 'apiKey', location, name: name.toLowerCase() }
         }
+        if (location === 'query') this.keyParameters.add(name)
         return location === 'query' || location === 'cookie'
           ? { kind: 'apiKey', location, name }
           : { kind: 'unseen' }

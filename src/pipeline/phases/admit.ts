@@ -73,6 +73,7 @@ const isWrite = ({ service, method, matching, query, recalled }: Matched): boole
     row: matching.kind === 'unlisted' ? undefined : matching.row,
     sensitive:
       recalled?.kind === 'valid' ? recalled.sensitive : sensitivityOf(service.contract, matching.path, query),
+    effect: matching.kind === 'found' ? matching.endpoint.operation?.effect : undefined,
   })
 
 /** A write has the credentials that the service requires of writes; and where the contract requires a credential, one is there. */

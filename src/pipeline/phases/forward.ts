@@ -90,6 +90,7 @@ const send = (
   const isRead = method === 'GET' || method === 'HEAD'
   const forwarded: ForwardRequest = {
     method,
+    isWrite: exchange.policy.effect === 'writes',
     target: exchange.upstreamTarget,
     host: service.hostField,
     fields,

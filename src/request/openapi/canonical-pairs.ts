@@ -5,9 +5,14 @@ import type { ValueParts } from './parameter-value.ts'
 const escapes = /%[\da-fA-F]{2}/g
 const unreserved = /[\w.~-]/
 
-/** The equivalences of RFC 3986 §6.2.2 alone: escapes in capitals, unreserved characters unescaped. */
+const brokenEscape = /%(?![\da-fA-F]{2})/
+
+/**
+ * The equivalences of RFC 3986 §6.2.2 alone: escapes in capitals, unreserved characters unescaped. A text with a `%` that begins no
+ * escape stays as it is: with what comes after, unescaped, it would become one.
+ */
 const canonicalText = (raw: string): string =>
-  raw.includes('%')
+  raw.includes('%') && !brokenEscape.test(raw)
     ? raw.replace(escapes, (octet) => {
         const character = String.fromCharCode(Number.parseInt(octet.slice(1), 16))
         return unreserved.test(character) ? character : octet.toUpperCase()
@@ -15,7 +20,7 @@ const canonicalText = (raw: string): string =>
     : raw
 
 /** Names of credentials that an operation takes in its query. */
-export const queryCredentials = ({ security }: Operation): readonly string[] =>
+const queryCredentials = ({ security }: Operation): readonly string[] =>
   security.flat().flatMap((one) => (one.kind === 'apiKey' && one.location === 'query' ? [one.name] : []))
 
 /** Where a pair stands in the canonical query; members of an object are sorted by name. */

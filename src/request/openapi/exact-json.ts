@@ -13,6 +13,18 @@ export type JsonRules = {
   readonly hasStrictIntegers: boolean
 }
 
+/** Characters of the pointers to all long integers, which are held. */
+const mostHeld = 8_000_000
+
+/**
+ * The same of all values, which a check puts together: for each octet of the content. A long name is a part of the pointer to each
+ * value below it, so that one megabyte could cost hours.
+ */
+const mostPerOctet = 200
+
+/** An index with its slash. */
+const shortStep = 7
+
 const longDigits = /\d{16}/
 const integer = /^-?(?:0|[1-9]\d*)$/
 /** Signs of a number that may be written in another form as well. */
@@ -50,13 +62,20 @@ export const readExactJson = (content: Buffer, { jsonDepth, hasStrictIntegers }:
   const text = content.toString('utf8')
   const exact = mayMatter.test(text) ? new Map<string, string>() : undefined
   let repeated = false
-  const visit = (from: number, pointer: string): number => {
+  let held = 0
+  let characters = 0
+  const noteNumber = (number: string, pointer: string, length: number): void => {
+    if (!matters(number)) return
+    held += length
+    if (held <= mostHeld) exact?.set(pointer, number)
+  }
+  const visit = (from: number, pointer: string, length: number): number => {
+    characters += length
     const first = text.charCodeAt(from)
     if (first === quote) return stringEnd(text, from)
     if (!opens(first)) {
       const end = valueEnd(text, from)
-      const number = exact === undefined ? '' : text.slice(from, end)
-      if (matters(number)) exact?.set(pointer, number)
+      if (exact !== undefined) noteNumber(text.slice(from, end), pointer, length)
       return end
     }
     const names = first === openBrace ? new Set<string>() : undefined
@@ -68,10 +87,12 @@ export const readExactJson = (content: Buffer, { jsonDepth, hasStrictIntegers }:
       }
       const step = exact === undefined ? '' : `${pointer}/${names === undefined ? index : escaped(name)}`
       index += 1
-      return visit(at, step)
+      return visit(at, step, length + (names === undefined ? shortStep : name.length + 1))
     })
   }
-  visit(text.search(/\S/), '')
+  visit(text.search(/\S/), '', 0)
   if (repeated) return refused('has an object that repeats a name', 'repeated name')
+  if (held > mostHeld || characters > content.length * mostPerOctet)
+    return refused('has too many values under long names')
   return { kind: 'read', value, exact: exact ?? noExactIntegers }
 }

@@ -184,16 +184,26 @@ const regExp = Object.assign((source: string) => safePattern(source) ?? anyText,
 /** Alternatives that contain one another double the work with each level of the value. */
 const mostSteps = 500_000
 
+/** That many characters are copied or compared in the time of one step. */
+const charactersOfStep = 64
+
 /** Thrown out of a compiled check. */
 class TooManySteps extends Error {}
 
-/** Equal values have equal texts: members in the order of their names. */
-const comparable = (value: unknown): string =>
-  JSON.stringify(value, (_name, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  )
+/** Equal values have equal texts: members in the order of their names. `known`: a list inside of a list is written once. */
+const comparable = (value: unknown, known: WeakMap<object, string>): string => {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const before = known.get(value)
+  if (before !== undefined) return before
+  const text = Array.isArray(value)
+    ? `[${value.map((item) => comparable(item, known)).join()}]`
+    : `{${Object.entries(value)
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(([name, inner]) => `${JSON.stringify(name)}:${comparable(inner, known)}`)
+        .join()}}`
+  known.set(value, text)
+  return text
+}
 
 type Compiled = ValidateFunction | { readonly reason: string }
 
@@ -202,6 +212,20 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
   // Validation is synchronous, so that one variable serves all.
   let exactNow = noExactIntegers
   let steps = 0
+  const count = (more: number): void => {
+    steps += more
+    if (steps > mostSteps) throw new TooManySteps()
+  }
+  let texts = new WeakMap<object, string>()
+  const areDifferent = (items: readonly unknown[]): boolean => {
+    const written = new Set<string>()
+    for (const item of items) {
+      const text = comparable(item, texts)
+      count(text.length / charactersOfStep)
+      written.add(text)
+    }
+    return written.size === items.length
+  }
   let prepared: Ajv2020 | undefined
   const prepare = (): Ajv2020 => {
     const ajv = new Ajv2020({
@@ -219,7 +243,12 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       type: 'number',
       errors: false,
       compile: (_on, parent) => (value: number, at?: { readonly instancePath: string }) => {
-        const text = exactNow.get(at?.instancePath ?? '')
+        const pointer = at?.instancePath ?? ''
+        // A double holds these integers themselves, and a look-up takes as long as its pointer is.
+        const isExact = Number.isSafeInteger(value) && parent['integerText'] !== 'strict'
+        if (isExact) return fitsAsDouble(value, parent['format'])
+        count(1 + pointer.length / charactersOfStep)
+        const text = exactNow.get(pointer)
         return text === undefined ? fitsAsDouble(value, parent['format']) : fitsAsText(text, value, parent)
       },
     })
@@ -228,8 +257,7 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       before: 'not',
       errors: false,
       compile: () => () => {
-        steps += 1
-        if (steps > mostSteps) throw new TooManySteps()
+        count(1)
         return true
       },
     })
@@ -240,8 +268,7 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       type: 'array',
       schemaType: 'boolean',
       errors: false,
-      compile: (mustDiffer: boolean) => (items: readonly unknown[]) =>
-        !mustDiffer || new Set(items.map(comparable)).size === items.length,
+      compile: (mustDiffer: boolean) => (items: readonly unknown[]) => !mustDiffer || areDifferent(items),
     })
     return ajv
   }
@@ -276,6 +303,7 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       if (typeof validate !== 'function') return undefined
       exactNow = exact
       steps = 0
+      texts = new WeakMap()
       try {
         return validate(value) === true ? undefined : faultOf(validate.errors ?? [])
       } catch (error) {

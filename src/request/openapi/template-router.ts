@@ -116,9 +116,11 @@ const valuesIn = (template: string, raw: readonly string[]): Record<string, stri
   for (const [index, segment] of segmentsOf(template).entries()) {
     const found = [...segment.matchAll(names)].map(([text]) => text.slice(1, -1))
     if (found.length === 0) continue
+    const text = raw[index] ?? ''
     const texts =
-      segmentValues(rawPatternOf(segment), raw[index] ?? '') ??
-      segmentValues(patternOf(segment), raw[index] ?? '')
+      segmentValues(rawPatternOf(segment), text) ??
+      // Literal text that the client has escaped, such as %2C.
+      segmentValues(patternOf(segment), decodedSegment(text))?.map(encodeURIComponent)
     found.forEach((name, position) => {
       values.push([name, texts?.[position] ?? ''])
     })

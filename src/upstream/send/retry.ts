@@ -45,6 +45,8 @@ export type AttemptFailure =
 export type RetryFacts = {
   readonly failure: AttemptFailure
   readonly method: string
+  /** It changes something, whatever its method says. */
+  readonly isWrite?: boolean | undefined
   /** Some of the request may have reached the target. */
   readonly sent: boolean
   /** The content can be sent once more: complete in memory, absent, or a stream that has not been read from. */
@@ -66,8 +68,9 @@ export type RetryDecision =
 
 const idempotentMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
 
-/** May a request with this method be sent twice (RFC 9110 §9.2.2)? */
-export const isIdempotent = (method: string): boolean => idempotentMethods.has(method)
+/** May a request be sent twice (RFC 9110 §9.2.2)? Not a GET that changes something. */
+export const isIdempotent = ({ method, isWrite }: Pick<RetryFacts, 'method' | 'isWrite'>): boolean =>
+  isWrite !== true && idempotentMethods.has(method)
 
 /** A longer Retry-After is left to the client. */
 const longestRetryAfterMs = 2_000
@@ -106,7 +109,7 @@ const isRetryReason = (reason: RetryReason | GiveUpReason): reason is RetryReaso
 /** Decides whether a failed attempt is followed by another one. */
 export const decideRetry = (facts: RetryFacts): RetryDecision => {
   if (facts.attemptsMade >= facts.attemptsAllowed) return giveUp('attempts-used')
-  if (facts.sent && !isIdempotent(facts.method)) return giveUp('method')
+  if (facts.sent && !isIdempotent(facts)) return giveUp('method')
   if (!facts.replayable) return giveUp('content-consumed')
   const reason = reasonFor(facts)
   if (!isRetryReason(reason)) return giveUp(reason)

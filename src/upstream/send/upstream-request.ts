@@ -175,7 +175,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     if (this.#state === 'done') return
     this.#state = 'sending'
     const { targets, clock, options } = this.#context
-    const mayRetry = isIdempotent(this.#request.method) && options.retry.attempts > 1
+    const mayRetry = isIdempotent(this.#request) && options.retry.attempts > 1
     const mayTry = mayRetry && isReplayable(this.#request.content, false)
     const choice = targets.choose(clock.monotonic(), this.#tried, mayTry)
     this.#tried.push(choice.target)
@@ -306,6 +306,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     const decision = decideRetry({
       failure,
       method: this.#request.method,
+      isWrite: this.#request.isWrite,
       sent: attempt.sent,
       replayable: isReplayable(this.#request.content, attempt.sent),
       attemptsMade: this.#tried.length,

@@ -228,4 +228,44 @@ describe('a small body cannot take long to check', () => {
     expect(timed(document, '[{"a":1,"b":2},{"b":2,"a":1}]')).toEqual(['invalid', true])
     expect(timed(document, '[1,"1",true,"true",null,"null"]')).toEqual(['valid', true])
   })
+
+  test('with lists inside of one another whose items must differ, each is compared once', () => {
+    const components = {
+      schemas: {
+        Tree: { type: ['array', 'integer'], uniqueItems: true, items: { $ref: '#/components/schemas/Tree' } },
+      },
+    }
+    const document = onePost({ $ref: '#/components/schemas/Tree' }, '3.1.0', { components })
+    const nested = (depth: number, count: number) =>
+      `${'['.repeat(depth)}${Array.from({ length: count }, (_, index) => index).join()}${']'.repeat(depth)}`
+    expect(timed(document, nested(60, 1_000))).toEqual(['valid', true])
+    const service = described(document)
+    expect(service.validate({ method: 'POST', content: nested(60, 120_000), fields: json })).toMatchObject({
+      body: { errors: [{ detail: 'takes too long to check' }] },
+    })
+  })
+
+  test.each([
+    ['short integers', '1,'.repeat(2_000)],
+    ['long integers', '111111111111111111,'.repeat(2_000)],
+    ['lists', '[[],{}],'.repeat(2_000)],
+  ])('with %s below a long name, the name is not written for each of them', (_title, items) => {
+    const document = onePost({ type: 'object', additionalProperties: { type: 'array' } })
+    expect(
+      described(document).validate({
+        method: 'POST',
+        content: `{"${'n'.repeat(20_000)}":[${items}111111111111111111]}`,
+        fields: json,
+      }),
+    ).toMatchObject({ body: { errors: [{ detail: 'has too many values under long names' }] } })
+  })
+
+  test('a long name, and many values below short names, are no fault', () => {
+    const document = onePost({ additionalProperties: { items: { type: 'integer', format: 'int64' } } })
+    const items = Array.from({ length: 2_000 }, (_, index) => `12345678901234${1000 + index}`).join()
+    expect(timed(document, `{"${'n'.repeat(20_000)}":[1,2,3],"measurements of a day":[${items}]}`)).toEqual([
+      'valid',
+      true,
+    ])
+  })
 })

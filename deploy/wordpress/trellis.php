@@ -210,7 +210,7 @@ final class Trellis_Log {
 				return $mark;
 			}
 		}
-		$sequence = $this->append( $site, $changes );
+		$sequence = '[]' === $changes ? 0 : $this->append( $site, $changes );
 		return $sequence > 0 ? $sequence : $mark;
 	}
 
@@ -440,6 +440,9 @@ final class Trellis_Changes {
 	/** By statement: blog, table and rows before the write. */
 	private $compared   = array();
 	private $transacted = false;
+	/** A transaction is not committed yet: others still read the old state, which they must not be told to fetch again. */
+	private $is_uncommitted = false;
+	private $autocommit     = true;
 	private $count      = 0;
 	/** The table of the last INSERT, whose id is known only after it has run. */
 	private $inserted   = null;
@@ -491,6 +494,11 @@ final class Trellis_Changes {
 
 	private function read( $query ) {
 		$this->settle_insert();
+		if ( $this->is_marked && ! $this->is_uncommitted && time() - $this->marked_at > self::LONGEST_MARK ) {
+			// Set first: the report itself reads options.
+			$this->marked_at = time();
+			$this->finish();
+		}
 		$sql = preg_replace( '~^(?:[\s(;]++|/\*(?!!).*?\*/|(?:--|\#)[^\n]*+\n)++~s', '', $query );
 		$verb = strtoupper( substr( $sql, 0, strspn( $sql, 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ' ) ) );
 		if ( in_array( $verb, self::READS, true ) ) {
@@ -510,9 +518,15 @@ final class Trellis_Changes {
 		if ( 'CREATE' === $verb && ! preg_match( '/^CREATE\s+(?:TEMPORARY\s+)?(?:TABLE|DATABASE|(?:UNIQUE\s+)?INDEX)\s/i', $sql ) || 0 === stripos( $sql, 'SET STATEMENT' ) ) {
 			$this->everything( 'statement' );
 		}
-		if ( 'START' === $verb || 'BEGIN' === $verb || 'SET' === $verb && false !== stripos( $sql, 'autocommit' ) ) {
-			$this->transacted = true;
+		if ( 'SET' === $verb && preg_match( '/\bautocommit`?\s*:?=\s*(\w+)/i', $sql, $part ) ) {
+			$this->autocommit     = in_array( strtoupper( $part[1] ), array( '1', 'ON', 'TRUE' ), true );
+			$this->is_uncommitted = ! $this->autocommit;
+		} elseif ( 'START' === $verb || 'BEGIN' === $verb ) {
+			$this->is_uncommitted = true;
+		} elseif ( 'COMMIT' === $verb || 'ROLLBACK' === $verb && ! preg_match( '/\bTO\b/i', $sql ) ) {
+			$this->is_uncommitted = ! $this->autocommit || (bool) preg_match( '/\bAND\s+CHAIN\b/i', $sql );
 		}
+		$this->transacted = $this->transacted || $this->is_uncommitted;
 		if ( 'ROLLBACK' === $verb ) {
 			// The mark may be undone with the rest: the next write needs another.
 			$this->is_marked = false;
@@ -844,9 +858,6 @@ final class Trellis_Changes {
 
 	/** Before the first write of a request: from now on its changes cannot be lost. */
 	private function mark( $site ) {
-		if ( $this->is_marked && time() - $this->marked_at > self::LONGEST_MARK ) {
-			$this->finish();
-		}
 		if ( ! $this->is_marked ) {
 			$this->is_marked = true;
 			$this->marked_at = time();
@@ -895,8 +906,14 @@ final class Trellis_Changes {
 		return $states;
 	}
 
-	/** Closes the mark and reports the changes so far. Called at the end of the request, and now and then in a long one. */
-	public function finish() {
+	/**
+	 * Closes the mark and reports the changes so far. Called at the end of the request, and now and then in a long one; with
+	 * `$may_wait` it leaves a transaction that may still be committed to the next call.
+	 */
+	public function finish( $may_wait = false ) {
+		if ( $may_wait && $this->is_uncommitted ) {
+			return;
+		}
 		try {
 			$this->settle_insert();
 			if ( $this->is_marked || $this->marks || $this->count > 0 ) {
@@ -915,6 +932,7 @@ final class Trellis_Changes {
 		$this->reason     = '';
 		$this->count      = 0;
 		$this->inserted   = null;
+		$this->transacted = $this->is_uncommitted;
 	}
 
 	private function report() {
@@ -942,13 +960,14 @@ final class Trellis_Changes {
 		$print = Trellis_Companion::fingerprint();
 		$parts = $this->encode( $last, $alone, $this->log->is_new( $print ) );
 		foreach ( $parts as $site => $part ) {
-			// The mark itself closes last: until then the request is known to write.
-			$is_last  = array_key_last( $parts ) === $site;
+			// The mark itself closes last: until then the request is known to write. A mark that a long transaction hid takes no
+			// changes: gateways may have given up its sequence.
+			$is_last  = array_key_last( $parts ) === $site && ! $this->transacted;
 			$sequence = $is_last ? $this->log->close( $mark, $site, $part['json'], $around['newest'] ) : $this->log->append( $site, $part['json'] );
 			$parts[ $site ]['sequence'] = $sequence;
 		}
-		foreach ( $this->marks as $lost ) {
-			$this->log->close( $lost, 0, '[]', $around['newest'] );
+		foreach ( array_merge( $this->marks, $this->transacted ? array( $mark ) : array() ) as $empty ) {
+			$this->log->close( $empty, 0, '[]', $around['newest'] );
 		}
 		if ( $birth && 0 === $mark % 100 ) {
 			$this->log->prune( $around['newest'] );
@@ -1507,7 +1526,13 @@ final class Trellis_Companion {
 		$this->changes->start();
 		$this->reserve = str_repeat( ' ', 1 << 16 );
 		// Before plugins that end the response early or take long at the end; and again behind all of them, for what they write.
-		add_action( 'shutdown', array( $this, 'finish' ), PHP_INT_MIN );
+		add_action(
+			'shutdown',
+			function () {
+				$this->finish( true );
+			},
+			PHP_INT_MIN
+		);
 		register_shutdown_function(
 			function () {
 				register_shutdown_function( array( $this, 'finish' ) );
@@ -1521,7 +1546,7 @@ final class Trellis_Companion {
 		}
 	}
 
-	public function finish() {
+	public function finish( $may_wait = false ) {
 		$this->reserve = null;
 		$error         = error_get_last();
 		if ( $error && in_array( $error['type'], array( E_ERROR, E_PARSE, E_CORE_ERROR, E_COMPILE_ERROR, E_USER_ERROR, E_RECOVERABLE_ERROR ), true ) ) {
@@ -1530,7 +1555,7 @@ final class Trellis_Companion {
 			@ini_set( 'memory_limit', '-1' );
 		}
 		$this->log->reset();
-		$this->changes->finish();
+		$this->changes->finish( $may_wait );
 	}
 
 	public function push( $incarnation, $site, $part, $previous, $fingerprint ) {

@@ -1252,7 +1252,8 @@ final class Trellis_Poll {
 			$answer = $log->rows_after( $asked, self::MAX_ROWS, self::MAX_BYTES );
 		}
 		if ( ! $answer ) {
-			http_response_code( 503 );
+			// Not 503: a gateway would take the whole site for overloaded, and stop sending it requests.
+			http_response_code( 500 );
 			exit;
 		}
 		if ( $asked > $answer['last'] && isset( $_GET['incarnation'] ) && $_GET['incarnation'] === $birth['incarnation'] ) {
@@ -1292,6 +1293,8 @@ final class Trellis_Tags {
 	private $ids         = array();
 	private $is_complete = true;
 	private $max_age     = 0;
+	/** What is read before belongs to each request, not to this answer. */
+	private $is_dispatched = false;
 
 	/** Reads only, and only where the address looks like the REST interface. */
 	public static function is_wanted() {
@@ -1307,10 +1310,21 @@ final class Trellis_Tags {
 			'pre_option',
 			function ( $value, $name ) {
 				$this->options[ $name ] = true;
+				if ( $this->is_dispatched && preg_match( '/^_(?:site_)?transient_/', (string) $name ) ) {
+					// Temporary values are not reported: feeds, answers of other sites.
+					$this->bound( 60 );
+				}
 				return $value;
 			},
 			PHP_INT_MAX,
 			2
+		);
+		add_filter(
+			'rest_pre_dispatch',
+			function ( $answer ) {
+				$this->is_dispatched = true;
+				return $answer;
+			}
 		);
 		add_action(
 			'pre_get_posts',
@@ -1358,6 +1372,14 @@ final class Trellis_Tags {
 			function ( $text ) {
 				$this->bound( 60 );
 				return $text;
+			}
+		);
+		add_filter(
+			'nonce_life',
+			function ( $seconds ) {
+				// A form whose nonce is older may be refused.
+				$this->bound( max( 1, (int) ( $seconds / 2 ) ) );
+				return $seconds;
 			}
 		);
 		add_filter(

@@ -200,9 +200,11 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
       const reading = readLog(next, asked, answer, page > 1)
       await applySteps(newSteps(reading.steps, answer, shared), answer.incarnation)
       if (reading.restarted) rows.clear()
+      // A log that begins anew in each answer is not read before the next poll.
+      const isUnstable = restarted && reading.restarted
       restarted ||= reading.restarted
       next = reading.feed
-      if (!reading.again || page === mostPages) return { next, sent, restarted }
+      if (!reading.again || page === mostPages || isUnstable) return { next, sent, restarted }
     }
   }
 

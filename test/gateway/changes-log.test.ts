@@ -215,6 +215,26 @@ test.each<[string, NonNullable<Companion['answerPoll']>]>([
   expect(await isIn(gateway, 'cold')).toBe(1)
 })
 
+const restarting = (more: object) => (): string =>
+  JSON.stringify({ incarnation: 'ab', first: 1, last: 3, fingerprint: 'f', rows: [], more: false, ...more })
+let incarnations = 0
+
+test.each<[string, () => string]>([
+  ['has another incarnation', () => restarting({ incarnation: String((incarnations += 1)) })()],
+  ['says that more follows', restarting({ more: true })],
+  ['begins behind its end', restarting({ first: Number.MAX_SAFE_INTEGER })],
+])('a log that %s in each answer is read twice at most in one poll', async (_, content) => {
+  const companion = await startCompanion()
+  opened.push(companion)
+  companion.answerPoll = (_request, wire) => wire.respond({ content: content() })
+  const gateway = await startGateway(companion)
+  const began = Date.now()
+  await expect.poll(() => companion.polls.length, { timeout: 10_000 }).toBeGreaterThan(5)
+  // One poll each 150 ms.
+  expect(companion.polls.length).toBeLessThan(4 + ((Date.now() - began) / 150) * 2)
+  expect(await isIn(gateway, 'heard')).toBe(0)
+})
+
 test('a gateway that starts again begins with what the log says then', async () => {
   const { companion, gateway } = await start()
   companion.write(1)
@@ -232,7 +252,7 @@ test('/readyz lists a service whose changes are not known, and stays ready', asy
     const response = await fetch(`${gateway.adminAddress}/readyz`)
     return { status: response.status, ...((await response.json()) as { degraded: unknown }) }
   }
-  expect(await ready()).toMatchObject({ status: 'ready', degraded: [] })
+  await expect.poll(ready).toMatchObject({ status: 'ready', degraded: [] })
   companion.answerPoll = (_, wire) => wire.respond({ status: 500 })
   await becomes(gateway, 'silent')
   expect(await ready()).toMatchObject({ degraded: [{ reason: 'changes', service: 'blog' }] })

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Companion, postChange, startCompanion } from '../support/companion.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
@@ -217,10 +218,10 @@ test.each<[string, NonNullable<Companion['answerPoll']>]>([
 
 const restarting = (more: object) => (): string =>
   JSON.stringify({ incarnation: 'ab', first: 1, last: 3, fingerprint: 'f', rows: [], more: false, ...more })
-let incarnations = 0
+const anyIncarnation = () => randomBytes(8).toString('hex')
 
 test.each<[string, () => string]>([
-  ['has another incarnation', () => restarting({ incarnation: String((incarnations += 1)) })()],
+  ['has another incarnation', () => restarting({ incarnation: anyIncarnation() })()],
   ['says that more follows', restarting({ more: true })],
   ['begins behind its end', restarting({ first: Number.MAX_SAFE_INTEGER })],
 ])('a log that %s in each answer is read twice at most in one poll', async (_, content) => {

@@ -69,6 +69,12 @@ const isDecoded = ({ upstreamTag, fields }: StoredResponse): boolean => {
   return decoded !== upstreamTag && fieldValue(fields, 'etag') === decoded
 }
 
+const freshenedHints = (
+  stored: ResponseHints | undefined,
+  given: ResponseHints | undefined,
+): ResponseHints | undefined =>
+  given === undefined ? stored : { tags: given.tags ?? stored?.tags, maxAge: given.maxAge ?? stored?.maxAge }
+
 /** Head of the stored response with the fields of the 304 in place of its own (RFC 9111 §3.2, §4.3.4). */
 export const freshenedHead = (
   stored: StoredResponse,
@@ -83,7 +89,7 @@ export const freshenedHead = (
   if (tag !== undefined && isDecoded(stored)) updates = withField(updates, 'ETag', tagOfDecoded(tag))
   const updated = new Set(updates.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()))
   const fields = [...withoutFields(stored.fields, updated), ...updates]
-  return { status: stored.status, fields, hints: response.hints ?? stored.hints }
+  return { status: stored.status, fields, hints: freshenedHints(stored.hints, response.hints) }
 }
 
 const noFields = {}

@@ -57,13 +57,12 @@ const asItem = (collection: string, state: ChangedState): Properties => {
 }
 
 /** Objects with a status are public or not by it: one without may have been anything. */
-const hasStatus = (state: ChangedState | null): boolean => state === null || typeof state['status'] === 'string'
+const hasStatus = (state: ChangedState | null): boolean =>
+  state === null || typeof state['status'] === 'string'
 
 /** Are both states known? One alone says nothing of the lists that the other one is in. */
 const isKnown = ({ before, after, hasStatuses }: Item): boolean =>
-  before !== undefined &&
-  after !== undefined &&
-  (!hasStatuses || (hasStatus(before) && hasStatus(after)))
+  before !== undefined && after !== undefined && (!hasStatuses || (hasStatus(before) && hasStatus(after)))
 
 /** What may have been done. An object of which one state is unknown may have been created, changed or deleted. */
 const actionsOf = ({ before, after }: Item): readonly WriteAction[] => {
@@ -203,7 +202,9 @@ export const createChangedTags = (
     const { id, before, after } = change
     const collections = lookUp(collectionsOfChangedTaxonomy, change.taxonomy)
     if (collections === undefined || id <= 0) return undefined
-    const tags = collections.map((collection) => ofItem({ collection, id, before, after, hasStatuses: false }))
+    const tags = collections.map((collection) =>
+      ofItem({ collection, id, before, after, hasStatuses: false }),
+    )
     const known = tags.filter((one) => one !== undefined)
     return known.length < tags.length
       ? undefined
@@ -223,9 +224,7 @@ export const createChangedTags = (
   const ofUser = (id: number): readonly string[] | undefined => {
     const entry = lookUp(table, 'users')
     if (entry === undefined) return undefined
-    const tags = writtenTags(
-      asWrite({ ...unknownItem, collection: 'users', id }, entry, 'update'),
-    )
+    const tags = writtenTags(asWrite({ ...unknownItem, collection: 'users', id }, entry, 'update'))
     return [...tags, names.any('users'), names.any('media'), names.callers, ...described(['u'], id, 'user')]
   }
 

@@ -242,6 +242,34 @@ test('an instance that starts goes on from the position that others have written
   feeds.close()
 })
 
+test('a shared position behind the end of the log is of the log before it was restored', async () => {
+  const { feeds, now } = scene()
+  const applied: number[] = []
+  const ask = async (after: number): Promise<LogAnswer> => {
+    const rows = [1, 2].map((sequence) => ({
+      sequence,
+      state: 'closed' as const,
+      changes: [{ kind: 'user', id: sequence } as const],
+    }))
+    return { ...log(2), rows: rows.filter(({ sequence }) => sequence > after) }
+  }
+  // Redis does not take the new position.
+  const positions = {
+    read: async () => ({ incarnation: 'ab', position: 41, fingerprint: '' }),
+    write: async () => {
+      throw new Error('not written')
+    },
+  }
+  const apply: FeedService['ports']['apply'] = async (changes) => {
+    for (const change of changes) if (change.kind === 'user') applied.push(change.id)
+    return 0
+  }
+  feeds.use([service({ pollMs: 60_000, ports: { ...silent, ask, apply, positions } })])
+  await expect.poll(() => feeds.lease('blog').isCurrent({ now: now(), monotonic: now() })).toBe(true)
+  expect(applied).toEqual([1, 2])
+  feeds.close()
+})
+
 test('the signature is the one that is documented', () => {
   const request = { method: 'GET', target: '/?trellis-changes=0', body: '' }
   const text = signatureOf('0123456789abcdef', request, 1_700_000_000_000)

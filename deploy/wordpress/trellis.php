@@ -309,6 +309,12 @@ final class Trellis_Log {
 		return $rows ? (int) $rows[0]->id : 0;
 	}
 
+	public function restore_insert_id( $id ) {
+		if ( $id > 0 ) {
+			$this->query( "SELECT LAST_INSERT_ID($id)" );
+		}
+	}
+
 	private function is_mysql() {
 		global $wpdb;
 		return ! empty( $wpdb->is_mysql ) && ! ( class_exists( 'WP_SQLite_DB', false ) && $wpdb instanceof WP_SQLite_DB );
@@ -494,10 +500,13 @@ final class Trellis_Changes {
 
 	private function read( $query ) {
 		$this->settle_insert();
-		if ( $this->is_marked && ! $this->is_uncommitted && time() - $this->marked_at > self::LONGEST_MARK ) {
+		$asks_connection = '/\b(?:LAST_INSERT_ID|FOUND_ROWS|ROW_COUNT)\s*\(/i';
+		if ( $this->is_marked && ! $this->is_uncommitted && time() - $this->marked_at > self::LONGEST_MARK && ! preg_match( $asks_connection, $query ) ) {
 			// Set first: the report itself reads options.
 			$this->marked_at = time();
+			$id              = $this->log->last_insert_id();
 			$this->finish();
+			$this->log->restore_insert_id( $id );
 		}
 		$sql = preg_replace( '~^(?:[\s(;]++|/\*(?!!).*?\*/|(?:--|\#)[^\n]*+\n)++~s', '', $query );
 		$verb = strtoupper( substr( $sql, 0, strspn( $sql, 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ' ) ) );
@@ -505,6 +514,13 @@ final class Trellis_Changes {
 			$this->read_only( $verb, $sql );
 			return;
 		}
+		// The mark is a row of its own, and would change what the statement gets.
+		$id = ! $this->is_marked && false !== stripos( $sql, 'LAST_INSERT_ID' ) ? $this->log->last_insert_id() : 0;
+		$this->write( $verb, $sql );
+		$this->log->restore_insert_id( $id );
+	}
+
+	private function write( $verb, $sql ) {
 		if ( preg_match( '/^(?:INSERT|REPLACE)\s+(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s+)*+(?:INTO\s+)?' . self::NAME . '\s*\(([^()]*)\)\s*VALUES?\s*(?=\()/i', $sql, $part ) ) {
 			$this->insert( $verb, $part[1], $part[2], substr( $sql, strlen( $part[0] ) ) );
 		} elseif ( preg_match( '/^UPDATE\s+(?:(?:LOW_PRIORITY|IGNORE)\s+)*+' . self::NAME . '\s+SET\s/i', $sql, $part ) || preg_match( '/^DELETE\s+(?:(?:LOW_PRIORITY|QUICK|IGNORE)\s+)*+FROM\s+' . self::NAME . '\s*(?=(?:WHERE|ORDER|LIMIT)\b|;|$)/i', $sql, $part ) ) {

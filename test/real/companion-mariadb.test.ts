@@ -135,6 +135,28 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
     ])
   })
 
+  test('what a request asks its connection for is that of its own statements', async () => {
+    const { output } = await site.php(
+      `$w = $GLOBALS['wpdb'];
+      // A temporary value is not reported; the write after it makes the mark.
+      $w->query( "INSERT INTO wp_options (option_name, option_value) VALUES ('_transient_own', '1')" );
+      $own = $w->insert_id;
+      $w->query( "INSERT INTO wp_postmeta (post_id, meta_key, meta_value) VALUES (67, 'own', LAST_INSERT_ID())" );
+      echo (int) get_post_meta( 67, 'own', true ) - $own, ' ';
+      $w->query( "INSERT INTO wp_postmeta (post_id, meta_key, meta_value) VALUES (67, 'later', '')" );
+      $own = $w->insert_id;
+      $w->get_col( 'SELECT SQL_CALC_FOUND_ROWS ID FROM wp_posts LIMIT 2' );
+      $all = (int) $w->get_var( 'SELECT COUNT(*) FROM wp_posts' );
+      $w->get_col( 'SELECT SQL_CALC_FOUND_ROWS ID FROM wp_posts LIMIT 2' );
+      sleep( 7 );
+      echo $w->get_var( 'SELECT FOUND_ROWS()' ) - $all, ' ';
+      $w->get_var( 'SELECT 1' );
+      $w->query( "INSERT INTO wp_postmeta (post_id, meta_key, meta_value) VALUES (67, 'own2', LAST_INSERT_ID())" );
+      echo $w->get_var( "SELECT meta_value FROM wp_postmeta WHERE meta_key = 'own2'" ) - $own;`,
+    )
+    expect(output).toBe('0 0 0')
+  }, 60_000)
+
   test('a connection that is cut in the middle does not lose the changes', async () => {
     const { last } = await poll(site.origin, 0)
     await site.php(

@@ -4,7 +4,13 @@ import { tagOfDecoded } from '../../http/coding/decode.ts'
 import { formatHttpDate } from '../../http/conditional/dates.ts'
 import { matchesWeakly, parseEntityTag } from '../../http/conditional/entity-tags.ts'
 import { endToEndFields } from '../../http/forwardable-fields.ts'
-import { fieldValue, type ResponseHead, withField, withoutFields } from '../../http/message.ts'
+import {
+  fieldValue,
+  type ResponseHead,
+  type ResponseHints,
+  withField,
+  withoutFields,
+} from '../../http/message.ts'
 import {
   type CacheAnswer,
   type CacheRead,

@@ -210,7 +210,7 @@ final class Trellis_Log {
 				return $mark;
 			}
 		}
-		$sequence = $this->append( $site, $changes );
+		$sequence = '[]' === $changes ? 0 : $this->append( $site, $changes );
 		return $sequence > 0 ? $sequence : $mark;
 	}
 
@@ -307,6 +307,12 @@ final class Trellis_Log {
 	public function last_insert_id() {
 		$rows = $this->is_mysql() ? $this->query( 'SELECT LAST_INSERT_ID() AS id' ) : array();
 		return $rows ? (int) $rows[0]->id : 0;
+	}
+
+	public function restore_insert_id( $id ) {
+		if ( $id > 0 ) {
+			$this->query( "SELECT LAST_INSERT_ID($id)" );
+		}
 	}
 
 	private function is_mysql() {
@@ -440,6 +446,9 @@ final class Trellis_Changes {
 	/** By statement: blog, table and rows before the write. */
 	private $compared   = array();
 	private $transacted = false;
+	/** A transaction is not committed yet: others still read the old state, which they must not be told to fetch again. */
+	private $is_uncommitted = false;
+	private $autocommit     = true;
 	private $count      = 0;
 	/** The table of the last INSERT, whose id is known only after it has run. */
 	private $inserted   = null;
@@ -491,12 +500,27 @@ final class Trellis_Changes {
 
 	private function read( $query ) {
 		$this->settle_insert();
+		$asks_connection = '/\b(?:LAST_INSERT_ID|FOUND_ROWS|ROW_COUNT)\s*\(/i';
+		if ( $this->is_marked && ! $this->is_uncommitted && time() - $this->marked_at > self::LONGEST_MARK && ! preg_match( $asks_connection, $query ) ) {
+			// Set first: the report itself reads options.
+			$this->marked_at = time();
+			$id              = $this->log->last_insert_id();
+			$this->finish();
+			$this->log->restore_insert_id( $id );
+		}
 		$sql = preg_replace( '~^(?:[\s(;]++|/\*(?!!).*?\*/|(?:--|\#)[^\n]*+\n)++~s', '', $query );
 		$verb = strtoupper( substr( $sql, 0, strspn( $sql, 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ' ) ) );
 		if ( in_array( $verb, self::READS, true ) ) {
 			$this->read_only( $verb, $sql );
 			return;
 		}
+		// The mark is a row of its own, and would change what the statement gets.
+		$id = ! $this->is_marked && false !== stripos( $sql, 'LAST_INSERT_ID' ) ? $this->log->last_insert_id() : 0;
+		$this->write( $verb, $sql );
+		$this->log->restore_insert_id( $id );
+	}
+
+	private function write( $verb, $sql ) {
 		if ( preg_match( '/^(?:INSERT|REPLACE)\s+(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s+)*+(?:INTO\s+)?' . self::NAME . '\s*\(([^()]*)\)\s*VALUES?\s*(?=\()/i', $sql, $part ) ) {
 			$this->insert( $verb, $part[1], $part[2], substr( $sql, strlen( $part[0] ) ) );
 		} elseif ( preg_match( '/^UPDATE\s+(?:(?:LOW_PRIORITY|IGNORE)\s+)*+' . self::NAME . '\s+SET\s/i', $sql, $part ) || preg_match( '/^DELETE\s+(?:(?:LOW_PRIORITY|QUICK|IGNORE)\s+)*+FROM\s+' . self::NAME . '\s*(?=(?:WHERE|ORDER|LIMIT)\b|;|$)/i', $sql, $part ) ) {
@@ -510,9 +534,15 @@ final class Trellis_Changes {
 		if ( 'CREATE' === $verb && ! preg_match( '/^CREATE\s+(?:TEMPORARY\s+)?(?:TABLE|DATABASE|(?:UNIQUE\s+)?INDEX)\s/i', $sql ) || 0 === stripos( $sql, 'SET STATEMENT' ) ) {
 			$this->everything( 'statement' );
 		}
-		if ( 'START' === $verb || 'BEGIN' === $verb || 'SET' === $verb && false !== stripos( $sql, 'autocommit' ) ) {
-			$this->transacted = true;
+		if ( 'SET' === $verb && preg_match( '/\bautocommit`?\s*:?=\s*(\w+)/i', $sql, $part ) ) {
+			$this->autocommit     = in_array( strtoupper( $part[1] ), array( '1', 'ON', 'TRUE' ), true );
+			$this->is_uncommitted = ! $this->autocommit;
+		} elseif ( 'START' === $verb || 'BEGIN' === $verb ) {
+			$this->is_uncommitted = true;
+		} elseif ( 'COMMIT' === $verb || 'ROLLBACK' === $verb && ! preg_match( '/\bTO\b/i', $sql ) ) {
+			$this->is_uncommitted = ! $this->autocommit || (bool) preg_match( '/\bAND\s+CHAIN\b/i', $sql );
 		}
+		$this->transacted = $this->transacted || $this->is_uncommitted;
 		if ( 'ROLLBACK' === $verb ) {
 			// The mark may be undone with the rest: the next write needs another.
 			$this->is_marked = false;
@@ -844,9 +874,6 @@ final class Trellis_Changes {
 
 	/** Before the first write of a request: from now on its changes cannot be lost. */
 	private function mark( $site ) {
-		if ( $this->is_marked && time() - $this->marked_at > self::LONGEST_MARK ) {
-			$this->finish();
-		}
 		if ( ! $this->is_marked ) {
 			$this->is_marked = true;
 			$this->marked_at = time();
@@ -895,8 +922,14 @@ final class Trellis_Changes {
 		return $states;
 	}
 
-	/** Closes the mark and reports the changes so far. Called at the end of the request, and now and then in a long one. */
-	public function finish() {
+	/**
+	 * Closes the mark and reports the changes so far. Called at the end of the request, and now and then in a long one; with
+	 * `$may_wait` it leaves a transaction that may still be committed to the next call.
+	 */
+	public function finish( $may_wait = false ) {
+		if ( $may_wait && $this->is_uncommitted ) {
+			return;
+		}
 		try {
 			$this->settle_insert();
 			if ( $this->is_marked || $this->marks || $this->count > 0 ) {
@@ -915,6 +948,7 @@ final class Trellis_Changes {
 		$this->reason     = '';
 		$this->count      = 0;
 		$this->inserted   = null;
+		$this->transacted = $this->is_uncommitted;
 	}
 
 	private function report() {
@@ -942,13 +976,14 @@ final class Trellis_Changes {
 		$print = Trellis_Companion::fingerprint();
 		$parts = $this->encode( $last, $alone, $this->log->is_new( $print ) );
 		foreach ( $parts as $site => $part ) {
-			// The mark itself closes last: until then the request is known to write.
-			$is_last  = array_key_last( $parts ) === $site;
+			// The mark itself closes last: until then the request is known to write. A mark that a long transaction hid takes no
+			// changes: gateways may have given up its sequence.
+			$is_last  = array_key_last( $parts ) === $site && ! $this->transacted;
 			$sequence = $is_last ? $this->log->close( $mark, $site, $part['json'], $around['newest'] ) : $this->log->append( $site, $part['json'] );
 			$parts[ $site ]['sequence'] = $sequence;
 		}
-		foreach ( $this->marks as $lost ) {
-			$this->log->close( $lost, 0, '[]', $around['newest'] );
+		foreach ( array_merge( $this->marks, $this->transacted ? array( $mark ) : array() ) as $empty ) {
+			$this->log->close( $empty, 0, '[]', $around['newest'] );
 		}
 		if ( $birth && 0 === $mark % 100 ) {
 			$this->log->prune( $around['newest'] );
@@ -1233,7 +1268,8 @@ final class Trellis_Poll {
 			$answer = $log->rows_after( $asked, self::MAX_ROWS, self::MAX_BYTES );
 		}
 		if ( ! $answer ) {
-			http_response_code( 503 );
+			// Not 503: a gateway would take the whole site for overloaded, and stop sending it requests.
+			http_response_code( 500 );
 			exit;
 		}
 		if ( $asked > $answer['last'] && isset( $_GET['incarnation'] ) && $_GET['incarnation'] === $birth['incarnation'] ) {
@@ -1273,6 +1309,8 @@ final class Trellis_Tags {
 	private $ids         = array();
 	private $is_complete = true;
 	private $max_age     = 0;
+	/** What is read before belongs to each request, not to this answer. */
+	private $is_dispatched = false;
 
 	/** Reads only, and only where the address looks like the REST interface. */
 	public static function is_wanted() {
@@ -1288,10 +1326,21 @@ final class Trellis_Tags {
 			'pre_option',
 			function ( $value, $name ) {
 				$this->options[ $name ] = true;
+				if ( $this->is_dispatched && preg_match( '/^_(?:site_)?transient_/', (string) $name ) ) {
+					// Temporary values are not reported: feeds, answers of other sites.
+					$this->bound( 60 );
+				}
 				return $value;
 			},
 			PHP_INT_MAX,
 			2
+		);
+		add_filter(
+			'rest_pre_dispatch',
+			function ( $answer ) {
+				$this->is_dispatched = true;
+				return $answer;
+			}
 		);
 		add_action(
 			'pre_get_posts',
@@ -1339,6 +1388,14 @@ final class Trellis_Tags {
 			function ( $text ) {
 				$this->bound( 60 );
 				return $text;
+			}
+		);
+		add_filter(
+			'nonce_life',
+			function ( $seconds ) {
+				// A form whose nonce is older may be refused.
+				$this->bound( max( 1, (int) ( $seconds / 2 ) ) );
+				return $seconds;
 			}
 		);
 		add_filter(
@@ -1507,7 +1564,13 @@ final class Trellis_Companion {
 		$this->changes->start();
 		$this->reserve = str_repeat( ' ', 1 << 16 );
 		// Before plugins that end the response early or take long at the end; and again behind all of them, for what they write.
-		add_action( 'shutdown', array( $this, 'finish' ), PHP_INT_MIN );
+		add_action(
+			'shutdown',
+			function () {
+				$this->finish( true );
+			},
+			PHP_INT_MIN
+		);
 		register_shutdown_function(
 			function () {
 				register_shutdown_function( array( $this, 'finish' ) );
@@ -1521,7 +1584,7 @@ final class Trellis_Companion {
 		}
 	}
 
-	public function finish() {
+	public function finish( $may_wait = false ) {
 		$this->reserve = null;
 		$error         = error_get_last();
 		if ( $error && in_array( $error['type'], array( E_ERROR, E_PARSE, E_CORE_ERROR, E_COMPILE_ERROR, E_USER_ERROR, E_RECOVERABLE_ERROR ), true ) ) {
@@ -1530,7 +1593,7 @@ final class Trellis_Companion {
 			@ini_set( 'memory_limit', '-1' );
 		}
 		$this->log->reset();
-		$this->changes->finish();
+		$this->changes->finish( $may_wait );
 	}
 
 	public function push( $incarnation, $site, $part, $previous, $fingerprint ) {

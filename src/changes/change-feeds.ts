@@ -137,16 +137,20 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     [...running.values()].filter(({ service }) => service.token === token)
 
   /** The companion knows its token, but not the services that have it: all of them are in front of it. */
-  const applyPush = async (services: readonly Running[], body: Buffer): Promise<ChangesAnswer> => {
+  const applyPush = async (
+    services: readonly Running[],
+    signature: string,
+    body: Buffer,
+  ): Promise<ChangesAnswer> => {
     const push = readPush(body)
-    const { incarnation, sequence, changes, fingerprint } = push
+    const { sequence, changes, fingerprint } = push
     const counts = await Promise.all(
       services.map(async ({ service, feed }) => {
+        if (feed.wasApplied(signature)) return 0
         const isOther = feed.isOtherFingerprint(fingerprint)
-        if (!isOther && feed.wasApplied(incarnation, sequence, changes)) return 0
         const entries = await service.ports.apply(isOther ? everything('fingerprint') : changes)
         if (entries === 'unheard') return entries
-        feed.applied(incarnation, sequence, changes)
+        feed.applied(signature, push)
         const told = { service: service.name, source: 'push', changes: changes.length, entries } as const
         report({ kind: 'changes-applied', ...told })
         return entries
@@ -176,7 +180,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     const services = withToken(verdict.token)
     if (!buckets.take(verdict.token)) return refuse(services, 'too-many')
     try {
-      return await applyPush(services, body)
+      return await applyPush(services, signature, body)
     } catch (error) {
       if (error instanceof UnreadableChange) return dropUnreadable(services, error.message)
       throw error

@@ -22,7 +22,7 @@ export const transitions: Readonly<Record<FeedState, Readonly<Record<FeedEvent, 
 type Unfinished = {
   readonly sequence: number
   readonly state: 'open' | 'missing'
-  /** Polls in which it was missing. */
+  /** Polls before this one in which it was open, or missing. */
   readonly polls: number
 }
 
@@ -58,12 +58,16 @@ export type FeedReading = {
   readonly steps: readonly FeedStep[]
   /** There is more to read at once. */
   readonly again: boolean
+  /** It is another log than before, or an earlier state of it: everything is dropped. */
+  readonly restarted: boolean
 }
 
 export const coldFeed: Feed = { state: 'cold', incarnation: '', position: 0, unfinished: [], fingerprint: '' }
 
 /** Polls after which a missing row is given up, and everything is dropped. */
 const mostPolls = 3
+/** Polls after which the changes of a PHP request that still writes count as missing. */
+const mostOpenPolls = 2
 /** More missing rows than this are given up at once. */
 const mostMissing = 100
 /** Rows before the last one that are read after a restart: one of them may not have been committed. */
@@ -86,6 +90,7 @@ const restarted = (feed: Feed, answer: LogAnswer, reason: ServiceDropReason): Fe
     feed: { state: transitions[feed.state].restarted, incarnation, position, unfinished: [], fingerprint },
     steps: [{ kind: 'drop-service', reason }],
     again: true,
+    restarted: true,
   }
 }
 
@@ -127,14 +132,16 @@ const unfinishedAfter = (
   // Open rows are in every answer, also one that was given up before it could be seen.
   const expected = new Set([...before.keys(), ...[...rows.keys()].filter((sequence) => sequence <= upTo)])
   for (let sequence = asked + 1; sequence <= upTo; sequence += 1) expected.add(sequence)
+  const pollsOf = (known: Unfinished | undefined, state: Unfinished['state']): number =>
+    known?.state === state ? known.polls + (isFollowUp ? 0 : 1) : 0
   return [...expected].flatMap((sequence): readonly Unfinished[] => {
     const row = rows.get(sequence)
-    if (row !== undefined) return isFinished(row) ? [] : [{ sequence, state: 'open', polls: 0 }]
     const known = before.get(sequence)
+    if (row !== undefined)
+      return isFinished(row) ? [] : [{ sequence, state: 'open', polls: pollsOf(known, 'open') }]
     // Rows behind the part that was read say nothing yet.
     if (sequence > upTo) return known === undefined ? [] : [known]
-    const polls = known?.state === 'missing' ? known.polls + (isFollowUp ? 0 : 1) : 0
-    return [{ sequence, state: 'missing', polls }]
+    return [{ sequence, state: 'missing', polls: pollsOf(known, 'missing') }]
   })
 }
 
@@ -151,13 +158,14 @@ export const readLog = (feed: Feed, asked: number, answer: LogAnswer, isFollowUp
   if (isStuck || isWide) return restarted(feed, answer, isStuck ? 'unreadable' : 'gap')
   const rows = new Map(answer.rows.map((row) => [row.sequence, row]))
   const after = unfinishedAfter(feed, asked, upTo, rows, isFollowUp)
-  const kept = after.filter(({ polls }) => polls < mostPolls)
+  const kept = after.filter(({ polls, state }) => state === 'open' || polls < mostPolls)
   const missing = kept.filter(({ state }) => state === 'missing')
+  const isLongOpen = kept.some(({ polls, state }) => state === 'open' && polls >= mostOpenPolls)
   const isOther = feed.fingerprint !== '' && answer.fingerprint !== feed.fingerprint
   const steps: FeedStep[] = answer.rows.flatMap(stepsOf)
   if (isOther) steps.push({ kind: 'drop-service', reason: 'fingerprint' })
   if (kept.length < after.length) steps.push({ kind: 'drop-service', reason: 'gap' })
-  const event = answer.more || missing.length > 0 ? 'partly-read' : 'read'
+  const event = answer.more || missing.length > 0 || isLongOpen ? 'partly-read' : 'read'
   return {
     feed: {
       state: transitions[feed.state][event],
@@ -169,6 +177,7 @@ export const readLog = (feed: Feed, asked: number, answer: LogAnswer, isFollowUp
     steps,
     // A row that was open and is not any more has closed: its changes have to be read.
     again: answer.more || missing.some(({ sequence, polls }) => polls === 0 && sequence <= asked),
+    restarted: false,
   }
 }
 

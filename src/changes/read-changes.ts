@@ -80,9 +80,19 @@ const incarnationOf = (value: unknown): string =>
     ? value
     : refuse('incarnation', 'hexadecimal digits')
 
+/** Terms are lists in an object in a state. More levels would end in a stack overflow elsewhere. */
+const mostLevels = 4
+
+const isFlat = (value: unknown, levels = mostLevels): boolean =>
+  typeof value !== 'object' ||
+  value === null ||
+  (levels > 0 && Object.values(value).every((one) => isFlat(one, levels - 1)))
+
 /** A missing state is unknown; null says that there was none. */
-const stateOf = (value: unknown, name: string): MaybeState =>
-  value === undefined || value === null || isMembers(value) ? value : refuse(name, 'an object or null')
+const stateOf = (value: unknown, name: string): MaybeState => {
+  const isState = value === undefined || value === null || (isMembers(value) && isFlat(value))
+  return isState ? value : refuse(name, `an object of at most ${mostLevels} levels, or null`)
+}
 
 const statesOf = ({ before, after }: Members): { before: MaybeState; after: MaybeState } => ({
   before: stateOf(before, 'before'),

@@ -13,7 +13,7 @@ import {
   readLog,
   safePosition,
 } from './feed-state.ts'
-import type { LogAnswer } from './read-changes.ts'
+import type { LogAnswer, Push } from './read-changes.ts'
 
 /** The position that instances share; entries up to it are dropped in all of them. */
 export type SharedPosition = Pick<Feed, 'incarnation' | 'position' | 'fingerprint'>
@@ -43,8 +43,16 @@ export type FeedMessage =
       readonly from: string
       readonly feed: Feed
       readonly sentAt: number
+      /** Rows of the log may have other changes than before. */
+      readonly restarted: boolean
     }
-  | { readonly kind: 'applied'; readonly service: string; readonly row: string; readonly digest: string }
+  | {
+      readonly kind: 'applied'
+      readonly service: string
+      readonly signature: string
+      readonly row: string
+      readonly digest: string
+    }
 
 /** A poll that brought no log. */
 export class PollError extends Error {
@@ -62,17 +70,17 @@ const trustedIntervals = 2
 const takesOverAfter = 1.3
 /** Pages that are read at once. */
 const mostPages = 40
-/** Rows of which a push has told already. */
-const mostApplied = 1_000
+/** Rows, and signatures of pushes. */
+const mostApplied = 2_000
 
 /** The changes behind the gateway to one service, as far as they are known. */
 export type ServiceFeed = {
   readonly lease: FeedLease
   /** The state, and the seconds since the last complete poll was sent. */
   reading(): { readonly state: FeedState; readonly lagSeconds: number | undefined }
-  /** Known already, from a push or a poll, with the same changes? */
-  wasApplied(incarnation: string, sequence: number, changes: readonly SiteChange[]): boolean
-  applied(incarnation: string, sequence: number, changes: readonly SiteChange[]): void
+  /** Was a push with this signature applied? One with the same row but another signature may be of a restored log. */
+  wasApplied(signature: string): boolean
+  applied(signature: string, push: Pick<Push, 'incarnation' | 'sequence' | 'changes'>): void
   isOtherFingerprint(fingerprint: string): boolean
   told(message: FeedMessage): void
   /** `late`: other processes may know more than this one that has just started, and are about to tell it. */
@@ -83,7 +91,10 @@ export type ServiceFeed = {
 const digestOf = (changes: readonly SiteChange[]): string =>
   createHash('sha256').update(JSON.stringify(changes)).digest('base64url')
 
-/** The rows that have been applied, so that a change that was pushed is not applied again when the log tells of it. */
+/**
+ * The rows that have been applied, so that a change that was pushed is not applied again when the log has it; and the signatures of
+ * pushes, with an empty digest.
+ */
 const createAppliedRows = () => {
   const digests = new Map<string, string>()
   return {
@@ -96,6 +107,7 @@ const createAppliedRows = () => {
         digests.delete(oldest)
       }
     },
+    clear: () => digests.clear(),
   }
 }
 
@@ -117,15 +129,19 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
   let feed = coldFeed
   /** When the last poll was sent after which every change was known. */
   let heardAt: Moment | undefined
+  /** When the last poll that succeeded was sent. */
+  let readAt: Moment | undefined
   let noted: FeedState = 'cold'
   let timer: NodeJS.Timeout | undefined
   let isStopped = false
 
-  const sinceHeard = (at: Moment): number =>
-    heardAt === undefined
+  const since = (moment: Moment | undefined, at: Moment): number =>
+    moment === undefined
       ? Number.POSITIVE_INFINITY
-      : Math.max(0, at.now - heardAt.now, at.monotonic - heardAt.monotonic)
+      : Math.max(0, at.now - moment.now, at.monotonic - moment.monotonic)
+  const sinceHeard = (at: Moment): number => since(heardAt, at)
   const isCurrent = (at: Moment): boolean => feed.state === 'heard' && sinceHeard(at) < trustedMs
+  const isLost = (at: Moment): boolean => since(readAt, at) >= trustedMs
 
   const noteState = (): void => {
     const to = feed.state
@@ -136,10 +152,12 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
   /** The rows that no process has applied yet. */
   const newSteps = (
     steps: readonly FeedStep[],
-    incarnation: string,
+    { incarnation, last }: LogAnswer,
     shared: SharedPosition | undefined,
   ): readonly FeedStep[] => {
-    const until = shared?.incarnation === incarnation ? shared.position : 0
+    // A position behind the end of the log belongs to the log before it was restored.
+    const isOfLog = shared?.incarnation === incarnation && shared.position <= last
+    const until = isOfLog ? shared.position : 0
     return steps.filter((step) => {
       if (step.sequence === undefined) return true
       if (step.sequence <= until) return false
@@ -167,22 +185,32 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     feed.incarnation === '' && shared !== undefined ? { ...feed, ...shared } : feed
 
   /** Reads page after page. A page counts only when its changes have been applied in all processes. */
-  const readPages = async (): Promise<{ readonly next: Feed; readonly sent: Moment }> => {
+  const readPages = async (): Promise<{
+    readonly next: Feed
+    readonly sent: Moment
+    readonly restarted: boolean
+  }> => {
     const shared = await ports.positions?.read().catch(() => undefined)
     let next = resumed(shared)
+    let restarted = false
     for (let page = 1; ; page += 1) {
       const sent = readClock(clock)
       const asked = askFrom(next)
       const answer = await ports.ask(asked, next.incarnation)
       const reading = readLog(next, asked, answer, page > 1)
-      await applySteps(newSteps(reading.steps, answer.incarnation, shared), answer.incarnation)
+      await applySteps(newSteps(reading.steps, answer, shared), answer.incarnation)
+      if (reading.restarted) rows.clear()
+      // A log that begins anew in each answer is not read before the next poll.
+      const isUnstable = restarted && reading.restarted
+      restarted ||= reading.restarted
       next = reading.feed
-      if (!reading.again || page === mostPages) return { next, sent }
+      if (!reading.again || page === mostPages || isUnstable) return { next, sent, restarted }
     }
   }
 
   const take = (next: Feed, sent: Moment): void => {
     feed = next
+    readAt = sent
     if (next.state === 'heard') heardAt = sent
     if (next.unfinished.some(({ state }) => state === 'open')) ports.hold(1.2 * pollMs)
   }
@@ -202,7 +230,7 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
   const pollFailed = (cause: unknown): number => {
     const reason = cause instanceof PollError ? cause.reason : 'unreachable'
     report({ kind: 'poll-failed', service, reason })
-    if (sinceHeard(readClock(clock)) >= trustedMs) feed = lost(feed)
+    if (isLost(readClock(clock))) feed = lost(feed)
     // A page of a site without the companion costs more than a log.
     return reason === 'no-companion' ? pollMs : pollMs / 2
   }
@@ -210,11 +238,11 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
   const poll = async (): Promise<void> => {
     let pauseMs = pollMs
     try {
-      const { next, sent } = await readPages()
+      const { next, sent, restarted } = await readPages()
       if (isStopped) return
       take(next, sent)
       share(next)
-      ports.tell({ kind: 'read', service, from: own, feed: next, sentAt: sent.now })
+      ports.tell({ kind: 'read', service, from: own, feed: next, sentAt: sent.now, restarted })
     } catch (cause) {
       if (isStopped) return
       pauseMs = pollFailed(cause)
@@ -230,19 +258,21 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     },
     reading: () => {
       const at = readClock(clock)
-      const isLost = feed.state !== 'cold' && sinceHeard(at) >= trustedMs
-      const since = sinceHeard(at)
+      const lagMs = sinceHeard(at)
       return {
-        state: isLost ? lost(feed).state : feed.state,
-        lagSeconds: Number.isFinite(since) ? since / 1000 : undefined,
+        state: isLost(at) ? lost(feed).state : feed.state,
+        lagSeconds: Number.isFinite(lagMs) ? lagMs / 1000 : undefined,
       }
     },
-    wasApplied: (incarnation, sequence, changes) => rows.has(`${incarnation} ${sequence}`, digestOf(changes)),
-    applied: (incarnation, sequence, changes) => {
+    wasApplied: (signature) => rows.has(signature, ''),
+    applied: (signature, { incarnation, sequence, changes }) => {
+      // Without a row, two changes may have the same signature.
+      if (sequence === 0) return
       const row = `${incarnation} ${sequence}`
       const digest = digestOf(changes)
       rows.add(row, digest)
-      ports.tell({ kind: 'applied', service, row, digest })
+      rows.add(signature, '')
+      ports.tell({ kind: 'applied', service, signature, row, digest })
     },
     isOtherFingerprint: (fingerprint) =>
       fingerprint !== '' && feed.fingerprint !== '' && fingerprint !== feed.fingerprint,
@@ -250,10 +280,12 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
       if (isStopped) return
       if (message.kind === 'applied') {
         rows.add(message.row, message.digest)
+        rows.add(message.signature, '')
         return
       }
       // A message goes to all processes, also to the one that sent it.
       if (message.from === own) return
+      if (message.restarted) rows.clear()
       const at = readClock(clock)
       // The wall clock is the same for all processes of a machine, the monotonic one is not.
       const agoMs = Math.max(0, at.now - message.sentAt)

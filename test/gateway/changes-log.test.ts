@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Companion, postChange, startCompanion } from '../support/companion.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
@@ -146,7 +147,6 @@ test('the changes of a PHP request that was still writing are applied when it ha
   companion.rows.set(open, { sequence: open, state: 'open' })
   for (let more = 0; more < 5; more += 1) companion.write(2)
   await expect.poll(() => companion.polls.at(-1)?.get('trellis-changes')).toBe(String(companion.last))
-  await heard(gateway)
   companion.change(1)
   companion.rows.set(open, { sequence: open, state: 'closed', changes: [postChange(1)] })
   await showsNew(gateway)
@@ -190,12 +190,14 @@ test('changes that were missed while polls failed are applied afterwards, withou
   companion.answerPoll = (_, wire) => wire.reset()
   companion.write(1)
   await becomes(gateway, 'silent')
+  await expect
+    .poll(() => gateway.metric('trellis_changes_poll_failures_total', 'unreachable'))
+    .toBeGreaterThan(0)
   companion.change(3)
   companion.answerPoll = undefined
   await showsNew(gateway)
   await heard(gateway)
   expect(await read(gateway, 3)).toBe('v1')
-  expect(await gateway.metric('trellis_changes_poll_failures_total', 'unreachable')).toBeGreaterThan(0)
 })
 
 test.each<[string, NonNullable<Companion['answerPoll']>]>([
@@ -212,6 +214,26 @@ test.each<[string, NonNullable<Companion['answerPoll']>]>([
     .poll(() => gateway.metric('trellis_changes_poll_failures_total', 'no-companion'))
     .toBeGreaterThan(1)
   expect(await isIn(gateway, 'cold')).toBe(1)
+})
+
+const restarting = (more: object) => (): string =>
+  JSON.stringify({ incarnation: 'ab', first: 1, last: 3, fingerprint: 'f', rows: [], more: false, ...more })
+const anyIncarnation = () => randomBytes(8).toString('hex')
+
+test.each<[string, () => string]>([
+  ['has another incarnation', () => restarting({ incarnation: anyIncarnation() })()],
+  ['says that more follows', restarting({ more: true })],
+  ['begins behind its end', restarting({ first: Number.MAX_SAFE_INTEGER })],
+])('a log that %s in each answer is read twice at most in one poll', async (_, content) => {
+  const companion = await startCompanion()
+  opened.push(companion)
+  companion.answerPoll = (_request, wire) => wire.respond({ content: content() })
+  const gateway = await startGateway(companion)
+  const began = Date.now()
+  await expect.poll(() => companion.polls.length, { timeout: 10_000 }).toBeGreaterThan(5)
+  // One poll each 150 ms.
+  expect(companion.polls.length).toBeLessThan(4 + ((Date.now() - began) / 150) * 2)
+  expect(await isIn(gateway, 'heard')).toBe(0)
 })
 
 test('a gateway that starts again begins with what the log says then', async () => {
@@ -231,7 +253,7 @@ test('/readyz lists a service whose changes are not known, and stays ready', asy
     const response = await fetch(`${gateway.adminAddress}/readyz`)
     return { status: response.status, ...((await response.json()) as { degraded: unknown }) }
   }
-  expect(await ready()).toMatchObject({ status: 'ready', degraded: [] })
+  await expect.poll(ready).toMatchObject({ status: 'ready', degraded: [] })
   companion.answerPoll = (_, wire) => wire.respond({ status: 500 })
   await becomes(gateway, 'silent')
   expect(await ready()).toMatchObject({ degraded: [{ reason: 'changes', service: 'blog' }] })

@@ -82,6 +82,21 @@ test('while polls fail the ttl of the rule holds', async () => {
   expect((await read(gateway)).title).toBe('v2')
 })
 
+test('while a PHP request has been writing for more than two polls, the ttl of the rule holds', async () => {
+  const { companion, gateway } = await start()
+  await heard(gateway)
+  await read(gateway)
+  await pause(1_300)
+  expect((await read(gateway)).status).toContain('hit')
+  companion.last += 1
+  companion.rows.set(companion.last, { sequence: companion.last, state: 'open' })
+  companion.change(1)
+  await expect.poll(() => state(gateway), { timeout: 5_000 }).toBe('behind')
+  expect((await read(gateway)).title).toBe('v2')
+  companion.rows.set(companion.last, { sequence: companion.last, state: 'closed', changes: [] })
+  await heard(gateway)
+})
+
 test('when the upstream fails, staleIfError counts from the last successful poll', async () => {
   const cache = { rules: [{ match: 'GET /site/v2/**', ttl: '100ms', staleIfError: '20s' }] }
   const { companion, gateway } = await start({}, { cache })

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { cp, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -65,7 +66,47 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
     expect((await poll(site.origin, last + 1)).rows.map(({ state }) => state)).toEqual(['closed'])
   })
 
-  test('a mark in a transaction that is not committed leaves a gap, and fills it', async () => {
+  /** Runs PHP that calls `pause()` once; gives the ids of posts that were pushed until then, and afterwards. */
+  const pushedAround = async (code: string) => {
+    const count = site.intake.pushes.length
+    const marker = join(site.site, 'wp-content/paused')
+    await rm(marker, { force: true })
+    const running = site.php(
+      `function pause() { touch( WP_CONTENT_DIR . '/paused' ); sleep( 2 ); } $w = $GLOBALS['wpdb']; ${code}`,
+    )
+    const ids = () => [
+      ...new Set(site.intake.pushes.slice(count).flatMap(({ changes }) => changes.map(({ id }) => id))),
+    ]
+    await expect.poll(() => existsSync(marker), { timeout: 30_000 }).toBe(true)
+    const before = ids()
+    await running
+    return { before, after: ids() }
+  }
+  const title = (id: number): string =>
+    `$w->update( 'wp_posts', array( 'post_title' => 'later ' . microtime( true ) ), array( 'ID' => ${id} ) );`
+
+  test('nothing of a transaction is reported before it is committed, however long it takes', async () => {
+    const { before, after } = await pushedAround(
+      `$w->query( 'START TRANSACTION' ); ${title(61)} sleep( 7 ); ${title(62)} pause(); $w->query( 'COMMIT' );`,
+    )
+    expect({ before, after }).toEqual({ before: [], after: [61, 62] })
+  }, 60_000)
+
+  test('a transaction that a plugin commits at the end of the request is reported after that', async () => {
+    const { before, after } = await pushedAround(
+      `$w->query( 'SET autocommit = 0' ); ${title(65)} add_action( 'shutdown', function () use ( $w ) { pause(); $w->query( 'COMMIT' ); } );`,
+    )
+    expect({ before, after }).toEqual({ before: [], after: [65] })
+  }, 60_000)
+
+  test('a request that has written and goes on reading reports before its end', async () => {
+    const { before } = await pushedAround(
+      `${title(66)} sleep( 7 ); $w->get_var( 'SELECT COUNT(*) FROM wp_posts' ); pause();`,
+    )
+    expect(before).toEqual([66])
+  }, 60_000)
+
+  test('the changes of a transaction come in a row that no poll can have given up', async () => {
     const { last } = await poll(site.origin, 0)
     const slow = site.php(
       `$w = $GLOBALS['wpdb']; $w->query( 'START TRANSACTION' ); $w->update( 'wp_posts', array( 'post_title' => 't' ), array( 'ID' => 61 ) ); sleep( 2 ); $w->query( 'COMMIT' );`,
@@ -77,9 +118,10 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
     const late = (await poll(site.origin, last)).rows
     expect({ early, late: late.map(({ sequence }) => sequence) }).toEqual({
       early: [last + 2],
-      late: [last + 1, last + 2],
+      late: [last + 1, last + 2, last + 3],
     })
-    expect(late[0]?.changes).toEqual([{ kind: 'post', id: 61, type: 'post' }])
+    expect(late[0]?.changes).toEqual([])
+    expect(late[2]?.changes).toEqual([{ kind: 'post', id: 61, type: 'post' }])
   })
 
   test('a transaction that is rolled back removes its mark, and the changes come in a new row', async () => {
@@ -92,6 +134,28 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
       { sequence: last + 2, site: 1, state: 'closed', changes: [{ kind: 'post', id: 63, type: 'post' }] },
     ])
   })
+
+  test('what a request asks its connection for is that of its own statements', async () => {
+    const { output } = await site.php(
+      `$w = $GLOBALS['wpdb'];
+      // A temporary value is not reported; the write after it makes the mark.
+      $w->query( "INSERT INTO wp_options (option_name, option_value) VALUES ('_transient_own', '1')" );
+      $own = $w->insert_id;
+      $w->query( "INSERT INTO wp_postmeta (post_id, meta_key, meta_value) VALUES (67, 'own', LAST_INSERT_ID())" );
+      echo (int) get_post_meta( 67, 'own', true ) - $own, ' ';
+      $w->query( "INSERT INTO wp_postmeta (post_id, meta_key, meta_value) VALUES (67, 'later', '')" );
+      $own = $w->insert_id;
+      $w->get_col( 'SELECT SQL_CALC_FOUND_ROWS ID FROM wp_posts LIMIT 2' );
+      $all = (int) $w->get_var( 'SELECT COUNT(*) FROM wp_posts' );
+      $w->get_col( 'SELECT SQL_CALC_FOUND_ROWS ID FROM wp_posts LIMIT 2' );
+      sleep( 7 );
+      echo $w->get_var( 'SELECT FOUND_ROWS()' ) - $all, ' ';
+      $w->get_var( 'SELECT 1' );
+      $w->query( "INSERT INTO wp_postmeta (post_id, meta_key, meta_value) VALUES (67, 'own2', LAST_INSERT_ID())" );
+      echo $w->get_var( "SELECT meta_value FROM wp_postmeta WHERE meta_key = 'own2'" ) - $own;`,
+    )
+    expect(output).toBe('0 0 0')
+  }, 60_000)
 
   test('a connection that is cut in the middle does not lose the changes', async () => {
     const { last } = await poll(site.origin, 0)

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { describeWith } from '../support/requirements.ts'
@@ -244,6 +244,20 @@ describeWith('php', 'the log of the WordPress companion', () => {
     const deleted = await poll(site.origin, 0)
     expect(deleted.incarnation).not.toBe(restored.incarnation)
     expect(site.intake.pushes.slice(pushes)).toMatchObject([{ incarnation: deleted.incarnation }])
+  })
+
+  test('a log that cannot be read is an error that opens no breaker', async () => {
+    const file = `${site.site}/wp-content/mu-plugins/0-broken.php`
+    await writeFile(
+      file,
+      `<?php add_filter( 'query', function ( $sql ) { return false === strpos( $sql, 'trellis_changes' ) ? $sql : 'SELECT 1 FROM nothing'; } );`,
+    )
+    try {
+      const asked = '/?trellis-changes=0&incarnation='
+      expect((await ask(asked, sign('GET', asked))).status).toBe(500)
+    } finally {
+      await rm(file)
+    }
   })
 
   test('the commands show the log, drop everything, and test each gateway', async () => {

@@ -117,6 +117,17 @@ describeWith('php', 'the tags of answers', () => {
     expect(bound).toBeLessThanOrEqual(3600)
   })
 
+  test('an answer made of what WordPress does not report is bounded in time', async () => {
+    const code = `<?php add_shortcode( 'quote', function () { return get_transient( 'quote' ); } ); add_shortcode( 'ask', function () { return wp_nonce_field( 'ask' ); } ); add_action( 'init', function () { get_transient( 'of_each_request' ); } );`
+    await writeFile(`${site.site}/wp-content/mu-plugins/quote.php`, code)
+    await site.rest('PUT', '/wp/v2/posts/72', { content: 'neither' })
+    expect((await read('/wp/v2/posts/72')).maxAge).toBeNull()
+    await site.rest('PUT', '/wp/v2/posts/72', { content: '[quote]' })
+    expect((await read('/wp/v2/posts/72')).maxAge).toBe('60')
+    await site.rest('PUT', '/wp/v2/posts/72', { content: '[ask]' })
+    expect((await read('/wp/v2/posts/72')).maxAge).toBe('43200')
+  })
+
   // Plugins and themes change what is registered by code; the fingerprint says so.
   const named = new Set([
     'REST: a featured image is set',

@@ -4,7 +4,13 @@ import { tagOfDecoded } from '../../http/coding/decode.ts'
 import { formatHttpDate } from '../../http/conditional/dates.ts'
 import { matchesWeakly, parseEntityTag } from '../../http/conditional/entity-tags.ts'
 import { endToEndFields } from '../../http/forwardable-fields.ts'
-import { fieldValue, type ResponseHead, withField, withoutFields } from '../../http/message.ts'
+import {
+  fieldValue,
+  type ResponseHead,
+  type ResponseHints,
+  withField,
+  withoutFields,
+} from '../../http/message.ts'
 import {
   type CacheAnswer,
   type CacheRead,
@@ -69,6 +75,12 @@ const isDecoded = ({ upstreamTag, fields }: StoredResponse): boolean => {
   return decoded !== upstreamTag && fieldValue(fields, 'etag') === decoded
 }
 
+const freshenedHints = (
+  stored: ResponseHints | undefined,
+  given: ResponseHints | undefined,
+): ResponseHints | undefined =>
+  given === undefined ? stored : { tags: given.tags ?? stored?.tags, maxAge: given.maxAge ?? stored?.maxAge }
+
 /** Head of the stored response with the fields of the 304 in place of its own (RFC 9111 §3.2, §4.3.4). */
 export const freshenedHead = (
   stored: StoredResponse,
@@ -83,7 +95,7 @@ export const freshenedHead = (
   if (tag !== undefined && isDecoded(stored)) updates = withField(updates, 'ETag', tagOfDecoded(tag))
   const updated = new Set(updates.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()))
   const fields = [...withoutFields(stored.fields, updated), ...updates]
-  return { status: stored.status, fields, hints: response.hints ?? stored.hints }
+  return { status: stored.status, fields, hints: freshenedHints(stored.hints, response.hints) }
 }
 
 const noFields = {}

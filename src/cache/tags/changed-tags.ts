@@ -28,7 +28,10 @@ type Item = {
   readonly id: number | undefined
   readonly before: MaybeState
   readonly after: MaybeState
+  readonly hasStatuses: boolean
 }
+
+const unknownItem = { id: undefined, before: undefined, after: undefined, hasStatuses: false }
 
 const lookUp = <Value>(table: Readonly<Record<string, Value>>, name: string): Value | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined
@@ -52,6 +55,14 @@ const asItem = (collection: string, state: ChangedState): Properties => {
   }
   return properties
 }
+
+/** Objects with a status are public or not by it: one without may have been anything. */
+const hasStatus = (state: ChangedState | null): boolean =>
+  state === null || typeof state['status'] === 'string'
+
+/** Are both states known? One alone says nothing of the lists that the other one is in. */
+const isKnown = ({ before, after, hasStatuses }: Item): boolean =>
+  before !== undefined && after !== undefined && (!hasStatuses || (hasStatus(before) && hasStatus(after)))
 
 /** What may have been done. An object of which one state is unknown may have been created, changed or deleted. */
 const actionsOf = ({ before, after }: Item): readonly WriteAction[] => {
@@ -141,7 +152,8 @@ export const createChangedTags = (
   table: Readonly<Record<string, CollectionTags>>,
   writtenTags: (write: Write) => readonly string[],
 ): ((changes: readonly SiteChange[]) => readonly string[] | undefined) => {
-  const ofItem = (item: Item): readonly string[] | undefined => {
+  const ofItem = (told: Item): readonly string[] | undefined => {
+    const item = isKnown(told) ? told : { ...told, before: undefined, after: undefined }
     const entry = lookUp(table, item.collection)
     if (entry === undefined || Object.values(entry.effects).includes('everything')) return undefined
     const others = lookUp(anyItemOf, item.collection) ?? []
@@ -178,7 +190,7 @@ export const createChangedTags = (
     if (type === 'revision') return ofRevision(change)
     const collection = lookUp(collectionOfChangedType, type)
     if (collection === undefined || collection === 'comments' || id <= 0) return undefined
-    const item = { collection, id, before, after }
+    const item = { collection, id, before, after, hasStatuses: true }
     const tags = ofItem(item)
     if (tags === undefined) return undefined
     const hidden = lookUp(table, collection)?.refinement?.hidden ?? []
@@ -190,7 +202,9 @@ export const createChangedTags = (
     const { id, before, after } = change
     const collections = lookUp(collectionsOfChangedTaxonomy, change.taxonomy)
     if (collections === undefined || id <= 0) return undefined
-    const tags = collections.map((collection) => ofItem({ collection, id, before, after }))
+    const tags = collections.map((collection) =>
+      ofItem({ collection, id, before, after, hasStatuses: false }),
+    )
     const known = tags.filter((one) => one !== undefined)
     return known.length < tags.length
       ? undefined
@@ -200,7 +214,8 @@ export const createChangedTags = (
   const ofComment = (change: Extract<SiteChange, { kind: 'comment' }>): readonly string[] | undefined => {
     const { id, post, before, after } = change
     const withPost = (state: MaybeState): MaybeState => state && { ...state, post }
-    const item = { collection: 'comments', id, before: withPost(before), after: withPost(after) }
+    const states = { before: withPost(before), after: withPost(after) }
+    const item = { collection: 'comments', id, ...states, hasStatuses: true }
     const tags = ofItem(item)
     return tags && [...tags, ...described(['c'], id, 'comment'), ...described(['p'], post, undefined)]
   }
@@ -209,9 +224,7 @@ export const createChangedTags = (
   const ofUser = (id: number): readonly string[] | undefined => {
     const entry = lookUp(table, 'users')
     if (entry === undefined) return undefined
-    const tags = writtenTags(
-      asWrite({ collection: 'users', id, before: undefined, after: undefined }, entry, 'update'),
-    )
+    const tags = writtenTags(asWrite({ ...unknownItem, collection: 'users', id }, entry, 'update'))
     return [...tags, names.any('users'), names.any('media'), names.callers, ...described(['u'], id, 'user')]
   }
 
@@ -219,13 +232,13 @@ export const createChangedTags = (
     if (isHarmlessOption(name)) return []
     const collection = lookUp(collectionOfOption, name)
     if (collection !== undefined) {
-      const tags = ofItem({ collection, id: undefined, before: undefined, after: undefined })
+      const tags = ofItem({ ...unknownItem, collection })
       return tags && [...tags, names.companionUnknown]
     }
     const argument = lookUp(argumentOfOption, name)
     const settings = lookUp(table, 'settings')
     if (argument === undefined || settings === undefined) return undefined
-    const item: Item = { collection: 'settings', id: undefined, before: undefined, after: {} }
+    const item: Item = { ...unknownItem, collection: 'settings', after: {} }
     return [
       ...writtenTags({ ...asWrite(item, settings, 'update'), given: [argument] }),
       names.companionUnknown,

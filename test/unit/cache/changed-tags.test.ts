@@ -45,6 +45,21 @@ test.each([
   expect(changeReaches(change, list('posts'))).toBe(true)
 })
 
+test.each<[string, SiteChange, Parameters<typeof changeReaches>[1]]>([
+  [
+    'a post whose state after is not known reaches lists that it may have joined',
+    post({ ...shown, terms: { category: [4] } }, undefined),
+    list('posts', { categories: [3] }, [{ id: 13, categories: [3] }], '1'),
+  ],
+  [
+    'a page whose status is not known may have been deleted',
+    post({ slug: 'a' }, { slug: 'b' }, 'page'),
+    list('settings'),
+  ],
+])('%s', (_, change, read) => {
+  expect(changeReaches(change, read)).toBe(true)
+})
+
 test.each<[string, SiteChange]>([
   ['a post of a type that is not listed', post(shown, shown, 'product')],
   ['a post without an id', { kind: 'post', id: 0, type: 'post', before: undefined, after: undefined }],

@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest'
 import type { CachePolicy } from '../../../src/cache/decide-caching.ts'
+import { freshenedHead } from '../../../src/cache/fetch/respond-by-fetch.ts'
 import { freshnessLifetime, responseControl } from '../../../src/cache/policy/freshness.ts'
 import { type AskedWith, decideStorage } from '../../../src/cache/policy/storability.ts'
+import type { StoredResponse } from '../../../src/cache/store/stored-response.ts'
 import { formatHttpDate } from '../../../src/http/conditional/dates.ts'
+import type { ResponseHints } from '../../../src/http/message.ts'
 import { rfcPolicy, safePolicy, startOfTest } from './cache-fixture.ts'
 
 const at = (seconds: number): string => formatHttpDate(startOfTest + seconds * 1000)
@@ -211,4 +214,14 @@ test.each<[string, readonly string[], AskedWith, CachePolicy, number, string]>([
   ],
 ])('storing %s', (_, fields, asked, policy, status, expected) => {
   expect(kept(fields, asked, policy, status)).toBe(expected)
+})
+
+test('a 304 with one hint for the gateway leaves the other as it was', () => {
+  const hints = { tags: 'v1;n=1;complete;c=77', maxAge: '300' }
+  const stored = { status: 200, fields: [], upstreamTag: undefined, hints } as unknown as StoredResponse
+  const freshened = (given: ResponseHints | undefined) =>
+    freshenedHead(stored, { status: 304, fields: [], hints: given }, 0).hints
+  expect(freshened({ tags: undefined, maxAge: '60' })).toEqual({ ...hints, maxAge: '60' })
+  expect(freshened({ tags: 'v1;n=0', maxAge: undefined })).toEqual({ ...hints, tags: 'v1;n=0' })
+  expect(freshened(undefined)).toEqual(hints)
 })

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { type ChangeFeeds, createChangeFeeds, type FeedService } from '../../../src/changes/change-feeds.ts'
 import type { ChangeEvent } from '../../../src/changes/events.ts'
 import type { LogAnswer } from '../../../src/changes/read-changes.ts'
@@ -99,6 +99,67 @@ test('a push reaches every service with its token', async () => {
   expect(reached).toEqual(['blog', 'pages'])
 })
 
+describe('a push', () => {
+  const pushTo = ({ feeds, now }: Scene, push: object) => {
+    const body = Buffer.from(JSON.stringify({ incarnation: 'ab', ...push }))
+    const signature = signatureOf(token, { method: 'POST', target: '/changes', body }, now())
+    const request = { target: '/changes', signature, authorization: undefined, body }
+    return { again: () => feeds.receive(request), answer: feeds.receive(request) }
+  }
+  const counted = () => {
+    const reached: string[] = []
+    const apply: FeedService['ports']['apply'] = async (changes) => {
+      reached.push(...changes.map((change) => (change.kind === 'option' ? change.name : change.kind)))
+      return 1
+    }
+    return { reached, ports: { ...silent, apply } }
+  }
+  const changes = [{ kind: 'option', name: 'blogname' }]
+
+  test('that is sent a second time drops nothing again', async () => {
+    const { reached, ports } = counted()
+    const at = scene()
+    at.feeds.use([service({ ports })])
+    const { answer, again } = pushTo(at, { sequence: 7, changes })
+    await answer
+    expect(await again()).toEqual({ kind: 'dropped', sequence: 7, entries: 0 })
+    expect(reached).toEqual(['blogname'])
+  })
+
+  test('of a restored log is applied, though an earlier push had the same row and the same changes', async () => {
+    const { reached, ports } = counted()
+    const at = scene()
+    at.feeds.use([service({ ports })])
+    await pushTo(at, { sequence: 7, changes }).answer
+    at.pass(60_000)
+    expect(await pushTo(at, { sequence: 7, changes }).answer).toMatchObject({ entries: 1 })
+    expect(reached).toEqual(['blogname', 'blogname'])
+  })
+
+  test('without a row of the log is applied each time', async () => {
+    const { reached, ports } = counted()
+    const at = scene()
+    at.feeds.use([service({ ports })])
+    await pushTo(at, { sequence: 0, changes }).answer
+    await pushTo(at, { sequence: 0, changes }).answer
+    expect(reached).toEqual(['blogname', 'blogname'])
+  })
+
+  test('whose objects are nested too deeply is refused, and everything is dropped', async () => {
+    const { reached, ports } = counted()
+    const at = scene()
+    at.feeds.use([service({ ports })])
+    const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
+    const body = Buffer.from(
+      `{"incarnation":"ab","sequence":7,"changes":[{"kind":"post","id":1,"type":"post","before":{"terms":${deep}}}]}`,
+    )
+    const signature = signatureOf(token, { method: 'POST', target: '/changes', body }, at.now())
+    const request = { target: '/changes', signature, authorization: undefined, body }
+    expect(await at.feeds.receive(request)).toMatchObject({ kind: 'refused', reason: 'unreadable' })
+    expect(reached).toEqual(['all'])
+  })
+})
+
 const log = (last: number): LogAnswer => ({
   incarnation: 'ab',
   first: 1,
@@ -181,6 +242,34 @@ test('an instance that starts goes on from the position that others have written
   feeds.close()
 })
 
+test('a shared position behind the end of the log is of the log before it was restored', async () => {
+  const { feeds, now } = scene()
+  const applied: number[] = []
+  const ask = async (after: number): Promise<LogAnswer> => {
+    const rows = [1, 2].map((sequence) => ({
+      sequence,
+      state: 'closed' as const,
+      changes: [{ kind: 'user', id: sequence } as const],
+    }))
+    return { ...log(2), rows: rows.filter(({ sequence }) => sequence > after) }
+  }
+  // Redis does not take the new position.
+  const positions = {
+    read: async () => ({ incarnation: 'ab', position: 41, fingerprint: '' }),
+    write: async () => {
+      throw new Error('not written')
+    },
+  }
+  const apply: FeedService['ports']['apply'] = async (changes) => {
+    for (const change of changes) if (change.kind === 'user') applied.push(change.id)
+    return 0
+  }
+  feeds.use([service({ pollMs: 60_000, ports: { ...silent, ask, apply, positions } })])
+  await expect.poll(() => feeds.lease('blog').isCurrent({ now: now(), monotonic: now() })).toBe(true)
+  expect(applied).toEqual([1, 2])
+  feeds.close()
+})
+
 test('the signature is the one that is documented', () => {
   const request = { method: 'GET', target: '/?trellis-changes=0', body: '' }
   const text = signatureOf('0123456789abcdef', request, 1_700_000_000_000)
@@ -222,6 +311,47 @@ test('the process that reads the log keeps its interval, and one that receives t
     await vi.advanceTimersByTimeAsync(5_000)
     expect(asked.other).toBeGreaterThan(2)
     both[1]?.close()
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('rows of a restored log are applied, though rows with the same changes were applied before', async () => {
+  vi.useFakeTimers()
+  try {
+    const reached: string[] = []
+    let last = 0
+    const feeds = createChangeFeeds({
+      clock: { now: () => Date.now(), monotonic: () => performance.now() },
+      random: () => 0,
+      report: () => undefined,
+      startsLate: () => false,
+    })
+    const ask = async (after: number): Promise<LogAnswer> => {
+      const sequences = Array.from({ length: last }, (_, index) => index + 1)
+      const rows = sequences.map((sequence) => ({
+        sequence,
+        state: 'closed' as const,
+        changes: [{ kind: 'user', id: sequence } as const],
+      }))
+      return { ...log(last), rows: rows.filter(({ sequence }) => sequence > after) }
+    }
+    const apply: FeedService['ports']['apply'] = async (changes) => {
+      reached.push(...changes.map((change) => (change.kind === 'user' ? `user ${change.id}` : change.kind)))
+      return 0
+    }
+    feeds.use([service({ pollMs: 1_000, ports: { ...silent, ask, apply } })])
+    await vi.advanceTimersByTimeAsync(1_500)
+    last = 3
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(reached.splice(0)).toEqual(['all', 'user 1', 'user 2', 'user 3'])
+    last = 1
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(reached.splice(0)).toContain('all')
+    last = 3
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(reached).toEqual(['user 2', 'user 3'])
+    feeds.close()
   } finally {
     vi.useRealTimers()
   }

@@ -119,6 +119,23 @@ test('a row that stays missing is given up after three more polls, and everythin
   expect(feed.state).toBe('heard')
 })
 
+test('a feed is not heard while a PHP request has been writing for two polls', () => {
+  let feed = heardAt(5)
+  const states: string[] = []
+  for (let poll = 0; poll < 4; poll += 1) {
+    const reading = readLog(feed, askFrom(feed), answer(6, [open(6)]))
+    expect([stepsIn(reading), reading.again]).toEqual([[], false])
+    feed = reading.feed
+    states.push(feed.state)
+  }
+  expect(states).toEqual(['heard', 'heard', 'behind', 'behind'])
+  // Its row is asked for, although later rows were read already.
+  const ended = readLog(feed, askFrom(feed), answer(6, []))
+  expect([ended.again, askFrom(ended.feed)]).toEqual([true, 5])
+  const next = readLog(ended.feed, 5, answer(6, [closed(6)]), true)
+  expect([stepsIn(next), next.feed.state]).toEqual([[6], 'heard'])
+})
+
 test('an instance that starts goes on before every row that is not finished', () => {
   expect(safePosition(heardAt(9, { unfinished: [{ sequence: 4, state: 'open', polls: 0 }] }))).toBe(3)
   expect(safePosition(heardAt(9))).toBe(9)

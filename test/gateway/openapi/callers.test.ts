@@ -120,6 +120,14 @@ describe('a GET that the document says writes', () => {
     expect((await send('/guarded/public?shared')).cache).toContain('fwd=uri-miss')
   })
 
+  test('is not sent to warm the cache', async () => {
+    const body = JSON.stringify({ urls: ['/reset', '/acts', '/public?warm'] })
+    const headers = { 'Content-Type': 'application/json' }
+    await fetch(`${gateway.adminAddress}/cache/warm`, { method: 'POST', headers, body })
+    await origin.until(() => origin.received.length > 0)
+    expect(origin.received.map(({ target }) => target)).toEqual(['/public?warm'])
+  })
+
   test('is not sent again when its response is lost', async () => {
     origin.script = (_request, wire) => wire.reset()
     await send('/reset')
